@@ -1,0 +1,167 @@
+//! The installation's signing keys: made at the first start, kept encrypted.
+
+use std::collections::HashMap;
+
+use aws_lc_rs::{
+    rand::SystemRandom,
+    signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _},
+};
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_record::{Timestamp, Value};
+use chancery_resource::{AuditKey, random};
+use chancery_store::{Error, Tx};
+use jsonwebtoken::{DecodingKey, EncodingKey};
+use serde_json::json;
+
+use crate::MasterKey;
+
+/// What a key is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Token,
+    Audit,
+}
+
+impl Purpose {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Token => "token",
+            Self::Audit => "audit",
+        }
+    }
+}
+
+/// The keys, ready for use.
+pub struct Keyring {
+    /// The key that signs access tokens, with its id.
+    pub token_key: (String, EncodingKey),
+    /// The keys that access tokens are verified with, by id.
+    pub token_keys: HashMap<String, DecodingKey>,
+    /// The public keys for tokens, as a JWK set.
+    pub jwks: String,
+    /// The public keys for the audit trail, as a JWK set.
+    pub audit_jwks: String,
+}
+
+/// Makes the keys that are missing and loads all. The audit key signs for this process.
+///
+/// # Errors
+/// [`Error::Unavailable`] when the keys cannot be opened with this master key.
+pub fn ensure_keys(
+    tx: &mut Tx<'_>,
+    master: &MasterKey,
+    now: Timestamp,
+) -> Result<(Keyring, AuditKey), Error> {
+    let mut stored = load(tx)?;
+    let mut made = false;
+    for purpose in [Purpose::Token, Purpose::Audit] {
+        if !stored.iter().any(|key| key.purpose == purpose.name()) {
+            make(tx, master, purpose, now)?;
+            made = true;
+        }
+    }
+    if made {
+        stored = load(tx)?;
+    }
+    open(&stored, master).ok_or_else(|| {
+        Error::Unavailable(
+            "the keys in the database cannot be opened with this master key: start with the \
+             master.key that this database was made with"
+                .into(),
+        )
+    })
+}
+
+struct StoredKey {
+    purpose: String,
+    key_id: String,
+    public_key: Vec<u8>,
+    private_key: Vec<u8>,
+}
+
+fn load(tx: &mut Tx<'_>) -> Result<Vec<StoredKey>, Error> {
+    let mut keys = Vec::new();
+    let text = "SELECT purpose, key_id, public_key, private_key FROM signing_key ORDER BY created_on, rid";
+    tx.query(text, &[], |row| {
+        keys.push(StoredKey {
+            purpose: row.text(0)?.to_owned(),
+            key_id: row.text(1)?.to_owned(),
+            public_key: row.bytes(2)?.to_vec(),
+            private_key: row.bytes(3)?.to_vec(),
+        });
+        Ok(())
+    })?;
+    Ok(keys)
+}
+
+fn make(tx: &mut Tx<'_>, master: &MasterKey, purpose: Purpose, now: Timestamp) -> Result<(), Error> {
+    let failed = |_| Error::Internal("a key cannot be made".into());
+    let generator = SystemRandom::new();
+    let key_id = BASE64_URL_SAFE_NO_PAD.encode(random::<12>());
+    let (algorithm, document, public_key) = match purpose {
+        Purpose::Token => {
+            let signing = &ECDSA_P256_SHA256_FIXED_SIGNING;
+            let document = EcdsaKeyPair::generate_pkcs8(signing, &generator).map_err(failed)?;
+            let pair = EcdsaKeyPair::from_pkcs8(signing, document.as_ref())
+                .map_err(|_| Error::Internal("a key cannot be read".into()))?;
+            ("ES256", document, pair.public_key().as_ref().to_vec())
+        }
+        Purpose::Audit => {
+            let document = Ed25519KeyPair::generate_pkcs8(&generator).map_err(failed)?;
+            let pair = Ed25519KeyPair::from_pkcs8(document.as_ref())
+                .map_err(|_| Error::Internal("a key cannot be read".into()))?;
+            ("EdDSA", document, pair.public_key().as_ref().to_vec())
+        }
+    };
+    tx.queue(
+        "INSERT INTO signing_key (purpose, key_id, algorithm, public_key, private_key, created_on) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        vec![
+            purpose.name().into(),
+            key_id.as_str().into(),
+            algorithm.into(),
+            Value::Bytes(public_key),
+            Value::Bytes(master.seal(&place(&key_id), document.as_ref())),
+            Value::Int(now.0),
+        ],
+    )
+}
+
+fn place(key_id: &str) -> String {
+    format!("signing_key/{key_id}")
+}
+
+fn open(stored: &[StoredKey], master: &MasterKey) -> Option<(Keyring, AuditKey)> {
+    let newest = |purpose: Purpose| stored.iter().rev().find(|key| key.purpose == purpose.name());
+    let private = |key: &StoredKey| master.open(&place(&key.key_id), &key.private_key);
+    let token = newest(Purpose::Token)?;
+    let audit = AuditKey::from_pkcs8(private(newest(Purpose::Audit)?)?.expose())?;
+    let of = |purpose: Purpose| stored.iter().filter(move |key| key.purpose == purpose.name());
+    let token_keys = of(Purpose::Token)
+        .map(|key| (key.key_id.clone(), DecodingKey::from_ec_der(&key.public_key)))
+        .collect();
+    let keyring = Keyring {
+        token_key: (token.key_id.clone(), EncodingKey::from_ec_der(private(token)?.expose())),
+        token_keys,
+        jwks: json!({ "keys": of(Purpose::Token).map(ec_jwk).collect::<Vec<_>>() }).to_string(),
+        audit_jwks: json!({ "keys": of(Purpose::Audit).map(ed_jwk).collect::<Vec<_>>() }).to_string(),
+    };
+    Some((keyring, audit))
+}
+
+/// A P-256 key as a JWK; its public key is the uncompressed point `04 x y`.
+fn ec_jwk(key: &StoredKey) -> serde_json::Value {
+    let part = |from, to| BASE64_URL_SAFE_NO_PAD.encode(key.public_key.get(from..to).unwrap_or_default());
+    json!({
+        "kty": "EC", "crv": "P-256", "x": part(1, 33), "y": part(33, 65),
+        "kid": key.key_id, "use": "sig", "alg": "ES256",
+    })
+}
+
+/// An Ed25519 key as a JWK.
+fn ed_jwk(key: &StoredKey) -> serde_json::Value {
+    json!({
+        "kty": "OKP", "crv": "Ed25519", "x": BASE64_URL_SAFE_NO_PAD.encode(&key.public_key),
+        "kid": key.key_id, "use": "sig", "alg": "EdDSA",
+    })
+}

@@ -1,0 +1,126 @@
+//! The table of section 7 of the contract's decisions: which role may do what, where.
+
+use chancery_resource::{Permit, Scope};
+
+use crate::{Caller, Place, Role};
+
+/// Why a caller may not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// The role is missing altogether.
+    Forbidden,
+    /// The role does not reach there, or there is nothing: which of the two is not told.
+    NotFound,
+}
+
+/// Whether a caller may do it here, and what its rights cover. `place` is the user store that the
+/// path names, if there is such a store.
+///
+/// # Errors
+/// [`Refused`].
+pub fn decide(permit: Permit, caller: &Caller, place: Option<&Place>) -> Result<Scope, Refused> {
+    let roles = &caller.roles;
+    let is_system_admin = roles.contains(&Role::SystemAdmin);
+    match permit {
+        Permit::UserStore => {
+            let could = roles.iter().any(|role| {
+                use Role as R;
+                matches!(
+                    role,
+                    R::SystemAdmin | R::CustomerAdmin(_) | R::SubscriptionAdmin(_) | R::UserStoreAdmin(_)
+                )
+            });
+            in_store(could, place, |place| roles.iter().any(|role| administers(*role, place)))
+        }
+        Permit::UserStoreAudit => {
+            let could = is_system_admin || roles.contains(&Role::AuditTrailReader);
+            in_store(could, place, |_| true)
+        }
+        Permit::CustomerRead => {
+            if is_system_admin {
+                return Ok(Scope::Everything);
+            }
+            let customer = |role: &Role| if let Role::CustomerAdmin(id) = role { Some(*id) } else { None };
+            let customers: Vec<_> = roles.iter().filter_map(customer).collect();
+            if customers.is_empty() { Err(Refused::Forbidden) } else { Ok(Scope::Customers(customers)) }
+        }
+        Permit::CustomerWrite | Permit::Metrics => {
+            if is_system_admin {
+                Ok(Scope::Everything)
+            } else {
+                Err(Refused::Forbidden)
+            }
+        }
+    }
+}
+
+fn in_store(
+    could: bool,
+    place: Option<&Place>,
+    covers: impl FnOnce(&Place) -> bool,
+) -> Result<Scope, Refused> {
+    if !could {
+        return Err(Refused::Forbidden);
+    }
+    let place = place.filter(|place| place.is_active && covers(place)).ok_or(Refused::NotFound)?;
+    Ok(Scope::Store(place.scope.clone()))
+}
+
+/// A higher role implies the lower ones inside its scope; a tenant's does not reach its stores.
+fn administers(role: Role, place: &Place) -> bool {
+    match role {
+        Role::SystemAdmin => true,
+        Role::CustomerAdmin(customer) => customer == place.customer,
+        Role::SubscriptionAdmin(subscription) => subscription == place.subscription,
+        Role::UserStoreAdmin(store) => store == place.scope.id,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chancery_resource::{Permit, Scope, StoreScope};
+    use uuid::Uuid;
+
+    use super::{Refused, decide};
+    use crate::{Caller, Place, Role};
+
+    fn id(number: u128) -> Uuid {
+        Uuid::from_u128(number)
+    }
+
+    fn judged(permit: Permit, role: Role) -> Result<Scope, Refused> {
+        let place = Place {
+            scope: StoreScope { number: 1, id: id(1), name: "default".into() },
+            subscription: id(2),
+            customer: id(3),
+            is_active: true,
+        };
+        decide(permit, &Caller { id: id(9), enabled: true, roles: vec![role] }, Some(&place))
+    }
+
+    #[test]
+    fn roles_reach_what_they_cover() {
+        use Permit::{CustomerRead, CustomerWrite, UserStore, UserStoreAudit};
+        let other = id(99);
+        for (permit, role, expected) in [
+            (UserStore, Role::SystemAdmin, None),
+            (UserStore, Role::CustomerAdmin(id(3)), None),
+            (UserStore, Role::CustomerAdmin(other), Some(Refused::NotFound)),
+            (UserStore, Role::SubscriptionAdmin(id(2)), None),
+            (UserStore, Role::SubscriptionAdmin(other), Some(Refused::NotFound)),
+            (UserStore, Role::UserStoreAdmin(id(1)), None),
+            (UserStore, Role::UserStoreAdmin(other), Some(Refused::NotFound)),
+            (UserStore, Role::TenantAdmin(id(4)), Some(Refused::Forbidden)),
+            (UserStore, Role::AuditTrailReader, Some(Refused::Forbidden)),
+            (UserStoreAudit, Role::AuditTrailReader, None),
+            (UserStoreAudit, Role::UserStoreAdmin(id(1)), Some(Refused::Forbidden)),
+            (CustomerRead, Role::CustomerAdmin(id(3)), None),
+            (CustomerRead, Role::SubscriptionAdmin(id(2)), Some(Refused::Forbidden)),
+            (CustomerWrite, Role::CustomerAdmin(id(3)), Some(Refused::Forbidden)),
+            (CustomerWrite, Role::SystemAdmin, None),
+        ] {
+            assert_eq!(judged(permit, role).err(), expected, "{permit:?} {role:?}");
+        }
+    }
+}

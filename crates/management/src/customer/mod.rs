@@ -1,0 +1,30 @@
+//! Customers: who the subscriptions belong to.
+
+use chancery_record::{Description, KEY, Name, OPEN, SHOWN, Token, id_types, record};
+use chancery_resource::{Op, Reach, Shape, Unique, standard};
+
+id_types! {
+    /// The id of a customer.
+    CustomerId
+}
+
+record! {
+    /// A customer of the platform.
+    pub struct Customer {
+        /// The customer.
+        id: CustomerId = KEY,
+        /// Its name.
+        name: Name = OPEN.folded(),
+        /// Its postal address.
+        address: Option<Description> = OPEN,
+        /// Changes with every write to the customer.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+/// The resource.
+pub static CUSTOMER: Shape = Shape::of::<Customer>("Customer", "customer", Reach::Customer("id"))
+    .unique(&[Unique { index: "customer__id", column: "id" }]);
+
+/// Its operations.
+pub static OPERATIONS: [Op; 9] = standard!("Customer", "/Customer", CustomerRead, CustomerWrite, &CUSTOMER);

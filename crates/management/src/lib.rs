@@ -1,0 +1,14 @@
+//! The management service, version 2: one folder a resource.
+
+pub mod customer;
+
+use chancery_resource::Service;
+
+/// The service.
+pub static SERVICE: Service = Service {
+    name: "management",
+    version: "v2",
+    title: "Chancery Management Service",
+    base: "/api/management/v2",
+    operations: &[&customer::OPERATIONS],
+};

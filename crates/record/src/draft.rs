@@ -1,0 +1,266 @@
+//! A body against the field table: who may say what, typed and bounded.
+
+use crate::{Access, Column, Field, Json, Kind, Value, parse_timestamp};
+
+/// Which body is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// POST: absent and null both mean not set, and fall to the default.
+    Create,
+    /// PUT: a missing member that can be empty becomes empty; one that cannot keeps its value.
+    Put,
+    /// PATCH with `application/json`: absent and null both mean unchanged.
+    Patch,
+    /// PATCH with `application/merge-patch+json` (RFC 7396): null clears.
+    MergePatch,
+}
+
+/// One thing wrong with a body: where (RFC 6901) and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldError {
+    /// JSON Pointer into the body.
+    pub pointer: String,
+    /// What is wrong, for people.
+    pub detail: String,
+}
+
+impl FieldError {
+    /// An error at a pointer.
+    pub fn new(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self { pointer: pointer.into(), detail: detail.into() }
+    }
+}
+
+/// A member's pointer below `base`, escaped by RFC 6901.
+pub fn pointer(base: &str, member: &str) -> String {
+    format!("{base}/{}", member.replace('~', "~0").replace('/', "~1"))
+}
+
+/// What a body says of one field.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Given {
+    /// Nothing: keep, or take the default.
+    Nothing,
+    /// To be emptied.
+    Empty,
+    /// A value.
+    Value(Value),
+}
+
+/// What a body says, in the order of the resource's fields.
+#[derive(Clone, Debug)]
+pub struct Draft(pub Vec<Given>);
+
+impl Draft {
+    /// The values of a new row: what is given, else the default.
+    pub fn into_new(self, fields: &[Field]) -> Vec<Value> {
+        let filled = |(field, given): (&Field, Given)| match given {
+            Given::Value(value) => value,
+            Given::Nothing | Given::Empty => field.access.preset.to_value(),
+        };
+        fields.iter().zip(self.0).map(filled).collect()
+    }
+
+    /// The values of a row after this change of `was`.
+    pub fn apply(self, was: &[Value]) -> Vec<Value> {
+        let changed = |(was, given): (&Value, Given)| match given {
+            Given::Value(value) => value,
+            Given::Empty => Value::Null,
+            Given::Nothing => was.clone(),
+        };
+        was.iter().zip(self.0).map(changed).collect()
+    }
+
+    /// Forgets what is said of other columns than these.
+    pub fn keep_only(&mut self, fields: &[Field], columns: &[&str]) {
+        for (field, given) in fields.iter().zip(&mut self.0) {
+            if !columns.contains(&field.column) && !field.is_token() && !field.access.key {
+                *given = Given::Nothing;
+            }
+        }
+    }
+
+    /// The value given for a field, if one is.
+    pub fn given(&self, index: usize) -> Option<&Value> {
+        match self.0.get(index) {
+            Some(Given::Value(value)) => Some(value),
+            _ => None,
+        }
+    }
+}
+
+/// Reads a body against the field table. `arrays` are the names of the nested arrays of the
+/// response form, read and ignored. `base` is where the body stands in its document (`""`, or
+/// `/17` in a batch).
+///
+/// # Errors
+/// Every member that is unknown, missing, of the wrong type or out of bounds.
+pub fn read_draft(
+    fields: &[Field],
+    arrays: &[&str],
+    form: Form,
+    body: &Json,
+    base: &str,
+) -> Result<Draft, Vec<FieldError>> {
+    let Json::Object(members) = body else {
+        let detail = format!("must be an object, not {}", body.word());
+        return Err(vec![FieldError::new(base, detail)]);
+    };
+    let mut errors = Vec::new();
+    let mut draft: Vec<Given> = vec![Given::Nothing; fields.len()];
+    let mut named = vec![false; fields.len()];
+    for (name, value) in members {
+        let place = fields.iter().position(|field| field.access.shown && field.is_named(name));
+        let Some((place, field)) = place.and_then(|at| Some((at, fields.get(at)?))) else {
+            if !arrays.contains(&name.as_str()) {
+                errors.push(FieldError::new(pointer(base, name), "is not a member of this resource"));
+            }
+            continue;
+        };
+        if !is_read(field, form) {
+            continue;
+        }
+        match read_member(field, form, value) {
+            Ok(given) => {
+                if let (Some(slot), Some(name)) = (draft.get_mut(place), named.get_mut(place)) {
+                    *name = given != Given::Nothing;
+                    *slot = given;
+                }
+            }
+            Err(detail) => errors.push(FieldError::new(pointer(base, name), detail)),
+        }
+    }
+    for ((field, slot), named) in fields.iter().zip(&mut draft).zip(named) {
+        let missing = match form {
+            Form::Create => field.required(),
+            Form::Put | Form::Patch | Form::MergePatch => field.is_token(),
+        };
+        if missing && !named {
+            let at = pointer(base, field.wire());
+            if !errors.iter().any(|error| error.pointer == at) {
+                errors.push(FieldError::new(at, "is missing"));
+            }
+        }
+        if form == Form::Put && field.access.put && field.nullable && !named {
+            *slot = Given::Empty;
+        }
+    }
+    if errors.is_empty() { Ok(Draft(draft)) } else { Err(errors) }
+}
+
+/// Whether this form reads the field at all. What it does not read it ignores, so that reading,
+/// changing and sending back works.
+fn is_read(field: &Field, form: Form) -> bool {
+    let Access { create, put, patch, key, column, .. } = field.access;
+    match form {
+        Form::Create => create && !field.is_token(),
+        Form::Put => put || field.is_token() || (key && column == Column::Own),
+        Form::Patch | Form::MergePatch => patch || field.is_token() || (key && column == Column::Own),
+    }
+}
+
+fn read_member(field: &Field, form: Form, value: &Json) -> Result<Given, String> {
+    if *value == Json::Null {
+        return match form {
+            Form::Create | Form::Patch => Ok(Given::Nothing),
+            Form::Put => Ok(if field.nullable { Given::Empty } else { Given::Nothing }),
+            Form::MergePatch if field.nullable => Ok(Given::Empty),
+            Form::MergePatch if field.is_token() || field.access.key => Ok(Given::Nothing),
+            Form::MergePatch => Err("cannot be emptied".to_owned()),
+        };
+    }
+    // an empty text where there may be none is no text
+    if field.nullable && matches!(value, Json::Text(text) if text.is_empty()) {
+        return Ok(Given::Empty);
+    }
+    read_value(field.kind, value).map(Given::Value)
+}
+
+fn read_value(kind: Kind, value: &Json) -> Result<Value, String> {
+    let wanted = match (kind, value) {
+        (Kind::Id, Json::Text(text)) => {
+            return uuid::Uuid::try_parse(text).map(Value::Id).map_err(|_| "must be a UUID".to_owned());
+        }
+        (Kind::Bool, Json::Bool(value)) => return Ok(Value::Bool(*value)),
+        (Kind::Int { min, max }, Json::Int(value)) if (min..=max).contains(value) => {
+            return Ok(Value::Int(*value));
+        }
+        (Kind::Int { min, max }, Json::Int(_)) => format!("must be from {min} to {max}"),
+        (Kind::Text(rule), Json::Text(text)) => return rule.check(text.clone()).map(Value::Text),
+        (Kind::Choice(names), Json::Text(text)) => {
+            let found = names.iter().find(|name| name.eq_ignore_ascii_case(text));
+            return found.map_or_else(
+                || Err(format!("must be one of {}", names.join(", "))),
+                |name| Ok(Value::Text((*name).to_owned())),
+            );
+        }
+        (Kind::Time, Json::Text(text)) => {
+            return parse_timestamp(text)
+                .map(|moment| Value::Int(moment.0))
+                .ok_or_else(|| "must be a date-time such as 2026-11-21T09:30:00Z (RFC 3339)".to_owned());
+        }
+        (kind, value) => {
+            let wanted = match kind {
+                Kind::Bool => "true or false",
+                Kind::Int { .. } => "a whole number",
+                _ => "a string",
+            };
+            format!("must be {wanted}, not {}", value.word())
+        }
+    };
+    Err(wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FieldError, Form, Given, read_draft};
+    use crate::{KEY, Name, OPEN, Preset, Record, SHOWN, Timestamp, Token, Value, read_json, record};
+
+    record! {
+        /// A thing to test with.
+        struct Thing {
+            id: uuid::Uuid = KEY,
+            name: Name = OPEN,
+            note: Option<Name> = OPEN,
+            is_open: bool = OPEN.or(Preset::Bool(true)),
+            seen_on: Option<Timestamp> = SHOWN,
+            concurrency_token: Token = SHOWN,
+        }
+    }
+
+    fn read(form: Form, body: &str) -> Result<Vec<Given>, Vec<FieldError>> {
+        let json = read_json(body.as_bytes()).unwrap();
+        read_draft(Thing::FIELDS, &["parts"], form, &json, "").map(|draft| draft.0)
+    }
+
+    fn pointers(form: Form, body: &str) -> Vec<String> {
+        read(form, body).unwrap_err().into_iter().map(|error| error.pointer).collect()
+    }
+
+    #[test]
+    fn create_takes_what_it_may_and_ignores_what_is_ours() {
+        let given = read(Form::Create, r#"{"name": "n", "seenOn": 7, "parts": 1, "note": null}"#);
+        let given = given.unwrap();
+        assert_eq!(given[1], Given::Value(Value::from("n")));
+        assert!(given[2..].iter().all(|given| *given == Given::Nothing));
+        assert_eq!(pointers(Form::Create, "{}"), ["/name"]);
+        assert_eq!(pointers(Form::Create, r#"{"name": ""}"#), ["/name"]);
+        assert_eq!(pointers(Form::Create, r#"{"name": "n", "nmae": 1}"#), ["/nmae"]);
+        assert_eq!(pointers(Form::Create, r#"{"name": 1, "id": "x"}"#), ["/name", "/id"]);
+    }
+
+    #[test]
+    fn put_empties_what_can_be_empty_and_keeps_the_rest() {
+        let given = read(Form::Put, r#"{"concurrencyToken": "t"}"#).unwrap();
+        assert_eq!(given[1..4], [Given::Nothing, Given::Empty, Given::Nothing]);
+        assert_eq!(pointers(Form::Put, r#"{"name": "n"}"#), ["/concurrencyToken"]);
+    }
+
+    #[test]
+    fn patch_and_merge_patch_differ_in_null() {
+        let body = r#"{"note": null, "concurrencyToken": "t"}"#;
+        assert_eq!(read(Form::Patch, body).unwrap()[2], Given::Nothing);
+        assert_eq!(read(Form::MergePatch, body).unwrap()[2], Given::Empty);
+        assert_eq!(pointers(Form::MergePatch, r#"{"name": null, "concurrencyToken": "t"}"#), ["/name"]);
+    }
+}

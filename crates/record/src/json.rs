@@ -1,0 +1,171 @@
+//! Reading JSON strictly: duplicate members, depth and what cannot be text are refused.
+
+use std::{collections::HashSet, fmt};
+
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+
+/// How deep JSON may nest.
+pub const MAX_DEPTH: usize = 32;
+
+/// A JSON value. An object keeps the order of its members and has each name once.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Json {
+    /// `null`
+    Null,
+    /// `true`, `false`
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// Any other number. No field takes one, so its digits are not kept.
+    Number,
+    /// A string.
+    Text(String),
+    /// An array.
+    Array(Vec<Json>),
+    /// An object.
+    Object(Vec<(String, Json)>),
+}
+
+impl Json {
+    /// The member of an object.
+    pub fn get(&self, name: &str) -> Option<&Self> {
+        let Self::Object(members) = self else { return None };
+        members.iter().find(|(member, _)| member == name).map(|(_, value)| value)
+    }
+
+    /// What it is, in a word for people.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "a truth value",
+            Self::Int(_) => "a whole number",
+            Self::Number => "a number",
+            Self::Text(_) => "a string",
+            Self::Array(_) => "an array",
+            Self::Object(_) => "an object",
+        }
+    }
+}
+
+/// Why a body is not the JSON we read, with line and column.
+#[derive(Debug, PartialEq, Eq)]
+pub struct JsonError(pub String);
+
+/// Reads one JSON text.
+///
+/// # Errors
+/// Malformed JSON, a member twice, more than [`MAX_DEPTH`] levels, unpaired surrogates.
+pub fn read_json(bytes: &[u8]) -> Result<Json, JsonError> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let json = Level(0).deserialize(&mut reader).map_err(|error| JsonError(error.to_string()))?;
+    reader.end().map_err(|error| JsonError(error.to_string()))?;
+    Ok(json)
+}
+
+#[derive(Clone, Copy)]
+struct Level(usize);
+
+impl Level {
+    fn below<E: de::Error>(self) -> Result<Self, E> {
+        if self.0 >= MAX_DEPTH {
+            return Err(E::custom(format_args!("nested more than {MAX_DEPTH} levels deep")));
+        }
+        Ok(Self(self.0 + 1))
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Level {
+    type Value = Json;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Level {
+    type Value = Json;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("JSON")
+    }
+    fn visit_unit<E>(self) -> Result<Json, E> {
+        Ok(Json::Null)
+    }
+    fn visit_bool<E>(self, value: bool) -> Result<Json, E> {
+        Ok(Json::Bool(value))
+    }
+    fn visit_i64<E>(self, value: i64) -> Result<Json, E> {
+        Ok(Json::Int(value))
+    }
+    fn visit_u64<E>(self, value: u64) -> Result<Json, E> {
+        Ok(i64::try_from(value).map_or(Json::Number, Json::Int))
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "exact: whole and within 2^53")]
+    fn visit_f64<E>(self, value: f64) -> Result<Json, E> {
+        // 1.0 and 1e3 are whole numbers to JSON Schema and to most clients
+        let whole = value.fract() == 0.0 && value.abs() <= 9_007_199_254_740_992.0;
+        Ok(if whole { Json::Int(value as i64) } else { Json::Number })
+    }
+    fn visit_str<E>(self, value: &str) -> Result<Json, E> {
+        Ok(Json::Text(value.to_owned()))
+    }
+    fn visit_string<E>(self, value: String) -> Result<Json, E> {
+        Ok(Json::Text(value))
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json, A::Error> {
+        let level = self.below()?;
+        let mut array = Vec::new();
+        while let Some(item) = items.next_element_seed(level)? {
+            array.push(item);
+        }
+        Ok(Json::Array(array))
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Json, A::Error> {
+        let level = self.below()?;
+        let mut object: Vec<(String, Json)> = Vec::new();
+        let mut many = HashSet::new();
+        while let Some(name) = members.next_key::<String>()? {
+            let twice = if object.len() < 32 {
+                object.iter().any(|(seen, _)| *seen == name)
+            } else {
+                if many.is_empty() {
+                    many.extend(object.iter().map(|(seen, _)| seen.clone()));
+                }
+                !many.insert(name.clone())
+            };
+            if twice {
+                return Err(de::Error::custom(format_args!("member {name:?} is there twice")));
+            }
+            object.push((name, members.next_value_seed(level)?));
+        }
+        Ok(Json::Object(object))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Json, read_json};
+
+    fn problem(text: &str) -> String {
+        read_json(text.as_bytes()).unwrap_err().0
+    }
+
+    #[test]
+    fn reads_values() {
+        assert_eq!(
+            read_json(b"[1, 1.0, 1.5, true]").unwrap(),
+            Json::Array(vec![Json::Int(1), Json::Int(1), Json::Number, Json::Bool(true)])
+        );
+    }
+
+    #[test]
+    fn refuses_what_is_ambiguous() {
+        assert!(problem(r#"{"a": 1, "a": 2}"#).contains("\"a\" is there twice"));
+        let many: Vec<String> = (0..40).map(|n| format!("\"m{n}\": 1")).collect();
+        assert!(problem(&format!("{{{}, \"m3\": 2}}", many.join(","))).contains("twice"));
+        assert!(problem(&"[".repeat(100)).contains("nested more than"));
+        assert!(read_json(br#""\ud800""#).is_err());
+        assert!(problem("{} {}").contains("trailing"));
+        assert!(!problem("").is_empty());
+        assert!(read_json(b"\"\xff\"").is_err());
+    }
+}

@@ -1,0 +1,74 @@
+//! What a resource is made of: fields with their kind, bounds and access, declared once by
+//! [`record!`]; JSON read strictly against that table and written from it.
+//!
+//! This crate does no I/O and knows neither HTTP nor SQL.
+
+mod draft;
+mod field;
+mod fold;
+mod json;
+mod secret;
+mod text;
+mod time;
+mod value;
+mod write;
+
+pub use draft::{Draft, FieldError, Form, Given, pointer, read_draft};
+pub use field::{
+    Access, Column, FIXED, Field, FieldType, HIDDEN, KEY, Kind, Mismatch, OPEN, OWNER, Preset, Record, SCOPE,
+    SHOWN,
+};
+pub use fold::fold;
+pub use json::{Json, JsonError, MAX_DEPTH, read_json};
+pub use secret::Secret;
+pub use text::{
+    Birthdate, Description, Email, Gender, Key, Locale, LoginName, Name, Phone, ShortText, TextRule, Token,
+    Url, Zone,
+};
+pub use time::{Timestamp, format_timestamp, parse_timestamp};
+pub use value::{Bytes, Cell, Encoding, Value};
+pub use write::{canonical_json, write_cell, write_string};
+
+#[doc(hidden)]
+pub use uuid::Uuid;
+
+/// Declares a resource once: a plain struct and, from the same lines, its field table.
+///
+/// ```
+/// use chancery_record::{record, Name, Token, KEY, OPEN, SHOWN, id_types};
+/// id_types! { /// The id of a room.
+///     RoomId }
+/// record! {
+///     /// A room with a door.
+///     pub struct Room {
+///         /// What the door says.
+///         name: Name = OPEN,
+///     }
+/// }
+/// // The expansion is the struct itself, `Room::FIELDS` (one `Field` a line: column name,
+/// // kind, access, doc), and the two conversions between the struct and its values.
+/// assert_eq!(<Room as chancery_record::Record>::FIELDS[0].column, "name");
+/// ```
+#[macro_export]
+macro_rules! record {
+    ($(#[doc = $about:literal])* $visibility:vis struct $name:ident {
+        $($(#[doc = $doc:literal])* $field:ident : $kind:ty = $access:expr),* $(,)?
+    }) => {
+        $(#[doc = $about])*
+        #[derive(Clone, Debug, PartialEq)]
+        $visibility struct $name { $($(#[doc = $doc])* pub $field: $kind),* }
+
+        impl $crate::Record for $name {
+            const ABOUT: &'static str = concat!($($about),*);
+            const FIELDS: &'static [$crate::Field] = &[$($crate::Field::new::<$kind>(
+                stringify!($field), concat!("", $($doc),*), $access)),*];
+            fn from_values(values: Vec<$crate::Value>) -> Result<Self, $crate::Mismatch> {
+                let mut values = values.into_iter();
+                Ok(Self { $($field: $crate::Field::take(stringify!($field), values.next())?),* })
+            }
+            fn into_values(self) -> Vec<$crate::Value> {
+                vec![$($crate::FieldType::into_value(self.$field)),*]
+            }
+        }
+    };
+}

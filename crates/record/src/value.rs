@@ -1,0 +1,120 @@
+//! The few kinds of value that both engines store.
+
+use uuid::Uuid;
+
+/// A value as the engine handles it: owned, of one of the kinds that both databases store.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Nothing.
+    Null,
+    /// A truth value.
+    Bool(bool),
+    /// A whole number; also a time in milliseconds since 1970 (UTC).
+    Int(i64),
+    /// Text without NUL.
+    Text(String),
+    /// An identifier.
+    Id(Uuid),
+    /// Bytes.
+    Bytes(Vec<u8>),
+}
+
+impl Value {
+    /// Whether this is [`Value::Null`].
+    pub const fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    /// This value, borrowed.
+    pub fn cell(&self) -> Cell<'_> {
+        match self {
+            Self::Null => Cell::Null,
+            Self::Bool(value) => Cell::Bool(*value),
+            Self::Int(value) => Cell::Int(*value),
+            Self::Text(value) => Cell::Text(value),
+            Self::Id(value) => Cell::Id(*value),
+            Self::Bytes(value) => Cell::Bytes(value),
+        }
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Self {
+        Self::Bool(value)
+    }
+}
+impl From<i64> for Value {
+    fn from(value: i64) -> Self {
+        Self::Int(value)
+    }
+}
+impl From<&str> for Value {
+    fn from(value: &str) -> Self {
+        Self::Text(value.to_owned())
+    }
+}
+impl From<String> for Value {
+    fn from(value: String) -> Self {
+        Self::Text(value)
+    }
+}
+impl From<Uuid> for Value {
+    fn from(value: Uuid) -> Self {
+        Self::Id(value)
+    }
+}
+impl From<Vec<u8>> for Value {
+    fn from(value: Vec<u8>) -> Self {
+        Self::Bytes(value)
+    }
+}
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
+
+/// A value borrowed from a database row or from a [`Value`]: what is written as JSON without
+/// being copied first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cell<'a> {
+    /// Nothing.
+    Null,
+    /// A truth value.
+    Bool(bool),
+    /// A whole number or a time.
+    Int(i64),
+    /// Text.
+    Text(&'a str),
+    /// An identifier.
+    Id(Uuid),
+    /// Bytes.
+    Bytes(&'a [u8]),
+}
+
+impl Cell<'_> {
+    /// This value, owned.
+    pub fn to_value(self) -> Value {
+        match self {
+            Self::Null => Value::Null,
+            Self::Bool(value) => Value::Bool(value),
+            Self::Int(value) => Value::Int(value),
+            Self::Text(value) => Value::Text(value.to_owned()),
+            Self::Id(value) => Value::Id(value),
+            Self::Bytes(value) => Value::Bytes(value.to_vec()),
+        }
+    }
+}
+
+/// How bytes look on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// Base64 with padding (RFC 4648, section 4).
+    Base64,
+    /// Lower-case hexadecimal.
+    Hex,
+}
+
+/// Bytes of a record, shown as base64.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bytes(pub Vec<u8>);

@@ -1,0 +1,369 @@
+//! Batches: all or nothing, in one transaction, in the order of the request. When the database
+//! refuses one, the operation runs again to find out which elements are wrong.
+
+use std::collections::{HashMap, HashSet};
+
+use chancery_record::{Draft, FieldError, Form, Json, Value, fold, pointer, read_draft};
+use chancery_store::Tx;
+
+use crate::{
+    Answer, Call, Problem, ProblemKind, Shape, Sql, Unique, change,
+    emit::{Stored, write_no_relations, write_values},
+    nested,
+    pattern::{Refusal, changed_values, new_values, taken},
+    sql::LIST,
+};
+
+/// The most elements of a batch.
+pub const MAX_BATCH: usize = 10_000;
+
+/// What is wrong with a batch: each error with its element and the kind of problem it is.
+#[derive(Default)]
+struct Failures(Vec<(usize, ProblemKind, FieldError)>);
+
+impl Failures {
+    fn add(&mut self, element: usize, kind: ProblemKind, error: FieldError) {
+        self.0.push((element, kind, error));
+    }
+
+    /// All errors in the order of the elements; the first one's kind is the answer's.
+    fn into_problem(mut self) -> Option<Problem> {
+        self.0.sort_by_key(|(element, ..)| *element);
+        let kind = self.0.first()?.1;
+        let errors: Vec<_> = self.0.into_iter().map(|(.., error)| error).collect();
+        let detail = format!("{} of the elements cannot be done, so nothing was. See errors.", errors.len());
+        Some(Problem { errors, ..Problem::new(kind, detail) })
+    }
+}
+
+fn elements(call: &Call) -> Result<&[Json], Problem> {
+    let body = call.body()?;
+    let Json::Array(elements) = body else {
+        return Err(Problem::wrong_at("", format!("must be an array, not {}", body.word())));
+    };
+    if elements.len() > MAX_BATCH {
+        let detail = format!("A batch takes at most {MAX_BATCH} elements, not {}.", elements.len());
+        return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
+    }
+    Ok(elements)
+}
+
+fn base(element: usize) -> String {
+    format!("/{element}")
+}
+
+/// Reads every element; those that are wrong are noted and left out.
+fn drafts(call: &Call, form: Form, failures: &mut Failures) -> Result<Vec<(usize, Draft)>, Problem> {
+    let shape = call.op.shape;
+    let arrays = shape.arrays();
+    let mut drafts = Vec::new();
+    for (element, body) in elements(call)?.iter().enumerate() {
+        match read_draft(shape.fields, &arrays, form, body, &base(element)) {
+            Ok(draft) => drafts.push((element, draft)),
+            Err(errors) => {
+                for error in errors {
+                    failures.add(element, ProblemKind::InvalidRequest, error);
+                }
+            }
+        }
+    }
+    Ok(drafts)
+}
+
+pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let shape = call.op.shape;
+    let mut failures = Failures::default();
+    let mut rows = Vec::new();
+    let mut brought = Vec::new();
+    for (element, draft) in drafts(call, Form::Create, &mut failures)? {
+        if let Some(id) = draft.given(shape.plan().key) {
+            brought.push((element, id.clone()));
+        }
+        match new_values(call, shape, None, draft, &base(element))? {
+            Ok(values) => rows.push((element, None, values)),
+            Err(errors) => {
+                for error in errors {
+                    failures.add(element, ProblemKind::InvalidRequest, error);
+                }
+            }
+        }
+    }
+    find_retired(call, tx, shape, &brought, &mut failures)?;
+    find_taken(call, tx, shape, &rows, &mut failures)?;
+    if let Some(problem) = failures.into_problem() {
+        return Err(problem);
+    }
+    call.out.bytes.push(b'[');
+    for (index, (_, _, values)) in rows.iter().enumerate() {
+        change::insert(call, tx, shape, None, values)?;
+        if index > 0 {
+            call.out.bytes.push(b',');
+        }
+        write_values(shape, values, &mut call.out.bytes);
+        write_no_relations(shape, &mut call.out.bytes);
+    }
+    call.out.bytes.push(b']');
+    Ok(Answer::new(call.op.status))
+}
+
+pub fn replace(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let shape = call.op.shape;
+    let key = shape.plan().key;
+    let mut failures = Failures::default();
+    let mut drafts = drafts(call, Form::Put, &mut failures)?;
+    let mut seen = HashSet::new();
+    drafts.retain(|(element, draft)| {
+        let wrong = match draft.given(key) {
+            None => "is missing: in a batch each element names its own",
+            Some(Value::Id(id)) if !seen.insert(*id) => "is in this batch twice",
+            Some(_) => return true,
+        };
+        let at = pointer(&base(*element), shape.key().map_or("id", |key| key.wire()));
+        failures.add(*element, ProblemKind::InvalidRequest, FieldError::new(at, wrong));
+        false
+    });
+    let keys = drafts.iter().filter_map(|(_, draft)| draft.given(key).cloned()).collect();
+    let mut found = load_all(call, tx, shape, keys)?;
+    let mut rows = Vec::new();
+    for (element, draft) in drafts {
+        let was = match draft.given(key) {
+            Some(Value::Id(id)) => found.remove(id),
+            _ => None,
+        };
+        let Some(was) = was else {
+            failures.add(element, ProblemKind::NotFound, unknown(shape, &base(element)));
+            continue;
+        };
+        match changed_values(call, shape, &was, draft, &base(element))? {
+            Ok(values) => rows.push((element, Some(was), values)),
+            Err(Refusal::Wrong(errors)) => {
+                for error in errors {
+                    failures.add(element, ProblemKind::InvalidRequest, error);
+                }
+            }
+            Err(Refusal::Stale(current)) => {
+                let at = pointer(&base(element), "concurrencyToken");
+                let error = FieldError::new(at, format!("is stale; the current one is {current}"));
+                failures.add(element, ProblemKind::ConcurrencyConflict, error);
+            }
+        }
+    }
+    find_taken(call, tx, shape, &rows, &mut failures)?;
+    if let Some(problem) = failures.into_problem() {
+        return Err(problem);
+    }
+    for (_, was, values) in &rows {
+        if let Some(was) = was {
+            change::update(call, tx, shape, was, values)?;
+        }
+    }
+    let rows: Vec<Stored> =
+        rows.into_iter().filter_map(|(_, was, values)| Some(Stored { rid: was?.rid, values })).collect();
+    write_all(call, tx, shape, &rows)?;
+    Ok(Answer::new(call.op.status))
+}
+
+/// Writes many rows as an array, with their relations.
+fn write_all(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, rows: &[Stored]) -> Result<(), Problem> {
+    call.out.bytes.push(b'[');
+    let mut first = true;
+    for chunk in rows.chunks(LIST) {
+        let mut rids: Vec<i64> = chunk.iter().map(|row| row.rid).collect();
+        rids.sort_unstable();
+        let items = nested::load(tx, shape, &rids)?;
+        for row in chunk {
+            if !first {
+                call.out.bytes.push(b',');
+            }
+            first = false;
+            write_values(shape, &row.values, &mut call.out.bytes);
+            nested::write(tx, shape, &items, row.rid, &mut call.out)?;
+        }
+    }
+    call.out.bytes.push(b']');
+    Ok(())
+}
+
+pub fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let shape = call.op.shape;
+    let mut failures = Failures::default();
+    let mut keys: Vec<(usize, Value)> = Vec::new();
+    let mut seen = HashSet::new();
+    for (element, body) in elements(call)?.iter().enumerate() {
+        match body {
+            Json::Text(text) => match uuid::Uuid::try_parse(text) {
+                Ok(id) if seen.insert(id) => keys.push((element, Value::Id(id))),
+                Ok(_) => {}
+                Err(_) => failures.add(
+                    element,
+                    ProblemKind::InvalidRequest,
+                    FieldError::new(base(element), "must be a UUID"),
+                ),
+            },
+            other => failures.add(
+                element,
+                ProblemKind::InvalidRequest,
+                FieldError::new(base(element), format!("must be a string, not {}", other.word())),
+            ),
+        }
+    }
+    let mut found = load_all(call, tx, shape, keys.iter().map(|(_, key)| key.clone()).collect())?;
+    let mut rows = Vec::new();
+    for (element, key) in keys {
+        let row = if let Value::Id(id) = key { found.remove(&id) } else { None };
+        match row {
+            Some(row) => rows.push(row),
+            None => failures.add(
+                element,
+                ProblemKind::NotFound,
+                FieldError::new(base(element), format!("names no {}", shape.name)),
+            ),
+        }
+    }
+    if let Some(problem) = failures.into_problem() {
+        return Err(problem);
+    }
+    for row in &rows {
+        change::delete(call, tx, shape, row)?;
+    }
+    Ok(Answer::new(call.op.status))
+}
+
+fn unknown(shape: &Shape, base: &str) -> FieldError {
+    let key = shape.key().map_or("id", |key| key.wire());
+    FieldError::new(pointer(base, key), format!("names no {}", shape.name))
+}
+
+/// Loads rows by their keys, some hundred at a time.
+fn load_all(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    keys: Vec<Value>,
+) -> Result<HashMap<uuid::Uuid, Stored>, Problem> {
+    let mut found = HashMap::with_capacity(keys.len());
+    let place = shape.plan().key;
+    for chunk in keys.chunks(LIST) {
+        let mut sql = shape.select(&call.scope, None);
+        sql.add(" AND t.id IN ");
+        sql.add_list(chunk.iter().cloned());
+        tx.query(&sql.text, &sql.parameters, |row| {
+            let stored = Stored::read(shape, &call.scope, None, row)?;
+            if let Value::Id(id) = stored.value(place) {
+                found.insert(*id, stored);
+            }
+            Ok(())
+        })?;
+    }
+    Ok(found)
+}
+
+fn find_retired(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    brought: &[(usize, Value)],
+    failures: &mut Failures,
+) -> Result<(), Problem> {
+    for chunk in brought.chunks(LIST) {
+        let mut sql = Sql::new("SELECT id FROM retired_id WHERE store = ")
+            .bind(call.scope.store())
+            .push(" AND resource = ")
+            .bind(shape.name)
+            .push(" AND id IN ");
+        sql.add_list(chunk.iter().map(|(_, id)| id.clone()));
+        tx.query(&sql.text, &sql.parameters, |row| {
+            let retired = Value::Id(row.id(0)?);
+            for (element, _) in chunk.iter().filter(|(_, id)| *id == retired) {
+                let error = FieldError::new(
+                    pointer(&base(*element), "id"),
+                    "was used once: an id is never used again",
+                );
+                failures.add(*element, ProblemKind::Conflict, error);
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+type NewRow = (usize, Option<Stored>, Vec<Value>);
+
+/// Finds elements that collide with each other and, once something is known to be wrong, with
+/// what is stored. A batch that is right asks the database nothing.
+fn find_taken(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    rows: &[NewRow],
+    failures: &mut Failures,
+) -> Result<(), Problem> {
+    for unique in shape.unique {
+        let Some(place) = shape.place(unique.column) else { continue };
+        let mut first: HashMap<String, usize> = HashMap::new();
+        let mut keys = Vec::new();
+        for (element, was, values) in rows {
+            let value = values.get(place).unwrap_or(&Value::Null);
+            if value.is_null() || was.as_ref().is_some_and(|was| was.value(place) == value) {
+                continue;
+            }
+            let key = comparable(shape, place, value);
+            if first.insert(format!("{key:?}"), *element).is_some() {
+                add_taken(shape, unique, *element, failures);
+            }
+            keys.push((*element, key));
+        }
+        if call.diagnose || !failures.0.is_empty() {
+            find_stored(call, tx, shape, unique, &keys, failures)?;
+        }
+    }
+    Ok(())
+}
+
+fn comparable(shape: &Shape, place: usize, value: &Value) -> Value {
+    match (shape.fields.get(place), value) {
+        (Some(field), Value::Text(text)) if field.access.folded => Value::Text(fold(text)),
+        _ => value.clone(),
+    }
+}
+
+fn add_taken(shape: &Shape, unique: &Unique, element: usize, failures: &mut Failures) {
+    let error = taken(shape, unique.index, &base(element));
+    // an element is told once, even if it collides twice
+    if let Some(error) = error
+        && !failures.0.iter().any(|(_, _, known)| *known == error)
+    {
+        failures.add(element, ProblemKind::Conflict, error);
+    }
+}
+
+fn find_stored(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    unique: &Unique,
+    keys: &[(usize, Value)],
+    failures: &mut Failures,
+) -> Result<(), Problem> {
+    let Some(field) = shape.fields.iter().find(|field| field.column == unique.column) else {
+        return Ok(());
+    };
+    let column = if field.access.folded { format!("{}_key", field.column) } else { field.column.to_owned() };
+    for chunk in keys.chunks(LIST) {
+        // what is in quarantine is hidden, but its keys are taken: no condition on visibility
+        let mut sql = Sql::new(format!("SELECT t.{column} FROM {} t WHERE ", shape.table));
+        if shape.reach == crate::Reach::Store {
+            sql = sql.push("t.store = ").bind(call.scope.store()).push(" AND ");
+        }
+        sql = sql.push("t.").push(&column).push(" IN ");
+        sql.add_list(chunk.iter().map(|(_, key)| key.clone()));
+        tx.query(&sql.text, &sql.parameters, |row| {
+            let stored = row.value(0, &field.kind)?;
+            for (element, _) in chunk.iter().filter(|(_, key)| *key == stored) {
+                add_taken(shape, unique, *element, failures);
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,190 @@
+//! What an operation is given and what it answers.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_record::{Json, Timestamp, Value};
+use uuid::Uuid;
+
+use crate::{CursorKey, Op, Out, Problem, Seal};
+
+/// What the caller's rights cover, and so what every query is limited to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// One user store.
+    Store(StoreScope),
+    /// The configuration, whole.
+    Everything,
+    /// The configuration of these customers.
+    Customers(Vec<Uuid>),
+}
+
+/// The user store that a path names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreScope {
+    /// Its number in its tables.
+    pub number: i64,
+    /// Its instance's id.
+    pub id: Uuid,
+    /// Its name.
+    pub name: String,
+}
+
+impl Scope {
+    /// The store's number; 0 for the configuration.
+    pub const fn store(&self) -> i64 {
+        match self {
+            Self::Store(store) => store.number,
+            _ => 0,
+        }
+    }
+
+    /// The store's instance id.
+    pub const fn store_id(&self) -> Option<Uuid> {
+        match self {
+            Self::Store(store) => Some(store.id),
+            _ => None,
+        }
+    }
+
+    /// What the audit trail and events call the source of a change.
+    pub fn source(&self) -> &str {
+        match self {
+            Self::Store(store) => &store.name,
+            _ => "management",
+        }
+    }
+}
+
+/// What operations share: the keys they work with, made once at the start.
+pub struct Desk {
+    /// Signs audit entries.
+    pub seal: Seal,
+    /// Makes and opens cursors.
+    pub cursors: CursorKey,
+    /// Runs through the identifiers of one millisecond, so that ids made one after another are
+    /// in order.
+    pub counter: AtomicU32,
+    /// What links to this server begin with, without a slash at the end.
+    pub public_url: String,
+}
+
+/// The conditions of RFC 9110, section 13.
+#[derive(Clone, Debug, Default)]
+pub struct Preconditions {
+    /// `If-Match`
+    pub if_match: Option<String>,
+    /// `If-None-Match`
+    pub if_none_match: Option<String>,
+}
+
+/// One call of an operation: all that it may know of the world.
+pub struct Call {
+    /// The operation.
+    pub op: &'static Op,
+    /// Path parameters in order, decoded, without `{userstore}`.
+    pub path: Vec<String>,
+    /// Path and query as sent, for links.
+    pub address: String,
+    /// Query parameters, decoded.
+    pub query: Vec<(String, String)>,
+    /// Conditions on the current representation.
+    pub preconditions: Preconditions,
+    /// The body.
+    pub body: Option<Json>,
+    /// Whether a PATCH body is a merge patch (RFC 7396).
+    pub merge_patch: bool,
+    /// What the caller's rights cover.
+    pub scope: Scope,
+    /// Who acts: a client app's id; none for the server itself.
+    pub actor: Option<Uuid>,
+    /// When.
+    pub now: Timestamp,
+    /// Answer as the real call would, and change nothing.
+    pub dry_run: bool,
+    /// A batch failed on the database: find out which elements are wrong.
+    pub diagnose: bool,
+    /// Whether the body of an answer may be read after the commit: a large resource must not be
+    /// read while other writes wait.
+    pub reads_later: bool,
+    /// What operations share.
+    pub desk: Arc<Desk>,
+    /// Where the body of the answer goes.
+    pub out: Out,
+}
+
+impl Call {
+    /// A path parameter by its place.
+    pub fn parameter(&self, place: usize) -> &str {
+        self.path.get(place).map_or("", String::as_str)
+    }
+
+    /// A query parameter.
+    pub fn query(&self, name: &str) -> Option<&str> {
+        self.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The body; a problem when there is none.
+    pub fn body(&self) -> Result<&Json, Problem> {
+        self.body.as_ref().ok_or_else(|| Problem::invalid("This operation needs a JSON body."))
+    }
+
+    /// A new identifier: UUID version 7, in order of time.
+    pub fn new_id(&self) -> Uuid {
+        let mut bytes = random::<10>();
+        let count = self.desk.counter.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+        bytes[0] = count[2];
+        bytes[1] = count[3];
+        let milliseconds = u64::try_from(self.now.0).unwrap_or(0);
+        uuid::Builder::from_unix_timestamp_millis(milliseconds, &bytes).into_uuid()
+    }
+
+    /// A new concurrency token.
+    pub fn new_token(&self) -> Value {
+        Value::Text(BASE64_URL_SAFE_NO_PAD.encode(random::<16>()))
+    }
+}
+
+/// Random bytes from the operating system's generator.
+pub fn random<const LENGTH: usize>() -> [u8; LENGTH] {
+    let mut bytes = [0; LENGTH];
+    // a generator that fails leaves nothing that could be done safely
+    #[expect(clippy::expect_used, reason = "no secret, salt or token may be made without chance")]
+    aws_lc_rs::rand::fill(&mut bytes).expect("the random generator works");
+    bytes
+}
+
+/// What an operation answers. The body is in [`Call::out`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// The HTTP status.
+    pub status: u16,
+    /// Headers beyond those that the edge adds.
+    pub headers: Vec<(&'static str, String)>,
+    /// Whether the body is one resource and so carries an `ETag`.
+    pub tagged: bool,
+    /// The body is still to be read: this resource, now that the change is committed.
+    pub read_later: Option<Value>,
+}
+
+impl Answer {
+    /// An answer with this status.
+    pub const fn new(status: u16) -> Self {
+        Self { status, headers: Vec::new(), tagged: false, read_later: None }
+    }
+
+    /// The answer with one resource.
+    pub const fn resource(status: u16) -> Self {
+        Self { status, headers: Vec::new(), tagged: true, read_later: None }
+    }
+}
+
+/// The strong `ETag` of a representation.
+pub fn etag(body: &[u8]) -> String {
+    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, body);
+    let half = digest.as_ref().get(..16).unwrap_or_default();
+    format!("\"{}\"", BASE64_URL_SAFE_NO_PAD.encode(half))
+}

@@ -1,0 +1,328 @@
+//! The one place that writes a resource's row, and with it its audit entry and its event.
+
+use chancery_record::{Column, Field, Value, canonical_json, fold, format_timestamp, write_string};
+use chancery_store::Tx;
+use uuid::Uuid;
+
+use crate::{
+    Call, Deletion, Problem, Reach, Relation, Shape,
+    emit::Stored,
+    seal::{Seal, Sealed, Stamp},
+};
+
+const CATEGORY: &str = "DatabaseRecordChange";
+
+/// The owning row of an owned resource.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnerRow {
+    pub rid: i64,
+    pub id: Uuid,
+}
+
+/// Writes a new row.
+pub fn insert(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    owner: Option<OwnerRow>,
+    values: &[Value],
+) -> Result<(), Problem> {
+    let own = || fields_with(shape, values).filter(|(field, _)| field.access.column == Column::Own);
+    let mut parameters = Vec::with_capacity(values.len() + 8);
+    if shape.reach == Reach::Store {
+        parameters.push(Value::Int(call.scope.store()));
+    }
+    parameters.extend(owner.map(|owner| Value::Int(owner.rid)));
+    parameters.extend(own().map(|(_, value)| value.clone()));
+    parameters.extend(own().filter(|(field, _)| field.access.folded).map(|(_, value)| folded(value)));
+    tx.queue(&shape.plan().insert, parameters)?;
+    let current = content(shape, values);
+    let changed = fields_with(shape, values).filter(|(_, value)| !value.is_null());
+    record(
+        call,
+        tx,
+        Entry {
+            area: shape.name,
+            key: key_text(shape, values),
+            action: "Added",
+            event: "created",
+            original: None,
+            current: Some(current),
+            data: changed_members(changed.map(|(field, _)| field)),
+        },
+    )
+}
+
+/// Writes a new row outside any request: the first start's own.
+pub fn bootstrap_insert(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    values: &[Value],
+) -> Result<(), Problem> {
+    insert(call, tx, shape, None, values)
+}
+
+/// Writes the changed columns of a row and its new token, if it is still the row that was read.
+pub fn update(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    was: &Stored,
+    values: &[Value],
+) -> Result<(), Problem> {
+    let mut sql = crate::Sql::new(format!("UPDATE {} SET ", shape.table));
+    let mut changed = Vec::new();
+    for ((field, value), before) in fields_with(shape, values).zip(&was.values) {
+        if value == before || field.access.column != Column::Own {
+            continue;
+        }
+        if !changed.is_empty() {
+            sql.add(", ");
+        }
+        sql = sql.push(field.column).push(" = ").bind(value.clone());
+        if field.access.folded {
+            sql = sql.push(", ").push(field.column).push("_key = ").bind(folded(value));
+        }
+        changed.push(field);
+    }
+    sql = sql.push(" WHERE rid = ").bind(was.rid);
+    if let (Some(place), Some(token)) = (shape.plan().token, shape.place("concurrency_token")) {
+        debug_assert_eq!(place, token, "one token a resource");
+        sql = sql.push(" AND concurrency_token = ").bind(was.value(place).clone());
+    }
+    tx.queue_one(&sql.text, sql.parameters)?;
+    record(
+        call,
+        tx,
+        Entry {
+            area: shape.name,
+            key: key_text(shape, values),
+            action: "Modified",
+            event: "updated",
+            original: Some(content(shape, &was.values)),
+            current: Some(content(shape, values)),
+            data: changed_members(changed.into_iter()),
+        },
+    )
+}
+
+/// Removes a row, or hides it where the resource has a quarantine.
+pub fn delete(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
+    match shape.deletion {
+        Deletion::Quarantine(column) => {
+            let text =
+                format!("UPDATE {} SET {column} = ?1 WHERE rid = ?2 AND {column} IS NULL", shape.table);
+            tx.queue_one(&text, vec![Value::Int(call.now.0), Value::Int(was.rid)])?;
+        }
+        Deletion::Gone => {
+            let text = format!("DELETE FROM {} WHERE rid = ?1", shape.table);
+            tx.queue_one(&text, vec![Value::Int(was.rid)])?;
+            retire_id(call, tx, shape, was)?;
+        }
+    }
+    record(
+        call,
+        tx,
+        Entry {
+            area: shape.name,
+            key: key_text(shape, &was.values),
+            action: "Deleted",
+            event: "deleted",
+            original: Some(content(shape, &was.values)),
+            current: None,
+            data: Vec::new(),
+        },
+    )
+}
+
+fn retire_id(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
+    if let id @ Value::Id(_) = was.value(shape.plan().key) {
+        let parameters = vec![Value::Int(call.scope.store()), shape.name.into(), id.clone()];
+        tx.queue("INSERT INTO retired_id (store, resource, id) VALUES (?1, ?2, ?3)", parameters)?;
+    }
+    Ok(())
+}
+
+/// Records that links were added and removed: one entry with the ids, not the whole set. The
+/// links themselves are written by `relate`.
+pub fn related(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    relation: &Relation,
+    owner: &Stored,
+    added: &[Uuid],
+    removed: &[Uuid],
+) -> Result<(), Problem> {
+    if added.is_empty() && removed.is_empty() {
+        return Ok(());
+    }
+    let mut change = Vec::new();
+    change.extend_from_slice(b"{");
+    write_string(relation.name, &mut change);
+    change.extend_from_slice(b":{\"added\":");
+    write_ids(added, &mut change);
+    change.extend_from_slice(b",\"removed\":");
+    write_ids(removed, &mut change);
+    change.extend_from_slice(b"}}");
+    let mut data = b",\"relation\":".to_vec();
+    write_string(relation.name, &mut data);
+    data.extend_from_slice(b",\"added\":");
+    write_ids(added, &mut data);
+    data.extend_from_slice(b",\"removed\":");
+    write_ids(removed, &mut data);
+    record(
+        call,
+        tx,
+        Entry {
+            area: shape.name,
+            key: key_text(shape, &owner.values),
+            action: "Modified",
+            event: "related",
+            original: None,
+            current: Some(String::from_utf8(change).unwrap_or_default()),
+            data,
+        },
+    )
+}
+
+fn write_ids(ids: &[Uuid], out: &mut Vec<u8>) {
+    out.push(b'[');
+    for (index, id) in ids.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        write_string(&id.to_string(), out);
+    }
+    out.push(b']');
+}
+
+struct Entry<'a> {
+    area: &'a str,
+    key: String,
+    action: &'static str,
+    event: &'static str,
+    original: Option<String>,
+    current: Option<String>,
+    /// Members of the event's data after its id, each with a leading comma.
+    data: Vec<u8>,
+}
+
+const ENTRY: &str = "INSERT INTO audit_entry (rid, store, timestamp, actor, area, primary_key, \
+    category, action, data_source, original_content, current_content, original_salt, \
+    current_salt, original_digest, current_digest, signature, signature_public_key_info) \
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
+
+/// Writes the audit entry and the event of a change.
+fn record(call: &Call, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<(), Problem> {
+    let seal = &call.desk.seal;
+    let id = seal.number(call.now);
+    let envelope = envelope(call, id, &entry);
+    let user = call.actor.map(|actor| actor.to_string());
+    let original = entry.original.map(Seal::seal);
+    let current = entry.current.map(Seal::seal);
+    let stamp = Stamp {
+        id,
+        timestamp: call.now,
+        user: user.as_deref(),
+        area: entry.area,
+        primary_key: &entry.key,
+        category: CATEGORY,
+        action: entry.action,
+        data_source: call.scope.source(),
+    };
+    let digest = |sealed: &Option<Sealed>| sealed.as_ref().map(|sealed| sealed.digest.clone());
+    let (original_digest, current_digest) = (digest(&original), digest(&current));
+    let signature = seal.sign(&stamp, original_digest.as_deref(), current_digest.as_deref());
+    let salt = |sealed: &Option<Sealed>| sealed.as_ref().map(|sealed| sealed.salt.to_vec());
+    let (original_salt, current_salt) = (salt(&original), salt(&current));
+    tx.queue(
+        ENTRY,
+        vec![
+            Value::Int(id),
+            Value::Int(call.scope.store()),
+            Value::Int(call.now.0),
+            user.into(),
+            entry.area.into(),
+            entry.key.as_str().into(),
+            CATEGORY.into(),
+            entry.action.into(),
+            call.scope.source().into(),
+            original.map(|sealed| sealed.content).into(),
+            current.map(|sealed| sealed.content).into(),
+            original_salt.into(),
+            current_salt.into(),
+            original_digest.into(),
+            current_digest.into(),
+            signature.into(),
+            seal.public_key_info().to_vec().into(),
+        ],
+    )?;
+    let parameters = vec![Value::Int(id), Value::Int(call.scope.store()), envelope.into()];
+    tx.queue("INSERT INTO outbox_event (id, store, envelope) VALUES (?1, ?2, ?3)", parameters)?;
+    Ok(())
+}
+
+/// The event as a `CloudEvents` 1.0 envelope. It names ids and members, never values.
+fn envelope(call: &Call, id: i64, entry: &Entry<'_>) -> String {
+    let service = if call.scope.store() == 0 { "management" } else { "userstore" };
+    let kind = format!("platform.{service}.{}.{}", entry.area.to_lowercase(), entry.event);
+    let mut out = Vec::with_capacity(384 + entry.data.len());
+    out.extend_from_slice(format!("{{\"specversion\":\"1.0\",\"id\":\"{id}\",\"source\":").as_bytes());
+    write_string(&format!("/{service}/{}", call.scope.source()), &mut out);
+    out.extend_from_slice(b",\"type\":");
+    write_string(&kind, &mut out);
+    out.extend_from_slice(b",\"subject\":");
+    write_string(&entry.key, &mut out);
+    out.extend_from_slice(b",\"time\":\"");
+    format_timestamp(call.now, &mut out);
+    out.extend_from_slice(b"\",\"datacontenttype\":\"application/json\",\"data\":{\"id\":");
+    write_string(&entry.key, &mut out);
+    out.extend_from_slice(&entry.data);
+    out.extend_from_slice(b"}}");
+    String::from_utf8(out).unwrap_or_default()
+}
+
+fn changed_members<'a>(fields: impl Iterator<Item = &'a Field>) -> Vec<u8> {
+    let mut out = b",\"changed\":[".to_vec();
+    let mut first = true;
+    for field in fields.filter(|field| field.access.shown && !field.is_token()) {
+        if !first {
+            out.push(b',');
+        }
+        first = false;
+        write_string(field.wire(), &mut out);
+    }
+    out.push(b']');
+    out
+}
+
+fn fields_with<'a>(shape: &'a Shape, values: &'a [Value]) -> impl Iterator<Item = (&'a Field, &'a Value)> {
+    shape.fields.iter().zip(values)
+}
+
+/// The audit form: the resource's own fields as canonical JSON.
+fn content(shape: &Shape, values: &[Value]) -> String {
+    canonical_json(fields_with(shape, values).filter(|(field, _)| field.access.shown))
+}
+
+/// The key as the audit trail names it: a composite one joined by `|`.
+fn key_text(shape: &Shape, values: &[Value]) -> String {
+    let keys = fields_with(shape, values)
+        .filter(|(field, _)| field.access.key || field.access.column == Column::Owner);
+    let texts = keys.map(|(_, value)| match value {
+        Value::Id(id) => id.to_string(),
+        Value::Int(number) => number.to_string(),
+        Value::Text(text) => text.clone(),
+        _ => String::new(),
+    });
+    texts.collect::<Vec<_>>().join("|")
+}
+
+fn folded(value: &Value) -> Value {
+    match value {
+        Value::Text(text) => Value::Text(fold(text)),
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,176 @@
+//! Writing answers: resources as JSON, in constant memory.
+
+use chancery_record::{Column, Value, write_cell};
+use chancery_store::Row;
+use uuid::Uuid;
+
+use crate::{Problem, Scope, Shape};
+
+/// What is sent while an operation is still running.
+pub enum Part {
+    /// Status and headers, before the first bytes.
+    Head(u16, Vec<(&'static str, String)>),
+    /// Bytes of the body.
+    Bytes(Vec<u8>),
+    /// The body is whole. Without it, whoever reads must be told that it is not.
+    End,
+}
+
+/// Takes parts of an answer; `false` when nobody reads it any more.
+pub type Sink = Box<dyn FnMut(Part) -> bool + Send>;
+
+/// How much of a list waits in memory before it is sent.
+const PIECE: usize = 64 << 10;
+/// How much of one resource does: up to here it is whole, and so has an `ETag`.
+const WHOLE: usize = 4 << 20;
+
+/// Where the body of an answer goes: to memory, and from there, when it grows, to whoever reads.
+#[derive(Default)]
+pub struct Out {
+    /// What was not sent yet.
+    pub bytes: Vec<u8>,
+    sink: Option<Sink>,
+    head: Option<(u16, Vec<(&'static str, String)>)>,
+    whole: bool,
+    sent: bool,
+}
+
+impl Out {
+    /// Sends what grows over a bound to `sink`.
+    pub fn streaming(sink: Sink) -> Self {
+        Self { sink: Some(sink), ..Self::default() }
+    }
+
+    /// Starts anew, as when the operation runs again.
+    pub fn restart(&mut self) -> Result<(), Problem> {
+        self.bytes.clear();
+        if self.sent { Err(gone()) } else { Ok(()) }
+    }
+
+    /// From here on parts may be sent, with this status and these headers.
+    pub fn begin(&mut self, status: u16, headers: Vec<(&'static str, String)>, whole: bool) {
+        self.head = Some((status, headers));
+        self.whole = whole;
+    }
+
+    /// Whether parts have been sent.
+    pub const fn is_sent(&self) -> bool {
+        self.sent
+    }
+
+    /// Sends what is there if it is much.
+    pub fn relieve(&mut self) -> Result<(), Problem> {
+        let bound = if self.whole && !self.sent { WHOLE } else { PIECE };
+        if self.bytes.len() < bound {
+            return Ok(());
+        }
+        let Some(sink) = &mut self.sink else { return Ok(()) };
+        if let Some((status, headers)) = self.head.take() {
+            self.sent = true;
+            if !sink(Part::Head(status, headers)) {
+                return Err(gone());
+            }
+        }
+        if self.sent && !sink(Part::Bytes(std::mem::take(&mut self.bytes))) {
+            return Err(gone());
+        }
+        Ok(())
+    }
+
+    /// Sends the rest, if anything was sent before.
+    pub fn finish(&mut self) {
+        if let (true, Some(sink)) = (self.sent, &mut self.sink) {
+            let _ = sink(Part::Bytes(std::mem::take(&mut self.bytes))) && sink(Part::End);
+        }
+    }
+}
+
+fn gone() -> Problem {
+    Problem::invalid("The reader of this answer went away.")
+}
+
+/// A row read for a change: its number and the values of its fields.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    pub rid: i64,
+    pub values: Vec<Value>,
+}
+
+impl Stored {
+    pub fn read(
+        shape: &Shape,
+        scope: &Scope,
+        owner: Option<Uuid>,
+        row: &Row<'_>,
+    ) -> Result<Self, chancery_store::Error> {
+        let mut column = 0;
+        let values = shape.fields.iter().map(|field| {
+            Ok(match field.access.column {
+                Column::Own => {
+                    column += 1;
+                    row.value(column, &field.kind)?
+                }
+                Column::Scope => Value::from(scope.store_id()),
+                Column::Owner => Value::from(owner),
+            })
+        });
+        let values = values.collect::<Result<_, chancery_store::Error>>()?;
+        Ok(Self { rid: row.int(0)?, values })
+    }
+
+    pub fn value(&self, place: usize) -> &Value {
+        self.values.get(place).unwrap_or(&Value::Null)
+    }
+}
+
+/// Writes a row of [`Shape::select`] as an object without its closing bracket, so that nested
+/// arrays can follow.
+pub fn write_row(
+    shape: &Shape,
+    scope: &Scope,
+    owner: Option<Uuid>,
+    row: &Row<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), chancery_store::Error> {
+    let mut column = 0;
+    let mut separator = b'{';
+    for (field, label) in shape.fields.iter().zip(&shape.plan().labels) {
+        if field.access.column == Column::Own {
+            column += 1;
+        }
+        if label.is_empty() {
+            continue;
+        }
+        out.push(separator);
+        separator = b',';
+        out.extend_from_slice(label.as_bytes());
+        match field.access.column {
+            Column::Own => write_cell(&field.kind, row.cell(column)?, out),
+            Column::Scope => write_cell(&field.kind, Value::from(scope.store_id()).cell(), out),
+            Column::Owner => write_cell(&field.kind, Value::from(owner).cell(), out),
+        }
+    }
+    Ok(())
+}
+
+/// Writes values as an object without its closing bracket.
+pub fn write_values(shape: &Shape, values: &[Value], out: &mut Vec<u8>) {
+    let mut separator = b'{';
+    for ((field, label), value) in shape.fields.iter().zip(&shape.plan().labels).zip(values) {
+        if !label.is_empty() {
+            out.push(separator);
+            separator = b',';
+            out.extend_from_slice(label.as_bytes());
+            write_cell(&field.kind, value.cell(), out);
+        }
+    }
+}
+
+/// Writes the nested arrays of something new, all empty, and closes the object.
+pub fn write_no_relations(shape: &Shape, out: &mut Vec<u8>) {
+    for label in &shape.plan().array_labels {
+        out.extend_from_slice(label.as_bytes());
+        out.push(b']');
+    }
+    out.push(b'}');
+}

@@ -1,0 +1,351 @@
+//! The filter grammar of RFC 7644, section 3.4.2.2, read into a tree.
+
+use crate::Problem;
+
+/// The longest filter, in bytes.
+const MAX_LENGTH: usize = 8192;
+/// The most comparisons of one filter.
+const MAX_TERMS: usize = 100;
+/// How deep brackets may nest.
+const MAX_DEPTH: usize = 20;
+
+/// A comparison operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operator {
+    /// `eq`
+    Equal,
+    /// `ne`
+    NotEqual,
+    /// `co`
+    Contains,
+    /// `sw`
+    StartsWith,
+    /// `ew`
+    EndsWith,
+    /// `gt`
+    Greater,
+    /// `ge`
+    GreaterOrEqual,
+    /// `lt`
+    Less,
+    /// `le`
+    LessOrEqual,
+    /// `pr`: has a value
+    Present,
+}
+
+const OPERATORS: [(&str, Operator); 10] = [
+    ("eq", Operator::Equal),
+    ("ne", Operator::NotEqual),
+    ("co", Operator::Contains),
+    ("sw", Operator::StartsWith),
+    ("ew", Operator::EndsWith),
+    ("gt", Operator::Greater),
+    ("ge", Operator::GreaterOrEqual),
+    ("lt", Operator::Less),
+    ("le", Operator::LessOrEqual),
+    ("pr", Operator::Present),
+];
+
+/// A value in a filter: JSON's own.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Literal {
+    /// `null`
+    Null,
+    /// `true`, `false`
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// A string.
+    Text(String),
+}
+
+/// A filter.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expression {
+    /// Both.
+    And(Box<Self>, Box<Self>),
+    /// At least one.
+    Or(Box<Self>, Box<Self>),
+    /// Not.
+    Not(Box<Self>),
+    /// A comparison: attribute, sub-attribute, operator, value, and the column where it stands.
+    Compare {
+        /// The attribute.
+        attribute: String,
+        /// After a dot.
+        part: Option<String>,
+        /// The operator.
+        operator: Operator,
+        /// What is compared with; null for [`Operator::Present`].
+        value: Literal,
+        /// Column of the attribute in the filter, from 1.
+        column: usize,
+    },
+    /// `attribute[filter]`: some element of a nested array fits.
+    Some {
+        /// The nested array.
+        attribute: String,
+        /// What an element must fit.
+        inner: Box<Self>,
+        /// Column of the attribute in the filter, from 1.
+        column: usize,
+    },
+}
+
+/// A problem at a column of the filter.
+pub fn problem_at(column: usize, detail: &str) -> Problem {
+    Problem::wrong_at("", format!("filter, column {column}: {detail}")).with_detail_only()
+}
+
+impl Problem {
+    fn with_detail_only(mut self) -> Self {
+        if let Some(error) = self.errors.pop() {
+            self.detail = format!("In {}", error.detail);
+        }
+        self
+    }
+}
+
+/// Reads a filter.
+///
+/// # Errors
+/// What is not in the grammar or over a bound, with its column.
+pub fn parse(text: &str) -> Result<Expression, Problem> {
+    if text.len() > MAX_LENGTH {
+        return Err(problem_at(MAX_LENGTH, &format!("a filter has at most {MAX_LENGTH} bytes")));
+    }
+    let mut parser = Parser { text, at: 0, terms: 0 };
+    let expression = parser.either(0)?;
+    parser.skip_blanks();
+    if parser.at < text.len() {
+        return Err(parser.problem("expected \"and\", \"or\" or the end"));
+    }
+    Ok(expression)
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+    terms: usize,
+}
+
+type Parsed = Result<Expression, Problem>;
+
+impl<'a> Parser<'a> {
+    fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    fn column(&self) -> usize {
+        self.text.get(..self.at).map_or(0, |before| before.chars().count()) + 1
+    }
+
+    fn problem(&self, detail: &str) -> Problem {
+        problem_at(self.column(), detail)
+    }
+
+    fn skip_blanks(&mut self) {
+        self.at += self.rest().len() - self.rest().trim_start_matches(' ').len();
+    }
+
+    fn eat(&mut self, symbol: char) -> bool {
+        self.skip_blanks();
+        let found = self.rest().starts_with(symbol);
+        if found {
+            self.at += symbol.len_utf8();
+        }
+        found
+    }
+
+    /// A word of letters, digits, `_`, `-`, `:` and `$`.
+    fn word(&mut self) -> &'a str {
+        self.skip_blanks();
+        let rest = self.rest();
+        let end = rest.find(|letter: char| !letter.is_ascii_alphanumeric() && !"_-:$".contains(letter));
+        let word = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
+        self.at += word.len();
+        word
+    }
+
+    /// Takes the word if it is the next one.
+    fn keyword(&mut self, wanted: &str) -> bool {
+        let before = self.at;
+        let found = self.word().eq_ignore_ascii_case(wanted);
+        if !found {
+            self.at = before;
+        }
+        found
+    }
+
+    fn either(&mut self, depth: usize) -> Parsed {
+        let mut left = self.both(depth)?;
+        while self.keyword("or") {
+            left = Expression::Or(Box::new(left), Box::new(self.both(depth)?));
+        }
+        Ok(left)
+    }
+
+    fn both(&mut self, depth: usize) -> Parsed {
+        let mut left = self.term(depth)?;
+        while self.keyword("and") {
+            left = Expression::And(Box::new(left), Box::new(self.term(depth)?));
+        }
+        Ok(left)
+    }
+
+    fn term(&mut self, depth: usize) -> Parsed {
+        if depth > MAX_DEPTH {
+            return Err(self.problem(&format!("brackets nest more than {MAX_DEPTH} deep")));
+        }
+        self.terms += 1;
+        if self.terms > MAX_TERMS {
+            return Err(self.problem(&format!("a filter has at most {MAX_TERMS} terms")));
+        }
+        if self.eat('(') {
+            return self.group(depth);
+        }
+        let before = self.at;
+        if self.keyword("not") {
+            if self.eat('(') {
+                return Ok(Expression::Not(Box::new(self.group(depth)?)));
+            }
+            self.at = before;
+        }
+        self.compare(depth)
+    }
+
+    fn group(&mut self, depth: usize) -> Parsed {
+        let inner = self.either(depth + 1)?;
+        if self.eat(')') { Ok(inner) } else { Err(self.problem("expected \")\"")) }
+    }
+
+    fn compare(&mut self, depth: usize) -> Parsed {
+        self.skip_blanks();
+        let column = self.column();
+        let attribute = self.word().to_owned();
+        if attribute.is_empty() {
+            return Err(self.problem("expected an attribute"));
+        }
+        if self.rest().starts_with('[') {
+            self.at += 1;
+            let inner = Box::new(self.either(depth + 1)?);
+            if !self.eat(']') {
+                return Err(self.problem("expected \"]\""));
+            }
+            return Ok(Expression::Some { attribute, inner, column });
+        }
+        let part = if self.rest().starts_with('.') {
+            self.at += 1;
+            Some(self.word().to_owned())
+        } else {
+            None
+        };
+        self.skip_blanks();
+        let at = self.at;
+        let name = self.word();
+        let found = OPERATORS.iter().find(|(word, _)| name.eq_ignore_ascii_case(word));
+        let Some((_, operator)) = found else {
+            self.at = at;
+            return Err(self.problem("expected one of eq ne co sw ew gt ge lt le pr"));
+        };
+        let value = if *operator == Operator::Present { Literal::Null } else { self.literal()? };
+        Ok(Expression::Compare { attribute, part, operator: *operator, value, column })
+    }
+
+    fn literal(&mut self) -> Result<Literal, Problem> {
+        self.skip_blanks();
+        let start = self.at;
+        if self.rest().starts_with('"') {
+            let end = string_end(self.rest()).ok_or_else(|| self.problem("the string does not end"))?;
+            let json = self.rest().get(..end).unwrap_or_default();
+            let text =
+                serde_json::from_str(json).map_err(|_| self.problem("the string is not a JSON string"))?;
+            self.at += end;
+            return Ok(Literal::Text(text));
+        }
+        let word = self.word();
+        let literal = match word {
+            _ if word.eq_ignore_ascii_case("true") => Some(Literal::Bool(true)),
+            _ if word.eq_ignore_ascii_case("false") => Some(Literal::Bool(false)),
+            _ if word.eq_ignore_ascii_case("null") => Some(Literal::Null),
+            _ => word.parse().ok().map(Literal::Int),
+        };
+        literal.ok_or_else(|| {
+            self.at = start;
+            self.problem("expected a value: a string in double quotes, a whole number, true, false or null")
+        })
+    }
+}
+
+/// Where a JSON string that begins here ends.
+fn string_end(text: &str) -> Option<usize> {
+    let mut escaped = false;
+    for (at, letter) in text.char_indices().skip(1) {
+        match letter {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => return Some(at + 1),
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Expression, Literal, Operator, parse};
+
+    fn compare(attribute: &str, operator: Operator, value: Literal, column: usize) -> Expression {
+        Expression::Compare { attribute: attribute.into(), part: None, operator, value, column }
+    }
+
+    #[test]
+    fn and_binds_stronger_than_or() {
+        let a = || Box::new(compare("a", Operator::Present, Literal::Null, 1));
+        let read = parse("a pr or b eq 1 and c ne null").unwrap();
+        let Expression::Or(left, right) = read else { panic!() };
+        assert_eq!(left, a());
+        assert!(matches!(*right, Expression::And(..)));
+    }
+
+    #[test]
+    fn strings_are_json() {
+        let read = parse(r#"name EQ "a\"\u00fc \\""#).unwrap();
+        assert_eq!(read, compare("name", Operator::Equal, Literal::Text("a\"ü \\".into()), 1));
+    }
+
+    #[test]
+    fn nested_arrays_and_parts() {
+        assert!(matches!(parse("groups[name sw \"x\" and id pr]"), Ok(Expression::Some { .. })));
+        let read = parse("not (groups.id eq \"x\")").unwrap();
+        assert!(matches!(read, Expression::Not(_)));
+    }
+
+    #[test]
+    fn problems_point_at_the_column() {
+        for (filter, column) in [
+            ("", 1),
+            ("a", 2),
+            ("a eq", 5),
+            ("a xx 1", 3),
+            ("(a pr", 6),
+            ("a pr b", 6),
+            ("a eq \"x", 6),
+            ("ü pr", 1),
+            ("a eq 1.5", 7),
+            ("a eq \"\\ud800\"", 6),
+        ] {
+            let problem = parse(filter).unwrap_err();
+            assert!(problem.detail.contains(&format!("column {column}:")), "{filter}: {}", problem.detail);
+        }
+    }
+
+    #[test]
+    fn hostile_filters_are_bounded() {
+        assert!(parse(&"(".repeat(4000)).is_err());
+        assert!(parse(&vec!["a pr"; 101].join(" or ")).is_err());
+        assert!(parse(&"a".repeat(9000)).is_err());
+        assert!(parse(&"a[".repeat(1000)).is_err());
+    }
+}

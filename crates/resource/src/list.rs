@@ -1,0 +1,266 @@
+//! Lists: the whole set, streamed in constant memory, or pages of it. Always by key set, never
+//! by offset: the ten-thousandth page costs what the first does.
+
+use chancery_record::{Column, Field, Value};
+use chancery_store::Tx;
+
+use crate::{
+    Answer, Call, Problem, Shape, Sql,
+    change::OwnerRow,
+    emit::write_row,
+    filter_sql::add_filter,
+    nested,
+    page::{Page, Position, sort_value},
+    pattern::owner_of,
+    sql::LIST,
+};
+
+pub fn list(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let owner = owner_of(call, tx, call.op.shape)?;
+    list_rows(call, tx, owner, &|_| ())
+}
+
+/// Lists those rows of the operation's resource that also meet a condition; `t` is the table.
+///
+/// # Errors
+/// A bad parameter.
+pub fn list_where(call: &mut Call, tx: &mut Tx<'_>, condition: &dyn Fn(&mut Sql)) -> Result<Answer, Problem> {
+    list_rows(call, tx, None, condition)
+}
+
+/// One list being read.
+struct Reading<'a> {
+    shape: &'static Shape,
+    page: Page,
+    owner: Option<OwnerRow>,
+    condition: &'a dyn Fn(&mut Sql),
+}
+
+fn list_rows(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    owner: Option<OwnerRow>,
+    condition: &dyn Fn(&mut Sql),
+) -> Result<Answer, Problem> {
+    let shape = call.op.shape;
+    let reading = Reading { shape, page: Page::read(call, shape)?, owner, condition };
+    let mut answer = Answer::new(call.op.status);
+    if reading.page.include_total {
+        let total = reading.total(call, tx)?;
+        answer.headers.push(("x-total-count", total.to_string()));
+    }
+    let mut part = reading.first_part();
+    let mut from = reading.page.from.clone();
+    let mut left = reading.page.count;
+    call.out.bytes.push(b'[');
+    let mut first = true;
+    loop {
+        let wanted = left.map_or(LIST, |left| left.min(LIST));
+        let rows = reading.chunk(call, tx, part, from.as_ref(), wanted)?;
+        let full = rows.ends.len() == wanted;
+        from = rows.last.clone().or(from);
+        left = left.map(|left| left - rows.ends.len());
+        let ends_page = left == Some(0);
+        if ends_page && let Some(last) = &from {
+            // whether something follows is known by looking
+            if reading.goes_on(call, tx, part, last)? {
+                answer.headers.push(("link", reading.page.next_link(call, last)));
+            }
+        }
+        if left.is_none() || ends_page {
+            call.out.begin(answer.status, answer.headers.clone(), false);
+        }
+        rows.write(call, tx, shape, &mut first)?;
+        if ends_page {
+            break;
+        }
+        if !full {
+            match reading.part_after(part) {
+                Some(next) => (part, from) = (next, None),
+                None => break,
+            }
+        }
+    }
+    call.out.bytes.push(b']');
+    Ok(answer)
+}
+
+/// Rows of a list come in two parts: those with a value of the sort attribute, then those
+/// without.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    WithValue,
+    WithoutValue,
+}
+
+impl Reading<'_> {
+    fn first_part(&self) -> Part {
+        let without = |from: &Position| self.page.sort.is_some() && from.sort.is_null();
+        if self.page.from.as_ref().is_some_and(without) { Part::WithoutValue } else { Part::WithValue }
+    }
+
+    fn part_after(&self, part: Part) -> Option<Part> {
+        let more = self.page.sort.is_some_and(|field| field.nullable) && part == Part::WithValue;
+        more.then_some(Part::WithoutValue)
+    }
+
+    fn key(&self) -> &'static str {
+        self.shape.key().map_or("id", |key| key.column)
+    }
+
+    /// Adds what limits rows to those that were asked for.
+    fn add_conditions(&self, call: &Call, sql: &mut Sql) -> Result<(), Problem> {
+        (self.condition)(sql);
+        if let Some(filter) = &self.page.filter {
+            sql.add(" AND ");
+            add_filter(sql, self.shape, &call.scope, "t", filter, false)?;
+        }
+        Ok(())
+    }
+
+    fn total(&self, call: &Call, tx: &mut Tx<'_>) -> Result<i64, Problem> {
+        let mut sql = Sql::new(format!("SELECT count(*) FROM {} t WHERE ", self.shape.table));
+        self.shape.add_reach(&mut sql, &call.scope, self.owner.map(|owner| owner.rid));
+        self.add_conditions(call, &mut sql)?;
+        Ok(tx.one(&sql.text, &sql.parameters, |row| row.int(0))?.unwrap_or(0))
+    }
+
+    /// The statement for the rows of a part after a position.
+    fn statement(
+        &self,
+        call: &Call,
+        part: Part,
+        from: Option<&Position>,
+        limit: usize,
+    ) -> Result<Sql, Problem> {
+        let mut sql = self.shape.select(&call.scope, self.owner.map(|owner| owner.rid));
+        self.add_conditions(call, &mut sql)?;
+        let key = self.key();
+        let after_key = |sql: &mut Sql, than: &str| {
+            if let Some(from) = from {
+                sql.add(&format!(" AND t.{key} {than} "));
+                sql.add_bound(from.key.clone());
+            }
+        };
+        let Some(field) = self.page.sort else {
+            // the key's own order, either way
+            let (than, order) = if self.page.descending { ("<", "DESC") } else { (">", "ASC") };
+            after_key(&mut sql, than);
+            sql.add(&format!(" ORDER BY t.{key} {order} LIMIT {limit}"));
+            return Ok(sql);
+        };
+        let name = format!("t.{}{}", field.column, if field.access.folded { "_key" } else { "" });
+        if part == Part::WithoutValue {
+            sql.add(&format!(" AND {name} IS NULL"));
+            after_key(&mut sql, ">");
+            sql.add(&format!(" ORDER BY t.{key} LIMIT {limit}"));
+            return Ok(sql);
+        }
+        if field.nullable {
+            sql.add(&format!(" AND {name} IS NOT NULL"));
+        }
+        match from {
+            None => {}
+            Some(from) if self.page.descending => {
+                sql.add(&format!(" AND {name} <= "));
+                sql.add_bound(from.sort.clone());
+                sql.add(&format!(" AND ({name} < "));
+                sql.add_bound(from.sort.clone());
+                sql.add(&format!(" OR t.{key} > "));
+                sql.add_bound(from.key.clone());
+                sql.add(")");
+            }
+            Some(from) => {
+                sql.add(&format!(" AND ({name}, t.{key}) > ("));
+                sql.add_bound(from.sort.clone());
+                sql.add(", ");
+                sql.add_bound(from.key.clone());
+                sql.add(")");
+            }
+        }
+        let order = if self.page.descending { " DESC" } else { "" };
+        sql.add(&format!(" ORDER BY {name}{order}, t.{key} LIMIT {limit}"));
+        Ok(sql)
+    }
+
+    fn chunk(
+        &self,
+        call: &Call,
+        tx: &mut Tx<'_>,
+        part: Part,
+        from: Option<&Position>,
+        limit: usize,
+    ) -> Result<Rows, Problem> {
+        let sql = self.statement(call, part, from, limit)?;
+        let key = self.column_of(self.key());
+        let sort = self.page.sort.and_then(|field| Some((field, self.column_of(field.column)?.0)));
+        let owner = self.owner.map(|owner| owner.id);
+        let mut rows = Rows::default();
+        tx.query(&sql.text, &sql.parameters, |row| {
+            write_row(self.shape, &call.scope, owner, row, &mut rows.json)?;
+            rows.ends.push((row.int(0)?, rows.json.len()));
+            if rows.ends.len() == limit {
+                let sort = sort.map_or(Ok(Value::Null), |(field, column)| {
+                    row.value(column, &field.kind).map(|value| sort_value(field, value))
+                })?;
+                let key = key.map_or(Ok(Value::Null), |(column, field)| row.value(column, &field.kind))?;
+                rows.last = Some(Position { sort, key });
+            }
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// Where a column stands in [`Shape::select`], with its field.
+    fn column_of(&self, column: &str) -> Option<(usize, &'static Field)> {
+        let own = self.shape.fields.iter().filter(|field| field.access.column == Column::Own);
+        own.enumerate().find(|(_, field)| field.column == column).map(|(place, field)| (place + 1, field))
+    }
+
+    /// Whether rows follow a position.
+    fn goes_on(&self, call: &Call, tx: &mut Tx<'_>, part: Part, from: &Position) -> Result<bool, Problem> {
+        let sql = self.statement(call, part, Some(from), 1)?;
+        if tx.one(&sql.text, &sql.parameters, |_| Ok(()))?.is_some() {
+            return Ok(true);
+        }
+        let Some(next) = self.part_after(part) else { return Ok(false) };
+        let sql = self.statement(call, next, None, 1)?;
+        Ok(tx.one(&sql.text, &sql.parameters, |_| Ok(()))?.is_some())
+    }
+}
+
+/// Some rows as JSON, without their nested arrays.
+#[derive(Default)]
+struct Rows {
+    json: Vec<u8>,
+    /// Row number, and where its JSON ends.
+    ends: Vec<(i64, usize)>,
+    /// The last row's position, if the chunk is full.
+    last: Option<Position>,
+}
+
+impl Rows {
+    fn write(
+        &self,
+        call: &mut Call,
+        tx: &mut Tx<'_>,
+        shape: &Shape,
+        first: &mut bool,
+    ) -> Result<(), Problem> {
+        let mut rids: Vec<i64> = self.ends.iter().map(|(rid, _)| *rid).collect();
+        rids.sort_unstable();
+        let items = nested::load(tx, shape, &rids)?;
+        let mut start = 0;
+        for (rid, end) in &self.ends {
+            if !*first {
+                call.out.bytes.push(b',');
+            }
+            *first = false;
+            call.out.bytes.extend_from_slice(self.json.get(start..*end).unwrap_or_default());
+            start = *end;
+            nested::write(tx, shape, &items, *rid, &mut call.out)?;
+            call.out.relieve()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,184 @@
+//! The nested arrays of a resource: read for many rows at once, streamed where they are long.
+
+use chancery_record::{Value, write_cell};
+use chancery_store::{Row, Tx};
+
+use crate::{Deletion, Out, Problem, Relation, Sql, emit::write_no_relations, shape::Shape};
+
+/// Links read at a time. More than this of one relation, for the rows at hand, and the rest is
+/// read row by row as it is written.
+const WINDOW: usize = 8192;
+
+/// The nested items of some rows, as JSON, one relation.
+#[derive(Default)]
+pub struct Items {
+    json: Vec<u8>,
+    /// The row, and where its items end; they begin where the row's before ends.
+    ends: Vec<(i64, usize)>,
+    /// The last other row of the last row: where a long set goes on.
+    last: i64,
+    count: usize,
+}
+
+impl Items {
+    fn take(&mut self, relation: &Relation, row: &Row<'_>) -> Result<(), chancery_store::Error> {
+        let (own, other) = (row.int(0)?, row.int(1)?);
+        if self.ends.last().is_some_and(|(rid, _)| *rid == own) {
+            self.json.push(b',');
+        }
+        write_item(relation, row, &mut self.json)?;
+        match self.ends.last_mut() {
+            Some((rid, end)) if *rid == own => *end = self.json.len(),
+            _ => self.ends.push((own, self.json.len())),
+        }
+        self.last = other;
+        self.count += 1;
+        Ok(())
+    }
+
+    /// The items of a row, and whether they are all.
+    fn of(&self, rid: i64) -> (&[u8], bool) {
+        let cut = self.count >= WINDOW;
+        let Ok(at) = self.ends.binary_search_by_key(&rid, |(own, _)| *own) else {
+            // beyond a cut nothing is known of the row
+            let beyond = cut && self.ends.last().is_some_and(|(own, _)| rid > *own);
+            return (&[], !beyond);
+        };
+        let from = at.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |(_, end)| *end);
+        let to = self.ends.get(at).map_or(0, |(_, end)| *end);
+        (self.json.get(from..to).unwrap_or_default(), !(cut && at + 1 == self.ends.len()))
+    }
+}
+
+fn write_item(relation: &Relation, row: &Row<'_>, out: &mut Vec<u8>) -> Result<(), chancery_store::Error> {
+    let mut separator = b'{';
+    for (index, column) in relation.shown.iter().enumerate() {
+        let field = relation.target.fields.iter().find(|field| field.column == *column);
+        let Some(field) = field else { continue };
+        out.push(separator);
+        separator = b',';
+        out.push(b'"');
+        out.extend_from_slice(field.wire().as_bytes());
+        out.extend_from_slice(b"\":");
+        write_cell(&field.kind, row.cell(index + 2)?, out);
+    }
+    out.push(b'}');
+    Ok(())
+}
+
+/// `SELECT own, other, shown.. FROM pairs m JOIN target WHERE visible AND m.own `
+fn select(relation: &Relation) -> Sql {
+    let shown: Vec<String> = relation.shown.iter().map(|column| format!("o.{column}")).collect();
+    let mut sql = Sql::new(format!(
+        "SELECT m.{own}, m.{other}, {shown} FROM {pairs} m JOIN {target} o ON o.rid = m.{other} WHERE ",
+        own = relation.own,
+        other = relation.other,
+        shown = shown.join(", "),
+        pairs = relation.table,
+        target = relation.target.table,
+    ));
+    if let Deletion::Quarantine(column) = relation.target.deletion {
+        sql = sql.push("o.").push(column).push(" IS NULL AND ");
+    }
+    sql.push("m.").push(relation.own)
+}
+
+fn order(relation: &Relation, sql: Sql) -> Sql {
+    sql.push(&format!(" ORDER BY m.{}, m.{} LIMIT {WINDOW}", relation.own, relation.other))
+}
+
+/// The statement that reads a relation of the one row that `row` selects the number of.
+pub fn of_row(relation: &Relation, row: &Sql) -> Sql {
+    let mut sql = select(relation).push(" = (").push(&row.text).push(")");
+    sql.parameters.clone_from(&row.parameters);
+    order(relation, sql)
+}
+
+/// The statement that reads a relation of these rows.
+fn of_rows(relation: &Relation, rids: &[i64]) -> Sql {
+    let mut sql = select(relation).push(" IN ");
+    sql.add_list(rids.iter().copied().map(Value::Int));
+    order(relation, sql)
+}
+
+/// Takes the rows of relation statements as they come.
+pub fn collect(
+    relations: &[Relation],
+    items: &mut [Items],
+    place: usize,
+    row: &Row<'_>,
+) -> Result<(), chancery_store::Error> {
+    match (relations.get(place), items.get_mut(place)) {
+        (Some(relation), Some(items)) => items.take(relation, row),
+        _ => Ok(()),
+    }
+}
+
+/// Reads all relations of these rows, at most `sql::LIST` of them: one round trip.
+pub fn load(tx: &mut Tx<'_>, shape: &Shape, rids: &[i64]) -> Result<Vec<Items>, Problem> {
+    let mut items: Vec<Items> = shape.relations.iter().map(|_| Items::default()).collect();
+    if rids.is_empty() {
+        return Ok(items);
+    }
+    let statements: Vec<Sql> = shape.relations.iter().map(|relation| of_rows(relation, rids)).collect();
+    let statements: Vec<_> =
+        statements.iter().map(|sql| (sql.text.as_str(), sql.parameters.as_slice())).collect();
+    tx.query_all(&statements, &mut |place, row| collect(shape.relations, &mut items, place, row))?;
+    Ok(items)
+}
+
+/// Writes the nested arrays of a row and closes the object. What was cut off is read on.
+pub fn write(
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    items: &[Items],
+    rid: i64,
+    out: &mut Out,
+) -> Result<(), Problem> {
+    if items.is_empty() {
+        write_no_relations(shape, &mut out.bytes);
+        return Ok(());
+    }
+    for ((relation, label), items) in shape.relations.iter().zip(&shape.plan().array_labels).zip(items) {
+        out.bytes.extend_from_slice(label.as_bytes());
+        let (json, all) = items.of(rid);
+        out.bytes.extend_from_slice(json);
+        out.relieve()?;
+        if !all {
+            let after = if json.is_empty() { 0 } else { items.last };
+            write_rest(tx, relation, rid, after, json.is_empty(), out)?;
+        }
+        out.bytes.push(b']');
+    }
+    out.bytes.push(b'}');
+    Ok(())
+}
+
+fn write_rest(
+    tx: &mut Tx<'_>,
+    relation: &Relation,
+    rid: i64,
+    mut after: i64,
+    mut first: bool,
+    out: &mut Out,
+) -> Result<(), Problem> {
+    loop {
+        let sql = select(relation).push(" = ").bind(rid).push(" AND m.").push(relation.other);
+        let sql = order(relation, sql.push(" > ").bind(after));
+        let mut count = 0;
+        let bytes = &mut out.bytes;
+        tx.query(&sql.text, &sql.parameters, |row| {
+            if !first {
+                bytes.push(b',');
+            }
+            first = false;
+            count += 1;
+            after = row.int(1)?;
+            write_item(relation, row, bytes)
+        })?;
+        out.relieve()?;
+        if count < WINDOW {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! Operations: what the interface is made of. Router, documentation, permissions, metrics and
+//! tests walk these lists.
+
+use chancery_store::{Mode, Tx};
+
+use crate::{Answer, Call, Problem, Shape};
+
+/// An HTTP method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "they are what they are called")]
+pub enum Method {
+    Get,
+    Post,
+    Put,
+    Patch,
+    Delete,
+}
+
+impl Method {
+    /// Its name on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+/// Who may call an operation: a line of the table in section 7 of the contract's decisions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Permit {
+    /// User store administration.
+    UserStore,
+    /// The audit trail of a user store.
+    UserStoreAudit,
+    /// Reading customers.
+    CustomerRead,
+    /// Writing customers.
+    CustomerWrite,
+    /// The metrics of the server.
+    Metrics,
+}
+
+/// What a relation operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relating {
+    /// PUT: replaces the whole set.
+    Set,
+    /// POST: adds.
+    Add,
+    /// DELETE: removes.
+    Remove,
+}
+
+/// What an operation does: a word of the standard pattern, or a function of its own.
+#[derive(Clone, Copy)]
+pub enum Action {
+    /// Lists the resource.
+    List,
+    /// Creates one.
+    Create,
+    /// Reads one.
+    Read,
+    /// Replaces one (PUT).
+    Replace,
+    /// Changes one (PATCH).
+    Patch,
+    /// Deletes one.
+    Delete,
+    /// Creates many, all or none.
+    CreateBatch,
+    /// Replaces many, all or none.
+    ReplaceBatch,
+    /// Deletes many, all or none.
+    DeleteBatch,
+    /// Replaces these members of one (PUT), columns as listed.
+    ReplaceMembers(&'static [&'static str]),
+    /// Changes the relation of this name.
+    Relate(&'static str, Relating),
+    /// Something of its own.
+    Custom(Custom),
+}
+
+/// The function of an operation of its own.
+pub type Run = fn(&mut Call, &mut Tx<'_>) -> Result<Answer, Problem>;
+
+/// An operation of its own.
+#[derive(Clone, Copy)]
+pub struct Custom {
+    /// What it does.
+    pub run: Run,
+    /// How it uses the store.
+    pub mode: Mode,
+    /// What its body holds.
+    pub reply: Reply,
+}
+
+/// What an answer holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// One resource.
+    One,
+    /// An array of resources.
+    Many,
+    /// The owning resource.
+    Owner,
+    /// Nothing.
+    Empty,
+}
+
+/// An operation.
+pub struct Op {
+    /// Its name in the documents, and its `operationId`.
+    pub name: &'static str,
+    /// Its method.
+    pub method: Method,
+    /// Its path below the service's base.
+    pub path: &'static str,
+    /// Who may call it.
+    pub permit: Permit,
+    /// The resource it is about.
+    pub shape: &'static Shape,
+    /// What it does.
+    pub action: Action,
+    /// The status of success.
+    pub status: u16,
+    /// What it answers.
+    pub reply: Reply,
+    /// One line for people.
+    pub summary: &'static str,
+    /// Whether the documents do not list it.
+    pub addition: bool,
+}
+
+impl Op {
+    /// An operation of the standard pattern. Its status and answer are the pattern's.
+    pub const fn new(
+        name: &'static str,
+        method: Method,
+        path: &'static str,
+        permit: Permit,
+        shape: &'static Shape,
+        action: Action,
+        summary: &'static str,
+    ) -> Self {
+        let (status, reply) = match action {
+            Action::List => (200, Reply::Many),
+            Action::Read => (200, Reply::One),
+            Action::Create => (201, Reply::One),
+            Action::Replace | Action::Patch | Action::ReplaceMembers(_) | Action::Relate(..) => {
+                (202, Reply::One)
+            }
+            Action::Delete | Action::DeleteBatch => (204, Reply::Empty),
+            Action::CreateBatch | Action::ReplaceBatch => (200, Reply::Many),
+            Action::Custom(custom) => (200, custom.reply),
+        };
+        Self { name, method, path, permit, shape, action, status, reply, summary, addition: false }
+    }
+
+    /// The same operation, answering otherwise than the pattern.
+    #[must_use]
+    pub const fn answering(mut self, status: u16, reply: Reply) -> Self {
+        self.status = status;
+        self.reply = reply;
+        self
+    }
+
+    /// The same operation, marked as not listed in the documents.
+    #[must_use]
+    pub const fn added(mut self) -> Self {
+        self.addition = true;
+        self
+    }
+
+    /// Whether it changes data.
+    pub const fn writes(&self) -> bool {
+        matches!(self.mode(), Mode::Write)
+    }
+
+    /// How it uses the store.
+    pub const fn mode(&self) -> Mode {
+        match self.action {
+            Action::Read if self.shape.large => Mode::Long,
+            Action::Read => Mode::Quick,
+            Action::List => Mode::Long,
+            Action::Custom(custom) => custom.mode,
+            _ => Mode::Write,
+        }
+    }
+
+    /// Whether it takes a batch, and so a larger body.
+    pub const fn is_batch(&self) -> bool {
+        matches!(self.action, Action::CreateBatch | Action::ReplaceBatch | Action::DeleteBatch)
+    }
+
+    /// Whether it reads a body.
+    pub const fn takes_body(&self) -> bool {
+        !matches!(self.action, Action::List | Action::Read | Action::Delete | Action::Custom(_))
+    }
+}
+
+/// A service: a list of operations under one base path, documented together.
+pub struct Service {
+    /// Its name in `operations.tsv`.
+    pub name: &'static str,
+    /// Its version there.
+    pub version: &'static str,
+    /// Its title for people.
+    pub title: &'static str,
+    /// What every path begins with.
+    pub base: &'static str,
+    /// Its operations, a list a resource.
+    pub operations: &'static [&'static [Op]],
+}
+
+impl Service {
+    /// All its operations.
+    pub fn all(&self) -> impl Iterator<Item = &'static Op> {
+        self.operations.iter().flat_map(|list| list.iter())
+    }
+}
+
+/// The nine operations of the standard resource pattern of document 2: for the resource's name,
+/// its path, who may read, who may write, and its shape.
+///
+/// `standard!("Customer", "/Customer", CustomerRead, CustomerWrite, &CUSTOMER)` is an array of
+/// `GetCustomers`, `CreateCustomer`, `UpdateCustomer`, `PatchCustomer`, `GetCustomer`,
+/// `DeleteCustomer` and the batches `CreateCustomerBatch`, `UpdateCustomerBatch` and
+/// `DeleteCustomerBatch`.
+#[macro_export]
+macro_rules! standard {
+    ($name:literal, $path:literal, $read:ident, $write:ident, $shape:expr) => {{
+        use $crate::{Action as A, Method as M, Op, Permit};
+        const ONE: &str = concat!($path, "/{id}");
+        const BATCH: &str = concat!($path, "/batch");
+        const READ: Permit = Permit::$read;
+        const WRITE: Permit = Permit::$write;
+        [
+            Op::new(
+                concat!("Get", $name, "s"),
+                M::Get,
+                $path,
+                READ,
+                $shape,
+                A::List,
+                concat!("Lists every ", $name, "."),
+            ),
+            Op::new(
+                concat!("Create", $name),
+                M::Post,
+                $path,
+                WRITE,
+                $shape,
+                A::Create,
+                concat!("Creates a ", $name, "."),
+            ),
+            Op::new(
+                concat!("Update", $name),
+                M::Put,
+                ONE,
+                WRITE,
+                $shape,
+                A::Replace,
+                concat!("Replaces a ", $name, "."),
+            ),
+            Op::new(
+                concat!("Patch", $name),
+                M::Patch,
+                ONE,
+                WRITE,
+                $shape,
+                A::Patch,
+                concat!("Changes a ", $name, "."),
+            ),
+            Op::new(
+                concat!("Get", $name),
+                M::Get,
+                ONE,
+                READ,
+                $shape,
+                A::Read,
+                concat!("Reads a ", $name, "."),
+            ),
+            Op::new(
+                concat!("Delete", $name),
+                M::Delete,
+                ONE,
+                WRITE,
+                $shape,
+                A::Delete,
+                concat!("Deletes a ", $name, "."),
+            ),
+            Op::new(
+                concat!("Create", $name, "Batch"),
+                M::Post,
+                BATCH,
+                WRITE,
+                $shape,
+                A::CreateBatch,
+                concat!("Creates many of ", $name, ", all or none."),
+            ),
+            Op::new(
+                concat!("Update", $name, "Batch"),
+                M::Put,
+                BATCH,
+                WRITE,
+                $shape,
+                A::ReplaceBatch,
+                concat!("Replaces many of ", $name, ", all or none."),
+            ),
+            Op::new(
+                concat!("Delete", $name, "Batch"),
+                M::Delete,
+                BATCH,
+                WRITE,
+                $shape,
+                A::DeleteBatch,
+                concat!("Deletes many of ", $name, ", all or none."),
+            ),
+        ]
+    }};
+}

@@ -1,0 +1,423 @@
+//! What the words of the standard pattern mean, for one resource.
+
+use chancery_record::{Column, Draft, FieldError, Form, Json, Value, fold, pointer, read_draft};
+use chancery_store::{self as store, Tx};
+use uuid::Uuid;
+
+use crate::{
+    Action, Answer, Call, Problem, ProblemKind, Reply, Shape, Sql, batch,
+    call::etag,
+    change::{self, OwnerRow},
+    emit::{Stored, write_no_relations, write_row, write_values},
+    list, nested, relate,
+};
+
+/// Runs an operation. It may be called again with the same call when the transaction is
+/// repeated.
+///
+/// # Errors
+/// What the caller is to be told; a store's failure that decides about a repetition.
+pub fn run(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    call.out.restart()?;
+    if call.dry_run {
+        tx.only_try();
+    }
+    let answer = match call.op.action {
+        Action::List => list::list(call, tx),
+        Action::Read => read(call, tx),
+        Action::Create => create(call, tx),
+        Action::Replace => change_one(call, tx, Form::Put, None),
+        Action::ReplaceMembers(columns) => change_one(call, tx, Form::Put, Some(columns)),
+        Action::Patch => {
+            let form = if call.merge_patch { Form::MergePatch } else { Form::Patch };
+            change_one(call, tx, form, None)
+        }
+        Action::Delete => delete(call, tx),
+        Action::CreateBatch => batch::create(call, tx),
+        Action::ReplaceBatch => batch::replace(call, tx),
+        Action::DeleteBatch => batch::delete(call, tx),
+        Action::Relate(name, how) => relate::relate(call, tx, name, how),
+        Action::Custom(custom) => (custom.run)(call, tx),
+    };
+    let answer = answer.and_then(|answer| {
+        tx.flush()?;
+        Ok(answer)
+    });
+    answer.map_err(|problem| explain(call.op.shape, problem))
+}
+
+/// Names the member behind a unique index.
+fn explain(shape: &Shape, mut problem: Problem) -> Problem {
+    let Some(store::Error::Unique(index)) = &problem.cause else { return problem };
+    if let Some(error) = taken(shape, index, "") {
+        problem.detail = format!("{} {}", error.pointer, error.detail);
+        problem.errors = vec![error];
+    }
+    problem
+}
+
+/// The error of the member behind a unique index.
+pub fn taken(shape: &Shape, index: &str, base: &str) -> Option<FieldError> {
+    let unique = shape.unique.iter().find(|unique| unique.index == index)?;
+    let field = shape.fields.iter().find(|field| field.column == unique.column)?;
+    let mut error = FieldError::new(pointer(base, field.wire()), "is taken");
+    if field.access.key {
+        error.detail = "is taken, or was once: an id is never used again".into();
+    }
+    Some(error)
+}
+
+/// The owning row that the path names first.
+pub fn owner_of(call: &Call, tx: &mut Tx<'_>, shape: &Shape) -> Result<Option<OwnerRow>, Problem> {
+    let Some(owner) = shape.owner else { return Ok(None) };
+    let Value::Id(id) = owner.shape.read_key(call.parameter(0))? else {
+        return Err(Problem::not_found(owner.shape.name));
+    };
+    let mut sql = Sql::new(format!("SELECT t.rid FROM {} t WHERE ", owner.shape.table));
+    owner.shape.add_reach(&mut sql, &call.scope, None);
+    let sql = sql.push(" AND t.id = ").bind(id);
+    let rid = tx.one(&sql.text, &sql.parameters, |row| row.int(0))?;
+    let rid = rid.ok_or_else(|| Problem::not_found(owner.shape.name))?;
+    Ok(Some(OwnerRow { rid, id }))
+}
+
+/// The key that the path names, after the owner's.
+pub fn key_of(call: &Call, shape: &Shape) -> Result<Value, Problem> {
+    shape.read_key(call.parameter(usize::from(shape.owner.is_some())))
+}
+
+/// The number of the row with this key, which a path names.
+///
+/// # Errors
+/// Not found.
+pub fn find_row(call: &Call, tx: &mut Tx<'_>, shape: &Shape, key: &str) -> Result<i64, Problem> {
+    let key = shape.read_key(key)?;
+    load(call, tx, shape, None, key).map(|row| row.rid)
+}
+
+/// The statement that selects the row whose folded column holds this text.
+pub fn select_by(call: &Call, shape: &Shape, column: &str, text: &str) -> Sql {
+    let mut sql = shape.select(&call.scope, None);
+    sql.add(" AND t.");
+    sql.add(column);
+    sql.add("_key = ");
+    sql.add_bound(fold(text));
+    sql
+}
+
+/// The statement that selects the row with this key.
+fn select_key(call: &Call, shape: &Shape, owner: Option<OwnerRow>, key: Value) -> Sql {
+    let column = shape.key().map_or("id", |key| key.column);
+    let mut sql = shape.select(&call.scope, owner.map(|owner| owner.rid));
+    sql.add(" AND t.");
+    sql.add(column);
+    sql.add(" = ");
+    sql.add_bound(key);
+    sql
+}
+
+/// Loads the row with this key.
+pub fn load(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    owner: Option<OwnerRow>,
+    key: Value,
+) -> Result<Stored, Problem> {
+    let sql = select_key(call, shape, owner, key);
+    let owner = owner.map(|owner| owner.id);
+    let found = tx.one(&sql.text, &sql.parameters, |row| Stored::read(shape, &call.scope, owner, row))?;
+    found.ok_or_else(|| Problem::not_found(shape.name))
+}
+
+fn read(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let shape = call.op.shape;
+    let owner = owner_of(call, tx, shape)?;
+    let key = key_of(call, shape)?;
+    let sql = select_key(call, shape, owner, key);
+    read_one(call, tx, shape, owner.map(|owner| owner.id), &sql)
+}
+
+/// Answers with the one row that a statement begun by [`Shape::select`] finds.
+///
+/// # Errors
+/// Not found.
+pub fn read_one(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    shape: &'static Shape,
+    owner: Option<Uuid>,
+    sql: &Sql,
+) -> Result<Answer, Problem> {
+    // the relations find the row by the same condition, so that nothing waits for its number
+    let condition = sql.text.get(shape.plan().select.len()..).unwrap_or_default();
+    let number = Sql {
+        text: format!("SELECT t.rid FROM {} t WHERE {condition}", shape.table),
+        parameters: sql.parameters.clone(),
+    };
+    let relations: Vec<Sql> =
+        shape.relations.iter().map(|relation| nested::of_row(relation, &number)).collect();
+    let mut statements = vec![(sql.text.as_str(), sql.parameters.as_slice())];
+    statements.extend(relations.iter().map(|sql| (sql.text.as_str(), sql.parameters.as_slice())));
+    let mut items: Vec<nested::Items> = relations.iter().map(|_| nested::Items::default()).collect();
+    let mut rid = None;
+    let (out, scope) = (&mut call.out, &call.scope);
+    tx.query_all(&statements, &mut |place, row| match place.checked_sub(1) {
+        Some(relation) => nested::collect(shape.relations, &mut items, relation, row),
+        None => {
+            rid = Some(row.int(0)?);
+            write_row(shape, scope, owner, row, &mut out.bytes)
+        }
+    })?;
+    let rid = rid.ok_or_else(|| Problem::not_found(shape.name))?;
+    out.begin(call.op.status, Vec::new(), true);
+    nested::write(tx, shape, &items, rid, out)?;
+    Ok(Answer::resource(call.op.status))
+}
+
+/// Writes a row whose values are at hand, and its relations.
+pub fn write_stored(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, stored: &Stored) -> Result<(), Problem> {
+    let items = nested::load(tx, shape, &[stored.rid])?;
+    write_values(shape, &stored.values, &mut call.out.bytes);
+    nested::write(tx, shape, &items, stored.rid, &mut call.out)
+}
+
+/// Answers a change as the operation's row says.
+fn reply(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    owner: Option<OwnerRow>,
+    stored: Option<&Stored>,
+) -> Result<Answer, Problem> {
+    let shape = call.op.shape;
+    match (call.op.reply, owner, shape.owner) {
+        (Reply::Empty, ..) => return Ok(Answer::new(call.op.status)),
+        (Reply::Owner, Some(row), Some(owner)) => {
+            let stored = load(call, tx, owner.shape, None, Value::Id(row.id))?;
+            write_stored(call, tx, owner.shape, &stored)?;
+        }
+        _ => {
+            let Some(stored) = stored else { return Ok(Answer::new(call.op.status)) };
+            return answer_with(call, tx, shape, stored);
+        }
+    }
+    Ok(Answer::resource(call.op.status))
+}
+
+/// Answers with a row that was just changed: now, or after the commit where it can be large.
+pub fn answer_with(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    stored: &Stored,
+) -> Result<Answer, Problem> {
+    let mut answer = Answer::resource(call.op.status);
+    if shape.large && call.reads_later {
+        answer.read_later = Some(stored.value(shape.plan().key).clone());
+    } else {
+        write_stored(call, tx, shape, stored)?;
+    }
+    Ok(answer)
+}
+
+/// Reads what [`Answer::read_later`] names, in a transaction of its own.
+///
+/// # Errors
+/// Not found, when it was deleted at once.
+pub fn read_later(call: &mut Call, tx: &mut Tx<'_>, key: &Value) -> Result<Answer, Problem> {
+    call.out.restart()?;
+    let shape = call.op.shape;
+    let sql = select_key(call, shape, None, key.clone());
+    read_one(call, tx, shape, None, &sql)
+}
+
+fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let shape = call.op.shape;
+    let body = call.body()?;
+    let draft = read_draft(shape.fields, &shape.arrays(), Form::Create, body, "").map_err(Problem::wrong)?;
+    let owner = owner_of(call, tx, shape)?;
+    let brought = draft.given(shape.plan().key).cloned();
+    let values = new_values(call, shape, owner, draft, "")?.map_err(Problem::wrong)?;
+    if let Some(id @ Value::Id(_)) = brought
+        && is_retired(call, tx, shape, &id)?
+    {
+        let error = FieldError::new("/id", "was used once: an id is never used again");
+        return Err(Problem {
+            errors: vec![error],
+            ..Problem::conflict("/id was used once: an id is never used again")
+        });
+    }
+    change::insert(call, tx, shape, owner, &values)?;
+    if call.op.reply == Reply::Owner {
+        return reply(call, tx, owner, None);
+    }
+    write_values(shape, &values, &mut call.out.bytes);
+    write_no_relations(shape, &mut call.out.bytes);
+    Ok(Answer::resource(call.op.status))
+}
+
+/// The values of a new row from what a body says: ids, token, defaults, rules. The inner error
+/// is the body's.
+pub fn new_values(
+    call: &Call,
+    shape: &Shape,
+    owner: Option<OwnerRow>,
+    draft: Draft,
+    base: &str,
+) -> Result<Result<Vec<Value>, Vec<FieldError>>, Problem> {
+    let plan = shape.plan();
+    let mut values = draft.clone().into_new(shape.fields);
+    let mut wrong = Vec::new();
+    for (field, value) in shape.fields.iter().zip(&mut values) {
+        let ours = match field.access.column {
+            Column::Own => continue,
+            Column::Scope => Value::from(call.scope.store_id()),
+            Column::Owner => Value::from(owner.map(|owner| owner.id)),
+        };
+        if !value.is_null() && *value != ours {
+            wrong.push(FieldError::new(pointer(base, field.wire()), "is not the one that the path names"));
+        }
+        *value = ours;
+    }
+    if !wrong.is_empty() {
+        return Ok(Err(wrong));
+    }
+    if let Some(key @ Value::Null) = values.get_mut(plan.key) {
+        *key = Value::Id(call.new_id());
+    }
+    if let Some(token) = plan.token.and_then(|place| values.get_mut(place)) {
+        *token = call.new_token();
+    }
+    shape.apply_rules(values, None, &draft, base)
+}
+
+fn is_retired(call: &Call, tx: &mut Tx<'_>, shape: &Shape, id: &Value) -> Result<bool, Problem> {
+    let parameters = [Value::Int(call.scope.store()), shape.name.into(), id.clone()];
+    let text = "SELECT 1 FROM retired_id WHERE store = ?1 AND resource = ?2 AND id = ?3";
+    Ok(tx.one(text, &parameters, |_| Ok(()))?.is_some())
+}
+
+fn change_one(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    form: Form,
+    only: Option<&[&str]>,
+) -> Result<Answer, Problem> {
+    let shape = call.op.shape;
+    let body = call.body()?;
+    let cut;
+    let body = match only {
+        Some(columns) => {
+            cut = only_members(shape, columns, body);
+            &cut
+        }
+        None => body,
+    };
+    let mut draft = read_draft(shape.fields, &shape.arrays(), form, body, "").map_err(Problem::wrong)?;
+    if let Some(columns) = only {
+        draft.keep_only(shape.fields, columns);
+    }
+    let owner = owner_of(call, tx, shape)?;
+    let key = key_of(call, shape)?;
+    let was = load(call, tx, shape, owner, key)?;
+    check_if_match(call, tx, shape, &was)?;
+    let values = changed_values(call, shape, &was, draft, "")?.map_err(|refusal| refusal.into_problem())?;
+    change::update(call, tx, shape, &was, &values)?;
+    reply(call, tx, owner, Some(&Stored { rid: was.rid, values }))
+}
+
+/// A body without the members that an operation on some members does not write.
+fn only_members(shape: &Shape, columns: &[&str], body: &Json) -> Json {
+    let Json::Object(members) = body else { return body.clone() };
+    let other = |name: &str| {
+        shape.fields.iter().any(|field| {
+            field.is_named(name) && !field.is_token() && !field.access.key && !columns.contains(&field.column)
+        })
+    };
+    Json::Object(members.iter().filter(|(name, _)| !other(name)).cloned().collect())
+}
+
+/// Why a change of one row is refused.
+pub enum Refusal {
+    /// The body breaks rules.
+    Wrong(Vec<FieldError>),
+    /// The token is stale; the current one.
+    Stale(String),
+}
+
+impl Refusal {
+    fn into_problem(self) -> Problem {
+        match self {
+            Self::Wrong(errors) => Problem::wrong(errors),
+            Self::Stale(current) => Problem::new(
+                ProblemKind::ConcurrencyConflict,
+                "The item was changed since it was read. Read it again, repeat the change on what \
+                 it is now, and send its present concurrencyToken.",
+            )
+            .with_member("currentConcurrencyToken", current),
+        }
+    }
+}
+
+/// The values of a row after a change: checked against its key and token, with a new token and
+/// the rules applied.
+pub fn changed_values(
+    call: &Call,
+    shape: &Shape,
+    was: &Stored,
+    draft: Draft,
+    base: &str,
+) -> Result<Result<Vec<Value>, Refusal>, Problem> {
+    let plan = shape.plan();
+    if let (Some(given), Some(key)) = (draft.given(plan.key), shape.key())
+        && given != was.value(plan.key)
+    {
+        let error = FieldError::new(pointer(base, key.wire()), "is not the one that the path names");
+        return Ok(Err(Refusal::Wrong(vec![error])));
+    }
+    let mut values = draft.clone().apply(&was.values);
+    if let Some(place) = plan.token {
+        if draft.given(place) != Some(was.value(place)) {
+            let current = match was.value(place) {
+                Value::Text(current) => current.clone(),
+                _ => String::new(),
+            };
+            return Ok(Err(Refusal::Stale(current)));
+        }
+        if let Some(token) = values.get_mut(place) {
+            *token = call.new_token();
+        }
+    }
+    let ruled = shape.apply_rules(values, Some(&was.values), &draft, base)?;
+    Ok(ruled.map_err(Refusal::Wrong))
+}
+
+/// `If-Match` holds by the quoted concurrency token or by the `ETag` of the representation.
+pub fn check_if_match(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
+    let Some(wanted) = call.preconditions.if_match.clone() else { return Ok(()) };
+    let wanted: Vec<&str> = wanted.split(',').map(str::trim).collect();
+    let token = shape.plan().token.map(|place| was.value(place));
+    let by_token =
+        matches!(token, Some(Value::Text(token)) if wanted.contains(&format!("\"{token}\"").as_str()));
+    if by_token || wanted.contains(&"*") {
+        return Ok(());
+    }
+    write_stored(call, tx, shape, was)?;
+    let current = etag(&call.out.bytes);
+    call.out.bytes.clear();
+    if wanted.contains(&current.as_str()) {
+        return Ok(());
+    }
+    let detail = "If-Match names another state of the item. Read it again and send its present ETag.";
+    Err(Problem::new(ProblemKind::PreconditionFailed, detail).with_header("etag", current))
+}
+
+fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let shape = call.op.shape;
+    let owner = owner_of(call, tx, shape)?;
+    let key = key_of(call, shape)?;
+    let was = load(call, tx, shape, owner, key)?;
+    check_if_match(call, tx, shape, &was)?;
+    change::delete(call, tx, shape, &was)?;
+    reply(call, tx, owner, None)
+}

@@ -1,0 +1,241 @@
+//! What goes wrong, told to the caller: RFC 9457.
+
+use chancery_record::{FieldError, write_string};
+use chancery_store as store;
+
+/// What a program must tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProblemKind {
+    /// The request is malformed or breaks a rule on a field.
+    InvalidRequest,
+    /// No, bad or expired token.
+    Unauthorized,
+    /// The role is missing altogether.
+    Forbidden,
+    /// No such item, or outside the caller's scope.
+    NotFound,
+    /// The path is no route.
+    NoSuchRoute,
+    /// The route has no such method.
+    MethodNotAllowed,
+    /// No representation that the caller accepts.
+    NotAcceptable,
+    /// The state does not allow it, or a key is taken.
+    Conflict,
+    /// The concurrency token is stale.
+    ConcurrencyConflict,
+    /// `If-Match` does not hold.
+    PreconditionFailed,
+    /// A body over a bound.
+    PayloadTooLarge,
+    /// A body of a type that the operation does not read.
+    UnsupportedMediaType,
+    /// An idempotency key came back with another request.
+    IdempotencyKeyReused,
+    /// Too many requests.
+    TooManyRequests,
+    /// A fault of ours.
+    Internal,
+    /// The storage cannot be reached or has too much to do.
+    Unavailable,
+}
+
+impl ProblemKind {
+    /// All kinds, for the documentation.
+    pub const ALL: [Self; 16] = [
+        Self::InvalidRequest,
+        Self::Unauthorized,
+        Self::Forbidden,
+        Self::NotFound,
+        Self::NoSuchRoute,
+        Self::MethodNotAllowed,
+        Self::NotAcceptable,
+        Self::Conflict,
+        Self::ConcurrencyConflict,
+        Self::PreconditionFailed,
+        Self::PayloadTooLarge,
+        Self::UnsupportedMediaType,
+        Self::IdempotencyKeyReused,
+        Self::TooManyRequests,
+        Self::Internal,
+        Self::Unavailable,
+    ];
+
+    /// Status, the last segment of the type, title.
+    pub const fn facts(self) -> (u16, &'static str, &'static str) {
+        match self {
+            Self::InvalidRequest => (400, "invalid-request", "The request is not valid"),
+            Self::Unauthorized => (401, "unauthorized", "A valid access token is needed"),
+            Self::Forbidden => (403, "forbidden", "The role for this is missing"),
+            Self::NotFound => (404, "not-found", "There is no such item"),
+            Self::NoSuchRoute => (404, "no-such-route", "There is no such path"),
+            Self::MethodNotAllowed => (405, "method-not-allowed", "The path has no such method"),
+            Self::NotAcceptable => (406, "not-acceptable", "No acceptable representation"),
+            Self::Conflict => (409, "conflict", "The state does not allow this"),
+            Self::ConcurrencyConflict => {
+                (409, "concurrency-conflict", "The item was changed in the meantime")
+            }
+            Self::PreconditionFailed => (412, "precondition-failed", "The precondition fails"),
+            Self::PayloadTooLarge => (413, "payload-too-large", "The body is too large"),
+            Self::UnsupportedMediaType => {
+                (415, "unsupported-media-type", "The body's media type is not read here")
+            }
+            Self::IdempotencyKeyReused => {
+                (422, "idempotency-key-reused", "The idempotency key belongs to another request")
+            }
+            Self::TooManyRequests => (429, "too-many-requests", "Too many requests"),
+            Self::Internal => (500, "internal", "Something went wrong here"),
+            Self::Unavailable => (503, "unavailable", "The storage cannot serve this now"),
+        }
+    }
+
+    /// The problem's `type`.
+    pub fn type_uri(self) -> String {
+        format!("/problems/{}", self.facts().1)
+    }
+}
+
+/// A problem on its way to the caller. What only operators may know is logged, not put here.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    /// Its kind.
+    pub kind: ProblemKind,
+    /// What happened and what to do about it.
+    pub detail: String,
+    /// Where, with a pointer each.
+    pub errors: Vec<FieldError>,
+    /// Further members of the body.
+    pub members: Vec<(&'static str, String)>,
+    /// Headers of the answer.
+    pub headers: Vec<(&'static str, String)>,
+    /// The store's failure behind it, for whoever decides what to do next.
+    pub cause: Option<store::Error>,
+}
+
+impl Problem {
+    /// A problem with its detail.
+    pub fn new(kind: ProblemKind, detail: impl Into<String>) -> Self {
+        let (errors, members, headers) = Default::default();
+        Self { kind, detail: detail.into(), errors, members, headers, cause: None }
+    }
+
+    /// A request that is not valid.
+    pub fn invalid(detail: impl Into<String>) -> Self {
+        Self::new(ProblemKind::InvalidRequest, detail)
+    }
+
+    /// A request that is wrong in these places.
+    pub fn wrong(errors: Vec<FieldError>) -> Self {
+        let detail = match errors.as_slice() {
+            [one] => format!("{} {}", place(&one.pointer), one.detail),
+            many => format!("{} places are not valid; see errors", many.len()),
+        };
+        Self { errors, ..Self::invalid(detail) }
+    }
+
+    /// A request that is wrong in one place.
+    pub fn wrong_at(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::wrong(vec![FieldError::new(pointer, detail)])
+    }
+
+    /// Nothing there. Says the same whether it does not exist or is not the caller's.
+    pub fn not_found(what: &str) -> Self {
+        Self::new(ProblemKind::NotFound, format!("There is no such {what} here."))
+    }
+
+    /// The state does not allow it.
+    pub fn conflict(detail: impl Into<String>) -> Self {
+        Self::new(ProblemKind::Conflict, detail)
+    }
+
+    /// With another detail.
+    #[must_use]
+    pub fn with_detail(self, detail: impl Into<String>) -> Self {
+        Self { detail: detail.into(), ..self }
+    }
+
+    /// Adds a header to the answer.
+    #[must_use]
+    pub fn with_header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    /// Adds a member to the body.
+    #[must_use]
+    pub fn with_member(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.members.push((name, value.into()));
+        self
+    }
+
+    /// The HTTP status.
+    pub const fn status(&self) -> u16 {
+        self.kind.facts().0
+    }
+
+    /// The body. `instance` is the path of the request.
+    pub fn body(&self, instance: &str, trace_id: &str) -> Vec<u8> {
+        let (status, _, title) = self.kind.facts();
+        let mut out = Vec::with_capacity(256);
+        out.extend_from_slice(b"{\"type\":");
+        write_string(&self.kind.type_uri(), &mut out);
+        out.extend_from_slice(b",\"title\":");
+        write_string(title, &mut out);
+        out.extend_from_slice(format!(",\"status\":{status}").as_bytes());
+        let texts = [("detail", self.detail.as_str()), ("instance", instance), ("traceId", trace_id)];
+        let members = self.members.iter().map(|(name, value)| (*name, value.as_str()));
+        for (name, value) in texts.into_iter().chain(members) {
+            out.extend_from_slice(format!(",\"{name}\":").as_bytes());
+            write_string(value, &mut out);
+        }
+        if !self.errors.is_empty() {
+            out.extend_from_slice(b",\"errors\":[");
+            for (index, error) in self.errors.iter().enumerate() {
+                out.extend_from_slice(if index == 0 { b"{\"pointer\":" } else { b",{\"pointer\":" });
+                write_string(&error.pointer, &mut out);
+                out.extend_from_slice(b",\"detail\":");
+                write_string(&error.detail, &mut out);
+                out.push(b'}');
+            }
+            out.push(b']');
+        }
+        out.push(b'}');
+        out
+    }
+}
+
+fn place(pointer: &str) -> &str {
+    if pointer.is_empty() { "The body" } else { pointer }
+}
+
+impl From<store::Error> for Problem {
+    fn from(error: store::Error) -> Self {
+        let busy = "Nothing was changed. Try again in a moment.";
+        let mut problem = match &error {
+            store::Error::Unique(_) => Self::conflict("A key of this item is taken."),
+            store::Error::Reference => {
+                Self::conflict("Something that this refers to is gone, or still refers to this.")
+            }
+            store::Error::Retry | store::Error::Stale | store::Error::Busy | store::Error::Unavailable(_) => {
+                Self::new(ProblemKind::Unavailable, busy).with_header("retry-after", "1")
+            }
+            store::Error::Unknown(_) => Self::new(
+                ProblemKind::Internal,
+                "The database was lost while the change was being made. It may or may not have \
+                 been: read the item before you try again.",
+            ),
+            store::Error::Internal(_) => Self::new(
+                ProblemKind::Internal,
+                "Nothing was changed. The server's log has the reason under this traceId.",
+            ),
+        };
+        problem.cause = Some(error);
+        problem
+    }
+}
+
+impl From<chancery_record::Mismatch> for Problem {
+    fn from(mismatch: chancery_record::Mismatch) -> Self {
+        store::Error::Internal(format!("column {} holds another kind", mismatch.0)).into()
+    }
+}

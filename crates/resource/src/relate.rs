@@ -1,0 +1,189 @@
+//! Relations: a set of other resources, replaced, added to or reduced by their ids.
+
+use std::collections::{HashMap, HashSet};
+
+use chancery_record::{FieldError, Json, Value, pointer};
+use chancery_store::Tx;
+use uuid::Uuid;
+
+use crate::{
+    Answer, Call, Deletion, Problem, ProblemKind, Relating, Relation, Sql, change,
+    emit::Stored,
+    pattern::{answer_with, check_if_match, key_of, load},
+    sql::LIST,
+};
+
+/// The most ids of one call.
+pub const MAX_RELATED: usize = 100_000;
+
+pub fn relate(call: &mut Call, tx: &mut Tx<'_>, name: &str, how: Relating) -> Result<Answer, Problem> {
+    let shape = call.op.shape;
+    let relation = shape.relation(name).ok_or_else(|| Problem::not_found(name))?;
+    let ids = related_ids(call.body()?)?;
+    let key = key_of(call, shape)?;
+    let owner = load(call, tx, shape, None, key)?;
+    check_if_match(call, tx, shape, &owner)?;
+    match how {
+        Relating::Set => {
+            let linked = all_linked(tx, relation, owner.rid)?;
+            let wanted: HashSet<Uuid> = ids.iter().copied().collect();
+            let missing: Vec<Uuid> = ids.iter().copied().filter(|id| !linked.contains_key(id)).collect();
+            let added = resolve(call, tx, relation, &missing, &ids)?;
+            let mut removed: Vec<(Uuid, i64)> =
+                linked.into_iter().filter(|(id, _)| !wanted.contains(id)).collect();
+            removed.sort_unstable();
+            apply(call, tx, relation, &owner, &added, &removed)?;
+        }
+        Relating::Add => {
+            let known = resolve(call, tx, relation, &ids, &ids)?;
+            let linked = linked_of(tx, relation, owner.rid, &known)?;
+            let added: Vec<_> = known.into_iter().filter(|(_, rid)| !linked.contains(rid)).collect();
+            apply(call, tx, relation, &owner, &added, &[])?;
+        }
+        Relating::Remove => {
+            let known = resolve(call, tx, relation, &ids, &ids)?;
+            let linked = linked_of(tx, relation, owner.rid, &known)?;
+            let removed: Vec<_> = known.into_iter().filter(|(_, rid)| linked.contains(rid)).collect();
+            apply(call, tx, relation, &owner, &[], &removed)?;
+        }
+    }
+    answer_with(call, tx, shape, &owner)
+}
+
+/// The ids of a body, in order, each once.
+fn related_ids(body: &Json) -> Result<Vec<Uuid>, Problem> {
+    let Json::Object(members) = body else {
+        return Err(Problem::wrong_at("", format!("must be an object, not {}", body.word())));
+    };
+    if let Some((name, _)) = members.iter().find(|(name, _)| name != "relatedIds") {
+        return Err(Problem::wrong_at(pointer("", name), "is not a member of this body"));
+    }
+    let array = match body.get("relatedIds") {
+        Some(Json::Array(array)) => array,
+        Some(other) => {
+            let detail = format!("must be an array of UUIDs, not {}", other.word());
+            return Err(Problem::wrong_at("/relatedIds", detail));
+        }
+        None => return Err(Problem::wrong_at("/relatedIds", "is missing")),
+    };
+    if array.len() > MAX_RELATED {
+        let detail = format!("relatedIds takes at most {MAX_RELATED} ids, not {}.", array.len());
+        return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
+    }
+    let mut seen = HashSet::with_capacity(array.len());
+    let mut ids = Vec::with_capacity(array.len());
+    let mut errors = Vec::new();
+    for (index, item) in array.iter().enumerate() {
+        let id = match item {
+            Json::Text(text) => Uuid::try_parse(text).ok(),
+            _ => None,
+        };
+        match id {
+            Some(id) if seen.insert(id) => ids.push(id),
+            Some(_) => {}
+            None => errors.push(FieldError::new(format!("/relatedIds/{index}"), "must be a UUID")),
+        }
+    }
+    if errors.is_empty() { Ok(ids) } else { Err(Problem::wrong(errors)) }
+}
+
+/// All visible links of a row: the others' ids and row numbers.
+fn all_linked(tx: &mut Tx<'_>, relation: &Relation, own: i64) -> Result<HashMap<Uuid, i64>, Problem> {
+    let mut sql = Sql::new(format!(
+        "SELECT o.id, o.rid FROM {} m JOIN {} o ON o.rid = m.{} WHERE m.{} = ",
+        relation.table, relation.target.table, relation.other, relation.own
+    ))
+    .bind(own);
+    if let Deletion::Quarantine(column) = relation.target.deletion {
+        sql = sql.push(" AND o.").push(column).push(" IS NULL");
+    }
+    let mut linked = HashMap::new();
+    tx.query(&sql.text, &sql.parameters, |row| {
+        linked.insert(row.id(0)?, row.int(1)?);
+        Ok(())
+    })?;
+    Ok(linked)
+}
+
+/// Which of these are linked already.
+fn linked_of(
+    tx: &mut Tx<'_>,
+    relation: &Relation,
+    own: i64,
+    others: &[(Uuid, i64)],
+) -> Result<HashSet<i64>, Problem> {
+    let mut linked = HashSet::new();
+    for chunk in others.chunks(LIST) {
+        let text = format!("SELECT {} FROM {} WHERE {} = ", relation.other, relation.table, relation.own);
+        let mut sql = Sql::new(text).bind(own).push(" AND ").push(relation.other).push(" IN ");
+        sql.add_list(chunk.iter().map(|(_, rid)| Value::Int(*rid)));
+        tx.query(&sql.text, &sql.parameters, |row| {
+            linked.insert(row.int(0)?);
+            Ok(())
+        })?;
+    }
+    Ok(linked)
+}
+
+/// The row numbers of these ids, all of which must be in the caller's scope. `all` is the body's
+/// list, for pointers.
+fn resolve(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    relation: &Relation,
+    ids: &[Uuid],
+    all: &[Uuid],
+) -> Result<Vec<(Uuid, i64)>, Problem> {
+    let mut known = HashMap::with_capacity(ids.len());
+    for chunk in ids.chunks(LIST) {
+        let mut sql = Sql::new(format!("SELECT t.id, t.rid FROM {} t WHERE ", relation.target.table));
+        relation.target.add_reach(&mut sql, &call.scope, None);
+        sql.add(" AND t.id IN ");
+        sql.add_list(chunk.iter().copied().map(Value::Id));
+        tx.query(&sql.text, &sql.parameters, |row| {
+            known.insert(row.id(0)?, row.int(1)?);
+            Ok(())
+        })?;
+    }
+    if known.len() == ids.len() {
+        return Ok(ids.iter().filter_map(|id| Some((*id, *known.get(id)?))).collect());
+    }
+    let unknown: HashSet<Uuid> = ids.iter().copied().filter(|id| !known.contains_key(id)).collect();
+    let errors = all.iter().enumerate().filter(|(_, id)| unknown.contains(id)).map(|(index, _)| {
+        FieldError::new(format!("/relatedIds/{index}"), format!("names no {}", relation.target.name))
+    });
+    Err(Problem::wrong(errors.collect()))
+}
+
+/// Writes the links that differ, one audit entry and one event.
+fn apply(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    relation: &Relation,
+    owner: &Stored,
+    added: &[(Uuid, i64)],
+    removed: &[(Uuid, i64)],
+) -> Result<(), Problem> {
+    if let (Some(guard), false) = (relation.guard, added.is_empty()) {
+        let others: Vec<i64> = added.iter().map(|(_, rid)| *rid).collect();
+        guard(tx, owner.rid, &others)?;
+    }
+    for chunk in removed.chunks(LIST) {
+        let text = format!("DELETE FROM {} WHERE {} = ", relation.table, relation.own);
+        let mut sql = Sql::new(text).bind(owner.rid).push(" AND ").push(relation.other).push(" IN ");
+        sql.add_list(chunk.iter().map(|(_, rid)| Value::Int(*rid)));
+        tx.queue(&sql.text, sql.parameters)?;
+    }
+    for chunk in added.chunks(LIST) {
+        let (pairs, target) = (relation.table, relation.target.table);
+        let mut sql =
+            Sql::new(format!("INSERT INTO {pairs} ({}, {}) SELECT CAST(", relation.own, relation.other))
+                .bind(owner.rid)
+                .push(&format!(" AS BIGINT), t.rid FROM {target} t WHERE t.rid IN "));
+        sql.add_list(chunk.iter().map(|(_, rid)| Value::Int(*rid)));
+        sql.add(" ON CONFLICT DO NOTHING");
+        tx.queue(&sql.text, sql.parameters)?;
+    }
+    let ids = |links: &[(Uuid, i64)]| links.iter().map(|(id, _)| *id).collect::<Vec<_>>();
+    change::related(call, tx, call.op.shape, relation, owner, &ids(added), &ids(removed))
+}

@@ -1,0 +1,353 @@
+//! A resource as the engine sees it: its table, fields, relations and rules.
+
+use std::sync::OnceLock;
+
+use chancery_record::{Column, Draft, Field, FieldError, Given, Kind, Mismatch, Record, Value};
+use chancery_store::Tx;
+use uuid::Uuid;
+
+use crate::{Problem, Scope, Sql};
+
+/// What limits the rows of a resource to the caller's scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// The column `store` holds the number of the user store.
+    Store,
+    /// This column holds the id of the customer.
+    Customer(&'static str),
+}
+
+/// The resource that owns another: the path names it before the other's key.
+#[derive(Clone, Copy)]
+pub struct Owner {
+    /// The owning resource.
+    pub shape: &'static Shape,
+    /// The column with the owner's row number.
+    pub column: &'static str,
+}
+
+/// A unique index that a body can run into.
+#[derive(Clone, Copy, Debug)]
+pub struct Unique {
+    /// The index.
+    pub index: &'static str,
+    /// The field of the body that collides.
+    pub column: &'static str,
+}
+
+/// What a DELETE does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deletion {
+    /// The row goes.
+    Gone,
+    /// The row stays, hidden, with the time in this column.
+    Quarantine(&'static str),
+}
+
+/// A rule on new links: gets the owner's row number and those of the new ones.
+pub type Guard = fn(&mut Tx<'_>, i64, &[i64]) -> Result<(), Problem>;
+
+/// A set of other resources, linked by a table of pairs.
+#[derive(Clone, Copy)]
+pub struct Relation {
+    /// The member of the response form.
+    pub name: &'static str,
+    /// What the relation means, for the OpenAPI document.
+    pub about: &'static str,
+    /// The table of pairs.
+    pub table: &'static str,
+    /// Its column with this resource's row number.
+    pub own: &'static str,
+    /// Its column with the other's row number.
+    pub other: &'static str,
+    /// The other resource.
+    pub target: &'static Shape,
+    /// The columns of the other that are shown nested.
+    pub shown: &'static [&'static str],
+    /// The rule on new links.
+    pub guard: Option<Guard>,
+}
+
+/// Which fields a body gave a value or emptied.
+pub struct Said<'a> {
+    fields: &'static [Field],
+    draft: &'a Draft,
+}
+
+impl Said<'_> {
+    /// Whether the body gave this column a value or emptied it.
+    pub fn says(&self, column: &str) -> bool {
+        let place = self.fields.iter().position(|field| field.column == column);
+        let given = place.and_then(|place| self.draft.0.get(place));
+        given.is_some_and(|given| *given != Given::Nothing)
+    }
+}
+
+/// A resource's own rules. Both are called for every create, replace and patch, in this order.
+pub trait Rules: Record {
+    /// Sets what follows from what was said.
+    fn adjust(&mut self, _was: Option<&Self>, _said: &Said<'_>) {}
+    /// Rules between fields. Pure.
+    fn check(&self, _wrong: &mut Vec<(&'static str, String)>) {}
+}
+
+type Apply = fn(Vec<Value>, Option<&[Value]>, &Said<'_>) -> Result<Ruled, Mismatch>;
+/// The values after the rules, and what they found wrong: column and detail.
+type Ruled = (Vec<Value>, Vec<(&'static str, String)>);
+
+fn apply_rules<R: Rules>(
+    values: Vec<Value>,
+    was: Option<&[Value]>,
+    said: &Said<'_>,
+) -> Result<Ruled, Mismatch> {
+    let was = was.map(|was| R::from_values(was.to_vec())).transpose()?;
+    let mut record = R::from_values(values)?;
+    record.adjust(was.as_ref(), said);
+    let mut wrong = Vec::new();
+    record.check(&mut wrong);
+    Ok((record.into_values(), wrong))
+}
+
+/// A resource, its types forgotten.
+pub struct Shape {
+    /// Its name, as in the documents.
+    pub name: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// Its table.
+    pub table: &'static str,
+    /// Its fields.
+    pub fields: &'static [Field],
+    /// What limits its rows.
+    pub reach: Reach,
+    /// Its owner.
+    pub owner: Option<Owner>,
+    /// Its relations.
+    pub relations: &'static [Relation],
+    /// The unique indexes that a body can run into.
+    pub unique: &'static [Unique],
+    /// What a DELETE does.
+    pub deletion: Deletion,
+    /// Whether one item can be large, so that reading it must leave the worker.
+    pub large: bool,
+    apply: Option<Apply>,
+    plan: OnceLock<Plan>,
+}
+
+impl Shape {
+    /// The resource of a record, in this table.
+    pub const fn of<R: Record>(name: &'static str, table: &'static str, reach: Reach) -> Self {
+        Self {
+            name,
+            about: R::ABOUT,
+            table,
+            fields: R::FIELDS,
+            reach,
+            owner: None,
+            relations: &[],
+            unique: &[],
+            deletion: Deletion::Gone,
+            large: false,
+            apply: None,
+            plan: OnceLock::new(),
+        }
+    }
+
+    /// With the rules of its record.
+    #[must_use]
+    pub const fn ruled<R: Rules>(mut self) -> Self {
+        self.apply = Some(apply_rules::<R>);
+        self
+    }
+
+    /// Owned by another resource.
+    #[must_use]
+    pub const fn owned(mut self, shape: &'static Self, column: &'static str) -> Self {
+        self.owner = Some(Owner { shape, column });
+        self
+    }
+
+    /// With relations.
+    #[must_use]
+    pub const fn relations(mut self, relations: &'static [Relation]) -> Self {
+        self.relations = relations;
+        self
+    }
+
+    /// With unique indexes.
+    #[must_use]
+    pub const fn unique(mut self, unique: &'static [Unique]) -> Self {
+        self.unique = unique;
+        self
+    }
+
+    /// Hidden by a DELETE instead of removed.
+    #[must_use]
+    pub const fn quarantined(mut self, column: &'static str) -> Self {
+        self.deletion = Deletion::Quarantine(column);
+        self
+    }
+
+    /// Possibly large.
+    #[must_use]
+    pub const fn large(mut self) -> Self {
+        self.large = true;
+        self
+    }
+
+    /// The relation of this name.
+    pub fn relation(&self, name: &str) -> Option<&'static Relation> {
+        self.relations.iter().find(|relation| relation.name == name)
+    }
+
+    /// The names of the nested arrays of the response form.
+    pub fn arrays(&self) -> Vec<&'static str> {
+        self.relations.iter().map(|relation| relation.name).collect()
+    }
+
+    /// The place of a column among the fields.
+    pub fn place(&self, column: &str) -> Option<usize> {
+        self.fields.iter().position(|field| field.column == column)
+    }
+
+    /// What is worked out once from the declaration.
+    pub(crate) fn plan(&self) -> &Plan {
+        self.plan.get_or_init(|| Plan::of(self))
+    }
+
+    /// The field that is the key.
+    pub(crate) fn key(&self) -> Option<&'static Field> {
+        self.fields.get(self.plan().key)
+    }
+
+    /// Reads a key of this resource as a path gives it.
+    pub(crate) fn read_key(&self, text: &str) -> Result<Value, Problem> {
+        match self.key().map(|key| key.kind) {
+            Some(Kind::Id) => Uuid::try_parse(text).map(Value::Id).map_err(|_| {
+                Problem::invalid(format!("{text:?} in the path is not a UUID, so it names no {}.", self.name))
+            }),
+            Some(Kind::Int { .. }) => text.parse().map(Value::Int).map_err(|_| {
+                Problem::invalid(format!(
+                    "{text:?} in the path is not a number, so it names no {}.",
+                    self.name
+                ))
+            }),
+            Some(Kind::Text(rule)) => {
+                rule.check(text.to_owned()).map(Value::Text).map_err(|_| Problem::not_found(self.name))
+            }
+            _ => Err(Problem::not_found(self.name)),
+        }
+    }
+
+    /// `SELECT` the row number and the columns of the visible rows, up to the condition that
+    /// limits them to the scope. `t` is the table.
+    pub(crate) fn select(&self, scope: &Scope, owner: Option<i64>) -> Sql {
+        let plan = self.plan();
+        let mut sql =
+            Sql { text: String::with_capacity(plan.select.len() + 256), parameters: Vec::with_capacity(4) };
+        sql.add(&plan.select);
+        self.add_reach(&mut sql, scope, owner);
+        sql
+    }
+
+    /// Adds the condition that limits rows to the scope and hides what is in quarantine.
+    pub(crate) fn add_reach(&self, sql: &mut Sql, scope: &Scope, owner: Option<i64>) {
+        match (self.reach, scope) {
+            (Reach::Store, scope) => {
+                sql.add("t.store = ");
+                sql.add_bound(scope.store());
+            }
+            (Reach::Customer(_), Scope::Everything) => sql.add("TRUE"),
+            (Reach::Customer(column), Scope::Customers(ids)) if !ids.is_empty() => {
+                sql.add("t.");
+                sql.add(column);
+                sql.add(" IN ");
+                sql.add_list(ids.iter().copied().map(Value::Id));
+            }
+            (Reach::Customer(_), _) => sql.add("FALSE"),
+        }
+        if let (Some(owner), Some(rid)) = (self.owner, owner) {
+            sql.add(" AND t.");
+            sql.add(owner.column);
+            sql.add(" = ");
+            sql.add_bound(rid);
+        }
+        if let Deletion::Quarantine(column) = self.deletion {
+            sql.add(" AND t.");
+            sql.add(column);
+            sql.add(" IS NULL");
+        }
+    }
+
+    /// The rules' say on a new or changed row. `base` is where the body stands.
+    pub(crate) fn apply_rules(
+        &self,
+        values: Vec<Value>,
+        was: Option<&[Value]>,
+        draft: &Draft,
+        base: &str,
+    ) -> Result<Result<Vec<Value>, Vec<FieldError>>, Problem> {
+        let Some(apply) = self.apply else { return Ok(Ok(values)) };
+        let (values, wrong) = apply(values, was, &Said { fields: self.fields, draft })?;
+        if wrong.is_empty() {
+            return Ok(Ok(values));
+        }
+        let errors = wrong.into_iter().map(|(column, detail)| {
+            let wire = self.place(column).and_then(|place| self.fields.get(place));
+            FieldError::new(chancery_record::pointer(base, wire.map_or("", |field| field.wire())), detail)
+        });
+        Ok(Err(errors.collect()))
+    }
+}
+
+/// What is worked out once from a shape.
+pub struct Plan {
+    /// `SELECT t.rid, t.a, t.b FROM table t WHERE `
+    pub select: String,
+    /// For each field, `"name":` ready to be written; empty when it is not shown.
+    pub labels: Vec<String>,
+    /// For each relation, `,"name":[`.
+    pub array_labels: Vec<String>,
+    /// The place of the key among the fields.
+    pub key: usize,
+    /// The place of the concurrency token, if there is one.
+    pub token: Option<usize>,
+    /// The insert statement.
+    pub insert: String,
+}
+
+impl Plan {
+    fn of(shape: &Shape) -> Self {
+        let own = || shape.fields.iter().filter(|field| field.access.column == Column::Own);
+        let columns: Vec<String> = own().map(|field| format!("t.{}", field.column)).collect();
+        let labels = shape
+            .fields
+            .iter()
+            .map(|field| if field.access.shown { format!("\"{}\":", field.wire()) } else { String::new() });
+        let mut insert: Vec<String> = Vec::new();
+        if shape.reach == Reach::Store {
+            insert.push("store".into());
+        }
+        insert.extend(shape.owner.map(|owner| owner.column.to_owned()));
+        insert.extend(own().map(|field| field.column.to_owned()));
+        insert.extend(own().filter(|field| field.access.folded).map(|field| format!("{}_key", field.column)));
+        let marks: Vec<String> = (1..=insert.len()).map(|number| format!("?{number}")).collect();
+        Self {
+            select: format!("SELECT t.rid, {} FROM {} t WHERE ", columns.join(", "), shape.table),
+            labels: labels.collect(),
+            array_labels: shape
+                .relations
+                .iter()
+                .map(|relation| format!(",\"{}\":[", relation.name))
+                .collect(),
+            key: shape.fields.iter().position(|field| field.access.key).unwrap_or(0),
+            token: shape.fields.iter().position(Field::is_token),
+            insert: format!(
+                "INSERT INTO {} ({}) VALUES ({})",
+                shape.table,
+                insert.join(", "),
+                marks.join(", ")
+            ),
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! Configuration: flags, then environment, then the TOML file, then defaults.
+
+use std::{fmt, fs, net::SocketAddr, path::PathBuf};
+
+use chancery_record::Secret;
+use chancery_store::Target;
+use chancery_web::TlsFiles;
+use clap::{Args, Parser, Subcommand};
+use serde::Deserialize;
+
+const AFTER_HELP: &str = "\
+Examples:
+  chancery
+      Starts on 127.0.0.1:8080 with an embedded database in ./data. The first start prints the
+      secret of the root client, once.
+  chancery --listen 0.0.0.0:8443 --tls-certificate cert.pem --tls-key key.pem
+      Listens to everybody, with TLS.
+  CHANCERY_DATABASE=postgres://chancery@localhost/chancery chancery serve
+      Keeps the data in PostgreSQL. Any number of servers may share it; give all of them the same
+      master key file.
+  chancery --config chancery.toml check-config
+      Says what is wrong with a configuration, or prints it as it takes effect.
+
+Every option is also a key of the TOML file, with underscores: listen = \"127.0.0.1:8080\".
+A flag beats the environment, the environment beats the file.";
+
+/// The command line.
+#[derive(Debug, Parser)]
+#[command(name = "chancery", about = "Chancery: an identity administration server", after_help = AFTER_HELP, version)]
+pub struct Arguments {
+    /// What to do; without it, serve.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// A TOML file with any of the options below.
+    #[arg(long, global = true, env = "CHANCERY_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    #[command(flatten)]
+    options: Options,
+}
+
+/// What to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
+pub enum Command {
+    /// Runs the server until it is told to stop (SIGTERM or Ctrl-C).
+    Serve,
+    /// Checks the configuration and prints it as it takes effect, secrets hidden.
+    CheckConfig,
+    /// Prints the version.
+    Version,
+}
+
+#[derive(Args, Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Options {
+    /// The address to listen on [default: 127.0.0.1:8080]
+    #[arg(long, global = true, env = "CHANCERY_LISTEN", value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// The folder for the database, its lock and the master key [default: ./data]
+    #[arg(long, global = true, env = "CHANCERY_DATA_DIR", value_name = "FOLDER")]
+    data_dir: Option<PathBuf>,
+    /// sqlite:PATH or postgres://USER@HOST/NAME [default: sqlite:DATA_DIR/chancery.sqlite]
+    #[arg(long, global = true, env = "CHANCERY_DATABASE", value_name = "URL", hide_env_values = true)]
+    database: Option<String>,
+    /// What the server is called from outside [default: http(s)://LISTEN]
+    #[arg(long, global = true, env = "CHANCERY_PUBLIC_URL", value_name = "URL")]
+    public_url: Option<String>,
+    /// The secret of the root client [default: made at the first start and printed once]
+    #[arg(
+        long,
+        global = true,
+        env = "CHANCERY_ROOT_CLIENT_SECRET",
+        value_name = "SECRET",
+        hide_env_values = true
+    )]
+    root_client_secret: Option<String>,
+    /// An address of its own for /metrics, open to whoever reaches it [default: none; /metrics
+    /// needs a token]
+    #[arg(long, global = true, env = "CHANCERY_METRICS_LISTEN", value_name = "ADDRESS")]
+    metrics_listen: Option<String>,
+    /// Requests a minute and address to operations without a token, or off [default: 60]
+    #[arg(long, global = true, env = "CHANCERY_PUBLIC_RATE_LIMIT", value_name = "NUMBER")]
+    public_rate_limit: Option<String>,
+    /// What is logged: error, warn, info, debug, trace, or a filter of tracing [default: info]
+    #[arg(long, global = true, env = "CHANCERY_LOG", value_name = "LEVEL")]
+    log: Option<String>,
+    /// The master key [default: DATA_DIR/master.key, made at the first start]
+    #[arg(long, global = true, env = "CHANCERY_MASTER_KEY_FILE", value_name = "FILE")]
+    master_key_file: Option<PathBuf>,
+    /// The certificate chain for TLS, PEM [default: no TLS]
+    #[arg(long, global = true, env = "CHANCERY_TLS_CERTIFICATE", value_name = "FILE")]
+    tls_certificate: Option<PathBuf>,
+    /// The private key for TLS, PEM
+    #[arg(long, global = true, env = "CHANCERY_TLS_KEY", value_name = "FILE")]
+    tls_key: Option<PathBuf>,
+}
+
+/// The configuration as it takes effect.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The address to listen on.
+    pub listen: SocketAddr,
+    /// The folder for files of ours.
+    pub data_dir: PathBuf,
+    /// Where the data is.
+    pub database: Target,
+    /// What the server is called from outside; from the address if none.
+    pub public_url: Option<String>,
+    /// The root client's secret, if it is given.
+    pub root_client_secret: Option<Secret>,
+    /// The address for metrics alone.
+    pub metrics_listen: Option<SocketAddr>,
+    /// Requests a minute and address to public operations; none is no limit.
+    pub public_rate_limit: Option<u32>,
+    /// What is logged.
+    pub log: String,
+    /// The master key's file.
+    pub master_key_file: PathBuf,
+    /// TLS, if it is wanted.
+    pub tls: Option<TlsFiles>,
+}
+
+/// What is wrong with a configuration: the option, and what it should be.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ConfigError(pub String);
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+impl Config {
+    /// From the command line, the environment and the file.
+    ///
+    /// # Errors
+    /// The first option that is not what it should be.
+    pub fn read(arguments: &Arguments) -> Result<Self, ConfigError> {
+        let file = match &arguments.config {
+            Some(path) => read_file(path)?,
+            None => Options::default(),
+        };
+        Self::from_options(arguments.options.clone().or(file))
+    }
+
+    fn from_options(options: Options) -> Result<Self, ConfigError> {
+        let data_dir = options.data_dir.unwrap_or_else(|| "./data".into());
+        let listen = address("listen", options.listen.as_deref().unwrap_or("127.0.0.1:8080"))?;
+        let metrics_listen =
+            options.metrics_listen.map(|text| address("metrics_listen", &text)).transpose()?;
+        let database = match options.database {
+            Some(text) => target(&text)?,
+            None => Target::Sqlite(data_dir.join("chancery.sqlite")),
+        };
+        let public_url = options.public_url.map(|url| public_url(&url)).transpose()?;
+        let public_rate_limit = match options.public_rate_limit.as_deref() {
+            None => Some(60),
+            Some("off") => None,
+            Some(text) => Some(text.parse().ok().filter(|limit| *limit > 0).ok_or_else(|| {
+                ConfigError(format!(
+                    "public_rate_limit is a number of requests a minute or off, not {text:?}"
+                ))
+            })?),
+        };
+        let tls = match (options.tls_certificate, options.tls_key) {
+            (Some(certificate), Some(key)) => Some(TlsFiles { certificate, key }),
+            (None, None) => None,
+            _ => {
+                return Err(ConfigError("tls_certificate and tls_key go together: give both or none".into()));
+            }
+        };
+        let root_client_secret = match options.root_client_secret {
+            Some(secret) if secret.is_empty() => {
+                return Err(ConfigError("root_client_secret is empty: leave it out to have one made".into()));
+            }
+            secret => secret.map(Secret::new),
+        };
+        Ok(Self {
+            master_key_file: options.master_key_file.unwrap_or_else(|| data_dir.join("master.key")),
+            log: options.log.unwrap_or_else(|| "info".into()),
+            listen,
+            data_dir,
+            database,
+            public_url,
+            root_client_secret,
+            metrics_listen,
+            public_rate_limit,
+            tls,
+        })
+    }
+
+    /// The configuration as a TOML file would say it, secrets hidden.
+    pub fn display(&self) -> String {
+        let text = |value: &str| toml::Value::String(value.to_owned());
+        let path = |value: &PathBuf| toml::Value::String(value.display().to_string());
+        let mut table = toml::Table::new();
+        table.insert("listen".into(), text(&self.listen.to_string()));
+        table.insert("data_dir".into(), path(&self.data_dir));
+        table.insert("database".into(), text(&display_target(&self.database)));
+        table.insert("master_key_file".into(), path(&self.master_key_file));
+        table.insert("log".into(), text(&self.log));
+        let limit = self.public_rate_limit.map_or_else(|| "off".to_owned(), |limit| limit.to_string());
+        table.insert("public_rate_limit".into(), text(&limit));
+        if let Some(url) = &self.public_url {
+            table.insert("public_url".into(), text(url));
+        }
+        if let Some(address) = &self.metrics_listen {
+            table.insert("metrics_listen".into(), text(&address.to_string()));
+        }
+        if let Some(tls) = &self.tls {
+            table.insert("tls_certificate".into(), path(&tls.certificate));
+            table.insert("tls_key".into(), path(&tls.key));
+        }
+        if self.root_client_secret.is_some() {
+            table.insert("root_client_secret".into(), text("(hidden)"));
+        }
+        toml::to_string(&table).unwrap_or_default()
+    }
+}
+
+impl Options {
+    fn or(self, other: Self) -> Self {
+        Self {
+            listen: self.listen.or(other.listen),
+            data_dir: self.data_dir.or(other.data_dir),
+            database: self.database.or(other.database),
+            public_url: self.public_url.or(other.public_url),
+            root_client_secret: self.root_client_secret.or(other.root_client_secret),
+            metrics_listen: self.metrics_listen.or(other.metrics_listen),
+            public_rate_limit: self.public_rate_limit.or(other.public_rate_limit),
+            log: self.log.or(other.log),
+            master_key_file: self.master_key_file.or(other.master_key_file),
+            tls_certificate: self.tls_certificate.or(other.tls_certificate),
+            tls_key: self.tls_key.or(other.tls_key),
+        }
+    }
+}
+
+fn read_file(path: &PathBuf) -> Result<Options, ConfigError> {
+    let wrong = |error: &dyn fmt::Display| ConfigError(format!("{}: {error}", path.display()));
+    let text = fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    toml::from_str(&text).map_err(|error| wrong(&error))
+}
+
+fn address(option: &str, text: &str) -> Result<SocketAddr, ConfigError> {
+    text.parse().map_err(|_| {
+        ConfigError(format!(
+            "{option} is an address and a port such as 127.0.0.1:8080 or [::1]:8080, not {text:?}"
+        ))
+    })
+}
+
+fn target(text: &str) -> Result<Target, ConfigError> {
+    match text.split_once(':') {
+        Some(("sqlite", path)) if !path.is_empty() => Ok(Target::Sqlite(path.into())),
+        Some(("postgres" | "postgresql", _)) => Ok(Target::Postgres(text.to_owned())),
+        _ => Err(ConfigError("database is sqlite:PATH or postgres://USER@HOST/NAME".into())),
+    }
+}
+
+fn public_url(text: &str) -> Result<String, ConfigError> {
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    if rest.is_none_or(|rest| rest.is_empty() || rest.contains(['?', '#', ' '])) {
+        return Err(ConfigError(format!("public_url is a URL such as https://id.example.com, not {text:?}")));
+    }
+    Ok(text.trim_end_matches('/').to_owned())
+}
+
+/// A connection string without its password.
+fn display_target(target: &Target) -> String {
+    match target {
+        Target::Sqlite(path) => format!("sqlite:{}", path.display()),
+        Target::Postgres(url) => match (url.find("://"), url.rfind('@')) {
+            (Some(scheme), Some(at)) => {
+                let user = url.get(scheme + 3..at).unwrap_or_default().split(':').next().unwrap_or_default();
+                let (start, end) =
+                    (url.get(..scheme + 3).unwrap_or_default(), url.get(at..).unwrap_or_default());
+                format!("{start}{user}{end}").split("password=").next().unwrap_or_default().to_owned()
+            }
+            _ => url.split("password=").next().unwrap_or_default().to_owned(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Config, Options};
+
+    fn read(toml: &str) -> Result<Config, String> {
+        let options: Options = toml::from_str(toml).map_err(|error| error.to_string())?;
+        Config::from_options(options).map_err(|error| error.0)
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_documentation() {
+        let config = read("").unwrap();
+        assert_eq!(config.listen.to_string(), "127.0.0.1:8080");
+        assert_eq!(
+            config.display().lines().find(|line| line.starts_with("database")),
+            Some("database = \"sqlite:./data/chancery.sqlite\"")
+        );
+        assert_eq!(config.public_rate_limit, Some(60));
+    }
+
+    #[test]
+    fn secrets_are_hidden() {
+        let config =
+            read("root_client_secret = 'hush-hush'\ndatabase = 'postgres://me:hush-hush@db/x'").unwrap();
+        assert!(!config.display().contains("hush"), "{}", config.display());
+        assert!(!format!("{config:?}").contains("hush-hush\"") || format!("{config:?}").contains("Postgres"));
+        assert!(config.display().contains("postgres://me@db/x"));
+    }
+
+    #[test]
+    fn mistakes_name_the_option() {
+        for (toml, word) in [
+            ("listen = 'here'", "listen"),
+            ("database = 'mysql://x'", "database"),
+            ("public_rate_limit = '0'", "public_rate_limit"),
+            ("tls_key = 'x'", "tls_certificate"),
+            ("public_url = 'id.example.com'", "public_url"),
+            ("lisen = 'x'", "lisen"),
+            ("root_client_secret = ''", "root_client_secret"),
+        ] {
+            let error = read(toml).unwrap_err();
+            assert!(error.contains(word), "{toml}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_is_stronger_wins() {
+        let strong: Options = toml::from_str("log = 'debug'").unwrap();
+        let weak: Options = toml::from_str("log = 'warn'\nlisten = '127.0.0.1:1'").unwrap();
+        let both = strong.or(weak);
+        assert_eq!((both.log.as_deref(), both.listen.as_deref()), (Some("debug"), Some("127.0.0.1:1")));
+    }
+}

@@ -1,0 +1,139 @@
+//! What the first start makes: a customer, a subscription and a tenant named `Default`, a user
+//! store named `default`, and the client app `root`.
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_auth::MasterKey;
+use chancery_management::customer::{CUSTOMER, Customer, CustomerId};
+use chancery_record::{Name, Record as _, Secret, Token, Value, fold};
+use chancery_resource::{Call, Problem, bootstrap_insert, random};
+use chancery_store::{Error, Tx};
+use uuid::Uuid;
+
+/// What a newcomer must know.
+#[derive(Clone, Debug)]
+pub struct Welcome {
+    /// The root client's id.
+    pub root_client_id: Uuid,
+    /// Its secret, if it was made just now. It is not kept.
+    pub new_secret: Option<Secret>,
+}
+
+/// The name of the root client app.
+const ROOT: &str = "root";
+
+/// Makes what is missing, and gives the root client the configured secret.
+pub fn ensure(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    master: &MasterKey,
+    configured: Option<&Secret>,
+) -> Result<Welcome, Problem> {
+    let found =
+        tx.one("SELECT id FROM client_app WHERE name_key = ?1 ORDER BY rid", &[ROOT.into()], |row| {
+            row.id(0)
+        })?;
+    let (root, new_secret) = match found {
+        Some(root) => (root, None),
+        None => {
+            let root = make_all(call, tx)?;
+            let made =
+                configured.is_none().then(|| Secret::new(BASE64_URL_SAFE_NO_PAD.encode(random::<32>())));
+            if let Some(secret) = &made {
+                add_secret(call, tx, master, root, "made at the first start", secret)?;
+            }
+            tx.advance_epoch()?;
+            (root, made)
+        }
+    };
+    if let Some(secret) = configured {
+        configure_secret(call, tx, master, root, secret)?;
+    }
+    Ok(Welcome { root_client_id: root, new_secret })
+}
+
+fn make_all(call: &Call, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
+    let internal = |_| Problem::from(Error::Internal("the first start's own names are not valid".into()));
+    let (customer, subscription, tenant) = (call.new_id(), call.new_id(), call.new_id());
+    let (store, root) = (call.new_id(), call.new_id());
+    let token = || call.new_token();
+    let Value::Text(customer_token) = token() else { return Err(internal(String::new())) };
+    let record = Customer {
+        id: CustomerId(customer),
+        name: Name::new("Default").map_err(internal)?,
+        address: None,
+        concurrency_token: Token::new(customer_token).map_err(internal)?,
+    };
+    bootstrap_insert(call, tx, &CUSTOMER, &record.into_values())?;
+    tx.queue(
+        "INSERT INTO subscription (id, customer_id, name, name_key, status, concurrency_token) \
+         VALUES (?1, ?2, 'Default', 'default', 'Active', ?3)",
+        vec![subscription.into(), customer.into(), token()],
+    )?;
+    tx.queue(
+        "INSERT INTO tenant (id, subscription_id, name, name_key, is_active, concurrency_token) \
+         VALUES (?1, ?2, 'Default', 'default', TRUE, ?3)",
+        vec![tenant.into(), subscription.into(), token()],
+    )?;
+    tx.queue(
+        "INSERT INTO idp_instance (id, subscription_id, idp_type, name, name_key, store_name_key, is_active, concurrency_token) \
+         VALUES (?1, ?2, 'UserStore', 'default', ?3, ?3, TRUE, ?4)",
+        vec![store.into(), subscription.into(), fold("default").into(), token()],
+    )?;
+    tx.queue(
+        "INSERT INTO client_app (id, subscription_id, name, name_key, enabled, allow_client_credential_login, concurrency_token) \
+         VALUES (?1, ?2, ?3, ?3, TRUE, TRUE, ?4)",
+        vec![root.into(), subscription.into(), ROOT.into(), token()],
+    )?;
+    tx.queue(
+        "INSERT INTO client_app_role (id, client_app_id, role_type, concurrency_token) VALUES (?1, ?2, 'SystemAdmin', ?3)",
+        vec![call.new_id().into(), root.into(), token()],
+    )?;
+    Ok(root)
+}
+
+const CONFIGURED: &str = "configured";
+
+/// The configured secret is the one that counts: an earlier configured one goes.
+fn configure_secret(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    master: &MasterKey,
+    root: Uuid,
+    secret: &Secret,
+) -> Result<(), Problem> {
+    let digest = master.secret_digest(secret.expose());
+    let mut known = false;
+    let text = "SELECT digest FROM client_app_secret WHERE client_app_id = ?1";
+    tx.query(text, &[root.into()], |row| {
+        known |= row.bytes(0)? == digest;
+        Ok(())
+    })?;
+    if !known {
+        tx.queue(
+            "DELETE FROM client_app_secret WHERE client_app_id = ?1 AND name = ?2",
+            vec![root.into(), CONFIGURED.into()],
+        )?;
+        add_secret(call, tx, master, root, CONFIGURED, secret)?;
+        tx.advance_epoch()?;
+    }
+    Ok(())
+}
+
+fn add_secret(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    master: &MasterKey,
+    client: Uuid,
+    name: &str,
+    secret: &Secret,
+) -> Result<(), Problem> {
+    let parameters = vec![
+        call.new_id().into(),
+        client.into(),
+        name.into(),
+        master.secret_digest(secret.expose()).into(),
+        call.new_token(),
+    ];
+    let text = "INSERT INTO client_app_secret (id, client_app_id, name, digest, concurrency_token) VALUES (?1, ?2, ?3, ?4, ?5)";
+    Ok(tx.queue(text, parameters)?)
+}

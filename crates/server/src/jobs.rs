@@ -1,0 +1,53 @@
+//! What is done in the background: old events and idempotency keys go.
+
+use std::time::Duration;
+
+use chancery_record::{Timestamp, Value};
+use chancery_store::{Error, Mode, Store, Tx};
+
+/// How often it is looked.
+const REST: Duration = Duration::from_secs(600);
+/// How long events are kept, in milliseconds.
+const EVENTS_KEPT: i64 = 7 * 24 * 3600 * 1000;
+/// How long idempotency keys are kept, in milliseconds.
+const KEYS_KEPT: i64 = 24 * 3600 * 1000;
+/// Rows removed in one transaction, so that others do not wait.
+const PIECE: u64 = 1000;
+
+/// Prunes until the server stops.
+pub async fn prune(store: Store, now: fn() -> Timestamp) {
+    loop {
+        tokio::time::sleep(REST).await;
+        let moment = now();
+        loop {
+            let piece = store.run("Prune", Mode::Write, None, move |tx| prune_piece(tx, moment)).await;
+            match piece {
+                Ok(removed) if removed >= PIECE => {}
+                Ok(_) => break,
+                Err(error) => {
+                    tracing::warn!(%error, "pruning failed; it is tried again later");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Removes some of what is due; how many rows of the kind that had most.
+pub fn prune_piece(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
+    // an event's number is its time in microseconds, so the oldest are the first
+    let events = tx.execute(
+        &format!(
+            "DELETE FROM outbox_event WHERE id IN (SELECT id FROM outbox_event WHERE id < ?1 ORDER BY id LIMIT {PIECE})"
+        ),
+        &[Value::Int((now.0 - EVENTS_KEPT) * 1000)],
+    )?;
+    let keys = tx.execute(
+        &format!(
+            "DELETE FROM idempotent_answer WHERE started_on <= (SELECT max(started_on) FROM (SELECT started_on \
+             FROM idempotent_answer WHERE started_on < ?1 ORDER BY started_on LIMIT {PIECE}) oldest)"
+        ),
+        &[Value::Int(now.0 - KEYS_KEPT)],
+    )?;
+    Ok(events.max(keys))
+}

@@ -1,0 +1,94 @@
+//! `chancery`: reads the command line, serves until it is told to stop.
+
+use std::{io::IsTerminal as _, process::ExitCode};
+
+use chancery::{Arguments, Command, Config, Server};
+use clap::Parser as _;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let command = arguments.command.unwrap_or(Command::Serve);
+    if command == Command::Version {
+        println!("chancery {}", env!("CARGO_PKG_VERSION"));
+        return ExitCode::SUCCESS;
+    }
+    let outcome = Config::read(&arguments).map_err(|error| error.to_string()).and_then(|config| {
+        if command == Command::CheckConfig {
+            print!("{}", config.display());
+            return Ok(());
+        }
+        serve(&config)
+    });
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("chancery: {error}");
+            eprintln!("chancery --help explains every option.");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve(config: &Config) -> Result<(), String> {
+    start_log(&config.log)?;
+    let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
+    runtime.block_on(async {
+        let server = Server::start(config).await.map_err(|error| error.to_string())?;
+        // listened for before anybody is told that the server is there
+        let stop = stop_signal().map_err(|error| error.to_string())?;
+        greet(&server);
+        server.run(stop).await;
+        tracing::info!("stopped");
+        Ok(())
+    })
+}
+
+/// Logs go to standard error: as JSON, or for people when a terminal reads them.
+fn start_log(filter: &str) -> Result<(), String> {
+    let filter = EnvFilter::try_new(filter).map_err(|error| format!("log: {error}"))?;
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    if std::io::stderr().is_terminal() {
+        log.init();
+    } else {
+        log.json().flatten_event(true).init();
+    }
+    Ok(())
+}
+
+fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::info!("stopping");
+    })
+}
+
+fn greet(server: &Server) {
+    let url = &server.public_url;
+    println!("Chancery listens on {url}");
+    println!("  documentation   {url}/openapi");
+    println!("  root client id  {} (or its name, root)", server.welcome.root_client_id);
+    let new = server.welcome.new_secret.as_ref().map(|secret| String::from_utf8_lossy(secret.expose()));
+    let secret = match &new {
+        Some(secret) => {
+            println!("  root secret     {secret}");
+            println!("                  (keep it: it is not shown again)");
+            secret
+        }
+        None => "$CHANCERY_ROOT_CLIENT_SECRET",
+    };
+    println!("Try it:");
+    println!(
+        "  curl -s -H \"Authorization: Bearer $(curl -s -u \"root:{secret}\" -d grant_type=client_credentials {url}/connect/token \
+         | sed 's/.*\"access_token\":\"\\([^\"]*\\)\".*/\\1/')\" {url}/api/userstore/v2/default/administration/User"
+    );
+}

@@ -1,0 +1,211 @@
+//! From a configuration to a server that serves.
+
+use std::{
+    fmt,
+    fs::{self, File, OpenOptions, TryLockError},
+    io::{self, Read as _, Write as _},
+    path::Path,
+    sync::{Arc, atomic::AtomicU32},
+    time::SystemTime,
+};
+
+use chancery_auth::{Bearer, MasterKey, ensure_keys};
+use chancery_record::Timestamp;
+use chancery_resource::{Call, CursorKey, Desk, Out, Preconditions, Problem, Scope, Seal, Service};
+use chancery_store::{Error, Mode, Store, Target};
+use chancery_web::{App, Limits, Listener, serve};
+
+use crate::{Config, Welcome, first_start, jobs};
+
+/// The services that are served. The order is that of the documentation.
+pub static SERVICES: &[&Service] = &[&chancery_userstore::SERVICE, &chancery_management::SERVICE];
+
+/// Why a server does not start.
+#[derive(Debug)]
+pub struct StartError(String);
+
+impl fmt::Display for StartError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for StartError {}
+
+impl StartError {
+    fn new(what: impl fmt::Display, why: impl fmt::Display) -> Self {
+        Self(format!("{what}: {why}"))
+    }
+}
+
+/// A server that listens and is ready to serve.
+pub struct Server {
+    /// What it is called from outside.
+    pub public_url: String,
+    /// What a newcomer must know.
+    pub welcome: Welcome,
+    app: Arc<App>,
+    listener: Listener,
+    metrics: Option<Listener>,
+    /// Held as long as the server is, where the database is for one process alone.
+    _lock: Option<File>,
+}
+
+impl Server {
+    /// Opens the database, makes what is missing, listens.
+    ///
+    /// # Errors
+    /// What is wrong, for people.
+    pub async fn start(config: &Config) -> Result<Self, StartError> {
+        let lock = prepare_files(config)?;
+        let master = master_key(&config.master_key_file)?;
+        let listener = Listener::bind(config.listen, config.tls.as_ref()).await;
+        let listener = listener
+            .map_err(|error| StartError::new(format!("cannot listen on {}", config.listen), error))?;
+        let metrics = match config.metrics_listen {
+            Some(address) => Some(
+                Listener::bind(address, None)
+                    .await
+                    .map_err(|error| StartError::new(format!("cannot listen on {address}"), error))?
+                    .for_metrics(),
+            ),
+            None => None,
+        };
+        let address = listener.address().map_err(|error| StartError::new("cannot listen", error))?;
+        let public_url =
+            config.public_url.clone().unwrap_or_else(|| format!("{}://{address}", listener.scheme()));
+        let database = config.database.clone();
+        let store =
+            tokio::task::spawn_blocking(move || Store::open(&database, chancery_store::Limits::default()));
+        let store = store.await.map_err(|error| StartError::new("cannot open the database", error))?;
+        let store = store.map_err(|error| StartError::new("cannot open the database", error))?;
+        let (app, welcome) = assemble(config, store, master, &public_url).await?;
+        Ok(Self { public_url, welcome, app: Arc::new(app), listener, metrics, _lock: lock })
+    }
+
+    /// Serves until `stop` is done, finishes what runs, closes the database.
+    pub async fn run(self, stop: impl Future<Output = ()> + Send) {
+        let store = self.app.store.clone();
+        let pruning = tokio::spawn(jobs::prune(store.clone(), now));
+        let metrics = self
+            .metrics
+            .map(|listener| tokio::spawn(serve(Arc::clone(&self.app), listener, std::future::pending())));
+        serve(self.app, self.listener, stop).await;
+        pruning.abort();
+        if let Some(metrics) = metrics {
+            metrics.abort();
+        }
+        // closing waits for threads
+        let _ = tokio::task::spawn_blocking(move || store.close()).await;
+    }
+}
+
+async fn assemble(
+    config: &Config,
+    store: Store,
+    master: MasterKey,
+    public_url: &str,
+) -> Result<(App, Welcome), StartError> {
+    let failed = |error: Error| StartError::new("cannot read the database", error);
+    let key_of = master.clone();
+    let keys = store.run("EnsureKeys", Mode::Write, None, move |tx| {
+        let keys = ensure_keys(tx, &key_of, now())?;
+        let last = tx.one("SELECT max(rid) FROM audit_entry", &[], |row| {
+            if row.is_null(0)? { Ok(0) } else { row.int(0) }
+        })?;
+        Ok::<_, Error>((keys, last.unwrap_or(0)))
+    });
+    let ((keyring, audit_key), last) = keys.await.map_err(failed)?;
+    let cursors = CursorKey::new(&master.derive("cursor"))
+        .ok_or_else(|| StartError::new("cannot start", "the cursor key is not usable"))?;
+    let desk = Arc::new(Desk {
+        seal: Seal::new(audit_key, last),
+        cursors,
+        counter: AtomicU32::new(0),
+        public_url: public_url.to_owned(),
+    });
+    let (call, key, secret) = (own_call(&desk), master.clone(), config.root_client_secret.clone());
+    let welcome = store.run("FirstStart", Mode::Write, None, move |tx| {
+        first_start::ensure(&call, tx, &key, secret.as_ref())
+    });
+    let welcome = welcome.await.map_err(|problem: Problem| {
+        let cause = problem.cause.map_or(problem.detail, |cause| cause.to_string());
+        StartError::new("cannot prepare the database", cause)
+    })?;
+    let bearer = Bearer::new(keyring, public_url.to_owned());
+    let app = App::new(store, bearer, desk, master, Limits::default(), SERVICES);
+    Ok((app.map_err(|error| StartError::new("two operations share a path", error))?, welcome))
+}
+
+/// A call of the server itself.
+fn own_call(desk: &Arc<Desk>) -> Call {
+    Call {
+        op: &chancery_management::customer::OPERATIONS[1],
+        path: Vec::new(),
+        address: String::new(),
+        query: Vec::new(),
+        preconditions: Preconditions::default(),
+        body: None,
+        merge_patch: false,
+        scope: Scope::Everything,
+        actor: None,
+        now: now(),
+        dry_run: false,
+        diagnose: false,
+        reads_later: false,
+        desk: Arc::clone(desk),
+        out: Out::default(),
+    }
+}
+
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Makes the folders, and locks an embedded database for this process.
+fn prepare_files(config: &Config) -> Result<Option<File>, StartError> {
+    let make = |folder: &Path| {
+        fs::create_dir_all(folder)
+            .map_err(|error| StartError::new(format!("cannot make {}", folder.display()), error))
+    };
+    make(&config.data_dir)?;
+    let Target::Sqlite(path) = &config.database else { return Ok(None) };
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        make(folder)?;
+    }
+    let lock_path = format!("{}.lock", path.display());
+    let failed = |error: io::Error| StartError::new(format!("cannot lock {lock_path}"), error);
+    let lock =
+        OpenOptions::new().create(true).truncate(false).write(true).open(&lock_path).map_err(failed)?;
+    match lock.try_lock() {
+        Ok(()) => Ok(Some(lock)),
+        Err(TryLockError::WouldBlock) => Err(StartError::new(
+            format!("{} is in use", path.display()),
+            "another server holds its lock. An embedded database is for one process; use PostgreSQL for more",
+        )),
+        Err(TryLockError::Error(error)) => Err(failed(error)),
+    }
+}
+
+/// Reads the master key, or makes it, readable by its owner alone.
+fn master_key(path: &Path) -> Result<MasterKey, StartError> {
+    let failed = |error: io::Error| StartError::new(format!("master key {}", path.display()), error);
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Ok(mut file) => {
+            let key = MasterKey::generate();
+            file.write_all(key.expose()).and_then(|()| file.sync_all()).map_err(failed)?;
+            return Ok(key);
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(failed(error)),
+    }
+    let mut bytes = zeroize::Zeroizing::new(Vec::new());
+    File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)).map_err(failed)?;
+    MasterKey::new(&bytes)
+        .ok_or_else(|| StartError::new(format!("master key {}", path.display()), "must be exactly 32 bytes"))
+}

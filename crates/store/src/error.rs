@@ -1,0 +1,131 @@
+//! What a store can fail with. A driver's words stay in logs; callers see these few kinds.
+
+use std::fmt;
+
+/// Why the store did not do it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// A unique index refused the row. Names the index, the same on both engines:
+    /// `table__column__column`.
+    Unique(String),
+    /// A foreign key refused the row: what it refers to is not there, or is still referred to.
+    Reference,
+    /// The security epoch is another by now: load rights again and repeat.
+    Stale,
+    /// Concurrent operations got in each other's way; repeated until the bound. Nothing changed.
+    Retry,
+    /// More operations wait than the bound allows. Nothing changed.
+    Busy,
+    /// The database cannot be reached. Nothing changed.
+    Unavailable(String),
+    /// The connection broke while committing: whether it was done is not known.
+    Unknown(String),
+    /// A fault of ours. Nothing changed.
+    Internal(String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unique(index) => write!(formatter, "unique index {index} refused the row"),
+            Self::Reference => formatter.write_str("a foreign key refused the row"),
+            Self::Stale => formatter.write_str("the security epoch is another by now"),
+            Self::Retry => formatter.write_str("concurrent operations got in each other's way"),
+            Self::Busy => formatter.write_str("too many operations wait"),
+            Self::Unavailable(why) => write!(formatter, "the database cannot be reached: {why}"),
+            Self::Unknown(why) => write!(formatter, "the outcome of a commit is unknown: {why}"),
+            Self::Internal(why) => write!(formatter, "internal store error: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::{ErrorCode, ffi};
+        let rusqlite::Error::SqliteFailure(code, message) = &error else {
+            return Self::Internal(error.to_string());
+        };
+        match (code.code, code.extended_code) {
+            (_, ffi::SQLITE_CONSTRAINT_UNIQUE | ffi::SQLITE_CONSTRAINT_PRIMARYKEY) => {
+                Self::Unique(index_name(message.as_deref().unwrap_or_default()))
+            }
+            (_, ffi::SQLITE_CONSTRAINT_FOREIGNKEY) => Self::Reference,
+            (
+                ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked
+                | ErrorCode::DiskFull
+                | ErrorCode::CannotOpen
+                | ErrorCode::SystemIoFailure
+                | ErrorCode::ReadOnly,
+                _,
+            ) => Self::Unavailable(error.to_string()),
+            _ => Self::Internal(error.to_string()),
+        }
+    }
+}
+
+/// SQLite names the columns (`table.a, table.b`), PostgreSQL the index. Indexes are named so
+/// that the one follows from the other.
+fn index_name(message: &str) -> String {
+    let columns = message.rsplit(": ").next().unwrap_or_default();
+    let mut name = String::new();
+    for column in columns.split(", ") {
+        let (table, column) = column.split_once('.').unwrap_or(("", column));
+        if name.is_empty() {
+            name.push_str(table);
+        }
+        name.push_str("__");
+        name.push_str(column);
+    }
+    name
+}
+
+impl From<tokio_postgres::Error> for Error {
+    fn from(error: tokio_postgres::Error) -> Self {
+        use tokio_postgres::error::SqlState;
+        let Some(refusal) = error.as_db_error() else {
+            return if error.is_closed()
+                || std::error::Error::source(&error).is_some_and(|cause| cause.is::<std::io::Error>())
+            {
+                Self::Unavailable(describe(&error))
+            } else {
+                Self::Internal(describe(&error))
+            };
+        };
+        let state = refusal.code();
+        if *state == SqlState::UNIQUE_VIOLATION {
+            Self::Unique(refusal.constraint().unwrap_or_default().to_owned())
+        } else if *state == SqlState::FOREIGN_KEY_VIOLATION {
+            Self::Reference
+        } else if *state == SqlState::T_R_SERIALIZATION_FAILURE || *state == SqlState::T_R_DEADLOCK_DETECTED {
+            Self::Retry
+        } else if state.code().starts_with("08")
+            || state.code().starts_with("53")
+            || state.code().starts_with("57")
+        {
+            Self::Unavailable(describe(&error))
+        } else {
+            Self::Internal(describe(&error))
+        }
+    }
+}
+
+fn describe(error: &tokio_postgres::Error) -> String {
+    match std::error::Error::source(error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::index_name;
+
+    #[test]
+    fn both_engines_name_an_index_alike() {
+        let message = "UNIQUE constraint failed: user_account.store, user_account.login_name_key";
+        assert_eq!(index_name(message), "user_account__store__login_name_key");
+    }
+}

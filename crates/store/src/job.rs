@@ -1,0 +1,102 @@
+//! A closure on its way to the thread that owns a connection.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tokio::sync::oneshot;
+
+use crate::{Error, Tx};
+
+/// An operation whose types are forgotten, so that one queue carries them all.
+pub struct Job {
+    /// The operation's name.
+    pub name: &'static str,
+    /// The security epoch that the caller knows.
+    pub epoch: Option<i64>,
+    run: Box<dyn FnMut(&mut Tx<'_>) -> bool + Send>,
+    finish: Box<dyn FnOnce(Result<(), Error>) + Send>,
+}
+
+impl Job {
+    /// Wraps an operation; the receiver gets its answer.
+    pub fn new<T, E, F>(
+        name: &'static str,
+        epoch: Option<i64>,
+        mut operation: F,
+    ) -> (Self, oneshot::Receiver<Result<T, E>>)
+    where
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+        F: FnMut(&mut Tx<'_>) -> Result<T, E> + Send + 'static,
+    {
+        let (answer, receiver) = oneshot::channel();
+        let kept = Arc::new(Mutex::new(None));
+        let keep = Arc::clone(&kept);
+        let run = move |tx: &mut Tx<'_>| {
+            let result = operation(tx);
+            let good = result.is_ok();
+            *keep.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+            good
+        };
+        let finish = move |outcome: Result<(), Error>| {
+            let result = match outcome {
+                Ok(()) => kept.lock().unwrap_or_else(PoisonError::into_inner).take(),
+                Err(error) => Some(Err(error.into())),
+            };
+            if let Some(result) = result {
+                // the caller may have gone away; its write is done all the same
+                let _ = answer.send(result);
+            }
+        };
+        (Self { name, epoch, run: Box::new(run), finish: Box::new(finish) }, receiver)
+    }
+
+    /// Keeps `guard` until the answer is handed over.
+    pub fn holding(self, guard: impl Send + 'static) -> Self {
+        let finish = self.finish;
+        let finish = Box::new(move |outcome| {
+            finish(outcome);
+            drop(guard);
+        });
+        Self { finish, ..self }
+    }
+
+    /// Runs the operation once. `Ok(true)`: it wants its changes kept; `Ok(false)`: it refused,
+    /// or only tried.
+    pub fn run(&mut self, tx: &mut Tx<'_>) -> Result<bool, Error> {
+        attempt(self.name, self.epoch, tx, &mut self.run)
+    }
+
+    /// Hands the answer over, or the reason why there is none.
+    pub fn finish(self, outcome: Result<(), Error>) {
+        (self.finish)(outcome);
+    }
+}
+
+/// Runs an operation between the check of the epoch and the sending of what is queued.
+pub fn attempt(
+    name: &'static str,
+    epoch: Option<i64>,
+    tx: &mut Tx<'_>,
+    run: &mut dyn FnMut(&mut Tx<'_>) -> bool,
+) -> Result<bool, Error> {
+    if let Some(epoch) = epoch {
+        tx.expect_epoch(epoch)?;
+    }
+    let outcome = catch_unwind(AssertUnwindSafe(|| run(&mut *tx)));
+    let Ok(good) = outcome else {
+        return Err(Error::Internal(format!("operation {name} panicked")));
+    };
+    if good && tx.doom().is_none() {
+        // what a rolled back try queued must be sent too, to be found wrong
+        if tx.is_only_tried() {
+            tx.flush()?;
+        }
+    }
+    match tx.doom() {
+        Some(error) => Err(error),
+        None => Ok(good && !tx.is_only_tried()),
+    }
+}

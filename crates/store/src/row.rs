@@ -1,0 +1,112 @@
+//! A row of either engine, read in place.
+
+use chancery_record::{Cell, Kind, Value};
+use rusqlite::types::ValueRef;
+use tokio_postgres::types::Type;
+use uuid::Uuid;
+
+use crate::Error;
+
+/// One row of an answer. Typed reads accept either engine's storage class.
+pub enum Row<'a> {
+    /// Of SQLite.
+    Sqlite(&'a rusqlite::Row<'a>),
+    /// Of PostgreSQL.
+    Postgres(&'a tokio_postgres::Row),
+}
+
+fn wrong(column: usize, wanted: &str) -> Error {
+    Error::Internal(format!("column {column} is not {wanted}"))
+}
+
+impl Row<'_> {
+    /// The value of a column, borrowed.
+    pub fn cell(&self, column: usize) -> Result<Cell<'_>, Error> {
+        match self {
+            Self::Sqlite(row) => Ok(match row.get_ref(column)? {
+                ValueRef::Null => Cell::Null,
+                ValueRef::Integer(value) => Cell::Int(value),
+                ValueRef::Text(text) => {
+                    Cell::Text(std::str::from_utf8(text).map_err(|_| wrong(column, "UTF-8"))?)
+                }
+                ValueRef::Blob(bytes) => Cell::Bytes(bytes),
+                ValueRef::Real(_) => return Err(wrong(column, "a known type")),
+            }),
+            Self::Postgres(row) => {
+                let kind = row.columns().get(column).map(tokio_postgres::Column::type_);
+                let cell = match kind.ok_or_else(|| wrong(column, "there"))? {
+                    &Type::INT8 => row.try_get::<_, Option<i64>>(column)?.map(Cell::Int),
+                    &Type::INT4 => {
+                        row.try_get::<_, Option<i32>>(column)?.map(|value| Cell::Int(value.into()))
+                    }
+                    &Type::BOOL => row.try_get::<_, Option<bool>>(column)?.map(Cell::Bool),
+                    &Type::UUID => row.try_get::<_, Option<Uuid>>(column)?.map(Cell::Id),
+                    &Type::BYTEA => row.try_get::<_, Option<&[u8]>>(column)?.map(Cell::Bytes),
+                    _ => row.try_get::<_, Option<&str>>(column)?.map(Cell::Text),
+                };
+                Ok(cell.unwrap_or(Cell::Null))
+            }
+        }
+    }
+
+    /// The value of a column that holds this kind, owned.
+    pub fn value(&self, column: usize, kind: &Kind) -> Result<Value, Error> {
+        Ok(match (self.cell(column)?, kind) {
+            (Cell::Bytes(bytes), Kind::Id) => {
+                Value::Id(Uuid::from_slice(bytes).map_err(|_| wrong(column, "a UUID"))?)
+            }
+            (Cell::Int(value), Kind::Bool) => Value::Bool(value != 0),
+            (cell, _) => cell.to_value(),
+        })
+    }
+
+    /// A whole number.
+    pub fn int(&self, column: usize) -> Result<i64, Error> {
+        match self.cell(column)? {
+            Cell::Int(value) => Ok(value),
+            Cell::Bool(value) => Ok(value.into()),
+            _ => Err(wrong(column, "a whole number")),
+        }
+    }
+
+    /// A truth value.
+    pub fn bool(&self, column: usize) -> Result<bool, Error> {
+        Ok(self.int(column)? != 0)
+    }
+
+    /// An identifier.
+    pub fn id(&self, column: usize) -> Result<Uuid, Error> {
+        self.optional_id(column)?.ok_or_else(|| wrong(column, "a UUID"))
+    }
+
+    /// An identifier or null.
+    pub fn optional_id(&self, column: usize) -> Result<Option<Uuid>, Error> {
+        match self.cell(column)? {
+            Cell::Null => Ok(None),
+            Cell::Id(id) => Ok(Some(id)),
+            Cell::Bytes(bytes) => Uuid::from_slice(bytes).map(Some).map_err(|_| wrong(column, "a UUID")),
+            _ => Err(wrong(column, "a UUID")),
+        }
+    }
+
+    /// Text.
+    pub fn text(&self, column: usize) -> Result<&str, Error> {
+        match self.cell(column)? {
+            Cell::Text(text) => Ok(text),
+            _ => Err(wrong(column, "text")),
+        }
+    }
+
+    /// Bytes.
+    pub fn bytes(&self, column: usize) -> Result<&[u8], Error> {
+        match self.cell(column)? {
+            Cell::Bytes(bytes) => Ok(bytes),
+            _ => Err(wrong(column, "bytes")),
+        }
+    }
+
+    /// Whether a column is null.
+    pub fn is_null(&self, column: usize) -> Result<bool, Error> {
+        Ok(self.cell(column)? == Cell::Null)
+    }
+}

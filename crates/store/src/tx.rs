@@ -1,0 +1,165 @@
+//! The transaction that an operation works in.
+
+use chancery_record::Value;
+
+use crate::{Error, Row, postgres::Session, sqlite::Connection};
+
+/// A transaction on either engine. A failure dooms it: the first one is remembered, whatever
+/// the operation makes of it, and decides whether the operation runs again.
+pub struct Tx<'c> {
+    engine: Engine<'c>,
+    doom: Option<Error>,
+    only_try: bool,
+}
+
+pub enum Engine<'c> {
+    Sqlite(&'c Connection),
+    Postgres(&'c mut Session),
+}
+
+/// A statement: its text with `?1`, `?2`, and its parameters.
+pub type Statement<'a> = (&'a str, &'a [Value]);
+
+impl<'c> Tx<'c> {
+    pub(crate) const fn new(engine: Engine<'c>) -> Self {
+        Self { engine, doom: None, only_try: false }
+    }
+
+    /// Reads rows, each handed to `each` as it comes.
+    pub fn query(
+        &mut self,
+        sql: &str,
+        parameters: &[Value],
+        mut each: impl FnMut(&Row<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.query_all(&[(sql, parameters)], &mut |_, row| each(row))
+    }
+
+    /// Reads the rows of several statements that do not depend on each other: one round trip.
+    /// `each` gets the statement's place and a row.
+    pub fn query_all(
+        &mut self,
+        statements: &[Statement<'_>],
+        each: &mut dyn FnMut(usize, &Row<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let outcome = match &mut self.engine {
+            Engine::Sqlite(connection) => {
+                statements.iter().enumerate().try_for_each(|(place, (sql, parameters))| {
+                    connection.query(sql, parameters, &mut |row| each(place, row))
+                })
+            }
+            Engine::Postgres(session) => session.query_all(statements, each),
+        };
+        self.note(outcome)
+    }
+
+    /// Reads the first row, if there is one.
+    pub fn one<T>(
+        &mut self,
+        sql: &str,
+        parameters: &[Value],
+        mut read: impl FnMut(&Row<'_>) -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        let mut found = None;
+        self.query(sql, parameters, |row| {
+            if found.is_none() {
+                found = Some(read(row)?);
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// Runs a statement now; how many rows it changed.
+    pub fn execute(&mut self, sql: &str, parameters: &[Value]) -> Result<u64, Error> {
+        let outcome = match &mut self.engine {
+            Engine::Sqlite(connection) => connection.execute(sql, parameters),
+            Engine::Postgres(session) => session.execute(sql, parameters),
+        };
+        self.note(outcome)
+    }
+
+    /// Runs a statement whose result nobody reads. On PostgreSQL it leaves with the next read or
+    /// with the commit, and its failure shows there.
+    pub fn queue(&mut self, sql: &str, parameters: Vec<Value>) -> Result<(), Error> {
+        let outcome = match &mut self.engine {
+            Engine::Sqlite(connection) => connection.execute(sql, &parameters).map(drop),
+            Engine::Postgres(session) => session.queue(sql, parameters),
+        };
+        self.note(outcome)
+    }
+
+    /// Like [`Tx::queue`], for a statement that must change exactly one row; when it does not,
+    /// another operation came between, and this one is repeated.
+    pub fn queue_one(&mut self, sql: &str, parameters: Vec<Value>) -> Result<(), Error> {
+        let outcome = match &mut self.engine {
+            Engine::Sqlite(connection) => match connection.execute(sql, &parameters) {
+                Ok(1) => Ok(()),
+                Ok(_) => Err(Error::Retry),
+                Err(error) => Err(error),
+            },
+            Engine::Postgres(session) => session.queue_one(sql, parameters),
+        };
+        self.note(outcome)
+    }
+
+    /// Sends what is queued and waits for it.
+    pub fn flush(&mut self) -> Result<(), Error> {
+        let outcome = match &mut self.engine {
+            Engine::Sqlite(_) => Ok(()),
+            Engine::Postgres(session) => session.flush(),
+        };
+        self.note(outcome)
+    }
+
+    /// Rolls back at the end, whatever the operation answers: a dry run.
+    pub const fn only_try(&mut self) {
+        self.only_try = true;
+    }
+
+    /// The security epoch.
+    pub fn epoch(&mut self) -> Result<i64, Error> {
+        self.one(EPOCH, &[], |row| row.int(0))?.ok_or_else(|| Error::Internal("no epoch".into()))
+    }
+
+    /// Makes every process load rights and settings again before its next operation: to be
+    /// called by every change of a client, role, store, key or option.
+    pub fn advance_epoch(&mut self) -> Result<(), Error> {
+        self.queue("UPDATE security_epoch SET value = value + 1", Vec::new())
+    }
+
+    pub(crate) fn expect_epoch(&mut self, epoch: i64) -> Result<(), Error> {
+        let outcome = match &mut self.engine {
+            Engine::Sqlite(connection) => {
+                let mut current = None;
+                connection.query(EPOCH, &[], &mut |row| {
+                    current = Some(row.int(0)?);
+                    Ok(())
+                })?;
+                if current == Some(epoch) { Ok(()) } else { Err(Error::Stale) }
+            }
+            Engine::Postgres(session) => session.queue_epoch(epoch),
+        };
+        self.note(outcome)
+    }
+
+    pub(crate) fn doom(&self) -> Option<Error> {
+        self.doom.clone()
+    }
+
+    pub(crate) const fn is_only_tried(&self) -> bool {
+        self.only_try
+    }
+
+    fn note<T>(&mut self, outcome: Result<T, Error>) -> Result<T, Error> {
+        if let Err(error @ (Error::Retry | Error::Stale | Error::Unavailable(_))) = &outcome
+            && self.doom.is_none()
+        {
+            self.doom = Some(error.clone());
+        }
+        outcome
+    }
+}
+
+/// Reads the epoch; its row is made by the first migration.
+pub const EPOCH: &str = "SELECT value FROM security_epoch";

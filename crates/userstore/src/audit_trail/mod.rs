@@ -1,0 +1,83 @@
+//! The audit trail of a user store: written by every change, read by auditors.
+
+use chancery_record::{
+    Bytes, Encoding, FieldType, KEY, Kind, Mismatch, Name, SHOWN, ShortText, Timestamp, Value, record,
+};
+use chancery_resource::{Action as A, Method as M, Op, Permit::UserStoreAudit, Reach, Shape};
+
+/// A digest, shown in hexadecimal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Digest(pub Vec<u8>);
+
+impl FieldType for Digest {
+    const KIND: Kind = Kind::Bytes(Encoding::Hex);
+    fn into_value(self) -> Value {
+        Value::Bytes(self.0)
+    }
+    fn from_value(value: Value) -> Result<Self, Mismatch> {
+        Bytes::from_value(value).map(|bytes| Self(bytes.0))
+    }
+}
+
+record! {
+    /// An entry of the audit trail: one change, signed.
+    pub struct AuditTrail {
+        /// The entry's number, unique and roughly ascending.
+        id: i64 = KEY.stored_as("rid"),
+        /// When the change was made.
+        timestamp: Timestamp = SHOWN,
+        /// Who made it: the id of a client app or user; null for the server's own jobs.
+        user: Option<Name> = SHOWN.stored_as("actor"),
+        /// The resource that was changed.
+        area: Name = SHOWN,
+        /// The key of what was changed; a composite one is joined by `|`.
+        primary_key: Name = SHOWN,
+        /// The kind of entry.
+        category: Name = SHOWN,
+        /// Added, Modified or Deleted.
+        action: Name = SHOWN,
+        /// The store that it was made in.
+        data_source: Name = SHOWN,
+        /// The state before, as canonical JSON (RFC 8785).
+        original_content: Option<ShortText> = SHOWN,
+        /// The state after, as canonical JSON (RFC 8785).
+        current_content: Option<ShortText> = SHOWN,
+        /// The salt of the digest of the state before.
+        original_salt: Option<Bytes> = SHOWN,
+        /// The salt of the digest of the state after.
+        current_salt: Option<Bytes> = SHOWN,
+        /// SHA-256 over the salt and the state before.
+        original_digest: Option<Digest> = SHOWN,
+        /// SHA-256 over the salt and the state after.
+        current_digest: Option<Digest> = SHOWN,
+        /// The signature over the entry's canonical form.
+        signature: Bytes = SHOWN,
+        /// The public key that proves it: a DER `SubjectPublicKeyInfo`.
+        signature_public_key_info: Bytes = SHOWN,
+    }
+}
+
+/// The resource.
+pub static AUDIT_TRAIL: Shape = Shape::of::<AuditTrail>("AuditTrail", "audit_entry", Reach::Store);
+
+/// Its operations.
+pub static OPERATIONS: &[Op] = &[
+    Op::new(
+        "GetAuditTrail",
+        M::Get,
+        "/administration/CustomAuditTrail/{id}",
+        UserStoreAudit,
+        &AUDIT_TRAIL,
+        A::Read,
+        "Reads an entry of the audit trail.",
+    ),
+    Op::new(
+        "GetAuditTrails",
+        M::Get,
+        "/administration/CustomAuditTrail",
+        UserStoreAudit,
+        &AUDIT_TRAIL,
+        A::List,
+        "Lists the entries of the audit trail.",
+    ),
+];

@@ -1,0 +1,118 @@
+//! The graph of groups: no group inside itself, none nested too deep; who is in what.
+
+use chancery_record::Value;
+use chancery_resource::{Answer, Call, Problem, Sql, find_row, list_where};
+use chancery_store::Tx;
+
+use super::GROUP;
+use crate::user::USER;
+
+/// How many groups may be inside one another.
+const MAX_NESTING: i64 = 100;
+
+/// New parents of a group: none may be the group or below it.
+pub fn guard_parents(tx: &mut Tx<'_>, group: i64, parents: &[i64]) -> Result<(), Problem> {
+    let below = reach(tx, &[group], Direction::Down)?;
+    let above = reach(tx, parents, Direction::Up)?;
+    judge(&below, &above, parents)
+}
+
+/// New members of a group: none may be the group or above it.
+pub fn guard_members(tx: &mut Tx<'_>, group: i64, members: &[i64]) -> Result<(), Problem> {
+    let above = reach(tx, &[group], Direction::Up)?;
+    let below = reach(tx, members, Direction::Down)?;
+    judge(&above, &below, members)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Up,
+    Down,
+}
+
+/// What can be reached from some groups, themselves included, with the longest way to each.
+type Reached = Vec<(i64, i64)>;
+
+fn reach(tx: &mut Tx<'_>, from: &[i64], direction: Direction) -> Result<Reached, Problem> {
+    let (near, far) = match direction {
+        Direction::Up => ("child_rid", "parent_rid"),
+        Direction::Down => ("parent_rid", "child_rid"),
+    };
+    let mut longest = std::collections::HashMap::new();
+    for chunk in from.chunks(512) {
+        let mut sql = Sql::new(
+            "WITH RECURSIVE reached (rid, depth) AS (SELECT g.rid, CAST(0 AS BIGINT) FROM user_group g WHERE g.rid IN ",
+        );
+        sql.add_list(chunk.iter().copied().map(Value::Int));
+        sql.add(&format!(
+            " UNION SELECT e.{far}, r.depth + 1 FROM group_edge e JOIN reached r ON e.{near} = r.rid \
+             WHERE r.depth <= {MAX_NESTING}) SELECT rid, MAX(depth) FROM reached GROUP BY rid"
+        ));
+        tx.query(&sql.text, &sql.parameters, |row| {
+            let depth = longest.entry(row.int(0)?).or_insert(0);
+            *depth = row.int(1)?.max(*depth);
+            Ok(())
+        })?;
+    }
+    Ok(longest.into_iter().collect())
+}
+
+/// The groups on one side, those on the other, and the new links between them.
+fn judge(ours: &Reached, theirs: &Reached, linked: &[i64]) -> Result<(), Problem> {
+    if ours.iter().any(|(rid, _)| linked.contains(rid)) {
+        return Err(Problem::conflict(
+            "This would put a group inside itself. Remove the link that leads back first.",
+        ));
+    }
+    let longest = |reached: &Reached| reached.iter().map(|(_, depth)| *depth).max().unwrap_or(0);
+    if longest(ours) + longest(theirs) + 1 > MAX_NESTING {
+        return Err(Problem::conflict(format!("Groups nest at most {MAX_NESTING} deep.")));
+    }
+    Ok(())
+}
+
+/// All groups below a group.
+pub fn below_group(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let group = find_row(call, tx, &GROUP, call.parameter(0))?;
+    list_where(call, tx, &|sql| {
+        sql.add(
+            " AND t.rid IN (WITH RECURSIVE below (rid) AS (SELECT e.child_rid FROM group_edge e \
+             WHERE e.parent_rid = ",
+        );
+        sql.add_bound(group);
+        sql.add(
+            " UNION SELECT e.child_rid FROM group_edge e JOIN below b ON e.parent_rid = b.rid) \
+             SELECT rid FROM below)",
+        );
+    })
+}
+
+/// The groups of a user and all above them.
+pub fn of_user(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let user = find_row(call, tx, &USER, call.parameter(0))?;
+    list_where(call, tx, &|sql| {
+        sql.add(
+            " AND t.rid IN (WITH RECURSIVE above (rid) AS (SELECT m.group_rid FROM group_member m \
+             WHERE m.user_rid = ",
+        );
+        sql.add_bound(user);
+        sql.add(
+            " UNION SELECT e.parent_rid FROM group_edge e JOIN above a ON e.child_rid = a.rid) \
+             SELECT rid FROM above)",
+        );
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::judge;
+
+    #[test]
+    fn circles_and_depth() {
+        assert!(judge(&vec![(1, 0), (2, 1)], &vec![(3, 0)], &[3]).is_ok());
+        assert!(judge(&vec![(1, 0), (2, 1)], &vec![(2, 0)], &[2]).is_err());
+        assert!(judge(&vec![(1, 0)], &vec![(1, 0)], &[1]).is_err());
+        assert!(judge(&vec![(1, 60)], &vec![(3, 39)], &[3]).is_ok());
+        assert!(judge(&vec![(1, 60)], &vec![(3, 40)], &[3]).is_err());
+    }
+}

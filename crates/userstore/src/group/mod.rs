@@ -1,0 +1,170 @@
+//! Groups: named sets of users and of other groups.
+
+mod membership;
+
+use chancery_record::{KEY, Name, OPEN, SCOPE, SHOWN, Token, record};
+use chancery_resource::{
+    Action as A, Custom, Method as M, Op, Permit::UserStore, Reach, Relating, Relation, Reply, Shape, Unique,
+};
+use chancery_store::Mode;
+
+use crate::{GroupId, InstanceId, user::USER};
+
+record! {
+    /// A named set of users and of other groups.
+    pub struct Group {
+        /// The user store that the group is in.
+        instance_id: InstanceId = SCOPE,
+        /// The group.
+        id: GroupId = KEY,
+        /// Its name, unique in the store without regard to case.
+        name: Name = OPEN.folded(),
+        /// Changes with every write to the group's own fields.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+/// The resource.
+pub static GROUP: Shape = Shape::of::<Group>("Group", "user_group", Reach::Store)
+    .unique(&[
+        Unique { index: "user_group__store__id", column: "id" },
+        Unique { index: "user_group__store__name_key", column: "name" },
+    ])
+    .relations(&[
+        Relation {
+            name: "memberUsers",
+            about: "The users in the group.",
+            table: "group_member",
+            own: "group_rid",
+            other: "user_rid",
+            target: &USER,
+            shown: &["id", "login_name", "first_name", "last_name", "email_address"],
+            guard: None,
+        },
+        Relation {
+            name: "parentGroups",
+            about: "The groups that the group is in.",
+            table: "group_edge",
+            own: "child_rid",
+            other: "parent_rid",
+            target: &GROUP,
+            shown: &["id", "name"],
+            guard: Some(membership::guard_parents),
+        },
+        Relation {
+            name: "memberGroups",
+            about: "The groups in the group.",
+            table: "group_edge",
+            own: "parent_rid",
+            other: "child_rid",
+            target: &GROUP,
+            shown: &["id", "name"],
+            guard: Some(membership::guard_members),
+        },
+    ])
+    .large();
+
+const ALL: &str = "/administration/Group";
+const ONE: &str = "/administration/Group/{id}";
+const BATCH: &str = "/administration/Group/batch";
+const USERS: &str = "/administration/Group/{groupId}/users";
+const PARENTS: &str = "/administration/Group/{groupId}/parentgroups";
+const MEMBERS: &str = "/administration/Group/{groupId}/membergroups";
+
+const fn op(name: &'static str, method: M, path: &'static str, action: A, summary: &'static str) -> Op {
+    Op::new(name, method, path, UserStore, &GROUP, action, summary)
+}
+
+const fn list(run: chancery_resource::Run) -> A {
+    A::Custom(Custom { run, mode: Mode::Long, reply: Reply::Many })
+}
+
+/// Its operations.
+pub static OPERATIONS: &[Op] = &[
+    op("GetGroups", M::Get, ALL, A::List, "Lists the groups."),
+    op("CreateGroup", M::Post, ALL, A::Create, "Creates a group."),
+    op("UpdateGroups", M::Put, BATCH, A::ReplaceBatch, "Replaces many groups, all or none."),
+    op("CreateGroupBatch", M::Post, BATCH, A::CreateBatch, "Creates many groups, all or none."),
+    op("DeleteGroupBatch", M::Delete, BATCH, A::DeleteBatch, "Deletes many groups, all or none."),
+    op("GetGroup", M::Get, ONE, A::Read, "Reads a group."),
+    op("UpdateGroup", M::Put, ONE, A::Replace, "Replaces a group."),
+    op("DeleteGroup", M::Delete, ONE, A::Delete, "Deletes a group with its metadata."),
+    op("PatchGroup", M::Patch, ONE, A::Patch, "Changes a group."),
+    op(
+        "SetGroupMemberUsers",
+        M::Put,
+        USERS,
+        A::Relate("memberUsers", Relating::Set),
+        "Replaces the users in a group.",
+    ),
+    op(
+        "AddGroupUserToGroup",
+        M::Post,
+        USERS,
+        A::Relate("memberUsers", Relating::Add),
+        "Adds users to a group.",
+    ),
+    op(
+        "RemoveGroupUserFromGroup",
+        M::Delete,
+        USERS,
+        A::Relate("memberUsers", Relating::Remove),
+        "Removes users from a group.",
+    ),
+    op(
+        "SetGroupParentGroups",
+        M::Put,
+        PARENTS,
+        A::Relate("parentGroups", Relating::Set),
+        "Replaces the groups that a group is in.",
+    ),
+    op(
+        "AddParentGroup",
+        M::Post,
+        PARENTS,
+        A::Relate("parentGroups", Relating::Add),
+        "Puts a group into groups.",
+    ),
+    op(
+        "RemoveParentGroup",
+        M::Delete,
+        PARENTS,
+        A::Relate("parentGroups", Relating::Remove),
+        "Takes a group out of groups.",
+    ),
+    op(
+        "SetGroupMemberGroups",
+        M::Put,
+        MEMBERS,
+        A::Relate("memberGroups", Relating::Set),
+        "Replaces the groups in a group.",
+    ),
+    op(
+        "AddMemberGroup",
+        M::Post,
+        MEMBERS,
+        A::Relate("memberGroups", Relating::Add),
+        "Adds groups to a group.",
+    ),
+    op(
+        "RemoveMemberGroup",
+        M::Delete,
+        MEMBERS,
+        A::Relate("memberGroups", Relating::Remove),
+        "Removes groups from a group.",
+    ),
+    op(
+        "GetAllGroupMembershipFromGroup",
+        M::Get,
+        "/administration/Group/parentGroup/{parentGroupId}/membership",
+        list(membership::below_group),
+        "Lists all groups below a group, itself excluded.",
+    ),
+    op(
+        "GetAllGroupMembershipFromUser",
+        M::Get,
+        "/administration/Group/user/{userid}/membership",
+        list(membership::of_user),
+        "Lists the groups of a user and all groups above them.",
+    ),
+];

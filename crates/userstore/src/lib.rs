@@ -1,0 +1,36 @@
+//! The user store service, version 2: one folder a resource.
+
+#![warn(missing_docs)]
+
+pub mod audit_trail;
+pub mod group;
+pub mod group_metadata;
+pub mod user;
+pub mod user_profile;
+
+use chancery_record::id_types;
+use chancery_resource::Service;
+
+id_types! {
+    /// The id of a user store instance.
+    InstanceId,
+    /// The id of a user.
+    UserId,
+    /// The id of a group.
+    GroupId,
+}
+
+/// The service.
+pub static SERVICE: Service = Service {
+    name: "userstore",
+    version: "v2",
+    title: "Chancery User Store Service",
+    base: "/api/userstore/v2/{userstore}",
+    operations: &[
+        user::OPERATIONS,
+        group::OPERATIONS,
+        group_metadata::OPERATIONS,
+        user_profile::OPERATIONS,
+        audit_trail::OPERATIONS,
+    ],
+};

@@ -1,0 +1,176 @@
+//! Users: the people who sign in.
+
+mod rules;
+
+use chancery_record::{
+    Birthdate, Email, Gender, HIDDEN, KEY, Locale, LoginName, Name, OPEN, Phone, Preset, SCOPE, SHOWN,
+    Timestamp, Token, Url, Zone, record,
+};
+use chancery_resource::{
+    Action as A, Answer, Call, Custom, Method as M, Op, Permit::UserStore, Problem, Reach, Relating,
+    Relation, Reply, Shape, Unique, read_one, select_by,
+};
+use chancery_store::{Mode, Tx};
+
+use crate::{InstanceId, UserId, group::GROUP};
+
+const TRUE: Preset = Preset::Bool(true);
+const FALSE: Preset = Preset::Bool(false);
+
+record! {
+    /// A person who signs in.
+    pub struct User {
+        /// The user store that the user is in.
+        instance_id: InstanceId = SCOPE,
+        /// The user.
+        id: UserId = KEY,
+        /// The user's identifier in a system that users are synchronized from.
+        external_unique_identifier: Option<Name> = SHOWN,
+        /// What the user signs in with, unique in the store without regard to case.
+        login_name: LoginName = OPEN.folded(),
+        /// Given name.
+        first_name: Option<Name> = OPEN.folded(),
+        /// Family name.
+        last_name: Option<Name> = OPEN.folded(),
+        /// E-mail address.
+        email_address: Option<Email> = OPEN.folded(),
+        /// Whether the user was shown to own the e-mail address. A new address that does not say
+        /// is not confirmed.
+        email_address_confirmed: bool = OPEN.or(FALSE),
+        /// Telephone number.
+        phone_number: Option<Phone> = OPEN,
+        /// Whether the user was shown to own the telephone number. A new number that does not say
+        /// is not confirmed.
+        phone_number_confirmed: bool = OPEN.or(FALSE),
+        /// Middle name.
+        middle_name: Option<Name> = OPEN,
+        /// Nickname.
+        nickname: Option<Name> = OPEN,
+        /// Address of the user's profile page.
+        profile: Option<Url> = OPEN,
+        /// Address of a picture of the user.
+        picture: Option<Url> = OPEN,
+        /// Address of the user's web site.
+        website: Option<Url> = OPEN,
+        /// Gender, in the user's own words.
+        gender: Option<Gender> = OPEN,
+        /// Day of birth.
+        birthdate: Option<Birthdate> = OPEN,
+        /// Time zone.
+        zoneinfo: Option<Zone> = OPEN,
+        /// Language.
+        locale: Option<Locale> = OPEN,
+        /// From when on the user may sign in.
+        user_valid_from: Option<Timestamp> = OPEN,
+        /// Until when the user may sign in.
+        user_valid_to: Option<Timestamp> = OPEN,
+        /// Whether the user may sign in at all.
+        is_user_active: bool = OPEN.or(TRUE),
+        /// Whether failed sign-ins can lock the user.
+        is_user_lock_enabled: bool = OPEN.or(TRUE),
+        /// Whether the user is locked until somebody unlocks.
+        is_user_locked: bool = SHOWN.or(FALSE),
+        /// Failed sign-ins that count towards the permanent lock.
+        failed_user_login_attempts: i64 = SHOWN.or(Preset::Int(0)),
+        /// Failed sign-ins that count towards the temporary lock.
+        failed_temporary_lock_attempts: i64 = SHOWN.or(Preset::Int(0)),
+        /// Until when the user is locked.
+        locked_until: Option<Timestamp> = SHOWN,
+        /// Whether the password never expires.
+        password_never_expires: bool = OPEN.or(FALSE),
+        /// Whether an expired password still serves to set a new one.
+        can_change_password_on_expiration: bool = OPEN.or(TRUE),
+        /// When the password expires.
+        password_expiration: Option<Timestamp> = OPEN,
+        /// Whether the password is the initial one.
+        is_initial_password: bool = SHOWN.or(FALSE),
+        /// Whether the user must set a new password.
+        is_password_change_required: bool = SHOWN.or(FALSE),
+        /// Since when the user waits to be deleted.
+        quarantined_on: Option<Timestamp> = HIDDEN,
+        /// Changes with every write to the user's own fields.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+/// The resource.
+pub static USER: Shape = Shape::of::<User>("User", "user_account", Reach::Store)
+    .ruled::<User>()
+    .quarantined("quarantined_on")
+    .unique(&[
+        Unique { index: "user_account__store__id", column: "id" },
+        Unique { index: "user_account__store__login_name_key", column: "login_name" },
+    ])
+    .relations(&[Relation {
+        name: "memberOfGroups",
+        about: "The groups that the user is in.",
+        table: "group_member",
+        own: "user_rid",
+        other: "group_rid",
+        target: &GROUP,
+        shown: &["id", "name"],
+        guard: None,
+    }]);
+
+const ALL: &str = "/administration/User";
+const ONE: &str = "/administration/User/{id}";
+const BATCH: &str = "/administration/User/batch";
+const GROUPS: &str = "/administration/User/{userId}/groups";
+const EMAIL: &[&str] = &["email_address", "email_address_confirmed"];
+
+const fn op(name: &'static str, method: M, path: &'static str, action: A, summary: &'static str) -> Op {
+    Op::new(name, method, path, UserStore, &USER, action, summary)
+}
+
+/// Its operations.
+pub static OPERATIONS: &[Op] = &[
+    op("GetUsers", M::Get, ALL, A::List, "Lists the users."),
+    op("CreateUser", M::Post, ALL, A::Create, "Creates a user."),
+    op("UpdateUsers", M::Put, BATCH, A::ReplaceBatch, "Replaces many users, all or none."),
+    op("CreateBatch", M::Post, BATCH, A::CreateBatch, "Creates many users, all or none."),
+    op("DeleteBatch", M::Delete, BATCH, A::DeleteBatch, "Deletes many users, all or none."),
+    op("GetUser", M::Get, ONE, A::Read, "Reads a user."),
+    op("UpdateUser", M::Put, ONE, A::Replace, "Replaces a user."),
+    op("DeleteUser", M::Delete, ONE, A::Delete, "Deletes a user: hidden at once, gone later."),
+    op("PatchUser", M::Patch, ONE, A::Patch, "Changes a user."),
+    op(
+        "GetUserByLoginName",
+        M::Get,
+        "/administration/User/loginname/{userName}",
+        A::Custom(Custom { run: by_login_name, mode: Mode::Quick, reply: Reply::One }),
+        "Reads a user by login name, without regard to case.",
+    ),
+    op(
+        "UpdateUserEmailAddress",
+        M::Put,
+        "/administration/User/{userId}/emailaddress",
+        A::ReplaceMembers(EMAIL),
+        "Replaces a user's e-mail address.",
+    ),
+    op(
+        "SetUserMemberOfGroups",
+        M::Put,
+        GROUPS,
+        A::Relate("memberOfGroups", Relating::Set),
+        "Replaces the groups that a user is in.",
+    ),
+    op(
+        "AddUserToGroup",
+        M::Post,
+        GROUPS,
+        A::Relate("memberOfGroups", Relating::Add),
+        "Adds a user to groups.",
+    ),
+    op(
+        "RemoveUserFromGroup",
+        M::Delete,
+        GROUPS,
+        A::Relate("memberOfGroups", Relating::Remove),
+        "Removes a user from groups.",
+    ),
+];
+
+fn by_login_name(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let sql = select_by(call, &USER, "login_name", call.parameter(0));
+    read_one(call, tx, &USER, None, &sql)
+}

@@ -1,0 +1,101 @@
+//! Answers on their way out.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use chancery_resource::{Part, Problem};
+use http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use http_body::{Body, Frame, SizeHint};
+use tokio::sync::mpsc;
+
+/// The body of an answer: whole, or as it is made.
+pub enum AnswerBody {
+    /// Whole.
+    Whole(Option<Bytes>),
+    /// Parts, as an operation makes them.
+    Parts(mpsc::Receiver<Part>),
+}
+
+/// The reader is told by a broken connection that the list is not whole.
+#[derive(Debug)]
+pub struct Broken;
+
+impl std::fmt::Display for Broken {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("the answer could not be finished")
+    }
+}
+
+impl std::error::Error for Broken {}
+
+impl Body for AnswerBody {
+    type Data = Bytes;
+    type Error = Broken;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+        match &mut *self {
+            Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Parts(parts) => parts.poll_recv(context).map(|part| match part {
+                Some(Part::Bytes(bytes)) => Some(Ok(Frame::data(bytes.into()))),
+                Some(Part::End) => {
+                    *self = Self::Whole(None);
+                    None
+                }
+                Some(Part::Head(..)) | None => Some(Err(Broken)),
+            }),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Self::Whole(None))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
+            Self::Parts(_) => SizeHint::default(),
+        }
+    }
+}
+
+/// An answer with a body of this type.
+pub fn respond(status: u16, content_type: &'static str, body: impl Into<Bytes>) -> Response<AnswerBody> {
+    let body: Bytes = body.into();
+    let mut response = Response::new(AnswerBody::Whole((!body.is_empty()).then_some(body)));
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    if !response.body().is_end_stream() {
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    }
+    response
+}
+
+/// An answer whose parts come as they are made.
+pub fn stream(status: u16, parts: mpsc::Receiver<Part>) -> Response<AnswerBody> {
+    let mut response = Response::new(AnswerBody::Parts(parts));
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// Adds headers; one whose value cannot be a header is left out.
+pub fn add_headers(response: &mut Response<AnswerBody>, headers: Vec<(&'static str, String)>) {
+    for (name, value) in headers {
+        if let Ok(value) = HeaderValue::try_from(value) {
+            response.headers_mut().append(HeaderName::from_static(name), value);
+        }
+    }
+}
+
+/// A problem as an answer.
+pub fn problem(problem: Problem, instance: &str, trace_id: &str) -> Response<AnswerBody> {
+    let body = problem.body(instance, trace_id);
+    let mut response = respond(problem.status(), "application/problem+json", body);
+    add_headers(&mut response, problem.headers);
+    response
+}

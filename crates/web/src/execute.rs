@@ -1,0 +1,247 @@
+//! One operation for one request: permit, body, transaction, answer.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use chancery_record::Timestamp;
+use chancery_resource::{Answer, Call, Out, Part, Preconditions, Problem, etag, read_later, run};
+use chancery_store::{Error, Mode, Tx};
+use http::{Response, header, request::Parts};
+use hyper::body::Incoming;
+use tokio::sync::mpsc;
+
+use crate::{
+    answer::{AnswerBody, add_headers, respond, stream},
+    app::{Allowed, App},
+    idempotency::{self, Claim},
+    request::{check_accept, media_type, read_body, read_bytes, read_form, text},
+    route::Entry,
+};
+
+/// How long a reader of a long answer may pause before it is given up.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
+/// Parts of an answer that wait for the reader.
+const PARTS: usize = 4;
+/// How often rights are loaded again when they change while an operation begins.
+const STALE: usize = 5;
+
+/// Executes an operation.
+pub async fn execute(
+    app: &App,
+    entry: Entry,
+    parts: &Parts,
+    body: Incoming,
+    mut parameters: Vec<String>,
+    now: Timestamp,
+) -> Result<Response<AnswerBody>, Problem> {
+    let op = entry.op;
+    let store = if entry.is_user_store { Some(parameters.remove(0)) } else { None };
+    let allowed = app.authorize(parts, op.permit, store.as_deref(), now).await?;
+    check_accept(&parts.headers)?;
+    let mut query = read_form(parts.uri.query().unwrap_or_default())?;
+    let dry_run = op.writes() && take_dry_run(&mut query)?;
+    let lists = op.mode() == Mode::Long && op.reply == chancery_resource::Reply::Many;
+    if let (false, Some((name, _))) = (lists, query.first()) {
+        return Err(Problem::invalid(format!("There is no query parameter {name:?} here.")));
+    }
+    let (mut json, mut merge_patch, mut request_digest) = (None, false, None);
+    if op.takes_body() {
+        let bound = if op.is_batch() { app.limits.batch_body } else { app.limits.body };
+        let bytes = read_bytes(&parts.headers, body, bound).await?;
+        let (read, merge) = read_body(op, media_type(&parts.headers), &bytes)?;
+        (json, merge_patch) = (Some(read), merge);
+        request_digest = Some(idempotency::digest(parts, &bytes));
+    }
+    let claim = match (&parts.headers.get("idempotency-key"), request_digest) {
+        (Some(key), Some(request)) if parts.method == http::Method::POST && !dry_run => {
+            match idempotency::claim(app, &allowed, key.as_bytes(), request, now).await? {
+                Claim::Ours(claim) => Some(claim),
+                Claim::Answered(response) => return Ok(response),
+            }
+        }
+        _ => None,
+    };
+    let call = Call {
+        op,
+        path: parameters,
+        address: parts.uri.to_string(),
+        query,
+        preconditions: Preconditions {
+            if_match: text(&parts.headers, header::IF_MATCH).map(str::to_owned),
+            if_none_match: text(&parts.headers, header::IF_NONE_MATCH).map(str::to_owned),
+        },
+        body: json,
+        merge_patch,
+        scope: allowed.scope.clone(),
+        actor: Some(allowed.caller.id),
+        now,
+        dry_run,
+        diagnose: false,
+        reads_later: !dry_run && claim.is_none(),
+        desk: Arc::clone(&app.desk),
+        out: Out::default(),
+    };
+    let outcome = Running { app, parts, store, now, call: Arc::new(Mutex::new(call)) }
+        .finish(allowed, claim.as_ref())
+        .await;
+    match claim {
+        Some(claim) => claim.settle(app, parts, outcome).await,
+        None => outcome,
+    }
+}
+
+/// Takes `dryRun` out of the query.
+fn take_dry_run(query: &mut Vec<(String, String)>) -> Result<bool, Problem> {
+    let Some(at) = query.iter().position(|(name, _)| name == "dryRun") else { return Ok(false) };
+    match query.remove(at).1.as_str() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(Problem::invalid("dryRun is true or false.")),
+    }
+}
+
+/// A call under way.
+struct Running<'a> {
+    app: &'a App,
+    parts: &'a Parts,
+    store: Option<String>,
+    now: Timestamp,
+    call: Arc<Mutex<Call>>,
+}
+
+type Done = (Answer, Vec<u8>);
+
+impl Running<'_> {
+    /// Runs until there is an answer: again with rights of a new epoch, again to find out what
+    /// is wrong with a batch.
+    async fn finish(
+        &self,
+        mut allowed: Allowed,
+        claim: Option<&idempotency::Ours>,
+    ) -> Result<Response<AnswerBody>, Problem> {
+        let op = self.with(|call| call.op);
+        for _ in 0..STALE {
+            let outcome = self.attempt(op.name, op.mode(), allowed.epoch, claim, run).await;
+            match outcome {
+                Err(problem) if problem.cause == Some(Error::Stale) => {
+                    let store = self.store.as_deref();
+                    self.app.rights.forget(allowed.epoch);
+                    allowed = self.app.authorize(self.parts, op.permit, store, self.now).await?;
+                    self.with(|call| call.scope = allowed.scope.clone());
+                }
+                Err(problem)
+                    if op.is_batch() && is_refused_row(&problem) && !self.with(|call| call.diagnose) =>
+                {
+                    self.with(|call| call.diagnose = true);
+                }
+                Ok(Sent::Whole((answer, body))) => return self.answer(answer, body, allowed.epoch).await,
+                Ok(Sent::Streaming(response)) => return Ok(response),
+                Err(problem) => return Err(problem),
+            }
+        }
+        Err(Error::Retry.into())
+    }
+
+    fn with<T>(&self, change: impl FnOnce(&mut Call) -> T) -> T {
+        change(&mut self.call.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Runs the operation in a transaction. What it makes over a bound is sent as it is made.
+    async fn attempt(
+        &self,
+        name: &'static str,
+        mode: Mode,
+        epoch: i64,
+        claim: Option<&idempotency::Ours>,
+        operation: impl Fn(&mut Call, &mut Tx<'_>) -> Result<Answer, Problem> + Send + Sync + 'static,
+    ) -> Result<Sent, Problem> {
+        let call = Arc::clone(&self.call);
+        let claim = claim.cloned();
+        let operation = move |tx: &mut Tx<'_>| -> Result<Done, Problem> {
+            let mut call = call.lock().unwrap_or_else(PoisonError::into_inner);
+            let answer = operation(&mut call, tx)?;
+            call.out.finish();
+            let body = std::mem::take(&mut call.out.bytes);
+            if let Some(claim) = &claim {
+                claim.record(tx, &answer, &body)?;
+            }
+            Ok((answer, body))
+        };
+        let store = self.app.store.clone();
+        if mode != Mode::Long {
+            return store.run(name, mode, Some(epoch), operation).await.map(Sent::Whole);
+        }
+        let (sender, mut parts) = mpsc::channel(PARTS);
+        let handle = tokio::runtime::Handle::current();
+        self.with(|call| {
+            call.out = Out::streaming(Box::new(move |part| {
+                handle.block_on(sender.send_timeout(part, PATIENCE)).is_ok()
+            }));
+        });
+        let mut running = Box::pin(async move { store.run(name, mode, Some(epoch), operation).await });
+        tokio::select! {
+            biased;
+            outcome = &mut running => outcome.map(Sent::Whole),
+            Some(Part::Head(status, headers)) = parts.recv() => {
+                tokio::spawn(async move {
+                    if let Err(problem) = running.await {
+                        tracing::warn!(name, detail = problem.detail, "an answer broke off");
+                    }
+                });
+                let mut response = stream(status, parts);
+                add_headers(&mut response, headers);
+                Ok(Sent::Streaming(response))
+            }
+        }
+    }
+
+    async fn answer(
+        &self,
+        mut answer: Answer,
+        mut body: Vec<u8>,
+        epoch: i64,
+    ) -> Result<Response<AnswerBody>, Problem> {
+        if let Some(key) = answer.read_later.take() {
+            let read = move |call: &mut Call, tx: &mut Tx<'_>| read_later(call, tx, &key);
+            match self.attempt("ReadLater", Mode::Long, epoch, None, read).await {
+                Ok(Sent::Streaming(response)) => return Ok(response),
+                Ok(Sent::Whole((_, read))) => body = read,
+                // the change is made; that the item is gone or rights changed since is no failure
+                Err(problem) if problem.status() == 404 || problem.cause == Some(Error::Stale) => {
+                    answer.tagged = false;
+                }
+                Err(problem) => return Err(problem),
+            }
+        }
+        let mut headers = std::mem::take(&mut answer.headers);
+        let mut status = answer.status;
+        if answer.tagged {
+            let tag = etag(&body);
+            let known = self.with(|call| call.preconditions.if_none_match.take());
+            if status == 200
+                && self.parts.method != http::Method::POST
+                && known.is_some_and(|known| names(&known, &tag))
+            {
+                status = 304;
+                body.clear();
+            }
+            headers.push(("etag", tag));
+        }
+        let mut response = respond(status, "application/json", body);
+        add_headers(&mut response, headers);
+        Ok(response)
+    }
+}
+
+/// Whether a list of entity tags names this one, by weak comparison (RFC 9110, section 13.1.2).
+fn names(list: &str, tag: &str) -> bool {
+    list.split(',').map(str::trim).any(|one| one == "*" || one.trim_start_matches("W/") == tag)
+}
+
+enum Sent {
+    Whole(Done),
+    Streaming(Response<AnswerBody>),
+}
+
+fn is_refused_row(problem: &Problem) -> bool {
+    matches!(problem.cause, Some(Error::Unique(_)))
+}

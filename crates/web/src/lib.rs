@@ -1,0 +1,18 @@
+//! The asynchronous edge: from a list of operations to routes, limits, problems and
+//! documentation. It does not know the services; it is handed their lists.
+
+mod answer;
+mod app;
+mod execute;
+mod idempotency;
+mod listener;
+mod metrics;
+mod openapi;
+mod request;
+mod route;
+mod system;
+
+pub use app::{App, Limits};
+pub use listener::{Listener, TlsFiles, serve};
+pub use openapi::document;
+pub use system::SystemRoute;

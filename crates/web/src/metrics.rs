@@ -1,0 +1,122 @@
+//! Figures for operators, in the text format of Prometheus.
+
+use std::sync::atomic::AtomicU64;
+
+use chancery_resource::Service;
+use chancery_store::Store;
+use prometheus_client::{
+    encoding::{EncodeLabelSet, text::encode},
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
+    registry::Registry,
+};
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Operation {
+    service: &'static str,
+    version: &'static str,
+    operation: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Status {
+    status: u16,
+}
+
+/// The figures of one operation, looked up once.
+struct OperationFigures {
+    seconds: Histogram,
+    failures: Counter,
+}
+
+/// All figures.
+pub struct Metrics {
+    registry: Registry,
+    operations: Vec<OperationFigures>,
+    answers: Family<Status, Counter>,
+    waiting: Gauge,
+    commits: Gauge<u64, AtomicU64>,
+    writes: Gauge<u64, AtomicU64>,
+    retries: Gauge<u64, AtomicU64>,
+    log_bytes: Gauge<u64, AtomicU64>,
+    /// Events that wait in the outbox.
+    pub events_waiting: Gauge,
+}
+
+const SECONDS: [f64; 10] = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 10.0];
+
+impl Metrics {
+    pub fn new(services: &[&'static Service]) -> Self {
+        let mut registry = Registry::with_prefix("chancery");
+        let seconds = Family::<Operation, Histogram>::new_with_constructor(|| Histogram::new(SECONDS));
+        let failures = Family::<Operation, Counter>::default();
+        let answers = Family::<Status, Counter>::default();
+        registry.register("operation_seconds", "How long operations took", seconds.clone());
+        registry.register("operation_failures", "Operations answered with a problem", failures.clone());
+        registry.register("answers", "Answers by status", answers.clone());
+        let operations = services.iter().flat_map(|service| {
+            service.all().map(|op| Operation {
+                service: service.name,
+                version: service.version,
+                operation: op.name,
+            })
+        });
+        let operations = operations
+            .map(|labels| OperationFigures {
+                seconds: seconds.get_or_create_owned(&labels),
+                failures: failures.get_or_create_owned(&labels),
+            })
+            .collect();
+        let metrics = Self {
+            operations,
+            answers,
+            waiting: Gauge::default(),
+            commits: Gauge::default(),
+            writes: Gauge::default(),
+            retries: Gauge::default(),
+            log_bytes: Gauge::default(),
+            events_waiting: Gauge::default(),
+            registry,
+        };
+        metrics.with_store_figures()
+    }
+
+    fn with_store_figures(mut self) -> Self {
+        let registry = &mut self.registry;
+        registry.register("store_waiting", "Operations that wait for the store", self.waiting.clone());
+        registry.register("store_commits", "Commits since the start", self.commits.clone());
+        registry.register("store_writes", "Writes that those commits held", self.writes.clone());
+        registry.register(
+            "store_retries",
+            "Operations run again after a serialization failure",
+            self.retries.clone(),
+        );
+        registry.register("store_log_bytes", "Bytes of the SQLite write-ahead log", self.log_bytes.clone());
+        registry.register("outbox_events", "Events kept in the outbox", self.events_waiting.clone());
+        self
+    }
+
+    /// Notes an answer.
+    pub fn note(&self, operation: Option<usize>, status: u16, seconds: f64) {
+        self.answers.get_or_create(&Status { status }).inc();
+        if let Some(figures) = operation.and_then(|number| self.operations.get(number)) {
+            figures.seconds.observe(seconds);
+            if status >= 400 {
+                figures.failures.inc();
+            }
+        }
+    }
+
+    /// The text that Prometheus reads.
+    pub fn text(&self, store: &Store) -> String {
+        let figures = store.figures();
+        self.waiting.set(i64::try_from(figures.waiting).unwrap_or(i64::MAX));
+        self.commits.set(figures.commits);
+        self.writes.set(figures.writes);
+        self.retries.set(figures.retries);
+        self.log_bytes.set(figures.log_bytes);
+        let mut text = String::new();
+        // writing to a String does not fail
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+}

@@ -1,0 +1,163 @@
+//! Reading a request: query, media types, body, all bounded.
+
+use bytes::{Bytes, BytesMut};
+use chancery_record::{Json, read_json};
+use chancery_resource::{Op, Problem, ProblemKind};
+use http::{HeaderMap, header};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use percent_encoding::percent_decode_str;
+
+/// What a media type is to us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MediaType {
+    Json,
+    MergePatch,
+    Form,
+}
+
+/// A header's text; `None` when it is not there or not text.
+pub fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// The bearer token of a request.
+pub fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = text(headers, header::AUTHORIZATION)?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// Query parameters or a form, decoded.
+pub fn read_form(text: &str) -> Result<Vec<(String, String)>, Problem> {
+    let decode = |part: &str| {
+        let spaced = part.replace('+', " ");
+        percent_decode_str(&spaced).decode_utf8().map(std::borrow::Cow::into_owned)
+    };
+    let pairs = text.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        Ok((decode(name)?, decode(value)?))
+    });
+    pairs
+        .collect::<Result<_, std::str::Utf8Error>>()
+        .map_err(|_| Problem::invalid("The parameters are not UTF-8 when their %-codes are decoded."))
+}
+
+/// The media type of a body.
+pub fn media_type(headers: &HeaderMap) -> Option<MediaType> {
+    let full = text(headers, header::CONTENT_TYPE)?;
+    let (essence, parameters) = full.split_once(';').unwrap_or((full, ""));
+    let charset = parameters.split(';').find_map(|parameter| {
+        let (name, value) = parameter.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches('"'))
+    });
+    if charset.is_some_and(|charset| !charset.eq_ignore_ascii_case("utf-8")) {
+        return None;
+    }
+    match essence.trim().to_ascii_lowercase().as_str() {
+        "application/json" => Some(MediaType::Json),
+        "application/merge-patch+json" => Some(MediaType::MergePatch),
+        "application/x-www-form-urlencoded" => Some(MediaType::Form),
+        _ => None,
+    }
+}
+
+/// Whether the caller takes JSON.
+pub fn check_accept(headers: &HeaderMap) -> Result<(), Problem> {
+    let mut named = headers.get_all(header::ACCEPT).iter().peekable();
+    if named.peek().is_none() {
+        return Ok(());
+    }
+    let takes = |range: &str| {
+        let mut parts = range.split(';').map(str::trim);
+        let essence = parts.next().unwrap_or_default().to_ascii_lowercase();
+        let refused = parts
+            .any(|part| matches!(part.replace(' ', "").as_str(), "q=0" | "q=0.0" | "q=0.00" | "q=0.000"));
+        let known = ["", "*/*", "application/*", "application/json", "application/problem+json"];
+        known.contains(&essence.as_str()) && !refused
+    };
+    let accepted = named.filter_map(|value| value.to_str().ok()).any(|value| value.split(',').any(takes));
+    if accepted {
+        return Ok(());
+    }
+    Err(Problem::new(ProblemKind::NotAcceptable, "This server answers with application/json."))
+}
+
+/// Reads a body up to a bound.
+pub async fn read_bytes(headers: &HeaderMap, mut body: Incoming, bound: usize) -> Result<Bytes, Problem> {
+    let too_large = || {
+        let detail = format!("A body has at most {bound} bytes here. Send less, or in several calls.");
+        Problem::new(ProblemKind::PayloadTooLarge, detail)
+    };
+    let announced = text(headers, header::CONTENT_LENGTH).and_then(|length| length.parse::<usize>().ok());
+    if announced.is_some_and(|length| length > bound) {
+        return Err(too_large());
+    }
+    let mut bytes = BytesMut::with_capacity(announced.unwrap_or(0).min(1 << 20));
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| Problem::invalid("The body did not arrive whole."))?;
+        if let Ok(data) = frame.into_data() {
+            if bytes.len() + data.len() > bound {
+                return Err(too_large());
+            }
+            bytes.extend_from_slice(&data);
+        }
+    }
+    Ok(bytes.freeze())
+}
+
+/// The JSON body of an operation, and whether it is a merge patch.
+pub fn read_body(op: &Op, media: Option<MediaType>, bytes: &[u8]) -> Result<(Json, bool), Problem> {
+    if bytes.is_empty() {
+        return Err(Problem::invalid("This operation needs a JSON body."));
+    }
+    let is_patch = op.method == chancery_resource::Method::Patch;
+    let merge = match media {
+        Some(MediaType::Json) => false,
+        Some(MediaType::MergePatch) if is_patch => true,
+        _ => {
+            let types =
+                if is_patch { "application/json, application/merge-patch+json" } else { "application/json" };
+            let detail = format!("Send the body as {types}, in UTF-8.");
+            let header = if is_patch { "accept-patch" } else { "accept" };
+            return Err(Problem::new(ProblemKind::UnsupportedMediaType, detail).with_header(header, types));
+        }
+    };
+    let json = read_json(bytes)
+        .map_err(|error| Problem::invalid(format!("The body is not JSON that is read here: {}.", error.0)))?;
+    Ok((json, merge))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, HeaderValue, header};
+
+    use super::{MediaType, check_accept, media_type, read_form};
+
+    fn with(name: header::HeaderName, value: &'static str) -> HeaderMap {
+        HeaderMap::from_iter([(name, HeaderValue::from_static(value))])
+    }
+
+    #[test]
+    fn media_types() {
+        let read = |value| media_type(&with(header::CONTENT_TYPE, value));
+        assert_eq!(read("Application/JSON; charset=UTF-8"), Some(MediaType::Json));
+        assert_eq!(read("application/json;charset=latin1"), None);
+        assert_eq!(read("text/plain"), None);
+    }
+
+    #[test]
+    fn accept() {
+        let good = |value| check_accept(&with(header::ACCEPT, value)).is_ok();
+        assert!(good("text/html, */*;q=0.1"));
+        assert!(good("application/json"));
+        assert!(!good("text/html"));
+        assert!(!good("application/json;q=0"));
+    }
+
+    #[test]
+    fn forms() {
+        let read = read_form("a=b+c&d=%C3%BC&e").unwrap();
+        assert_eq!(read, [("a", "b c"), ("d", "ü"), ("e", "")].map(|(a, b)| (a.to_owned(), b.to_owned())));
+        assert!(read_form("a=%ff").is_err());
+    }
+}

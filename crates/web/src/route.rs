@@ -1,0 +1,92 @@
+//! From a path to the operations at it.
+
+use chancery_resource::{Method, Op, Problem, ProblemKind, Service};
+use http::Method as HttpMethod;
+use matchit::{InsertError, Router};
+use percent_encoding::percent_decode_str;
+
+use crate::system::SystemRoute;
+
+/// What is at a path.
+pub enum Target {
+    /// Operations of a service, one a method.
+    Operations(Vec<Entry>),
+    /// Something of the server's own.
+    System(SystemRoute),
+}
+
+/// An operation at a path.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    pub op: &'static Op,
+    /// Its place in the metrics.
+    pub number: usize,
+    /// Whether its tokens may be meant for the user store service alone.
+    pub is_user_store: bool,
+}
+
+/// All paths.
+pub struct Routes(Router<Target>);
+
+impl Routes {
+    /// From the lists.
+    ///
+    /// # Errors
+    /// Two paths that cannot be told apart.
+    pub fn new(services: &[&'static Service]) -> Result<Self, InsertError> {
+        let mut paths: Vec<(String, Target)> = Vec::new();
+        let mut number = 0;
+        for service in services {
+            let is_user_store = service.base.contains("{userstore}");
+            for op in service.all() {
+                let path = format!("{}{}", service.base, op.path);
+                let entry = Entry { op, number, is_user_store };
+                number += 1;
+                match paths.iter_mut().find(|(known, _)| *known == path) {
+                    Some((_, Target::Operations(entries))) => entries.push(entry),
+                    _ => paths.push((path, Target::Operations(vec![entry]))),
+                }
+            }
+        }
+        for route in SystemRoute::ALL {
+            paths.push((route.path().to_owned(), Target::System(route)));
+        }
+        let mut router = Router::new();
+        for (path, target) in paths {
+            router.insert(path, target)?;
+        }
+        Ok(Self(router))
+    }
+
+    /// What is at this path, and its parameters: decoded, each one segment, whatever is in it.
+    pub fn find(&self, path: &str) -> Result<(&Target, Vec<String>), Problem> {
+        let found = self.0.at(path).map_err(|_| {
+            Problem::new(ProblemKind::NoSuchRoute, "Nothing is at this path. /openapi lists what is.")
+        })?;
+        let decoded = found.params.iter().map(|(_, value)| {
+            percent_decode_str(value).decode_utf8().map(std::borrow::Cow::into_owned).map_err(|_| {
+                Problem::invalid("A segment of the path is not UTF-8 when its %-codes are decoded.")
+            })
+        });
+        Ok((found.value, decoded.collect::<Result<_, _>>()?))
+    }
+}
+
+/// The operation for a method among those at a path.
+pub fn choose(entries: &[Entry], method: &HttpMethod) -> Result<Entry, Problem> {
+    let wanted = if method == HttpMethod::HEAD { "GET" } else { method.as_str() };
+    let found = entries.iter().find(|entry| entry.op.method.name() == wanted);
+    found.copied().ok_or_else(|| {
+        let mut allowed: Vec<&str> = entries.iter().map(|entry| entry.op.method.name()).collect();
+        if entries.iter().any(|entry| entry.op.method == Method::Get) {
+            allowed.push("HEAD");
+        }
+        not_allowed(&allowed.join(", "))
+    })
+}
+
+/// The problem of a method that a path does not have.
+pub fn not_allowed(allowed: &str) -> Problem {
+    Problem::new(ProblemKind::MethodNotAllowed, format!("This path has {allowed}."))
+        .with_header("allow", allowed)
+}

@@ -49,8 +49,10 @@ impl Out {
 
     /// From here on parts may be sent, with this status and these headers.
     pub fn begin(&mut self, status: u16, headers: Vec<(&'static str, String)>, whole: bool) {
-        self.head = Some((status, headers));
-        self.whole = whole;
+        if !self.sent {
+            self.head = Some((status, headers));
+            self.whole = whole;
+        }
     }
 
     /// Whether parts have been sent.

@@ -259,8 +259,11 @@ impl<'a> Parser<'a> {
         if self.rest().starts_with('"') {
             let end = string_end(self.rest()).ok_or_else(|| self.problem("the string does not end"))?;
             let json = self.rest().get(..end).unwrap_or_default();
-            let text =
+            let text: String =
                 serde_json::from_str(json).map_err(|_| self.problem("the string is not a JSON string"))?;
+            if text.contains('\0') {
+                return Err(self.problem("no text contains a NUL character"));
+            }
             self.at += end;
             return Ok(Literal::Text(text));
         }

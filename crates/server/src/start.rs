@@ -83,6 +83,11 @@ impl Server {
         Ok(Self { public_url, welcome, app: Arc::new(app), listener, metrics, _lock: lock })
     }
 
+    /// The application, for whoever runs the server within another program.
+    pub fn app(&self) -> Arc<App> {
+        Arc::clone(&self.app)
+    }
+
     /// Serves until `stop` is done, finishes what runs, closes the database.
     pub async fn run(self, stop: impl Future<Output = ()> + Send) {
         let store = self.app.store.clone();

@@ -82,6 +82,10 @@ fn index_name(message: &str) -> String {
     name
 }
 
+/// Keys that processes make from the time without asking each other. Two may make the same; the
+/// operation is repeated with the next.
+const NUMBERED: [&str; 2] = ["audit_entry_pkey", "outbox_event_pkey"];
+
 impl From<tokio_postgres::Error> for Error {
     fn from(error: tokio_postgres::Error) -> Self {
         use tokio_postgres::error::SqlState;
@@ -95,8 +99,11 @@ impl From<tokio_postgres::Error> for Error {
             };
         };
         let state = refusal.code();
-        if *state == SqlState::UNIQUE_VIOLATION {
-            Self::Unique(refusal.constraint().unwrap_or_default().to_owned())
+        let constraint = refusal.constraint().unwrap_or_default();
+        if *state == SqlState::UNIQUE_VIOLATION && NUMBERED.contains(&constraint) {
+            Self::Retry
+        } else if *state == SqlState::UNIQUE_VIOLATION {
+            Self::Unique(constraint.to_owned())
         } else if *state == SqlState::FOREIGN_KEY_VIOLATION {
             Self::Reference
         } else if *state == SqlState::T_R_SERIALIZATION_FAILURE || *state == SqlState::T_R_DEADLOCK_DETECTED {

@@ -3,7 +3,7 @@
 mod operation;
 mod schema;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chancery_resource::{ProblemKind, Service};
 use serde_json::{Map, Value, json};
@@ -22,6 +22,7 @@ pub fn document(service: &Service) -> Value {
         let path = paths.entry(format!("{}{}", service.base, op.path)).or_default();
         path.insert(op.method.name().to_lowercase(), operation::describe(service, op, &mut schemas));
     }
+    keep_used(&mut schemas, &json!(paths));
     let tags: Vec<Value> =
         tags.iter().map(|(name, about)| json!({ "name": name, "description": about })).collect();
     json!({
@@ -48,6 +49,28 @@ pub fn document(service: &Service) -> Value {
             } },
         },
     })
+}
+
+/// Leaves out the schemas that nothing refers to. Problems refer to one.
+fn keep_used(schemas: &mut Map<String, Value>, paths: &Value) {
+    let mut used = BTreeSet::from(["Problem".to_owned()]);
+    let mut open = vec![paths.clone()];
+    open.extend(schemas.get("Problem").cloned());
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Array(items) => open.extend(items),
+            Value::Object(members) => open.extend(members.into_iter().map(|(_, member)| member)),
+            Value::String(text) => {
+                if let Some(name) = text.strip_prefix("#/components/schemas/")
+                    && used.insert(name.to_owned())
+                {
+                    open.extend(schemas.get(name).cloned());
+                }
+            }
+            _ => {}
+        }
+    }
+    schemas.retain(|name, _| used.contains(name));
 }
 
 /// One response a status that operations refuse with.

@@ -82,25 +82,33 @@ pub fn check_accept(headers: &HeaderMap) -> Result<(), Problem> {
     Err(Problem::new(ProblemKind::NotAcceptable, "This server answers with application/json."))
 }
 
+/// What is read and thrown away of a body that is too large, so that its sender gets to see the
+/// answer instead of a broken connection.
+const THROWN_AWAY: usize = 64 << 20;
+
 /// Reads a body up to a bound.
 pub async fn read_bytes(headers: &HeaderMap, mut body: Incoming, bound: usize) -> Result<Bytes, Problem> {
-    let too_large = || {
-        let detail = format!("A body has at most {bound} bytes here. Send less, or in several calls.");
-        Problem::new(ProblemKind::PayloadTooLarge, detail)
-    };
     let announced = text(headers, header::CONTENT_LENGTH).and_then(|length| length.parse::<usize>().ok());
-    if announced.is_some_and(|length| length > bound) {
-        return Err(too_large());
-    }
     let mut bytes = BytesMut::with_capacity(announced.unwrap_or(0).min(1 << 20));
+    let mut is_too_large = announced.is_some_and(|length| length > bound);
+    let mut thrown_away = 0;
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| Problem::invalid("The body did not arrive whole."))?;
-        if let Ok(data) = frame.into_data() {
-            if bytes.len() + data.len() > bound {
-                return Err(too_large());
+        let Ok(data) = frame.into_data() else { continue };
+        is_too_large |= bytes.len() + data.len() > bound;
+        if is_too_large {
+            bytes = BytesMut::new();
+            thrown_away += data.len();
+            if thrown_away > THROWN_AWAY {
+                break;
             }
+        } else {
             bytes.extend_from_slice(&data);
         }
+    }
+    if is_too_large {
+        let detail = format!("A body has at most {bound} bytes here. Send less, or in several calls.");
+        return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
     }
     Ok(bytes.freeze())
 }

@@ -68,7 +68,11 @@ impl Routes {
                 Problem::invalid("A segment of the path is not UTF-8 when its %-codes are decoded.")
             })
         });
-        Ok((found.value, decoded.collect::<Result<_, _>>()?))
+        let decoded: Vec<String> = decoded.collect::<Result<_, _>>()?;
+        if decoded.iter().any(|segment| segment.contains('\0')) {
+            return Err(Problem::invalid("A segment of the path contains a NUL character."));
+        }
+        Ok((found.value, decoded))
     }
 }
 

@@ -1,17 +1,18 @@
 //! Operations as the document tells them.
 
-use chancery_record::Kind;
-use chancery_resource::{Action, MAX_BATCH, MAX_COUNT, Method, Op, Reply, Service, Shape};
+use chancery_record::{Column, Field, Kind};
+use chancery_resource::{Action, MAX_BATCH, MAX_COUNT, Method, Op, Permit, Relating, Reply, Service, Shape};
 use chancery_store::Mode;
 use serde_json::{Map, Value, json};
 
-use super::schema::{Form, object, reference};
+use super::schema::{self, Form, object, reference};
 
 /// Describes an operation; a body of its own is added to the schemas.
 pub fn describe(service: &Service, op: &Op, schemas: &mut Map<String, Value>) -> Value {
     let mut operation = json!({
         "operationId": op.name,
         "summary": op.summary,
+        "description": description(op),
         "tags": [op.shape.name],
         "parameters": parameters(service, op),
         "responses": responses(op),
@@ -25,6 +26,54 @@ pub fn describe(service: &Service, op: &Op, schemas: &mut Map<String, Value>) ->
     operation
 }
 
+/// Who may do it and what it does beside what its summary says.
+fn description(op: &Op) -> String {
+    let role = match op.permit {
+        Permit::UserStore => "UserStoreAdmin of the store, or one above it",
+        Permit::UserStoreAudit => "SystemAdmin or AuditTrailReader",
+        Permit::CustomerRead => "CustomerAdmin, which shows its own customer, or SystemAdmin",
+        Permit::CustomerWrite | Permit::Metrics => "SystemAdmin",
+    };
+    let does = match op.action {
+        Action::List => {
+            "The whole set as one array, in key order; with `count` a page, and a `Link` to the next one."
+        }
+        Action::Create => "A body may bring its own id; one that was ever used is refused.",
+        Action::Read => "With `If-None-Match` the body is left out while the item is still the same.",
+        Action::Replace => {
+            "The body must hold the item's current concurrency token. A member that can be empty and is \
+             missing becomes empty; one that cannot keeps its value."
+        }
+        Action::Patch => {
+            "The body must hold the item's current concurrency token. Members that are missing stay as they \
+             are; null does, too, as `application/json`, and empties as `application/merge-patch+json`."
+        }
+        Action::Delete => "What belongs to the item alone goes with it.",
+        Action::CreateBatch | Action::ReplaceBatch => {
+            "All or nothing, in one transaction; the answer is in the order of the request. What is wrong is \
+             told by pointers that begin with the element's place."
+        }
+        Action::DeleteBatch => "All or nothing, in one transaction. An unknown id is told by its place.",
+        Action::ReplaceMembers(_) => {
+            "Writes these members alone. The body must hold the item's current concurrency token."
+        }
+        Action::Relate(_, Relating::Set) => {
+            "Afterwards the set is what the body lists. An unknown id refuses the whole call."
+        }
+        Action::Relate(_, Relating::Add) => {
+            "What is there already is no error. An unknown id refuses the whole call."
+        }
+        Action::Relate(_, Relating::Remove) => {
+            "What is not there is no error. An unknown id refuses the whole call."
+        }
+        Action::Custom(_) if op.reply == Reply::Many => {
+            "The whole set as one array; with `count` a page, and a `Link` to the next one."
+        }
+        Action::Custom(_) => op.summary,
+    };
+    format!("{does}\n\nRole: {role}.")
+}
+
 fn parameters(service: &Service, op: &Op) -> Vec<Value> {
     let path = format!("{}{}", service.base, op.path);
     let names = path.split(['{', '}']).skip(1).step_by(2);
@@ -35,16 +84,22 @@ fn parameters(service: &Service, op: &Op) -> Vec<Value> {
         })
     };
     if op.reply == Reply::Many && op.mode() == Mode::Long {
+        let orders: Vec<&str> =
+            op.shape.fields.iter().filter(|field| gives_order(field)).map(Field::wire).collect();
+        let key = op.shape.fields.iter().find(|field| field.access.key).map_or("id", Field::wire);
         parameters.extend([
             query(
                 "filter",
                 "Which items: the grammar of RFC 7644, section 3.4.2.2, with the members' names.",
-                json!({ "type": "string", "maxLength": 8192, "examples": ["concurrencyToken pr"] }),
+                json!({
+                    "type": "string", "format": "scim-filter", "minLength": 1, "maxLength": 8192,
+                    "examples": [format!("{key} pr")],
+                }),
             ),
             query(
                 "sortBy",
                 "The member to sort by; items without a value come last.",
-                json!({ "type": "string" }),
+                json!({ "type": "string", "enum": orders }),
             ),
             query(
                 "sortOrder",
@@ -56,7 +111,11 @@ fn parameters(service: &Service, op: &Op) -> Vec<Value> {
                 "The most items of a page; the whole set without it.",
                 json!({ "type": "integer", "minimum": 1, "maximum": MAX_COUNT }),
             ),
-            query("cursor", "Where to go on: from the Link of the page before.", json!({ "type": "string" })),
+            query(
+                "cursor",
+                "Where to go on: from the Link of the page before.",
+                json!({ "type": "string", "format": "cursor", "minLength": 1 }),
+            ),
             query(
                 "includeTotal",
                 "Whether to count all items that the filter lets through.",
@@ -71,47 +130,46 @@ fn parameters(service: &Service, op: &Op) -> Vec<Value> {
             json!({ "type": "boolean", "default": false }),
         ));
     }
-    let header = |name: &str, about: &str| {
-        json!({
-            "name": name, "in": "header", "required": false, "description": about, "schema": { "type": "string" },
-        })
-    };
+    let header = |name: &str, about: &str, schema: Value| json!({ "name": name, "in": "header", "required": false, "description": about, "schema": schema });
     match op.method {
         Method::Post if op.takes_body() => parameters.push(header(
             "Idempotency-Key",
             "Makes a repetition of the request harmless: it gets the first answer again, for a day.",
+            json!({ "type": "string", "minLength": 1, "maxLength": 255 }),
         )),
         Method::Put | Method::Patch | Method::Delete if !op.is_batch() => {
             parameters.push(header(
                 "If-Match",
                 "The item's ETag or its quoted concurrency token, or the request fails.",
+                json!({ "type": "string", "examples": ["*"] }),
             ));
         }
         Method::Get if op.reply == Reply::One => {
-            parameters.push(header("If-None-Match", "An ETag: answers 304 if the item is still the same."));
+            parameters.push(header(
+                "If-None-Match",
+                "An ETag: answers 304 if the item is still the same.",
+                json!({ "type": "string", "examples": ["\"none\""] }),
+            ));
         }
         _ => {}
     }
     parameters
 }
 
+/// Whether a list can be sorted by a field.
+fn gives_order(field: &Field) -> bool {
+    field.access.shown && field.access.column == Column::Own && !matches!(field.kind, Kind::Bytes(_))
+}
+
 fn path_parameter(name: &str, shape: &Shape) -> Value {
-    let is_key = name == "key"
-        || (name == "id" && !matches!(shape.fields.first().map(|field| field.kind), Some(Kind::Id)));
-    let (about, schema) = match name {
-        "userstore" => (
-            "The user store: the id of its instance, or its name.",
-            json!({ "type": "string", "examples": ["default"] }),
-        ),
-        "userName" => ("The login name.", json!({ "type": "string", "examples": ["ada"] })),
-        "key" => ("The entry's key.", json!({ "type": "string", "examples": ["department"] })),
-        "id" if is_key
-            && shape
-                .fields
-                .iter()
-                .any(|field| field.access.key && matches!(field.kind, Kind::Int { .. })) =>
-        {
-            ("The entry's number.", json!({ "type": "integer", "format": "int64", "minimum": 0 }))
+    let word = |example: &str| json!({ "type": "string", "examples": [example] });
+    let key = shape.fields.iter().find(|field| field.access.key);
+    let (about, schema) = match (name, key) {
+        ("userstore", _) => ("The user store: the id of its instance, or its name.", word("default")),
+        ("userName", _) => ("The login name.", word("ada")),
+        ("key", Some(key)) => ("The entry's key.", schema::kind(key, Form::Create)),
+        ("id", Some(key)) if matches!(key.kind, Kind::Int { .. }) => {
+            ("The entry's number.", schema::kind(key, Form::Create))
         }
         _ => ("The item's id.", json!({ "type": "string", "format": "uuid" })),
     };
@@ -127,20 +185,24 @@ fn request(op: &Op, schemas: &mut Map<String, Value>) -> Option<Value> {
         Action::Replace => form(Form::Update),
         Action::Patch => form(Form::Patch),
         Action::CreateBatch => array(form(Form::Create)),
-        Action::ReplaceBatch => array(form(Form::Update)),
+        Action::ReplaceBatch => array(form(Form::UpdateElement)),
         Action::DeleteBatch => reference("Ids"),
         Action::Relate(..) => reference("RelatedIds"),
         Action::ReplaceMembers(columns) => {
-            let columns: Vec<&str> = columns.iter().copied().chain(["concurrency_token"]).collect();
+            let columns: Vec<&str> = columns.iter().copied().chain(["id", "concurrency_token"]).collect();
             let body = format!("{}Body", op.name);
-            schemas.entry(body.clone()).or_insert_with(|| object(op.shape, &columns, Form::Update));
+            schemas.entry(body.clone()).or_insert_with(|| {
+                let mut schema = object(op.shape, &columns, Form::Update);
+                schema["description"] = json!(format!("Those members of a {name} that are replaced."));
+                schema
+            });
             reference(&body)
         }
         Action::List | Action::Read | Action::Delete | Action::Custom(_) => return None,
     };
     let mut content = json!({ "application/json": { "schema": schema } });
     if matches!(op.action, Action::Patch) {
-        content["application/merge-patch+json"] = json!({ "schema": schema });
+        content["application/merge-patch+json"] = json!({ "schema": form(Form::MergePatch) });
     }
     Some(json!({ "required": true, "content": content }))
 }
@@ -176,6 +238,10 @@ fn responses(op: &Op) -> Value {
             }
         }
         Reply::Empty => {}
+    }
+    if op.method == Method::Post && op.takes_body() {
+        success["headers"]["Idempotency-Replayed"] =
+            header("`true` when the answer is that of an earlier request with the same key.", "string");
     }
     let mut responses = Map::new();
     responses.insert(op.status.to_string(), success);

@@ -4,36 +4,51 @@ use chancery_record::{Column, Encoding, Field, Kind, Preset};
 use chancery_resource::{MAX_BATCH, MAX_RELATED, Relation, Shape};
 use serde_json::{Map, Value, json};
 
+/// Text without control characters.
+const ANY: &str = r"^[^\x00-\x1f\x7f]*$";
+/// A year, or a day of the Gregorian calendar with or without a time.
+const BIRTHDATE: &str = concat!(
+    r"^([0-9]{4}|([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)",
+    r"|02-(0[1-9]|1[0-9]|2[0-8]))|([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29)",
+    r"(T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])?)?)$"
+);
+
 /// Which body a schema is of.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     Response,
     Create,
     Update,
+    /// An element of a PUT of many: no path names it, so it must name itself.
+    UpdateElement,
     Patch,
+    /// A merge patch (RFC 7396): null empties.
+    MergePatch,
 }
 
 impl Form {
+    const ALL: [Self; 6] =
+        [Self::Response, Self::Create, Self::Update, Self::UpdateElement, Self::Patch, Self::MergePatch];
+
     pub const fn suffix(self) -> &'static str {
         match self {
             Self::Response => "",
             Self::Create => "Create",
             Self::Update => "Update",
+            Self::UpdateElement => "UpdateElement",
             Self::Patch => "Patch",
+            Self::MergePatch => "MergePatch",
         }
     }
 
     fn has(self, field: &Field) -> bool {
         let access = field.access;
+        let names_item = field.is_token() || (access.key && access.column == Column::Own);
         match self {
             Self::Response => access.shown,
             Self::Create => access.create && !field.is_token(),
-            Self::Update => {
-                access.put
-                    || field.is_token()
-                    || (access.key && access.create && access.column == Column::Own)
-            }
-            Self::Patch => access.patch || field.is_token(),
+            Self::Update | Self::UpdateElement => access.put || names_item,
+            Self::Patch | Self::MergePatch => access.patch || names_item,
         }
     }
 
@@ -41,7 +56,16 @@ impl Form {
         match self {
             Self::Response => true,
             Self::Create => field.required(),
-            Self::Update | Self::Patch => field.is_token(),
+            Self::Update | Self::Patch | Self::MergePatch => field.is_token(),
+            Self::UpdateElement => field.is_token() || field.access.key,
+        }
+    }
+
+    fn takes_null(self, field: &Field) -> bool {
+        match self {
+            Self::Response => field.nullable,
+            Self::MergePatch => !self.requires(field) && (field.nullable || field.access.key),
+            _ => !self.requires(field),
         }
     }
 }
@@ -52,12 +76,9 @@ pub fn reference(name: &str) -> Value {
 
 /// Adds the schemas of a resource.
 pub fn add_shape(schemas: &mut Map<String, Value>, shape: &Shape) {
-    for form in [Form::Response, Form::Create, Form::Update, Form::Patch] {
-        let is_written = shape.fields.iter().any(|field| field.access.patch);
-        if form == Form::Response || is_written {
-            let name = format!("{}{}", shape.name, form.suffix());
-            schemas.entry(name).or_insert_with(|| body(shape, form));
-        }
+    for form in Form::ALL {
+        let name = format!("{}{}", shape.name, form.suffix());
+        schemas.entry(name).or_insert_with(|| body(shape, form));
     }
     for relation in shape.relations {
         let name = format!("{}Reference", relation.target.name);
@@ -69,15 +90,17 @@ fn body(shape: &Shape, form: Form) -> Value {
     let columns: Vec<&str> =
         shape.fields.iter().filter(|field| form.has(field)).map(|field| field.column).collect();
     let mut schema = object(shape, &columns, form);
+    let name = shape.name;
     schema["description"] = json!(match form {
         Form::Response => shape.about.trim().to_owned(),
-        Form::Create => format!("A new {}.", shape.name),
-        Form::Update => format!(
-            "What replaces a {}: a member that can be empty and is missing becomes empty.",
-            shape.name
-        ),
-        Form::Patch =>
-            format!("What changes of a {}: a member that is missing or null stays as it is.", shape.name),
+        Form::Create => format!("A new {name}: a member that is missing or null gets its default."),
+        Form::Update =>
+            format!("What replaces a {name}: a member that can be empty and is missing becomes empty."),
+        Form::UpdateElement =>
+            format!("What replaces one {name} of many: like the body for one, with its id."),
+        Form::Patch => format!("What changes of a {name}: a member that is missing or null stays as it is."),
+        Form::MergePatch =>
+            format!("What changes of a {name}: a member that is missing stays as it is, null empties it."),
     });
     if form == Form::Response {
         for relation in shape.relations {
@@ -94,14 +117,20 @@ fn body(shape: &Shape, form: Form) -> Value {
     schema
 }
 
-/// A body of some members of a resource.
+/// A body of some members of a resource. What else its response form has is read and ignored, so
+/// that an answer can be changed and sent back.
 pub fn object(shape: &Shape, columns: &[&str], form: Form) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
-    for field in shape.fields.iter().filter(|field| columns.contains(&field.column)) {
-        properties.insert(field.wire().to_owned(), property(field, form));
-        if form.requires(field) {
-            required.push(json!(field.wire()));
+    let mut ignored = Vec::new();
+    for field in shape.fields {
+        if columns.contains(&field.column) {
+            properties.insert(field.wire().to_owned(), property(field, form));
+            if form.requires(field) {
+                required.push(json!(field.wire()));
+            }
+        } else if field.access.shown {
+            ignored.push(field.wire());
         }
     }
     let mut schema = json!({ "type": "object", "properties": properties });
@@ -109,6 +138,13 @@ pub fn object(shape: &Shape, columns: &[&str], form: Form) -> Value {
         schema["required"] = Value::Array(required);
     }
     if form != Form::Response {
+        ignored.extend(shape.arrays());
+        if !ignored.is_empty() {
+            let names = format!("^({})$", ignored.join("|"));
+            schema["patternProperties"] = json!({ names: {
+                "description": "Members of the response form that this body does not write: read and ignored.",
+            } });
+        }
         schema["additionalProperties"] = json!(false);
     }
     schema
@@ -123,11 +159,7 @@ fn item(relation: &Relation) -> Value {
 /// A member.
 fn property(field: &Field, form: Form) -> Value {
     let mut schema = kind(field, form);
-    let may_be_null = match form {
-        Form::Response => field.nullable,
-        _ => !form.requires(field),
-    };
-    if may_be_null {
+    if form.takes_null(field) {
         if let Some(kind) = schema.get("type").cloned() {
             schema["type"] = json!([kind, "null"]);
         }
@@ -147,7 +179,7 @@ fn property(field: &Field, form: Form) -> Value {
     schema
 }
 
-fn kind(field: &Field, form: Form) -> Value {
+pub fn kind(field: &Field, form: Form) -> Value {
     match field.kind {
         Kind::Id => {
             json!({ "type": "string", "format": "uuid", "examples": ["0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f"] })
@@ -174,9 +206,13 @@ fn kind(field: &Field, form: Form) -> Value {
             // an optional text may be sent empty, which empties it
             let (min, prefix) = if field.nullable { (0, "^$|") } else { (rule.min, "") };
             let mut schema = json!({ "type": "string", "minLength": min, "maxLength": rule.max, "examples": [rule.example] });
-            if let Some(pattern) = rule.pattern {
-                schema["pattern"] = json!(format!("{prefix}{pattern}"));
-            }
+            let pattern = match rule.pattern {
+                Some(pattern) => pattern,
+                None if rule.name == "Birthdate" => BIRTHDATE,
+                None => ANY,
+            };
+            // to us U+0085 is a blank, to the language of these patterns it is none
+            schema["pattern"] = json!(format!("{prefix}{}", pattern.replace(r"\s", r"\s\x85")));
             if let (Some(format), false) = (rule.format, field.nullable) {
                 schema["format"] = json!(format);
             }

@@ -1,0 +1,182 @@
+//! A caller, and what it is answered.
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use hyper_util::{client::legacy, client::legacy::connect::HttpConnector, rt::TokioExecutor};
+use serde_json::Value;
+
+/// A caller of a server. Clones share connections.
+#[derive(Clone)]
+pub struct Client {
+    http: legacy::Client<HttpConnector, Full<Bytes>>,
+    base: String,
+    token: Option<String>,
+}
+
+/// An answer, read whole.
+#[derive(Debug)]
+pub struct Answer {
+    /// Its status.
+    pub status: StatusCode,
+    /// Its headers.
+    pub headers: HeaderMap,
+    /// Its body.
+    pub bytes: Bytes,
+    request: String,
+}
+
+impl Client {
+    /// A caller without a token.
+    pub fn anonymous(base: &str) -> Self {
+        let http = legacy::Client::builder(TokioExecutor::new()).build_http();
+        Self { http, base: base.to_owned(), token: None }
+    }
+
+    /// The same caller with a token.
+    #[must_use]
+    pub fn with_token(&self, token: &str) -> Self {
+        Self { token: Some(token.to_owned()), ..self.clone() }
+    }
+
+    /// Gets a token with a client's secret; the answer is the endpoint's.
+    pub async fn ask_for_token(&self, form: &str) -> Answer {
+        let headers = [("content-type", "application/x-www-form-urlencoded")];
+        self.send(Method::POST, "/connect/token", &headers, form.as_bytes().to_vec()).await
+    }
+
+    /// Sends a request. A path that does not begin with `/api`, `/connect`, `/.well-known` ... is
+    /// taken as given; a full URL of this server too.
+    ///
+    /// # Panics
+    /// When the server does not answer.
+    #[expect(clippy::expect_used, reason = "a test cannot go on without an answer")]
+    pub async fn send(&self, method: Method, path: &str, headers: &[(&str, &str)], body: Vec<u8>) -> Answer {
+        self.try_send(method, path, headers, body).await.expect("the server answers")
+    }
+
+    /// Sends a request; `None` when the connection breaks before the answer is whole.
+    pub async fn try_send(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Vec<u8>,
+    ) -> Option<Answer> {
+        let url = if path.starts_with("http") { path.to_owned() } else { format!("{}{path}", self.base) };
+        let mut request = Request::builder().method(&method).uri(&url);
+        if let Some(token) = &self.token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Full::from(body)).ok()?;
+        let (parts, body) = self.http.request(request).await.ok()?.into_parts();
+        let bytes = body.collect().await.ok()?.to_bytes();
+        Some(Answer {
+            status: parts.status,
+            headers: parts.headers,
+            bytes,
+            request: format!("{method} {path}"),
+        })
+    }
+
+    async fn send_json(&self, method: Method, path: &str, body: &Value) -> Answer {
+        let headers = [("content-type", "application/json")];
+        self.send(method, path, &headers, body.to_string().into_bytes()).await
+    }
+
+    /// GET
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send(Method::GET, path, &[], Vec::new()).await
+    }
+
+    /// POST with a JSON body.
+    pub async fn post(&self, path: &str, body: Value) -> Answer {
+        self.send_json(Method::POST, path, &body).await
+    }
+
+    /// PUT with a JSON body.
+    pub async fn put(&self, path: &str, body: Value) -> Answer {
+        self.send_json(Method::PUT, path, &body).await
+    }
+
+    /// PATCH with a JSON body.
+    pub async fn patch(&self, path: &str, body: Value) -> Answer {
+        self.send_json(Method::PATCH, path, &body).await
+    }
+
+    /// DELETE
+    pub async fn delete(&self, path: &str) -> Answer {
+        self.send(Method::DELETE, path, &[], Vec::new()).await
+    }
+
+    /// DELETE with a JSON body.
+    pub async fn delete_with(&self, path: &str, body: Value) -> Answer {
+        self.send_json(Method::DELETE, path, &body).await
+    }
+}
+
+impl Answer {
+    /// Asserts the status.
+    ///
+    /// # Panics
+    /// When it is another.
+    #[must_use]
+    #[track_caller]
+    pub fn is(self, status: u16) -> Self {
+        assert_eq!(
+            self.status.as_u16(),
+            status,
+            "{} answered {}: {}",
+            self.request,
+            self.status,
+            String::from_utf8_lossy(&self.bytes)
+        );
+        self
+    }
+
+    /// Asserts a status, when nothing else of the answer matters.
+    #[track_caller]
+    pub fn expect(self, status: u16) {
+        drop(self.is(status));
+    }
+
+    /// The body as JSON.
+    ///
+    /// # Panics
+    /// When it is none.
+    #[track_caller]
+    #[expect(clippy::panic, reason = "a test fails by it")]
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.bytes).unwrap_or_else(|error| {
+            panic!("{}: {error}: {}", self.request, String::from_utf8_lossy(&self.bytes))
+        })
+    }
+
+    /// Asserts a problem of this status and kind, whole; returns its body.
+    #[track_caller]
+    pub fn problem(self, status: u16, kind: &str) -> Value {
+        let answer = self.is(status);
+        assert_eq!(answer.header("content-type"), Some("application/problem+json"));
+        let body = answer.json();
+        assert_eq!(body["type"], format!("/problems/{kind}"), "{body}");
+        assert_eq!(body["status"], status);
+        for member in ["title", "detail", "instance", "traceId"] {
+            assert!(body[member].is_string(), "{member} in {body}");
+        }
+        body
+    }
+
+    /// A header's text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// The address behind `rel="next"`.
+    pub fn next(&self) -> Option<String> {
+        let (address, rest) = self.header("link")?.strip_prefix('<')?.split_once('>')?;
+        rest.contains("rel=\"next\"").then(|| address.to_owned())
+    }
+}

@@ -1,0 +1,73 @@
+//! A database for one test.
+
+use std::{
+    path::PathBuf,
+    process::Command,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use tempfile::TempDir;
+
+/// An engine to test on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// Embedded.
+    Sqlite,
+    /// A server.
+    Postgres,
+}
+
+/// A database of one test's own, and a folder for its server's files.
+pub struct Database {
+    folder: TempDir,
+    url: String,
+}
+
+/// The environment variable that names the PostgreSQL cluster for tests; `scripts/test` makes
+/// one.
+const CLUSTER: &str = "CHANCERY_TEST_POSTGRES";
+
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+impl Database {
+    /// Makes an empty database.
+    ///
+    /// # Panics
+    /// Without the cluster that `scripts/test` makes.
+    #[expect(clippy::panic, clippy::expect_used, reason = "a test cannot go on without its database")]
+    pub fn create(engine: Engine) -> Self {
+        let folder = TempDir::new().expect("a temporary folder");
+        let url = match engine {
+            Engine::Sqlite => format!("sqlite:{}", folder.path().join("chancery.sqlite").display()),
+            Engine::Postgres => {
+                let Ok(cluster) = std::env::var(CLUSTER) else {
+                    panic!("{CLUSTER} is not set: run scripts/test, which makes a PostgreSQL for the tests")
+                };
+                let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+                let name = format!("test_{}_{number}", std::process::id());
+                let made = Command::new("psql")
+                    .args([
+                        "-q",
+                        "-d",
+                        &format!("{cluster}/postgres"),
+                        "-c",
+                        &format!("CREATE DATABASE {name}"),
+                    ])
+                    .status();
+                assert!(made.is_ok_and(|status| status.success()), "CREATE DATABASE failed");
+                format!("{cluster}/{name}")
+            }
+        };
+        Self { folder, url }
+    }
+
+    /// Its URL, as `CHANCERY_DATABASE` takes it.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The folder for files.
+    pub fn folder(&self) -> PathBuf {
+        self.folder.path().to_owned()
+    }
+}

@@ -1,0 +1,110 @@
+//! The server as a process of its own, to be killed.
+
+use std::{
+    io::{BufRead as _, BufReader},
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+};
+
+use crate::{Client, Database};
+
+/// A server process. It is killed when this goes.
+pub struct Process {
+    child: Child,
+    /// Its root client.
+    pub admin: Client,
+    /// Its address.
+    pub base: String,
+    /// What it printed at the start.
+    pub greeting: Vec<String>,
+}
+
+/// The secret of the root client.
+pub const SECRET: &str = "a-secret-for-processes";
+
+impl Process {
+    /// The server's program, built beside the tests.
+    ///
+    /// # Panics
+    /// When it is not there.
+    #[expect(clippy::expect_used, reason = "a test cannot go on without it")]
+    pub fn program() -> PathBuf {
+        let own = std::env::current_exe().expect("the test's own path");
+        let folder = own.parent().and_then(|deps| deps.parent()).expect("target/debug");
+        let program = folder.join("chancery");
+        assert!(program.exists(), "build the server first: cargo build");
+        program
+    }
+
+    /// Starts a server on a database, with further environment variables, and logs in.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub async fn start(database: &Database, environment: &[(&str, &str)]) -> Self {
+        let mut server = Self::start_unready(database, environment);
+        let anonymous = Client::anonymous(&server.base);
+        let form = format!("grant_type=client_credentials&client_id=root&client_secret={SECRET}");
+        let token = anonymous.ask_for_token(&form).await.is(200).json();
+        server.admin = anonymous.with_token(token["access_token"].as_str().unwrap_or_default());
+        server
+    }
+
+    /// Starts a server on a database; nobody is logged in.
+    pub fn start_unready(database: &Database, environment: &[(&str, &str)]) -> Self {
+        let secret = [("CHANCERY_ROOT_CLIENT_SECRET", SECRET)];
+        Self::spawn(database, secret.iter().chain(environment).copied())
+    }
+
+    /// Starts a server that makes its root client's secret itself.
+    pub async fn start_unconfigured(database: &Database) -> Self {
+        Self::spawn(database, std::iter::empty())
+    }
+
+    #[expect(clippy::expect_used, reason = "a test cannot go on without its server")]
+    fn spawn<'a>(database: &Database, environment: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+        let mut child = Command::new(Self::program())
+            .env("CHANCERY_LISTEN", "127.0.0.1:0")
+            .env("CHANCERY_DATA_DIR", database.folder())
+            .env("CHANCERY_DATABASE", database.url())
+            .envs(environment)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the server starts");
+        let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+        let mut greeting = Vec::new();
+        for line in lines {
+            let line = line.expect("a line");
+            let is_last = line.trim_start().starts_with("curl");
+            greeting.push(line);
+            if is_last {
+                break;
+            }
+        }
+        let first = greeting.first().cloned().unwrap_or_default();
+        let base = first.rsplit(' ').next().unwrap_or_default().to_owned();
+        Self { child, admin: Client::anonymous(&base), base, greeting }
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Kills it at once (SIGKILL) and waits until it is gone.
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Tells it to stop (SIGTERM) and waits; whether it ended well.
+    pub fn stop(&mut self) -> bool {
+        let told = Command::new("kill").arg(self.id().to_string()).status();
+        told.is_ok_and(|status| status.success()) && self.child.wait().is_ok_and(|status| status.success())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

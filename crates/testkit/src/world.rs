@@ -1,0 +1,176 @@
+//! What a test meets: a server with its callers.
+
+use std::sync::Arc;
+
+use chancery::{Arguments, Config, Server};
+use chancery_record::Secret;
+use chancery_store::{Error, Mode};
+use chancery_web::App;
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::{Client, Database, Engine};
+
+/// The secret of the root client in tests.
+const SECRET: &str = "the root secret of the tests";
+
+/// A role to give to a client app: its type, tenant and instance.
+pub type RoleRow<'a> = (&'a str, Option<Uuid>, Option<Uuid>);
+
+/// A running server, its administrator and its database.
+pub struct World {
+    /// The root client.
+    pub admin: Client,
+    /// A caller without a token.
+    pub anonymous: Client,
+    /// The engine it runs on.
+    pub engine: Engine,
+    /// The database.
+    pub database: Arc<Database>,
+    /// The application, for what has no interface yet.
+    pub app: Arc<App>,
+    /// The address of the server.
+    pub base: String,
+}
+
+/// Runs a test with a world of its own.
+///
+/// # Panics
+/// When the server does not start.
+#[expect(clippy::expect_used, reason = "a test cannot go on without its server")]
+pub fn run<F: Future<Output = ()>>(engine: Engine, test: impl FnOnce(World) -> F) {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let database = Arc::new(Database::create(engine));
+        let server = Server::start(&config(&database)).await.expect("the server starts");
+        let (base, app) = (server.public_url.clone(), server.app());
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let running = tokio::spawn(server.run(async {
+            let _ = stopped.await;
+        }));
+        let anonymous = Client::anonymous(&base);
+        let admin = log_in(&anonymous, "root", SECRET).await;
+        let world = World { admin, anonymous, engine, database, app, base };
+        test(world).await;
+        let _ = stop.send(());
+        running.await.expect("the server stops");
+    });
+}
+
+#[expect(clippy::expect_used, reason = "a test cannot go on without its server")]
+fn config(database: &Database) -> Config {
+    let folder = database.folder().display().to_string();
+    let words = [
+        "chancery",
+        "--listen",
+        "127.0.0.1:0",
+        "--data-dir",
+        &folder,
+        "--database",
+        database.url(),
+        "--root-client-secret",
+        SECRET,
+    ];
+    let arguments = <Arguments as clap::Parser>::parse_from(words);
+    Config::read(&arguments).expect("the configuration is good")
+}
+
+async fn log_in(anonymous: &Client, client: &str, secret: &str) -> Client {
+    let secret = secret.replace(' ', "+");
+    let form = format!("grant_type=client_credentials&client_id={client}&client_secret={secret}");
+    let token = anonymous.ask_for_token(&form).await.is(200).json();
+    anonymous.with_token(token["access_token"].as_str().unwrap_or_default())
+}
+
+impl World {
+    /// The prefix of the default user store's administration.
+    pub fn path(&self, rest: &str) -> String {
+        format!("/api/userstore/v2/default/administration{rest}")
+    }
+
+    /// Creates a user and returns its answer.
+    pub async fn user(&self, login_name: &str) -> Value {
+        let body = serde_json::json!({ "loginName": login_name });
+        self.admin.post(&self.path("/User"), body).await.is(201).json()
+    }
+
+    /// Creates a group and returns its answer.
+    pub async fn group(&self, name: &str) -> Value {
+        let body = serde_json::json!({ "name": name });
+        self.admin.post(&self.path("/Group"), body).await.is(201).json()
+    }
+
+    /// The newest entries of the audit trail, the newest first.
+    pub async fn audit(&self, count: usize) -> Vec<Value> {
+        let path = self.path(&format!("/CustomAuditTrail?sortOrder=descending&count={count}"));
+        let entries = self.admin.get(&path).await.is(200).json();
+        entries.as_array().cloned().unwrap_or_default()
+    }
+
+    /// Runs statements on the database, as somebody with an interface of a later release would.
+    ///
+    /// # Panics
+    /// When one fails.
+    #[expect(clippy::expect_used, reason = "a test fails by it")]
+    pub async fn sql(&self, statements: Vec<(&'static str, Vec<chancery_record::Value>)>) {
+        let run = self.app.store.run("Test", Mode::Write, None, move |tx| {
+            for (text, parameters) in &statements {
+                tx.queue(text, parameters.clone())?;
+            }
+            tx.advance_epoch()
+        });
+        run.await.map_err(|error: Error| error.to_string()).expect("the statements run");
+    }
+
+    /// Makes a client app with these roles in the default subscription, and logs it in.
+    pub async fn client(&self, name: &str, roles: &[RoleRow<'_>]) -> Client {
+        let (id, secret) = (Uuid::now_v7(), Secret::new("secret of a client"));
+        let digest = self.app.master.secret_digest(secret.expose());
+        let text = |text: &str| chancery_record::Value::from(text);
+        let mut statements = vec![
+            (
+                "INSERT INTO client_app (id, subscription_id, name, name_key, enabled, \
+                 allow_client_credential_login, concurrency_token) \
+                 SELECT ?1, s.id, ?2, ?2, TRUE, TRUE, 't' FROM subscription s WHERE s.name_key = 'default'",
+                vec![id.into(), text(name)],
+            ),
+            (
+                "INSERT INTO client_app_secret (id, client_app_id, name, digest, concurrency_token) \
+                 VALUES (?1, ?1, '', ?2, 't')",
+                vec![id.into(), digest.into()],
+            ),
+        ];
+        for (role, tenant, instance) in roles {
+            statements.push((
+                "INSERT INTO client_app_role (id, client_app_id, role_type, apply_to_tenant_id, \
+                 apply_to_idp_instance_id, concurrency_token) VALUES (?1, ?2, ?3, ?4, ?5, 't')",
+                vec![Uuid::now_v7().into(), id.into(), text(role), (*tenant).into(), (*instance).into()],
+            ));
+        }
+        self.sql(statements).await;
+        log_in(&self.anonymous, name, "secret of a client").await
+    }
+
+    /// Makes a second user store with this name, in a subscription of another customer; its id.
+    pub async fn other_store(&self, name: &'static str) -> Uuid {
+        let (customer, subscription, store) = (Uuid::now_v7(), Uuid::now_v7(), Uuid::now_v7());
+        self.sql(vec![
+            (
+                "INSERT INTO customer (id, name, name_key, concurrency_token) VALUES (?1, 'other', 'other', 't')",
+                vec![customer.into()],
+            ),
+            (
+                "INSERT INTO subscription (id, customer_id, name, name_key, status, concurrency_token) \
+                 VALUES (?1, ?2, 'other', 'other', 'Active', 't')",
+                vec![subscription.into(), customer.into()],
+            ),
+            (
+                "INSERT INTO idp_instance (id, subscription_id, idp_type, name, name_key, store_name_key, \
+                 is_active, concurrency_token) VALUES (?1, ?2, 'UserStore', ?3, ?3, ?3, TRUE, 't')",
+                vec![store.into(), subscription.into(), name.into()],
+            ),
+        ])
+        .await;
+        store
+    }
+}

@@ -1,0 +1,117 @@
+//! Tokens and rights.
+
+use base64::{
+    Engine as _,
+    prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD},
+};
+use chancery_testkit::on_both_engines;
+use http::Method;
+use serde_json::{Value, json};
+
+const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
+const SECRET: &str = "the+root+secret+of+the+tests";
+
+on_both_engines! {
+    async fn tokens_are_granted_to_clients_that_prove_themselves(world: World) {
+        let base = &world.base;
+        let discovery = world.anonymous.get("/.well-known/openid-configuration").await.is(200).json();
+        assert_eq!(discovery["issuer"], *base);
+        assert_eq!(discovery["token_endpoint"], format!("{base}/connect/token"));
+        let posted = format!("grant_type=client_credentials&client_id=ROOT&client_secret={SECRET}");
+        let answer = world.anonymous.ask_for_token(&posted).await.is(200);
+        assert_eq!(answer.header("cache-control"), Some("no-store"));
+        let grant = answer.json();
+        assert_eq!((&grant["token_type"], &grant["expires_in"]), (&json!("Bearer"), &json!(3600)));
+        let token = grant["access_token"].as_str().unwrap();
+        let part = |place: usize| -> Value {
+            serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(token.split('.').nth(place).unwrap()).unwrap()).unwrap()
+        };
+        assert_eq!((&part(0)["typ"], &part(0)["alg"]), (&json!("at+jwt"), &json!("ES256")));
+        assert_eq!(part(1)["aud"], json!(["PlatformManagementService", "PlatformUserStoreService"]));
+        assert_eq!(part(1)["iss"], *base);
+        assert_eq!(part(1)["sub"], part(1)["client_id"]);
+        let keys = world.anonymous.get("/.well-known/jwks.json").await.is(200).json();
+        assert_eq!(keys["keys"][0]["kid"], part(0)["kid"]);
+        assert!(keys["keys"][0].get("d").is_none());
+        world.anonymous.with_token(token).get(&world.path("/User")).await.expect(200);
+
+        let basic = format!("Basic {}", BASE64_STANDARD.encode(format!("root:{SECRET}")));
+        let headers = [FORM, ("authorization", basic.as_str())];
+        world.anonymous.send(Method::POST, "/connect/token", &headers, b"grant_type=client_credentials".to_vec()).await.expect(200);
+    }
+
+    async fn refusals_of_the_token_endpoint(world: World) {
+        for (form, status, error) in [
+            (format!("grant_type=client_credentials&client_id=root&client_secret=wrong"), 401, "invalid_client"),
+            (format!("grant_type=client_credentials&client_id=nobody&client_secret={SECRET}"), 401, "invalid_client"),
+            (format!("grant_type=client_credentials&client_id=root"), 401, "invalid_client"),
+            (format!("grant_type=password&client_id=root&client_secret={SECRET}"), 400, "unsupported_grant_type"),
+            (format!("client_id=root&client_secret={SECRET}"), 400, "invalid_request"),
+            (format!("grant_type=client_credentials&client_id=root&client_id=root&client_secret={SECRET}"), 400, "invalid_request"),
+            (format!("grant_type=client_credentials&client_id=root&client_secret={SECRET}&resource=x"), 400, "invalid_target"),
+        ] {
+            let answer = world.anonymous.ask_for_token(&form).await.is(status);
+            assert_eq!(answer.json()["error"], error, "{form}");
+            assert_eq!(answer.header("www-authenticate").is_some(), status == 401);
+        }
+        let headers = [("content-type", "application/json")];
+        world.anonymous.send(Method::POST, "/connect/token", &headers, b"{}".to_vec()).await.expect(400);
+        world.anonymous.get("/connect/token").await.problem(405, "method-not-allowed");
+    }
+
+    async fn audiences_limit_tokens(world: World) {
+        let form = format!("grant_type=client_credentials&client_id=root&client_secret={SECRET}&resource=PlatformUserStoreService");
+        let grant = world.anonymous.ask_for_token(&form).await.is(200).json();
+        let caller = world.anonymous.with_token(grant["access_token"].as_str().unwrap());
+        caller.get(&world.path("/User")).await.expect(200);
+        caller.get("/api/management/v2/Customer").await.problem(401, "unauthorized");
+        let form = format!("grant_type=client_credentials&client_id=root&client_secret={SECRET}&resource=PlatformManagementService");
+        let grant = world.anonymous.ask_for_token(&form).await.is(200).json();
+        let caller = world.anonymous.with_token(grant["access_token"].as_str().unwrap());
+        caller.get(&world.path("/User")).await.expect(200);
+        caller.get("/api/management/v2/Customer").await.expect(200);
+    }
+
+    async fn bad_tokens_are_challenged(world: World) {
+        let users = world.path("/User");
+        let answer = world.anonymous.get(&users).await;
+        assert_eq!(answer.header("www-authenticate"), Some("Bearer realm=\"chancery\""));
+        answer.problem(401, "unauthorized");
+        let form = format!("grant_type=client_credentials&client_id=root&client_secret={SECRET}");
+        let good = world.anonymous.ask_for_token(&form).await.is(200).json()["access_token"].as_str().unwrap().to_owned();
+        let (head, rest) = good.split_once('.').unwrap();
+        let (claims, signature) = rest.split_once('.').unwrap();
+        let none = BASE64_URL_SAFE_NO_PAD.encode(r#"{"alg":"none","typ":"at+jwt"}"#);
+        let changed = format!("{head}.{}.{signature}", claims.replace('a', "b"));
+        for token in ["x", &format!("{none}.{claims}."), &changed, &format!("{head}.{claims}."), &"a".repeat(6000)] {
+            let answer = world.anonymous.with_token(token).get(&users).await;
+            assert!(answer.header("www-authenticate").unwrap().contains("invalid_token"));
+            answer.problem(401, "unauthorized");
+        }
+    }
+
+    async fn rights_count_at_once(world: World) {
+        let reader = world.client("reader", &[("AuditTrailReader", None, None)]).await;
+        let users = world.path("/User");
+        reader.get(&users).await.problem(403, "forbidden");
+        reader.get(&world.path("/CustomAuditTrail")).await.expect(200);
+        let grant = "UPDATE client_app_role SET role_type = 'SystemAdmin' WHERE role_type = 'AuditTrailReader'";
+        world.sql(vec![(grant, vec![])]).await;
+        reader.get(&users).await.expect(200);
+        world.sql(vec![("UPDATE client_app SET enabled = FALSE WHERE name = 'reader'", vec![])]).await;
+        reader.get(&users).await.problem(401, "unauthorized");
+        let form = "grant_type=client_credentials&client_id=reader&client_secret=secret+of+a+client";
+        world.anonymous.ask_for_token(form).await.expect(401);
+        world.sql(vec![("UPDATE client_app SET enabled = TRUE WHERE name = 'reader'", vec![])]).await;
+        reader.get(&users).await.expect(200);
+        world.sql(vec![("UPDATE idp_instance SET is_active = FALSE WHERE name = 'default'", vec![])]).await;
+        world.admin.get(&users).await.problem(404, "not-found");
+    }
+
+    async fn an_expired_secret_gets_no_token(world: World) {
+        world.client("c", &[]).await;
+        world.sql(vec![("UPDATE client_app_secret SET expiry = 1 WHERE name = ''", vec![])]).await;
+        let form = "grant_type=client_credentials&client_id=c&client_secret=secret+of+a+client";
+        world.anonymous.ask_for_token(form).await.expect(401);
+    }
+}

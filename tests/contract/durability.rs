@@ -1,0 +1,122 @@
+//! What was answered is there: after a kill, and on every process.
+
+use std::{collections::HashSet, sync::Arc, time::Duration};
+
+use chancery_testkit::{Client, Database, Engine, Process};
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use crate::each;
+
+const USERS: &str = "/api/userstore/v2/default/administration/User";
+
+/// Creates users until the server is gone; the login names that were answered.
+async fn create_until_gone(
+    client: Client,
+    worker: usize,
+    tell: tokio::sync::mpsc::Sender<()>,
+) -> Vec<String> {
+    let mut answered = Vec::new();
+    for number in 0..100_000 {
+        let name = format!("w{worker}n{number}");
+        let body = json!({ "loginName": name }).to_string().into_bytes();
+        let json_type = [("content-type", "application/json")];
+        match client.try_send(http::Method::POST, USERS, &json_type, body).await {
+            Some(answer) if answer.status == 201 => answered.push(name),
+            Some(answer) => assert_eq!(answer.status, 503, "{:?}", answer.bytes),
+            None => break,
+        }
+        let _ = tell.try_send(());
+    }
+    answered
+}
+
+async fn login_names(client: &Client) -> HashSet<String> {
+    let users = client.get(USERS).await.is(200).json();
+    each(&users, "loginName").into_iter().map(str::to_owned).collect()
+}
+
+/// Loads servers, kills all of them in the middle, and looks after a restart.
+async fn kill_under_load(engine: Engine, servers: usize) {
+    let database = Arc::new(Database::create(engine));
+    for round in 0..2 {
+        let mut running = Vec::new();
+        for _ in 0..servers {
+            running.push(Process::start(&database, &[]).await);
+        }
+        let (tell, mut told) = tokio::sync::mpsc::channel(10_000);
+        let mut workers = JoinSet::new();
+        for worker in 0..8 {
+            let client = running[worker % servers].admin.clone();
+            workers.spawn(create_until_gone(client, round * 8 + worker, tell.clone()));
+        }
+        for _ in 0..200 {
+            told.recv().await.unwrap();
+        }
+        for server in &mut running {
+            server.kill();
+        }
+        let answered: Vec<String> = workers.join_all().await.concat();
+        assert!(answered.len() >= 100);
+        let again = Process::start(&database, &[]).await;
+        let stored = login_names(&again.admin).await;
+        let lost: Vec<_> = answered.iter().filter(|name| !stored.contains(*name)).collect();
+        assert!(lost.is_empty(), "lost {lost:?}");
+        // a change and its audit entry are there together or not at all
+        let trail =
+            again.admin.get("/api/userstore/v2/default/administration/CustomAuditTrail").await.is(200).json();
+        assert_eq!(trail.as_array().unwrap().len(), stored.len());
+    }
+}
+
+#[tokio::test]
+async fn no_answered_write_is_lost_embedded() {
+    kill_under_load(Engine::Sqlite, 1).await;
+}
+
+#[tokio::test]
+async fn no_answered_write_is_lost_with_two_processes_on_postgres() {
+    kill_under_load(Engine::Postgres, 2).await;
+}
+
+/// Two processes on one PostgreSQL see each other's writes, and rights, at once.
+#[tokio::test]
+async fn two_processes_are_one_service() {
+    let database = Database::create(Engine::Postgres);
+    let (left, right) = (Process::start(&database, &[]).await, Process::start(&database, &[]).await);
+    for number in 0..30 {
+        let (writer, reader) = if number % 2 == 0 { (&left, &right) } else { (&right, &left) };
+        let user =
+            writer.admin.post(USERS, json!({ "loginName": format!("u{number}") })).await.is(201).json();
+        let one = format!("{USERS}/{}", user["id"].as_str().unwrap());
+        assert_eq!(reader.admin.get(&one).await.is(200).json(), user);
+        let patch = json!({ "firstName": "A", "concurrencyToken": user["concurrencyToken"] });
+        reader.admin.patch(&one, patch.clone()).await.expect(202);
+        writer.admin.patch(&one, patch).await.expect(409);
+    }
+    // a cursor and a token of the one are good at the other
+    let page = left.admin.get(&format!("{USERS}?count=10")).await.is(200);
+    let next = page.next().unwrap();
+    let path = next.strip_prefix(left.base.as_str()).unwrap();
+    assert_eq!(right.admin.get(path).await.is(200).json().as_array().unwrap().len(), 10);
+}
+
+/// A stop under load finishes what runs: every request gets an answer or never began.
+#[tokio::test]
+async fn a_stop_finishes_what_runs() {
+    let database = Database::create(Engine::Sqlite);
+    let mut server = Process::start(&database, &[]).await;
+    let (tell, mut told) = tokio::sync::mpsc::channel(10_000);
+    let mut workers = JoinSet::new();
+    for worker in 0..4 {
+        workers.spawn(create_until_gone(server.admin.clone(), worker, tell.clone()));
+    }
+    for _ in 0..50 {
+        told.recv().await.unwrap();
+    }
+    assert!(tokio::task::spawn_blocking(move || server.stop()).await.unwrap());
+    let answered = tokio::time::timeout(Duration::from_secs(30), workers.join_all()).await.unwrap().concat();
+    let again = Process::start(&database, &[]).await;
+    let stored = login_names(&again.admin).await;
+    assert!(answered.iter().all(|name| stored.contains(name)));
+}

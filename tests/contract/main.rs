@@ -1,0 +1,38 @@
+//! The contract, tested through HTTP on both engines: one binary, one file a subject.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests fail by it")]
+
+mod audit;
+mod auth;
+mod bad_input;
+mod batch;
+mod coverage;
+mod customer;
+mod documents;
+mod durability;
+mod entries;
+mod group;
+mod list;
+mod permissions;
+mod server;
+mod store;
+mod tidy;
+mod user;
+mod wire;
+
+use serde_json::Value;
+
+/// The id of a resource.
+fn id(resource: &Value) -> &str {
+    resource["id"].as_str().unwrap()
+}
+
+/// The members of this name of an array.
+fn each<'a>(array: &'a Value, member: &str) -> Vec<&'a str> {
+    array.as_array().unwrap().iter().map(|item| item[member].as_str().unwrap()).collect()
+}
+
+/// The pointers of a problem's errors.
+fn pointers(problem: &Value) -> Vec<&str> {
+    each(&problem["errors"], "pointer")
+}

@@ -1,0 +1,80 @@
+//! Every operation refuses who may not, and lets in who may.
+
+use chancery::SERVICES;
+use chancery_resource::{Method, Op, Permit, Service};
+use chancery_testkit::{Client, World, on_both_engines};
+
+const NOBODY: &str = "0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f";
+
+/// Calls an operation with parameters that name nothing: what is refused is refused before.
+async fn call(client: &Client, service: &Service, op: &Op, store: &str) -> u16 {
+    let path = format!("{}{}", service.base, op.path).replace("{userstore}", store);
+    let mut address = String::new();
+    for (place, part) in path.split(['{', '}']).enumerate() {
+        let number = if op.path.contains("CustomAuditTrail") { "1" } else { NOBODY };
+        address.push_str(if place % 2 == 0 { part } else { number });
+    }
+    let method = match op.method {
+        Method::Get => http::Method::GET,
+        Method::Post => http::Method::POST,
+        Method::Put => http::Method::PUT,
+        Method::Patch => http::Method::PATCH,
+        Method::Delete => http::Method::DELETE,
+    };
+    let body = if op.takes_body() { b"{}".to_vec() } else { Vec::new() };
+    client.send(method, &address, &[("content-type", "application/json")], body).await.status.as_u16()
+}
+
+/// The role types that a permit asks for, within the store or customer.
+fn good_role(permit: Permit) -> &'static str {
+    match permit {
+        Permit::UserStore => "UserStoreAdmin",
+        Permit::UserStoreAudit => "AuditTrailReader",
+        Permit::CustomerRead => "CustomerAdmin",
+        Permit::CustomerWrite | Permit::Metrics => "SystemAdmin",
+    }
+}
+
+async fn callers(world: &World) -> (Client, Client, Client) {
+    let store = world.user("somebody").await["instanceId"].as_str().unwrap().parse().unwrap();
+    let other = world.other_store("other").await;
+    let good = world
+        .client(
+            "good",
+            &[
+                ("UserStoreAdmin", None, Some(store)),
+                ("AuditTrailReader", None, None),
+                ("CustomerAdmin", None, None),
+                ("SystemAdmin", None, None),
+            ],
+        )
+        .await;
+    let wrong =
+        world.client("wrong", &[("ApplicationDataReader", None, None), ("TenantAdmin", None, None)]).await;
+    let elsewhere = world.client("elsewhere", &[("UserStoreAdmin", None, Some(other))]).await;
+    (good, wrong, elsewhere)
+}
+
+on_both_engines! {
+    async fn of_every_operation(world: World) {
+        let (good, wrong, elsewhere) = callers(&world).await;
+        for service in SERVICES {
+            for op in service.all() {
+                let name = op.name;
+                assert_eq!(call(&world.anonymous, service, op, "default").await, 401, "{name}: anonymous");
+                assert_eq!(call(&wrong, service, op, "default").await, 403, "{name}: wrong role");
+                let expected = if op.permit == Permit::UserStore { 404 } else { 403 };
+                assert_eq!(call(&elsewhere, service, op, "default").await, expected, "{name}: right role elsewhere");
+                let status = call(&good, service, op, "default").await;
+                assert!(![401, 403, 405].contains(&status) && status < 500, "{name}: {} answered {status}", good_role(op.permit));
+            }
+        }
+    }
+
+    async fn a_store_s_admin_reaches_that_store_alone(world: World) {
+        let (_, _, elsewhere) = callers(&world).await;
+        elsewhere.get("/api/userstore/v2/other/administration/User").await.expect(200);
+        elsewhere.get("/api/userstore/v2/default/administration/User").await.problem(404, "not-found");
+        elsewhere.get("/api/userstore/v2/none/administration/User").await.problem(404, "not-found");
+    }
+}

@@ -1,0 +1,115 @@
+//! The server's own: health, metrics, the command line.
+
+use std::process::Command;
+
+use chancery_testkit::{Database, Engine, Process, on_both_engines};
+
+on_both_engines! {
+    async fn is_alive_ready_and_measured(world: World) {
+        world.anonymous.get("/health/live").await.expect(200);
+        world.anonymous.get("/health/ready").await.expect(200);
+        world.anonymous.get("/metrics").await.problem(401, "unauthorized");
+        world.user("ada").await;
+        let text = world.admin.get("/metrics").await.is(200);
+        let text = String::from_utf8(text.bytes.to_vec()).unwrap();
+        for line in ["chancery_operation_seconds_count{service=\"userstore\",version=\"v2\",operation=\"CreateUser\"} 1", "chancery_store_writes", "chancery_outbox_events"] {
+            assert!(text.contains(line), "{line} in {text}");
+        }
+        let reader = world.client("reader", &[("AuditTrailReader", None, None)]).await;
+        reader.get("/metrics").await.problem(403, "forbidden");
+    }
+}
+
+#[test]
+fn the_command_line_teaches() {
+    let run = |words: &[&str]| Command::new(Process::program()).args(words).output().unwrap();
+    let help = String::from_utf8(run(&["--help"]).stdout).unwrap();
+    for word in ["serve", "check-config", "version", "CHANCERY_LISTEN", "Examples:"] {
+        assert!(help.contains(word), "{word}");
+    }
+    assert!(String::from_utf8(run(&["version"]).stdout).unwrap().starts_with("chancery "));
+    let shown = run(&["check-config", "--root-client-secret", "hush", "--database", "postgres://a:hush@b/c"]);
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.contains("postgres://a@b/c") && !shown.contains("hush"), "{shown}");
+    let wrong = run(&["check-config", "--listen", "nowhere"]);
+    assert!(!wrong.status.success());
+    assert!(String::from_utf8(wrong.stderr).unwrap().contains("listen"));
+}
+
+/// A start without a secret makes one and prints it once; the printed line works.
+#[tokio::test]
+async fn the_greeting_works_when_pasted() {
+    let database = Database::create(Engine::Sqlite);
+    let mut server = Process::start_unconfigured(&database).await;
+    let line = server.greeting.last().unwrap().trim().to_owned();
+    let output = Command::new("bash").args(["-c", &line]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "[]", "{line}");
+    assert!(server.stop(), "a clean end on SIGTERM");
+    let mut again = Process::start_unconfigured(&database).await;
+    assert!(!again.greeting.iter().any(|line| line.contains("root secret")), "shown once");
+    assert!(again.stop());
+}
+
+/// A second process on one embedded database is refused.
+#[tokio::test]
+async fn an_embedded_database_is_for_one_process() {
+    let database = Database::create(Engine::Sqlite);
+    let _server = Process::start(&database, &[]).await;
+    let second = Command::new(Process::program())
+        .args(["--listen", "127.0.0.1:0", "--database", database.url()])
+        .arg("--data-dir")
+        .arg(database.folder())
+        .output()
+        .unwrap();
+    assert!(!second.status.success());
+    assert!(String::from_utf8_lossy(&second.stderr).contains("in use"));
+}
+
+/// Keys do not open with another master key, and the server says so instead of starting.
+#[tokio::test]
+async fn the_master_key_belongs_to_the_database() {
+    let database = Database::create(Engine::Sqlite);
+    Process::start(&database, &[]).await.kill();
+    std::fs::write(database.folder().join("master.key"), [7; 32]).unwrap();
+    let output = Command::new(Process::program())
+        .args(["--listen", "127.0.0.1:0", "--database", database.url()])
+        .arg("--data-dir")
+        .arg(database.folder())
+        .output()
+        .unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("master key"));
+}
+
+/// Metrics at an address of their own need no token; TLS serves HTTP/2 and HTTP/1.1.
+#[tokio::test]
+async fn tls_and_an_address_for_metrics() {
+    let database = Database::create(Engine::Sqlite);
+    let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let (certificate, key) = (database.folder().join("cert.pem"), database.folder().join("key.pem"));
+    std::fs::write(&certificate, certified.cert.pem()).unwrap();
+    std::fs::write(&key, certified.signing_key.serialize_pem()).unwrap();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let metrics = format!("127.0.0.1:{port}");
+    let server = Process::start_unready(
+        &database,
+        &[
+            ("CHANCERY_TLS_CERTIFICATE", certificate.to_str().unwrap()),
+            ("CHANCERY_TLS_KEY", key.to_str().unwrap()),
+            ("CHANCERY_METRICS_LISTEN", &metrics),
+        ],
+    );
+    assert!(server.base.starts_with("https://"));
+    let curl = |words: &[&str]| {
+        let output = Command::new("curl")
+            .args(["-sk", "--cacert", certificate.to_str().unwrap()])
+            .args(words)
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let live = format!("{}/health/live", server.base);
+    assert!(curl(&["--http2", "-w", " %{http_version}", &live]).ends_with(" 2"));
+    assert!(curl(&["--http1.1", "-w", " %{http_version}", &live]).ends_with(" 1.1"));
+    assert!(curl(&[&format!("http://{metrics}/metrics")]).contains("chancery_answers"));
+    assert!(curl(&[&format!("http://{metrics}/health/live")]).contains("no-such-route"));
+}

@@ -1,0 +1,178 @@
+//! What the compiler does not check about the house: see ARCHITECTURE.md.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use chancery::SERVICES;
+use chancery_record::{Column, Kind};
+use chancery_resource::{Action, Shape};
+use chancery_store::{Error, Mode};
+use chancery_testkit::on_both_engines;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+fn sources(folder: &Path) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            found.push((path.clone(), fs::read_to_string(&path).unwrap()));
+        }
+    }
+    found
+}
+
+/// Which crate may name which dependency.
+#[test]
+fn dependencies_point_downward() {
+    let allowed = [
+        ("rusqlite", &["store"][..]),
+        ("tokio-postgres", &["store"]),
+        ("hyper", &["web", "testkit"]),
+        ("tokio-rustls", &["web"]),
+        ("chancery-store", &["resource", "auth", "userstore", "management", "web", "server", "testkit"]),
+        ("chancery-resource", &["auth", "userstore", "management", "web", "server", "testkit"]),
+        ("chancery-auth", &["web", "server", "testkit"]),
+        ("chancery-userstore", &["server"]),
+        ("chancery-management", &["server"]),
+        ("chancery-web", &["server", "testkit"]),
+        ("jsonwebtoken", &["auth"]),
+    ];
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        let folder = entry.unwrap().path();
+        let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        for (dependency, crates) in allowed {
+            let named = manifest.lines().any(|line| {
+                line.strip_prefix(dependency).is_some_and(|rest| rest.starts_with(['.', ' ', '=']))
+            });
+            assert!(!named || crates.contains(&name.as_str()), "crates/{name} must not name {dependency}");
+        }
+    }
+}
+
+/// Only `resource` writes rows of resources; slices read.
+#[test]
+fn slices_write_no_rows() {
+    for slice in ["userstore", "management"] {
+        for (path, text) in sources(&root().join("crates").join(slice)) {
+            for word in ["INSERT INTO", "UPDATE ", "DELETE FROM"] {
+                assert!(!text.contains(word), "{} has {word}: write through resource", path.display());
+            }
+        }
+    }
+}
+
+/// Operations get time and chance from their call.
+#[test]
+fn operations_see_no_clock() {
+    for part in ["record", "store", "resource", "auth", "userstore", "management"] {
+        for (path, text) in sources(&root().join("crates").join(part)) {
+            assert!(
+                !text.contains("SystemTime::now") && !text.contains("now_v7"),
+                "{} asks the clock",
+                path.display()
+            );
+        }
+    }
+}
+
+/// Every module says what it is.
+#[test]
+fn every_file_begins_with_its_idea() {
+    for (path, text) in sources(&root().join("crates")) {
+        assert!(text.starts_with("//! "), "{}", path.display());
+    }
+}
+
+fn shapes() -> Vec<&'static Shape> {
+    let mut shapes: Vec<&'static Shape> = Vec::new();
+    for op in SERVICES.iter().flat_map(|service| service.all()) {
+        if !shapes.iter().any(|shape| shape.name == op.shape.name) {
+            shapes.push(op.shape);
+        }
+    }
+    shapes
+}
+
+/// What types would hold if there were some: one key, at most one token, defaults that fit,
+/// rules and relations that name what is there.
+#[test]
+fn shapes_are_whole() {
+    for shape in shapes() {
+        let name = shape.name;
+        assert_eq!(shape.fields.iter().filter(|field| field.access.key).count(), 1, "{name}: one key");
+        assert!(shape.fields.iter().filter(|field| field.is_token()).count() <= 1, "{name}: one token");
+        for field in shape.fields {
+            assert!(!field.about.trim().is_empty(), "{name}.{} says what it is", field.column);
+            let fits = matches!(
+                (field.access.preset, field.kind),
+                (chancery_record::Preset::None, _)
+                    | (chancery_record::Preset::Bool(_), Kind::Bool)
+                    | (chancery_record::Preset::Int(_), Kind::Int { .. })
+                    | (chancery_record::Preset::Text(_), Kind::Text(_) | Kind::Choice(_))
+            );
+            assert!(fits, "{name}.{}: the default fits", field.column);
+            let has_value = field.nullable
+                || field.access.create
+                || field.is_token()
+                || field.access.column != Column::Own;
+            let never_made = !shape.fields.iter().any(|field| field.access.patch);
+            assert!(
+                has_value || never_made || field.access.preset != chancery_record::Preset::None,
+                "{name}.{} has a value from the start",
+                field.column
+            );
+        }
+        for unique in shape.unique {
+            assert!(shape.place(unique.column).is_some(), "{name}: {}", unique.column);
+        }
+        for relation in shape.relations {
+            assert!(
+                relation.shown.iter().all(|column| relation.target.place(column).is_some()),
+                "{name}.{}",
+                relation.name
+            );
+        }
+    }
+    for op in SERVICES.iter().flat_map(|service| service.all()) {
+        if let Action::Relate(relation, _) = op.action {
+            assert!(op.shape.relation(relation).is_some(), "{}", op.name);
+        }
+        if let Action::ReplaceMembers(columns) = op.action {
+            assert!(columns.iter().all(|column| op.shape.place(column).is_some()), "{}", op.name);
+        }
+    }
+}
+
+on_both_engines! {
+    /// The columns that the field tables name are there, with what the engine adds.
+    async fn columns_exist(world: World) {
+        for shape in shapes() {
+            let mut columns: Vec<String> = vec!["rid".into()];
+            for field in shape.fields.iter().filter(|field| field.access.column == Column::Own) {
+                columns.push(field.column.to_owned());
+                if field.access.folded {
+                    columns.push(format!("{}_key", field.column));
+                }
+            }
+            columns.extend(shape.owner.map(|owner| owner.column.to_owned()));
+            let text = format!("SELECT {} FROM {}", columns.join(", "), shape.table);
+            let read = world.app.store.run("Test", Mode::Long, None, move |tx| tx.query(&text, &[], |_| Ok(())));
+            read.await.map_err(|error: Error| format!("{}: {error}", shape.name)).unwrap();
+            let relations = shape.relations.iter().map(|relation| {
+                format!("SELECT m.{}, m.{} FROM {} m", relation.own, relation.other, relation.table)
+            });
+            for text in relations {
+                let read = world.app.store.run("Test", Mode::Long, None, move |tx| tx.query(&text, &[], |_| Ok(())));
+                read.await.map_err(|error: Error| format!("{}: {error}", shape.name)).unwrap();
+            }
+        }
+    }
+}

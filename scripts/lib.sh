@@ -43,5 +43,5 @@ stop_test_postgres() {
 }
 
 create_test_database() { # name
-    psql -q -d "$CHANCERY_TEST_POSTGRES/postgres" -c "CREATE DATABASE $1"
+    psql -q -d "$CHANCERY_TEST_POSTGRES/postgres" -c "CREATE DATABASE $1 TEMPLATE template0"
 }

@@ -42,9 +42,9 @@ on_both_engines! {
 
     async fn refusals_of_the_token_endpoint(world: World) {
         for (form, status, error) in [
-            (format!("grant_type=client_credentials&client_id=root&client_secret=wrong"), 401, "invalid_client"),
+            ("grant_type=client_credentials&client_id=root&client_secret=wrong".to_owned(), 401, "invalid_client"),
             (format!("grant_type=client_credentials&client_id=nobody&client_secret={SECRET}"), 401, "invalid_client"),
-            (format!("grant_type=client_credentials&client_id=root"), 401, "invalid_client"),
+            ("grant_type=client_credentials&client_id=root".to_owned(), 401, "invalid_client"),
             (format!("grant_type=password&client_id=root&client_secret={SECRET}"), 400, "unsupported_grant_type"),
             (format!("client_id=root&client_secret={SECRET}"), 400, "invalid_request"),
             (format!("grant_type=client_credentials&client_id=root&client_id=root&client_secret={SECRET}"), 400, "invalid_request"),

@@ -8,11 +8,11 @@ use crate::id;
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 
-async fn refused(world: &World, method: Method, path: &str, body: &[u8], word: &str) {
+async fn refused(world: &World, method: Method, path: &str, body: &[u8], expected: &str) {
     let answer = world.admin.send(method, &world.path(path), &[JSON], body.to_vec()).await;
     let shown = String::from_utf8_lossy(&body[..body.len().min(80)]).into_owned();
     let problem = answer.problem(400, "invalid-request");
-    assert!(problem["detail"].as_str().unwrap().contains(word), "{shown}: {}", problem["detail"]);
+    assert!(problem["detail"].as_str().unwrap().contains(expected), "{shown}: {}", problem["detail"]);
 }
 
 on_both_engines! {
@@ -67,7 +67,7 @@ on_both_engines! {
         let mut batch = large;
         batch.extend_from_slice(b"[]");
         world.admin.send(Method::POST, &world.path("/User/batch"), &[JSON], batch).await.expect(200);
-        let ids: Vec<String> = (0..100_001).map(|number: u128| format!("{:032x}", number)).collect();
+        let ids: Vec<String> = (0..100_001).map(|number: u128| format!("{number:032x}")).collect();
         let group = world.group("g").await;
         let path = world.path(&format!("/Group/{}/users", id(&group)));
         world.admin.put(&path, json!({ "relatedIds": ids })).await.problem(413, "payload-too-large");

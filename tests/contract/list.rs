@@ -141,6 +141,19 @@ on_both_engines! {
         assert!(ids.is_sorted(), "in key order");
     }
 
+    /// An answer around the bound between whole and streamed is whole, however fast it is made.
+    async fn pages_around_the_bound_of_a_piece_are_whole(world: World) {
+        let users: Vec<Value> = (0..120).map(|number| json!({ "loginName": format!("u{number}") })).collect();
+        world.admin.post(&world.path("/User/batch"), json!(users)).await.expect(200);
+        for _ in 0..10 {
+            for count in [60, 79, 80, 85, 100] {
+                let page = world.admin.get(&world.path(&format!("/User?count={count}"))).await.is(200);
+                assert_eq!(page.header("content-type"), Some("application/json"));
+                assert_eq!(page.json().as_array().unwrap().len(), count);
+            }
+        }
+    }
+
     async fn bad_parameters_are_named(world: World) {
         people(&world).await;
         let cursor = world.admin.get(&world.path("/User?count=1")).await.is(200).next().unwrap();

@@ -1,6 +1,13 @@
 //! The contract, tested through HTTP on both engines: one binary, one file a subject.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests fail by it")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::redundant_closure_for_method_calls,
+    clippy::format_collect,
+    reason = "tests fail by it, and read as they are written"
+)]
 
 mod audit;
 mod auth;

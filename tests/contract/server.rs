@@ -40,12 +40,12 @@ fn the_command_line_teaches() {
 #[tokio::test]
 async fn the_greeting_works_when_pasted() {
     let database = Database::create(Engine::Sqlite);
-    let mut server = Process::start_unconfigured(&database).await;
+    let mut server = Process::start_unconfigured(&database);
     let line = server.greeting.last().unwrap().trim().to_owned();
     let output = Command::new("bash").args(["-c", &line]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), "[]", "{line}");
     assert!(server.stop(), "a clean end on SIGTERM");
-    let mut again = Process::start_unconfigured(&database).await;
+    let mut again = Process::start_unconfigured(&database);
     assert!(!again.greeting.iter().any(|line| line.contains("root secret")), "shown once");
     assert!(again.stop());
 }

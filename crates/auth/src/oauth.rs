@@ -94,7 +94,7 @@ impl TokenRequest {
     fn find_twice(&self) -> Option<&'static str> {
         let single = ["grant_type", "client_id", "client_secret"];
         let twice = |name: &&str| self.form.iter().filter(|(key, _)| key == name).count() > 1;
-        single.iter().any(|name| twice(name)).then_some("A parameter is there twice.")
+        single.iter().any(twice).then_some("A parameter is there twice.")
     }
 
     /// `client_secret_basic` or `client_secret_post`, and only one of them.

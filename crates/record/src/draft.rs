@@ -53,22 +53,22 @@ pub struct Draft(pub Vec<Given>);
 
 impl Draft {
     /// The values of a new row: what is given, else the default.
-    pub fn into_new(self, fields: &[Field]) -> Vec<Value> {
-        let filled = |(field, given): (&Field, Given)| match given {
-            Given::Value(value) => value,
+    pub fn to_new(&self, fields: &[Field]) -> Vec<Value> {
+        let filled = |(field, given): (&Field, &Given)| match given {
+            Given::Value(value) => value.clone(),
             Given::Nothing | Given::Empty => field.access.preset.to_value(),
         };
-        fields.iter().zip(self.0).map(filled).collect()
+        fields.iter().zip(&self.0).map(filled).collect()
     }
 
     /// The values of a row after this change of `was`.
-    pub fn apply(self, was: &[Value]) -> Vec<Value> {
-        let changed = |(was, given): (&Value, Given)| match given {
-            Given::Value(value) => value,
+    pub fn apply(&self, was: &[Value]) -> Vec<Value> {
+        let changed = |(was, given): (&Value, &Given)| match given {
+            Given::Value(value) => value.clone(),
             Given::Empty => Value::Null,
             Given::Nothing => was.clone(),
         };
-        was.iter().zip(self.0).map(changed).collect()
+        was.iter().zip(&self.0).map(changed).collect()
     }
 
     /// Forgets what is said of other columns than these.
@@ -262,5 +262,47 @@ mod tests {
         assert_eq!(read(Form::Patch, body).unwrap()[2], Given::Nothing);
         assert_eq!(read(Form::MergePatch, body).unwrap()[2], Given::Empty);
         assert_eq!(pointers(Form::MergePatch, r#"{"name": null, "concurrencyToken": "t"}"#), ["/name"]);
+    }
+
+    use proptest::prelude::{Strategy, any, prop_assert, proptest};
+
+    fn bodies() -> impl Strategy<Value = String> {
+        use proptest::prelude::prop_oneof;
+        let name = prop_oneof!["id|name|note|isOpen|seenOn|concurrencyToken|parts", "\\PC{0,6}"];
+        let value = prop_oneof![
+            "null|true|false|[0-9]{1,22}|-?[0-9]\\.[0-9]e[0-9]",
+            any::<String>().prop_map(|text| serde_json::to_string(&text).unwrap()),
+            "\\[\\]|\\{\\}|\\[1,\\[\\]\\]",
+        ];
+        let member = (name, value)
+            .prop_map(|(name, value)| format!("{}:{value}", serde_json::to_string(&name).unwrap()));
+        proptest::collection::vec(member, 0..6).prop_map(|members| format!("{{{}}}", members.join(",")))
+    }
+
+    proptest! {
+        /// Whatever a body says, it is read or refused at places that it has; what is read fits
+        /// the record.
+        #[test]
+        fn bodies_are_read_or_refused(body in bodies()) {
+            let Ok(json) = read_json(body.as_bytes()) else { return Ok(()) };
+            for form in [Form::Create, Form::Put, Form::Patch, Form::MergePatch] {
+                match read_draft(Thing::FIELDS, &["parts"], form, &json, "") {
+                    Ok(draft) => {
+                        let mut values = draft.to_new(Thing::FIELDS);
+                        values[0] = Value::Id(uuid::Uuid::nil());
+                        values[5] = Value::from("t");
+                        if values[1].is_null() { values[1] = Value::from("n"); }
+                        if values[3].is_null() { values[3] = Value::Bool(true); }
+                        prop_assert!(Thing::from_values(values).is_ok());
+                    }
+                    Err(errors) => prop_assert!(!errors.is_empty() && errors.iter().all(|error| error.pointer.starts_with('/'))),
+                }
+            }
+        }
+
+        #[test]
+        fn bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
+            let _ = read_json(&bytes);
+        }
     }
 }

@@ -79,7 +79,7 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         if let Some(id) = draft.given(shape.plan().key) {
             brought.push((element, id.clone()));
         }
-        match new_values(call, shape, None, draft, &base(element))? {
+        match new_values(call, shape, None, &draft, &base(element))? {
             Ok(values) => rows.push((element, None, values)),
             Err(errors) => {
                 for error in errors {
@@ -122,8 +122,8 @@ pub fn replace(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         failures.add(*element, ProblemKind::InvalidRequest, FieldError::new(at, wrong));
         false
     });
-    let keys = drafts.iter().filter_map(|(_, draft)| draft.given(key).cloned()).collect();
-    let mut found = load_all(call, tx, shape, keys)?;
+    let keys: Vec<Value> = drafts.iter().filter_map(|(_, draft)| draft.given(key).cloned()).collect();
+    let mut found = load_all(call, tx, shape, &keys)?;
     let mut rows = Vec::new();
     for (element, draft) in drafts {
         let was = match draft.given(key) {
@@ -134,7 +134,7 @@ pub fn replace(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
             failures.add(element, ProblemKind::NotFound, unknown(shape, &base(element)));
             continue;
         };
-        match changed_values(call, shape, &was, draft, &base(element))? {
+        match changed_values(call, shape, &was, &draft, &base(element))? {
             Ok(values) => rows.push((element, Some(was), values)),
             Err(Refusal::Wrong(errors)) => {
                 for error in errors {
@@ -207,7 +207,7 @@ pub fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
             ),
         }
     }
-    let mut found = load_all(call, tx, shape, keys.iter().map(|(_, key)| key.clone()).collect())?;
+    let mut found = load_all(call, tx, shape, &keys.iter().map(|(_, key)| key.clone()).collect::<Vec<_>>())?;
     let mut rows = Vec::new();
     for (element, key) in keys {
         let row = if let Value::Id(id) = key { found.remove(&id) } else { None };
@@ -239,7 +239,7 @@ fn load_all(
     call: &Call,
     tx: &mut Tx<'_>,
     shape: &Shape,
-    keys: Vec<Value>,
+    keys: &[Value],
 ) -> Result<HashMap<uuid::Uuid, Stored>, Problem> {
     let mut found = HashMap::with_capacity(keys.len());
     let place = shape.plan().key;

@@ -82,6 +82,7 @@ pub struct Preconditions {
 }
 
 /// One call of an operation: all that it may know of the world.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the request")]
 pub struct Call {
     /// The operation.
     pub op: &'static Op,
@@ -149,6 +150,9 @@ impl Call {
 }
 
 /// Random bytes from the operating system's generator.
+///
+/// # Panics
+/// When the generator fails: nothing safe could be done then.
 pub fn random<const LENGTH: usize>() -> [u8; LENGTH] {
     let mut bytes = [0; LENGTH];
     // a generator that fails leaves nothing that could be done safely

@@ -351,4 +351,95 @@ mod tests {
         assert!(parse(&"a".repeat(9000)).is_err());
         assert!(parse(&"a[".repeat(1000)).is_err());
     }
+
+    use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, proptest};
+
+    /// A filter as text, fully bracketed.
+    fn shown(expression: &Expression) -> String {
+        match expression {
+            Expression::And(left, right) => format!("({} and {})", shown(left), shown(right)),
+            Expression::Or(left, right) => format!("({} OR {})", shown(left), shown(right)),
+            Expression::Not(inner) => format!("not ({})", shown(inner)),
+            Expression::Some { attribute, inner, .. } => format!("{attribute}[{}]", shown(inner)),
+            Expression::Compare { attribute, part, operator, value, .. } => {
+                let (word, _) = super::OPERATORS.iter().find(|(_, known)| known == operator).unwrap();
+                let part = part.as_ref().map_or_else(String::new, |part| format!(".{part}"));
+                let value = match value {
+                    Literal::Null if *operator == Operator::Present => String::new(),
+                    Literal::Null => " null".into(),
+                    Literal::Bool(value) => format!(" {value}"),
+                    Literal::Int(value) => format!(" {value}"),
+                    Literal::Text(text) => format!(" {}", serde_json::to_string(text).unwrap()),
+                };
+                format!("{attribute}{part} {word}{value}")
+            }
+        }
+    }
+
+    fn literals() -> impl Strategy<Value = Literal> {
+        use proptest::prelude::{Just, prop_oneof};
+        prop_oneof![
+            Just(Literal::Null),
+            any::<bool>().prop_map(Literal::Bool),
+            any::<i64>().prop_map(Literal::Int),
+            "[^\\x00]{0,12}".prop_map(Literal::Text),
+        ]
+    }
+
+    fn expressions() -> impl Strategy<Value = Expression> {
+        use proptest::prelude::prop_oneof;
+        let name = "[a-z][a-zA-Z]{3,9}";
+        let operators = (0..super::OPERATORS.len()).prop_map(|place| super::OPERATORS[place].1);
+        let leaf = (name, proptest::option::of(name), operators, literals()).prop_map(
+            |(attribute, part, operator, value)| {
+                let value = if operator == Operator::Present { Literal::Null } else { value };
+                Expression::Compare { attribute, part, operator, value, column: 0 }
+            },
+        );
+        leaf.prop_recursive(4, 24, 2, move |inner| {
+            let pair = (inner.clone(), inner.clone());
+            prop_oneof![
+                pair.clone().prop_map(|(left, right)| Expression::And(Box::new(left), Box::new(right))),
+                pair.prop_map(|(left, right)| Expression::Or(Box::new(left), Box::new(right))),
+                inner.clone().prop_map(|inner| Expression::Not(Box::new(inner))),
+                (name, inner).prop_map(|(attribute, inner)| Expression::Some {
+                    attribute,
+                    inner: Box::new(inner),
+                    column: 0
+                }),
+            ]
+        })
+    }
+
+    /// The same tree with every column 0.
+    fn without_columns(expression: Expression) -> Expression {
+        let boxed = |inner: Box<Expression>| Box::new(without_columns(*inner));
+        match expression {
+            Expression::And(left, right) => Expression::And(boxed(left), boxed(right)),
+            Expression::Or(left, right) => Expression::Or(boxed(left), boxed(right)),
+            Expression::Not(inner) => Expression::Not(boxed(inner)),
+            Expression::Some { attribute, inner, .. } => {
+                Expression::Some { attribute, inner: boxed(inner), column: 0 }
+            }
+            Expression::Compare { attribute, part, operator, value, .. } => {
+                Expression::Compare { attribute, part, operator, value, column: 0 }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_shown_is_read_again(expression in expressions()) {
+            let read = parse(&shown(&expression));
+            prop_assert!(read.is_ok(), "{}: {:?}", shown(&expression), read);
+            prop_assert_eq!(without_columns(read.unwrap()), expression);
+        }
+
+        #[test]
+        fn nothing_makes_it_panic(text in "[ a-z()\\[\\].\"\\\\0-9ü]{0,60}|\\PC{0,40}") {
+            if let Err(problem) = parse(&text) {
+                prop_assert!(problem.detail.contains("column"));
+            }
+        }
+    }
 }

@@ -120,7 +120,7 @@ fn add_comparison(
     negate: bool,
 ) -> Result<(), Problem> {
     if field.access.column == Column::Scope {
-        let ours = scope.store_id().map(Value::Id).unwrap_or(Value::Null);
+        let ours = scope.store_id().map_or(Value::Null, Value::Id);
         let equal = matches!(value, Literal::Text(text) if Uuid::try_parse(text).map(Value::Id) == Ok(ours));
         let holds = match operator {
             Operator::Equal => equal,
@@ -148,7 +148,7 @@ fn add_comparison(
     sql.add(if negate { "(NOT (" } else { "(" });
     add_test(sql, &name, operator, bound);
     if negate {
-        sql.add(if field.nullable { &") OR " } else { ")" });
+        sql.add(if field.nullable { ") OR " } else { ")" });
         if field.nullable {
             sql.add(&format!("{name} IS NULL"));
         }

@@ -147,14 +147,13 @@ impl Op {
         summary: &'static str,
     ) -> Self {
         let (status, reply) = match action {
-            Action::List => (200, Reply::Many),
+            Action::List | Action::CreateBatch | Action::ReplaceBatch => (200, Reply::Many),
             Action::Read => (200, Reply::One),
             Action::Create => (201, Reply::One),
             Action::Replace | Action::Patch | Action::ReplaceMembers(_) | Action::Relate(..) => {
                 (202, Reply::One)
             }
             Action::Delete | Action::DeleteBatch => (204, Reply::Empty),
-            Action::CreateBatch | Action::ReplaceBatch => (200, Reply::Many),
             Action::Custom(custom) => (200, custom.reply),
         };
         Self { name, method, path, permit, shape, action, status, reply, summary, addition: false }

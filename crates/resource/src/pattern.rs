@@ -162,9 +162,10 @@ pub fn read_one(
     let mut items: Vec<nested::Items> = relations.iter().map(|_| nested::Items::default()).collect();
     let mut rid = None;
     let (out, scope) = (&mut call.out, &call.scope);
-    tx.query_all(&statements, &mut |place, row| match place.checked_sub(1) {
-        Some(relation) => nested::collect(shape.relations, &mut items, relation, row),
-        None => {
+    tx.query_all(&statements, &mut |place, row| {
+        if let Some(relation) = place.checked_sub(1) {
+            nested::collect(shape.relations, &mut items, relation, row)
+        } else {
             rid = Some(row.int(0)?);
             write_row(shape, scope, owner, row, &mut out.bytes)
         }
@@ -237,7 +238,7 @@ fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let draft = read_draft(shape.fields, &shape.arrays(), Form::Create, body, "").map_err(Problem::wrong)?;
     let owner = owner_of(call, tx, shape)?;
     let brought = draft.given(shape.plan().key).cloned();
-    let values = new_values(call, shape, owner, draft, "")?.map_err(Problem::wrong)?;
+    let values = new_values(call, shape, owner, &draft, "")?.map_err(Problem::wrong)?;
     if let Some(id @ Value::Id(_)) = brought
         && is_retired(call, tx, shape, &id)?
     {
@@ -262,11 +263,11 @@ pub fn new_values(
     call: &Call,
     shape: &Shape,
     owner: Option<OwnerRow>,
-    draft: Draft,
+    draft: &Draft,
     base: &str,
 ) -> Result<Result<Vec<Value>, Vec<FieldError>>, Problem> {
     let plan = shape.plan();
-    let mut values = draft.clone().into_new(shape.fields);
+    let mut values = draft.to_new(shape.fields);
     let mut wrong = Vec::new();
     for (field, value) in shape.fields.iter().zip(&mut values) {
         let ours = match field.access.column {
@@ -288,7 +289,7 @@ pub fn new_values(
     if let Some(token) = plan.token.and_then(|place| values.get_mut(place)) {
         *token = call.new_token();
     }
-    shape.apply_rules(values, None, &draft, base)
+    shape.apply_rules(values, None, draft, base)
 }
 
 fn is_retired(call: &Call, tx: &mut Tx<'_>, shape: &Shape, id: &Value) -> Result<bool, Problem> {
@@ -321,7 +322,7 @@ fn change_one(
     let key = key_of(call, shape)?;
     let was = load(call, tx, shape, owner, key)?;
     check_if_match(call, tx, shape, &was)?;
-    let values = changed_values(call, shape, &was, draft, "")?.map_err(|refusal| refusal.into_problem())?;
+    let values = changed_values(call, shape, &was, &draft, "")?.map_err(Refusal::into_problem)?;
     change::update(call, tx, shape, &was, &values)?;
     reply(call, tx, owner, Some(&Stored { rid: was.rid, values }))
 }
@@ -365,7 +366,7 @@ pub fn changed_values(
     call: &Call,
     shape: &Shape,
     was: &Stored,
-    draft: Draft,
+    draft: &Draft,
     base: &str,
 ) -> Result<Result<Vec<Value>, Refusal>, Problem> {
     let plan = shape.plan();
@@ -375,7 +376,7 @@ pub fn changed_values(
         let error = FieldError::new(pointer(base, key.wire()), "is not the one that the path names");
         return Ok(Err(Refusal::Wrong(vec![error])));
     }
-    let mut values = draft.clone().apply(&was.values);
+    let mut values = draft.apply(&was.values);
     if let Some(place) = plan.token {
         if draft.given(place) != Some(was.value(place)) {
             let current = match was.value(place) {
@@ -388,7 +389,7 @@ pub fn changed_values(
             *token = call.new_token();
         }
     }
-    let ruled = shape.apply_rules(values, Some(&was.values), &draft, base)?;
+    let ruled = shape.apply_rules(values, Some(&was.values), draft, base)?;
     Ok(ruled.map_err(Refusal::Wrong))
 }
 

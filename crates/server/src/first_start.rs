@@ -32,18 +32,16 @@ pub fn ensure(
         tx.one("SELECT id FROM client_app WHERE name_key = ?1 ORDER BY rid", &[ROOT.into()], |row| {
             row.id(0)
         })?;
-    let (root, new_secret) = match found {
-        Some(root) => (root, None),
-        None => {
-            let root = make_all(call, tx)?;
-            let made =
-                configured.is_none().then(|| Secret::new(BASE64_URL_SAFE_NO_PAD.encode(random::<32>())));
-            if let Some(secret) = &made {
-                add_secret(call, tx, master, root, "made at the first start", secret)?;
-            }
-            tx.advance_epoch()?;
-            (root, made)
+    let (root, new_secret) = if let Some(root) = found {
+        (root, None)
+    } else {
+        let root = make_all(call, tx)?;
+        let made = configured.is_none().then(|| Secret::new(BASE64_URL_SAFE_NO_PAD.encode(random::<32>())));
+        if let Some(secret) = &made {
+            add_secret(call, tx, master, root, "made at the first start", secret)?;
         }
+        tx.advance_epoch()?;
+        (root, made)
     };
     if let Some(secret) = configured {
         configure_secret(call, tx, master, root, secret)?;

@@ -6,7 +6,7 @@ use chancery_record::{Timestamp, Value};
 use chancery_store::{Error, Mode, Store, Tx};
 
 /// How often it is looked.
-const REST: Duration = Duration::from_secs(600);
+const REST: Duration = Duration::from_mins(10);
 /// How long events are kept, in milliseconds.
 const EVENTS_KEPT: i64 = 7 * 24 * 3600 * 1000;
 /// How long idempotency keys are kept, in milliseconds.

@@ -91,7 +91,8 @@ impl From<tokio_postgres::Error> for Error {
         use tokio_postgres::error::SqlState;
         let Some(refusal) = error.as_db_error() else {
             return if error.is_closed()
-                || std::error::Error::source(&error).is_some_and(|cause| cause.is::<std::io::Error>())
+                || std::error::Error::source(&error)
+                    .is_some_and(<dyn std::error::Error + 'static>::is::<std::io::Error>)
             {
                 Self::Unavailable(describe(&error))
             } else {

@@ -34,14 +34,12 @@ impl Row<'_> {
             }),
             Self::Postgres(row) => {
                 let kind = row.columns().get(column).map(tokio_postgres::Column::type_);
-                let cell = match kind.ok_or_else(|| wrong(column, "there"))? {
-                    &Type::INT8 => row.try_get::<_, Option<i64>>(column)?.map(Cell::Int),
-                    &Type::INT4 => {
-                        row.try_get::<_, Option<i32>>(column)?.map(|value| Cell::Int(value.into()))
-                    }
-                    &Type::BOOL => row.try_get::<_, Option<bool>>(column)?.map(Cell::Bool),
-                    &Type::UUID => row.try_get::<_, Option<Uuid>>(column)?.map(Cell::Id),
-                    &Type::BYTEA => row.try_get::<_, Option<&[u8]>>(column)?.map(Cell::Bytes),
+                let cell = match *kind.ok_or_else(|| wrong(column, "there"))? {
+                    Type::INT8 => row.try_get::<_, Option<i64>>(column)?.map(Cell::Int),
+                    Type::INT4 => row.try_get::<_, Option<i32>>(column)?.map(|value| Cell::Int(value.into())),
+                    Type::BOOL => row.try_get::<_, Option<bool>>(column)?.map(Cell::Bool),
+                    Type::UUID => row.try_get::<_, Option<Uuid>>(column)?.map(Cell::Id),
+                    Type::BYTEA => row.try_get::<_, Option<&[u8]>>(column)?.map(Cell::Bytes),
                     _ => row.try_get::<_, Option<&str>>(column)?.map(Cell::Text),
                 };
                 Ok(cell.unwrap_or(Cell::Null))

@@ -51,7 +51,7 @@ impl Database {
                         "-d",
                         &format!("{cluster}/postgres"),
                         "-c",
-                        &format!("CREATE DATABASE {name}"),
+                        &format!("CREATE DATABASE {name} TEMPLATE template0"),
                     ])
                     .status();
                 assert!(made.is_ok_and(|status| status.success()), "CREATE DATABASE failed");

@@ -1,5 +1,12 @@
 //! A whole server in a test, on either engine, and callers of every kind.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    clippy::disallowed_methods,
+    reason = "for tests: a failure is a panic, and nothing here is an operation"
+)]
+
 mod client;
 mod engine;
 mod process;

@@ -56,7 +56,7 @@ impl Process {
     }
 
     /// Starts a server that makes its root client's secret itself.
-    pub async fn start_unconfigured(database: &Database) -> Self {
+    pub fn start_unconfigured(database: &Database) -> Self {
         Self::spawn(database, std::iter::empty())
     }
 

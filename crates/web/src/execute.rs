@@ -51,9 +51,9 @@ pub async fn execute(
         (json, merge_patch) = (Some(read), merge);
         request_digest = Some(idempotency::digest(parts, &bytes));
     }
-    let claim = match (&parts.headers.get("idempotency-key"), request_digest) {
-        (Some(key), Some(request)) if parts.method == http::Method::POST && !dry_run => {
-            match idempotency::claim(app, &allowed, key.as_bytes(), request, now).await? {
+    let claim = match (idempotency::key(parts)?, request_digest) {
+        (Some(key), Some(request)) if !dry_run => {
+            match idempotency::claim(app, &allowed, key, request, now).await? {
                 Claim::Ours(claim) => Some(claim),
                 Claim::Answered(response) => return Ok(response),
             }
@@ -178,20 +178,25 @@ impl Running<'_> {
             }));
         });
         let mut running = Box::pin(async move { store.run(name, mode, Some(epoch), operation).await });
-        tokio::select! {
+        let head = tokio::select! {
             biased;
-            outcome = &mut running => outcome.map(Sent::Whole),
+            outcome = &mut running => match parts.try_recv() {
+                // it was made faster than it was read
+                Ok(Part::Head(status, headers)) => (status, headers),
+                _ => return outcome.map(Sent::Whole),
+            },
             Some(Part::Head(status, headers)) = parts.recv() => {
                 tokio::spawn(async move {
                     if let Err(problem) = running.await {
                         tracing::warn!(name, detail = problem.detail, "an answer broke off");
                     }
                 });
-                let mut response = stream(status, parts);
-                add_headers(&mut response, headers);
-                Ok(Sent::Streaming(response))
+                (status, headers)
             }
-        }
+        };
+        let mut response = stream(head.0, parts);
+        add_headers(&mut response, head.1);
+        Ok(Sent::Streaming(response))
     }
 
     async fn answer(

@@ -41,6 +41,15 @@ pub struct Ours {
     master: chancery_auth::MasterKey,
 }
 
+/// The key of a request, if it has one and may have one.
+pub fn key(parts: &Parts) -> Result<Option<&[u8]>, Problem> {
+    let key = parts.headers.get("idempotency-key").map(http::HeaderValue::as_bytes);
+    if key.is_some_and(|key| key.is_empty() || key.len() > MAX_KEY) {
+        return Err(Problem::invalid(format!("An Idempotency-Key has 1 to {MAX_KEY} bytes.")));
+    }
+    Ok(key.filter(|_| parts.method == http::Method::POST))
+}
+
 /// A digest of what makes a request the same: method, path, query and body.
 pub fn digest(parts: &Parts, body: &[u8]) -> Vec<u8> {
     let mut digest = Context::new(&SHA256);
@@ -67,9 +76,6 @@ pub async fn claim(
     request: Vec<u8>,
     now: Timestamp,
 ) -> Result<Claim, Problem> {
-    if key.is_empty() || key.len() > MAX_KEY {
-        return Err(Problem::invalid(format!("An Idempotency-Key has 1 to {MAX_KEY} bytes.")));
-    }
     let ours = Ours {
         caller: allowed.caller.id,
         key: aws_lc_rs::digest::digest(&SHA256, key).as_ref().to_vec(),

@@ -23,8 +23,9 @@ use tokio_rustls::{
 
 use crate::App;
 
-/// How long a client may take to send the head of a request.
-const HEAD_TIME: Duration = Duration::from_secs(15);
+/// How long a client may take to send the head of a request, and how long a connection may idle
+/// before it.
+const HEAD_TIME: Duration = Duration::from_secs(75);
 /// How long a TLS handshake may take.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 /// How long requests that run are waited for at the end.

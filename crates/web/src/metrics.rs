@@ -11,7 +11,7 @@ use prometheus_client::{
 };
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Operation {
+struct Labels {
     service: &'static str,
     version: &'static str,
     operation: &'static str,
@@ -31,7 +31,7 @@ struct OperationFigures {
 /// All figures.
 pub struct Metrics {
     registry: Registry,
-    operations: Vec<OperationFigures>,
+    by_operation: Vec<OperationFigures>,
     answers: Family<Status, Counter>,
     waiting: Gauge,
     commits: Gauge<u64, AtomicU64>,
@@ -47,14 +47,14 @@ const SECONDS: [f64; 10] = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 
 impl Metrics {
     pub fn new(services: &[&'static Service]) -> Self {
         let mut registry = Registry::with_prefix("chancery");
-        let seconds = Family::<Operation, Histogram>::new_with_constructor(|| Histogram::new(SECONDS));
-        let failures = Family::<Operation, Counter>::default();
+        let seconds = Family::<Labels, Histogram>::new_with_constructor(|| Histogram::new(SECONDS));
+        let failures = Family::<Labels, Counter>::default();
         let answers = Family::<Status, Counter>::default();
         registry.register("operation_seconds", "How long operations took", seconds.clone());
         registry.register("operation_failures", "Operations answered with a problem", failures.clone());
         registry.register("answers", "Answers by status", answers.clone());
         let operations = services.iter().flat_map(|service| {
-            service.all().map(|op| Operation {
+            service.all().map(|op| Labels {
                 service: service.name,
                 version: service.version,
                 operation: op.name,
@@ -67,7 +67,7 @@ impl Metrics {
             })
             .collect();
         let metrics = Self {
-            operations,
+            by_operation: operations,
             answers,
             waiting: Gauge::default(),
             commits: Gauge::default(),
@@ -98,7 +98,7 @@ impl Metrics {
     /// Notes an answer.
     pub fn note(&self, operation: Option<usize>, status: u16, seconds: f64) {
         self.answers.get_or_create(&Status { status }).inc();
-        if let Some(figures) = operation.and_then(|number| self.operations.get(number)) {
+        if let Some(figures) = operation.and_then(|number| self.by_operation.get(number)) {
             figures.seconds.observe(seconds);
             if status >= 400 {
                 figures.failures.inc();

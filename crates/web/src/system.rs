@@ -114,7 +114,7 @@ impl SystemRoute {
 }
 
 async fn ready(app: &App) -> Result<Response<AnswerBody>, Problem> {
-    app.store.run("Ready", Mode::Quick, None, |tx| tx.epoch()).await.map_err(|error: Error| {
+    app.store.run("Ready", Mode::Quick, None, |tx| tx.epoch().map(drop)).await.map_err(|error: Error| {
         tracing::warn!(%error, "not ready");
         Problem::from(error)
     })?;

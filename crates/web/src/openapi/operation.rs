@@ -1,5 +1,7 @@
 //! Operations as the document tells them.
 
+#![expect(clippy::indexing_slicing, reason = "indexing a serde_json::Value to write makes the member")]
+
 use chancery_record::{Column, Field, Kind};
 use chancery_resource::{Action, MAX_BATCH, MAX_COUNT, Method, Op, Permit, Relating, Reply, Service, Shape};
 use chancery_store::Mode;

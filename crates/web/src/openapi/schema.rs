@@ -1,5 +1,7 @@
 //! Schemas from field tables.
 
+#![expect(clippy::indexing_slicing, reason = "indexing a serde_json::Value to write makes the member")]
+
 use chancery_record::{Column, Encoding, Field, Kind, Preset};
 use chancery_resource::{MAX_BATCH, MAX_RELATED, Relation, Shape};
 use serde_json::{Map, Value, json};

@@ -134,7 +134,16 @@ impl Reading<'_> {
         limit: usize,
     ) -> Result<Sql, Problem> {
         let mut sql = self.shape.select(&call.scope, self.owner.map(|owner| owner.rid));
+        // the position comes before the filter: of two bounds on one column an index uses the first
+        let order = self.add_position(&mut sql, part, from);
         self.add_conditions(call, &mut sql)?;
+        sql.add(&order);
+        sql.add(&format!(" LIMIT {limit}"));
+        Ok(sql)
+    }
+
+    /// Adds the condition for rows of a part after a position; the order that goes with it.
+    fn add_position(&self, sql: &mut Sql, part: Part, from: Option<&Position>) -> String {
         let key = self.key();
         let after_key = |sql: &mut Sql, than: &str| {
             if let Some(from) = from {
@@ -145,21 +154,17 @@ impl Reading<'_> {
         let Some(field) = self.page.sort else {
             // the key's own order, either way
             let (than, order) = if self.page.descending { ("<", "DESC") } else { (">", "ASC") };
-            after_key(&mut sql, than);
-            sql.add(&format!(" ORDER BY t.{key} {order} LIMIT {limit}"));
-            return Ok(sql);
+            after_key(sql, than);
+            return format!(" ORDER BY t.{key} {order}");
         };
         let name = format!("t.{}{}", field.column, if field.access.folded { "_key" } else { "" });
         if part == Part::WithoutValue {
             sql.add(&format!(" AND {name} IS NULL"));
-            after_key(&mut sql, ">");
-            sql.add(&format!(" ORDER BY t.{key} LIMIT {limit}"));
-            return Ok(sql);
-        }
-        if field.nullable {
-            sql.add(&format!(" AND {name} IS NOT NULL"));
+            after_key(sql, ">");
+            return format!(" ORDER BY t.{key}");
         }
         match from {
+            None if field.nullable => sql.add(&format!(" AND {name} IS NOT NULL")),
             None => {}
             Some(from) if self.page.descending => {
                 sql.add(&format!(" AND {name} <= "));
@@ -179,8 +184,7 @@ impl Reading<'_> {
             }
         }
         let order = if self.page.descending { " DESC" } else { "" };
-        sql.add(&format!(" ORDER BY {name}{order}, t.{key} LIMIT {limit}"));
-        Ok(sql)
+        format!(" ORDER BY {name}{order}, t.{key}")
     }
 
     fn chunk(

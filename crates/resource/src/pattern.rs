@@ -149,6 +149,9 @@ pub fn read_one(
     owner: Option<Uuid>,
     sql: &Sql,
 ) -> Result<Answer, Problem> {
+    if tx.answers_at_once() {
+        return read_in_turn(call, tx, shape, owner, sql);
+    }
     // the relations find the row by the same condition, so that nothing waits for its number
     let condition = sql.text.get(shape.plan().select.len()..).unwrap_or_default();
     let number = Sql {
@@ -171,6 +174,27 @@ pub fn read_one(
         }
     })?;
     let rid = rid.ok_or_else(|| Problem::not_found(shape.name))?;
+    out.begin(call.op.status, Vec::new(), true);
+    nested::write(tx, shape, &items, rid, out)?;
+    Ok(Answer::resource(call.op.status))
+}
+
+/// Reads the row, then its relations by its number.
+fn read_in_turn(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    owner: Option<Uuid>,
+    sql: &Sql,
+) -> Result<Answer, Problem> {
+    let mut rid = None;
+    let (out, scope) = (&mut call.out, &call.scope);
+    tx.query(&sql.text, &sql.parameters, |row| {
+        rid = Some(row.int(0)?);
+        write_row(shape, scope, owner, row, &mut out.bytes)
+    })?;
+    let rid = rid.ok_or_else(|| Problem::not_found(shape.name))?;
+    let items = nested::load(tx, shape, &[rid])?;
     out.begin(call.op.status, Vec::new(), true);
     nested::write(tx, shape, &items, rid, out)?;
     Ok(Answer::resource(call.op.status))

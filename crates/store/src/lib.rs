@@ -49,7 +49,9 @@ impl Default for Limits {
 /// How an operation runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Reads little: on SQLite it runs on the worker that asks, in some microseconds.
+    /// Reads little: on SQLite it runs on the worker that asks, in some microseconds, in one
+    /// snapshot; on PostgreSQL statements that are sent together see what is committed when each
+    /// begins, in their order.
     Quick,
     /// Reads much: on SQLite it runs on a blocking thread.
     Long,

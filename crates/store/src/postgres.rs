@@ -40,7 +40,7 @@ struct Queue {
 
 #[derive(Default)]
 struct Waiting {
-    jobs: VecDeque<(Job, bool)>,
+    jobs: VecDeque<(Job, Mode)>,
     closing: bool,
 }
 
@@ -83,7 +83,7 @@ impl Postgres {
         if waiting.jobs.len() >= self.queue.bound {
             return Err(Error::Busy);
         }
-        waiting.jobs.push_back((job, mode == Mode::Write));
+        waiting.jobs.push_back((job, mode));
         drop(waiting);
         self.queue.bell.notify_one();
         Ok(())
@@ -111,7 +111,7 @@ impl Postgres {
 }
 
 impl Queue {
-    fn take(&self) -> Option<(Job, bool)> {
+    fn take(&self) -> Option<(Job, Mode)> {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let idle = |waiting: &mut Waiting| waiting.jobs.is_empty() && !waiting.closing;
         let mut waiting = self.bell.wait_while(waiting, idle).unwrap_or_else(PoisonError::into_inner);
@@ -127,11 +127,11 @@ struct Lane {
 
 impl Lane {
     fn run(mut self) {
-        while let Some((mut job, writes)) = self.queue.take() {
+        while let Some((mut job, mode)) = self.queue.take() {
             let mut attempt = 0;
             let outcome = loop {
                 attempt += 1;
-                let outcome = self.attempt(&mut job, writes);
+                let outcome = self.attempt(&mut job, mode);
                 // an idle connection that the server closed is found out only by using it
                 let lost = matches!(outcome, Err(Error::Unavailable(_))) && attempt == 1;
                 if !(lost || matches!(outcome, Err(Error::Retry))) || attempt >= ATTEMPTS {
@@ -151,12 +151,12 @@ impl Lane {
         }
     }
 
-    fn attempt(&mut self, job: &mut Job, writes: bool) -> Result<(), Error> {
+    fn attempt(&mut self, job: &mut Job, mode: Mode) -> Result<(), Error> {
         if self.session.as_ref().is_none_or(Session::is_closed) {
             self.session = Some(Session::open(&self.config)?);
         }
         let Some(session) = &mut self.session else { return Err(Error::Retry) };
-        session.begin(writes);
+        session.begin(mode);
         let keep = match job.run(&mut Tx::new(Engine::Postgres(session))) {
             Ok(keep) => keep,
             Err(error) => {
@@ -167,7 +167,7 @@ impl Lane {
                 return Err(error);
             }
         };
-        if !writes {
+        if mode != Mode::Write {
             return Ok(());
         }
         if !keep {

@@ -6,7 +6,7 @@ use std::{
     path::Path,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering},
     },
     thread::JoinHandle,
 };
@@ -25,11 +25,22 @@ use crate::{
 /// Prepared statements kept on a connection.
 const STATEMENTS: usize = 256;
 
-/// One connection.
-pub struct Connection(rusqlite::Connection);
+/// Page cache of connections, in KiB.
+const QUICK_CACHE: i64 = 64 << 10;
+const LONG_CACHE: i64 = 8 << 10;
+const WRITER_CACHE: i64 = 64 << 10;
+
+/// One connection, and the security epoch as this process knows it. The database is this
+/// process's alone, so the lane that commits an epoch is the one that tells it.
+pub struct Connection {
+    raw: rusqlite::Connection,
+    epoch: Arc<AtomicI64>,
+    read_only: bool,
+}
 
 impl Connection {
-    fn open(path: &Path, read_only: bool) -> Result<Self, Error> {
+    /// Opens a connection that only reads, or one that writes, with this much page cache.
+    fn open(path: &Path, read_only: bool, cache_kib: i64, epoch: &Arc<AtomicI64>) -> Result<Self, Error> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -43,9 +54,31 @@ impl Connection {
         raw.pragma_update(None, "foreign_keys", true)?;
         raw.pragma_update(None, "wal_autocheckpoint", 0)?;
         raw.pragma_update(None, "temp_store", "MEMORY")?;
-        raw.pragma_update(None, "cache_size", if read_only { -16_384 } else { -65_536 })?;
+        raw.pragma_update(None, "cache_size", -cache_kib)?;
         raw.pragma_update(None, "query_only", read_only)?;
-        Ok(Self(raw))
+        Ok(Self { raw, epoch: Arc::clone(epoch), read_only })
+    }
+
+    /// Fails when the epoch is not this one. A reader asks what the lane told last; that it may
+    /// know more already than was told is no failure. A write asks the database, because one
+    /// before it in the same commit may have changed it.
+    pub fn expect_epoch(&self, epoch: i64) -> Result<(), Error> {
+        let mut holds = self.epoch.load(Ordering::Acquire) <= epoch;
+        if !self.read_only {
+            self.query(crate::tx::EPOCH, &[], &mut |row| {
+                holds = row.int(0)? == epoch;
+                Ok(())
+            })?;
+        }
+        if holds { Ok(()) } else { Err(Error::Stale) }
+    }
+
+    /// Reads the epoch from the database, after a commit that may have changed it.
+    fn learn_epoch(&self) -> Result<(), Error> {
+        self.query(crate::tx::EPOCH, &[], &mut |row| {
+            self.epoch.store(row.int(0)?, Ordering::Release);
+            Ok(())
+        })
     }
 
     pub fn query(
@@ -54,7 +87,7 @@ impl Connection {
         parameters: &[Value],
         each: &mut dyn FnMut(&Row<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let mut statement = self.0.prepare_cached(sql)?;
+        let mut statement = self.raw.prepare_cached(sql)?;
         bind(&mut statement, parameters)?;
         let mut rows = statement.raw_query();
         while let Some(row) = rows.next()? {
@@ -64,7 +97,7 @@ impl Connection {
     }
 
     pub fn execute(&self, sql: &str, parameters: &[Value]) -> Result<u64, Error> {
-        let mut statement = self.0.prepare_cached(sql)?;
+        let mut statement = self.raw.prepare_cached(sql)?;
         bind(&mut statement, parameters)?;
         Ok(statement.raw_execute()? as u64)
     }
@@ -88,7 +121,11 @@ fn bind(statement: &mut rusqlite::Statement<'_>, parameters: &[Value]) -> Result
 /// The embedded store.
 pub struct Sqlite {
     path: std::path::PathBuf,
-    readers: Mutex<Vec<Connection>>,
+    epoch: Arc<AtomicI64>,
+    /// For quick reads: about one a worker, each with much cache.
+    quick_readers: Mutex<Vec<Connection>>,
+    /// For long reads, which run through and gain little from a cache.
+    long_readers: Mutex<Vec<Connection>>,
     /// Long reads under way; bounded, because each keeps a snapshot and a thread.
     long: Arc<Semaphore>,
     lane: Mutex<Option<mpsc::Sender<Job>>>,
@@ -106,14 +143,18 @@ struct Counters {
 
 impl Sqlite {
     pub fn open(path: &Path, limits: Limits) -> Result<Arc<Self>, Error> {
-        let writer = Connection::open(path, false)?;
+        let epoch = Arc::new(AtomicI64::new(0));
+        let writer = Connection::open(path, false, WRITER_CACHE, &epoch)?;
         migrate_schema(&writer)?;
+        writer.learn_epoch()?;
         let counters = Arc::new(Counters::default());
         let (lane, jobs) = mpsc::channel(limits.waiting);
         let threads = lane::start(path, writer, jobs, Arc::clone(&counters), limits.log_bytes)?;
         Ok(Arc::new(Self {
             path: path.to_owned(),
-            readers: Mutex::default(),
+            epoch,
+            quick_readers: Mutex::default(),
+            long_readers: Mutex::default(),
             long: Arc::new(Semaphore::new(limits.connections.max(1))),
             lane: Mutex::new(Some(lane)),
             threads: Mutex::new(threads),
@@ -128,7 +169,7 @@ impl Sqlite {
         epoch: Option<i64>,
         operation: &mut dyn FnMut(&mut Tx<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let reader = self.take_reader()?;
+        let reader = self.take_reader(&self.quick_readers, QUICK_CACHE)?;
         reader.execute("BEGIN", &[])?;
         let mut tx = Tx::new(Engine::Sqlite(&reader));
         let mut answer = None;
@@ -137,7 +178,7 @@ impl Sqlite {
             true
         });
         reader.execute("COMMIT", &[])?;
-        self.give_back(reader);
+        give_back(&self.quick_readers, reader);
         outcome?;
         answer.unwrap_or_else(|| Err(Error::Internal("no answer".into()).into()))
     }
@@ -149,7 +190,7 @@ impl Sqlite {
         let store = Arc::clone(self);
         tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            let reader = match store.take_reader() {
+            let reader = match store.take_reader(&store.long_readers, LONG_CACHE) {
                 Ok(reader) => reader,
                 Err(error) => return job.finish(Err(error)),
             };
@@ -157,7 +198,7 @@ impl Sqlite {
                 .execute("BEGIN", &[])
                 .and_then(|_| job.run(&mut Tx::new(Engine::Sqlite(&reader))).map(drop));
             if reader.execute("COMMIT", &[]).is_ok() {
-                store.give_back(reader);
+                give_back(&store.long_readers, reader);
             }
             job.finish(outcome);
         });
@@ -175,13 +216,9 @@ impl Sqlite {
         })
     }
 
-    fn take_reader(&self) -> Result<Connection, Error> {
-        let free = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        free.map_or_else(|| Connection::open(&self.path, true), Ok)
-    }
-
-    fn give_back(&self, reader: Connection) {
-        self.readers.lock().unwrap_or_else(PoisonError::into_inner).push(reader);
+    fn take_reader(&self, free: &Mutex<Vec<Connection>>, cache_kib: i64) -> Result<Connection, Error> {
+        let free = free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        free.map_or_else(|| Connection::open(&self.path, true, cache_kib, &self.epoch), Ok)
     }
 
     pub fn figures(&self) -> Figures {
@@ -196,7 +233,8 @@ impl Sqlite {
 
     pub fn close(&self) {
         self.lane.lock().unwrap_or_else(PoisonError::into_inner).take();
-        self.readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.quick_readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.long_readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let threads: Vec<_> = self.threads.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect();
         for thread in threads {
             let _ = thread.join();
@@ -204,15 +242,19 @@ impl Sqlite {
     }
 }
 
+fn give_back(free: &Mutex<Vec<Connection>>, reader: Connection) {
+    free.lock().unwrap_or_else(PoisonError::into_inner).push(reader);
+}
+
 fn migrate_schema(writer: &Connection) -> Result<(), Error> {
-    writer.0.execute_batch("BEGIN IMMEDIATE")?;
-    writer.0.execute_batch(migrate::TABLE)?;
+    writer.raw.execute_batch("BEGIN IMMEDIATE")?;
+    writer.raw.execute_batch(migrate::TABLE)?;
     let mut applied = Vec::new();
     writer.query("SELECT version FROM schema_migration", &[], &mut |row| {
         applied.push(row.int(0)?);
         Ok(())
     })?;
-    migrate::migrate(false, &applied, |text| Ok(writer.0.execute_batch(text)?))?;
-    writer.0.execute_batch("COMMIT")?;
+    migrate::migrate(false, &applied, |text| Ok(writer.raw.execute_batch(text)?))?;
+    writer.raw.execute_batch("COMMIT")?;
     Ok(())
 }

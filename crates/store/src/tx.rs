@@ -53,6 +53,12 @@ impl<'c> Tx<'c> {
         self.note(outcome)
     }
 
+    /// Whether an answer is there as soon as it is asked for, so that nothing is gained by asking
+    /// for several things at once.
+    pub const fn answers_at_once(&self) -> bool {
+        matches!(self.engine, Engine::Sqlite(_))
+    }
+
     /// Reads the first row, if there is one.
     pub fn one<T>(
         &mut self,
@@ -130,14 +136,7 @@ impl<'c> Tx<'c> {
 
     pub(crate) fn expect_epoch(&mut self, epoch: i64) -> Result<(), Error> {
         let outcome = match &mut self.engine {
-            Engine::Sqlite(connection) => {
-                let mut current = None;
-                connection.query(EPOCH, &[], &mut |row| {
-                    current = Some(row.int(0)?);
-                    Ok(())
-                })?;
-                if current == Some(epoch) { Ok(()) } else { Err(Error::Stale) }
-            }
+            Engine::Sqlite(connection) => connection.expect_epoch(epoch),
             Engine::Postgres(session) => session.queue_epoch(epoch),
         };
         self.note(outcome)

@@ -12,12 +12,18 @@ use tokio_postgres::{
     types::{IsNull, ToSql, Type, private::BytesMut, to_sql_checked},
 };
 
-use crate::{Error, Row, migrate, tx::Statement as Query};
+use crate::{Error, Mode, Row, migrate, tx::Statement as Query};
 
 /// Prepared statements kept on a connection.
 const STATEMENTS: usize = 512;
 /// Statements sent before their answers are awaited: bounds what waits in memory.
 const FLUSH: usize = 256;
+
+/// No statement runs for ever, no forgotten transaction stays, and a prepared statement is planned
+/// once: planning anew for each value costs more than it gains, and plans that do not change are
+/// plans that can be relied on.
+const SETTINGS: &str = "-c statement_timeout=30000 -c idle_in_transaction_session_timeout=60000 \
+    -c plan_cache_mode=force_generic_plan";
 
 pub fn config(url: &str) -> Result<Config, Error> {
     let mut config: Config =
@@ -26,7 +32,7 @@ pub fn config(url: &str) -> Result<Config, Error> {
         config.connect_timeout(Duration::from_secs(5));
     }
     if config.get_options().is_none() {
-        config.options("-c statement_timeout=30000 -c idle_in_transaction_session_timeout=60000");
+        config.options(SETTINGS);
     }
     if config.get_application_name().is_none() {
         config.application_name("chancery");
@@ -84,14 +90,17 @@ impl Session {
         self.client.is_closed()
     }
 
-    pub fn begin(&mut self, writes: bool) {
+    /// Begins what the mode needs: a quick read does without, because to begin and to end a
+    /// transaction costs more than it does.
+    pub fn begin(&mut self, mode: Mode) {
         self.queued.clear();
+        let text = match mode {
+            Mode::Quick => return,
+            Mode::Long => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+            Mode::Write => "BEGIN ISOLATION LEVEL SERIALIZABLE",
+        };
         self.queued.push(Queued {
-            statement: Step::Plain(if writes {
-                "BEGIN ISOLATION LEVEL SERIALIZABLE"
-            } else {
-                "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-            }),
+            statement: Step::Plain(text),
             parameters: Vec::new(),
             expect: Expect::Anything,
         });

@@ -67,7 +67,7 @@ pub fn start(
 ) -> Result<Vec<JoinHandle<()>>, Error> {
     let bell = Arc::new(Bell::default());
     let log = PathBuf::from(format!("{}-wal", path.display()));
-    let checkpointer = Connection::open(path, false)?;
+    let checkpointer = Connection::open(path, false, 2048, &writer.epoch)?;
     let lane = Lane { writer, counters, bell: Arc::clone(&bell), log, log_bound, retry_at: log_bound };
     let spawn = |name: &str, body: Box<dyn FnOnce() + Send>| {
         Builder::new()
@@ -122,6 +122,9 @@ impl Lane {
             tracing::error!(%error, "cannot commit");
             let _ = self.writer.execute("ROLLBACK", &[]);
         }
+        if let Err(error) = self.writer.learn_epoch() {
+            tracing::error!(%error, "cannot read the security epoch");
+        }
         self.counters.commits.fetch_add(1, Ordering::Relaxed);
         self.counters.writes.fetch_add(kept.len() as u64, Ordering::Relaxed);
         for job in kept {
@@ -156,9 +159,9 @@ impl Lane {
         if bytes < self.retry_at {
             return;
         }
-        let _ = self.writer.0.busy_timeout(CHECKPOINT_WAIT);
+        let _ = self.writer.raw.busy_timeout(CHECKPOINT_WAIT);
         let outcome = self.writer.query("PRAGMA wal_checkpoint(TRUNCATE)", &[], &mut |_| Ok(()));
-        let _ = self.writer.0.busy_timeout(Duration::from_secs(5));
+        let _ = self.writer.raw.busy_timeout(Duration::from_secs(5));
         let left = std::fs::metadata(&self.log).map_or(0, |log| log.len());
         self.retry_at = if left < self.log_bound { self.log_bound } else { left + self.log_bound / 8 };
         tracing::debug!(bytes, left, ?outcome, "checkpoint in the lane");

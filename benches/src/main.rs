@@ -1,1 +1,355 @@
-fn main() {}
+//! The benchmark: seeds users, runs the server on both engines beside a bare HTTP server and
+//! beside each engine alone, and tells the ratios.
+
+#![expect(clippy::cast_precision_loss, reason = "figures are rounded for people")]
+
+mod chart;
+mod client;
+mod clock;
+mod cluster;
+mod fault;
+mod histogram;
+mod load;
+mod peers;
+mod people;
+mod process;
+mod report;
+mod results;
+mod seed;
+mod server;
+mod target;
+mod workloads;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::{
+    cluster::Cluster,
+    fault::{Result, fault},
+    results::Results,
+    seed::Seeds,
+    server::{Recipe, Server, sqlite_file},
+    target::Engine,
+    workloads::Bench,
+};
+
+const AFTER_HELP: &str = "\
+Build both first:   cargo build --release -p chancery -p chancery-bench
+A quick look:       cargo run --release -p chancery-bench -- --users 1000 --engines sqlite --seconds 2 --rounds 1
+The whole table:    cargo run --release -p chancery-bench -- --out docs/benchmarks
+Ten minutes of constant creates:
+                    cargo run --release -p chancery-bench -- --users 1000000 --workloads sustained --sustained 600
+
+Seeded databases are kept below target/bench-data and copied for each run; a new schema makes new
+ones. PostgreSQL is a cluster of its own in a temporary folder, with fsync on, and is gone at the
+end. Runs of the servers that are compared are interleaved; ratios are taken within one round, and
+the middle of the rounds is told.";
+
+/// The command line.
+#[derive(Parser)]
+#[command(name = "chancery-bench", about = "Measures Chancery", after_help = AFTER_HELP, args_conflicts_with_subcommands = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    options: Options,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// The bare HTTP server that the harness runs beside the others.
+    #[command(hide = true)]
+    Bare {
+        /// Where to listen.
+        address: SocketAddr,
+    },
+    /// Writes tables and pictures anew from the results in a folder.
+    Report {
+        /// The folder with results.json.
+        folder: PathBuf,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Database {
+    Sqlite,
+    Postgres,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+enum Workload {
+    /// One user by id or login name.
+    Read,
+    /// A filtered, sorted page of 50, the first and the 10,000th.
+    Page,
+    /// Durable creates from 64 connections.
+    Create,
+    /// 10,000 users in one request.
+    Batch,
+    /// All users with their groups.
+    List,
+    /// A group with 100,000 members.
+    Group,
+    /// Start and idle.
+    Start,
+    /// Constant creates for long.
+    Sustained,
+}
+
+#[derive(Args)]
+struct Options {
+    /// How many users are seeded; several numbers run one after another
+    #[arg(long, value_delimiter = ',', default_value = "1000,100000,1000000")]
+    users: Vec<u64>,
+    /// The engines to measure
+    #[arg(long, value_delimiter = ',', default_value = "sqlite,postgres")]
+    engines: Vec<Database>,
+    /// The workloads to run
+    #[arg(long, value_delimiter = ',', default_value = "start,read,page,list,group,create,batch,sustained")]
+    workloads: Vec<Workload>,
+    /// How long one run of a load counts
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600))]
+    seconds: u64,
+    /// How often everything is repeated
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=99))]
+    rounds: u64,
+    /// How many seconds the constant creates go on, with the largest number of users
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(10..=3600))]
+    sustained: u64,
+    /// The folder for results.json, results.md and the pictures; without it, tables are printed
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Keep what the folder has of runs that are not repeated now
+    #[arg(long)]
+    add: bool,
+    /// The server to measure [default: the one built beside this program]
+    #[arg(long)]
+    server: Option<PathBuf>,
+    /// Make the seeded databases anew
+    #[arg(long)]
+    fresh: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = tokio::runtime::Runtime::new().map_err(Into::into).and_then(|runtime| {
+        runtime.block_on(async {
+            match arguments.command {
+                Some(Command::Bare { address }) => peers::bare::serve(address).await,
+                Some(Command::Report { folder }) => write_anew(&folder),
+                None => {
+                    tokio::select! {
+                        outcome = measure(&arguments.options) => outcome,
+                        outcome = interrupted() => outcome,
+                    }
+                }
+            }
+        })
+    });
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("chancery-bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Waits for a wish to stop, so that servers and clusters are stopped and files are removed.
+async fn interrupted() -> Result<()> {
+    let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminated.recv() => {}
+    }
+    Err(fault("interrupted"))
+}
+
+fn write_anew(folder: &Path) -> Result<()> {
+    let mut results = Results::default();
+    let file = folder.join("results.json");
+    results.keep_earlier(&file)?;
+    let text = fs::read_to_string(file)?;
+    let earlier: serde_json::Value = serde_json::from_str(&text)?;
+    let machine = earlier.get("machine").and_then(|machine| machine.as_object()).into_iter().flatten();
+    results.machine =
+        machine.map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned())).collect();
+    report::write(&results, folder)
+}
+
+/// A folder that goes when the run is over.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+async fn measure(options: &Options) -> Result<()> {
+    let own = std::env::current_exe()?;
+    let program = options.server.clone().unwrap_or_else(|| own.with_file_name("chancery"));
+    if !program.exists() {
+        return Err(fault("the server is not built: cargo build --release -p chancery"));
+    }
+    let postgres = options.engines.contains(&Database::Postgres);
+    if postgres && !cluster::is_installed() {
+        return Err(fault("PostgreSQL is not installed; --engines sqlite measures without it"));
+    }
+    let target = own.ancestors().nth(2).ok_or_else(|| fault("this program is in no target folder"))?;
+    let kept = target.join("bench-data");
+    if options.fresh && kept.exists() {
+        fs::remove_dir_all(&kept)?;
+    }
+    let scratch = Scratch(std::env::temp_dir().join(format!("chancery-bench-{}", std::process::id())));
+    fs::create_dir_all(&scratch.0)?;
+    let seeds = Seeds::new(&kept, &scratch.0, &program).await?;
+    let mut results = Results { machine: machine(options), ..Results::default() };
+    let largest = options.users.iter().max().copied().unwrap_or(0);
+    for users in &options.users {
+        let outcome = one_size(options, &seeds, *users, *users == largest, &mut results).await;
+        // what was measured is told even if something failed
+        save(options, &mut results)?;
+        outcome?;
+    }
+    println!("{}", report::markdown(&results));
+    Ok(())
+}
+
+/// Writes what was measured so far.
+fn save(options: &Options, results: &mut Results) -> Result<()> {
+    let Some(folder) = &options.out else { return Ok(()) };
+    fs::create_dir_all(folder)?;
+    if options.add {
+        results.keep_earlier(&folder.join("results.json"))?;
+    }
+    report::write(results, folder)
+}
+
+/// All workloads with one number of users.
+async fn one_size(
+    options: &Options,
+    seeds: &Seeds,
+    users: u64,
+    is_largest: bool,
+    results: &mut Results,
+) -> Result<()> {
+    if users < 200 {
+        return Err(fault("measure with at least 200 users"));
+    }
+    let folder = Scratch(seeds.work.join(users.to_string()));
+    fs::create_dir_all(&folder.0)?;
+    let mut bench = Bench {
+        users,
+        time: Duration::from_secs(options.seconds),
+        rounds: options.rounds,
+        servers: Vec::new(),
+        sqlite: None,
+        postgres: None,
+        results: std::mem::take(results),
+    };
+    let mut cluster: Option<Cluster> = None;
+    let outcome = async {
+        let mut recipes = Vec::new();
+        if options.engines.contains(&Database::Sqlite) {
+            let own = seeds.sqlite(users, &format!("{users}/sqlite")).await?;
+            let peer = seeds.sqlite(users, &format!("{users}/peer")).await?;
+            recipes.push(Recipe::sqlite(&seeds.program, &own));
+            bench.sqlite = Some((own, sqlite_file(&peer)));
+        }
+        if options.engines.contains(&Database::Postgres) {
+            let (made, files) = seeds.postgres(users, &format!("{users}/postgres")).await?;
+            recipes.push(seeds.on(&made, &files)?);
+            bench.postgres = Some(made.url());
+            cluster = Some(made);
+        }
+        for recipe in &recipes {
+            let server = if options.workloads.contains(&Workload::Start) {
+                workloads::start::run(&mut bench, recipe).await?
+            } else {
+                recipe.start().await?
+            };
+            bench.servers.push(server);
+        }
+        let token = bench.servers.first().map(|server| server.target.token.clone()).unwrap_or_default();
+        bench.servers.insert(0, Server::bare(&token).await?);
+        all(&mut bench, options, is_largest).await
+    }
+    .await;
+    let servers = std::mem::take(&mut bench.servers);
+    *results = bench.results;
+    let mut stopped = Ok(());
+    for server in servers {
+        // the bare one ends when it is dropped
+        if server.target.engine != Engine::Bare {
+            stopped = stopped.and(server.stop());
+        }
+    }
+    if let Some(cluster) = cluster {
+        stopped = stopped.and(cluster.stop());
+    }
+    outcome.and(stopped)
+}
+
+async fn all(bench: &mut Bench, options: &Options, is_largest: bool) -> Result<()> {
+    for workload in &options.workloads {
+        for server in &mut bench.servers {
+            server.renew().await?;
+        }
+        match workload {
+            Workload::Read => workloads::read::run(bench).await?,
+            Workload::Page => workloads::page::run(bench).await?,
+            Workload::List => workloads::list::run(bench).await?,
+            Workload::Group => workloads::group::run(bench).await?,
+            Workload::Create => workloads::create::run(bench).await?,
+            Workload::Batch => workloads::batch::run(bench).await?,
+            Workload::Sustained if is_largest => {
+                workloads::create::sustained(bench, Duration::from_secs(options.sustained)).await?;
+            }
+            // start was measured when the servers were started
+            Workload::Start | Workload::Sustained => {}
+        }
+        save(options, &mut bench.results)?;
+    }
+    Ok(())
+}
+
+/// What the figures were measured on.
+fn machine(options: &Options) -> BTreeMap<String, String> {
+    let file = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let line = |text: &str, name: &str| {
+        let found = text.lines().find(|line| line.starts_with(name));
+        found
+            .and_then(|line| line.split_once(':'))
+            .map_or_else(String::new, |(_, value)| value.trim().to_owned())
+    };
+    let output = |program: &str, argument: &str| {
+        let output = std::process::Command::new(program).arg(argument).output();
+        output.map_or_else(
+            |_| String::new(),
+            |output| String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+        )
+    };
+    let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+    [
+        ("processor", line(&file("/proc/cpuinfo"), "model name")),
+        ("cores", cores.to_string()),
+        ("memory", line(&file("/proc/meminfo"), "MemTotal")),
+        ("kernel", output("uname", "-r")),
+        ("postgres", output("psql", "--version")),
+        ("sqlite", rusqlite::version().to_owned()),
+        ("seconds", options.seconds.to_string()),
+        ("rounds", options.rounds.to_string()),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), value))
+    .collect()
+}

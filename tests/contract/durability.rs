@@ -120,3 +120,19 @@ async fn a_stop_finishes_what_runs() {
     let stored = login_names(&again.admin).await;
     assert!(answered.iter().all(|name| stored.contains(name)));
 }
+
+/// A database that is gone is a 503 that says when to try again, and nothing worse.
+#[tokio::test]
+async fn a_database_that_is_gone_is_told() {
+    let database = Database::create(Engine::Postgres);
+    let server = Process::start(&database, &[]).await;
+    server.admin.get(USERS).await.expect(200);
+    database.destroy();
+    for path in [USERS, "/health/ready"] {
+        let answer = server.admin.get(path).await;
+        assert_eq!(answer.header("retry-after"), Some("1"));
+        answer.problem(503, "unavailable");
+    }
+    server.admin.post(USERS, json!({ "loginName": "ada" })).await.problem(503, "unavailable");
+    server.admin.get("/health/live").await.expect(200);
+}

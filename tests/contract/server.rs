@@ -2,7 +2,10 @@
 
 use std::process::Command;
 
+use chancery_record::{Timestamp, Value};
+use chancery_store::{Error, Mode};
 use chancery_testkit::{Database, Engine, Process, on_both_engines};
+use uuid::Uuid;
 
 on_both_engines! {
     async fn is_alive_ready_and_measured(world: World) {
@@ -34,6 +37,35 @@ fn the_command_line_teaches() {
     let wrong = run(&["check-config", "--listen", "nowhere"]);
     assert!(!wrong.status.success());
     assert!(String::from_utf8(wrong.stderr).unwrap().contains("listen"));
+}
+
+on_both_engines! {
+    /// What was kept long enough goes, what was not stays.
+    async fn old_events_and_idempotency_keys_go(world: World) {
+        const DAY: i64 = 24 * 3600 * 1000;
+        let now = 1_795_253_400_000_i64;
+        let mut rows = Vec::new();
+        for (number, age) in [0, 6 * DAY, 8 * DAY, 9 * DAY].into_iter().enumerate() {
+            rows.push((
+                "INSERT INTO outbox_event (id, store, envelope) VALUES (?1, 99, '{}')",
+                vec![Value::Int((now - age) * 1000)],
+            ));
+            rows.push((
+                "INSERT INTO idempotent_answer (caller, key_digest, request_digest, attempt, started_on) \
+                 VALUES (?1, ?2, ?2, ?1, ?3)",
+                vec![Value::Id(Uuid::from_u128(7)), Value::Bytes(vec![u8::try_from(number).unwrap()]), Value::Int(now - age / 6)],
+            ));
+        }
+        world.sql(rows).await;
+        let run = world.app.store.run("Test", Mode::Write, None, move |tx| chancery::prune_piece(tx, Timestamp(now)));
+        assert_eq!(run.await.unwrap(), 2);
+        let left = world.app.store.run("Test", Mode::Long, None, |tx| {
+            let events = tx.one("SELECT count(*) FROM outbox_event WHERE store = 99", &[], |row| row.int(0))?;
+            let keys = tx.one("SELECT count(*) FROM idempotent_answer", &[], |row| row.int(0))?;
+            Ok::<_, Error>((events, keys))
+        });
+        assert_eq!(left.await.unwrap(), (Some(2), Some(2)));
+    }
 }
 
 /// A start without a secret makes one and prints it once; the printed line works.

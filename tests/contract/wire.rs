@@ -175,6 +175,24 @@ on_both_engines! {
         assert_eq!(problem["instance"], "/nothing");
     }
 
+    async fn problems_look_as_they_did(world: World) {
+        let user = world.user("ada").await;
+        let users = world.path("/User");
+        let body = json!({ "loginName": "", "emailAddress": "x", "locale": 7, "nmae": "a" });
+        let invalid = world.admin.post(&users, body).await.json();
+        let taken = world.admin.post(&users, json!({ "loginName": "ada" })).await.json();
+        let batch = json!([{ "loginName": "b" }, { "loginName": "ADA" }, {}]);
+        let batch = world.admin.post(&format!("{users}/batch"), batch).await.json();
+        let patch = json!({ "concurrencyToken": "old" });
+        let mut stale = world.admin.patch(&format!("{users}/{}", id(&user)), patch).await.json();
+        stale["instance"] = json!("one");
+        stale["currentConcurrencyToken"] = json!("new");
+        let nowhere = world.admin.get("/nowhere").await.json();
+        let anonymous = world.anonymous.get(&users).await.json();
+        let problems = json!([invalid, taken, batch, stale, nowhere, anonymous]);
+        insta::assert_json_snapshot!("problems", problems, { "[].traceId" => "a trace id" });
+    }
+
     async fn what_is_written_is_read_at_once(world: World) {
         for number in 0..20 {
             let name = format!("u{number}");

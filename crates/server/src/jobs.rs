@@ -34,6 +34,9 @@ pub async fn prune(store: Store, now: fn() -> Timestamp) {
 }
 
 /// Removes some of what is due; how many rows of the kind that had most.
+///
+/// # Errors
+/// The store's.
 pub fn prune_piece(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
     // an event's number is its time in microseconds, so the oldest are the first
     let events = tx.execute(

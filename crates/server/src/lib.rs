@@ -7,4 +7,5 @@ mod start;
 
 pub use config::{Arguments, Command, Config, ConfigError};
 pub use first_start::Welcome;
+pub use jobs::prune_piece;
 pub use start::{SERVICES, Server, StartError};

@@ -44,7 +44,8 @@ impl Database {
                     panic!("{CLUSTER} is not set: run scripts/test, which makes a PostgreSQL for the tests")
                 };
                 let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-                let name = format!("test_{}_{number}", std::process::id());
+                let chance = uuid::Uuid::now_v7().simple().to_string();
+                let name = format!("test_{number}_{chance}");
                 let made = Command::new("psql")
                     .args([
                         "-q",
@@ -59,6 +60,22 @@ impl Database {
             }
         };
         Self { folder, url }
+    }
+
+    /// Removes it, whoever is connected.
+    ///
+    /// # Panics
+    /// When it is not on a server, or the server does not do it.
+    #[expect(clippy::panic, reason = "a test cannot go on")]
+    pub fn destroy(&self) {
+        let Some((cluster, name)) = self.url.rsplit_once('/').filter(|_| self.url.starts_with("postgres"))
+        else {
+            panic!("only a database on a server can be removed")
+        };
+        let text = format!("DROP DATABASE {name} WITH (FORCE)");
+        let done =
+            Command::new("psql").args(["-q", "-d", &format!("{cluster}/postgres"), "-c", &text]).status();
+        assert!(done.is_ok_and(|status| status.success()), "DROP DATABASE failed");
     }
 
     /// Its URL, as `CHANCERY_DATABASE` takes it.

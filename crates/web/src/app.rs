@@ -12,6 +12,7 @@ use chancery_resource::{Desk, Permit, Problem, ProblemKind, Scope, Service};
 use chancery_store::{Mode, Store};
 use http::{Request, Response, request::Parts};
 use hyper::body::Incoming;
+use tokio::sync::Semaphore;
 
 use crate::{
     answer::{self, AnswerBody, respond},
@@ -31,11 +32,13 @@ pub struct Limits {
     pub batch_body: usize,
     /// Connections at once.
     pub connections: usize,
+    /// MiB of larger bodies held in memory at once.
+    pub bodies_mib: u32,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { body: 10 << 20, batch_body: 64 << 20, connections: 10_000 }
+        Self { body: 10 << 20, batch_body: 64 << 20, connections: 10_000, bodies_mib: 512 }
     }
 }
 
@@ -53,6 +56,8 @@ pub struct App {
     pub master: MasterKey,
     /// Bounds.
     pub limits: Limits,
+    /// Places for larger bodies, one a MiB.
+    pub(crate) bodies: Arc<Semaphore>,
     pub(crate) routes: Routes,
     pub(crate) metrics: Metrics,
     pub(crate) documents: Vec<(String, Bytes)>,
@@ -88,6 +93,7 @@ impl App {
             metrics: Metrics::new(services),
             documents: documents.collect(),
             rights: Rights::default(),
+            bodies: Arc::new(Semaphore::new(limits.bodies_mib as usize)),
             store,
             bearer,
             desk,

@@ -7,7 +7,7 @@ use chancery_resource::{Answer, Call, Out, Part, Preconditions, Problem, etag, r
 use chancery_store::{Error, Mode, Tx};
 use http::{Response, header, request::Parts};
 use hyper::body::Incoming;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use crate::{
     answer::{AnswerBody, add_headers, respond, stream},
@@ -19,6 +19,10 @@ use crate::{
 
 /// How long a reader of a long answer may pause before it is given up.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
+/// How long a body may take to arrive.
+const BODY_TIME: std::time::Duration = std::time::Duration::from_secs(120);
+/// A body that needs no place of its own, in bytes.
+const SMALL_BODY: usize = 64 << 10;
 /// Parts of an answer that wait for the reader.
 const PARTS: usize = 4;
 /// How often rights are loaded again when they change while an operation begins.
@@ -43,10 +47,13 @@ pub async fn execute(
     if let (false, Some((name, _))) = (lists, query.first()) {
         return Err(Problem::invalid(format!("There is no query parameter {name:?} here.")));
     }
-    let (mut json, mut merge_patch, mut request_digest) = (None, false, None);
+    let (mut json, mut merge_patch, mut request_digest, mut place) = (None, false, None, None);
     if op.takes_body() {
         let bound = if op.is_batch() { app.limits.batch_body } else { app.limits.body };
-        let bytes = read_bytes(&parts.headers, body, bound).await?;
+        place = place_for_body(app, parts, bound).await?;
+        let reading = tokio::time::timeout(BODY_TIME, read_bytes(&parts.headers, body, bound));
+        let late = || Problem::invalid("The body did not arrive within two minutes.");
+        let bytes = reading.await.map_err(|_| late())??;
         let (read, merge) = read_body(op, media_type(&parts.headers), &bytes)?;
         (json, merge_patch) = (Some(read), merge);
         request_digest = Some(idempotency::digest(parts, &bytes));
@@ -83,9 +90,29 @@ pub async fn execute(
     let outcome = Running { app, parts, store, now, call: Arc::new(Mutex::new(call)) }
         .finish(allowed, claim.as_ref())
         .await;
+    drop(place);
     match claim {
         Some(claim) => claim.settle(app, parts, outcome).await,
         None => outcome,
+    }
+}
+
+/// Waits until there is memory for a larger body. Small ones are bounded by the connections.
+async fn place_for_body(
+    app: &App,
+    parts: &Parts,
+    bound: usize,
+) -> Result<Option<OwnedSemaphorePermit>, Problem> {
+    let announced = text(&parts.headers, header::CONTENT_LENGTH).and_then(|length| length.parse().ok());
+    let size = announced.unwrap_or(bound).min(bound);
+    if size <= SMALL_BODY {
+        return Ok(None);
+    }
+    let places = u32::try_from(size.div_ceil(1 << 20)).unwrap_or(u32::MAX).min(app.limits.bodies_mib);
+    let waiting = Arc::clone(&app.bodies).acquire_many_owned(places);
+    match tokio::time::timeout(PATIENCE, waiting).await {
+        Ok(Ok(permit)) => Ok(Some(permit)),
+        _ => Err(Error::Busy.into()),
     }
 }
 

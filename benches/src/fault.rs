@@ -1,0 +1,38 @@
+//! The one error of the harness: a sentence that says what stopped it.
+
+use std::{error::Error, fmt};
+
+/// What stopped a benchmark.
+#[derive(Debug)]
+pub struct Fault(pub String);
+
+impl fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl Error for Fault {}
+
+/// Any error, on its way to the person who started the benchmark.
+pub type AnyError = Box<dyn Error + Send + Sync>;
+
+/// A result of the harness.
+pub type Result<T> = std::result::Result<T, AnyError>;
+
+/// An error that says this.
+pub fn fault(text: impl Into<String>) -> AnyError {
+    Box::new(Fault(text.into()))
+}
+
+/// Says what was being done when an error came.
+pub trait Doing<T> {
+    /// Puts `what` before the error's own text.
+    fn doing(self, what: impl fmt::Display) -> Result<T>;
+}
+
+impl<T, E: fmt::Display> Doing<T> for std::result::Result<T, E> {
+    fn doing(self, what: impl fmt::Display) -> Result<T> {
+        self.map_err(|error| fault(format!("{what}: {error}")))
+    }
+}

@@ -1,0 +1,46 @@
+//! A bare HTTP/1.1 server: `GET /1234` answers 1,234 constant bytes, `POST /1234` reads the body
+//! first. It is what any server on the same libraries must cost at the least.
+
+use std::{convert::Infallible, net::SocketAddr};
+
+use http::{HeaderValue, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt as _, Full};
+use hyper::{
+    body::{Bytes, Incoming},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpListener;
+
+use crate::fault::Result;
+
+/// The longest body it answers.
+const LONGEST: usize = 1 << 20;
+static BODY: [u8; LONGEST] = [b'x'; LONGEST];
+
+/// Serves until it is killed.
+pub async fn serve(address: SocketAddr) -> Result<()> {
+    let listener = TcpListener::bind(address).await?;
+    loop {
+        let (stream, _) = listener.accept().await?;
+        stream.set_nodelay(true)?;
+        tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(answer)));
+    }
+}
+
+async fn answer(request: Request<Incoming>) -> std::result::Result<Response<Full<Bytes>>, Infallible> {
+    let path = request.uri().path();
+    let length: usize = path.get(1..).and_then(|digits| digits.parse().ok()).unwrap_or(0);
+    let creates = request.method() == http::Method::POST;
+    if creates {
+        let _ = request.into_body().collect().await;
+    }
+    let body = Bytes::from_static(BODY.get(..length).unwrap_or(&BODY));
+    let mut response = Response::new(Full::new(body));
+    if creates {
+        *response.status_mut() = StatusCode::CREATED;
+    }
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Ok(response)
+}

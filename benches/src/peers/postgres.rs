@@ -1,0 +1,137 @@
+//! `PostgreSQL` alone: the same statements, each awaited before the next is sent.
+
+use std::{
+    pin::pin,
+    time::{Duration, Instant},
+};
+
+use futures_util::StreamExt as _;
+use tokio_postgres::{
+    Client, NoTls, Statement,
+    types::{FromSql, ToSql, Type},
+};
+use uuid::Uuid;
+
+use super::rows::{Cell, Fresh, Supply, TABLES, Template};
+use crate::fault::{AnyError, Result, fault};
+
+/// A connection.
+pub struct Peer {
+    client: Client,
+    inserts: Vec<(Statement, Template)>,
+}
+
+async fn connect(url: &str) -> Result<Client> {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
+    tokio::spawn(connection);
+    Ok(client)
+}
+
+/// What the server wrote last into each table.
+pub async fn templates(url: &str) -> Result<Vec<Template>> {
+    let client = connect(url).await?;
+    let mut templates = Vec::new();
+    for table in TABLES {
+        let order = if table == "outbox_event" { "id" } else { "rid" };
+        let row =
+            client.query_one(&format!("SELECT * FROM {table} ORDER BY {order} DESC LIMIT 1"), &[]).await?;
+        let cells = row.columns().iter().enumerate().map(|(place, column)| {
+            let value = match *column.type_() {
+                Type::BOOL => row.try_get::<_, Option<bool>>(place)?.map(Cell::Bool),
+                Type::INT8 => row.try_get::<_, Option<i64>>(place)?.map(Cell::Int),
+                Type::TEXT => row.try_get::<_, Option<String>>(place)?.map(Cell::Text),
+                Type::UUID => row.try_get::<_, Option<Uuid>>(place)?.map(Cell::Id),
+                Type::BYTEA => row.try_get::<_, Option<Vec<u8>>>(place)?.map(Cell::Bytes),
+                ref other => return Err(fault(format!("a column of type {other}"))),
+            };
+            Ok((column.name().to_owned(), value.unwrap_or(Cell::Null)))
+        });
+        templates.push(Template::new(table, cells.collect::<Result<_>>()?));
+    }
+    Ok(templates)
+}
+
+/// The length of any value, without a copy of it.
+struct Length(u64);
+
+impl<'a> FromSql<'a> for Length {
+    fn from_sql(_: &Type, raw: &'a [u8]) -> std::result::Result<Self, AnyError> {
+        Ok(Self(raw.len() as u64))
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+}
+
+impl Peer {
+    /// Connects and prepares.
+    pub async fn open(url: &str, templates: &[Template]) -> Result<Self> {
+        let client = connect(url).await?;
+        let mut inserts = Vec::new();
+        for template in templates {
+            inserts.push((client.prepare(&template.insert('$')).await?, template.clone()));
+        }
+        Ok(Self { client, inserts })
+    }
+
+    async fn write(&self, fresh: &Fresh) -> Result<()> {
+        for (statement, template) in &self.inserts {
+            let cells = template.cells(fresh);
+            self.client.execute_raw(statement, cells.iter().map(|cell| cell as &dyn ToSql)).await?;
+        }
+        Ok(())
+    }
+
+    /// One commit for each user, for a time: how many.
+    pub async fn create(&self, time: Duration, lane: u64) -> Result<u32> {
+        let (begin, mut count) = (Instant::now(), 0);
+        for fresh in Supply::apart(lane) {
+            self.client.batch_execute("BEGIN ISOLATION LEVEL SERIALIZABLE").await?;
+            let written = self.write(&fresh).await;
+            if written.is_ok() && self.client.batch_execute("COMMIT").await.is_ok() {
+                count += 1;
+            } else {
+                self.client.batch_execute("ROLLBACK").await?;
+            }
+            if begin.elapsed() >= time {
+                break;
+            }
+        }
+        Ok(count)
+    }
+
+    /// Many users in one transaction, row by row: how long.
+    pub async fn batch(&self, users: usize) -> Result<Duration> {
+        let begin = Instant::now();
+        self.client.batch_execute("BEGIN ISOLATION LEVEL SERIALIZABLE").await?;
+        for fresh in Supply::apart(1000).take(users) {
+            self.write(&fresh).await?;
+        }
+        self.client.batch_execute("COMMIT").await?;
+        Ok(begin.elapsed())
+    }
+
+    /// Reads every column of every user, then all memberships: users, bytes, how long.
+    pub async fn list(&self) -> Result<(u64, u64, Duration)> {
+        let begin = Instant::now();
+        let none = || std::iter::empty::<&dyn ToSql>();
+        let (mut count, mut bytes) = (0, 0);
+        let statements = [
+            "SELECT * FROM user_account ORDER BY store, id",
+            "SELECT m.user_rid, g.id, g.name FROM group_member m JOIN user_group g ON g.rid = m.group_rid \
+             ORDER BY m.user_rid, m.group_rid",
+        ];
+        for (place, text) in statements.into_iter().enumerate() {
+            let mut rows = pin!(self.client.query_raw(text, none()).await?);
+            while let Some(row) = rows.next().await {
+                let row = row?;
+                for column in 0..row.len() {
+                    bytes += row.try_get::<_, Option<Length>>(column)?.map_or(0, |length| length.0);
+                }
+                count += u64::from(place == 0);
+            }
+        }
+        Ok((count, bytes, begin.elapsed()))
+    }
+}

@@ -1,0 +1,134 @@
+//! The rows that one create writes, taken from what the server wrote, to be written again by the
+//! engine alone.
+
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use tokio_postgres::types::{IsNull, ToSql, Type, private::BytesMut, to_sql_checked};
+use uuid::Uuid;
+
+use crate::{clock, fault::AnyError, people};
+
+/// One value, for either engine.
+#[derive(Clone, Debug)]
+pub enum Cell {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Text(String),
+    Id(Uuid),
+    Bytes(Vec<u8>),
+}
+
+impl rusqlite::ToSql for Cell {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Self::Null => ValueRef::Null,
+            Self::Bool(value) => ValueRef::Integer((*value).into()),
+            Self::Int(value) => ValueRef::Integer(*value),
+            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+            Self::Id(id) => ValueRef::Blob(id.as_bytes()),
+            Self::Bytes(bytes) => ValueRef::Blob(bytes),
+        }))
+    }
+}
+
+impl ToSql for Cell {
+    fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> std::result::Result<IsNull, AnyError> {
+        match self {
+            Self::Null => Ok(IsNull::Yes),
+            Self::Bool(value) => value.to_sql(kind, out),
+            Self::Int(value) => value.to_sql(kind, out),
+            Self::Text(text) => text.to_sql(kind, out),
+            Self::Id(id) => id.to_sql(kind, out),
+            Self::Bytes(bytes) => bytes.to_sql(kind, out),
+        }
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+/// The tables that a create writes to, in that order.
+pub const TABLES: [&str; 3] = ["user_account", "audit_entry", "outbox_event"];
+
+/// A row that the server wrote.
+#[derive(Clone, Debug)]
+pub struct Template {
+    /// Its table.
+    pub table: &'static str,
+    /// Its columns with their values.
+    pub cells: Vec<(String, Cell)>,
+}
+
+impl Template {
+    /// Without the number that the database gives.
+    pub fn new(table: &'static str, mut cells: Vec<(String, Cell)>) -> Self {
+        if table == "user_account" {
+            cells.retain(|(column, _)| column != "rid");
+        }
+        Self { table, cells }
+    }
+
+    /// The statement that writes such a row.
+    pub fn insert(&self, parameter: char) -> String {
+        let columns: Vec<&str> = self.cells.iter().map(|(column, _)| column.as_str()).collect();
+        let values: Vec<String> = (1..=columns.len()).map(|number| format!("{parameter}{number}")).collect();
+        format!("INSERT INTO {} ({}) VALUES ({})", self.table, columns.join(", "), values.join(", "))
+    }
+
+    /// The values of the row for one more user.
+    pub fn cells(&self, fresh: &Fresh) -> Vec<Cell> {
+        let person = &fresh.person;
+        let text = |text: &str| Cell::Text(text.to_owned());
+        let key = |text: &str| Cell::Text(text.to_ascii_lowercase());
+        let cell = |(column, cell): &(String, Cell)| match (self.table, column.as_str()) {
+            ("user_account", "id") => Cell::Id(person.id),
+            ("user_account", "login_name") => text(&person.login_name),
+            ("user_account", "login_name_key") => key(&person.login_name),
+            ("user_account", "last_name") => text(&person.last_name),
+            ("user_account", "last_name_key") => key(&person.last_name),
+            ("user_account", "email_address") => text(&person.email_address),
+            ("user_account", "email_address_key") => key(&person.email_address),
+            ("audit_entry", "rid") | ("outbox_event", "id") => Cell::Int(fresh.entry),
+            ("audit_entry", "primary_key") => Cell::Text(person.id.to_string()),
+            _ => cell.clone(),
+        };
+        self.cells.iter().map(cell).collect()
+    }
+}
+
+/// What is new about one more user.
+pub struct Fresh {
+    person: people::Person,
+    entry: i64,
+}
+
+/// Makes more users.
+pub struct Supply {
+    next: u64,
+}
+
+impl Default for Supply {
+    fn default() -> Self {
+        Self { next: clock::now_micros() }
+    }
+}
+
+impl Supply {
+    /// One that shares no number with others, nor with a server that runs: ten years ago.
+    pub fn apart(lane: u64) -> Self {
+        let begin = Self::default().next;
+        Self { next: begin - 315_360_000_000_000 + lane * 1_000_000_000 }
+    }
+}
+
+impl Iterator for Supply {
+    type Item = Fresh;
+
+    fn next(&mut self) -> Option<Fresh> {
+        self.next += 1;
+        Some(Fresh { person: people::newcomer(self.next), entry: i64::try_from(self.next).ok()? })
+    }
+}

@@ -1,0 +1,132 @@
+//! The embedded engine alone: the same rows by a prepared loop.
+
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, types::ValueRef};
+
+use super::rows::{Cell, Fresh, Supply, TABLES, Template};
+use crate::fault::Result;
+
+/// A database that nobody else uses.
+pub struct Peer {
+    database: Connection,
+    templates: Vec<Template>,
+}
+
+/// What the server wrote last into each table.
+pub fn templates(file: &Path) -> Result<Vec<Template>> {
+    let database = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let read = |table: &'static str| {
+        let order = if table == "outbox_event" { "id" } else { "rid" };
+        let text = format!("SELECT * FROM {table} ORDER BY {order} DESC LIMIT 1");
+        let mut statement = database.prepare(&text)?;
+        let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
+        let cells = statement.query_row([], |row| {
+            columns
+                .iter()
+                .enumerate()
+                .map(|(place, name)| Ok((name.clone(), cell(row.get_ref(place)?))))
+                .collect()
+        })?;
+        Ok(Template::new(table, cells))
+    };
+    TABLES.into_iter().map(read).collect()
+}
+
+fn cell(value: ValueRef<'_>) -> Cell {
+    match value {
+        // no column holds fractions
+        ValueRef::Null | ValueRef::Real(_) => Cell::Null,
+        ValueRef::Integer(value) => Cell::Int(value),
+        ValueRef::Text(text) => Cell::Text(String::from_utf8_lossy(text).into_owned()),
+        ValueRef::Blob(bytes) => Cell::Bytes(bytes.to_vec()),
+    }
+}
+
+impl Peer {
+    /// Opens a copy of a seeded database as a program would that wants its commits durable.
+    pub fn open(file: &Path, templates: Vec<Template>) -> Result<Self> {
+        let database = Connection::open(file)?;
+        database.execute_batch(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; \
+             PRAGMA cache_size = -65536",
+        )?;
+        Ok(Self { database, templates })
+    }
+
+    fn write(transaction: &Transaction<'_>, templates: &[Template], fresh: &Fresh) -> Result<()> {
+        for template in templates {
+            let mut statement = transaction.prepare_cached(&template.insert('?'))?;
+            statement.execute(rusqlite::params_from_iter(template.cells(fresh)))?;
+        }
+        Ok(())
+    }
+
+    /// One commit for each user, one after another, for a time: users a second.
+    pub fn create(&mut self, time: Duration) -> Result<f64> {
+        let (begin, mut count) = (Instant::now(), 0_u32);
+        for fresh in Supply::default() {
+            let transaction = self.database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            Self::write(&transaction, &self.templates, &fresh)?;
+            transaction.commit()?;
+            count += 1;
+            if begin.elapsed() >= time {
+                break;
+            }
+        }
+        Ok(f64::from(count) / begin.elapsed().as_secs_f64())
+    }
+
+    /// Many users in one transaction: how long.
+    pub fn batch(&mut self, users: usize) -> Result<Duration> {
+        let begin = Instant::now();
+        let transaction = self.database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        for fresh in Supply::default().take(users) {
+            Self::write(&transaction, &self.templates, &fresh)?;
+        }
+        transaction.commit()?;
+        Ok(begin.elapsed())
+    }
+
+    /// Reads every column of every user, with the groups of each: users, bytes of text and
+    /// blobs, how long.
+    pub fn list(&self) -> Result<(u64, u64, Duration)> {
+        let begin = Instant::now();
+        let mut users = self.database.prepare("SELECT * FROM user_account WHERE store = ?1 ORDER BY id")?;
+        let store: i64 =
+            self.database.query_row("SELECT min(store) FROM user_account", [], |row| row.get(0))?;
+        let mut groups = self.database.prepare(
+            "SELECT m.user_rid, g.id, g.name FROM group_member m JOIN user_group g ON g.rid = m.group_rid \
+             ORDER BY m.user_rid, m.group_rid",
+        )?;
+        let columns = users.column_count();
+        let (mut users, mut groups) = (users.query([store])?, groups.query([])?);
+        let (mut count, mut bytes) = (0, 0);
+        let mut add = |value: ValueRef<'_>| {
+            bytes += match value {
+                ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.len() as u64,
+                _ => 8,
+            };
+        };
+        let mut group = groups.next()?;
+        while let Some(user) = users.next()? {
+            for place in 0..columns {
+                add(user.get_ref(place)?);
+            }
+            count += 1;
+            let rid: i64 = user.get(0)?;
+            while let Some(member) = group {
+                if member.get::<_, i64>(0)? > rid {
+                    break;
+                }
+                add(member.get_ref(1)?);
+                add(member.get_ref(2)?);
+                group = groups.next()?;
+            }
+        }
+        Ok((count, bytes, begin.elapsed()))
+    }
+}

@@ -1,0 +1,209 @@
+//! Made-up people and groups: everything about number `n` follows from `n`, so that nothing need
+//! be remembered to ask for it.
+
+use uuid::Uuid;
+
+/// When the first of them was made: milliseconds since 1970.
+const BEGIN: u64 = 1_700_000_000_000;
+
+/// The number of the group that many users are in.
+pub const BIG_GROUP: u64 = 0;
+/// The most members that it has.
+pub const BIG_GROUP_MEMBERS: u64 = 100_000;
+
+const FIRST_NAMES: [&str; 48] = [
+    "Ada",
+    "Agnes",
+    "Ahmed",
+    "Alan",
+    "Alice",
+    "Amara",
+    "Anton",
+    "Barbara",
+    "Bela",
+    "Carl",
+    "Chen",
+    "Clara",
+    "Daniel",
+    "Dorothy",
+    "Edsger",
+    "Elena",
+    "Emil",
+    "Fatima",
+    "Felix",
+    "Frances",
+    "Grace",
+    "Hannah",
+    "Hedwig",
+    "Ida",
+    "Ivan",
+    "Jean",
+    "John",
+    "Jorge",
+    "Karen",
+    "Katherine",
+    "Kenji",
+    "Lars",
+    "Lena",
+    "Leslie",
+    "Margaret",
+    "Maria",
+    "Mehmet",
+    "Niklaus",
+    "Noor",
+    "Olga",
+    "Peter",
+    "Priya",
+    "Radia",
+    "Sofia",
+    "Tim",
+    "Ursula",
+    "Yuki",
+    "Zoe",
+];
+const BEGINNINGS: [&str; 40] = [
+    "Ab", "Al", "An", "Ar", "Ba", "Be", "Bo", "Br", "Ca", "Co", "Da", "De", "Du", "Ed", "Fa", "Fi", "Ga",
+    "Go", "Ha", "He", "Ho", "Ja", "Ka", "Ko", "La", "Le", "Ma", "Me", "Mi", "Mo", "Na", "Ol", "Pa", "Ra",
+    "Ro", "Sa", "Sch", "St", "Va", "We",
+];
+const MIDDLES: [&str; 24] = [
+    "ber", "bel", "car", "der", "din", "far", "gen", "ger", "kel", "ler", "lin", "man", "mer", "nan", "nel",
+    "ran", "ren", "rin", "sen", "ser", "tel", "ter", "van", "wer",
+];
+const ENDS: [&str; 20] = [
+    "", "a", "berg", "dahl", "dson", "e", "er", "feld", "hart", "i", "mann", "o", "ova", "s", "sen", "ski",
+    "son", "stein", "thal", "witz",
+];
+const HOSTS: [&str; 5] = ["example.com", "example.org", "mail.example", "works.example", "school.example"];
+
+/// A source of chance that is the same every time (`SplitMix64`).
+#[derive(Clone, Debug)]
+pub struct Chance(u64);
+
+impl Chance {
+    /// One that begins here.
+    pub const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The next number.
+    pub const fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut value = self.0;
+        value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        value ^ (value >> 31)
+    }
+
+    /// A number below `bound`.
+    pub const fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    fn choose(&mut self, from: &[&'static str]) -> &'static str {
+        let place = usize::try_from(self.below(from.len() as u64)).unwrap_or(0);
+        from.get(place).copied().unwrap_or_default()
+    }
+}
+
+/// A made-up person.
+#[derive(Clone, Debug)]
+pub struct Person {
+    /// Their id.
+    pub id: Uuid,
+    /// What they sign in with.
+    pub login_name: String,
+    /// Given name.
+    pub first_name: &'static str,
+    /// Family name: one of about 19,000.
+    pub last_name: String,
+    /// E-mail address.
+    pub email_address: String,
+    /// Telephone number.
+    pub phone_number: String,
+    /// The token of their row.
+    pub concurrency_token: String,
+}
+
+/// An id whose order is that of `time`, like those that the server makes.
+fn id(time: u64, chance: &mut Chance) -> Uuid {
+    let low = u128::from(chance.next()) | (u128::from(chance.next()) << 64);
+    let random = low & 0x0fff_3fff_ffff_ffff_ffff;
+    let version = (0x7_u128 << 76) | (0b10_u128 << 62);
+    Uuid::from_u128((u128::from(time & 0xffff_ffff_ffff) << 80) | version | random)
+}
+
+/// The id of a user.
+pub fn user_id(number: u64) -> Uuid {
+    id(BEGIN + number, &mut Chance::new(number))
+}
+
+/// The id of a group.
+pub fn group_id(number: u64) -> Uuid {
+    id(BEGIN + number, &mut Chance::new(number | (1 << 62)))
+}
+
+/// The login name of a user.
+pub fn login_name(number: u64) -> String {
+    let mut chance = Chance::new(number ^ 0x5555_0000_0000);
+    format!("{}.{number}", chance.choose(&FIRST_NAMES).to_ascii_lowercase())
+}
+
+/// A user.
+pub fn person(number: u64) -> Person {
+    named(number, user_id(number), login_name(number))
+}
+
+/// Somebody who is not seeded; the number is a time in microseconds.
+pub fn newcomer(number: u64) -> Person {
+    let mut chance = Chance::new(number ^ 0x7777_0000_0000_0000);
+    let login_name = format!("{}.new.{number:x}", chance.choose(&FIRST_NAMES).to_ascii_lowercase());
+    let id = id(number / 1000, &mut Chance::new(number ^ 0x6666_0000_0000_0000));
+    named(number, id, login_name)
+}
+
+fn named(number: u64, id: Uuid, login_name: String) -> Person {
+    let mut chance = Chance::new(number ^ 0x3333_0000_0000);
+    let first_name = chance.choose(&FIRST_NAMES);
+    let last_name =
+        format!("{}{}{}", chance.choose(&BEGINNINGS), chance.choose(&MIDDLES), chance.choose(&ENDS));
+    let host = chance.choose(&HOSTS);
+    let email_address = format!("{first_name}.{last_name}.{number}@{host}");
+    let phone_number = format!("+49 {} {:07}", 30 + chance.below(900), chance.below(10_000_000));
+    let concurrency_token = format!("{:016x}{:06x}", chance.next(), chance.below(1 << 24));
+    Person { id, login_name, first_name, last_name, email_address, phone_number, concurrency_token }
+}
+
+impl Person {
+    /// The body that creates them.
+    pub fn json(&self) -> String {
+        format!(
+            "{{\"loginName\":\"{}\",\"firstName\":\"{}\",\"lastName\":\"{}\",\"emailAddress\":\"{}\",\
+             \"phoneNumber\":\"{}\"}}",
+            self.login_name, self.first_name, self.last_name, self.email_address, self.phone_number
+        )
+    }
+}
+
+/// How many groups there are for this many users, the big one included.
+pub fn groups(users: u64) -> u64 {
+    (users / 100).max(10) + 1
+}
+
+/// How many members the big group has.
+pub fn big_group(users: u64) -> u64 {
+    users.min(BIG_GROUP_MEMBERS)
+}
+
+/// Who is in which group, as numbers of group and user, in the order of the table's key.
+pub fn memberships(users: u64) -> Vec<(u64, u64)> {
+    let ordinary = groups(users) - 1;
+    let mut pairs: Vec<(u64, u64)> = (0..big_group(users)).map(|user| (BIG_GROUP, user)).collect();
+    for user in 0..users {
+        let mut chance = Chance::new(user ^ 0x1111_0000_0000);
+        pairs.extend((0..3).map(|_| (1 + chance.below(ordinary), user)));
+    }
+    pairs.sort_unstable();
+    pairs.dedup();
+    pairs
+}

@@ -1,0 +1,264 @@
+//! Tables and files.
+
+use std::{fmt::Write as _, fs, path::Path};
+
+use crate::{
+    chart,
+    fault::{Doing as _, Result},
+    results::{Results, short},
+    workloads::{batch, create},
+};
+
+/// What a figure is compared to.
+#[derive(Clone, Copy)]
+enum Against {
+    /// Nothing: the figure itself.
+    Itself,
+    /// The same figure of another engine or peer, in the same round.
+    Peer(&'static str),
+    /// The same figure with the fewest users.
+    Fewest,
+}
+
+#[derive(Clone, Copy)]
+enum Bound {
+    AtLeast(f64),
+    AtMost(f64),
+    /// Where an fsync costs 0.1 ms or less, and where it costs 2 ms or more.
+    ByDisk(f64, f64),
+}
+
+/// One aim of the project.
+struct Aim {
+    workload: &'static str,
+    engine: &'static str,
+    about: &'static str,
+    figure: &'static str,
+    against: Against,
+    bound: Bound,
+}
+
+const READS: [&str; 4] = [
+    "read by id, 16 clients",
+    "read by id, 64 clients",
+    "read by login name, 16 clients",
+    "read by login name, 64 clients",
+];
+const PAGES: [&str; 3] =
+    ["page of 50, first, narrow", "page of 50, first, wide", "page of 50, 10,000th, wide"];
+const LIST: &str = "list all users";
+/// What counts as the same: within a third, because the machine is not quiet.
+const SAME: f64 = 1.33;
+
+const fn aim(
+    workload: &'static str,
+    engine: &'static str,
+    about: &'static str,
+    figure: &'static str,
+    against: Against,
+    bound: Bound,
+) -> Aim {
+    Aim { workload, engine, about, figure, against, bound }
+}
+
+fn aims() -> Vec<Aim> {
+    use Against::{Fewest, Itself, Peer};
+    use Bound::{AtLeast, AtMost, ByDisk};
+    let mut aims = Vec::new();
+    for workload in READS {
+        aims.push(aim(workload, "sqlite", "rate / bare", "rate", Peer("bare"), AtLeast(0.40)));
+        aims.push(aim(workload, "sqlite", "CPU / bare", "cpu_us", Peer("bare"), AtMost(3.5)));
+        aims.push(aim(workload, "sqlite", "CPU / fewest users", "cpu_us", Fewest, AtMost(SAME)));
+        aims.push(aim(workload, "postgres", "rate / bare", "rate", Peer("bare"), AtLeast(0.15)));
+    }
+    for workload in PAGES {
+        aims.push(aim(workload, "sqlite", "CPU / bare", "cpu_us", Peer("bare"), AtMost(30.0)));
+        aims.push(aim(workload, "sqlite", "CPU / fewest users", "cpu_us", Fewest, AtMost(SAME)));
+        aims.push(aim(workload, "postgres", "CPU / bare", "cpu_us", Peer("bare"), AtMost(30.0)));
+        aims.push(aim(workload, "postgres", "CPU / fewest users", "cpu_us", Fewest, AtMost(SAME)));
+    }
+    let one = "rate / one commit each";
+    aims.push(aim(create::NAME, "sqlite", one, "rate", Peer("sqlite alone"), ByDisk(2.5, 7.0)));
+    aims.push(aim(create::NAME, "sqlite", "p99 / p50", "p99_to_p50", Itself, AtMost(5.0)));
+    aims.push(aim(create::NAME, "sqlite", "rate / fewest users", "rate", Fewest, AtLeast(1.0 / SAME)));
+    let awaited = "rate / awaited one by one";
+    aims.push(aim(create::NAME, "postgres", awaited, "rate", Peer("postgres alone"), AtLeast(1.3)));
+    let alone = "rate / engine alone";
+    aims.push(aim(batch::NAME, "sqlite", alone, "rows", Peer("sqlite alone"), AtLeast(0.5)));
+    aims.push(aim(
+        batch::NAME,
+        "postgres",
+        "rate / row by row",
+        "rows",
+        Peer("postgres alone"),
+        AtLeast(2.0),
+    ));
+    for engine in ["sqlite", "postgres"] {
+        let wait = "longest wait of others / batch";
+        aims.push(aim(batch::BESIDE, engine, wait, "wait_to_batch", Itself, AtMost(1.1)));
+    }
+    aims.push(aim(LIST, "sqlite", alone, "rows", Peer("sqlite alone"), AtLeast(0.5)));
+    aims.push(aim(LIST, "postgres", alone, "rows", Peer("postgres alone"), AtLeast(0.5)));
+    for engine in ["sqlite", "postgres"] {
+        aims.push(aim(LIST, engine, "memory grown, MiB", "grown_mib", Itself, AtMost(32.0)));
+        aims.push(aim("group, read", engine, "us a member", "us_member", Itself, AtMost(1.5)));
+        aims.push(aim("start and idle", engine, "ready after, ms", "ready_ms", Itself, AtMost(100.0)));
+        aims.push(aim("start and idle", engine, "resident, MiB", "rss_mib", Itself, AtMost(30.0)));
+        aims.push(aim("start and idle", engine, "CPU when idle, %", "idle_cpu_percent", Itself, AtMost(0.2)));
+    }
+    aims
+}
+
+impl Aim {
+    fn measured(&self, results: &Results, users: u64) -> Option<f64> {
+        match self.against {
+            Against::Itself => results.median(self.workload, self.engine, users, self.figure),
+            Against::Peer(peer) => results.ratio(self.workload, (self.engine, peer), users, self.figure),
+            Against::Fewest => {
+                let fewest = *results.sizes().first().filter(|fewest| **fewest != users)?;
+                let of = |users| results.median(self.workload, self.engine, users, self.figure);
+                Some(of(users)? / of(fewest)?)
+            }
+        }
+    }
+
+    /// The bound in words and whether it is met.
+    fn judge(&self, results: &Results, users: u64, measured: f64) -> (String, bool) {
+        match self.bound {
+            Bound::AtLeast(bound) => (format!("at least {}", short(bound)), measured >= bound),
+            Bound::AtMost(bound) => (format!("at most {}", short(bound)), measured <= bound),
+            Bound::ByDisk(quick, slow) => {
+                let cost = results.median(create::DISK, "disk", users, "ms").unwrap_or(0.1);
+                // between the two, in proportion to the logarithm
+                let part = ((cost / 0.1).log2() / 20_f64.log2()).clamp(0.0, 1.0);
+                let bound = quick + (slow - quick) * part;
+                (format!("at least {} where an fsync is {} ms", short(bound), short(cost)), measured >= bound)
+            }
+        }
+    }
+}
+
+/// Everything as markdown.
+pub fn markdown(results: &Results) -> String {
+    let mut out = String::from("# What was measured\n\nMade by `chancery-bench`; do not edit.\n\n");
+    for (name, value) in &results.machine {
+        let _ = writeln!(out, "- {name}: {value}");
+    }
+    out.push_str("\n## Aims\n\n| workload | engine | figure | aim |");
+    let sizes = results.sizes();
+    for users in &sizes {
+        let _ = write!(out, " {} users |", grouped(*users));
+    }
+    out.push_str("\n|---|---|---|---|");
+    out.push_str(&"---:|".repeat(sizes.len()));
+    out.push('\n');
+    for aim in aims() {
+        let measured: Vec<Option<f64>> = sizes.iter().map(|users| aim.measured(results, *users)).collect();
+        if measured.iter().all(Option::is_none) {
+            continue;
+        }
+        let mut bound = String::new();
+        let mut cells = String::new();
+        for (users, value) in sizes.iter().zip(measured) {
+            let Some(value) = value else {
+                cells.push_str(" |");
+                continue;
+            };
+            let (told, met) = aim.judge(results, *users, value);
+            let verdict = if met { "pass" } else { "**short**" };
+            if matches!(aim.bound, Bound::ByDisk(..)) {
+                // each size met its own disk
+                let _ = write!(cells, " {} {verdict}: {told} |", short(value));
+                bound = String::from("2.5 to 7");
+            } else {
+                let _ = write!(cells, " {} {verdict} |", short(value));
+                bound = told;
+            }
+        }
+        let _ = writeln!(out, "| {} | {} | {} | {bound} |{cells}", aim.workload, aim.engine, aim.about);
+    }
+    out.push_str("\n## Figures\n\nMedians of the rounds. `_us` and `_ms` are times, `cpu_us` is the server's CPU for one operation \
+        (one row where many are read or written), `db_cpu_us` that of PostgreSQL's processes.\n\n");
+    for workload in results.workloads() {
+        write_figures(results, workload, &mut out);
+    }
+    for line in &results.timelines {
+        let _ = writeln!(
+            out,
+            "### Constant creates, {}, {} users\n\n| second | rate | p50 ms | p99 ms | max ms | log MiB | resident MiB |\n\
+             |---:|---:|---:|---:|---:|---:|---:|",
+            line.engine,
+            grouped(line.users)
+        );
+        for piece in &line.pieces {
+            let cell = |name: &str| piece.get(name).map_or_else(String::new, |value| short(*value));
+            let names = ["second", "rate", "p50_ms", "p99_ms", "max_ms", "wal_mib", "rss_mib"];
+            let cells: Vec<String> = names.into_iter().map(cell).collect();
+            let _ = writeln!(out, "| {} |", cells.join(" | "));
+        }
+        out.push('\n');
+    }
+    out
+}
+
+fn write_figures(results: &Results, workload: &str, out: &mut String) {
+    let of = |sample: &&crate::results::Sample| sample.workload == workload;
+    let mut names: Vec<&str> = Vec::new();
+    let mut lines: Vec<(u64, &str)> = Vec::new();
+    for sample in results.samples.iter().filter(of) {
+        for name in sample.figures.keys() {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        if !lines.contains(&(sample.users, &sample.engine)) {
+            lines.push((sample.users, &sample.engine));
+        }
+    }
+    lines.sort_unstable();
+    let _ = writeln!(out, "### {workload}\n\n| users | engine | {} |", names.join(" | "));
+    let _ = writeln!(out, "|---:|---|{}", "---:|".repeat(names.len()));
+    for (users, engine) in lines {
+        let cell =
+            |name: &&str| results.median(workload, engine, users, name).map_or_else(String::new, short);
+        let cells: Vec<String> = names.iter().map(cell).collect();
+        let _ = writeln!(out, "| {} | {engine} | {} |", grouped(users), cells.join(" | "));
+    }
+    out.push('\n');
+}
+
+/// A number with commas.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Writes results, tables and pictures to a folder.
+pub fn write(results: &Results, folder: &Path) -> Result<()> {
+    let put =
+        |name: &str, text: String| fs::write(folder.join(name), text).doing(format!("cannot write {name}"));
+    put("results.json", serde_json::to_string_pretty(&results.json())? + "\n")?;
+    put("results.md", markdown(results))?;
+    put("growth.svg", chart::growth(results))?;
+    if !results.timelines.is_empty() {
+        put("sustained.svg", chart::sustained(results))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::grouped;
+
+    #[test]
+    fn commas() {
+        assert_eq!([1, 999, 1000, 1_234_567].map(grouped), ["1", "999", "1,000", "1,234,567"]);
+    }
+}

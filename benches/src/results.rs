@@ -1,0 +1,184 @@
+//! What was measured: samples by workload, engine, number of users and round.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use serde_json::{Value, json};
+
+use crate::fault::{Doing as _, Result};
+
+/// Figures by name; the name ends with the unit.
+pub type Figures = BTreeMap<String, f64>;
+
+/// Figures from pairs.
+pub fn figures<const N: usize>(pairs: [(&str, f64); N]) -> Figures {
+    pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// One run of one workload.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// The workload, as the tables call it.
+    pub workload: String,
+    /// The engine or peer.
+    pub engine: String,
+    /// How many users were seeded.
+    pub users: u64,
+    /// Which of the interleaved rounds.
+    pub round: u64,
+    /// What was measured.
+    pub figures: Figures,
+}
+
+/// How a constant load went on over time.
+#[derive(Clone, Debug)]
+pub struct Timeline {
+    /// The engine.
+    pub engine: String,
+    /// How many users were seeded.
+    pub users: u64,
+    /// Figures for each piece of time.
+    pub pieces: Vec<Figures>,
+}
+
+/// All that was measured.
+#[derive(Default)]
+pub struct Results {
+    /// What was measured on.
+    pub machine: BTreeMap<String, String>,
+    /// Runs.
+    pub samples: Vec<Sample>,
+    /// Long runs.
+    pub timelines: Vec<Timeline>,
+}
+
+/// The middle of some numbers.
+pub fn median(mut numbers: Vec<f64>) -> Option<f64> {
+    numbers.sort_by(f64::total_cmp);
+    let middle = numbers.len() / 2;
+    let upper = *numbers.get(middle)?;
+    if numbers.len() % 2 == 1 {
+        return Some(upper);
+    }
+    Some(f64::midpoint(upper, *numbers.get(middle - 1)?))
+}
+
+impl Results {
+    /// Adds a run, and tells it.
+    pub fn add(&mut self, workload: &str, engine: &str, users: u64, round: u64, figures: Figures) {
+        let told: Vec<String> =
+            figures.iter().map(|(name, value)| format!("{name}={}", short(*value))).collect();
+        eprintln!("{users:>8} {workload:<34} {engine:<9} {}", told.join(" "));
+        let (workload, engine) = (workload.to_owned(), engine.to_owned());
+        self.samples.push(Sample { workload, engine, users, round, figures });
+    }
+
+    fn rounds(&self, workload: &str, engine: &str, users: u64, figure: &str) -> BTreeMap<u64, f64> {
+        let of = |sample: &&Sample| {
+            sample.workload == workload && sample.engine == engine && sample.users == users
+        };
+        let found = self.samples.iter().filter(of);
+        found.filter_map(|sample| Some((sample.round, *sample.figures.get(figure)?))).collect()
+    }
+
+    /// The middle of a figure over the rounds.
+    pub fn median(&self, workload: &str, engine: &str, users: u64, figure: &str) -> Option<f64> {
+        median(self.rounds(workload, engine, users, figure).into_values().collect())
+    }
+
+    /// The middle of the ratios of two engines, each within one round.
+    pub fn ratio(&self, workload: &str, engines: (&str, &str), users: u64, figure: &str) -> Option<f64> {
+        let below = self.rounds(workload, engines.1, users, figure);
+        let above = self.rounds(workload, engines.0, users, figure);
+        let ratios = above.iter().filter_map(|(round, value)| Some(value / below.get(round)?));
+        median(ratios.filter(|ratio| ratio.is_finite()).collect())
+    }
+
+    /// All numbers of users, rising.
+    pub fn sizes(&self) -> Vec<u64> {
+        let mut sizes: Vec<u64> = self.samples.iter().map(|sample| sample.users).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
+    }
+
+    /// All workloads, in the order in which they ran first.
+    pub fn workloads(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for sample in &self.samples {
+            if !names.contains(&sample.workload.as_str()) {
+                names.push(&sample.workload);
+            }
+        }
+        names
+    }
+
+    /// Everything as JSON.
+    pub fn json(&self) -> Value {
+        let samples: Vec<Value> = self
+            .samples
+            .iter()
+            .map(|sample| {
+                json!({
+                    "workload": sample.workload, "engine": sample.engine, "users": sample.users,
+                    "round": sample.round, "figures": sample.figures,
+                })
+            })
+            .collect();
+        let timelines: Vec<Value> = self
+            .timelines
+            .iter()
+            .map(|line| json!({ "engine": line.engine, "users": line.users, "pieces": line.pieces }))
+            .collect();
+        json!({ "machine": self.machine, "samples": samples, "timelines": timelines })
+    }
+
+    /// Adds those of an earlier run whose workload, engine and size were not measured again.
+    pub fn keep_earlier(&mut self, file: &Path) -> Result<()> {
+        let Ok(text) = fs::read_to_string(file) else { return Ok(()) };
+        let earlier: Value = serde_json::from_str(&text).doing("the earlier results")?;
+        let text = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
+        let read = |value: &Value| -> Figures {
+            let members = value.as_object().into_iter().flatten();
+            members.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect()
+        };
+        let mut kept = Vec::new();
+        for value in list_of(&earlier, "samples") {
+            let (workload, engine) = (text(value, "workload"), text(value, "engine"));
+            let users = value["users"].as_u64().unwrap_or(0);
+            let again = |new: &Sample| new.workload == workload && new.engine == engine && new.users == users;
+            if !self.samples.iter().any(again) {
+                let round = value["round"].as_u64().unwrap_or(0);
+                kept.push(Sample { workload, engine, users, round, figures: read(&value["figures"]) });
+            }
+        }
+        kept.append(&mut self.samples);
+        self.samples = kept;
+        for value in list_of(&earlier, "timelines") {
+            let (engine, users) = (text(value, "engine"), value["users"].as_u64().unwrap_or(0));
+            if !self.timelines.iter().any(|new| new.engine == engine && new.users == users) {
+                let pieces = value["pieces"].as_array().into_iter().flatten().map(read).collect();
+                self.timelines.push(Timeline { engine, users, pieces });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The members of an array in an object.
+fn list_of<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
+    value.get(name).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// A number with three digits that count.
+pub fn short(value: f64) -> String {
+    let size = value.abs();
+    if size >= 100.0 || value == 0.0 {
+        format!("{value:.0}")
+    } else if size >= 10.0 {
+        format!("{value:.1}")
+    } else if size >= 1.0 {
+        format!("{value:.2}")
+    } else {
+        format!("{value:.3}")
+    }
+}

@@ -1,0 +1,136 @@
+//! Databases full of made-up users: made once, kept, copied for each run.
+
+mod postgres;
+mod sqlite;
+
+use std::{
+    fs,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use rusqlite::Connection;
+
+use crate::{
+    cluster::{self, Cluster},
+    fault::{Doing as _, Result},
+    server::{Recipe, sqlite_file},
+    target::Engine,
+};
+
+/// Counts up when the seeds change.
+const EDITION: u32 = 1;
+/// The columns of a seeded user that are not empty, in the order that both engines write them.
+const USER_COLUMNS: &str = "rid, store, id, login_name, login_name_key, first_name, first_name_key, \
+    last_name, last_name_key, email_address, email_address_key, email_address_confirmed, phone_number, \
+    phone_number_confirmed, locale, is_user_active, is_user_lock_enabled, is_user_locked, \
+    failed_user_login_attempts, failed_temporary_lock_attempts, password_never_expires, \
+    can_change_password_on_expiration, is_initial_password, is_password_change_required, concurrency_token";
+const GROUP_COLUMNS: &str = "rid, store, id, name, name_key, concurrency_token";
+/// The tables that are filled.
+const TABLES: [&str; 3] = ["user_account", "user_group", "group_member"];
+
+/// Where seeded databases are kept, and what makes them.
+pub struct Seeds {
+    /// The folder that outlives runs.
+    pub kept: PathBuf,
+    /// The folder of this run.
+    pub work: PathBuf,
+    /// The server.
+    pub program: PathBuf,
+    /// Changes when the schema or the seeds do.
+    edition: String,
+}
+
+impl Seeds {
+    /// Looks at the schema that the server makes.
+    pub async fn new(kept: &Path, work: &Path, program: &Path) -> Result<Self> {
+        let folder = work.join("schema");
+        Recipe::sqlite(program, &folder).start().await?.stop()?;
+        let database = Connection::open(sqlite_file(&folder))?;
+        let mut texts = database.prepare("SELECT coalesce(sql, '') FROM sqlite_master ORDER BY name")?;
+        let mut hasher = DefaultHasher::new();
+        for text in texts.query_map([], |row| row.get::<_, String>(0))? {
+            text?.hash(&mut hasher);
+        }
+        let edition = format!("{EDITION}-{:016x}", hasher.finish());
+        fs::create_dir_all(kept)?;
+        Ok(Self { kept: kept.to_owned(), work: work.to_owned(), program: program.to_owned(), edition })
+    }
+
+    fn kept(&self, engine: Engine, users: u64) -> PathBuf {
+        self.kept.join(format!("{}-{users}-{}", engine.name(), self.edition))
+    }
+
+    /// A folder of this run with a seeded embedded database; `name` is the folder's.
+    pub async fn sqlite(&self, users: u64, name: &str) -> Result<PathBuf> {
+        let kept = self.kept(Engine::Sqlite, users);
+        if !kept.exists() {
+            let begin = Instant::now();
+            let making = self.work.join(format!("making-sqlite-{users}"));
+            Recipe::sqlite(&self.program, &making).start().await?.stop()?;
+            sqlite::fill(&sqlite_file(&making), users)?;
+            keep(&making, &kept)?;
+            eprintln!("seeded {users} users on SQLite in {:.1} s", begin.elapsed().as_secs_f64());
+        }
+        let folder = self.work.join(name);
+        cluster::copy(&kept, &folder)?;
+        Ok(folder)
+    }
+
+    /// A cluster of this run with seeded users, and the folder for the server's own files.
+    pub async fn postgres(&self, users: u64, name: &str) -> Result<(Cluster, PathBuf)> {
+        let kept = self.kept(Engine::Postgres, users);
+        if !kept.exists() {
+            let begin = Instant::now();
+            let making = self.work.join(format!("making-postgres-{users}"));
+            fs::create_dir_all(&making)?;
+            let cluster = Cluster::create(&making.join("cluster"))?;
+            let recipe = self.on(&cluster, &making.join("files"))?;
+            recipe.start().await?.stop()?;
+            postgres::fill(&cluster, users).await?;
+            cluster.stop()?;
+            keep(&making, &kept)?;
+            eprintln!("seeded {users} users on PostgreSQL in {:.1} s", begin.elapsed().as_secs_f64());
+        }
+        let folder = self.work.join(name);
+        cluster::copy(&kept, &folder)?;
+        Ok((Cluster::start(&folder.join("cluster"))?, folder.join("files")))
+    }
+
+    /// A server on a cluster.
+    pub fn on(&self, cluster: &Cluster, files: &Path) -> Result<Recipe> {
+        Ok(Recipe {
+            program: self.program.clone(),
+            engine: Engine::Postgres,
+            folder: files.to_owned(),
+            database: cluster.url(),
+            postmaster: Some(cluster.postmaster()?),
+        })
+    }
+}
+
+/// Moves what was made to where it is kept, all or nothing.
+fn keep(made: &Path, kept: &Path) -> Result<()> {
+    let partial = kept.with_extension("partial");
+    if partial.exists() {
+        fs::remove_dir_all(&partial)?;
+    }
+    cluster::copy(made, &partial)?;
+    fs::rename(&partial, kept).doing("cannot keep a seeded database")?;
+    Ok(fs::remove_dir_all(made)?)
+}
+
+/// The text that is compared without regard to case. The seeds are ASCII.
+fn folded(text: &str) -> String {
+    text.to_ascii_lowercase()
+}
+
+/// The name of a group.
+fn group_name(number: u64) -> String {
+    format!("Department {number}")
+}
+
+/// The store that is seeded.
+const STORE: &str = "SELECT rid FROM idp_instance WHERE name_key = 'default'";

@@ -1,0 +1,76 @@
+//! Filling a `PostgreSQL` database by `COPY`.
+
+use tokio_postgres::NoTls;
+
+use super::{GROUP_COLUMNS, STORE, TABLES, USER_COLUMNS, folded, group_name};
+use crate::{
+    cluster::Cluster,
+    fault::{Doing as _, Result},
+    people,
+};
+
+/// Fills the database of a server that is stopped.
+pub async fn fill(cluster: &Cluster, users: u64) -> Result<()> {
+    let (client, connection) = tokio_postgres::connect(&cluster.url(), NoTls).await?;
+    tokio::spawn(connection);
+    let store: i64 = client.query_one(STORE, &[]).await.doing("the store named default")?.try_get(0)?;
+    let indexes = client
+        .query(
+            "SELECT indexname, indexdef FROM pg_indexes WHERE tablename = ANY ($1) \
+             AND indexname NOT IN (SELECT conname FROM pg_constraint)",
+            &[&TABLES.as_slice()],
+        )
+        .await?;
+    for row in &indexes {
+        client.batch_execute(&format!("DROP INDEX {}", row.try_get::<_, &str>(0)?)).await?;
+    }
+    copy(cluster, store, users)?;
+    client.batch_execute("SET maintenance_work_mem = '256MB'").await?;
+    for row in &indexes {
+        client.batch_execute(row.try_get(1)?).await?;
+    }
+    for table in ["user_account", "user_group"] {
+        let next = format!("SELECT setval(pg_get_serial_sequence('{table}', 'rid'), max(rid)) FROM {table}");
+        client.batch_execute(&next).await?;
+    }
+    client.batch_execute("VACUUM ANALYZE").await?;
+    client.batch_execute("CHECKPOINT").await?;
+    Ok(())
+}
+
+fn copy(cluster: &Cluster, store: i64, users: u64) -> Result<()> {
+    cluster.copy_in(&format!("user_account ({USER_COLUMNS})"), |out| {
+        for number in 0..users {
+            let person = people::person(number);
+            let (first, last) = (folded(person.first_name), folded(&person.last_name));
+            writeln!(
+                out,
+                "{}\t{store}\t{}\t{}\t{}\t{}\t{first}\t{}\t{last}\t{}\t{}\tt\t{}\tf\ten-GB\tt\tt\tf\t0\t0\tf\tt\tf\tf\t{}",
+                number + 1,
+                person.id,
+                person.login_name,
+                folded(&person.login_name),
+                person.first_name,
+                person.last_name,
+                person.email_address,
+                folded(&person.email_address),
+                person.phone_number,
+                person.concurrency_token,
+            )?;
+        }
+        Ok(())
+    })?;
+    cluster.copy_in(&format!("user_group ({GROUP_COLUMNS})"), |out| {
+        for number in 0..people::groups(users) {
+            let (id, name) = (people::group_id(number), group_name(number));
+            writeln!(out, "{}\t{store}\t{id}\t{name}\t{}\tg{number}", number + 1, folded(&name))?;
+        }
+        Ok(())
+    })?;
+    cluster.copy_in("group_member (group_rid, user_rid)", |out| {
+        for (group, user) in people::memberships(users) {
+            writeln!(out, "{}\t{}", group + 1, user + 1)?;
+        }
+        Ok(())
+    })
+}

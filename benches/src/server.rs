@@ -1,0 +1,158 @@
+//! The servers under measurement, as children of the harness.
+
+use std::{
+    fs,
+    net::{Ipv4Addr, SocketAddr, TcpListener},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use crate::{
+    client::Client,
+    fault::{Doing as _, Result, fault},
+    process::Running,
+    target::{Engine, Target},
+};
+
+const SECRET: &str = "a-secret-for-measuring-only";
+/// How long a server may take to be ready.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// An address on this machine that nobody listens on now.
+pub fn free_address() -> Result<SocketAddr> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
+}
+
+/// How to start a Chancery server.
+#[derive(Clone, Debug)]
+pub struct Recipe {
+    /// The program.
+    pub program: PathBuf,
+    /// Which engine.
+    pub engine: Engine,
+    /// The folder for its files.
+    pub folder: PathBuf,
+    /// `CHANCERY_DATABASE`.
+    pub database: String,
+    /// The first process of the database, if that is not the server's own.
+    pub postmaster: Option<u32>,
+}
+
+/// A server that runs.
+pub struct Server {
+    running: Running,
+    /// Where it is and what it is called with.
+    pub target: Target,
+    /// From the start of the process to the first answer that says it is ready.
+    pub ready_after: Duration,
+}
+
+impl Recipe {
+    /// One on the embedded engine, with all its files in a folder.
+    pub fn sqlite(program: &Path, folder: &Path) -> Self {
+        Self {
+            program: program.to_owned(),
+            engine: Engine::Sqlite,
+            folder: folder.to_owned(),
+            database: format!("sqlite:{}", sqlite_file(folder).display()),
+            postmaster: None,
+        }
+    }
+
+    /// Starts it and waits until it is ready.
+    pub async fn start(&self) -> Result<Server> {
+        let address = free_address()?;
+        fs::create_dir_all(&self.folder)?;
+        let log = fs::OpenOptions::new().create(true).append(true).open(self.folder.join("server.log"))?;
+        let mut command = Command::new(&self.program);
+        command
+            .env("CHANCERY_LISTEN", address.to_string())
+            .env("CHANCERY_DATA_DIR", &self.folder)
+            .env("CHANCERY_DATABASE", &self.database)
+            .env("CHANCERY_ROOT_CLIENT_SECRET", SECRET)
+            .env("CHANCERY_LOG", "warn")
+            .stdout(Stdio::null())
+            .stderr(log);
+        let begin = Instant::now();
+        let mut running = Running::start(&mut command, &self.program.display().to_string())?;
+        wait_ready(address, &mut running, "/health/ready").await?;
+        let ready_after = begin.elapsed();
+        let token = token(address).await?;
+        let target = Target {
+            engine: self.engine,
+            address,
+            process: running.id(),
+            postmaster: self.postmaster,
+            token,
+        };
+        Ok(Server { running, target, ready_after })
+    }
+}
+
+impl Server {
+    /// Gets a new token, because they expire.
+    pub async fn renew(&mut self) -> Result<()> {
+        self.running.check()?;
+        if self.target.engine != Engine::Bare {
+            self.target.token = token(self.target.address).await?;
+        }
+        Ok(())
+    }
+
+    /// Stops it.
+    pub fn stop(self) -> Result<()> {
+        self.running.stop()
+    }
+
+    /// Starts the bare peer.
+    pub async fn bare(token: &str) -> Result<Self> {
+        let address = free_address()?;
+        let begin = Instant::now();
+        let program = std::env::current_exe()?;
+        let mut command = Command::new(program);
+        let mut running = Running::start(command.arg("bare").arg(address.to_string()), "the bare server")?;
+        wait_ready(address, &mut running, "/1").await?;
+        let target = Target {
+            engine: Engine::Bare,
+            address,
+            process: running.id(),
+            postmaster: None,
+            token: token.to_owned(),
+        };
+        Ok(Self { running, target, ready_after: begin.elapsed() })
+    }
+}
+
+/// Where a folder has its database.
+pub fn sqlite_file(folder: &Path) -> PathBuf {
+    folder.join("chancery.sqlite")
+}
+
+async fn wait_ready(address: SocketAddr, running: &mut Running, path: &str) -> Result<()> {
+    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    let begin = Instant::now();
+    while begin.elapsed() < PATIENCE {
+        running.check()?;
+        if let Ok(mut client) = Client::connect(address).await
+            && let Ok((200, _)) = client.fetch(request.as_bytes()).await
+        {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    Err(fault("the server was not ready within a minute"))
+}
+
+async fn token(address: SocketAddr) -> Result<String> {
+    let form = format!("grant_type=client_credentials&client_id=root&client_secret={SECRET}");
+    let request = format!(
+        "POST /connect/token HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-www-form-urlencoded\r\n\
+         content-length: {}\r\n\r\n{form}",
+        form.len()
+    );
+    let (status, body) = Client::connect(address).await?.fetch(request.as_bytes()).await?;
+    let body: serde_json::Value = serde_json::from_slice(&body).doing("the token")?;
+    let token = body.get("access_token").and_then(|token| token.as_str());
+    token.map(str::to_owned).ok_or_else(|| fault(format!("no token: {status} {body}")))
+}

@@ -1,0 +1,68 @@
+//! A filtered, sorted page of 50: the first, and one far behind.
+
+use super::{Bench, always};
+use crate::{
+    client::Client,
+    fault::{Result, fault},
+    load::Maker,
+    target::{Engine, Target, USERS},
+};
+
+/// The users whose family name begins with one letter.
+const NARROW: &str = "filter=lastName%20sw%20%22a%22&sortBy=lastName";
+/// Nearly all users, so that there is a 10,000th page of them.
+const WIDE: &str = "filter=lastName%20ge%20%22b%22&sortBy=lastName";
+/// How many users lie before the far page.
+const FAR: u64 = 500_000;
+
+/// Pages.
+pub async fn run(bench: &mut Bench) -> Result<()> {
+    let first = |query: &str| format!("{USERS}?{query}&count=50");
+    pages(bench, "page of 50, first, narrow", |_| first(NARROW)).await?;
+    pages(bench, "page of 50, first, wide", |_| first(WIDE)).await?;
+    let steps = FAR.min(bench.users / 2).div_ceil(1000).saturating_sub(1).max(1);
+    let mut far = Vec::new();
+    for target in bench.engines() {
+        let cursor = walk(&target, steps, 1000.min(bench.users / 2)).await?;
+        far.push((target.engine, format!("{USERS}?{WIDE}&count=50&cursor={cursor}")));
+    }
+    pages(bench, "page of 50, 10,000th, wide", |engine| {
+        far.iter().find(|(of, _)| *of == engine).map(|(_, path)| path.clone()).unwrap_or_default()
+    })
+    .await
+}
+
+async fn pages(bench: &mut Bench, name: &str, path: impl Fn(Engine) -> String) -> Result<()> {
+    let engines = bench.engines();
+    let engine = engines.first().ok_or_else(|| fault("there is no engine to measure"))?.engine;
+    let length = bench.length_of(&path(engine)).await?;
+    let makers: Vec<Maker> = bench
+        .targets()
+        .into_iter()
+        .map(|target| {
+            let path = match target.engine {
+                Engine::Bare => format!("/{length}"),
+                engine => path(engine),
+            };
+            always(target.request("GET", &path, b""))
+        })
+        .collect();
+    bench.compare(name, bench.plan(16, 200), &makers).await
+}
+
+/// Goes some large pages forward; the cursor of what follows.
+async fn walk(target: &Target, steps: u64, count: u64) -> Result<String> {
+    let mut client = Client::connect(target.address).await?;
+    let mut path = format!("{USERS}?{WIDE}&count={count}");
+    let mut cursor = None;
+    for _ in 0..steps {
+        target.call_on(&mut client, "GET", &path, b"", 200).await?;
+        let link = client.header("link").ok_or_else(|| fault("a page has no Link to the next"))?;
+        let after = link.split("cursor=").nth(1).unwrap_or_default();
+        let end = after.find(['&', '>']).unwrap_or(after.len());
+        let next = after.get(..end).unwrap_or_default().to_owned();
+        path = format!("{USERS}?{WIDE}&count={count}&cursor={next}");
+        cursor = Some(next);
+    }
+    cursor.ok_or_else(|| fault("there is no page after the first"))
+}

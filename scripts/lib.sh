@@ -20,21 +20,22 @@ postgres_programs() {
     ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1
 }
 
-# Makes and starts a throw-away cluster that listens on a socket alone, and names it in
+# Makes and starts a throw-away cluster at a free port of this machine, and names it in
 # CHANCERY_TEST_POSTGRES. It does not sync: it only has to live as long as the tests.
 start_test_postgres() {
     if [ -z "$(postgres_programs)" ]; then need postgres postgresql; fi
     need psql postgresql-client
-    local programs
+    local programs port=54329
     programs="$(postgres_programs)"
+    while (: >"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do port=$((port + 1)); done
     test_cluster="$(mktemp -d)"
     chmod 755 "$test_cluster"
     if [ "$(id -u)" -eq 0 ]; then chown postgres "$test_cluster"; fi
     as_postgres "$programs/initdb" -D "$test_cluster/data" -U postgres --auth=trust -E UTF8 --locale=C >/dev/null
     as_postgres "$programs/pg_ctl" -D "$test_cluster/data" -l "$test_cluster/log" -w -s start \
-        -o "-c listen_addresses=127.0.0.1 -c port=${CHANCERY_TEST_POSTGRES_PORT:-54329} -k $test_cluster \
+        -o "-c listen_addresses=127.0.0.1 -c port=$port -k $test_cluster \
             -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c max_connections=600 -c shared_buffers=128MB"
-    export CHANCERY_TEST_POSTGRES="postgres://postgres@127.0.0.1:${CHANCERY_TEST_POSTGRES_PORT:-54329}"
+    export CHANCERY_TEST_POSTGRES="postgres://postgres@127.0.0.1:$port"
 }
 
 stop_test_postgres() {

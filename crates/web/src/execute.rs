@@ -20,7 +20,7 @@ use crate::{
 /// How long a reader of a long answer may pause before it is given up.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
 /// How long a body may take to arrive.
-const BODY_TIME: std::time::Duration = std::time::Duration::from_secs(120);
+const BODY_TIME: std::time::Duration = std::time::Duration::from_mins(2);
 /// A body that needs no place of its own, in bytes.
 const SMALL_BODY: usize = 64 << 10;
 /// Parts of an answer that wait for the reader.

@@ -87,8 +87,7 @@ pub fn update(
         changed.push(field);
     }
     sql = sql.push(" WHERE rid = ").bind(was.rid);
-    if let (Some(place), Some(token)) = (shape.plan().token, shape.place("concurrency_token")) {
-        debug_assert_eq!(place, token, "one token a resource");
+    if let Some(place) = shape.plan().token {
         sql = sql.push(" AND concurrency_token = ").bind(was.value(place).clone());
     }
     tx.queue_one(&sql.text, sql.parameters)?;

@@ -6,14 +6,12 @@ use std::{
     io::{self, Read as _, Write as _},
     path::Path,
     sync::{Arc, atomic::AtomicU32},
-    time::SystemTime,
 };
 
 use chancery_auth::{Bearer, MasterKey, ensure_keys};
-use chancery_record::Timestamp;
 use chancery_resource::{Call, CursorKey, Desk, Out, Preconditions, Problem, Scope, Seal, Service};
 use chancery_store::{Error, Mode, Store, Target};
-use chancery_web::{App, Limits, Listener, serve};
+use chancery_web::{App, Limits, Listener, now, serve};
 
 use crate::{Config, Welcome, first_start, jobs};
 
@@ -161,12 +159,6 @@ fn own_call(desk: &Arc<Desk>) -> Call {
         desk: Arc::clone(desk),
         out: Out::default(),
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "a call of the server itself has no edge before it")]
-fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// Makes the folders, and locks an embedded database for this process.

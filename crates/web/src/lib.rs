@@ -12,7 +12,7 @@ mod request;
 mod route;
 mod system;
 
-pub use app::{App, Limits};
+pub use app::{App, Limits, now};
 pub use listener::{Listener, TlsFiles, serve};
 pub use openapi::document;
 pub use system::SystemRoute;

@@ -8,12 +8,10 @@ use aws_lc_rs::{
 };
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_record::{Timestamp, Value};
-use chancery_resource::{AuditKey, random};
+use chancery_resource::{AuditKey, MasterKey, random};
 use chancery_store::{Error, Tx};
 use jsonwebtoken::{DecodingKey, EncodingKey};
 use serde_json::json;
-
-use crate::MasterKey;
 
 /// What a key is for.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -2,17 +2,15 @@
 
 mod bearer;
 mod keyring;
-mod master;
 mod oauth;
 mod permit;
 mod rights;
 
 pub use bearer::{Audience, Bearer, Seen};
 pub use keyring::{Keyring, ensure_keys};
-pub use master::MasterKey;
 pub use oauth::{OAuthError, TokenGrant, TokenRequest};
 pub use permit::{Refused, decide};
-pub use rights::{Caller, Known, Place, Rights, Role};
+pub use rights::{Caller, Known, Place, Rights, Role, load_place};
 
 /// The audience of both services.
 pub const MANAGEMENT_AUDIENCE: &str = "PlatformManagementService";

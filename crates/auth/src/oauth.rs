@@ -2,12 +2,13 @@
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chancery_record::{Secret, Timestamp, Value, fold};
+use chancery_resource::MasterKey;
 use chancery_store::{Error, Mode, Store};
 use percent_encoding::percent_decode_str;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::{Bearer, MANAGEMENT_AUDIENCE, MasterKey, USER_STORE_AUDIENCE};
+use crate::{Bearer, MANAGEMENT_AUDIENCE, USER_STORE_AUDIENCE};
 
 /// What a client sent.
 pub struct TokenRequest {

@@ -1,6 +1,7 @@
 //! The table of section 7 of the contract's decisions: which role may do what, where.
 
 use chancery_resource::{Permit, Scope};
+use uuid::Uuid;
 
 use crate::{Caller, Place, Role};
 
@@ -44,6 +45,33 @@ pub fn decide(permit: Permit, caller: &Caller, place: Option<&Place>) -> Result<
             let customers: Vec<_> = roles.iter().filter_map(customer).collect();
             if customers.is_empty() { Err(Refused::Forbidden) } else { Ok(Scope::Customers(customers)) }
         }
+        Permit::OptionRead | Permit::OptionWrite => {
+            if is_system_admin {
+                return Ok(Scope::Everything);
+            }
+            let reached = reached(roles);
+            if reached.is_none() { Err(Refused::Forbidden) } else { Ok(reached.into_scope()) }
+        }
+        Permit::ApplicationData => {
+            if is_system_admin || roles.contains(&Role::ApplicationDataReader(None, None)) {
+                return Ok(Scope::Everything);
+            }
+            let mut reached = reached(roles);
+            for role in roles {
+                match role {
+                    Role::ApplicationDataReader(tenant, instance) => {
+                        reached.tenants.extend(tenant);
+                        reached.instances.extend(instance);
+                    }
+                    Role::TenantAdmin(tenant) => reached.tenants.push(*tenant),
+                    Role::UserStoreAdmin(instance) => reached.instances.push(*instance),
+                    _ => {}
+                }
+            }
+            if reached.is_none() { Err(Refused::Forbidden) } else { Ok(reached.into_scope()) }
+        }
+        // it is not asked for; whoever has a token may, too
+        Permit::Public => in_store(true, place, |_| true),
         Permit::CustomerWrite | Permit::Metrics => {
             if is_system_admin {
                 Ok(Scope::Everything)
@@ -52,6 +80,40 @@ pub fn decide(permit: Permit, caller: &Caller, place: Option<&Place>) -> Result<
             }
         }
     }
+}
+
+/// What roles of administrators reach of the configuration.
+#[derive(Default)]
+struct Reached {
+    customers: Vec<Uuid>,
+    subscriptions: Vec<Uuid>,
+    tenants: Vec<Uuid>,
+    instances: Vec<Uuid>,
+}
+
+impl Reached {
+    fn is_none(&self) -> bool {
+        [&self.customers, &self.subscriptions, &self.tenants, &self.instances]
+            .iter()
+            .all(|ids| ids.is_empty())
+    }
+
+    fn into_scope(self) -> Scope {
+        let Self { customers, subscriptions, tenants, instances } = self;
+        Scope::Parts { customers, subscriptions, tenants, instances }
+    }
+}
+
+fn reached(roles: &[Role]) -> Reached {
+    let mut reached = Reached::default();
+    for role in roles {
+        match role {
+            Role::CustomerAdmin(customer) => reached.customers.push(*customer),
+            Role::SubscriptionAdmin(subscription) => reached.subscriptions.push(*subscription),
+            _ => {}
+        }
+    }
+    reached
 }
 
 fn in_store(
@@ -79,7 +141,10 @@ fn administers(role: Role, place: &Place) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::{collections::HashMap, sync::Arc};
+
     use chancery_resource::{Permit, Scope, StoreScope};
+    use chancery_settings::{Options, Owner};
     use uuid::Uuid;
 
     use super::{Refused, decide};
@@ -91,7 +156,12 @@ mod tests {
 
     fn judged(permit: Permit, role: Role) -> Result<Scope, Refused> {
         let place = Place {
-            scope: StoreScope { number: 1, id: id(1), name: "default".into() },
+            scope: StoreScope {
+                number: 1,
+                id: id(1),
+                name: "default".into(),
+                options: Arc::new(Options::new(Owner::UserStore, HashMap::new())),
+            },
             subscription: id(2),
             customer: id(3),
             is_active: true,
@@ -101,7 +171,7 @@ mod tests {
 
     #[test]
     fn roles_reach_what_they_cover() {
-        use Permit::{CustomerRead, CustomerWrite, UserStore, UserStoreAudit};
+        use Permit::{ApplicationData, CustomerRead, CustomerWrite, OptionWrite, UserStore, UserStoreAudit};
         let other = id(99);
         for (permit, role, expected) in [
             (UserStore, Role::SystemAdmin, None),
@@ -119,6 +189,11 @@ mod tests {
             (CustomerRead, Role::SubscriptionAdmin(id(2)), Some(Refused::Forbidden)),
             (CustomerWrite, Role::CustomerAdmin(id(3)), Some(Refused::Forbidden)),
             (CustomerWrite, Role::SystemAdmin, None),
+            (OptionWrite, Role::SubscriptionAdmin(id(2)), None),
+            (OptionWrite, Role::UserStoreAdmin(id(1)), Some(Refused::Forbidden)),
+            (ApplicationData, Role::ApplicationDataReader(None, Some(id(1))), None),
+            (ApplicationData, Role::TenantAdmin(id(4)), None),
+            (ApplicationData, Role::AuditTrailReader, Some(Refused::Forbidden)),
         ] {
             assert_eq!(judged(permit, role).err(), expected, "{permit:?} {role:?}");
         }

@@ -7,6 +7,7 @@ use std::{
 
 use chancery_record::{Value, fold};
 use chancery_resource::StoreScope;
+use chancery_settings::{Options, Owner};
 use chancery_store::{Error, Mode, Store, Tx};
 use uuid::Uuid;
 
@@ -28,8 +29,8 @@ pub enum Role {
     UserStoreAdmin(Uuid),
     /// Users of a user store.
     UserAdmin,
-    /// Reading application users and groups.
-    ApplicationDataReader,
+    /// Reading application users and groups: of a tenant, of an instance, or of all.
+    ApplicationDataReader(Option<Uuid>, Option<Uuid>),
     /// Reading audit trails.
     AuditTrailReader,
 }
@@ -82,9 +83,12 @@ pub struct Known {
 
 impl Rights {
     /// What is remembered, if it is remembered whole.
-    pub fn recall(&self, client: Uuid, store: Option<&str>) -> Option<Known> {
+    pub fn recall(&self, client: Option<Uuid>, store: Option<&str>) -> Option<Known> {
         let remembered = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let caller = remembered.callers.get(&client)?.clone();
+        let caller = match client {
+            Some(client) => remembered.callers.get(&client)?.clone(),
+            None => None,
+        };
         let place = match store {
             Some(name) => remembered.places.get(name)?.clone(),
             None => None,
@@ -104,12 +108,20 @@ impl Rights {
     ///
     /// # Errors
     /// The store's.
-    pub async fn load(&self, store: &Store, client: Uuid, name: Option<&str>) -> Result<Known, Error> {
+    pub async fn load(
+        &self,
+        store: &Store,
+        client: Option<Uuid>,
+        name: Option<&str>,
+    ) -> Result<Known, Error> {
         let wanted = name.map(str::to_owned);
         let known = store
             .run("LoadRights", Mode::Quick, None, move |tx| {
                 let epoch = tx.epoch()?;
-                let caller = load_caller(tx, client)?.map(Arc::new);
+                let caller = match client {
+                    Some(client) => load_caller(tx, client)?.map(Arc::new),
+                    None => None,
+                };
                 let place = match &wanted {
                     Some(name) => load_place(tx, name)?.map(Arc::new),
                     None => None,
@@ -123,7 +135,9 @@ impl Rights {
             *remembered = Remembered { epoch: known.epoch, ..Remembered::default() };
         }
         if remembered.epoch == known.epoch {
-            remembered.callers.insert(client, known.caller.clone());
+            if let Some(client) = client {
+                remembered.callers.insert(client, known.caller.clone());
+            }
             // a name that is none is not remembered: there are too many of them
             if let (Some(name), Some(place)) = (name, &known.place) {
                 remembered.places.insert(name.to_owned(), Some(Arc::clone(place)));
@@ -153,7 +167,9 @@ fn load_caller(tx: &mut Tx<'_>, client: Uuid) -> Result<Option<Caller>, Error> {
             "TenantAdmin" => row.optional_id(5)?.map(Role::TenantAdmin),
             "UserStoreAdmin" => row.optional_id(6)?.map(Role::UserStoreAdmin),
             "UserAdmin" => Some(Role::UserAdmin),
-            "ApplicationDataReader" => Some(Role::ApplicationDataReader),
+            "ApplicationDataReader" => {
+                Some(Role::ApplicationDataReader(row.optional_id(5)?, row.optional_id(6)?))
+            }
             "AuditTrailReader" => Some(Role::AuditTrailReader),
             _ => None,
         };
@@ -163,7 +179,11 @@ fn load_caller(tx: &mut Tx<'_>, client: Uuid) -> Result<Option<Caller>, Error> {
     Ok(caller)
 }
 
-fn load_place(tx: &mut Tx<'_>, name: &str) -> Result<Option<Place>, Error> {
+/// A user store by its id or its name.
+///
+/// # Errors
+/// The store's.
+pub fn load_place(tx: &mut Tx<'_>, name: &str) -> Result<Option<Place>, Error> {
     let (condition, key) = match Uuid::try_parse(name) {
         Ok(id) => ("i.id = ?1", Value::Id(id)),
         Err(_) => ("i.store_name_key = ?1", Value::Text(fold(name))),
@@ -173,12 +193,27 @@ fn load_place(tx: &mut Tx<'_>, name: &str) -> Result<Option<Place>, Error> {
          FROM idp_instance i JOIN subscription s ON s.id = i.subscription_id \
          WHERE {condition} AND i.store_name_key IS NOT NULL"
     );
-    tx.one(&text, &[key], |row| {
+    let found = tx.one(&text, &[key], |row| {
+        let options = Arc::new(Options::new(Owner::UserStore, HashMap::new()));
         Ok(Place {
-            scope: StoreScope { number: row.int(0)?, id: row.id(1)?, name: row.text(2)?.to_owned() },
+            scope: StoreScope { number: row.int(0)?, id: row.id(1)?, name: row.text(2)?.to_owned(), options },
             subscription: row.id(3)?,
             customer: row.id(4)?,
             is_active: row.bool(5)?,
         })
-    })
+    })?;
+    let Some(mut place) = found else { return Ok(None) };
+    place.scope.options = Arc::new(load_options(tx, place.scope.id)?);
+    Ok(Some(place))
+}
+
+/// The options of a user store as they take effect. A secret one is known to be there, no more.
+fn load_options(tx: &mut Tx<'_>, instance: Uuid) -> Result<Options, Error> {
+    let mut values = HashMap::new();
+    let text = "SELECT name, value FROM option_value WHERE apply_to_idp_instance_id = ?1";
+    tx.query(text, &[Value::Id(instance)], |row| {
+        values.insert(row.text(0)?.to_owned(), row.text(1)?.to_owned());
+        Ok(())
+    })?;
+    Ok(Options::new(Owner::UserStore, values))
 }

@@ -1,6 +1,7 @@
 //! The management service, version 2: one folder a resource.
 
 pub mod customer;
+pub mod option;
 
 use chancery_resource::Service;
 
@@ -10,5 +11,5 @@ pub static SERVICE: Service = Service {
     version: "v2",
     title: "Chancery Management Service",
     base: "/api/management/v2",
-    operations: &[&customer::OPERATIONS],
+    operations: &[&customer::OPERATIONS, option::OPERATIONS],
 };

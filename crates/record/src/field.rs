@@ -57,6 +57,18 @@ impl Preset {
     }
 }
 
+/// Whether a field's value is encrypted where it is kept. Such a field gives no order and no
+/// filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sealing {
+    /// It is not.
+    Open,
+    /// Under the master key, where the resource says that the row holds a secret.
+    Secret,
+    /// Under the key of the person that the row is about, where it is about one.
+    Person,
+}
+
 /// Where a field's value lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
@@ -90,6 +102,8 @@ pub struct Access {
     pub stored_as: Option<&'static str>,
     /// The table has a second column `<name>_key` with the folded text, for search and order.
     pub folded: bool,
+    /// Whether it is encrypted where it is kept.
+    pub sealing: Sealing,
 }
 
 impl Access {
@@ -111,6 +125,12 @@ impl Access {
         Self { stored_as: Some(column), ..self }
     }
 
+    /// The same access, encrypted where it is kept.
+    #[must_use]
+    pub const fn sealed(self, sealing: Sealing) -> Self {
+        Self { sealing, ..self }
+    }
+
     /// The same access, but never in an answer.
     #[must_use]
     pub const fn unseen(self) -> Self {
@@ -129,6 +149,7 @@ pub const OPEN: Access = Access {
     preset: Preset::None,
     stored_as: None,
     folded: false,
+    sealing: Sealing::Open,
 };
 /// Written in create only; shown.
 pub const FIXED: Access = Access { put: false, patch: false, ..OPEN };

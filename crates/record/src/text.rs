@@ -104,6 +104,8 @@ text_types! {
     Key(1..=128, None, KEY, key, "department");
     /// A value of an entry; may be empty.
     ShortText(0..=4000, None, FREE, free, "Research");
+    /// The value of an option: text, whatever it stands for.
+    OptionValue(0..=8000, None, FREE, free, "true");
     /// A longer text.
     Description(0..=2000, None, FREE, free, "The people who sell");
     /// A concurrency token: opaque, compared byte for byte, new on every write.

@@ -11,6 +11,7 @@ use crate::{
     emit::{Stored, write_no_relations, write_values},
     nested,
     pattern::{Refusal, changed_values, new_values, taken},
+    shape::Proposed,
     sql::LIST,
 };
 
@@ -89,6 +90,7 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         }
     }
     find_retired(call, tx, shape, &brought, &mut failures)?;
+    find_against(call, tx, shape, &mut rows, &mut failures)?;
     find_taken(call, tx, shape, &rows, &mut failures)?;
     if let Some(problem) = failures.into_problem() {
         return Err(problem);
@@ -99,7 +101,7 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         if index > 0 {
             call.out.bytes.push(b',');
         }
-        write_values(shape, values, &mut call.out.bytes);
+        write_values(shape, &call.desk.master, values, &mut call.out.bytes);
         write_no_relations(shape, &mut call.out.bytes);
     }
     call.out.bytes.push(b']');
@@ -148,6 +150,7 @@ pub fn replace(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
             }
         }
     }
+    find_against(call, tx, shape, &mut rows, &mut failures)?;
     find_taken(call, tx, shape, &rows, &mut failures)?;
     if let Some(problem) = failures.into_problem() {
         return Err(problem);
@@ -157,8 +160,7 @@ pub fn replace(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
             change::update(call, tx, shape, was, values)?;
         }
     }
-    let rows: Vec<Stored> =
-        rows.into_iter().filter_map(|(_, was, values)| Some(Stored { rid: was?.rid, values })).collect();
+    let rows: Vec<Stored> = rows.into_iter().filter_map(|(_, was, values)| Some(was?.with(values))).collect();
     write_all(call, tx, shape, &rows)?;
     Ok(Answer::new(call.op.status))
 }
@@ -176,7 +178,7 @@ fn write_all(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, rows: &[Stored]) -
                 call.out.bytes.push(b',');
             }
             first = false;
-            write_values(shape, &row.values, &mut call.out.bytes);
+            write_values(shape, &call.desk.master, &row.values, &mut call.out.bytes);
             nested::write(tx, shape, &items, row.rid, &mut call.out)?;
         }
     }
@@ -288,6 +290,24 @@ fn find_retired(
 }
 
 type NewRow = (usize, Option<Stored>, Vec<Value>);
+
+/// Asks the rule against the data about all elements at once.
+fn find_against(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    rows: &mut [NewRow],
+    failures: &mut Failures,
+) -> Result<(), Problem> {
+    let elements: Vec<usize> = rows.iter().map(|(element, ..)| *element).collect();
+    let mut proposed: Vec<Proposed<'_>> =
+        rows.iter_mut().map(|(_, was, values)| Proposed { was: was.as_ref(), values }).collect();
+    let element = |row: usize| elements.get(row).copied().unwrap_or(0);
+    for (row, error) in shape.check_against(call, tx, &mut proposed, |row| base(element(row)))? {
+        failures.add(element(row), ProblemKind::Conflict, error);
+    }
+    Ok(())
+}
 
 /// Finds elements that collide with each other and, once something is known to be wrong, with
 /// what is stored. A batch that is right asks the database nothing.

@@ -7,9 +7,10 @@ use std::sync::{
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_record::{Json, Timestamp, Value};
+use chancery_settings::Options;
 use uuid::Uuid;
 
-use crate::{CursorKey, Op, Out, Problem, Seal};
+use crate::{CursorKey, MasterKey, Op, Out, Problem, Seal, Work, work::Results};
 
 /// What the caller's rights cover, and so what every query is limited to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +21,17 @@ pub enum Scope {
     Everything,
     /// The configuration of these customers.
     Customers(Vec<Uuid>),
+    /// The configuration of these parts, each with what is below it.
+    Parts {
+        /// Whole customers.
+        customers: Vec<Uuid>,
+        /// Whole subscriptions.
+        subscriptions: Vec<Uuid>,
+        /// What tenants have.
+        tenants: Vec<Uuid>,
+        /// Instances.
+        instances: Vec<Uuid>,
+    },
 }
 
 /// The user store that a path names.
@@ -31,6 +43,8 @@ pub struct StoreScope {
     pub id: Uuid,
     /// Its name.
     pub name: String,
+    /// Its options.
+    pub options: Arc<Options>,
 }
 
 impl Scope {
@@ -39,6 +53,14 @@ impl Scope {
         match self {
             Self::Store(store) => store.number,
             _ => 0,
+        }
+    }
+
+    /// The store; a problem where there is none.
+    pub fn of_store(&self) -> Result<&StoreScope, Problem> {
+        match self {
+            Self::Store(store) => Ok(store),
+            _ => Err(Problem::not_found("user store")),
         }
     }
 
@@ -59,8 +81,23 @@ impl Scope {
     }
 }
 
+/// What argon2id spends on a password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hashing {
+    /// Memory in KiB.
+    pub memory_kib: u32,
+    /// Passes over it.
+    pub iterations: u32,
+    /// Lanes.
+    pub parallelism: u32,
+}
+
 /// What operations share: the keys they work with, made once at the start.
 pub struct Desk {
+    /// The master key.
+    pub master: MasterKey,
+    /// What hashing a password costs.
+    pub hashing: Hashing,
     /// Signs audit entries.
     pub seal: Seal,
     /// Makes and opens cursors.
@@ -96,6 +133,10 @@ pub struct Call {
     pub preconditions: Preconditions,
     /// The body.
     pub body: Option<Json>,
+    /// The body of an operation that takes bytes, with its media type.
+    pub bytes: Option<(String, Vec<u8>)>,
+    /// What work between transactions came to.
+    pub results: Results,
     /// Whether a PATCH body is a merge patch (RFC 7396).
     pub merge_patch: bool,
     /// What the caller's rights cover.
@@ -162,7 +203,7 @@ pub fn random<const LENGTH: usize>() -> [u8; LENGTH] {
 }
 
 /// What an operation answers. The body is in [`Call::out`].
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Debug, Default)]
 pub struct Answer {
     /// The HTTP status.
     pub status: u16,
@@ -172,17 +213,42 @@ pub struct Answer {
     pub tagged: bool,
     /// The body is still to be read: this resource, now that the change is committed.
     pub read_later: Option<Value>,
+    /// The media type of the body where it is not JSON.
+    pub content_type: Option<&'static str>,
+    /// There is no answer yet: what was done so far is committed, this is done outside of any
+    /// transaction, and the operation is called again with its result.
+    pub work: Option<Work>,
+    /// What was done is to stay, but the caller is refused: a wrong password that was counted.
+    pub refusal: Option<Box<Problem>>,
 }
 
 impl Answer {
     /// An answer with this status.
     pub const fn new(status: u16) -> Self {
-        Self { status, headers: Vec::new(), tagged: false, read_later: None }
+        Self {
+            status,
+            headers: Vec::new(),
+            tagged: false,
+            read_later: None,
+            content_type: None,
+            work: None,
+            refusal: None,
+        }
+    }
+
+    /// A refusal that keeps what was done.
+    pub fn refusing(problem: Problem) -> Self {
+        Self { refusal: Some(Box::new(problem)), ..Self::new(0) }
+    }
+
+    /// No answer yet: this is to be done first, outside of any transaction.
+    pub fn after(work: Work) -> Self {
+        Self { work: Some(work), ..Self::new(0) }
     }
 
     /// The answer with one resource.
-    pub const fn resource(status: u16) -> Self {
-        Self { status, headers: Vec::new(), tagged: true, read_later: None }
+    pub fn resource(status: u16) -> Self {
+        Self { tagged: true, ..Self::new(status) }
     }
 }
 

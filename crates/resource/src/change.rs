@@ -1,33 +1,52 @@
 //! The one place that writes a resource's row, and with it its audit entry and its event.
 
-use chancery_record::{Column, Field, Value, canonical_json, fold, format_timestamp, write_string};
+use chancery_record::{Column, Field, Sealing, Value, canonical_json, fold, format_timestamp, write_string};
 use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::{
-    Call, Deletion, Problem, Reach, Relation, Shape,
+    Call, Deletion, Problem, Reach, Relation, Scope, Shape,
     emit::Stored,
     seal::{Seal, Sealed, Stamp},
+    sealed::{PersonKey, entry_place, seal_secret},
+    shape::Personal,
 };
 
 const CATEGORY: &str = "DatabaseRecordChange";
 
 /// The owning row of an owned resource.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct OwnerRow {
+    /// Its number.
     pub rid: i64,
+    /// Its id.
     pub id: Uuid,
+    /// Its key, as it is kept, when it is a person.
+    pub person_key: Option<Vec<u8>>,
+}
+
+/// What a change that no body asks for is told as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Telling {
+    /// Not at all: run-time state, such as a counter.
+    Silent,
+    /// As an entry of this action, and an event of this name.
+    As(&'static str, &'static str),
 }
 
 /// Writes a new row.
+///
+/// # Errors
+/// The store's.
 pub fn insert(
     call: &Call,
     tx: &mut Tx<'_>,
     shape: &Shape,
-    owner: Option<OwnerRow>,
+    owner: Option<&OwnerRow>,
     values: &[Value],
 ) -> Result<(), Problem> {
-    let own = || fields_with(shape, values).filter(|(field, _)| field.access.column == Column::Own);
+    let kept = kept(call, shape, values);
+    let own = || fields_with(shape, &kept).filter(|(field, _)| field.access.column == Column::Own);
     let mut parameters = Vec::with_capacity(values.len() + 8);
     if shape.reach == Reach::Store {
         parameters.push(Value::Int(call.scope.store()));
@@ -38,10 +57,13 @@ pub fn insert(
     tx.queue(&shape.plan().insert, parameters)?;
     let current = content(shape, values);
     let changed = fields_with(shape, values).filter(|(_, value)| !value.is_null());
+    settle(tx, shape)?;
+    let person = person(call, tx, shape, values, owner)?;
     record(
         call,
         tx,
         Entry {
+            person,
             area: shape.name,
             key: key_text(shape, values),
             action: "Added",
@@ -64,6 +86,9 @@ pub fn bootstrap_insert(
 }
 
 /// Writes the changed columns of a row and its new token, if it is still the row that was read.
+///
+/// # Errors
+/// The store's.
 pub fn update(
     call: &Call,
     tx: &mut Tx<'_>,
@@ -71,9 +96,72 @@ pub fn update(
     was: &Stored,
     values: &[Value],
 ) -> Result<(), Problem> {
+    let token = shape.plan().token;
+    let changed = write_columns(call, tx, shape, was, values, token)?;
+    tell_change(call, tx, shape, was, values, &changed, ("Modified", "updated"))
+}
+
+/// Writes the changed columns of a row, whatever its token: a change of state. Nothing is done
+/// and nothing told when nothing changed.
+///
+/// # Errors
+/// The store's.
+pub fn amend(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    was: &Stored,
+    values: &[Value],
+    telling: Telling,
+) -> Result<(), Problem> {
+    if was.values == values {
+        return Ok(());
+    }
+    let changed = write_columns(call, tx, shape, was, values, None)?;
+    match telling {
+        Telling::Silent => Ok(()),
+        Telling::As(action, event) => tell_change(call, tx, shape, was, values, &changed, (action, event)),
+    }
+}
+
+fn tell_change(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    was: &Stored,
+    values: &[Value],
+    changed: &[&Field],
+    (action, event): (&'static str, &'static str),
+) -> Result<(), Problem> {
+    let person = person(call, tx, shape, &was.values, was.owner.as_ref())?;
+    record(
+        call,
+        tx,
+        Entry {
+            person,
+            area: shape.name,
+            key: key_text(shape, values),
+            action,
+            event,
+            original: Some(content(shape, &was.values)),
+            current: Some(content(shape, values)),
+            data: changed_members(changed.iter().copied()),
+        },
+    )
+}
+
+fn write_columns(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    was: &Stored,
+    values: &[Value],
+    token: Option<usize>,
+) -> Result<Vec<&'static Field>, Problem> {
     let mut sql = crate::Sql::new(format!("UPDATE {} SET ", shape.table));
     let mut changed = Vec::new();
-    for ((field, value), before) in fields_with(shape, values).zip(&was.values) {
+    let kept = kept(call, shape, values);
+    for ((field, value), before) in shape.fields.iter().zip(kept.iter()).zip(&was.values) {
         if value == before || field.access.column != Column::Own {
             continue;
         }
@@ -86,44 +174,38 @@ pub fn update(
         }
         changed.push(field);
     }
+    if changed.is_empty() {
+        return Ok(changed);
+    }
     sql = sql.push(" WHERE rid = ").bind(was.rid);
-    if let Some(place) = shape.plan().token {
+    if let Some(place) = token {
         sql = sql.push(" AND concurrency_token = ").bind(was.value(place).clone());
     }
     tx.queue_one(&sql.text, sql.parameters)?;
-    record(
-        call,
-        tx,
-        Entry {
-            area: shape.name,
-            key: key_text(shape, values),
-            action: "Modified",
-            event: "updated",
-            original: Some(content(shape, &was.values)),
-            current: Some(content(shape, values)),
-            data: changed_members(changed.into_iter()),
-        },
-    )
+    settle(tx, shape)?;
+    Ok(changed)
 }
 
-/// Removes a row, or hides it where the resource has a quarantine.
+/// Removes a row, or hides it where the resource has a quarantine that is on.
+///
+/// # Errors
+/// The store's.
 pub fn delete(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
+    let person = person(call, tx, shape, &was.values, was.owner.as_ref())?;
     match shape.deletion {
-        Deletion::Quarantine(column) => {
+        Deletion::Quarantine { column, option } if is_on(call, option) => {
             let text =
                 format!("UPDATE {} SET {column} = ?1 WHERE rid = ?2 AND {column} IS NULL", shape.table);
             tx.queue_one(&text, vec![Value::Int(call.now.0), Value::Int(was.rid)])?;
         }
-        Deletion::Gone => {
-            let text = format!("DELETE FROM {} WHERE rid = ?1", shape.table);
-            tx.queue_one(&text, vec![Value::Int(was.rid)])?;
-            retire_id(call, tx, shape, was)?;
-        }
+        _ => remove(call, tx, shape, was)?,
     }
+    settle(tx, shape)?;
     record(
         call,
         tx,
         Entry {
+            person,
             area: shape.name,
             key: key_text(shape, &was.values),
             action: "Deleted",
@@ -133,6 +215,99 @@ pub fn delete(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Resu
             data: Vec::new(),
         },
     )
+}
+
+/// Removes a row for good, and with a person its key: what the trail says of them is gone.
+///
+/// # Errors
+/// The store's.
+pub fn purge(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
+    remove(call, tx, shape, was)?;
+    settle(tx, shape)?;
+    record(
+        call,
+        tx,
+        Entry {
+            person: None,
+            area: shape.name,
+            key: key_text(shape, &was.values),
+            action: "Deleted",
+            event: "purged",
+            original: None,
+            current: None,
+            data: Vec::new(),
+        },
+    )
+}
+
+fn remove(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
+    let text = format!("DELETE FROM {} WHERE rid = ?1", shape.table);
+    tx.queue_one(&text, vec![Value::Int(was.rid)])?;
+    retire_id(call, tx, shape, was)
+}
+
+fn is_on(call: &Call, option: &str) -> bool {
+    matches!(&call.scope, Scope::Store(store) if store.options.flag(option))
+}
+
+fn settle(tx: &mut Tx<'_>, shape: &Shape) -> Result<(), Problem> {
+    if shape.settles {
+        tx.advance_epoch()?;
+    }
+    Ok(())
+}
+
+/// The values as they are kept: secrets sealed.
+fn kept<'a>(call: &Call, shape: &Shape, values: &'a [Value]) -> std::borrow::Cow<'a, [Value]> {
+    let seals = shape.fields.iter().any(|field| field.access.sealing == Sealing::Secret);
+    if !seals || !(shape.secret)(values) {
+        return values.into();
+    }
+    let key = values.get(shape.plan().key).unwrap_or(&Value::Null);
+    let kept = fields_with(shape, values).map(|(field, value)| match field.access.sealing {
+        Sealing::Secret => seal_secret(&call.desk.master, shape, field, key, value),
+        _ => value.clone(),
+    });
+    kept.collect()
+}
+
+/// The key of the person that a row is or belongs to. One that has none yet gets it.
+fn person(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    values: &[Value],
+    owner: Option<&OwnerRow>,
+) -> Result<Option<PersonKey>, Problem> {
+    let master = &call.desk.master;
+    let found = match (shape.personal, shape.owner, owner) {
+        (Personal::Is(column), ..) => {
+            let id = values.get(shape.plan().key);
+            let kept = shape.place(column).and_then(|place| values.get(place));
+            match (id, kept) {
+                (Some(Value::Id(id)), Some(Value::Bytes(kept))) => {
+                    Some((*id, Some(kept.clone()), shape, column))
+                }
+                (Some(Value::Id(id)), _) => Some((*id, None, shape, column)),
+                _ => None,
+            }
+        }
+        (_, Some(owner), Some(row)) => match owner.shape.personal {
+            Personal::Is(column) => Some((row.id, row.person_key.clone(), owner.shape, column)),
+            _ => None,
+        },
+        _ => None,
+    };
+    let Some((id, kept, shape, column)) = found else { return Ok(None) };
+    if let Some(kept) = kept {
+        return Ok(PersonKey::open(master, id, &kept));
+    }
+    let Value::Bytes(made) = PersonKey::make(master, id) else { return Ok(None) };
+    let text =
+        format!("UPDATE {} SET {column} = ?1 WHERE store = ?2 AND id = ?3 AND {column} IS NULL", shape.table);
+    let parameters = vec![made.clone().into(), Value::Int(call.scope.store()), Value::Id(id)];
+    tx.queue_one(&text, parameters)?;
+    Ok(PersonKey::open(master, id, &made))
 }
 
 fn retire_id(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
@@ -171,10 +346,12 @@ pub fn related(
     write_ids(added, &mut data);
     data.extend_from_slice(b",\"removed\":");
     write_ids(removed, &mut data);
+    let person = person(call, tx, shape, &owner.values, None)?;
     record(
         call,
         tx,
         Entry {
+            person,
             area: shape.name,
             key: key_text(shape, &owner.values),
             action: "Modified",
@@ -198,6 +375,7 @@ fn write_ids(ids: &[Uuid], out: &mut Vec<u8>) {
 }
 
 struct Entry<'a> {
+    person: Option<PersonKey>,
     area: &'a str,
     key: String,
     action: &'static str,
@@ -210,8 +388,8 @@ struct Entry<'a> {
 
 const ENTRY: &str = "INSERT INTO audit_entry (rid, store, timestamp, actor, area, primary_key, \
     category, action, data_source, original_content, current_content, original_salt, \
-    current_salt, original_digest, current_digest, signature, signature_public_key_info) \
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
+    current_salt, original_digest, current_digest, signature, signature_public_key_info, person) \
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)";
 
 /// Writes the audit entry and the event of a change.
 fn record(call: &Call, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<(), Problem> {
@@ -234,8 +412,8 @@ fn record(call: &Call, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<(), Problem>
     let digest = |sealed: &Option<Sealed>| sealed.as_ref().map(|sealed| sealed.digest.clone());
     let (original_digest, current_digest) = (digest(&original), digest(&current));
     let signature = seal.sign(&stamp, original_digest.as_deref(), current_digest.as_deref());
-    let salt = |sealed: &Option<Sealed>| sealed.as_ref().map(|sealed| sealed.salt.to_vec());
-    let (original_salt, current_salt) = (salt(&original), salt(&current));
+    let (original, original_salt) = hidden(id, original, entry.person.as_ref(), ORIGINAL);
+    let (current, current_salt) = hidden(id, current, entry.person.as_ref(), CURRENT);
     tx.queue(
         ENTRY,
         vec![
@@ -248,19 +426,45 @@ fn record(call: &Call, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<(), Problem>
             CATEGORY.into(),
             entry.action.into(),
             call.scope.source().into(),
-            original.map(|sealed| sealed.content).into(),
-            current.map(|sealed| sealed.content).into(),
+            original.into(),
+            current.into(),
             original_salt.into(),
             current_salt.into(),
             original_digest.into(),
             current_digest.into(),
             signature.into(),
             seal.public_key_info().to_vec().into(),
+            entry.person.as_ref().map(|person| person.id).into(),
         ],
+    )?;
+    tx.queue(
+        "INSERT INTO audit_pending (entry, store) VALUES (?1, ?2)",
+        vec![Value::Int(id), Value::Int(call.scope.store())],
     )?;
     let parameters = vec![Value::Int(id), Value::Int(call.scope.store()), envelope.into()];
     tx.queue("INSERT INTO outbox_event (id, store, envelope) VALUES (?1, ?2, ?3)", parameters)?;
     Ok(())
+}
+
+type Side = (&'static str, &'static str);
+const ORIGINAL: Side = ("original_content", "original_salt");
+const CURRENT: Side = ("current_content", "current_salt");
+
+/// Content and salt as they are kept: what belongs to a person under that person's key.
+fn hidden(
+    entry: i64,
+    sealed: Option<Sealed>,
+    person: Option<&PersonKey>,
+    (content, salt): Side,
+) -> (Option<String>, Option<Vec<u8>>) {
+    match (sealed, person) {
+        (None, _) => (None, None),
+        (Some(sealed), None) => (Some(sealed.content), Some(sealed.salt.to_vec())),
+        (Some(sealed), Some(person)) => (
+            Some(person.seal_text(&entry_place(entry, content), &sealed.content)),
+            Some(person.seal_bytes(&entry_place(entry, salt), &sealed.salt)),
+        ),
+    }
 }
 
 /// The event as a `CloudEvents` 1.0 envelope. It names ids and members, never values.
@@ -301,9 +505,13 @@ fn fields_with<'a>(shape: &'a Shape, values: &'a [Value]) -> impl Iterator<Item 
     shape.fields.iter().zip(values)
 }
 
-/// The audit form: the resource's own fields as canonical JSON.
+/// The audit form: the resource's own fields as canonical JSON, without secrets.
 fn content(shape: &Shape, values: &[Value]) -> String {
-    canonical_json(fields_with(shape, values).filter(|(field, _)| field.access.shown))
+    let is_secret = |field: &Field| field.access.sealing == Sealing::Secret && (shape.secret)(values);
+    let shown = fields_with(shape, values).filter(|(field, _)| field.access.shown);
+    canonical_json(
+        shown.map(|(field, value)| if is_secret(field) { (field, &Value::Null) } else { (field, value) }),
+    )
 }
 
 /// The key as the audit trail names it: a composite one joined by `|`.

@@ -1,10 +1,13 @@
 //! Writing answers: resources as JSON, in constant memory.
 
-use chancery_record::{Column, Value, write_cell};
+use chancery_record::{Column, Sealing, Value, write_cell};
 use chancery_store::Row;
-use uuid::Uuid;
 
-use crate::{Problem, Scope, Shape};
+use crate::{
+    MasterKey, Problem, Scope, Shape,
+    change::OwnerRow,
+    sealed::{is_sealed, open_secret, reveal},
+};
 
 /// What is sent while an operation is still running.
 pub enum Part {
@@ -94,15 +97,20 @@ fn gone() -> Problem {
 /// A row read for a change: its number and the values of its fields.
 #[derive(Clone, Debug)]
 pub struct Stored {
+    /// Its number.
     pub rid: i64,
+    /// The values of its fields, in order.
     pub values: Vec<Value>,
+    /// Its owner.
+    pub owner: Option<OwnerRow>,
 }
 
 impl Stored {
-    pub fn read(
+    /// Reads a row of [`Shape::select`].
+    pub(crate) fn read(
         shape: &Shape,
         scope: &Scope,
-        owner: Option<Uuid>,
+        owner: Option<&OwnerRow>,
         row: &Row<'_>,
     ) -> Result<Self, chancery_store::Error> {
         let mut column = 0;
@@ -113,13 +121,20 @@ impl Stored {
                     row.value(column, &field.kind)?
                 }
                 Column::Scope => Value::from(scope.store_id()),
-                Column::Owner => Value::from(owner),
+                Column::Owner => Value::from(owner.map(|owner| owner.id)),
             })
         });
         let values = values.collect::<Result<_, chancery_store::Error>>()?;
-        Ok(Self { rid: row.int(0)?, values })
+        Ok(Self { rid: row.int(0)?, values, owner: owner.cloned() })
     }
 
+    /// The same row with other values.
+    #[must_use]
+    pub fn with(&self, values: Vec<Value>) -> Self {
+        Self { rid: self.rid, values, owner: self.owner.clone() }
+    }
+
+    /// The value of a field by its place.
     pub fn value(&self, place: usize) -> &Value {
         self.values.get(place).unwrap_or(&Value::Null)
     }
@@ -128,9 +143,9 @@ impl Stored {
 /// Writes a row of [`Shape::select`] as an object without its closing bracket, so that nested
 /// arrays can follow.
 pub fn write_row(
-    shape: &Shape,
+    (shape, master): (&Shape, &MasterKey),
     scope: &Scope,
-    owner: Option<Uuid>,
+    owner: Option<&OwnerRow>,
     row: &Row<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), chancery_store::Error> {
@@ -147,23 +162,35 @@ pub fn write_row(
         separator = b',';
         out.extend_from_slice(label.as_bytes());
         match field.access.column {
-            Column::Own => write_cell(&field.kind, row.cell(column)?, out),
+            Column::Own if field.access.sealing == Sealing::Open => {
+                write_cell(&field.kind, row.cell(column)?, out);
+            }
+            Column::Own => write_cell(&field.kind, reveal(master, shape, field, row, column)?.cell(), out),
             Column::Scope => write_cell(&field.kind, Value::from(scope.store_id()).cell(), out),
-            Column::Owner => write_cell(&field.kind, Value::from(owner).cell(), out),
+            Column::Owner => {
+                write_cell(&field.kind, Value::from(owner.map(|owner| owner.id)).cell(), out);
+            }
         }
     }
     Ok(())
 }
 
 /// Writes values as an object without its closing bracket.
-pub fn write_values(shape: &Shape, values: &[Value], out: &mut Vec<u8>) {
+pub fn write_values(shape: &Shape, master: &MasterKey, values: &[Value], out: &mut Vec<u8>) {
     let mut separator = b'{';
     for ((field, label), value) in shape.fields.iter().zip(&shape.plan().labels).zip(values) {
         if !label.is_empty() {
             out.push(separator);
             separator = b',';
             out.extend_from_slice(label.as_bytes());
-            write_cell(&field.kind, value.cell(), out);
+            match value {
+                Value::Text(text) if field.access.sealing == Sealing::Secret && is_sealed(text) => {
+                    let key = values.get(shape.plan().key).unwrap_or(&Value::Null);
+                    let opened = Value::from(open_secret(master, shape.table, field.column, key, text));
+                    write_cell(&field.kind, opened.cell(), out);
+                }
+                value => write_cell(&field.kind, value.cell(), out),
+            }
         }
     }
 }

@@ -1,11 +1,11 @@
 //! A filter as a condition. Every comparison is true or false, never unknown, so that `not` means
 //! not.
 
-use chancery_record::{Column, Field, Kind, Value, fold, parse_timestamp};
+use chancery_record::{Column, Field, Kind, Sealing, Value, fold, parse_timestamp};
 use uuid::Uuid;
 
 use crate::{
-    Deletion, Expression, Operator, Problem, Relation, Scope, Shape, Sql,
+    Expression, Operator, Problem, Relation, Scope, Shape, Sql,
     filter::{Literal, problem_at},
 };
 
@@ -77,7 +77,13 @@ pub fn find_field<'a>(shape: &'a Shape, name: &str, column: usize) -> Result<&'a
     let found = shape.fields.iter().find(|field| {
         field.access.shown && field.wire().eq_ignore_ascii_case(name) && field.access.column != Column::Owner
     });
-    found.ok_or_else(|| problem_at(column, &format!("{} has no attribute {name:?}", shape.name)))
+    let found =
+        found.ok_or_else(|| problem_at(column, &format!("{} has no attribute {name:?}", shape.name)))?;
+    if found.access.sealing != Sealing::Open {
+        let detail = format!("{} is kept encrypted: it gives no filter and no order", found.wire());
+        return Err(problem_at(column, &detail));
+    }
+    Ok(found)
 }
 
 /// Adds: some linked row fits.
@@ -99,7 +105,7 @@ fn add_some(
         relation.table, relation.target.table, relation.other
     ));
     sql.add_bound(scope.store());
-    if let Deletion::Quarantine(column) = relation.target.deletion {
+    if let Some(column) = relation.target.deletion.hiding() {
         sql.add(&format!(" AND o.{column} IS NULL"));
     }
     sql.add(" AND ");

@@ -10,6 +10,7 @@ mod emit;
 mod filter;
 mod filter_sql;
 mod list;
+mod master;
 mod nested;
 mod op;
 mod page;
@@ -17,21 +18,31 @@ mod pattern;
 mod problem;
 mod relate;
 mod seal;
+mod sealed;
 mod shape;
 mod sql;
+mod work;
 
 pub use batch::MAX_BATCH;
-pub use call::{Answer, Call, Desk, Preconditions, Scope, StoreScope, etag, random};
-pub use change::bootstrap_insert;
+pub use call::{Answer, Call, Desk, Hashing, Preconditions, Scope, StoreScope, etag, random};
+pub use change::{OwnerRow, Telling, amend, bootstrap_insert, delete, insert, purge, update};
 pub use cursor::CursorKey;
-pub use emit::{Out, Part, Sink};
+pub use emit::{Out, Part, Sink, Stored};
 pub use filter::{Expression, Operator, parse as parse_filter};
 pub use list::list_where;
-pub use op::{Action, Custom, Method, Op, Permit, Relating, Reply, Run, Service};
+pub use master::{MasterKey, SealingKey};
+pub use op::{Action, Body, BodyForm, Custom, JsonForm, Method, Op, Permit, Relating, Reply, Run, Service};
 pub use page::MAX_COUNT;
-pub use pattern::{find_row, read_later, read_one, run, select_by};
+pub use pattern::{
+    answer_with, find_owner, find_row, load, load_by, load_hidden, new_row, read_form, read_later, read_one,
+    run, select_by, write_stored,
+};
 pub use problem::{Problem, ProblemKind};
 pub use relate::MAX_RELATED;
 pub use seal::{AuditKey, Seal};
-pub use shape::{Deletion, Guard, Owner, Reach, Relation, Rules, Said, Shape, Unique};
-pub use sql::Sql;
+pub use sealed::{PersonKey, open_secret};
+pub use shape::{
+    Against, Deletion, Guard, Owner, Personal, Proposed, Reach, Relation, Rules, Said, Shape, Unique,
+};
+pub use sql::{LIST, Sql};
+pub use work::Work;

@@ -5,7 +5,7 @@ use chancery_record::{Column, Field, Value};
 use chancery_store::Tx;
 
 use crate::{
-    Answer, Call, Problem, Shape, Sql,
+    Answer, Call, Problem, Reply, Shape, Sql,
     change::OwnerRow,
     emit::write_row,
     filter_sql::add_filter,
@@ -45,14 +45,16 @@ fn list_rows(
     let shape = call.op.shape;
     let reading = Reading { shape, page: Page::read(call, shape)?, owner, condition };
     let mut answer = Answer::new(call.op.status);
-    if reading.page.include_total {
-        let total = reading.total(call, tx)?;
+    let wrapped = call.op.reply == Reply::Items;
+    let mut total = 0;
+    if reading.page.include_total || wrapped {
+        total = reading.total(call, tx)?;
         answer.headers.push(("x-total-count", total.to_string()));
     }
     let mut part = reading.first_part();
     let mut from = reading.page.from.clone();
     let mut left = reading.page.count;
-    call.out.bytes.push(b'[');
+    call.out.bytes.extend_from_slice(if wrapped { b"{\"items\":[" } else { b"[" });
     let mut first = true;
     loop {
         let wanted = left.map_or(LIST, |left| left.min(LIST));
@@ -82,6 +84,9 @@ fn list_rows(
         }
     }
     call.out.bytes.push(b']');
+    if wrapped {
+        call.out.bytes.extend_from_slice(format!(",\"totalCount\":{total}}}").as_bytes());
+    }
     Ok(answer)
 }
 
@@ -120,7 +125,8 @@ impl Reading<'_> {
 
     fn total(&self, call: &Call, tx: &mut Tx<'_>) -> Result<i64, Problem> {
         let mut sql = Sql::new(format!("SELECT count(*) FROM {} t WHERE ", self.shape.table));
-        self.shape.add_reach(&mut sql, &call.scope, self.owner.map(|owner| owner.rid));
+        let owner = self.owner.as_ref().map(|owner| owner.rid);
+        self.shape.add_reach_to(&mut sql, &call.scope, owner, self.page.quarantined);
         self.add_conditions(call, &mut sql)?;
         Ok(tx.one(&sql.text, &sql.parameters, |row| row.int(0))?.unwrap_or(0))
     }
@@ -133,7 +139,11 @@ impl Reading<'_> {
         from: Option<&Position>,
         limit: usize,
     ) -> Result<Sql, Problem> {
-        let mut sql = self.shape.select(&call.scope, self.owner.map(|owner| owner.rid));
+        let mut sql = if self.page.quarantined {
+            self.shape.select_hidden(&call.scope)
+        } else {
+            self.shape.select(&call.scope, self.owner.as_ref().map(|owner| owner.rid))
+        };
         // the position comes before the filter: of two bounds on one column an index uses the first
         let order = self.add_position(&mut sql, part, from);
         self.add_conditions(call, &mut sql)?;
@@ -198,10 +208,10 @@ impl Reading<'_> {
         let sql = self.statement(call, part, from, limit)?;
         let key = self.column_of(self.key());
         let sort = self.page.sort.and_then(|field| Some((field, self.column_of(field.column)?.0)));
-        let owner = self.owner.map(|owner| owner.id);
+        let owner = self.owner.as_ref();
         let mut rows = Rows::default();
         tx.query(&sql.text, &sql.parameters, |row| {
-            write_row(self.shape, &call.scope, owner, row, &mut rows.json)?;
+            write_row((self.shape, &call.desk.master), &call.scope, owner, row, &mut rows.json)?;
             rows.ends.push((row.int(0)?, rows.json.len()));
             if rows.ends.len() == limit {
                 let sort = sort.map_or(Ok(Value::Null), |(field, column)| {

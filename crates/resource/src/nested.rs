@@ -3,7 +3,7 @@
 use chancery_record::{Value, write_cell};
 use chancery_store::{Row, Tx};
 
-use crate::{Deletion, Out, Problem, Relation, Sql, emit::write_no_relations, shape::Shape};
+use crate::{Out, Problem, Relation, Sql, emit::write_no_relations, shape::Shape};
 
 /// Links read at a time. More than this of one relation, for the rows at hand, and the rest is
 /// read row by row as it is written.
@@ -77,7 +77,7 @@ fn select(relation: &Relation) -> Sql {
         pairs = relation.table,
         target = relation.target.table,
     ));
-    if let Deletion::Quarantine(column) = relation.target.deletion {
+    if let Some(column) = relation.target.deletion.hiding() {
         sql = sql.push("o.").push(column).push(" IS NULL AND ");
     }
     sql.push("m.").push(relation.own)

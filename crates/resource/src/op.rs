@@ -40,8 +40,17 @@ pub enum Permit {
     CustomerRead,
     /// Writing customers.
     CustomerWrite,
+    /// Reading options.
+    OptionRead,
+    /// Writing options.
+    OptionWrite,
+    /// Application users and groups.
+    ApplicationData,
     /// The metrics of the server.
     Metrics,
+    /// Anyone, without a token: what the body holds is the proof. Such operations are limited by
+    /// address and login name.
+    Public,
 }
 
 /// What a relation operation does.
@@ -94,12 +103,85 @@ pub struct Custom {
     pub run: Run,
     /// How it uses the store.
     pub mode: Mode,
-    /// What its body holds.
+    /// What its answer holds.
     pub reply: Reply,
+    /// What it reads.
+    pub body: Body,
+}
+
+impl Custom {
+    /// Reads little, without a body, and answers with one resource.
+    pub const fn reading(run: Run) -> Self {
+        Self { run, mode: Mode::Quick, reply: Reply::One, body: Body::None }
+    }
+
+    /// Reads much, without a body, and answers with many resources.
+    pub const fn listing(run: Run) -> Self {
+        Self { run, mode: Mode::Long, reply: Reply::Many, body: Body::None }
+    }
+
+    /// Writes, without a body, and answers with one resource.
+    pub const fn writing(run: Run) -> Self {
+        Self { run, mode: Mode::Write, reply: Reply::One, body: Body::None }
+    }
+
+    /// The same with a body.
+    #[must_use]
+    pub const fn taking(mut self, body: Body) -> Self {
+        self.body = body;
+        self
+    }
+
+    /// The same with another answer.
+    #[must_use]
+    pub const fn replying(mut self, reply: Reply) -> Self {
+        self.reply = reply;
+        self
+    }
+}
+
+/// What an operation of its own reads.
+#[derive(Clone, Copy, Debug)]
+pub enum Body {
+    /// Nothing.
+    None,
+    /// A JSON object with these members.
+    Form(&'static BodyForm),
+    /// Any JSON object, told by this schema.
+    Json(&'static JsonForm),
+    /// Bytes of these media types, at most so many.
+    Bytes(&'static [&'static str], usize),
+}
+
+/// A JSON object of an operation's own: fields, as a resource has them.
+#[derive(Debug)]
+pub struct BodyForm {
+    /// Its name in the OpenAPI document.
+    pub name: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// Its members.
+    pub fields: &'static [chancery_record::Field],
+}
+
+impl BodyForm {
+    /// The form of a record.
+    pub const fn of<R: chancery_record::Record>(name: &'static str) -> Self {
+        Self { name, about: R::ABOUT, fields: R::FIELDS }
+    }
+}
+
+/// A JSON object that is told by a schema of its own.
+#[derive(Debug)]
+pub struct JsonForm {
+    /// Its name in the OpenAPI document.
+    pub name: &'static str,
+    /// Its schema; `{"$ref": "#/components/schemas/X"}` names a resource of the same service.
+    pub schema: fn() -> serde_json::Value,
 }
 
 /// What an answer holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Reply {
     /// One resource.
     One,
@@ -107,8 +189,29 @@ pub enum Reply {
     Many,
     /// The owning resource.
     Owner,
+    /// `{items, totalCount}` of resources.
+    Items,
+    /// An object of the operation's own.
+    Form(&'static BodyForm),
+    /// An object of the operation's own, told by a schema.
+    Json(&'static JsonForm),
+    /// Something of one of these media types.
+    Content(&'static [&'static str]),
     /// Nothing.
     Empty,
+}
+
+impl Reply {
+    /// Whether it is a list, with a list's parameters.
+    pub const fn is_list(&self) -> bool {
+        matches!(self, Self::Many | Self::Items)
+    }
+}
+
+impl PartialEq for Reply {
+    fn eq(&self, other: &Self) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
 }
 
 /// An operation.
@@ -133,6 +236,10 @@ pub struct Op {
     pub summary: &'static str,
     /// Whether the documents do not list it.
     pub addition: bool,
+    /// Query parameters of its own: name and meaning.
+    pub query: &'static [(&'static str, &'static str)],
+    /// Whether it writes beside the store that its path names, and so even when that is read-only.
+    pub beside: bool,
 }
 
 impl Op {
@@ -156,7 +263,39 @@ impl Op {
             Action::Delete | Action::DeleteBatch => (204, Reply::Empty),
             Action::Custom(custom) => (200, custom.reply),
         };
-        Self { name, method, path, permit, shape, action, status, reply, summary, addition: false }
+        Self {
+            name,
+            method,
+            path,
+            permit,
+            shape,
+            action,
+            status,
+            reply,
+            summary,
+            addition: false,
+            query: &[],
+            beside: false,
+        }
+    }
+
+    /// The same operation, with query parameters of its own.
+    #[must_use]
+    pub const fn with_query(mut self, query: &'static [(&'static str, &'static str)]) -> Self {
+        self.query = query;
+        self
+    }
+
+    /// The same operation, writing beside the store that its path names.
+    #[must_use]
+    pub const fn beside(mut self) -> Self {
+        self.beside = true;
+        self
+    }
+
+    /// Whether it changes what is in a user store.
+    pub const fn changes_store(&self) -> bool {
+        self.writes() && !self.beside
     }
 
     /// The same operation, answering otherwise than the pattern.
@@ -197,7 +336,11 @@ impl Op {
 
     /// Whether it reads a body.
     pub const fn takes_body(&self) -> bool {
-        !matches!(self.action, Action::List | Action::Read | Action::Delete | Action::Custom(_))
+        match self.action {
+            Action::List | Action::Read | Action::Delete => false,
+            Action::Custom(custom) => !matches!(custom.body, Body::None),
+            _ => true,
+        }
     }
 }
 

@@ -7,7 +7,9 @@ use crate::{Call, Expression, Problem, Shape, filter, filter_sql::find_field};
 /// The most items of a page.
 pub const MAX_COUNT: usize = 1000;
 
-const KNOWN: [&str; 6] = ["filter", "sortBy", "sortOrder", "count", "cursor", "includeTotal"];
+const KNOWN: [&str; 7] = ["filter", "sortBy", "sortOrder", "count", "cursor", "includeTotal", QUARANTINED];
+/// Asks for what waits to be deleted, of a resource that has a quarantine.
+const QUARANTINED: &str = "quarantined";
 
 /// What a list was asked for.
 pub struct Page {
@@ -17,6 +19,8 @@ pub struct Page {
     pub count: Option<usize>,
     pub from: Option<Position>,
     pub include_total: bool,
+    /// Those in quarantine, and only them.
+    pub quarantined: bool,
     context: Vec<u8>,
 }
 
@@ -31,10 +35,13 @@ pub struct Position {
 
 impl Page {
     pub fn read(call: &Call, shape: &'static Shape) -> Result<Self, Problem> {
-        if let Some((name, _)) = call.query.iter().find(|(name, _)| !KNOWN.contains(&name.as_str())) {
+        let has_quarantine = shape.deletion.hiding().is_some();
+        let known: Vec<&str> =
+            KNOWN.into_iter().filter(|name| has_quarantine || *name != QUARANTINED).collect();
+        if let Some((name, _)) = call.query.iter().find(|(name, _)| !known.contains(&name.as_str())) {
             return Err(Problem::invalid(format!(
                 "There is no query parameter {name:?} here; there are {}.",
-                KNOWN.join(", ")
+                known.join(", ")
             )));
         }
         if let Some(name) =
@@ -51,11 +58,8 @@ impl Page {
             Some(_) => return Err(Problem::invalid("sortOrder is ascending or descending.")),
         };
         let count = call.query("count").map(read_count).transpose()?;
-        let include_total = match call.query("includeTotal") {
-            None | Some("false") => false,
-            Some("true") => true,
-            Some(_) => return Err(Problem::invalid("includeTotal is true or false.")),
-        };
+        let include_total = flag(call, "includeTotal")?;
+        let quarantined = flag(call, QUARANTINED)?;
         let context = context(call);
         let from = call.query("cursor").map(|cursor| {
             let foreign = || {
@@ -71,7 +75,7 @@ impl Page {
         // a cursor without a count goes on with pages of the greatest size
         let from = from.transpose()?;
         let count = count.or_else(|| from.as_ref().map(|_| MAX_COUNT));
-        Ok(Self { filter, sort, descending, count, from, include_total, context })
+        Ok(Self { filter, sort, descending, count, from, include_total, quarantined, context })
     }
 
     /// The `Link` to the page after this position.
@@ -96,13 +100,26 @@ fn context(call: &Call) -> Vec<u8> {
     let mut context = call.op.name.as_bytes().to_vec();
     let number = call.scope.store().to_string();
     let order = call.query("sortOrder").unwrap_or("ascending").to_ascii_lowercase();
-    let parts =
-        [call.query("filter").unwrap_or_default(), call.query("sortBy").unwrap_or_default(), &order, &number];
+    let parts = [
+        call.query("filter").unwrap_or_default(),
+        call.query("sortBy").unwrap_or_default(),
+        &order,
+        &number,
+        call.query(QUARANTINED).unwrap_or("false"),
+    ];
     for part in parts.into_iter().chain(call.path.iter().map(String::as_str)) {
         context.extend_from_slice(&(part.len() as u64).to_be_bytes());
         context.extend_from_slice(part.as_bytes());
     }
     context
+}
+
+fn flag(call: &Call, name: &str) -> Result<bool, Problem> {
+    match call.query(name) {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(_) => Err(Problem::invalid(format!("{name} is true or false."))),
+    }
 }
 
 fn read_count(text: &str) -> Result<usize, Problem> {
@@ -113,7 +130,7 @@ fn read_count(text: &str) -> Result<usize, Problem> {
 /// The field that a list is sorted by; none when it is the key's own order.
 fn sort_field(shape: &'static Shape, name: &str) -> Result<&'static Field, Problem> {
     let field = find_field(shape, name, 1).map_err(|_| {
-        Problem::invalid(format!("sortBy, column 1: {} has no attribute {name:?}.", shape.name))
+        Problem::invalid(format!("sortBy, column 1: {} gives no order by {name:?}.", shape.name))
     })?;
     if field.access.column != Column::Own || matches!(field.kind, chancery_record::Kind::Bytes(_)) {
         return Err(Problem::invalid(format!("sortBy, column 1: {name} gives no order.")));

@@ -1,15 +1,19 @@
 //! What the words of the standard pattern mean, for one resource.
 
-use chancery_record::{Column, Draft, FieldError, Form, Json, Value, fold, pointer, read_draft};
+use chancery_record::{
+    Column, Draft, FieldError, Form, Given, Json, Record, Value, fold, pointer, read_draft,
+};
 use chancery_store::{self as store, Tx};
 use uuid::Uuid;
 
 use crate::{
-    Action, Answer, Call, Problem, ProblemKind, Reply, Shape, Sql, batch,
+    Action, Answer, Call, Problem, ProblemKind, Reply, Scope, Shape, Sql, batch,
     call::etag,
     change::{self, OwnerRow},
     emit::{Stored, write_no_relations, write_row, write_values},
     list, nested, relate,
+    sealed::PersonKey,
+    shape::{Personal, Proposed},
 };
 
 /// Runs an operation. It may be called again with the same call when the transaction is
@@ -21,6 +25,12 @@ pub fn run(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     call.out.restart()?;
     if call.dry_run {
         tx.only_try();
+    }
+    if let (true, Scope::Store(store)) = (call.op.changes_store(), &call.scope)
+        && store.options.flag("IsDatabaseReadOnlyMode")
+    {
+        let detail = "The store is in read-only mode. Its option IsDatabaseReadOnlyMode ends that.";
+        return Err(Problem::conflict(detail));
     }
     let answer = match call.op.action {
         Action::List => list::list(call, tx),
@@ -73,12 +83,23 @@ pub fn owner_of(call: &Call, tx: &mut Tx<'_>, shape: &Shape) -> Result<Option<Ow
     let Value::Id(id) = owner.shape.read_key(call.parameter(0))? else {
         return Err(Problem::not_found(owner.shape.name));
     };
-    let mut sql = Sql::new(format!("SELECT t.rid FROM {} t WHERE ", owner.shape.table));
-    owner.shape.add_reach(&mut sql, &call.scope, None);
+    find_owner(call, tx, owner.shape, id).map(Some)
+}
+
+/// The row of a resource that owns others, by its id.
+///
+/// # Errors
+/// Not found.
+pub fn find_owner(call: &Call, tx: &mut Tx<'_>, shape: &Shape, id: Uuid) -> Result<OwnerRow, Problem> {
+    let key = if let Personal::Is(key) = shape.personal { format!("t.{key}") } else { "NULL".to_owned() };
+    let mut sql = Sql::new(format!("SELECT t.rid, {key} FROM {} t WHERE ", shape.table));
+    shape.add_reach(&mut sql, &call.scope, None);
     let sql = sql.push(" AND t.id = ").bind(id);
-    let rid = tx.one(&sql.text, &sql.parameters, |row| row.int(0))?;
-    let rid = rid.ok_or_else(|| Problem::not_found(owner.shape.name))?;
-    Ok(Some(OwnerRow { rid, id }))
+    let found = tx.one(&sql.text, &sql.parameters, |row| {
+        let person_key = if row.is_null(1)? { None } else { Some(row.bytes(1)?.to_vec()) };
+        Ok(OwnerRow { rid: row.int(0)?, id, person_key })
+    })?;
+    found.ok_or_else(|| Problem::not_found(shape.name))
 }
 
 /// The key that the path names, after the owner's.
@@ -106,7 +127,7 @@ pub fn select_by(call: &Call, shape: &Shape, column: &str, text: &str) -> Sql {
 }
 
 /// The statement that selects the row with this key.
-fn select_key(call: &Call, shape: &Shape, owner: Option<OwnerRow>, key: Value) -> Sql {
+fn select_key(call: &Call, shape: &Shape, owner: Option<&OwnerRow>, key: Value) -> Sql {
     let column = shape.key().map_or("id", |key| key.column);
     let mut sql = shape.select(&call.scope, owner.map(|owner| owner.rid));
     sql.add(" AND t.");
@@ -121,21 +142,72 @@ pub fn load(
     call: &Call,
     tx: &mut Tx<'_>,
     shape: &Shape,
-    owner: Option<OwnerRow>,
+    owner: Option<&OwnerRow>,
     key: Value,
 ) -> Result<Stored, Problem> {
     let sql = select_key(call, shape, owner, key);
-    let owner = owner.map(|owner| owner.id);
+    load_by(call, tx, shape, owner, &sql)
+}
+
+/// Loads the row that a statement begun by [`Shape::select`] finds.
+///
+/// # Errors
+/// Not found.
+pub fn load_by(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    owner: Option<&OwnerRow>,
+    sql: &Sql,
+) -> Result<Stored, Problem> {
     let found = tx.one(&sql.text, &sql.parameters, |row| Stored::read(shape, &call.scope, owner, row))?;
     found.ok_or_else(|| Problem::not_found(shape.name))
+}
+
+/// Loads a row that waits in quarantine.
+///
+/// # Errors
+/// Not found.
+pub fn load_hidden(call: &Call, tx: &mut Tx<'_>, shape: &Shape, key: Value) -> Result<Stored, Problem> {
+    let sql = shape.select_hidden(&call.scope).push(" AND t.id = ").bind(key);
+    load_by(call, tx, shape, None, &sql)
+}
+
+/// The body as a record of its own.
+///
+/// # Errors
+/// Every member that is unknown, missing, of the wrong type or out of bounds.
+pub fn read_form<R: Record>(call: &Call) -> Result<R, Problem> {
+    let draft = read_draft(R::FIELDS, &[], Form::Create, call.body()?, "").map_err(Problem::wrong)?;
+    Ok(R::from_values(draft.to_new(R::FIELDS))?)
+}
+
+/// The values of a new row that no body asks for: a record's, with a new id where it has none, and
+/// a new token.
+///
+/// # Errors
+/// A rule of its own.
+pub fn new_row(
+    call: &Call,
+    shape: &Shape,
+    owner: Option<&OwnerRow>,
+    values: Vec<Value>,
+) -> Result<Vec<Value>, Problem> {
+    let draft = Draft(
+        values
+            .into_iter()
+            .map(|value| if value.is_null() { Given::Nothing } else { Given::Value(value) })
+            .collect(),
+    );
+    new_values(call, shape, owner, &draft, "")?.map_err(Problem::wrong)
 }
 
 fn read(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let shape = call.op.shape;
     let owner = owner_of(call, tx, shape)?;
     let key = key_of(call, shape)?;
-    let sql = select_key(call, shape, owner, key);
-    read_one(call, tx, shape, owner.map(|owner| owner.id), &sql)
+    let sql = select_key(call, shape, owner.as_ref(), key);
+    read_one(call, tx, shape, owner.as_ref(), &sql)
 }
 
 /// Answers with the one row that a statement begun by [`Shape::select`] finds.
@@ -146,7 +218,7 @@ pub fn read_one(
     call: &mut Call,
     tx: &mut Tx<'_>,
     shape: &'static Shape,
-    owner: Option<Uuid>,
+    owner: Option<&OwnerRow>,
     sql: &Sql,
 ) -> Result<Answer, Problem> {
     if tx.answers_at_once() {
@@ -164,13 +236,13 @@ pub fn read_one(
     statements.extend(relations.iter().map(|sql| (sql.text.as_str(), sql.parameters.as_slice())));
     let mut items: Vec<nested::Items> = relations.iter().map(|_| nested::Items::default()).collect();
     let mut rid = None;
-    let (out, scope) = (&mut call.out, &call.scope);
+    let (out, scope, master) = (&mut call.out, &call.scope, &call.desk.master);
     tx.query_all(&statements, &mut |place, row| {
         if let Some(relation) = place.checked_sub(1) {
             nested::collect(shape.relations, &mut items, relation, row)
         } else {
             rid = Some(row.int(0)?);
-            write_row(shape, scope, owner, row, &mut out.bytes)
+            write_row((shape, master), scope, owner, row, &mut out.bytes)
         }
     })?;
     let rid = rid.ok_or_else(|| Problem::not_found(shape.name))?;
@@ -184,14 +256,14 @@ fn read_in_turn(
     call: &mut Call,
     tx: &mut Tx<'_>,
     shape: &Shape,
-    owner: Option<Uuid>,
+    owner: Option<&OwnerRow>,
     sql: &Sql,
 ) -> Result<Answer, Problem> {
     let mut rid = None;
-    let (out, scope) = (&mut call.out, &call.scope);
+    let (out, scope, master) = (&mut call.out, &call.scope, &call.desk.master);
     tx.query(&sql.text, &sql.parameters, |row| {
         rid = Some(row.int(0)?);
-        write_row(shape, scope, owner, row, &mut out.bytes)
+        write_row((shape, master), scope, owner, row, &mut out.bytes)
     })?;
     let rid = rid.ok_or_else(|| Problem::not_found(shape.name))?;
     let items = nested::load(tx, shape, &[rid])?;
@@ -203,7 +275,7 @@ fn read_in_turn(
 /// Writes a row whose values are at hand, and its relations.
 pub fn write_stored(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, stored: &Stored) -> Result<(), Problem> {
     let items = nested::load(tx, shape, &[stored.rid])?;
-    write_values(shape, &stored.values, &mut call.out.bytes);
+    write_values(shape, &call.desk.master, &stored.values, &mut call.out.bytes);
     nested::write(tx, shape, &items, stored.rid, &mut call.out)
 }
 
@@ -211,7 +283,7 @@ pub fn write_stored(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, stored: &St
 fn reply(
     call: &mut Call,
     tx: &mut Tx<'_>,
-    owner: Option<OwnerRow>,
+    owner: Option<&OwnerRow>,
     stored: Option<&Stored>,
 ) -> Result<Answer, Problem> {
     let shape = call.op.shape;
@@ -262,7 +334,7 @@ fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let draft = read_draft(shape.fields, &shape.arrays(), Form::Create, body, "").map_err(Problem::wrong)?;
     let owner = owner_of(call, tx, shape)?;
     let brought = draft.given(shape.plan().key).cloned();
-    let values = new_values(call, shape, owner, &draft, "")?.map_err(Problem::wrong)?;
+    let mut values = new_values(call, shape, owner.as_ref(), &draft, "")?.map_err(Problem::wrong)?;
     if let Some(id @ Value::Id(_)) = brought
         && is_retired(call, tx, shape, &id)?
     {
@@ -272,11 +344,12 @@ fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
             ..Problem::conflict("/id was used once: an id is never used again")
         });
     }
-    change::insert(call, tx, shape, owner, &values)?;
+    check_data(call, tx, shape, None, &mut values)?;
+    change::insert(call, tx, shape, owner.as_ref(), &values)?;
     if call.op.reply == Reply::Owner {
-        return reply(call, tx, owner, None);
+        return reply(call, tx, owner.as_ref(), None);
     }
-    write_values(shape, &values, &mut call.out.bytes);
+    write_values(shape, &call.desk.master, &values, &mut call.out.bytes);
     write_no_relations(shape, &mut call.out.bytes);
     Ok(Answer::resource(call.op.status))
 }
@@ -286,7 +359,7 @@ fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 pub fn new_values(
     call: &Call,
     shape: &Shape,
-    owner: Option<OwnerRow>,
+    owner: Option<&OwnerRow>,
     draft: &Draft,
     base: &str,
 ) -> Result<Result<Vec<Value>, Vec<FieldError>>, Problem> {
@@ -313,7 +386,31 @@ pub fn new_values(
     if let Some(token) = plan.token.and_then(|place| values.get_mut(place)) {
         *token = call.new_token();
     }
+    if let (Personal::Is(column), Some(Value::Id(id))) = (shape.personal, values.get(plan.key).cloned())
+        && let Some(key) = shape.place(column).and_then(|place| values.get_mut(place))
+    {
+        *key = PersonKey::make(&call.desk.master, id);
+    }
     shape.apply_rules(values, None, draft, base)
+}
+
+/// The rule against the data, on one row.
+pub fn check_data(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    was: Option<&Stored>,
+    values: &mut Vec<Value>,
+) -> Result<(), Problem> {
+    let mut rows = [Proposed { was, values }];
+    let wrong = shape.check_against(call, tx, &mut rows, |_| String::new())?;
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    let errors: Vec<FieldError> = wrong.into_iter().map(|(_, error)| error).collect();
+    let detail =
+        errors.first().map_or_else(String::new, |error| format!("{} {}", error.pointer, error.detail));
+    Err(Problem { errors, ..Problem::conflict(detail) })
 }
 
 fn is_retired(call: &Call, tx: &mut Tx<'_>, shape: &Shape, id: &Value) -> Result<bool, Problem> {
@@ -344,11 +441,12 @@ fn change_one(
     }
     let owner = owner_of(call, tx, shape)?;
     let key = key_of(call, shape)?;
-    let was = load(call, tx, shape, owner, key)?;
+    let was = load(call, tx, shape, owner.as_ref(), key)?;
     check_if_match(call, tx, shape, &was)?;
-    let values = changed_values(call, shape, &was, &draft, "")?.map_err(Refusal::into_problem)?;
+    let mut values = changed_values(call, shape, &was, &draft, "")?.map_err(Refusal::into_problem)?;
+    check_data(call, tx, shape, Some(&was), &mut values)?;
     change::update(call, tx, shape, &was, &values)?;
-    reply(call, tx, owner, Some(&Stored { rid: was.rid, values }))
+    reply(call, tx, owner.as_ref(), Some(&was.with(values)))
 }
 
 /// A body without the members that an operation on some members does not write.
@@ -441,8 +539,8 @@ fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let shape = call.op.shape;
     let owner = owner_of(call, tx, shape)?;
     let key = key_of(call, shape)?;
-    let was = load(call, tx, shape, owner, key)?;
+    let was = load(call, tx, shape, owner.as_ref(), key)?;
     check_if_match(call, tx, shape, &was)?;
     change::delete(call, tx, shape, &was)?;
-    reply(call, tx, owner, None)
+    reply(call, tx, owner.as_ref(), None)
 }

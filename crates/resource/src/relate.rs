@@ -7,7 +7,7 @@ use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::{
-    Answer, Call, Deletion, Problem, ProblemKind, Relating, Relation, Sql, change,
+    Answer, Call, Problem, ProblemKind, Relating, Relation, Sql, change,
     emit::Stored,
     pattern::{answer_with, check_if_match, key_of, load},
     sql::LIST,
@@ -94,7 +94,7 @@ fn all_linked(tx: &mut Tx<'_>, relation: &Relation, own: i64) -> Result<HashMap<
         relation.table, relation.target.table, relation.other, relation.own
     ))
     .bind(own);
-    if let Deletion::Quarantine(column) = relation.target.deletion {
+    if let Some(column) = relation.target.deletion.hiding() {
         sql = sql.push(" AND o.").push(column).push(" IS NULL");
     }
     let mut linked = HashMap::new();

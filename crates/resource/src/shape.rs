@@ -6,7 +6,7 @@ use chancery_record::{Column, Draft, Field, FieldError, Given, Kind, Mismatch, R
 use chancery_store::Tx;
 use uuid::Uuid;
 
-use crate::{Problem, Scope, Sql};
+use crate::{Call, Problem, Scope, Sql, emit::Stored};
 
 /// What limits the rows of a resource to the caller's scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,10 @@ pub enum Reach {
     Store,
     /// This column holds the id of the customer.
     Customer(&'static str),
+    /// This column holds the id of the subscription.
+    Subscription(&'static str),
+    /// These columns hold the ids of the subscription and of the identity provider instance.
+    Instance(&'static str, &'static str),
 }
 
 /// The resource that owns another: the path names it before the other's key.
@@ -40,9 +44,49 @@ pub struct Unique {
 pub enum Deletion {
     /// The row goes.
     Gone,
-    /// The row stays, hidden, with the time in this column.
-    Quarantine(&'static str),
+    /// The row stays, hidden, with the time in the column, while the store's option says so.
+    Quarantine {
+        /// The column with the time.
+        column: &'static str,
+        /// The option that switches it.
+        option: &'static str,
+    },
 }
+
+impl Deletion {
+    /// The column that hides a row when it is not null.
+    pub const fn hiding(self) -> Option<&'static str> {
+        match self {
+            Self::Gone => None,
+            Self::Quarantine { column, .. } => Some(column),
+        }
+    }
+}
+
+/// Whether rows belong to a person, so that what the audit trail says of them is kept under that
+/// person's key.
+#[derive(Clone, Copy)]
+pub enum Personal {
+    /// They do not, unless their owner does.
+    No,
+    /// The row is the person; its key is in this column.
+    Is(&'static str),
+    /// The row is an audit entry, perhaps about a person of this resource.
+    Tells(&'static Shape),
+}
+
+/// A row that is about to be written.
+pub struct Proposed<'a> {
+    /// What is there now.
+    pub was: Option<&'a Stored>,
+    /// What is to be.
+    pub values: &'a mut Vec<Value>,
+}
+
+/// A rule against the data, on rows about to be written together. Answers the place of a row that
+/// breaks it, the column and what is wrong: a conflict.
+pub type Against =
+    fn(&Call, &mut Tx<'_>, &mut [Proposed<'_>]) -> Result<Vec<(usize, &'static str, String)>, Problem>;
 
 /// A rule on new links: gets the owner's row number and those of the new ones.
 pub type Guard = fn(&mut Tx<'_>, i64, &[i64]) -> Result<(), Problem>;
@@ -130,6 +174,14 @@ pub struct Shape {
     pub deletion: Deletion,
     /// Whether one item can be large, so that reading it must leave the worker.
     pub large: bool,
+    /// Whether it belongs to a person.
+    pub personal: Personal,
+    /// Whether a change of it takes effect in what every process remembers.
+    pub settles: bool,
+    /// The rule against the data.
+    pub against: Option<Against>,
+    /// Whether a row holds a secret in its sealed fields.
+    pub secret: fn(&[Value]) -> bool,
     apply: Option<Apply>,
     plan: OnceLock<Plan>,
 }
@@ -148,6 +200,10 @@ impl Shape {
             unique: &[],
             deletion: Deletion::Gone,
             large: false,
+            personal: Personal::No,
+            settles: false,
+            against: None,
+            secret: |_| true,
             apply: None,
             plan: OnceLock::new(),
         }
@@ -181,10 +237,45 @@ impl Shape {
         self
     }
 
-    /// Hidden by a DELETE instead of removed.
+    /// Hidden by a DELETE instead of removed, while this option of the store says so.
     #[must_use]
-    pub const fn quarantined(mut self, column: &'static str) -> Self {
-        self.deletion = Deletion::Quarantine(column);
+    pub const fn quarantined(mut self, column: &'static str, option: &'static str) -> Self {
+        self.deletion = Deletion::Quarantine { column, option };
+        self
+    }
+
+    /// A person, with the key in this column.
+    #[must_use]
+    pub const fn person(mut self, key: &'static str) -> Self {
+        self.personal = Personal::Is(key);
+        self
+    }
+
+    /// An audit entry that may tell of a person of this resource.
+    #[must_use]
+    pub const fn tells(mut self, person: &'static Self) -> Self {
+        self.personal = Personal::Tells(person);
+        self
+    }
+
+    /// A change of it takes effect at once in what every process remembers.
+    #[must_use]
+    pub const fn settles(mut self) -> Self {
+        self.settles = true;
+        self
+    }
+
+    /// With a rule against the data.
+    #[must_use]
+    pub const fn against(mut self, rule: Against) -> Self {
+        self.against = Some(rule);
+        self
+    }
+
+    /// Which rows hold a secret in their sealed fields.
+    #[must_use]
+    pub const fn secret_when(mut self, secret: fn(&[Value]) -> bool) -> Self {
+        self.secret = secret;
         self
     }
 
@@ -221,7 +312,10 @@ impl Shape {
     }
 
     /// Reads a key of this resource as a path gives it.
-    pub(crate) fn read_key(&self, text: &str) -> Result<Value, Problem> {
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn read_key(&self, text: &str) -> Result<Value, Problem> {
         match self.key().map(|key| key.kind) {
             Some(Kind::Id) => Uuid::try_parse(text).map(Value::Id).map_err(|_| {
                 Problem::invalid(format!("{text:?} in the path is not a UUID, so it names no {}.", self.name))
@@ -250,21 +344,43 @@ impl Shape {
         sql
     }
 
+    /// The same for rows that wait in quarantine.
+    pub(crate) fn select_hidden(&self, scope: &Scope) -> Sql {
+        let mut sql = Sql::new(self.plan().select.as_str());
+        self.add_reach_to(&mut sql, scope, None, true);
+        sql
+    }
+
     /// Adds the condition that limits rows to the scope and hides what is in quarantine.
     pub(crate) fn add_reach(&self, sql: &mut Sql, scope: &Scope, owner: Option<i64>) {
+        self.add_reach_to(sql, scope, owner, false);
+    }
+
+    /// Adds the condition that limits rows to the scope, and to those in quarantine or not.
+    pub(crate) fn add_reach_to(&self, sql: &mut Sql, scope: &Scope, owner: Option<i64>, hidden: bool) {
         match (self.reach, scope) {
             (Reach::Store, scope) => {
                 sql.add("t.store = ");
                 sql.add_bound(scope.store());
             }
-            (Reach::Customer(_), Scope::Everything) => sql.add("TRUE"),
             (Reach::Customer(column), Scope::Customers(ids)) if !ids.is_empty() => {
                 sql.add("t.");
                 sql.add(column);
                 sql.add(" IN ");
                 sql.add_list(ids.iter().copied().map(Value::Id));
             }
-            (Reach::Customer(_), _) => sql.add("FALSE"),
+            (_, Scope::Everything) => sql.add("TRUE"),
+            (Reach::Subscription(column), scope @ Scope::Parts { .. }) => {
+                sql.add("(FALSE");
+                add_parts(sql, column, None, scope);
+                sql.add(")");
+            }
+            (Reach::Instance(column, instance), scope @ Scope::Parts { .. }) => {
+                sql.add("(FALSE");
+                add_parts(sql, column, Some(instance), scope);
+                sql.add(")");
+            }
+            (Reach::Customer(_) | Reach::Subscription(_) | Reach::Instance(..), _) => sql.add("FALSE"),
         }
         if let (Some(owner), Some(rid)) = (self.owner, owner) {
             sql.add(" AND t.");
@@ -272,11 +388,30 @@ impl Shape {
             sql.add(" = ");
             sql.add_bound(rid);
         }
-        if let Deletion::Quarantine(column) = self.deletion {
+        if let Some(column) = self.deletion.hiding() {
             sql.add(" AND t.");
             sql.add(column);
-            sql.add(" IS NULL");
+            sql.add(if hidden { " IS NOT NULL" } else { " IS NULL" });
         }
+    }
+
+    /// What the rule against the data finds wrong with rows to be written together: the place of
+    /// the row, and the error.
+    pub(crate) fn check_against(
+        &self,
+        call: &Call,
+        tx: &mut Tx<'_>,
+        rows: &mut [Proposed<'_>],
+        base: impl Fn(usize) -> String,
+    ) -> Result<Vec<(usize, FieldError)>, Problem> {
+        let Some(against) = self.against else { return Ok(Vec::new()) };
+        let wrong = against(call, tx, rows)?;
+        let errors = wrong.into_iter().map(|(row, column, detail)| {
+            let wire = self.place(column).and_then(|place| self.fields.get(place));
+            let at = chancery_record::pointer(&base(row), wire.map_or("", |field| field.wire()));
+            (row, FieldError::new(at, detail))
+        });
+        Ok(errors.collect())
     }
 
     /// The rules' say on a new or changed row. `base` is where the body stands.
@@ -300,6 +435,27 @@ impl Shape {
     }
 }
 
+/// Adds: the row is in one of the parts, by its subscription or by its instance.
+fn add_parts(sql: &mut Sql, subscription: &str, instance: Option<&str>, scope: &Scope) {
+    let Scope::Parts { customers, subscriptions, tenants, instances } = scope else { return };
+    let mut add = |ids: &[Uuid], column: &str, below: &str| {
+        if ids.is_empty() {
+            return;
+        }
+        sql.add(&format!(" OR t.{column} IN {below}"));
+        sql.add_list(ids.iter().copied().map(Value::Id));
+        if !below.is_empty() {
+            sql.add(")");
+        }
+    };
+    add(subscriptions, subscription, "");
+    add(customers, subscription, "(SELECT id FROM subscription WHERE customer_id IN ");
+    if let Some(instance) = instance {
+        add(instances, instance, "");
+        add(tenants, instance, "(SELECT idp_instance_id FROM tenant_idp_instance WHERE tenant_id IN ");
+    }
+}
+
 /// What is worked out once from a shape.
 pub struct Plan {
     /// `SELECT t.rid, t.a, t.b FROM table t WHERE `
@@ -310,6 +466,10 @@ pub struct Plan {
     pub array_labels: Vec<String>,
     /// The place of the key among the fields.
     pub key: usize,
+    /// The column of the key in `select`.
+    pub key_column: Option<usize>,
+    /// For an audit entry, the columns of `select` with its person and that person's key.
+    pub person_columns: (usize, usize),
     /// The place of the concurrency token, if there is one.
     pub token: Option<usize>,
     /// The insert statement.
@@ -331,9 +491,18 @@ impl Plan {
         insert.extend(shape.owner.map(|owner| owner.column.to_owned()));
         insert.extend(own().map(|field| field.column.to_owned()));
         insert.extend(own().filter(|field| field.access.folded).map(|field| format!("{}_key", field.column)));
+        let (more, join) = match shape.personal {
+            Personal::Tells(Shape { table, personal: Personal::Is(key), .. }) => (
+                format!(", t.person, p.{key}"),
+                format!(" LEFT JOIN {table} p ON p.store = t.store AND p.id = t.person"),
+            ),
+            _ => (String::new(), String::new()),
+        };
         let marks: Vec<String> = (1..=insert.len()).map(|number| format!("?{number}")).collect();
         Self {
-            select: format!("SELECT t.rid, {} FROM {} t WHERE ", columns.join(", "), shape.table),
+            select: format!("SELECT t.rid, {}{more} FROM {} t{join} WHERE ", columns.join(", "), shape.table),
+            key_column: own().position(|field| field.access.key).map(|place| place + 1),
+            person_columns: (columns.len() + 1, columns.len() + 2),
             labels: labels.collect(),
             array_labels: shape
                 .relations

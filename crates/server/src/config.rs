@@ -2,7 +2,9 @@
 
 use std::{fmt, fs, net::SocketAddr, path::PathBuf};
 
+use chancery_credential::hash::Parameters;
 use chancery_record::Secret;
+use chancery_resource::Hashing;
 use chancery_store::Target;
 use chancery_web::TlsFiles;
 use clap::{Args, Parser, Subcommand};
@@ -80,6 +82,15 @@ struct Options {
     /// Requests a minute and address to operations without a token, or off [default: 60]
     #[arg(long, global = true, env = "CHANCERY_PUBLIC_RATE_LIMIT", value_name = "NUMBER")]
     public_rate_limit: Option<String>,
+    /// Memory of one password hash in KiB (argon2id) [default: 19456]
+    #[arg(long, global = true, env = "CHANCERY_PASSWORD_MEMORY", value_name = "KIB")]
+    password_memory: Option<u32>,
+    /// Passes of one password hash over its memory (argon2id) [default: 2]
+    #[arg(long, global = true, env = "CHANCERY_PASSWORD_ITERATIONS", value_name = "NUMBER")]
+    password_iterations: Option<u32>,
+    /// Lanes of one password hash (argon2id) [default: 1]
+    #[arg(long, global = true, env = "CHANCERY_PASSWORD_PARALLELISM", value_name = "NUMBER")]
+    password_parallelism: Option<u32>,
     /// What is logged: error, warn, info, debug, trace, or a filter of tracing [default: info]
     #[arg(long, global = true, env = "CHANCERY_LOG", value_name = "LEVEL")]
     log: Option<String>,
@@ -111,6 +122,8 @@ pub struct Config {
     pub metrics_listen: Option<SocketAddr>,
     /// Requests a minute and address to public operations; none is no limit.
     pub public_rate_limit: Option<u32>,
+    /// What hashing a password costs.
+    pub hashing: Hashing,
     /// What is logged.
     pub log: String,
     /// The master key's file.
@@ -163,6 +176,14 @@ impl Config {
                 ))
             })?),
         };
+        let hashing = Hashing {
+            memory_kib: options.password_memory.unwrap_or(19_456),
+            iterations: options.password_iterations.unwrap_or(2),
+            parallelism: options.password_parallelism.unwrap_or(1),
+        };
+        Parameters::new(hashing.memory_kib, hashing.iterations, hashing.parallelism).map_err(|wrong| {
+            ConfigError(format!("password_memory, password_iterations and password_parallelism: {wrong}"))
+        })?;
         let tls = match (options.tls_certificate, options.tls_key) {
             (Some(certificate), Some(key)) => Some(TlsFiles { certificate, key }),
             (None, None) => None,
@@ -186,6 +207,7 @@ impl Config {
             root_client_secret,
             metrics_listen,
             public_rate_limit,
+            hashing,
             tls,
         })
     }
@@ -202,6 +224,13 @@ impl Config {
         table.insert("log".into(), text(&self.log));
         let limit = self.public_rate_limit.map_or_else(|| "off".to_owned(), |limit| limit.to_string());
         table.insert("public_rate_limit".into(), text(&limit));
+        for (name, value) in [
+            ("password_memory", self.hashing.memory_kib),
+            ("password_iterations", self.hashing.iterations),
+            ("password_parallelism", self.hashing.parallelism),
+        ] {
+            table.insert(name.into(), toml::Value::Integer(value.into()));
+        }
         if let Some(url) = &self.public_url {
             table.insert("public_url".into(), text(url));
         }
@@ -229,6 +258,9 @@ impl Options {
             root_client_secret: self.root_client_secret.or(other.root_client_secret),
             metrics_listen: self.metrics_listen.or(other.metrics_listen),
             public_rate_limit: self.public_rate_limit.or(other.public_rate_limit),
+            password_memory: self.password_memory.or(other.password_memory),
+            password_iterations: self.password_iterations.or(other.password_iterations),
+            password_parallelism: self.password_parallelism.or(other.password_parallelism),
             log: self.log.or(other.log),
             master_key_file: self.master_key_file.or(other.master_key_file),
             tls_certificate: self.tls_certificate.or(other.tls_certificate),
@@ -322,6 +354,7 @@ mod tests {
             ("public_url = 'id.example.com'", "public_url"),
             ("lisen = 'x'", "lisen"),
             ("root_client_secret = ''", "root_client_secret"),
+            ("password_memory = 1024", "password_memory"),
         ] {
             let error = read(toml).unwrap_err();
             assert!(error.contains(word), "{toml}: {error}");

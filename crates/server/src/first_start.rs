@@ -2,10 +2,9 @@
 //! store named `default`, and the client app `root`.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use chancery_auth::MasterKey;
 use chancery_management::customer::{CUSTOMER, Customer, CustomerId};
 use chancery_record::{Name, Record as _, Secret, Token, Value, fold};
-use chancery_resource::{Call, Problem, bootstrap_insert, random};
+use chancery_resource::{Call, MasterKey, Problem, bootstrap_insert, random};
 use chancery_store::{Error, Tx};
 use uuid::Uuid;
 

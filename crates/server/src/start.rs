@@ -8,8 +8,11 @@ use std::{
     sync::{Arc, atomic::AtomicU32},
 };
 
-use chancery_auth::{Bearer, MasterKey, ensure_keys};
-use chancery_resource::{Call, CursorKey, Desk, Out, Preconditions, Problem, Scope, Seal, Service};
+use chancery_auth::{Bearer, ensure_keys};
+use chancery_management::option::add_new_entries;
+use chancery_resource::{
+    Call, CursorKey, Desk, MasterKey, Out, Preconditions, Problem, Scope, Seal, Service,
+};
 use chancery_store::{Error, Mode, Store, Target};
 use chancery_web::{App, Limits, Listener, now, serve};
 
@@ -122,26 +125,31 @@ async fn assemble(
     let cursors = CursorKey::new(&master.derive("cursor"))
         .ok_or_else(|| StartError::new("cannot start", "the cursor key is not usable"))?;
     let desk = Arc::new(Desk {
+        master,
+        hashing: config.hashing,
         seal: Seal::new(audit_key, last),
         cursors,
         counter: AtomicU32::new(0),
         public_url: public_url.to_owned(),
     });
-    let (call, key, secret) = (own_call(&desk), master.clone(), config.root_client_secret.clone());
+    let (call, secret) = (own_call(&desk, Scope::Everything), config.root_client_secret.clone());
     let welcome = store.run("FirstStart", Mode::Write, None, move |tx| {
-        first_start::ensure(&call, tx, &key, secret.as_ref())
+        let welcome = first_start::ensure(&call, tx, &call.desk.master, secret.as_ref())?;
+        add_new_entries(&call, tx)?;
+        Ok(welcome)
     });
     let welcome = welcome.await.map_err(|problem: Problem| {
         let cause = problem.cause.map_or(problem.detail, |cause| cause.to_string());
         StartError::new("cannot prepare the database", cause)
     })?;
     let bearer = Bearer::new(keyring, public_url.to_owned());
-    let app = App::new(store, bearer, desk, master, Limits::default(), SERVICES);
+    let limits = Limits { public_rate: config.public_rate_limit, ..Limits::default() };
+    let app = App::new(store, bearer, desk, limits, SERVICES);
     Ok((app.map_err(|error| StartError::new("two operations share a path", error))?, welcome))
 }
 
 /// A call of the server itself.
-fn own_call(desk: &Arc<Desk>) -> Call {
+pub fn own_call(desk: &Arc<Desk>, scope: Scope) -> Call {
     Call {
         op: &chancery_management::customer::OPERATIONS[1],
         path: Vec::new(),
@@ -150,7 +158,9 @@ fn own_call(desk: &Arc<Desk>) -> Call {
         preconditions: Preconditions::default(),
         body: None,
         merge_patch: false,
-        scope: Scope::Everything,
+        bytes: None,
+        results: Vec::new(),
+        scope,
         actor: None,
         now: now(),
         dry_run: false,

@@ -8,6 +8,9 @@ pub const MIGRATIONS: &[(i64, &str)] = &[
     (2, include_str!("../../../migrations/0002_customer.sql")),
     (3, include_str!("../../../migrations/0003_tenancy.sql")),
     (4, include_str!("../../../migrations/0004_user_store.sql")),
+    (5, include_str!("../../../migrations/0005_options.sql")),
+    (6, include_str!("../../../migrations/0006_credential.sql")),
+    (7, include_str!("../../../migrations/0007_mail.sql")),
 ];
 
 /// The words of the migration texts and what they mean to each engine.

@@ -125,7 +125,7 @@ impl World {
     /// Makes a client app with these roles in the default subscription, and logs it in.
     pub async fn client(&self, name: &str, roles: &[RoleRow<'_>]) -> Client {
         let (id, secret) = (Uuid::now_v7(), Secret::new("secret of a client"));
-        let digest = self.app.master.secret_digest(secret.expose());
+        let digest = self.app.desk.master.secret_digest(secret.expose());
         let text = |text: &str| chancery_record::Value::from(text);
         let mut statements = vec![
             (

@@ -5,6 +5,7 @@
 pub mod audit_trail;
 pub mod group;
 pub mod group_metadata;
+pub mod password;
 pub mod user;
 pub mod user_profile;
 
@@ -28,6 +29,8 @@ pub static SERVICE: Service = Service {
     base: "/api/userstore/v2/{userstore}",
     operations: &[
         user::OPERATIONS,
+        user::STATE_OPERATIONS,
+        password::OPERATIONS,
         group::OPERATIONS,
         group_metadata::OPERATIONS,
         user_profile::OPERATIONS,

@@ -6,7 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use chancery_auth::{Audience, Bearer, Caller, Known, MasterKey, Place, Refused, Rights, decide};
+use chancery_auth::{Audience, Bearer, Caller, Known, Place, Refused, Rights, decide};
 use chancery_record::Timestamp;
 use chancery_resource::{Desk, Permit, Problem, ProblemKind, Scope, Service};
 use chancery_store::{Mode, Store};
@@ -17,8 +17,11 @@ use tokio::sync::Semaphore;
 use crate::{
     answer::{self, AnswerBody, respond},
     execute,
+    limiter::Limiter,
+    listener::Peer,
     metrics::Metrics,
     openapi,
+    pool::Pool,
     request::bearer,
     route::{Routes, Target, choose},
 };
@@ -26,6 +29,8 @@ use crate::{
 /// Bounds of the edge.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
+    /// Requests a minute and address to operations without a token; none is no limit.
+    pub public_rate: Option<u32>,
     /// Bytes of a JSON body.
     pub body: usize,
     /// Bytes of the body of a batch.
@@ -38,7 +43,13 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { body: 10 << 20, batch_body: 64 << 20, connections: 10_000, bodies_mib: 512 }
+        Self {
+            public_rate: Some(60),
+            body: 10 << 20,
+            batch_body: 64 << 20,
+            connections: 10_000,
+            bodies_mib: 512,
+        }
     }
 }
 
@@ -52,10 +63,10 @@ pub struct App {
     pub rights: Rights,
     /// What operations share.
     pub desk: Arc<Desk>,
-    /// The master key.
-    pub master: MasterKey,
     /// Bounds.
     pub limits: Limits,
+    pub(crate) pool: Pool,
+    pub(crate) limiter: Limiter,
     /// Places for larger bodies, one a MiB.
     pub(crate) bodies: Arc<Semaphore>,
     pub(crate) routes: Routes,
@@ -67,7 +78,8 @@ pub struct App {
 #[derive(Debug)]
 pub struct Allowed {
     pub epoch: i64,
-    pub caller: Arc<Caller>,
+    /// Who calls; nobody known where no token is needed.
+    pub caller: Option<Arc<Caller>>,
     pub scope: Scope,
 }
 
@@ -80,7 +92,6 @@ impl App {
         store: Store,
         bearer: Bearer,
         desk: Arc<Desk>,
-        master: MasterKey,
         limits: Limits,
         services: &[&'static Service],
     ) -> Result<Self, String> {
@@ -97,7 +108,8 @@ impl App {
             store,
             bearer,
             desk,
-            master,
+            pool: Pool::default(),
+            limiter: Limiter::new(limits.public_rate),
             limits,
         })
     }
@@ -156,6 +168,9 @@ impl App {
         store: Option<&str>,
         now: Timestamp,
     ) -> Result<Allowed, Problem> {
+        if permit == Permit::Public {
+            return self.enter(store).await;
+        }
         let Some(token) = bearer(&parts.headers) else {
             return Err(unauthorized("Send an access token: Authorization: Bearer ...", None));
         };
@@ -169,12 +184,12 @@ impl App {
         if !seen.is_for(audience) {
             return Err(invalid());
         }
-        if let Some(known) = self.rights.recall(seen.client_id, store)
+        if let Some(known) = self.rights.recall(Some(seen.client_id), store)
             && let Ok(allowed) = judge(permit, known)
         {
             return Ok(allowed);
         }
-        let known = self.rights.load(&self.store, seen.client_id, store).await?;
+        let known = self.rights.load(&self.store, Some(seen.client_id), store).await?;
         judge(permit, known).map_err(|refused| match refused {
             None => invalid(),
             Some(Refused::Forbidden) => {
@@ -186,6 +201,24 @@ impl App {
         })
     }
 
+    /// Lets anyone into a store.
+    async fn enter(&self, store: Option<&str>) -> Result<Allowed, Problem> {
+        let known = match self.rights.recall(None, store) {
+            Some(known) => known,
+            None => self.rights.load(&self.store, None, store).await?,
+        };
+        let place = known.place.filter(|place| place.is_active);
+        let place = place.ok_or_else(|| Problem::not_found("user store"))?;
+        Ok(Allowed { epoch: known.epoch, caller: None, scope: Scope::Store(place.scope.clone()) })
+    }
+
+    /// Bounds how often operations without a token are called.
+    pub fn admit(&self, parts: &Parts, store: &str, name: &str, now: Timestamp) -> Result<(), Problem> {
+        let unknown = std::net::Ipv4Addr::UNSPECIFIED.into();
+        let address = parts.extensions.get::<Peer>().map_or(unknown, |peer| peer.0);
+        self.limiter.admit(address, store, name, now)
+    }
+
     /// The metrics as an answer.
     pub async fn metrics_text(&self) -> Response<AnswerBody> {
         let counted = self.store.run("CountEvents", Mode::Long, None, |tx| {
@@ -194,6 +227,7 @@ impl App {
         if let Ok(Some(events)) = counted.await {
             self.metrics.events_waiting.set(events);
         }
+        self.metrics.working.set(i64::try_from(self.pool.waiting()).unwrap_or(i64::MAX));
         let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
         respond(200, content_type, self.metrics.text(&self.store))
     }
@@ -203,7 +237,7 @@ fn judge(permit: Permit, known: Known) -> Result<Allowed, Option<Refused>> {
     let caller = known.caller.filter(|caller| caller.enabled).ok_or(None)?;
     let place: Option<&Place> = known.place.as_deref();
     let scope = decide(permit, &caller, place).map_err(Some)?;
-    Ok(Allowed { epoch: known.epoch, caller, scope })
+    Ok(Allowed { epoch: known.epoch, caller: Some(caller), scope })
 }
 
 fn unauthorized(detail: &str, error: Option<&str>) -> Problem {

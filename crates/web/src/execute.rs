@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chancery_record::Timestamp;
-use chancery_resource::{Answer, Call, Out, Part, Preconditions, Problem, etag, read_later, run};
+use chancery_resource::{
+    Action, Answer, Body, Call, Custom, Out, Part, Permit, Preconditions, Problem, etag, read_later, run,
+};
 use chancery_store::{Error, Mode, Tx};
 use http::{Response, header, request::Parts};
 use hyper::body::Incoming;
@@ -39,28 +41,43 @@ pub async fn execute(
 ) -> Result<Response<AnswerBody>, Problem> {
     let op = entry.op;
     let store = if entry.is_user_store { Some(parameters.remove(0)) } else { None };
+    if op.permit == Permit::Public {
+        let name = parameters.first().map_or("", String::as_str);
+        app.admit(parts, store.as_deref().unwrap_or_default(), name, now)?;
+    }
     let allowed = app.authorize(parts, op.permit, store.as_deref(), now).await?;
-    check_accept(&parts.headers)?;
+    check_accept(&parts.headers, op)?;
     let mut query = read_form(parts.uri.query().unwrap_or_default())?;
     let dry_run = op.writes() && take_dry_run(&mut query)?;
-    let lists = op.mode() == Mode::Long && op.reply == chancery_resource::Reply::Many;
-    if let (false, Some((name, _))) = (lists, query.first()) {
+    let lists = op.mode() == Mode::Long && op.reply.is_list();
+    let own = |name: &str| op.query.iter().any(|(known, _)| *known == name);
+    if let (false, Some((name, _))) = (lists, query.iter().find(|(name, _)| !own(name))) {
         return Err(Problem::invalid(format!("There is no query parameter {name:?} here.")));
     }
-    let (mut json, mut merge_patch, mut request_digest, mut place) = (None, false, None, None);
+    let (mut json, mut merge_patch, mut content, mut place) = (None, false, None, None);
+    let mut request_digest = idempotency::digest(parts, &[]);
     if op.takes_body() {
-        let bound = if op.is_batch() { app.limits.batch_body } else { app.limits.body };
+        let bound = match op.action {
+            Action::Custom(Custom { body: Body::Bytes(_, bound), .. }) => bound,
+            _ if op.is_batch() => app.limits.batch_body,
+            _ => app.limits.body,
+        };
         place = place_for_body(app, parts, bound).await?;
         let reading = tokio::time::timeout(BODY_TIME, read_bytes(&parts.headers, body, bound));
         let late = || Problem::invalid("The body did not arrive within two minutes.");
         let bytes = reading.await.map_err(|_| late())??;
-        let (read, merge) = read_body(op, media_type(&parts.headers), &bytes)?;
-        (json, merge_patch) = (Some(read), merge);
-        request_digest = Some(idempotency::digest(parts, &bytes));
+        request_digest = idempotency::digest(parts, &bytes);
+        if let Action::Custom(Custom { body: Body::Bytes(..), .. }) = op.action {
+            let media = text(&parts.headers, header::CONTENT_TYPE).unwrap_or_default();
+            content = Some((media.to_owned(), bytes.to_vec()));
+        } else {
+            let (read, merge) = read_body(op, media_type(&parts.headers), &bytes)?;
+            (json, merge_patch) = (Some(read), merge);
+        }
     }
-    let claim = match (idempotency::key(parts)?, request_digest) {
-        (Some(key), Some(request)) if !dry_run => {
-            match idempotency::claim(app, &allowed, key, request, now).await? {
+    let claim = match (idempotency::key(parts)?, &allowed.caller) {
+        (Some(key), Some(caller)) if !dry_run => {
+            match idempotency::claim(app, caller.id, allowed.epoch, key, request_digest, now).await? {
                 Claim::Ours(claim) => Some(claim),
                 Claim::Answered(response) => return Ok(response),
             }
@@ -77,9 +94,11 @@ pub async fn execute(
             if_none_match: text(&parts.headers, header::IF_NONE_MATCH).map(str::to_owned),
         },
         body: json,
+        bytes: content,
+        results: Vec::new(),
         merge_patch,
         scope: allowed.scope.clone(),
-        actor: Some(allowed.caller.id),
+        actor: allowed.caller.as_ref().map(|caller| caller.id),
         now,
         dry_run,
         diagnose: false,
@@ -146,10 +165,12 @@ impl Running<'_> {
         claim: Option<&idempotency::Ours>,
     ) -> Result<Response<AnswerBody>, Problem> {
         let op = self.with(|call| call.op);
-        for _ in 0..STALE {
+        let mut stale = 0;
+        while stale < STALE {
             let outcome = self.attempt(op.name, op.mode(), allowed.epoch, claim, run).await;
             match outcome {
                 Err(problem) if problem.cause == Some(Error::Stale) => {
+                    stale += 1;
                     let store = self.store.as_deref();
                     self.app.rights.forget(allowed.epoch);
                     allowed = self.app.authorize(self.parts, op.permit, store, self.now).await?;
@@ -160,6 +181,11 @@ impl Running<'_> {
                 {
                     self.with(|call| call.diagnose = true);
                 }
+                Ok(Sent::Whole((Answer { work: Some(work), .. }, _))) => {
+                    let result = self.app.pool.run(work).await?;
+                    self.with(|call| call.results.push(result));
+                }
+                Ok(Sent::Whole((Answer { refusal: Some(problem), .. }, _))) => return Err(*problem),
                 Ok(Sent::Whole((answer, body))) => return self.answer(answer, body, allowed.epoch).await,
                 Ok(Sent::Streaming(response)) => return Ok(response),
                 Err(problem) => return Err(problem),
@@ -188,7 +214,7 @@ impl Running<'_> {
             let answer = operation(&mut call, tx)?;
             call.out.finish();
             let body = std::mem::take(&mut call.out.bytes);
-            if let Some(claim) = &claim {
+            if let (Some(claim), None, None) = (&claim, &answer.work, &answer.refusal) {
                 claim.record(tx, &answer, &body)?;
             }
             Ok((answer, body))
@@ -258,7 +284,8 @@ impl Running<'_> {
             }
             headers.push(("etag", tag));
         }
-        let mut response = respond(status, "application/json", body);
+        let content_type = answer.content_type.unwrap_or("application/json");
+        let mut response = respond(status, content_type, body);
         add_headers(&mut response, headers);
         Ok(response)
     }

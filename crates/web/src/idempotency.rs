@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::{
     answer::{AnswerBody, add_headers, respond},
-    app::{Allowed, App, trace_id},
+    app::{App, trace_id},
 };
 
 /// How long an answer is kept, in milliseconds.
@@ -38,7 +38,7 @@ pub struct Ours {
     caller: Uuid,
     key: Vec<u8>,
     attempt: Uuid,
-    master: chancery_auth::MasterKey,
+    master: chancery_resource::MasterKey,
 }
 
 /// The key of a request, if it has one and may have one.
@@ -71,21 +71,22 @@ enum Found {
 /// Claims a key for a request, or finds its answer.
 pub async fn claim(
     app: &App,
-    allowed: &Allowed,
+    caller: Uuid,
+    epoch: i64,
     key: &[u8],
     request: Vec<u8>,
     now: Timestamp,
 ) -> Result<Claim, Problem> {
     let ours = Ours {
-        caller: allowed.caller.id,
+        caller,
         key: aws_lc_rs::digest::digest(&SHA256, key).as_ref().to_vec(),
         attempt: Uuid::from_bytes(random::<16>()),
-        master: app.master.clone(),
+        master: app.desk.master.clone(),
     };
     let claim = ours.clone();
-    let found = app.store.run("ClaimIdempotencyKey", Mode::Write, Some(allowed.epoch), move |tx| {
-        claim.claim(tx, &request, now)
-    });
+    let found = app
+        .store
+        .run("ClaimIdempotencyKey", Mode::Write, Some(epoch), move |tx| claim.claim(tx, &request, now));
     match found.await? {
         Found::Nothing => Ok(Claim::Ours(ours)),
         Found::Running => Err(Problem::conflict(

@@ -93,6 +93,10 @@ fn acceptor(files: &TlsFiles) -> io::Result<TlsAcceptor> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
+/// The address that a request comes from.
+#[derive(Clone, Copy)]
+pub struct Peer(pub std::net::IpAddr);
+
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
@@ -114,7 +118,7 @@ pub async fn serve(app: Arc<App>, listener: Listener, stop: impl Future<Output =
             next = next => next,
             () = &mut stop => break,
         };
-        let Ok((tcp, _)) = accepted else {
+        let Ok((tcp, peer)) = accepted else {
             // out of file descriptors: others must end first
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
@@ -124,7 +128,8 @@ pub async fn serve(app: Arc<App>, listener: Listener, stop: impl Future<Output =
             (Arc::clone(&app), listener.tls.clone(), builder.clone(), graceful.watcher());
         tokio::spawn(async move {
             let _place = place;
-            let service = service_fn(move |request: Request<Incoming>| {
+            let service = service_fn(move |mut request: Request<Incoming>| {
+                request.extensions_mut().insert(Peer(peer.ip()));
                 let app = Arc::clone(&app);
                 async move {
                     let answer = if metrics_only {

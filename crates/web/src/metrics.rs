@@ -34,6 +34,8 @@ pub struct Metrics {
     by_operation: Vec<OperationFigures>,
     answers: Family<Status, Counter>,
     waiting: Gauge,
+    /// Hashes and images that are being worked on or wait for it.
+    pub working: Gauge,
     commits: Gauge<u64, AtomicU64>,
     writes: Gauge<u64, AtomicU64>,
     retries: Gauge<u64, AtomicU64>,
@@ -70,6 +72,7 @@ impl Metrics {
             by_operation: operations,
             answers,
             waiting: Gauge::default(),
+            working: Gauge::default(),
             commits: Gauge::default(),
             writes: Gauge::default(),
             retries: Gauge::default(),
@@ -91,6 +94,7 @@ impl Metrics {
             self.retries.clone(),
         );
         registry.register("store_log_bytes", "Bytes of the SQLite write-ahead log", self.log_bytes.clone());
+        registry.register("work", "Hashes and images being worked on or waiting", self.working.clone());
         registry.register("outbox_events", "Events kept in the outbox", self.events_waiting.clone());
         self
     }

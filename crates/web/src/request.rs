@@ -2,7 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 use chancery_record::{Json, read_json};
-use chancery_resource::{Op, Problem, ProblemKind};
+use chancery_resource::{Op, Problem, ProblemKind, Reply};
 use http::{HeaderMap, header};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
@@ -61,8 +61,15 @@ pub fn media_type(headers: &HeaderMap) -> Option<MediaType> {
     }
 }
 
-/// Whether the caller takes JSON.
-pub fn check_accept(headers: &HeaderMap) -> Result<(), Problem> {
+/// Whether the caller takes what the operation answers with.
+pub fn check_accept(headers: &HeaderMap, op: &Op) -> Result<(), Problem> {
+    match op.reply {
+        Reply::Content(types) => accepts(headers, types),
+        _ => accepts(headers, &["application/json"]),
+    }
+}
+
+fn accepts(headers: &HeaderMap, types: &[&str]) -> Result<(), Problem> {
     let mut named = headers.get_all(header::ACCEPT).iter().peekable();
     if named.peek().is_none() {
         return Ok(());
@@ -72,14 +79,18 @@ pub fn check_accept(headers: &HeaderMap) -> Result<(), Problem> {
         let essence = parts.next().unwrap_or_default().to_ascii_lowercase();
         let refused = parts
             .any(|part| matches!(part.replace(' ', "").as_str(), "q=0" | "q=0.0" | "q=0.00" | "q=0.000"));
-        let known = ["", "*/*", "application/*", "application/json", "application/problem+json"];
-        known.contains(&essence.as_str()) && !refused
+        let known = ["", "*/*", "application/problem+json"];
+        let whole = |kind: &&str| {
+            *kind == essence || essence.strip_suffix("/*").is_some_and(|group| kind.starts_with(group))
+        };
+        (known.contains(&essence.as_str()) || types.iter().any(whole)) && !refused
     };
     let accepted = named.filter_map(|value| value.to_str().ok()).any(|value| value.split(',').any(takes));
     if accepted {
         return Ok(());
     }
-    Err(Problem::new(ProblemKind::NotAcceptable, "This server answers with application/json."))
+    let detail = format!("This operation answers with {}.", types.join(", "));
+    Err(Problem::new(ProblemKind::NotAcceptable, detail))
 }
 
 /// What is read and thrown away of a body that is too large, so that its sender gets to see the
@@ -139,7 +150,7 @@ pub fn read_body(op: &Op, media: Option<MediaType>, bytes: &[u8]) -> Result<(Jso
 mod tests {
     use http::{HeaderMap, HeaderValue, header};
 
-    use super::{MediaType, check_accept, media_type, read_form};
+    use super::{MediaType, accepts, media_type, read_form};
 
     fn with(name: header::HeaderName, value: &'static str) -> HeaderMap {
         HeaderMap::from_iter([(name, HeaderValue::from_static(value))])
@@ -155,7 +166,7 @@ mod tests {
 
     #[test]
     fn accept() {
-        let good = |value| check_accept(&with(header::ACCEPT, value)).is_ok();
+        let good = |value| accepts(&with(header::ACCEPT, value), &["application/json"]).is_ok();
         assert!(good("text/html, */*;q=0.1"));
         assert!(good("application/json"));
         assert!(!good("text/html"));

@@ -148,7 +148,7 @@ async fn token(app: &App, parts: &Parts, body: Incoming, now: Timestamp) -> Resp
             Ok(form) => {
                 let authorization = text(&parts.headers, header::AUTHORIZATION).map(str::to_owned);
                 let request = TokenRequest { form, authorization, now };
-                match request.grant(&app.store, &app.bearer, &app.master).await {
+                match request.grant(&app.store, &app.bearer, &app.desk.master).await {
                     Ok(grant) => respond(200, "application/json", grant.body),
                     Err(error) => refused(error.status, error.body()),
                 }

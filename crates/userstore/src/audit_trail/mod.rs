@@ -1,9 +1,12 @@
 //! The audit trail of a user store: written by every change, read by auditors.
 
 use chancery_record::{
-    Bytes, Encoding, FieldType, KEY, Kind, Mismatch, Name, SHOWN, ShortText, Timestamp, Value, record,
+    Bytes, Encoding, FieldType, KEY, Kind, Mismatch, Name, SHOWN, Sealing, ShortText, Timestamp, Value,
+    record,
 };
 use chancery_resource::{Action as A, Method as M, Op, Permit::UserStoreAudit, Reach, Shape};
+
+use crate::user::USER;
 
 /// A digest, shown in hexadecimal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,13 +42,13 @@ record! {
         /// The store that it was made in.
         data_source: Name = SHOWN,
         /// The state before, as canonical JSON (RFC 8785).
-        original_content: Option<ShortText> = SHOWN,
+        original_content: Option<ShortText> = SHOWN.sealed(Sealing::Person),
         /// The state after, as canonical JSON (RFC 8785).
-        current_content: Option<ShortText> = SHOWN,
+        current_content: Option<ShortText> = SHOWN.sealed(Sealing::Person),
         /// The salt of the digest of the state before.
-        original_salt: Option<Bytes> = SHOWN,
+        original_salt: Option<Bytes> = SHOWN.sealed(Sealing::Person),
         /// The salt of the digest of the state after.
-        current_salt: Option<Bytes> = SHOWN,
+        current_salt: Option<Bytes> = SHOWN.sealed(Sealing::Person),
         /// SHA-256 over the salt and the state before.
         original_digest: Option<Digest> = SHOWN,
         /// SHA-256 over the salt and the state after.
@@ -58,7 +61,8 @@ record! {
 }
 
 /// The resource.
-pub static AUDIT_TRAIL: Shape = Shape::of::<AuditTrail>("AuditTrail", "audit_entry", Reach::Store);
+pub static AUDIT_TRAIL: Shape =
+    Shape::of::<AuditTrail>("AuditTrail", "audit_entry", Reach::Store).tells(&USER);
 
 /// Its operations.
 pub static OPERATIONS: &[Op] = &[

@@ -4,9 +4,8 @@ mod membership;
 
 use chancery_record::{KEY, Name, OPEN, SCOPE, SHOWN, Token, record};
 use chancery_resource::{
-    Action as A, Custom, Method as M, Op, Permit::UserStore, Reach, Relating, Relation, Reply, Shape, Unique,
+    Action as A, Custom, Method as M, Op, Permit::UserStore, Reach, Relating, Relation, Shape, Unique,
 };
-use chancery_store::Mode;
 
 use crate::{GroupId, InstanceId, user::USER};
 
@@ -76,7 +75,7 @@ const fn op(name: &'static str, method: M, path: &'static str, action: A, summar
 }
 
 const fn list(run: chancery_resource::Run) -> A {
-    A::Custom(Custom { run, mode: Mode::Long, reply: Reply::Many })
+    A::Custom(Custom::listing(run))
 }
 
 /// Its operations.

@@ -1,16 +1,21 @@
 //! Users: the people who sign in.
 
 mod rules;
+mod state;
 
 use chancery_record::{
-    Birthdate, Email, Gender, HIDDEN, KEY, Locale, LoginName, Name, OPEN, Phone, Preset, SCOPE, SHOWN,
+    Birthdate, Bytes, Email, Gender, HIDDEN, KEY, Locale, LoginName, Name, OPEN, Phone, Preset, SCOPE, SHOWN,
     Timestamp, Token, Url, Zone, record,
 };
 use chancery_resource::{
     Action as A, Answer, Call, Custom, Method as M, Op, Permit::UserStore, Problem, Reach, Relating,
-    Relation, Reply, Shape, Unique, read_one, select_by,
+    Relation, Shape, Unique, read_one, select_by,
 };
-use chancery_store::{Mode, Tx};
+use chancery_store::Tx;
+
+use uuid::Uuid;
+
+pub use state::{Found, STATE_OPERATIONS, UPDATED, limits};
 
 use crate::{InstanceId, UserId, group::GROUP};
 
@@ -88,6 +93,16 @@ record! {
         is_password_change_required: bool = SHOWN.or(FALSE),
         /// Since when the user waits to be deleted.
         quarantined_on: Option<Timestamp> = HIDDEN,
+        /// Attempts to sign in since the last success, which the throttle slows.
+        throttle_step: i64 = HIDDEN.or(Preset::Int(0)),
+        /// Until when attempts are refused by the throttle.
+        throttled_until: Option<Timestamp> = HIDDEN,
+        /// The attempt that reached a limit and is being decided: others wait.
+        closing_attempt: Option<Uuid> = HIDDEN,
+        /// Since when it is being decided.
+        closing_since: Option<Timestamp> = HIDDEN,
+        /// The key of what the audit trail says of the user, sealed. It goes with the user.
+        audit_key: Option<Bytes> = HIDDEN,
         /// Changes with every write to the user's own fields.
         concurrency_token: Token = SHOWN,
     }
@@ -96,7 +111,8 @@ record! {
 /// The resource.
 pub static USER: Shape = Shape::of::<User>("User", "user_account", Reach::Store)
     .ruled::<User>()
-    .quarantined("quarantined_on")
+    .quarantined("quarantined_on", "UserDeletionQuarantineEnabled")
+    .person("audit_key")
     .unique(&[
         Unique { index: "user_account__store__id", column: "id" },
         Unique { index: "user_account__store__login_name_key", column: "login_name" },
@@ -137,7 +153,7 @@ pub static OPERATIONS: &[Op] = &[
         "GetUserByLoginName",
         M::Get,
         "/administration/User/loginname/{userName}",
-        A::Custom(Custom { run: by_login_name, mode: Mode::Quick, reply: Reply::One }),
+        A::Custom(Custom::reading(by_login_name)),
         "Reads a user by login name, without regard to case.",
     ),
     op(

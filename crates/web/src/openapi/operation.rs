@@ -2,8 +2,10 @@
 
 #![expect(clippy::indexing_slicing, reason = "indexing a serde_json::Value to write makes the member")]
 
-use chancery_record::{Column, Field, Kind};
-use chancery_resource::{Action, MAX_BATCH, MAX_COUNT, Method, Op, Permit, Relating, Reply, Service, Shape};
+use chancery_record::{Column, Field, Kind, Sealing};
+use chancery_resource::{
+    Action, Body, Custom, MAX_BATCH, MAX_COUNT, Method, Op, Permit, Relating, Reply, Service, Shape,
+};
 use chancery_store::Mode;
 use serde_json::{Map, Value, json};
 
@@ -17,8 +19,11 @@ pub fn describe(service: &Service, op: &Op, schemas: &mut Map<String, Value>) ->
         "description": description(op),
         "tags": [op.shape.name],
         "parameters": parameters(service, op),
-        "responses": responses(op),
+        "responses": responses(op, schemas),
     });
+    if op.permit == Permit::Public {
+        operation["security"] = json!([]);
+    }
     if let Some(body) = request(op, schemas) {
         operation["requestBody"] = body;
     }
@@ -35,6 +40,11 @@ fn description(op: &Op) -> String {
         Permit::UserStoreAudit => "SystemAdmin or AuditTrailReader",
         Permit::CustomerRead => "CustomerAdmin, which shows its own customer, or SystemAdmin",
         Permit::CustomerWrite | Permit::Metrics => "SystemAdmin",
+        Permit::OptionRead | Permit::OptionWrite => "SubscriptionAdmin of the subscription, or one above it",
+        Permit::ApplicationData => {
+            "ApplicationDataReader, or an administrator: each sees what its scope holds"
+        }
+        Permit::Public => "none; the body is the proof, and calls are limited by address and login name",
     };
     let does = match op.action {
         Action::List => {
@@ -68,7 +78,7 @@ fn description(op: &Op) -> String {
         Action::Relate(_, Relating::Remove) => {
             "What is not there is no error. An unknown id refuses the whole call."
         }
-        Action::Custom(_) if op.reply == Reply::Many => {
+        Action::Custom(_) if op.reply.is_list() => {
             "The whole set as one array; with `count` a page, and a `Link` to the next one."
         }
         Action::Custom(_) => op.summary,
@@ -85,7 +95,12 @@ fn parameters(service: &Service, op: &Op) -> Vec<Value> {
             "name": name, "in": "query", "required": false, "description": about, "schema": schema,
         })
     };
-    if op.reply == Reply::Many && op.mode() == Mode::Long {
+    parameters.extend(op.query.iter().map(|(name, about)| query(name, about, json!({ "type": "string" }))));
+    if op.reply.is_list() && op.mode() == Mode::Long {
+        if op.shape.deletion.hiding().is_some() && matches!(op.action, Action::List) {
+            let about = "Those that wait to be deleted, and only them.";
+            parameters.push(query("quarantined", about, json!({ "type": "boolean", "default": false })));
+        }
         let orders: Vec<&str> =
             op.shape.fields.iter().filter(|field| gives_order(field)).map(Field::wire).collect();
         let key = op.shape.fields.iter().find(|field| field.access.key).map_or("id", Field::wire);
@@ -134,7 +149,7 @@ fn parameters(service: &Service, op: &Op) -> Vec<Value> {
     }
     let header = |name: &str, about: &str, schema: Value| json!({ "name": name, "in": "header", "required": false, "description": about, "schema": schema });
     match op.method {
-        Method::Post if op.takes_body() => parameters.push(header(
+        Method::Post if op.permit != Permit::Public => parameters.push(header(
             "Idempotency-Key",
             "Makes a repetition of the request harmless: it gets the first answer again, for a day.",
             json!({ "type": "string", "minLength": 1, "maxLength": 255 }),
@@ -160,7 +175,10 @@ fn parameters(service: &Service, op: &Op) -> Vec<Value> {
 
 /// Whether a list can be sorted by a field.
 fn gives_order(field: &Field) -> bool {
-    field.access.shown && field.access.column == Column::Own && !matches!(field.kind, Kind::Bytes(_))
+    field.access.shown
+        && field.access.column == Column::Own
+        && field.access.sealing == Sealing::Open
+        && !matches!(field.kind, Kind::Bytes(_))
 }
 
 fn path_parameter(name: &str, shape: &Shape) -> Value {
@@ -168,7 +186,7 @@ fn path_parameter(name: &str, shape: &Shape) -> Value {
     let key = shape.fields.iter().find(|field| field.access.key);
     let (about, schema) = match (name, key) {
         ("userstore", _) => ("The user store: the id of its instance, or its name.", word("default")),
-        ("userName", _) => ("The login name.", word("ada")),
+        ("userName" | "loginName" | "loginname", _) => ("The login name.", word("ada")),
         ("key", Some(key)) => ("The entry's key.", schema::kind(key, Form::Create)),
         ("id", Some(key)) if matches!(key.kind, Kind::Int { .. }) => {
             ("The entry's number.", schema::kind(key, Form::Create))
@@ -200,6 +218,36 @@ fn request(op: &Op, schemas: &mut Map<String, Value>) -> Option<Value> {
             });
             reference(&body)
         }
+        Action::Custom(Custom { body: Body::Form(form), .. }) => {
+            schemas.entry(form.name).or_insert_with(|| schema::own(form, Form::Create));
+            reference(form.name)
+        }
+        Action::Custom(Custom { body: Body::Json(form), .. }) => {
+            schemas.entry(form.name).or_insert_with(form.schema);
+            reference(form.name)
+        }
+        Action::Custom(Custom { body: Body::Bytes(types, bound), .. }) => {
+            let bytes = |kind: &&str| {
+                let schema = match *kind {
+                    "application/json" => json!({
+                        "type": "object", "required": ["contentType", "data"], "additionalProperties": false,
+                        "description": "The bytes as base64.",
+                        "properties": {
+                            "contentType": { "type": "string", "description": "Their media type.", "examples": ["image/png"] },
+                            "data": { "type": "string", "contentEncoding": "base64", "description": "The bytes." },
+                        },
+                    }),
+                    "multipart/form-data" => json!({
+                        "type": "object", "required": ["file"],
+                        "properties": { "file": { "type": "string", "format": "binary", "description": "The bytes." } },
+                    }),
+                    _ => json!({ "type": "string", "format": "binary", "maxLength": bound }),
+                };
+                ((*kind).to_owned(), json!({ "schema": schema }))
+            };
+            let content: Map<String, Value> = types.iter().map(bytes).collect();
+            return Some(json!({ "required": true, "content": content }));
+        }
         Action::List | Action::Read | Action::Delete | Action::Custom(_) => return None,
     };
     let mut content = json!({ "application/json": { "schema": schema } });
@@ -209,7 +257,7 @@ fn request(op: &Op, schemas: &mut Map<String, Value>) -> Option<Value> {
     Some(json!({ "required": true, "content": content }))
 }
 
-fn responses(op: &Op) -> Value {
+fn responses(op: &Op, schemas: &mut Map<String, Value>) -> Value {
     let about = match op.status {
         201 => "Created.",
         202 => "Changed.",
@@ -239,9 +287,36 @@ fn responses(op: &Op) -> Value {
                 });
             }
         }
+        Reply::Items => {
+            let name = format!("{answered}List");
+            schemas.entry(name.clone()).or_insert_with(|| {
+                json!({
+                    "type": "object", "description": "Some of a list.", "required": ["items", "totalCount"],
+                    "properties": {
+                        "items": { "type": "array", "description": "The items.", "items": reference(answered) },
+                        "totalCount": { "type": "integer", "description": "How many there are before paging." },
+                    },
+                })
+            });
+            success["content"] = json!({ "application/json": { "schema": reference(&name) } });
+        }
+        Reply::Form(form) => {
+            schemas.entry(form.name).or_insert_with(|| schema::own(form, Form::Response));
+            success["content"] = json!({ "application/json": { "schema": reference(form.name) } });
+        }
+        Reply::Json(form) => {
+            schemas.entry(form.name).or_insert_with(form.schema);
+            success["content"] = json!({ "application/json": { "schema": reference(form.name) } });
+        }
+        Reply::Content(types) => {
+            let content = types.iter().map(|kind| {
+                ((*kind).to_owned(), json!({ "schema": { "type": "string", "format": "binary" } }))
+            });
+            success["content"] = Value::Object(content.collect());
+        }
         Reply::Empty => {}
     }
-    if op.method == Method::Post && op.takes_body() {
+    if op.method == Method::Post && op.permit != Permit::Public {
         success["headers"]["Idempotency-Replayed"] =
             header("`true` when the answer is that of an earlier request with the same key.", "string");
     }
@@ -251,7 +326,10 @@ fn responses(op: &Op) -> Value {
         responses
             .insert("304".into(), json!({ "description": "The item is still what If-None-Match names." }));
     }
-    let mut statuses = vec![400, 401, 403, 404, 405, 406, 429, 500, 503];
+    let mut statuses = vec![400, 404, 405, 406, 429, 500, 503];
+    if op.permit != Permit::Public {
+        statuses.extend([401, 403]);
+    }
     if op.writes() {
         statuses.extend([409, 412]);
     }

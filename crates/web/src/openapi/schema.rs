@@ -3,7 +3,7 @@
 #![expect(clippy::indexing_slicing, reason = "indexing a serde_json::Value to write makes the member")]
 
 use chancery_record::{Column, Encoding, Field, Kind, Preset};
-use chancery_resource::{MAX_BATCH, MAX_RELATED, Relation, Shape};
+use chancery_resource::{BodyForm, MAX_BATCH, MAX_RELATED, Relation, Shape};
 use serde_json::{Map, Value, json};
 
 /// Text without control characters.
@@ -155,6 +155,26 @@ pub fn object(shape: &Shape, columns: &[&str], form: Form) -> Value {
 fn item(relation: &Relation) -> Value {
     let mut schema = object(relation.target, relation.shown, Form::Response);
     schema["description"] = json!(format!("A {} as others show it.", relation.target.name));
+    schema
+}
+
+/// A JSON object of an operation's own.
+pub fn own(form: &BodyForm, direction: Form) -> Value {
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    for field in form.fields {
+        properties.insert(field.wire().to_owned(), property(field, direction));
+        if direction.requires(field) {
+            required.push(json!(field.wire()));
+        }
+    }
+    let mut schema = json!({ "type": "object", "description": form.about.trim(), "properties": properties });
+    if !required.is_empty() {
+        schema["required"] = Value::Array(required);
+    }
+    if direction != Form::Response {
+        schema["additionalProperties"] = json!(false);
+    }
     schema
 }
 

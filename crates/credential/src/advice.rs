@@ -1,0 +1,34 @@
+//! What to do better, from zxcvbn's estimate of how a password would be guessed.
+
+use chancery_record::Secret;
+use zxcvbn::{Score, zxcvbn};
+
+use crate::policy::Person;
+
+/// The longest password that is estimated, in characters. Weak ones are short, and the work
+/// grows with the length: up to 0.1 s for a hostile password of this length, 1 s at 100.
+const LONGEST: usize = 32;
+/// What is read of each name of the person.
+const NAME: usize = 100;
+
+/// Sentences on a weak password (the two lowest of five grades): none of them repeats a part of
+/// it. `None` for a good one, a long one, or when there is nothing to say.
+pub fn advice(password: &Secret, person: &Person<'_>) -> Option<String> {
+    let text = std::str::from_utf8(password.expose()).ok()?;
+    if text.chars().nth(LONGEST).is_some() {
+        return None;
+    }
+    let names = [Some(person.login_name), person.email_address, person.first_name, person.last_name];
+    let names: Vec<String> =
+        names.into_iter().flatten().map(|name| name.chars().take(NAME).collect()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let estimate = zxcvbn(text, &names);
+    if estimate.score() > Score::One {
+        return None;
+    }
+    let feedback = estimate.feedback()?;
+    let warning = feedback.warning().map(|warning| warning.to_string());
+    let suggestions = feedback.suggestions().iter().map(ToString::to_string);
+    let sentences: Vec<String> = warning.into_iter().chain(suggestions).collect();
+    (!sentences.is_empty()).then(|| sentences.join(" "))
+}

@@ -1,0 +1,292 @@
+//! Password hashes: argon2id (RFC 9106), kept as PHC strings.
+//!
+//! A PHC string is itself worth hiding (who has it can guess at leisure): nothing in this crate
+//! holds one in a value that can be printed, and callers keep it out of `Debug` and logs.
+
+use argon2::{
+    ARGON2ID_IDENT, Algorithm, Argon2, Params, PasswordHasher, PasswordVerifier, Version,
+    password_hash::phc::PasswordHash,
+};
+use chancery_record::Secret;
+
+use crate::MAX_PASSWORD_BYTES;
+
+/// The salt of RFC 9106, section 3.1, in bytes.
+const SALT: usize = 16;
+/// The hash in bytes.
+const OUTPUT: usize = 32;
+/// What OWASP's Password Storage Cheat Sheet holds for equally strong: KiB and passes, one lane.
+const MINIMA: [(u32, u32); 5] = [(47_104, 1), (19_456, 2), (12_288, 3), (9_216, 4), (7_168, 5)];
+const MOST_MEMORY_KIB: u32 = 1 << 20;
+const MOST_ITERATIONS: u32 = 16;
+const MOST_PARALLELISM: u32 = 8;
+
+/// The most earlier passwords that [`is_among`] looks at: each costs a whole hash.
+pub const MAX_HISTORY: usize = 24;
+
+/// How much work a hash is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameters {
+    memory_kib: u32,
+    iterations: u32,
+    parallelism: u32,
+}
+
+impl Default for Parameters {
+    fn default() -> Self {
+        Self { memory_kib: 19_456, iterations: 2, parallelism: 1 }
+    }
+}
+
+impl Parameters {
+    /// Memory in KiB, passes over it, lanes. The error says what is too weak (less than each of
+    /// OWASP's equivalent settings in memory or passes) or too much (over 1 GiB, 16 passes,
+    /// 8 lanes).
+    pub fn new(memory_kib: u32, iterations: u32, parallelism: u32) -> Result<Self, String> {
+        if !MINIMA.iter().any(|&(memory, passes)| memory_kib >= memory && iterations >= passes) {
+            let minima = MINIMA.map(|(memory, passes)| format!("{memory} and {passes}")).join(", ");
+            return Err(format!(
+                "memory of {memory_kib} KiB and {iterations} iterations are too weak; at least one of: {minima}"
+            ));
+        }
+        let parameters = Self { memory_kib, iterations, parallelism };
+        if parallelism == 0 || !parameters.are_bounded() {
+            return Err(format!(
+                "at most {MOST_MEMORY_KIB} KiB of memory, {MOST_ITERATIONS} iterations, \
+                 1 to {MOST_PARALLELISM} lanes"
+            ));
+        }
+        Ok(parameters)
+    }
+
+    fn are_bounded(&self) -> bool {
+        self.memory_kib <= MOST_MEMORY_KIB
+            && self.iterations <= MOST_ITERATIONS
+            && self.parallelism <= MOST_PARALLELISM
+    }
+
+    fn engine(&self) -> Result<Argon2<'static>, HashError> {
+        let params = Params::new(self.memory_kib, self.iterations, self.parallelism, Some(OUTPUT));
+        params
+            .map(|params| Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
+            .map_err(|_| HashError::Failed)
+    }
+}
+
+/// Why there is no hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HashError {
+    /// The password is over [`MAX_PASSWORD_BYTES`]; the policy refuses it before.
+    TooLong,
+    /// The system gives no random bytes.
+    Random,
+    /// Not enough memory.
+    Failed,
+}
+
+impl std::fmt::Display for HashError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::TooLong => "the password is too long to be hashed",
+            Self::Random => "no random bytes for a salt",
+            Self::Failed => "hashing a password failed; is there enough memory?",
+        })
+    }
+}
+
+impl std::error::Error for HashError {}
+
+/// What came of checking a password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verified {
+    /// It is the password.
+    pub right: bool,
+    /// It is, and its hash was made with other parameters than are wanted now: hash it anew.
+    pub needs_rehash: bool,
+}
+
+/// Hashes with a new random salt; the result is a PHC string.
+pub fn hash(password: &Secret, parameters: &Parameters) -> Result<String, HashError> {
+    if password.expose().len() > MAX_PASSWORD_BYTES {
+        return Err(HashError::TooLong);
+    }
+    let mut salt = [0; SALT];
+    aws_lc_rs::rand::fill(&mut salt).map_err(|_| HashError::Random)?;
+    let hashed = parameters.engine()?.hash_password_with_salt(password.expose(), &salt);
+    hashed.map(|hashed| hashed.to_string()).map_err(|_| HashError::Failed)
+}
+
+/// Compares a password with a PHC string, with the parameters that the string names. A string
+/// that is unreadable, not argon2id, or beyond the bounds of [`Parameters`] is wrong, after the
+/// work of the wanted parameters; so is a password over [`MAX_PASSWORD_BYTES`]. Without memory
+/// everything is wrong.
+pub fn verify(phc: &str, password: &Secret, wanted: &Parameters) -> Verified {
+    let short = password.expose().len() <= MAX_PASSWORD_BYTES;
+    let Some((stored, is_as_wanted)) = read(phc, wanted).filter(|_| short) else {
+        verify_nobody(password, wanted);
+        return Verified { right: false, needs_rehash: false };
+    };
+    let right = Argon2::default().verify_password(password.expose(), &stored).is_ok();
+    Verified { right, needs_rehash: right && !is_as_wanted }
+}
+
+/// The work of [`verify`] for a user who does not exist or has no password, so that the time of
+/// an answer does not tell. It equals that of a user whose hash has the wanted parameters; one
+/// with older ones differs until rehashed.
+pub fn verify_nobody(password: &Secret, wanted: &Parameters) {
+    let password = password.expose();
+    let password = password.get(..MAX_PASSWORD_BYTES).unwrap_or(password);
+    let mut out = [0; OUTPUT];
+    if let Ok(engine) = wanted.engine() {
+        std::hint::black_box(engine.hash_password_into(password, &[0; SALT], &mut out)).ok();
+    }
+    std::hint::black_box(out);
+}
+
+/// Whether the password is one of the user's earlier ones, newest first. Stops at the first
+/// that it is and after [`MAX_HISTORY`]; an unreadable one is none.
+pub fn is_among(password: &Secret, history: &[impl AsRef<str>]) -> bool {
+    password.expose().len() <= MAX_PASSWORD_BYTES
+        && history.iter().take(MAX_HISTORY).any(|phc| {
+            read(phc.as_ref(), &Parameters::default()).is_some_and(|(stored, _)| {
+                Argon2::default().verify_password(password.expose(), &stored).is_ok()
+            })
+        })
+}
+
+/// A PHC string that may be computed, and whether it was made as wanted.
+fn read(phc: &str, wanted: &Parameters) -> Option<(PasswordHash, bool)> {
+    let stored = PasswordHash::new(phc).ok()?;
+    let params = Params::try_from(&stored).ok()?;
+    let parameters =
+        Parameters { memory_kib: params.m_cost(), iterations: params.t_cost(), parallelism: params.p_cost() };
+    let (salt, output) = (stored.salt.as_ref()?.len(), stored.hash.as_ref()?.len());
+    let readable = stored.algorithm == ARGON2ID_IDENT
+        && stored.version == Some(Version::V0x13.into())
+        && parameters.are_bounded();
+    let is_as_wanted = parameters == *wanted && salt >= SALT && output >= OUTPUT;
+    readable.then_some((stored, is_as_wanted))
+}
+
+#[cfg(test)]
+mod tests {
+    use chancery_record::Secret;
+
+    use super::{HashError, MAX_HISTORY, Parameters, Verified, hash, is_among, verify};
+
+    /// Below what `new` accepts, so that tests do not wait.
+    const QUICK: Parameters = Parameters { memory_kib: 256, iterations: 2, parallelism: 1 };
+    const RIGHT: Verified = Verified { right: true, needs_rehash: false };
+    const WRONG: Verified = Verified { right: false, needs_rehash: false };
+
+    fn secret(text: &str) -> Secret {
+        Secret::new(text)
+    }
+
+    #[test]
+    fn only_sound_parameters_are_accepted() {
+        for (memory, iterations, lanes) in
+            [(47_104, 1, 1), (19_456, 2, 1), (12_288, 3, 1), (9_216, 4, 1), (7_168, 5, 1), (1 << 20, 16, 8)]
+        {
+            assert!(Parameters::new(memory, iterations, lanes).is_ok(), "{memory} {iterations} {lanes}");
+        }
+        for (memory, iterations, lanes) in [
+            (47_103, 1, 1),
+            (19_455, 2, 1),
+            (7_167, 16, 1),
+            (1 << 20, 0, 1),
+            ((1 << 20) + 1, 2, 1),
+            (19_456, 17, 1),
+            (19_456, 2, 0),
+            (19_456, 2, 9),
+        ] {
+            assert!(Parameters::new(memory, iterations, lanes).is_err(), "{memory} {iterations} {lanes}");
+        }
+        assert_eq!(Parameters::new(19_456, 2, 1), Ok(Parameters::default()));
+    }
+
+    #[test]
+    fn a_hash_is_salted_and_knows_its_password() {
+        let password = secret("grüne Ameise 7");
+        let first = hash(&password, &Parameters::default()).unwrap();
+        let second = hash(&password, &QUICK).unwrap();
+        assert!(first.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "the form of a PHC string");
+        assert_ne!(second, hash(&password, &QUICK).unwrap());
+        assert_eq!(verify(&first, &password, &Parameters::default()), RIGHT);
+        assert_eq!(verify(&first, &secret("grüne Ameise 8"), &Parameters::default()), WRONG);
+        let old = Verified { right: true, needs_rehash: true };
+        assert_eq!(verify(&second, &password, &Parameters::default()), old);
+        assert_eq!(verify(&second, &secret("no"), &Parameters::default()), WRONG);
+    }
+
+    /// The test vectors of the reference implementation (`src/test.c`: a short salt, one and two
+    /// lanes), and two more made with it: as we would, and with a short hash.
+    #[test]
+    fn the_reference_implementation_agrees() {
+        for (tail, needs_rehash) in [
+            ("p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4", true),
+            ("p=2$c29tZXNhbHQ$bQk8UB/VmZZF4Oo79iDXuL5/0ttZwg2f/5U52iv1cDc", true),
+            ("p=1$c29tZXNhbHQtb2YtMTYtYg$8D7/ApckZcc0bRkriENTYsEoN+rMp6zPcdD21zMG55w", false),
+            ("p=1$c29tZXNhbHQtb2YtMTYtYg$BFUDNfvGrf/uwS3oCxAiiQ", true),
+        ] {
+            let phc = format!("$argon2id$v=19$m=256,t=2,{tail}");
+            let found = verify(&phc, &secret("password"), &QUICK);
+            assert_eq!(found, Verified { right: true, needs_rehash }, "{tail}");
+            assert_eq!(verify(&phc, &secret("passwore"), &QUICK), WRONG, "{tail}");
+        }
+    }
+
+    /// Made with the reference implementation: of the right password, but argon2i, and argon2id
+    /// of the version before RFC 9106.
+    #[test]
+    fn other_algorithms_are_wrong() {
+        for phc in [
+            "$argon2i$v=19$m=256,t=2,p=1$c29tZXNhbHQtb2YtMTYtYg$z73bAV1O7aqlFpiWF7ubIJkqygAGzUQsIdd5wrMh4qE",
+            "$argon2id$v=16$m=256,t=2,p=1$c29tZXNhbHQtb2YtMTYtYg$oOfapZW1u5lAuzwwG8BvI4Z2HUFoDXqLD6N6PE7RFL4",
+        ] {
+            assert_eq!(verify(phc, &secret("password"), &QUICK), WRONG);
+            assert!(!is_among(&secret("password"), &[phc]));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_or_is_too_much_work_is_wrong() {
+        let sound = hash(&secret("a"), &QUICK).unwrap();
+        for phc in [
+            String::new(),
+            "a".to_owned(),
+            sound.replace("m=256", "m=4294967295"),
+            sound.replace("t=2", "t=4294967295"),
+            sound.replace("p=1", "p=9"),
+            sound.rsplit_once('$').unwrap().0.to_owned(),
+        ] {
+            assert_eq!(verify(&phc, &secret("a"), &QUICK), WRONG);
+            assert!(!is_among(&secret("a"), &[phc]));
+        }
+    }
+
+    #[test]
+    fn an_endless_password_is_neither_set_nor_right() {
+        let endless = secret(&"a".repeat(1025));
+        assert_eq!(hash(&endless, &QUICK), Err(HashError::TooLong));
+        // Its hash, made with the reference implementation.
+        let phc =
+            "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQtb2YtMTYtYg$OKuwW59QKUbOhayl/xZS4sRnn6fpbhGp+uWFu8K5z4I";
+        assert_eq!(verify(phc, &endless, &QUICK), WRONG);
+        assert!(!is_among(&endless, &[phc]));
+        let longest = secret(&"a".repeat(1024));
+        assert_eq!(verify(&hash(&longest, &QUICK).unwrap(), &longest, &QUICK), RIGHT);
+    }
+
+    #[test]
+    fn earlier_passwords_are_found() {
+        let mut history: Vec<String> =
+            ["one", "two", "three"].map(|text| hash(&secret(text), &QUICK).unwrap()).into();
+        assert!(is_among(&secret("three"), &history));
+        assert!(!is_among(&secret("four"), &history));
+        let oldest = history.remove(2);
+        history.resize(MAX_HISTORY, history[0].clone());
+        history.push(oldest);
+        assert!(!is_among(&secret("three"), &history));
+    }
+}

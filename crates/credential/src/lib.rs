@@ -1,0 +1,18 @@
+//! Passwords and attempts as pure rules: how a password is hashed and checked, which passwords
+//! are good enough, and when too many wrong ones lock.
+//!
+//! This crate does no I/O and asks no clock. [`hash`] and [`policy`] are slow on purpose or by
+//! nature: call them where blocking is allowed, in a bounded pool.
+
+mod advice;
+mod blocklist;
+pub mod hash;
+pub mod lockout;
+#[cfg(any(test, feature = "model"))]
+pub mod model;
+pub mod policy;
+
+/// The longest password in UTF-8 bytes: a longer one is never set and never right, so that the
+/// work of a request is bounded. 128 characters, the default of PasswordMaxLength, are at most
+/// 512 bytes.
+pub const MAX_PASSWORD_BYTES: usize = 1024;

@@ -1,0 +1,104 @@
+//! An attempt from its beginning to its end.
+
+use chancery_record::Timestamp;
+use uuid::Uuid;
+
+use super::{Begun, CLOSING_MS, Closing, Failed, Limits, Reason, State, Succeeded};
+
+/// Counts an attempt before its password is looked at, or refuses it. `attempt` is new.
+///
+/// In this order: locked for good, locked for a while, closed by another attempt, throttled. The
+/// first three do not apply to an exempt user, whose attempts count towards no lock.
+pub fn begin(state: &State, limits: &Limits, now: Timestamp, attempt: Uuid) -> Begun {
+    if state.is_shut() {
+        return Begun::Refused(Reason::Locked, None);
+    }
+    if state.is_shut_until(now) {
+        return Begun::Refused(Reason::LockedTemporarily, None);
+    }
+    if let Some(closing) = state.closing.filter(|_| state.is_lock_enabled) {
+        // Either side of now, so that a clock that was set back keeps nobody out for long.
+        let is_lost = now.0.abs_diff(closing.since.0) > CLOSING_MS;
+        return Begun::Refused(
+            Reason::Undecided,
+            is_lost.then(|| fail(*state, limits, now, closing.attempt)),
+        );
+    }
+    if limits.throttling_enabled && state.throttled_until.is_some_and(|until| until > now) {
+        return Begun::Refused(Reason::Throttled, None);
+    }
+    Begun::Counted(count(*state, limits, now, attempt))
+}
+
+fn count(mut state: State, limits: &Limits, now: Timestamp, attempt: Uuid) -> State {
+    if state.locked_until.is_some_and(|until| until <= now) {
+        state.locked_until = None;
+        state.failed_temporary_lock_attempts = 0;
+    }
+    if limits.throttling_enabled {
+        state.throttle_step = state.throttle_step.saturating_add(1);
+        state.throttled_until = Some(now.plus(delay(limits, state.throttle_step)));
+    }
+    if state.is_lock_enabled {
+        state.failed_user_login_attempts = state.failed_user_login_attempts.saturating_add(1);
+        state.failed_temporary_lock_attempts = state.failed_temporary_lock_attempts.saturating_add(1);
+        if is_last(&state, limits) || is_last_for_now(&state, limits) {
+            state.closing = Some(Closing { attempt, since: now });
+        }
+    }
+    state
+}
+
+/// The initial delay, doubled for every step after the first.
+fn delay(limits: &Limits, step: i64) -> i64 {
+    let doublings = u32::try_from(step.saturating_sub(1).clamp(0, 62)).unwrap_or(0);
+    let delay = limits.throttling_initial_delay_ms.max(0).saturating_mul(1_i64 << doublings);
+    delay.min(limits.throttling_max_delay_ms.max(0))
+}
+
+/// The failures have reached the lock for good.
+const fn is_last(state: &State, limits: &Limits) -> bool {
+    limits.attempts_before_user_locked > 0
+        && state.failed_user_login_attempts >= limits.attempts_before_user_locked
+}
+
+/// The failures have reached the temporary lock.
+const fn is_last_for_now(state: &State, limits: &Limits) -> bool {
+    limits.temporary_lock_enabled
+        && limits.attempts_before_temporary_lock > 0
+        && state.failed_temporary_lock_attempts >= limits.attempts_before_temporary_lock
+}
+
+/// The password was wrong. Only the attempt that closed the user has something left to do, since
+/// [`begin`] counted it: it locks, unless an administrator exempted or cleared the user, or
+/// another attempt succeeded, in the meantime.
+pub fn fail(state: State, limits: &Limits, now: Timestamp, attempt: Uuid) -> Failed {
+    let mut failed = Failed { state, locked_permanently: false, locked_temporarily: false };
+    if state.closing.is_none_or(|closing| closing.attempt != attempt) {
+        return failed;
+    }
+    failed.state.closing = None;
+    if state.is_lock_enabled && is_last(&state, limits) {
+        failed.state.is_locked = true;
+        failed.locked_permanently = !state.is_locked;
+    }
+    if state.is_lock_enabled && is_last_for_now(&state, limits) {
+        // An administrator's longer lock stays.
+        let until = Some(now.plus(limits.temporary_lock_duration_ms.max(0))).max(state.locked_until);
+        failed.state.locked_until = until;
+        failed.locked_temporarily = until != state.locked_until;
+    }
+    failed
+}
+
+/// The password was right: nothing is counted any more, and nobody locked for a while. An
+/// attempt that keeps others out goes on doing so, unless it is this one.
+///
+/// A user who was locked in the meantime, for good or for a while, is refused: during a lock
+/// every attempt fails, and a success would undo the lock that an administrator just set.
+pub fn succeed(state: State, now: Timestamp, attempt: Uuid) -> Succeeded {
+    let closing = state.closing.filter(|closing| closing.attempt != attempt);
+    let refused = state.is_shut() || state.is_shut_until(now);
+    let state = if refused { state } else { state.cleared() };
+    Succeeded { state: State { closing, ..state }, refused }
+}

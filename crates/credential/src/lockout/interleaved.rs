@@ -1,0 +1,184 @@
+//! Attempts at the same time, and processes that die: nobody guesses more often than allowed,
+//! and nobody is kept out for ever.
+
+use proptest::prelude::*;
+
+use super::{
+    Begun, CLOSING_MS, Limits, State, begin, fail, succeed, tests::NOON, tests::any_limits, tests::id,
+};
+
+/// Over the time that an attempt has to be decided.
+const LOST: i64 = CLOSING_MS.cast_signed() + 1;
+
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Begin,
+    /// One of those under way ends; most passwords are wrong.
+    End {
+        which: usize,
+        right: bool,
+    },
+    /// The process of one of those under way dies.
+    Die {
+        which: usize,
+    },
+    Wait(i64),
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        10 => Just(Event::Begin),
+        6 => (any::<usize>(), prop::bool::weighted(0.1)).prop_map(|(which, right)| Event::End { which, right }),
+        1 => any::<usize>().prop_map(|which| Event::Die { which }),
+        2 => prop_oneof![0_i64..2_000, 0..2 * LOST].prop_map(Event::Wait),
+    ]
+}
+
+/// What an onlooker counts by himself.
+#[derive(Default)]
+struct Onlooker {
+    under_way: Vec<usize>,
+    begun: usize,
+    /// Passwords looked at since the last success.
+    looked_at: i64,
+    /// The same, but anew after each temporary lock.
+    looked_at_for_now: i64,
+}
+
+/// Plays the events and checks after each that nobody got ahead of the limits.
+fn play(limits: &Limits, events: &[Event]) -> Result<(State, i64), TestCaseError> {
+    let (mut state, mut now, mut seen) = (State::default(), NOON, Onlooker::default());
+    for event in events {
+        let before = state;
+        match *event {
+            Event::Wait(milliseconds) => now = now.plus(milliseconds),
+            Event::Begin => {
+                seen.begun += 1;
+                match begin(&state, limits, now, id(seen.begun)) {
+                    Begun::Refused(_, failed) => {
+                        state = failed.map_or(state, |failed| failed.state);
+                        let counters = |state: State| {
+                            (
+                                state.failed_user_login_attempts,
+                                state.failed_temporary_lock_attempts,
+                                state.throttle_step,
+                                state.throttled_until,
+                            )
+                        };
+                        prop_assert_eq!(counters(state), counters(before));
+                    }
+                    Begun::Counted(counted) => {
+                        prop_assert!(
+                            !before.is_locked && before.locked_until.is_none_or(|until| until <= now)
+                        );
+                        if before.locked_until.is_some() {
+                            seen.looked_at_for_now = 0;
+                        }
+                        state = counted;
+                        seen.under_way.push(seen.begun);
+                        seen.looked_at += 1;
+                        seen.looked_at_for_now += 1;
+                    }
+                }
+            }
+            Event::Die { which } => {
+                if !seen.under_way.is_empty() {
+                    seen.under_way.swap_remove(which % seen.under_way.len());
+                }
+            }
+            Event::End { which, right } => {
+                if seen.under_way.is_empty() {
+                    continue;
+                }
+                let number = seen.under_way.swap_remove(which % seen.under_way.len());
+                let of_others = before.closing.filter(|closing| closing.attempt != id(number));
+                if right {
+                    let ended = succeed(state, now, id(number));
+                    state = ended.state;
+                    let shut = before.is_locked || before.locked_until.is_some_and(|until| until > now);
+                    prop_assert_eq!(ended.refused, shut);
+                    if !ended.refused {
+                        (seen.looked_at, seen.looked_at_for_now) = (0, 0);
+                    }
+                } else {
+                    let failed = fail(state, limits, now, id(number));
+                    state = failed.state;
+                    prop_assert_eq!(failed.locked_permanently, state.is_locked && !before.is_locked);
+                    prop_assert_eq!(failed.locked_temporarily, state.locked_until != before.locked_until);
+                    prop_assert!(state == before || (before.closing.is_some() && of_others.is_none()));
+                }
+                prop_assert_eq!(state.closing, of_others, "only its own attempt opens again");
+            }
+        }
+        prop_assert_eq!(state.failed_user_login_attempts, seen.looked_at);
+        prop_assert_eq!(state.failed_temporary_lock_attempts, seen.looked_at_for_now);
+        let limit = limits.attempts_before_user_locked;
+        prop_assert!(limit <= 0 || seen.looked_at <= limit, "{} of {limit}", seen.looked_at);
+        let limit = limits.attempts_before_temporary_lock;
+        prop_assert!(
+            limit <= 0 || !limits.temporary_lock_enabled || seen.looked_at_for_now <= limit,
+            "{} of {limit} for now",
+            seen.looked_at_for_now
+        );
+    }
+    Ok((state, now.0))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nobody_guesses_more_often_than_allowed(
+        limits in any_limits(),
+        events in prop::collection::vec(any_event(), 1..150),
+    ) {
+        play(&limits, &events)?;
+    }
+
+    /// Wherever all processes died: who is not locked for good gets in again, after the time to
+    /// give up on the last attempt, the lock that it ends in, and the throttle.
+    #[test]
+    fn nobody_is_kept_out_for_ever(
+        limits in any_limits(),
+        events in prop::collection::vec(any_event(), 1..60),
+    ) {
+        let (mut state, now) = play(&limits, &events)?;
+        let mut now = chancery_record::Timestamp(now);
+        for _ in 0..2 {
+            now = now.plus(LOST + limits.temporary_lock_duration_ms + limits.throttling_max_delay_ms);
+            if let Begun::Refused(_, Some(failed)) = begin(&state, &limits, now, id(1_000)) {
+                state = failed.state;
+                now = now.plus(limits.temporary_lock_duration_ms);
+            }
+        }
+        let mayhap = begin(&state, &limits, now, id(1_000));
+        prop_assert_eq!(matches!(mayhap, Begun::Counted(_)), !state.is_locked, "{:?}", mayhap);
+        if limits.attempts_before_user_locked <= 0 {
+            prop_assert!(!state.is_locked);
+        }
+    }
+}
+
+/// The crash of the last attempt locks as its failure would have.
+#[test]
+fn dying_in_time_gives_no_further_guess() {
+    let limits = Limits { attempts_before_user_locked: 3, throttling_enabled: false, ..Limits::default() };
+    let mut state = State::default();
+    for number in 1..=3 {
+        let Begun::Counted(counted) = begin(&state, &limits, NOON, id(number)) else {
+            panic!("below the limit");
+        };
+        state = counted;
+    }
+    for elapsed in [0, 1, LOST - 1, 1 - LOST] {
+        let refused = begin(&state, &limits, NOON.plus(elapsed), id(4));
+        assert!(matches!(refused, Begun::Refused(super::Reason::Undecided, None)), "{refused:?}");
+    }
+    let Begun::Refused(super::Reason::Undecided, Some(failed)) =
+        begin(&state, &limits, NOON.plus(LOST), id(4))
+    else {
+        panic!("the third attempt is lost");
+    };
+    assert!(failed.locked_permanently && failed.state.is_locked);
+    assert!(succeed(failed.state, NOON.plus(LOST), id(3)).refused, "it comes too late");
+}

@@ -1,0 +1,273 @@
+//! Which passwords are good enough.
+//!
+//! A password is taken as it comes, byte for byte: nothing is trimmed, composed or cut before it
+//! is hashed. Only the comparisons with names and with the blocklist fold it, in copies.
+
+use chancery_record::{Secret, fold};
+use zeroize::Zeroizing;
+
+use crate::{MAX_PASSWORD_BYTES, advice::advice, blocklist::is_common};
+
+/// What a password has to be: the options Password.. of a user store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "one for each option")]
+pub struct Policy {
+    /// The fewest Unicode characters.
+    pub min_length: usize,
+    /// The most Unicode characters; [`MAX_PASSWORD_BYTES`] holds besides.
+    pub max_length: usize,
+    /// A digit, of any script.
+    pub require_digit: bool,
+    /// A lower-case letter.
+    pub require_lowercase: bool,
+    /// An upper-case letter.
+    pub require_uppercase: bool,
+    /// A character that is neither letter nor digit; a space is one.
+    pub require_non_alphanumeric: bool,
+    /// Not one of the shipped common passwords, without regard to case.
+    pub blocklist_enabled: bool,
+    /// Not the login name, without regard to case.
+    pub not_login_name: bool,
+    /// Not the e-mail address nor what stands before its `@`, without regard to case.
+    pub not_email: bool,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            min_length: 8,
+            max_length: 128,
+            require_digit: false,
+            require_lowercase: false,
+            require_uppercase: false,
+            require_non_alphanumeric: false,
+            blocklist_enabled: true,
+            not_login_name: true,
+            not_email: true,
+        }
+    }
+}
+
+/// Whose password it is to be.
+#[derive(Clone, Copy)]
+pub struct Person<'a> {
+    /// The login name.
+    pub login_name: &'a str,
+    /// The e-mail address.
+    pub email_address: Option<&'a str>,
+    /// The first name.
+    pub first_name: Option<&'a str>,
+    /// The last name.
+    pub last_name: Option<&'a str>,
+}
+
+/// A rule that a password breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// The name of the option that holds the rule (or `PasswordText`), for programs.
+    pub code: &'static str,
+    /// What to do, for people; nothing of the password is in it.
+    pub detail: String,
+}
+
+impl Policy {
+    /// Every rule that the password breaks; none when it is good. Whatever zxcvbn has to say on
+    /// a weak password is added to a refusal (to the blocklist's sentence, else to the last), and
+    /// is never the reason of one. Work like a hash: not for a thread that must not wait.
+    pub fn check(&self, password: &Secret, person: &Person<'_>) -> Vec<Broken> {
+        let bytes = password.expose();
+        let Ok(text) = std::str::from_utf8(bytes) else {
+            return vec![Broken { code: "PasswordText", detail: "Use text in UTF-8.".to_owned() }];
+        };
+        let length = text.chars().count();
+        let short_enough = length <= self.max_length && bytes.len() <= MAX_PASSWORD_BYTES;
+        let mut broken = Vec::new();
+        let mut rule = |good: bool, code: &'static str, detail: &str| {
+            if !good {
+                broken.push(Broken { code, detail: detail.to_owned() });
+            }
+        };
+        rule(
+            length >= self.min_length,
+            "PasswordMinLength",
+            &format!("Use at least {} characters.", self.min_length),
+        );
+        rule(
+            short_enough,
+            "PasswordMaxLength",
+            &format!("Use at most {} characters and {MAX_PASSWORD_BYTES} bytes of UTF-8.", self.max_length),
+        );
+        let has = |wanted: fn(char) -> bool| text.chars().any(wanted);
+        rule(!self.require_digit || has(char::is_numeric), "PasswordRequireDigit", "Use a digit.");
+        rule(
+            !self.require_lowercase || has(char::is_lowercase),
+            "PasswordRequireLowercase",
+            "Use a lower-case letter.",
+        );
+        rule(
+            !self.require_uppercase || has(char::is_uppercase),
+            "PasswordRequireUppercase",
+            "Use an upper-case letter.",
+        );
+        rule(
+            !self.require_non_alphanumeric || has(|letter| !letter.is_alphanumeric()),
+            "PasswordRequireNonAlphanumeric",
+            "Use a character that is neither letter nor digit.",
+        );
+        // No name and no entry of the list is longer.
+        let folded =
+            if bytes.len() <= MAX_PASSWORD_BYTES { Zeroizing::new(fold(text)) } else { <_>::default() };
+        rule(
+            !(self.blocklist_enabled && is_common(&folded)),
+            "PasswordBlocklistEnabled",
+            "Use a password that is not on the list of common ones.",
+        );
+        rule(
+            !(self.not_login_name && *folded == fold(person.login_name)),
+            "PasswordNotLoginName",
+            "Use a password other than your login name.",
+        );
+        rule(
+            !(self.not_email && person.email_address.is_some_and(|email| is_email(&folded, email))),
+            "PasswordNotEmail",
+            "Use a password other than your e-mail address.",
+        );
+        let common = broken.iter().position(|broken| broken.code == "PasswordBlocklistEnabled");
+        if let Some(told) = common.or(broken.len().checked_sub(1)).and_then(|place| broken.get_mut(place))
+            && (common.is_some() || (length >= self.min_length && short_enough))
+            && let Some(advice) = advice(password, person)
+        {
+            told.detail = format!("{} {advice}", told.detail);
+        }
+        broken
+    }
+}
+
+fn is_email(folded: &str, email: &str) -> bool {
+    let email = fold(email);
+    folded == email || email.rsplit_once('@').is_some_and(|(local, _)| folded == local)
+}
+
+#[cfg(test)]
+mod tests {
+    use chancery_record::Secret;
+    use proptest::prelude::*;
+
+    use super::{Broken, Person, Policy};
+
+    const ADA: Person<'_> = Person {
+        login_name: "Ada.Lovelace",
+        email_address: Some("Countess.Lovelace@Example.com"),
+        first_name: Some("Ada"),
+        last_name: Some("Lovelace"),
+    };
+
+    fn all() -> Policy {
+        Policy {
+            require_digit: true,
+            require_lowercase: true,
+            require_uppercase: true,
+            require_non_alphanumeric: true,
+            ..Policy::default()
+        }
+    }
+
+    fn check(policy: &Policy, password: &str) -> Vec<Broken> {
+        policy.check(&Secret::new(password), &ADA)
+    }
+
+    fn codes(policy: &Policy, password: &str) -> Vec<&'static str> {
+        check(policy, password).iter().map(|broken| broken.code).collect()
+    }
+
+    #[test]
+    fn every_broken_rule_is_told() {
+        assert_eq!(codes(&all(), "Grüne Ameise 7"), [""; 0]);
+        let classes = [
+            "PasswordRequireDigit",
+            "PasswordRequireLowercase",
+            "PasswordRequireUppercase",
+            "PasswordRequireNonAlphanumeric",
+        ];
+        assert_eq!(codes(&all(), "漢漢漢漢漢漢漢漢"), classes);
+        let short = [&["PasswordMinLength"], &classes[..]].concat();
+        assert_eq!(codes(&all(), ""), short);
+        assert_eq!(
+            codes(&all(), "QWERTY"),
+            [
+                "PasswordMinLength",
+                "PasswordRequireDigit",
+                "PasswordRequireLowercase",
+                "PasswordRequireNonAlphanumeric",
+                "PasswordBlocklistEnabled"
+            ]
+        );
+        assert_eq!(Policy::default().check(&Secret::new([0xff; 9]), &ADA)[0].code, "PasswordText");
+    }
+
+    #[test]
+    fn length_counts_characters_and_bytes_have_an_end() {
+        let policy = Policy::default();
+        assert_eq!(codes(&policy, &"é漢🐜 ñ-ü7".repeat(16)), [""; 0]);
+        assert_eq!(codes(&policy, &format!("{}x", "é漢🐜 ñ-ü7".repeat(16))), ["PasswordMaxLength"]);
+        let open = Policy { max_length: usize::MAX, ..Policy::default() };
+        assert_eq!(codes(&open, &"🐜".repeat(256)), [""; 0]);
+        assert_eq!(codes(&open, &"🐜".repeat(257)), ["PasswordMaxLength"]);
+    }
+
+    #[test]
+    fn names_are_found_however_they_are_written() {
+        let policy = Policy::default();
+        assert_eq!(codes(&policy, "aDA.lovelace"), ["PasswordNotLoginName"]);
+        assert_eq!(codes(&policy, "ａｄａ.lovelace"), ["PasswordNotLoginName"]);
+        for email in ["countess.lovelace@example.COM", "COUNTESS.lovelace"] {
+            assert_eq!(codes(&policy, email), ["PasswordNotEmail"]);
+        }
+        assert_eq!(codes(&policy, "ada.lovelace 1815"), [""; 0]);
+        let open = Policy { not_login_name: false, not_email: false, ..Policy::default() };
+        assert_eq!(codes(&open, "ada.lovelace"), [""; 0]);
+        assert_eq!(codes(&open, "countess.lovelace"), [""; 0]);
+    }
+
+    #[test]
+    fn common_ones_are_refused_with_advice() {
+        let found = check(&Policy::default(), "PassWord1");
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].code, "PasswordBlocklistEnabled");
+        assert!(found[0].detail.contains("very common password"), "{}", found[0].detail);
+        let open = Policy { blocklist_enabled: false, ..Policy::default() };
+        assert_eq!(check(&open, "PassWord1"), []);
+    }
+
+    #[test]
+    fn advice_joins_a_refusal_only_for_weak_ones_of_the_right_length() {
+        let policy = Policy { require_digit: true, ..Policy::default() };
+        let detail = |password: &str| check(&policy, password).pop().unwrap().detail;
+        assert!(detail("lovelovelove").len() > "Use a digit.".len());
+        assert_eq!(detail("violet anthill under marble"), "Use a digit.");
+        assert_eq!(detail(&"love".repeat(9)), "Use a digit.");
+        assert_eq!(check(&policy, "love")[0].detail, "Use at least 8 characters.");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+        #[test]
+        fn nothing_of_the_password_is_told(password in "[0-9a-z]{7,12}XQ?", name in "\\PC{0,12}") {
+            let person = Person { login_name: &name, ..ADA };
+            let strict = Policy { require_non_alphanumeric: true, ..all() };
+            let found = strict.check(&Secret::new(password.as_str()), &person);
+            prop_assert!(!found.is_empty());
+            let told = format!("{found:?}");
+            prop_assert!(!told.contains(&password));
+        }
+
+        #[test]
+        fn no_text_breaks_the_rules_themselves(password in "\\PC{0,40}", name in "\\PC{0,300}") {
+            let person = Person { login_name: &name, email_address: Some(&name), ..ADA };
+            let length = password.chars().count();
+            let found = all().check(&Secret::new(password), &person);
+            prop_assert_eq!(length < 8, found.iter().any(|broken| broken.code == "PasswordMinLength"));
+        }
+    }
+}

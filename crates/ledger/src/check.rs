@@ -1,0 +1,154 @@
+//! What an entry shows by itself: its form, its signature, its contents.
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use chancery_record::{format_timestamp, parse_timestamp};
+
+use crate::{
+    entry::{Stamp, content_digest, leaf_data, signed_form},
+    finding::{FindingKind, Report},
+    keys::AuditKeys,
+    line::EntryLine,
+    tree::{Hash, leaf_hash},
+};
+
+/// What was found of an entry.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Checked {
+    pub position: u64,
+    pub id: i64,
+    /// The hash of its leaf; `None` when it has not the form of an entry.
+    pub leaf: Option<Hash>,
+    /// Whether its signature holds.
+    pub signed: bool,
+    /// Whether contents were there once that are now gone.
+    pub erased: bool,
+}
+
+/// Checks an entry and tells what is wrong with it.
+pub(crate) fn check(entry: &EntryLine, keys: &AuditKeys, report: &mut Report<'_>) -> Checked {
+    let mut checked =
+        Checked { position: entry.position, id: entry.id, leaf: None, signed: false, erased: false };
+    let decoded = match Decoded::of(entry) {
+        Ok(decoded) => decoded,
+        Err(member) => {
+            let detail = format!("its {member} has not the form in which it is signed");
+            report.entry(FindingKind::Malformed, entry.position, entry.id, detail);
+            return checked;
+        }
+    };
+    let Decoded { stamp, original, current, signature, info } = &decoded;
+    let (original, current) =
+        (original.as_ref().map(<[u8; 32]>::as_slice), current.as_ref().map(<[u8; 32]>::as_slice));
+    checked.leaf = Some(leaf_hash(&leaf_data(stamp, original, current, signature, info)));
+    match keys.verify(info, &signed_form(stamp, original, current), signature) {
+        Ok(()) => checked.signed = true,
+        Err(error) => {
+            report.entry(FindingKind::Signature, entry.position, entry.id, error.to_string());
+        }
+    }
+    checked.erased = check_contents(entry, &decoded, report);
+    checked
+}
+
+/// An entry's members as bytes.
+struct Decoded<'a> {
+    stamp: Stamp<'a>,
+    original: Option<Hash>,
+    current: Option<Hash>,
+    signature: Vec<u8>,
+    info: Vec<u8>,
+}
+
+impl<'a> Decoded<'a> {
+    /// Decodes; else the name of the member that cannot be.
+    fn of(entry: &'a EntryLine) -> Result<Self, &'static str> {
+        let timestamp = parse_timestamp(&entry.timestamp).ok_or("timestamp")?;
+        let mut written = Vec::with_capacity(24);
+        format_timestamp(timestamp, &mut written);
+        if written != entry.timestamp.as_bytes() {
+            return Err("timestamp");
+        }
+        let digest =
+            |text: &Option<String>, name| text.as_deref().map(|text| digest(text).ok_or(name)).transpose();
+        let stamp = Stamp {
+            id: entry.id,
+            timestamp,
+            user: entry.user.as_deref(),
+            area: &entry.area,
+            primary_key: &entry.primary_key,
+            category: &entry.category,
+            action: &entry.action,
+            data_source: &entry.data_source,
+        };
+        Ok(Self {
+            stamp,
+            original: digest(&entry.original_digest, "originalDigest")?,
+            current: digest(&entry.current_digest, "currentDigest")?,
+            signature: BASE64_STANDARD.decode(&entry.signature).map_err(|_| "signature")?,
+            info: BASE64_STANDARD
+                .decode(&entry.signature_public_key_info)
+                .map_err(|_| "signaturePublicKeyInfo")?,
+        })
+    }
+}
+
+/// A digest; `None` when it is not 64 digits of lower-case hexadecimal.
+fn digest(text: &str) -> Option<Hash> {
+    if text.len() != 64 || !text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+        return None;
+    }
+    let bytes = (0..64).step_by(2).map(|at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok());
+    bytes.collect::<Option<Vec<u8>>>()?.try_into().ok()
+}
+
+/// How a side of an entry is.
+#[derive(PartialEq, Eq)]
+enum Side {
+    Absent,
+    Sound,
+    Erased,
+    Wrong,
+}
+
+/// Checks the contents by their digests. Answers whether they are erased.
+fn check_contents(entry: &EntryLine, decoded: &Decoded<'_>, report: &mut Report<'_>) -> bool {
+    let mut side = |name: &str, content: &Option<String>, salt: &Option<String>, digest: Option<Hash>| {
+        let (side, detail) = match (content, salt, digest) {
+            (None, None, None) => (Side::Absent, ""),
+            (None, None, Some(_)) => (Side::Erased, ""),
+            (Some(content), Some(salt), Some(digest)) => match BASE64_STANDARD.decode(salt) {
+                // of a fixed length, lest the content's beginning be passed off as salt
+                Ok(salt) if salt.len() == 32 && content_digest(&salt, content) == digest => (Side::Sound, ""),
+                _ => (Side::Wrong, "does not fit its salt and digest"),
+            },
+            _ => (Side::Wrong, "is there without its salt or digest, or they without it"),
+        };
+        if side == Side::Wrong {
+            let detail = format!("its {name} content {detail}");
+            report.entry(FindingKind::Content, entry.position, entry.id, detail);
+        }
+        side
+    };
+    let original = side("original", &entry.original_content, &entry.original_salt, decoded.original);
+    let current = side("current", &entry.current_content, &entry.current_salt, decoded.current);
+    // both sides are encrypted under one key
+    if matches!((&original, &current), (Side::Erased, Side::Sound) | (Side::Sound, Side::Erased)) {
+        let detail = "one of its contents is gone, the other is not";
+        report.entry(FindingKind::Content, entry.position, entry.id, detail);
+    }
+    original == Side::Erased || current == Side::Erased
+}
+
+#[cfg(test)]
+mod tests {
+    use super::digest;
+
+    #[test]
+    fn a_digest_is_lower_case_hexadecimal() {
+        let text = "0f".repeat(32);
+        assert_eq!(digest(&text), Some([0x0f; 32]));
+        for wrong in ["0F".repeat(32), "0f".repeat(31), "+f".repeat(32), "é".repeat(32)] {
+            assert_eq!(digest(&wrong), None, "{wrong}");
+        }
+    }
+}

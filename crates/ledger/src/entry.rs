@@ -1,0 +1,138 @@
+//! The two forms of an entry that are hashed: what its signature covers, and its leaf.
+
+use chancery_record::{Cell, Encoding, Kind, Timestamp, write_cell};
+
+use crate::tree::{Hash, sha256};
+
+/// What a signature covers besides the digests.
+#[derive(Clone, Copy, Debug)]
+pub struct Stamp<'a> {
+    /// The entry's number.
+    pub id: i64,
+    /// When the change was made.
+    pub timestamp: Timestamp,
+    /// Who made it.
+    pub user: Option<&'a str>,
+    /// The resource that was changed.
+    pub area: &'a str,
+    /// The key of what was changed.
+    pub primary_key: &'a str,
+    /// The kind of entry.
+    pub category: &'a str,
+    /// What was done.
+    pub action: &'a str,
+    /// The store that it was done in.
+    pub data_source: &'a str,
+}
+
+/// The digest of a content: SHA-256 over the salt and the content's bytes.
+pub fn content_digest(salt: &[u8], content: &str) -> Hash {
+    sha256(&[salt, content.as_bytes()])
+}
+
+/// The bytes that a signature covers: the canonical JSON (RFC 8785) of the stamp's members and
+/// the digests of the contents.
+pub fn signed_form(
+    stamp: &Stamp<'_>,
+    original_digest: Option<&[u8]>,
+    current_digest: Option<&[u8]>,
+) -> Vec<u8> {
+    form(stamp, original_digest, current_digest, &[])
+}
+
+/// The data of an entry's leaf: the signed form with the members `signature` and
+/// `signaturePublicKeyInfo` (base64) in their canonical places. It binds all of an entry but the
+/// contents and salts, which may be erased and are bound by their digests.
+pub fn leaf_data(
+    stamp: &Stamp<'_>,
+    original_digest: Option<&[u8]>,
+    current_digest: Option<&[u8]>,
+    signature: &[u8],
+    public_key_info: &[u8],
+) -> Vec<u8> {
+    let seal = [
+        ("signature", BASE64, Cell::Bytes(signature)),
+        ("signaturePublicKeyInfo", BASE64, Cell::Bytes(public_key_info)),
+    ];
+    form(stamp, original_digest, current_digest, &seal)
+}
+
+type Member<'a> = (&'static str, Kind, Cell<'a>);
+
+const BASE64: Kind = Kind::Bytes(Encoding::Base64);
+const HEX: Kind = Kind::Bytes(Encoding::Hex);
+const NUMBER: Kind = Kind::Int { min: i64::MIN, max: i64::MAX };
+
+fn form(stamp: &Stamp<'_>, original: Option<&[u8]>, current: Option<&[u8]>, seal: &[Member<'_>]) -> Vec<u8> {
+    let text = |name, text| (name, HEX, Cell::Text(text));
+    let digest = |name, digest: Option<_>| (name, HEX, digest.map_or(Cell::Null, Cell::Bytes));
+    // in the order that RFC 8785 asks for
+    let before = [
+        text("action", stamp.action),
+        text("area", stamp.area),
+        text("category", stamp.category),
+        digest("currentDigest", current),
+        text("dataSource", stamp.data_source),
+        ("id", NUMBER, Cell::Int(stamp.id)),
+        digest("originalDigest", original),
+        text("primaryKey", stamp.primary_key),
+    ];
+    let after = [
+        ("timestamp", Kind::Time, Cell::Int(stamp.timestamp.0)),
+        ("user", HEX, stamp.user.map_or(Cell::Null, Cell::Text)),
+    ];
+    let mut out = Vec::with_capacity(768);
+    for (name, kind, cell) in before.iter().chain(seal).chain(&after) {
+        out.extend_from_slice(if out.is_empty() { b"{\"" } else { b",\"" });
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(b"\":");
+        write_cell(kind, *cell, &mut out);
+    }
+    out.push(b'}');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use chancery_record::Timestamp;
+    use serde_json::{Value, json};
+
+    use super::{Stamp, leaf_data, signed_form};
+
+    const STAMP: Stamp<'static> = Stamp {
+        id: 7,
+        timestamp: Timestamp(0),
+        user: None,
+        area: "User",
+        primary_key: "a|\"b",
+        category: "DatabaseRecordChange",
+        action: "Added",
+        data_source: "default",
+    };
+
+    #[test]
+    fn the_signed_form_is_what_it_always_was() {
+        let form = String::from_utf8(signed_form(&STAMP, None, Some(&[0xab]))).unwrap();
+        assert_eq!(
+            form,
+            "{\"action\":\"Added\",\"area\":\"User\",\"category\":\"DatabaseRecordChange\",\
+             \"currentDigest\":\"ab\",\"dataSource\":\"default\",\"id\":7,\"originalDigest\":null,\
+             \"primaryKey\":\"a|\\\"b\",\"timestamp\":\"1970-01-01T00:00:00.000Z\",\"user\":null}"
+        );
+        let user = Stamp { user: Some("ada"), ..STAMP };
+        let with_user = String::from_utf8(signed_form(&user, None, Some(&[0xab]))).unwrap();
+        assert_eq!(with_user, form.replace("\"user\":null", "\"user\":\"ada\""));
+    }
+
+    #[test]
+    fn a_leaf_is_the_signed_form_and_its_seal() {
+        let leaf = leaf_data(&STAMP, Some(&[1]), None, b"s", b"k");
+        // serde_json keeps an object's members sorted by name
+        let mut value: Value = serde_json::from_slice(&leaf).unwrap();
+        assert_eq!(String::from_utf8(leaf).unwrap(), value.to_string());
+        let members = value.as_object_mut().unwrap();
+        assert_eq!(members.remove("signature"), Some(json!("cw==")));
+        assert_eq!(members.remove("signaturePublicKeyInfo"), Some(json!("aw==")));
+        assert_eq!(value.to_string().into_bytes(), signed_form(&STAMP, Some(&[1]), None));
+    }
+}

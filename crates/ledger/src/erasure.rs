@@ -1,0 +1,108 @@
+//! Erased contents: allowed for a person that was deleted, and for nobody else.
+
+use std::collections::HashMap;
+
+use uuid::Uuid;
+
+use crate::{
+    check::Checked,
+    finding::{FindingKind, Report, VerifyError},
+    line::EntryLine,
+};
+
+/// The areas whose entries are about one person, named by the first part of their primary key.
+const PERSONAL: [&str; 7] = [
+    "PasskeyCredential",
+    "RecoveryTransaction",
+    "SecurityContact",
+    "TemporaryAccessPass",
+    "User",
+    "UserImage",
+    "UserProfile",
+];
+
+/// How many persons are remembered, at some 50 bytes each.
+const MAX_PERSONS: usize = 4 << 20;
+
+/// How many erased entries of persons not yet seen deleted are named; the others are counted.
+const MAX_NAMED: usize = 1 << 20;
+
+/// The persons that were deleted, and the erased entries of those that were not (yet).
+#[derive(Default)]
+pub(crate) struct Erasures {
+    persons: HashMap<Uuid, Person>,
+    named: usize,
+}
+
+enum Person {
+    Deleted,
+    /// Its erased entries, position and number, and how many there are besides.
+    Erased(Vec<(u64, i64)>, u64),
+}
+
+impl Erasures {
+    /// Takes note of an entry, and tells of one that may not be erased at all.
+    ///
+    /// # Errors
+    /// [`VerifyError::TooManyPersons`].
+    pub fn note(
+        &mut self,
+        entry: &EntryLine,
+        checked: &Checked,
+        report: &mut Report<'_>,
+    ) -> Result<(), VerifyError> {
+        let deletes = checked.signed && entry.area == "User" && entry.action == "Deleted";
+        if !deletes && !checked.erased {
+            return Ok(());
+        }
+        let first = entry.primary_key.split('|').next().unwrap_or_default();
+        let person = Uuid::try_parse(first).ok().filter(|_| PERSONAL.contains(&entry.area.as_str()));
+        let Some(person) = person else {
+            if checked.erased {
+                let detail = "its contents are gone, but are no person's";
+                report.entry(FindingKind::Content, checked.position, checked.id, detail);
+            }
+            return Ok(());
+        };
+        if self.persons.len() >= MAX_PERSONS && !self.persons.contains_key(&person) {
+            return Err(VerifyError::TooManyPersons);
+        }
+        let state = self.persons.entry(person).or_insert_with(|| Person::Erased(Vec::new(), 0));
+        if deletes {
+            if let Person::Erased(entries, _) = state {
+                self.named -= entries.len();
+            }
+            *state = Person::Deleted;
+        } else if let Person::Erased(entries, more) = state {
+            if self.named < MAX_NAMED {
+                self.named += 1;
+                entries.push((checked.position, checked.id));
+            } else {
+                *more += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells of erased entries of persons that were never deleted.
+    pub fn finish(self, report: &mut Report<'_>) {
+        let mut left = Vec::with_capacity(self.named);
+        let mut unnamed = 0;
+        for (person, state) in self.persons {
+            if let Person::Erased(entries, more) = state {
+                left.extend(entries.into_iter().map(|(position, id)| (position, id, person)));
+                unnamed += more;
+            }
+        }
+        left.sort_unstable();
+        for (position, id, person) in left {
+            let detail = format!("its contents are gone, but nothing shows that person {person} was deleted");
+            report.entry(FindingKind::Erasure, position, id, detail);
+        }
+        if unnamed > 0 {
+            let detail =
+                format!("contents of {unnamed} more entries are gone of persons not shown to be deleted");
+            report.file(FindingKind::Erasure, detail);
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! What a verification tells.
+
+use std::{fmt, io};
+
+use chancery_record::Timestamp;
+
+use crate::note::NoteError;
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FindingKind {
+    /// The head line does not say what its checkpoint says.
+    Head,
+    /// The head's checkpoint is missing or not signed by a known key.
+    Checkpoint,
+    /// Head and checkpoints are of different logs.
+    Origin,
+    /// The list of the tree's leaves is missing, changed or out of order.
+    Tile,
+    /// The tree is not that of a checkpoint.
+    Root,
+    /// The file ends too early.
+    Cut,
+    /// A line cannot be read.
+    Malformed,
+    /// An entry's signature does not hold.
+    Signature,
+    /// An entry's contents are not those that its digests are of.
+    Content,
+    /// Contents of a person are gone, but the person was never deleted.
+    Erasure,
+    /// An entry is not the one that the tree has there.
+    Altered,
+    /// An entry of the tree is missing.
+    Removed,
+    /// An entry is there that the tree does not have.
+    Inserted,
+    /// An entry stands in another's place.
+    Reordered,
+    /// An entry stands there twice.
+    Duplicated,
+}
+
+/// One thing that is wrong with an exported trail.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What is wrong.
+    pub kind: FindingKind,
+    /// The position in the tree that it is about, from 0.
+    pub position: Option<u64>,
+    /// The number of the entry that it is about.
+    pub id: Option<i64>,
+    /// More, in words for people.
+    pub detail: String,
+}
+
+/// What a verification went over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Which log it is.
+    pub origin: String,
+    /// When the file says that it was made. Nothing proves this.
+    pub exported_on: Timestamp,
+    /// How many entries there are.
+    pub entries: u64,
+    /// How many of them have had contents that are now erased.
+    pub erased: u64,
+    /// How many entries the head's checkpoint covers, where it can be trusted.
+    pub checkpoint: Option<u64>,
+    /// How many findings were told. The trail is sound when there are none.
+    pub findings: u64,
+}
+
+/// Why a verification could not be made.
+#[derive(Debug)]
+pub enum VerifyError {
+    /// Reading failed.
+    Read(io::Error),
+    /// The first line is not the head of an export.
+    NotAnExport(String),
+    /// The checkpoint given besides cannot be trusted.
+    Checkpoint(NoteError),
+    /// More persons were deleted or erased than can be remembered.
+    TooManyPersons,
+}
+
+/// Where findings go, and how many there were.
+pub(crate) struct Report<'a> {
+    pub count: u64,
+    sink: &'a mut dyn FnMut(Finding),
+}
+
+impl<'a> Report<'a> {
+    pub fn new(sink: &'a mut dyn FnMut(Finding)) -> Self {
+        Self { count: 0, sink }
+    }
+
+    /// Tells of the file.
+    pub fn file(&mut self, kind: FindingKind, detail: impl Into<String>) {
+        self.tell(Finding { kind, position: None, id: None, detail: detail.into() });
+    }
+
+    /// Tells of a place.
+    pub fn place(&mut self, kind: FindingKind, position: u64, detail: impl Into<String>) {
+        self.tell(Finding { kind, position: Some(position), id: None, detail: detail.into() });
+    }
+
+    /// Tells of an entry.
+    pub fn entry(&mut self, kind: FindingKind, position: u64, id: i64, detail: impl Into<String>) {
+        self.tell(Finding { kind, position: Some(position), id: Some(id), detail: detail.into() });
+    }
+
+    fn tell(&mut self, finding: Finding) {
+        self.count += 1;
+        (self.sink)(finding);
+    }
+}
+
+impl fmt::Display for FindingKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Head => "wrong head",
+            Self::Checkpoint => "wrong checkpoint",
+            Self::Origin => "wrong origin",
+            Self::Tile => "wrong tile",
+            Self::Root => "wrong root",
+            Self::Cut => "cut",
+            Self::Malformed => "malformed",
+            Self::Signature => "wrong signature",
+            Self::Content => "wrong content",
+            Self::Erasure => "wrong erasure",
+            Self::Altered => "altered",
+            Self::Removed => "removed",
+            Self::Inserted => "inserted",
+            Self::Reordered => "reordered",
+            Self::Duplicated => "duplicated",
+        })
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.kind)?;
+        if let Some(position) = self.position {
+            write!(formatter, ", position {position}")?;
+        }
+        if let Some(id) = self.id {
+            write!(formatter, ", entry {id}")?;
+        }
+        write!(formatter, ": {}", self.detail)
+    }
+}
+
+impl fmt::Display for VerifyError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read(error) => write!(formatter, "the file cannot be read: {error}"),
+            Self::NotAnExport(why) => write!(formatter, "the file is no export of an audit trail: {why}"),
+            Self::Checkpoint(error) => write!(formatter, "the checkpoint cannot be trusted: {error}"),
+            Self::TooManyPersons => write!(formatter, "the trail has more deleted persons than can be held"),
+        }
+    }
+}
+
+impl std::error::Error for VerifyError {}
+
+impl From<io::Error> for VerifyError {
+    fn from(error: io::Error) -> Self {
+        Self::Read(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Finding, FindingKind};
+
+    #[test]
+    fn a_finding_is_one_line() {
+        let finding =
+            Finding { kind: FindingKind::Removed, position: Some(3), id: None, detail: "it is gone".into() };
+        assert_eq!(finding.to_string(), "removed, position 3: it is gone");
+    }
+}

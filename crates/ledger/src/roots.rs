@@ -1,0 +1,92 @@
+//! The trees that a file makes, held against checkpoints.
+
+use crate::{
+    finding::{FindingKind, Report},
+    note::Checkpoint,
+    tree::{Frontier, Hash},
+};
+
+/// A tree that grows until a leaf of it is unknown.
+struct Growing(Option<Frontier>);
+
+impl Growing {
+    fn push(&mut self, leaf: Option<Hash>) {
+        match (leaf, &mut self.0) {
+            (Some(leaf), Some(frontier)) => drop(frontier.push(leaf)),
+            _ => self.0 = None,
+        }
+    }
+
+    fn root_at(&self, size: u64) -> Option<Hash> {
+        self.0.as_ref().filter(|frontier| frontier.size() == size).map(Frontier::root)
+    }
+}
+
+/// A checkpoint, and the roots that the file has at its size.
+struct Watched {
+    checkpoint: Checkpoint,
+    whose: &'static str,
+    listed: Option<Hash>,
+    own: Option<Hash>,
+}
+
+/// Two trees: of the leaves that the tiles list, and of those that the entries make themselves.
+pub(crate) struct Roots {
+    listed: Growing,
+    own: Growing,
+    watched: Vec<Watched>,
+}
+
+impl Roots {
+    /// To be held against these checkpoints, each with words that say whose it is.
+    pub fn new(checkpoints: impl IntoIterator<Item = (Checkpoint, &'static str)>) -> Self {
+        let watch = |(checkpoint, whose)| Watched { checkpoint, whose, listed: None, own: None };
+        let mut roots = Self {
+            listed: Growing(Some(Frontier::default())),
+            own: Growing(Some(Frontier::default())),
+            watched: checkpoints.into_iter().map(watch).collect(),
+        };
+        roots.look();
+        roots
+    }
+
+    /// Appends a leaf: as listed and as made by its entry, each where it is known.
+    pub fn push(&mut self, listed: Option<Hash>, own: Option<Hash>) {
+        self.listed.push(listed);
+        self.own.push(own);
+        self.look();
+    }
+
+    /// Leaves are missing.
+    pub fn gap(&mut self) {
+        self.push(None, None);
+    }
+
+    fn look(&mut self) {
+        for watched in &mut self.watched {
+            watched.listed = watched.listed.or_else(|| self.listed.root_at(watched.checkpoint.size));
+            watched.own = watched.own.or_else(|| self.own.root_at(watched.checkpoint.size));
+        }
+    }
+
+    /// Tells of every checkpoint whose root the file does not have. Where neither tree is known
+    /// at its size, what is missing was told before.
+    pub fn finish(&self, report: &mut Report<'_>) {
+        for Watched { checkpoint, whose, listed, own } in &self.watched {
+            let (root, size) = (Some(checkpoint.root), checkpoint.size);
+            if *listed == root || (listed.is_none() && (own.is_none() || *own == root)) {
+                continue;
+            }
+            if *own == root {
+                let detail = format!(
+                    "the hashes in the tiles were changed: they do not make the root of {whose} at size {size}, \
+                     the entries themselves do"
+                );
+                report.file(FindingKind::Tile, detail);
+            } else {
+                let detail = format!("at size {size} the trail has not the root of {whose}");
+                report.file(FindingKind::Root, detail);
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! One tile of an export: the leaves that it lists, and the entries that stand under it.
+
+use crate::{
+    check::Checked,
+    export::TILE,
+    finding::{FindingKind, Report},
+    roots::Roots,
+    tree::Hash,
+};
+
+/// A tile that is being read.
+pub(crate) struct Tile {
+    /// Which one it is, from 0.
+    pub number: u64,
+    /// Whether its line was there.
+    pub announced: bool,
+    /// The leaves in the tree's order; `None` when their line is missing or cannot be believed.
+    leaves: Option<Vec<Hash>>,
+    /// A slot for each of its positions.
+    slots: Vec<Slot>,
+    /// The positions in the order in which their entries came.
+    order: Vec<u64>,
+}
+
+#[derive(Clone, Default)]
+struct Slot {
+    /// The entry that belongs here.
+    found: Option<Checked>,
+    /// An entry that says it does, but is not the one that is listed.
+    claim: Option<Checked>,
+}
+
+impl Tile {
+    /// A tile with as many positions as it has in a tree of this size. Leaves of another number
+    /// cannot be believed.
+    pub fn new(number: u64, announced: bool, leaves: Option<Vec<Hash>>, size: u64) -> Self {
+        let width = size.saturating_sub(number.saturating_mul(TILE)).min(TILE);
+        let width = usize::try_from(width).unwrap_or_default();
+        let leaves = leaves.filter(|leaves| leaves.len() == width);
+        Self { number, announced, leaves, slots: vec![Slot::default(); width], order: Vec::new() }
+    }
+
+    /// Whether its line was there, but cannot be believed.
+    pub const fn is_wrong(&self) -> bool {
+        self.announced && self.leaves.is_none()
+    }
+
+    /// Whether every position has an entry.
+    pub fn is_full(&self) -> bool {
+        self.slots.iter().all(|slot| slot.found.is_some() || slot.claim.is_some())
+    }
+
+    /// The first of its positions.
+    pub const fn first(&self) -> u64 {
+        self.number * TILE
+    }
+
+    /// Puts an entry in its place, and tells of one that has none here.
+    pub fn place(&mut self, entry: Checked, size: u64, report: &mut Report<'_>) {
+        let Checked { position, id, leaf, .. } = entry;
+        let first = self.first();
+        let named = position.checked_sub(first).and_then(|at| usize::try_from(at).ok());
+        let belongs = self.belongs(named, leaf);
+        if let Some((at, slot)) = belongs.and_then(|at| Some((at, self.slots.get_mut(at)?))) {
+            if let Some(found) = slot.found {
+                if found.leaf == leaf {
+                    report.entry(FindingKind::Duplicated, position, id, "it stands there more than once");
+                } else {
+                    report.entry(FindingKind::Inserted, position, id, "its position has an entry already");
+                }
+                return;
+            }
+            slot.found = Some(entry);
+            let place = first + at as u64;
+            self.order.push(place);
+            if place != position {
+                let detail = format!("it says that it stands at {position}, the tree has it at {place}");
+                report.entry(FindingKind::Reordered, place, id, detail);
+            }
+            return;
+        }
+        match named.and_then(|at| self.slots.get_mut(at)) {
+            Some(slot) if slot.claim.is_none() => slot.claim = Some(entry),
+            None if position < size => {
+                let detail = format!("it stands among the entries of tile {}", self.number);
+                report.entry(FindingKind::Reordered, position, id, detail);
+            }
+            _ => report.entry(FindingKind::Inserted, position, id, "the tree does not have it"),
+        }
+    }
+
+    /// The slot of a leaf, preferably the one that its entry names, which alone decides where
+    /// there is no list.
+    fn belongs(&self, named: Option<usize>, leaf: Option<Hash>) -> Option<usize> {
+        let Some(leaves) = &self.leaves else { return named };
+        let is_leaf = |at: &usize| leaf.is_some() && leaves.get(*at).copied() == leaf;
+        named.filter(is_leaf).or_else(|| (0..leaves.len()).find(is_leaf))
+    }
+
+    /// Tells of entries that came before the line of their tile.
+    pub fn tell_early(&self, report: &mut Report<'_>) {
+        let early = self.slots.iter().filter_map(|slot| slot.found.or(slot.claim));
+        early.for_each(|entry| tell_early(&entry, report));
+    }
+
+    /// Tells what is wrong with the tile as a whole and appends its leaves. Where the file was
+    /// `cut`, missing entries at the end are not told; the first of their positions is answered.
+    pub fn close(self, cut: bool, roots: &mut Roots, report: &mut Report<'_>) -> Option<u64> {
+        let first = self.first();
+        let is_there = |slot: &Slot| slot.found.is_some() || slot.claim.is_some();
+        let end = if cut {
+            self.slots.iter().rposition(is_there).map_or(0, |last| last + 1)
+        } else {
+            self.slots.len()
+        };
+        for (at, slot) in self.slots.iter().enumerate() {
+            let position = first + at as u64;
+            match (slot.found, slot.claim) {
+                (Some(_), Some(claim)) => {
+                    let detail = "the tree does not have it, but another at its position";
+                    report.entry(FindingKind::Inserted, position, claim.id, detail);
+                }
+                // one that has no leaf was told to be malformed
+                (None, Some(claim)) if claim.leaf.is_some() => {
+                    let holds = if claim.signed { "its signature holds, but " } else { "" };
+                    let detail = format!("{holds}the tree has another leaf at its position");
+                    report.entry(FindingKind::Altered, position, claim.id, detail);
+                }
+                (None, None) if at < end => {
+                    report.place(FindingKind::Removed, position, "its entry is missing");
+                }
+                _ => {}
+            }
+            let listed = self.leaves.as_ref().and_then(|leaves| leaves.get(at).copied());
+            roots.push(listed, slot.found.or(slot.claim).and_then(|entry| entry.leaf));
+        }
+        self.tell_order(report);
+        (end < self.slots.len()).then_some(first + end as u64)
+    }
+
+    fn tell_order(&self, report: &mut Report<'_>) {
+        let mut sorted = self.order.clone();
+        sorted.sort_unstable();
+        for (position, other) in self.order.iter().zip(sorted).filter(|(one, other)| *one != other) {
+            let detail = format!("it stands where {other} should");
+            report.place(FindingKind::Reordered, *position, detail);
+        }
+    }
+}
+
+/// Tells of an entry that came before the line of its tile.
+pub(crate) fn tell_early(entry: &Checked, report: &mut Report<'_>) {
+    report.entry(FindingKind::Reordered, entry.position, entry.id, "it stands before its tile");
+}

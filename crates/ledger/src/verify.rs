@@ -1,0 +1,230 @@
+//! Verifying an export, in one pass. Besides the line and the tile at hand, only the persons that
+//! were deleted or erased are kept in memory.
+
+use std::io::BufRead;
+
+use crate::{
+    check::check,
+    erasure::Erasures,
+    export::TILE,
+    finding::{Finding, FindingKind, Report, Summary, VerifyError},
+    keys::AuditKeys,
+    line::{EntryLine, Head, Line, Lines},
+    note::Checkpoint,
+    roots::Roots,
+    tile::{Tile, tell_early},
+    tree::Hash,
+};
+
+/// Verifies an exported trail: that each entry is signed by one of the keys and has the contents
+/// that were signed, and that the entries are those of the head's checkpoint, all of them, in the
+/// tree's order. A `checkpoint` that was kept elsewhere shows besides that the trail goes on from
+/// it; one of a larger size shows that the file was cut. All findings go to `report` as they come.
+///
+/// What no file can show by itself: that its head is the newest. For this a checkpoint has to be
+/// kept where nobody can take it back.
+///
+/// # Errors
+/// Every [`VerifyError`]; then nothing is known of the rest of the trail.
+pub fn verify(
+    reader: impl BufRead,
+    keys: &AuditKeys,
+    checkpoint: Option<&str>,
+    report: &mut dyn FnMut(Finding),
+) -> Result<Summary, VerifyError> {
+    let given = checkpoint.map(|note| Checkpoint::open(note, keys));
+    let given = given.transpose().map_err(VerifyError::Checkpoint)?;
+    let mut lines = Lines::new(reader);
+    let head = lines.head()?.map_err(VerifyError::NotAnExport)?;
+    let mut trail = Trail::begin(&head, given, keys, Report::new(report));
+    while let Some(line) = lines.next()? {
+        trail.take(line)?;
+    }
+    Ok(trail.finish(head))
+}
+
+/// A trail while it is read.
+struct Trail<'a> {
+    keys: &'a AuditKeys,
+    report: Report<'a>,
+    roots: Roots,
+    erasures: Erasures,
+    /// How many entries there have to be.
+    size: u64,
+    checkpoint: Option<u64>,
+    tile: Option<Tile>,
+    /// The number of the tile that comes next.
+    next: u64,
+    ended: bool,
+    entries: u64,
+    erased: u64,
+}
+
+impl<'a> Trail<'a> {
+    fn begin(head: &Head, given: Option<Checkpoint>, keys: &'a AuditKeys, mut report: Report<'a>) -> Self {
+        let own = open_head(head, keys, &mut report);
+        let checkpoint = own.as_ref().map(|own| own.size);
+        let size = checkpoint.unwrap_or(head.size);
+        let given = given.filter(|given| {
+            if given.origin != head.origin {
+                let detail =
+                    format!("the checkpoint given is of {}, the file of {}", given.origin, head.origin);
+                report.file(FindingKind::Origin, detail);
+            } else if given.size > size {
+                let detail =
+                    format!("the checkpoint given covers {} entries, the file only {size}", given.size);
+                report.place(FindingKind::Cut, size, detail);
+            }
+            given.origin == head.origin
+        });
+        let own = own.map(|own| (own, "its checkpoint"));
+        let roots = Roots::new(own.into_iter().chain(given.map(|given| (given, "the checkpoint given"))));
+        Self {
+            keys,
+            report,
+            roots,
+            erasures: Erasures::default(),
+            size,
+            checkpoint,
+            tile: None,
+            next: 0,
+            ended: false,
+            entries: 0,
+            erased: 0,
+        }
+    }
+
+    fn take(&mut self, line: Line) -> Result<(), VerifyError> {
+        match line {
+            Line::Entry(entry) => self.entry(&entry)?,
+            Line::Malformed(why) => self.report.file(FindingKind::Malformed, why),
+            Line::Tile(..) | Line::End(_) if self.ended => {
+                self.report.file(FindingKind::Malformed, "a tile or an end stands after the end");
+            }
+            Line::Tile(number, leaves) => self.tile(number, leaves),
+            Line::End(number) => {
+                self.ended = true;
+                if number != self.size {
+                    let detail =
+                        format!("the end line says {number} entries, there have to be {}", self.size);
+                    self.report.file(FindingKind::Cut, detail);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn tile(&mut self, number: u64, leaves: Option<Vec<Hash>>) {
+        if number < self.next {
+            if let Some(early) = self.tile.take_if(|tile| tile.number == number && !tile.announced) {
+                early.tell_early(&mut self.report);
+                self.open(number, true, leaves);
+            } else {
+                let detail = "its line stands there twice or out of order";
+                self.report.place(FindingKind::Tile, number * TILE, detail);
+            }
+        } else if number >= self.size.div_ceil(TILE) {
+            self.report.file(FindingKind::Tile, format!("tile {number} is behind the end of the tree"));
+        } else {
+            self.close(false);
+            if number > self.next {
+                let (first, last) = (self.next * TILE, number * TILE - 1);
+                let detail = format!("all is missing up to position {last}");
+                self.report.place(FindingKind::Tile, first, detail);
+                self.roots.gap();
+            }
+            self.open(number, true, leaves);
+        }
+    }
+
+    fn entry(&mut self, entry: &EntryLine) -> Result<(), VerifyError> {
+        let checked = check(entry, self.keys, &mut self.report);
+        self.entries += 1;
+        self.erased += u64::from(checked.erased);
+        self.erasures.note(entry, &checked, &mut self.report)?;
+        let position = checked.position;
+        if self.ended {
+            self.report.entry(FindingKind::Inserted, position, checked.id, "it stands after the end");
+            return Ok(());
+        }
+        // the first of the next tile: that tile's line may be missing
+        let is_next = position < self.size && position / TILE == self.next;
+        if is_next && self.tile.as_ref().is_none_or(Tile::is_full) {
+            self.close(false);
+            self.open(self.next, false, None);
+        }
+        match &mut self.tile {
+            Some(tile) => tile.place(checked, self.size, &mut self.report),
+            None if position < self.size => tell_early(&checked, &mut self.report),
+            None => {
+                self.report.entry(FindingKind::Inserted, position, checked.id, "the tree does not have it");
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, number: u64, announced: bool, leaves: Option<Vec<Hash>>) {
+        let tile = Tile::new(number, announced, leaves, self.size);
+        if tile.is_wrong() {
+            let detail = "its line has not as many hashes as it has leaves";
+            self.report.place(FindingKind::Tile, tile.first(), detail);
+        }
+        self.tile = Some(tile);
+        self.next = number + 1;
+    }
+
+    fn close(&mut self, cut: bool) -> Option<u64> {
+        let tile = self.tile.take()?;
+        if !tile.announced {
+            self.report.place(FindingKind::Tile, tile.first(), "its line is missing");
+        }
+        tile.close(cut, &mut self.roots, &mut self.report)
+    }
+
+    fn finish(mut self, head: Head) -> Summary {
+        let missing = self.close(!self.ended);
+        let end = missing.unwrap_or_else(|| self.size.min(self.next.saturating_mul(TILE)));
+        if end < self.size {
+            let detail = format!("it and all after it are missing, {} entries", self.size - end);
+            self.report.place(FindingKind::Cut, end, detail);
+        } else if !self.ended {
+            self.report.file(FindingKind::Cut, "the end line is missing");
+        }
+        self.roots.finish(&mut self.report);
+        self.erasures.finish(&mut self.report);
+        Summary {
+            origin: head.origin,
+            exported_on: head.exported_on,
+            entries: self.entries,
+            erased: self.erased,
+            checkpoint: self.checkpoint,
+            findings: self.report.count,
+        }
+    }
+}
+
+/// The head's checkpoint, where it can be trusted. Tells what is wrong with it.
+fn open_head(head: &Head, keys: &AuditKeys, report: &mut Report<'_>) -> Option<Checkpoint> {
+    let Some(note) = &head.checkpoint else {
+        if head.size > 0 {
+            report.file(FindingKind::Checkpoint, "a trail with entries has none");
+        }
+        return None;
+    };
+    let checkpoint = match Checkpoint::open(note, keys) {
+        Ok(checkpoint) => checkpoint,
+        Err(error) => {
+            report.file(FindingKind::Checkpoint, error.to_string());
+            return None;
+        }
+    };
+    if checkpoint.origin != head.origin {
+        let detail = format!("the head says {}, its checkpoint {}", head.origin, checkpoint.origin);
+        report.file(FindingKind::Origin, detail);
+    }
+    if checkpoint.size != head.size {
+        let detail = format!("it says {} entries, its checkpoint {}", head.size, checkpoint.size);
+        report.file(FindingKind::Head, detail);
+    }
+    Some(checkpoint)
+}

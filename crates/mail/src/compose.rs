@@ -1,0 +1,167 @@
+//! A mail as it goes over the wire (RFC 5322, MIME).
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use chancery_record::Secret;
+use lettre::{
+    Address, Message,
+    address::Envelope,
+    message::{
+        Mailbox, MultiPart,
+        header::{HeaderName, HeaderValue},
+    },
+};
+use serde_json::Value;
+
+use crate::{Kind, outbox::Waiting, render};
+
+/// A mail, ready to be sent.
+pub struct Letter {
+    pub envelope: Envelope,
+    pub content: Vec<u8>,
+    /// The sender's domain, by which the server is greeted.
+    pub domain: String,
+}
+
+/// Writes a mail: text and HTML as alternatives of each other. But for the words that separate its
+/// parts it is the same at each attempt.
+///
+/// # Errors
+/// Why it can never be sent; no values.
+pub fn compose(mail: &Waiting, data: &Secret) -> Result<Letter, String> {
+    let kind = Kind::named(&mail.kind).ok_or("its kind is not known")?;
+    let data: Value = serde_json::from_slice(data.expose()).map_err(|_| "its data is not JSON")?;
+    let rendered = render(kind, mail.locale.as_deref(), &data)?;
+
+    let sender = mailbox(&mail.sender).ok_or("the sender's address is not valid")?;
+    let recipient = address(&mail.recipient).ok_or("the recipient's address is not valid")?;
+    let domain = sender.email.domain().to_owned();
+    let written_on = UNIX_EPOCH + Duration::from_millis(u64::try_from(mail.created_on.0).unwrap_or(0));
+    // nobody's out-of-office note answers it (RFC 3834)
+    let automatic = HeaderName::new_from_ascii_str("Auto-Submitted");
+    let message = Message::builder()
+        .message_id(Some(format!("<{}@{domain}>", mail.id)))
+        .date(written_on)
+        .from(sender)
+        .to(Mailbox::new(None, recipient))
+        .subject(rendered.subject)
+        .raw_header(HeaderValue::new(automatic, "auto-generated".to_owned()))
+        .multipart(MultiPart::alternative_plain_html(rendered.text, rendered.html))
+        .map_err(|error| format!("it cannot be written: {error}"))?;
+    Ok(Letter { envelope: message.envelope().clone(), content: message.formatted(), domain })
+}
+
+/// `a@example.com` or `Name <a@example.com>`.
+fn mailbox(text: &str) -> Option<Mailbox> {
+    if let Some(email) = address(text) {
+        return Some(Mailbox::new(None, email));
+    }
+    let (name, rest) = text.rsplit_once('<')?;
+    let email = address(rest.trim_end().strip_suffix('>')?)?;
+    let name = name.trim().trim_matches('"');
+    (!name.contains(char::is_control)).then(|| Mailbox::new(Some(name.to_owned()), email))
+}
+
+/// An address whose domain is in ASCII (RFC 5891), since not every server reads another.
+fn address(text: &str) -> Option<Address> {
+    let (local, domain) = text.trim().rsplit_once('@')?;
+    if local.contains(char::is_control) {
+        return None;
+    }
+    Address::new(local, idna::domain_to_ascii(domain).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use chancery_record::{Secret, Timestamp};
+    use mail_parser::MessageParser;
+    use uuid::Uuid;
+
+    use super::{Letter, address, compose, mailbox};
+    use crate::outbox::Waiting;
+
+    const DATA: &str = r#"{"name": "Jörg Größer", "store": "Bücherei", "link": "https://id.example.com/?a=1&b=2",
+        "valid_until": 1795253400000}"#;
+
+    fn mail(sender: &str, recipient: &str) -> Waiting {
+        Waiting {
+            id: Uuid::from_u128(7),
+            store: 1,
+            kind: "PasswordReset".into(),
+            sender: sender.into(),
+            recipient: recipient.into(),
+            locale: Some("de".into()),
+            sealed_data: Vec::new(),
+            created_on: Timestamp(1_795_253_400_000),
+            expires_on: Timestamp(1_795_253_400_000),
+            attempts: 0,
+        }
+    }
+
+    fn composed(mail: &Waiting) -> Letter {
+        compose(mail, &Secret::new(DATA)).unwrap()
+    }
+
+    #[test]
+    fn a_mail_is_read_by_another_as_it_was_meant() {
+        let letter = composed(&mail("Bücherei <noreply@bücher.example>", "joerg@example.com"));
+        assert!(letter.content.is_ascii());
+        assert_eq!(letter.domain, "xn--bcher-kva.example");
+
+        let parsed = MessageParser::default().parse(&letter.content).unwrap();
+        assert_eq!(parsed.subject(), Some("Ihr Kennwort bei Bücherei"));
+        let from = parsed.from().unwrap().first().unwrap();
+        assert_eq!(from.name(), Some("Bücherei"));
+        assert_eq!(from.address(), Some("noreply@xn--bcher-kva.example"));
+        assert_eq!(parsed.message_id(), Some("00000000-0000-0000-0000-000000000007@xn--bcher-kva.example"));
+        assert_eq!(parsed.date().unwrap().to_timestamp(), 1_795_253_400);
+        assert_eq!(parsed.header_raw("Auto-Submitted").unwrap().trim(), "auto-generated");
+
+        let kind = parsed.root_part();
+        assert!(
+            kind.is_multipart() && String::from_utf8_lossy(&letter.content).contains("multipart/alternative")
+        );
+        assert_eq!(
+            (parsed.text_body_count(), parsed.html_body_count(), parsed.attachment_count()),
+            (1, 1, 0)
+        );
+        assert!(parsed.body_text(0).unwrap().starts_with("Guten Tag Jörg Größer,"));
+        assert!(parsed.body_html(0).unwrap().contains("<p>Guten Tag Jörg Größer,</p>"));
+    }
+
+    #[test]
+    fn an_address_cannot_add_a_header_or_a_recipient() {
+        for bad in [
+            "",
+            "a",
+            "a@",
+            "@example.com",
+            "a@b\r\nBcc: c@d",
+            "a@b, c@d",
+            "a\n@example.com",
+            "<a@b>",
+            "a b@c",
+        ] {
+            assert!(address(bad).is_none(), "{bad:?}");
+            assert!(compose(&mail("a@example.com", bad), &Secret::new(DATA)).is_err(), "{bad:?}");
+        }
+        for bad in ["Name\r\nBcc: c@d <a@example.com>", "Name <a@example.com", "Name a@example.com>"] {
+            assert!(mailbox(bad).is_none(), "{bad:?}");
+        }
+        let named = mailbox("\"Chancery, Identity\" <a@example.com>").unwrap();
+        assert_eq!(named.name.as_deref(), Some("Chancery, Identity"));
+        let letter = composed(&mail("\"Chancery, Identity\" <a@example.com>", "b@example.com"));
+        assert_eq!(letter.envelope.to().len(), 1);
+    }
+
+    #[test]
+    fn what_cannot_be_written_says_why_without_values() {
+        let bad = compose(&mail("a@example.com", "b@example.com"), &Secret::new("{\"name\": \"tulip\"}"));
+        let why = bad.err().unwrap();
+        assert!(!why.contains("tulip"), "{why}");
+        assert!(compose(&mail("a@example.com", "b@example.com"), &Secret::new("tulip")).is_err());
+        let mut unknown = mail("a@example.com", "b@example.com");
+        unknown.kind = "Greeting".into();
+        assert!(compose(&unknown, &Secret::new(DATA)).is_err());
+    }
+}

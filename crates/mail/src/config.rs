@@ -1,0 +1,191 @@
+//! Where a store's mail goes out: the option `MailServerConfig`.
+
+use std::time::Duration;
+
+use chancery_record::Secret;
+use serde_json::{Map, Value};
+
+/// The bounds of a timeout; one beyond them becomes the nearest.
+const TIMEOUT: (u64, u64) = (1_000, 120_000);
+const DEFAULT_TIMEOUT: u64 = 30_000;
+/// A host name's length (RFC 1035, section 2.3.4).
+const HOST: usize = 253;
+const CREDENTIAL: usize = 1024;
+
+/// An SMTP server and how to talk to it.
+#[derive(Clone, Debug)]
+pub struct MailServer {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    /// TLS from the first byte (RFC 8314); otherwise STARTTLS (RFC 3207) where it is offered.
+    pub(crate) tls_from_start: bool,
+    pub(crate) credentials: Option<(String, Secret)>,
+    /// For all of one mail, from the connection to the server's last word.
+    pub(crate) timeout: Duration,
+    pub(crate) extra_root: Option<Vec<u8>>,
+}
+
+impl MailServer {
+    /// Reads the option's JSON text: `MailType` (`SMTP`, or absent), `Host`, `Port` (absent: 465
+    /// with `EnableSSL`, else 25), `EnableSSL`, `UserName`, `Password`, `Timeout` (milliseconds,
+    /// 30 000 when absent, kept within 1 000 to 120 000). Names are read in any case, other
+    /// members are ignored, null is absent.
+    ///
+    /// # Errors
+    /// What is wrong, in words that hold none of the values.
+    pub fn parse(json: &str) -> Result<Self, String> {
+        // serde's own message can quote a value
+        let value: Value = serde_json::from_str(json).map_err(|_| "the text is not JSON".to_owned())?;
+        let Value::Object(members) = value else { return Err("the JSON is not an object".to_owned()) };
+        if let Some(kind) = text(&members, "MailType")?
+            && !kind.eq_ignore_ascii_case("SMTP")
+        {
+            return Err("MailType is not SMTP".to_owned());
+        }
+        let host = text(&members, "Host")?.map(str::trim).filter(|host| !host.is_empty());
+        let host = host.ok_or("Host is missing")?;
+        let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:".contains(&byte);
+        if host.len() > HOST || !host.bytes().all(is_host) {
+            return Err("Host is no host name and no IP address".to_owned());
+        }
+        let tls_from_start = match member(&members, "EnableSSL") {
+            None => false,
+            Some(value) => value.as_bool().ok_or("EnableSSL is not true or false")?,
+        };
+        let port = match number(&members, "Port")? {
+            None if tls_from_start => 465,
+            None => 25,
+            Some(port) => {
+                u16::try_from(port).ok().filter(|port| *port > 0).ok_or("Port is not 1 to 65535")?
+            }
+        };
+        let timeout = match number(&members, "Timeout")? {
+            Some(0) => return Err("Timeout is 0 milliseconds".to_owned()),
+            timeout => timeout.unwrap_or(DEFAULT_TIMEOUT).clamp(TIMEOUT.0, TIMEOUT.1),
+        };
+        let user = text(&members, "UserName")?.filter(|user| !user.is_empty());
+        let password = text(&members, "Password")?.unwrap_or_default();
+        if user.is_none() && !password.is_empty() {
+            return Err("Password is given without UserName".to_owned());
+        }
+        for (name, value) in [("UserName", user.unwrap_or_default()), ("Password", password)] {
+            if value.len() > CREDENTIAL || value.contains(char::is_control) {
+                return Err(format!("{name} is too long or holds a control character"));
+            }
+        }
+        Ok(Self {
+            host: host.to_owned(),
+            port,
+            tls_from_start,
+            credentials: user.map(|user| (user.to_owned(), Secret::new(password))),
+            timeout: Duration::from_millis(timeout),
+            extra_root: None,
+        })
+    }
+
+    /// The same server, whose certificate may also descend from this one (DER): for tests. What
+    /// the operating system trusts is trusted always, so an operator adds a root there.
+    #[must_use]
+    pub fn trusting(mut self, root: Vec<u8>) -> Self {
+        self.extra_root = Some(root);
+        self
+    }
+}
+
+/// Whether the option's text can be used.
+pub fn is_valid(json: &str) -> bool {
+    MailServer::parse(json).is_ok()
+}
+
+fn member<'m>(members: &'m Map<String, Value>, name: &str) -> Option<&'m Value> {
+    let found = members.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
+    found.map(|(_, value)| value).filter(|value| !value.is_null())
+}
+
+fn text<'m>(members: &'m Map<String, Value>, name: &str) -> Result<Option<&'m str>, String> {
+    let read = |value: &'m Value| value.as_str().ok_or_else(|| format!("{name} is not text"));
+    member(members, name).map(read).transpose()
+}
+
+fn number(members: &Map<String, Value>, name: &str) -> Result<Option<u64>, String> {
+    let read = |value: &Value| value.as_u64().ok_or_else(|| format!("{name} is not a whole number"));
+    member(members, name).map(read).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+
+    use super::{MailServer, is_valid};
+
+    #[test]
+    fn a_full_configuration_is_read_in_any_case() {
+        let server = MailServer::parse(
+            r#"{"mailtype": "smtp", "HOST": "mail.example.com", "port": 587, "enableSsl": false,
+                "userName": "mailer", "PASSWORD": "tulip", "timeout": 5000, "Comment": [1]}"#,
+        )
+        .unwrap();
+        assert_eq!((server.host.as_str(), server.port), ("mail.example.com", 587));
+        assert!(!server.tls_from_start);
+        assert_eq!(server.timeout, Duration::from_secs(5));
+        let (user, password) = server.credentials.unwrap();
+        assert_eq!(user, "mailer");
+        assert_eq!(password.expose(), b"tulip");
+    }
+
+    #[test]
+    fn what_is_absent_has_its_default() {
+        let plain = MailServer::parse(r#"{"Host": "::1", "UserName": null, "Password": ""}"#).unwrap();
+        assert_eq!((plain.port, plain.timeout), (25, Duration::from_secs(30)));
+        assert!(plain.credentials.is_none());
+        assert_eq!(MailServer::parse(r#"{"Host": "a", "EnableSSL": true}"#).unwrap().port, 465);
+    }
+
+    #[test]
+    fn a_timeout_is_kept_within_its_bounds() {
+        for (said, kept) in [(1, 1_000), (120_001, 120_000), (7_000, 7_000)] {
+            let server = MailServer::parse(&format!(r#"{{"Host": "a", "Timeout": {said}}}"#)).unwrap();
+            assert_eq!(server.timeout, Duration::from_millis(kept), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_mistake_is_named() {
+        for (json, expected) in [
+            ("", "the text is not JSON"),
+            ("[]", "the JSON is not an object"),
+            ("{}", "Host is missing"),
+            (r#"{"Host": " "}"#, "Host is missing"),
+            (r#"{"Host": 1}"#, "Host is not text"),
+            (r#"{"Host": "a b"}"#, "Host is no host name and no IP address"),
+            (r#"{"Host": "a", "MailType": "Exchange"}"#, "MailType is not SMTP"),
+            (r#"{"Host": "a", "Port": 0}"#, "Port is not 1 to 65535"),
+            (r#"{"Host": "a", "Port": "25"}"#, "Port is not a whole number"),
+            (r#"{"Host": "a", "EnableSSL": "yes"}"#, "EnableSSL is not true or false"),
+            (r#"{"Host": "a", "Timeout": 0}"#, "Timeout is 0 milliseconds"),
+            (r#"{"Host": "a", "Password": "tulip"}"#, "Password is given without UserName"),
+        ] {
+            assert_eq!(MailServer::parse(json).unwrap_err(), expected, "{json}");
+            assert!(!is_valid(json));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_message_and_no_print_shows_the_password(
+            host in prop_oneof![Just(String::new()), Just("a".to_owned()), ".{0,8}"],
+            port in prop_oneof![Just(25), any::<i64>()],
+            after in prop_oneof![Just(""), Just("\n"), Just("\\")],
+        ) {
+            let json = serde_json::json!({
+                "Host": host, "Port": port, "UserName": "u", "Password": format!("tulip{after}"),
+            });
+            for text in [json.to_string(), json["Password"].to_string(), format!("{json}{after}x")] {
+                let shown = format!("{:?}", MailServer::parse(&text));
+                prop_assert!(!shown.contains("tulip"), "{shown}");
+            }
+        }
+    }
+}

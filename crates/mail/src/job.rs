@@ -1,0 +1,176 @@
+//! Sends what waits in the outbox.
+
+use std::{sync::Arc, time::Duration};
+
+use chancery_record::{Secret, Timestamp};
+use chancery_store::{Error, Mode, Store, Tx};
+use futures_util::future::join_all;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::{
+    MailServer,
+    compose::compose,
+    outbox::{Outcome, Waiting, bury, due, lease, place, settle},
+    send::{Failure, send},
+};
+
+/// How often a mail is tried before it is given up; with the rests between, about three hours.
+pub const ATTEMPTS: i64 = 10;
+/// Mails sent at once.
+const AT_ONCE: usize = 4;
+/// What a lease is longer than the sending may take: room for a slow store, for clocks that do not
+/// agree, and for writing down what became of the mail.
+const MARGIN: Duration = Duration::from_mins(1);
+/// The rests between attempts, in milliseconds: the first, and the longest.
+const RESTS: (i64, i64) = (30_000, 3_600_000);
+
+/// Decrypts a mail's data: the place that it was sealed for ([`place`]), and what is stored.
+pub type Open = dyn Fn(&str, &[u8]) -> Option<Secret> + Send + Sync;
+
+/// Finds a store's mail server, within the transaction that leases the mail. `None`: there is none,
+/// or its configuration is not valid; the mail waits for that to change.
+pub type ServerOf = Arc<dyn Fn(&mut Tx<'_>, i64) -> Result<Option<MailServer>, Error> + Send + Sync>;
+
+/// What a call of [`deliver_due`] did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Delivered {
+    /// Mails that a server took.
+    pub sent: u32,
+    /// Mails that are tried again later.
+    pub retried: u32,
+    /// Mails that were given up.
+    pub died: u32,
+    /// Whether more are due: call again at once.
+    pub left: bool,
+}
+
+/// Leases some mails that are due, sends them at the same time, each within its server's timeout,
+/// and writes down what became of each. `now` is the time of the call, `lease` a new id of its own.
+///
+/// Any number of these may run at once, here and in other processes. One that dies, or whose future
+/// is dropped, leaves leases behind; when they end, its mails are due again.
+///
+/// # Errors
+/// The store's. Mails that could not be written down as sent are sent again after their lease.
+pub async fn deliver_due(
+    store: &Store,
+    now: Timestamp,
+    lease: Uuid,
+    open: &Open,
+    server_of: &ServerOf,
+) -> Result<Delivered, Error> {
+    let began = Instant::now();
+    let server_of = Arc::clone(server_of);
+    let claim = move |tx: &mut Tx<'_>| claim(tx, now, lease, &server_of);
+    let (claimed, mut delivered) = store.run("LeaseMail", Mode::Write, None, claim).await?;
+
+    let outcomes = join_all(claimed.into_iter().map(|(mail, server)| async move {
+        let outcome = attempt(&mail, server, now, began, open).await;
+        let written = outcome.clone();
+        let settle = move |tx: &mut Tx<'_>| settle(tx, mail.id, lease, now, &written);
+        let held = store.run("SettleMail", Mode::Write, None, settle).await?;
+        if let Outcome::Never(why) = &outcome {
+            tracing::warn!(id = %mail.id, store = mail.store, kind = mail.kind, why, "a mail was given up");
+        }
+        if !held {
+            tracing::warn!(id = %mail.id, "the lease of a mail ended before it was settled");
+        }
+        Ok::<Outcome, Error>(outcome)
+    }));
+    let mut failed = None;
+    for outcome in outcomes.await {
+        match outcome {
+            Ok(Outcome::Sent) => delivered.sent += 1,
+            Ok(Outcome::Later(..)) => delivered.retried += 1,
+            Ok(Outcome::Never(_)) => delivered.died += 1,
+            Err(error) => failed = Some(error),
+        }
+    }
+    failed.map_or(Ok(delivered), Err)
+}
+
+type Claimed = Vec<(Waiting, Option<MailServer>)>;
+
+fn claim(
+    tx: &mut Tx<'_>,
+    now: Timestamp,
+    holder: Uuid,
+    server_of: &ServerOf,
+) -> Result<(Claimed, Delivered), Error> {
+    let mut delivered = Delivered::default();
+    let mut claimed = Vec::new();
+    let mut found = due(tx, now, AT_ONCE + 1)?;
+    delivered.left = found.len() > AT_ONCE;
+    found.truncate(AT_ONCE);
+    for mut mail in found {
+        let over = if mail.expires_on <= now {
+            Some("it expired before it could be sent")
+        } else {
+            (mail.attempts >= ATTEMPTS).then_some("the attempts to send it did not end")
+        };
+        if let Some(why) = over {
+            delivered.died += u32::from(bury(tx, mail.id, now, why)?);
+            continue;
+        }
+        let server = server_of(tx, mail.store)?;
+        let sending = server.as_ref().map_or(Duration::ZERO, |server| server.timeout);
+        if lease(tx, mail.id, holder, now, now.plus(milliseconds(sending + MARGIN)))? {
+            mail.attempts += 1;
+            claimed.push((mail, server));
+        }
+    }
+    Ok((claimed, delivered))
+}
+
+async fn attempt(
+    mail: &Waiting,
+    server: Option<MailServer>,
+    now: Timestamp,
+    began: Instant,
+    open: &Open,
+) -> Outcome {
+    let failure = match (server, open(&place(mail.id), &mail.sealed_data)) {
+        (None, _) => Failure::Now("the store has no valid mail server".to_owned()),
+        (_, None) => Failure::Now("its data cannot be decrypted".to_owned()),
+        (Some(server), Some(data)) => match compose(mail, &data) {
+            Err(why) => Failure::Ever(why),
+            Ok(letter) => {
+                // the lease outlives the sending, however long the store took to give it
+                match send(&server, &letter, began + server.timeout + MARGIN / 2).await {
+                    Ok(()) => return Outcome::Sent,
+                    Err(failure) => failure,
+                }
+            }
+        },
+    };
+    match failure {
+        Failure::Ever(why) => Outcome::Never(why),
+        Failure::Now(why) if mail.attempts >= ATTEMPTS => {
+            Outcome::Never(format!("given up after {ATTEMPTS} attempts: {why}"))
+        }
+        Failure::Now(why) => Outcome::Later(now.plus(rest(mail.attempts)), why),
+    }
+}
+
+/// How long to rest after this many attempts, in milliseconds.
+fn rest(attempts: i64) -> i64 {
+    let doublings = (attempts - 1).clamp(0, ATTEMPTS);
+    (RESTS.0 << doublings).min(RESTS.1)
+}
+
+fn milliseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ATTEMPTS, rest};
+
+    #[test]
+    fn rests_double_up_to_an_hour() {
+        let rests: Vec<i64> = (1..ATTEMPTS).map(|attempts| rest(attempts) / 1000).collect();
+        assert_eq!(rests, [30, 60, 120, 240, 480, 960, 1920, 3600, 3600]);
+        assert_eq!(rest(i64::MAX), 3_600_000);
+    }
+}

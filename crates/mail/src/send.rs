@@ -1,0 +1,126 @@
+//! One mail over one connection (RFC 5321).
+
+use std::{error::Error as _, time::Duration};
+
+use lettre::transport::smtp::{
+    Error,
+    authentication::{Credentials, DEFAULT_MECHANISMS},
+    client::{AsyncSmtpConnection, Certificate, TlsParameters},
+    extension::ClientId,
+};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::{MailServer, compose::Letter};
+
+/// How long the server may take to say farewell; the mail is its own by then.
+const FAREWELL: Duration = Duration::from_secs(1);
+/// Characters of a failure.
+const WHY: usize = 200;
+
+/// Why a mail was not sent. The words hold no secret and nothing that the server made up.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// Another attempt may succeed.
+    Now(String),
+    /// No attempt will.
+    Ever(String),
+}
+
+/// Sends a mail within the server's timeout, and not beyond `end`. Sent means that the server
+/// took responsibility for it.
+///
+/// A refusal of the mail itself with 5xx is final. A refusal before it - of the greeting, of the
+/// certificate, of the password - is about the configuration, which somebody may repair.
+pub async fn send(server: &MailServer, letter: &Letter, end: Instant) -> Result<(), Failure> {
+    let end = end.min(Instant::now() + server.timeout);
+    match timeout_at(end, converse(server, letter)).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(Failure::Now("the mail server did not answer in time".to_owned())),
+    }
+}
+
+async fn converse(server: &MailServer, letter: &Letter) -> Result<(), Failure> {
+    let mut connection =
+        connect(server, &letter.domain).await.map_err(|error| Failure::Now(words(&error)))?;
+    let outcome = connection.send(&letter.envelope, &letter.content).await;
+    outcome.map_err(|error| {
+        // a client's error: the recipient's address needs what this server cannot do
+        if error.is_permanent() || error.is_client() {
+            Failure::Ever(words(&error))
+        } else {
+            Failure::Now(words(&error))
+        }
+    })?;
+    let _ = timeout(FAREWELL, connection.quit()).await;
+    Ok(())
+}
+
+async fn connect(server: &MailServer, domain: &str) -> Result<AsyncSmtpConnection, Error> {
+    let hello = ClientId::Domain(domain.to_owned());
+    let address = (server.host.as_str(), server.port);
+    let tls = if server.tls_from_start { Some(tls(server).await?) } else { None };
+    let mut connection =
+        AsyncSmtpConnection::connect_tokio1(address, Some(server.timeout), &hello, tls, None).await?;
+    if connection.can_starttls() {
+        connection.starttls(self::tls(server).await?, &hello).await?;
+    }
+    if let Some((user, password)) = &server.credentials {
+        let password = String::from_utf8_lossy(password.expose()).into_owned();
+        connection.auth(DEFAULT_MECHANISMS, &Credentials::new(user.clone(), password)).await?;
+    }
+    Ok(connection)
+}
+
+/// What is trusted: the operating system's roots, whose reading blocks.
+async fn tls(server: &MailServer) -> Result<TlsParameters, Error> {
+    let (host, root) = (server.host.clone(), server.extra_root.clone());
+    let made = tokio::task::spawn_blocking(move || {
+        let mut builder = TlsParameters::builder(host);
+        if let Some(root) = root {
+            builder = builder.add_root_certificate(Certificate::from_der(root)?);
+        }
+        builder.build_rustls()
+    });
+    // what could not be made aside, since the runtime is ending, is made here
+    made.await.unwrap_or_else(|_| TlsParameters::new_rustls(server.host.clone()))
+}
+
+/// A failure in words. Of a reply only its code and its enhanced code (RFC 3463) are told: its
+/// text is the server's own and can repeat what it was sent.
+fn words(error: &Error) -> String {
+    let words = if let Some(status) = error.status() {
+        let reply = error.source().map(ToString::to_string).unwrap_or_default();
+        let first = reply.split_whitespace().next().filter(|word| is_enhanced(word));
+        format!("the mail server answered {status} {}", first.unwrap_or_default()).trim_end().to_owned()
+    } else if error.is_response() {
+        "the mail server's answer ended early or was not understood".to_owned()
+    } else {
+        error.to_string()
+    };
+    words.chars().filter(|letter| !letter.is_control()).take(WHY).collect()
+}
+
+/// Whether this is a code as `5.7.1`.
+fn is_enhanced(word: &str) -> bool {
+    let mut parts = 0;
+    let digits = |part: &str| {
+        parts += 1;
+        (1..=3).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    word.split('.').all(digits) && parts == 3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_enhanced;
+
+    #[test]
+    fn an_enhanced_code_is_three_numbers() {
+        for code in ["5.7.1", "4.4.316"] {
+            assert!(is_enhanced(code), "{code}");
+        }
+        for other in ["", "5.7", "5.7.1.2", "5..1", "5.7.x", "5.7.1234", "token"] {
+            assert!(!is_enhanced(other), "{other}");
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! An SMTP server for tests: it keeps what it takes, and refuses, stalls or dies where a script
+//! says so.
+
+mod session;
+
+use std::{
+    collections::VecDeque,
+    io,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use mail_parser::MessageParser;
+use tokio::{
+    net::TcpListener,
+    sync::watch,
+    task::{JoinHandle, JoinSet},
+};
+use tokio_rustls::{
+    TlsAcceptor,
+    rustls::{
+        ServerConfig,
+        crypto::aws_lc_rs::default_provider,
+        pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer},
+    },
+};
+
+use crate::MailServer;
+
+/// Whether the sink encrypts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Security {
+    /// Never.
+    None,
+    /// STARTTLS is offered.
+    StartTls,
+    /// From the first byte.
+    Tls,
+}
+
+/// What a sink is like.
+#[derive(Clone, Copy, Debug)]
+pub struct Manner {
+    /// Whether it encrypts.
+    pub security: Security,
+    /// User and password, if they are asked for.
+    pub credentials: Option<(&'static str, &'static str)>,
+    /// The mechanisms for them, e.g. `PLAIN LOGIN`.
+    pub mechanisms: &'static str,
+}
+
+impl Manner {
+    /// Takes everything from everyone.
+    pub const PLAIN: Self = Self { security: Security::None, credentials: None, mechanisms: "PLAIN LOGIN" };
+}
+
+/// A point of the conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The server's first word.
+    Greeting,
+    /// `EHLO`
+    Hello,
+    /// `AUTH`
+    Auth,
+    /// `MAIL FROM`
+    From,
+    /// `RCPT TO`
+    Recipient,
+    /// `DATA`
+    Data,
+    /// While the mail comes; it is not kept.
+    Content,
+    /// After the mail came; it is kept unless it is refused.
+    End,
+}
+
+/// What goes wrong there.
+#[derive(Clone, Copy, Debug)]
+pub enum Trouble {
+    /// This reply, e.g. `451 4.7.1 later`.
+    Reply(&'static str),
+    /// Silence until the client goes.
+    Stall,
+    /// The connection ends.
+    Drop,
+}
+
+/// A mail that a sink took.
+#[derive(Clone, Debug)]
+pub struct Received {
+    /// The sender of the envelope.
+    pub from: String,
+    /// The recipients of the envelope.
+    pub to: Vec<String>,
+    /// As it came over the wire, without the dots that SMTP adds.
+    pub content: Vec<u8>,
+    /// Whether it came encrypted.
+    pub encrypted: bool,
+    /// The mechanism and the user it came with.
+    pub login: Option<(String, String)>,
+}
+
+impl Received {
+    /// Its `Message-ID`.
+    pub fn message_id(&self) -> String {
+        self.read(|mail| mail.message_id().map(str::to_owned))
+    }
+
+    /// Its subject, decoded.
+    pub fn subject(&self) -> String {
+        self.read(|mail| mail.subject().map(str::to_owned))
+    }
+
+    /// Its text, decoded.
+    pub fn text(&self) -> String {
+        self.read(|mail| mail.body_text(0).map(std::borrow::Cow::into_owned))
+    }
+
+    /// Its HTML, decoded.
+    pub fn html(&self) -> String {
+        self.read(|mail| mail.body_html(0).map(std::borrow::Cow::into_owned))
+    }
+
+    fn read(&self, part: impl Fn(&mail_parser::Message<'_>) -> Option<String>) -> String {
+        MessageParser::default().parse(&self.content).and_then(|mail| part(&mail)).unwrap_or_default()
+    }
+}
+
+/// A running sink on a port of its own; it dies when it is dropped, with its connections.
+pub struct Sink {
+    port: u16,
+    root: Vec<u8>,
+    shared: Arc<Shared>,
+    task: JoinHandle<()>,
+}
+
+struct Shared {
+    manner: Manner,
+    acceptor: TlsAcceptor,
+    /// What goes wrong in the connections to come, one entry each.
+    script: Mutex<VecDeque<(Step, Trouble)>>,
+    received: watch::Sender<Vec<Received>>,
+    stalled: watch::Sender<usize>,
+}
+
+impl Drop for Sink {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Sink {
+    /// Starts a sink on the runtime that this is called from.
+    ///
+    /// # Errors
+    /// When there is no port, or no certificate can be made.
+    pub async fn start(manner: Manner) -> io::Result<Self> {
+        let names = ["127.0.0.1".to_owned(), "localhost".to_owned()];
+        let made = rcgen::generate_simple_self_signed(names).map_err(io::Error::other)?;
+        let root = made.cert.der().to_vec();
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
+        let tls = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+            .with_safe_default_protocol_versions()
+            .and_then(|tls| tls.with_no_client_auth().with_single_cert(vec![made.cert.der().clone()], key))
+            .map_err(io::Error::other)?;
+        let shared = Arc::new(Shared {
+            manner,
+            acceptor: TlsAcceptor::from(Arc::new(tls)),
+            script: Mutex::default(),
+            received: watch::Sender::new(Vec::new()),
+            stalled: watch::Sender::new(0),
+        });
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let port = listener.local_addr()?.port();
+        let served = Arc::clone(&shared);
+        let task = tokio::spawn(async move {
+            let mut connections = JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                connections.spawn(session::serve(Arc::clone(&served), stream));
+                while connections.try_join_next().is_some() {}
+            }
+        });
+        Ok(Self { port, root, shared, task })
+    }
+
+    /// Something goes wrong in the next connection; called again, in the one after it.
+    pub fn next(&self, step: Step, trouble: Trouble) {
+        self.shared.script.lock().unwrap_or_else(PoisonError::into_inner).push_back((step, trouble));
+    }
+
+    /// What it took so far.
+    pub fn received(&self) -> Vec<Received> {
+        self.shared.received.borrow().clone()
+    }
+
+    /// Waits until it took this many.
+    pub async fn wait_for(&self, count: usize) -> Vec<Received> {
+        let mut receiver = self.shared.received.subscribe();
+        receiver.wait_for(|received| received.len() >= count).await.map(|all| all.clone()).unwrap_or_default()
+    }
+
+    /// Waits until this many connections stalled.
+    pub async fn wait_for_stall(&self, count: usize) {
+        let _ = self.shared.stalled.subscribe().wait_for(|stalled| *stalled >= count).await;
+    }
+
+    /// The option `MailServerConfig` for this sink, with a timeout of a second.
+    pub fn config(&self) -> String {
+        let credentials = self.shared.manner.credentials;
+        serde_json::json!({
+            "MailType": "SMTP",
+            "Host": "127.0.0.1",
+            "Port": self.port,
+            "EnableSSL": self.shared.manner.security == Security::Tls,
+            "UserName": credentials.map(|(user, _)| user),
+            "Password": credentials.map(|(_, password)| password),
+            "Timeout": 1000,
+        })
+        .to_string()
+    }
+
+    /// The certificate that it shows, which is its own root (DER).
+    pub fn root(&self) -> &[u8] {
+        &self.root
+    }
+
+    /// The configuration, read, and trusting the sink's certificate.
+    ///
+    /// # Errors
+    /// When the configuration cannot be read.
+    pub fn server(&self) -> Result<MailServer, String> {
+        Ok(MailServer::parse(&self.config())?.trusting(self.root.clone()))
+    }
+}

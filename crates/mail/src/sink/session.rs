@@ -1,0 +1,205 @@
+//! One connection to a sink (RFC 5321, section 4.1).
+
+use std::{
+    io,
+    sync::{Arc, PoisonError},
+};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader},
+    net::TcpStream,
+};
+
+use super::{Received, Security, Shared, Step, Trouble};
+
+/// Bytes of a line.
+const LINE: u64 = 1 << 16;
+/// Bytes of a mail.
+const CONTENT: usize = 1 << 20;
+
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+struct Session {
+    shared: Arc<Shared>,
+    stream: BufReader<Box<dyn Stream>>,
+    trouble: Option<(Step, Trouble)>,
+    encrypted: bool,
+    login: Option<(String, String)>,
+    from: String,
+    to: Vec<String>,
+}
+
+/// Serves a connection until it ends, well or not.
+pub async fn serve(shared: Arc<Shared>, stream: TcpStream) {
+    let trouble = shared.script.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    let from_start = shared.manner.security == Security::Tls;
+    let stream =
+        if from_start { encrypt(&shared, Box::new(stream)).await } else { Ok(Box::new(stream) as _) };
+    if let Ok(stream) = stream {
+        let stream = BufReader::new(stream);
+        let (login, from, to) = (None, String::new(), Vec::new());
+        let mut session = Session { shared, stream, trouble, encrypted: from_start, login, from, to };
+        // an end is one, whatever its reason
+        let _ = session.talk().await;
+    }
+}
+
+async fn encrypt(shared: &Shared, stream: Box<dyn Stream>) -> io::Result<Box<dyn Stream>> {
+    Ok(Box::new(shared.acceptor.accept(stream).await?))
+}
+
+impl Session {
+    async fn talk(&mut self) -> io::Result<()> {
+        self.reply(Step::Greeting, "220 sink").await?;
+        loop {
+            let line = self.line().await?;
+            let (verb, rest) = line.split_once(' ').unwrap_or((&line, ""));
+            match verb.to_ascii_uppercase().as_str() {
+                "EHLO" => self.hello().await?,
+                "STARTTLS" if !self.encrypted => {
+                    self.write("220 go on").await?;
+                    let nothing: Box<dyn Stream> = Box::new(io::Cursor::new(Vec::new()));
+                    let plain = std::mem::replace(&mut self.stream, BufReader::new(nothing));
+                    self.stream = BufReader::new(encrypt(&self.shared, plain.into_inner()).await?);
+                    self.encrypted = true;
+                }
+                "AUTH" => self.auth(rest).await?,
+                "MAIL" if self.shared.manner.credentials.is_some() && self.login.is_none() => {
+                    self.write("530 5.7.0 who are you?").await?;
+                }
+                "MAIL" => {
+                    self.from = within(rest);
+                    self.to.clear();
+                    self.reply(Step::From, "250 ok").await?;
+                }
+                "RCPT" => {
+                    self.to.push(within(rest));
+                    self.reply(Step::Recipient, "250 ok").await?;
+                }
+                "DATA" => self.data().await?,
+                "NOOP" | "RSET" => self.write("250 ok").await?,
+                "QUIT" => return self.write("221 bye").await,
+                _ => self.write("500 5.5.1 what?").await?,
+            }
+        }
+    }
+
+    async fn hello(&mut self) -> io::Result<()> {
+        let mut reply = String::from("250-sink\r\n250-8BITMIME\r\n");
+        if self.shared.manner.security == Security::StartTls && !self.encrypted {
+            reply.push_str("250-STARTTLS\r\n");
+        }
+        if self.shared.manner.credentials.is_some() {
+            reply.extend(["250-AUTH ", self.shared.manner.mechanisms, "\r\n"]);
+        }
+        reply.push_str("250 SIZE 1048576");
+        self.reply(Step::Hello, &reply).await?;
+        Ok(())
+    }
+
+    async fn auth(&mut self, rest: &str) -> io::Result<()> {
+        let (mechanism, first) = rest.split_once(' ').unwrap_or((rest, ""));
+        let (user, password) = if mechanism == "PLAIN" {
+            let words = decoded(first);
+            let mut words = words.split('\0').skip(1).map(str::to_owned);
+            (words.next().unwrap_or_default(), words.next().unwrap_or_default())
+        } else {
+            self.write("334 VXNlcm5hbWU6").await?;
+            let user = decoded(&self.line().await?);
+            self.write("334 UGFzc3dvcmQ6").await?;
+            (user, decoded(&self.line().await?))
+        };
+        if self.shared.manner.credentials != Some((&user, &password)) {
+            // servers do repeat what they were sent; nobody may write it down
+            return self.write(&format!("535 5.7.8 no entry for {user} with {password}")).await;
+        }
+        if self.reply(Step::Auth, "235 welcome").await? {
+            self.login = Some((mechanism.to_owned(), user));
+        }
+        Ok(())
+    }
+
+    async fn data(&mut self) -> io::Result<()> {
+        if !self.reply(Step::Data, "354 go on").await? {
+            return Ok(());
+        }
+        self.strike(Step::Content).await?;
+        let mut content = String::new();
+        loop {
+            let line = self.line().await?;
+            if line == "." {
+                break;
+            }
+            content.push_str(line.strip_prefix('.').unwrap_or(&line));
+            content.push_str("\r\n");
+            if content.len() > CONTENT {
+                return Err(io::ErrorKind::FileTooLarge.into());
+            }
+        }
+        if !matches!(self.trouble, Some((Step::End, Trouble::Reply(_)))) {
+            let received = Received {
+                from: self.from.clone(),
+                to: self.to.clone(),
+                content: content.into_bytes(),
+                encrypted: self.encrypted,
+                login: self.login.clone(),
+            };
+            self.shared.received.send_modify(|all| all.push(received));
+        }
+        self.reply(Step::End, "250 taken").await?;
+        Ok(())
+    }
+
+    /// Answers as usual, unless something goes wrong here; whether it went well.
+    async fn reply(&mut self, step: Step, usual: &str) -> io::Result<bool> {
+        if let Some((at, Trouble::Reply(text))) = self.trouble
+            && at == step
+        {
+            self.write(text).await?;
+            return Ok(false);
+        }
+        self.strike(step).await?;
+        self.write(usual).await?;
+        Ok(true)
+    }
+
+    /// Stalls or ends the connection, if that is to happen here.
+    async fn strike(&mut self, step: Step) -> io::Result<()> {
+        match self.trouble {
+            Some((at, Trouble::Stall)) if at == step => {
+                self.shared.stalled.send_modify(|stalled| *stalled += 1);
+                while self.stream.read(&mut [0; 512]).await? > 0 {}
+                Err(io::ErrorKind::ConnectionAborted.into())
+            }
+            Some((at, Trouble::Drop)) if at == step => Err(io::ErrorKind::ConnectionAborted.into()),
+            _ => Ok(()),
+        }
+    }
+
+    async fn line(&mut self) -> io::Result<String> {
+        let mut line = String::new();
+        (&mut self.stream).take(LINE).read_line(&mut line).await?;
+        match line.strip_suffix("\r\n") {
+            Some(line) => Ok(line.to_owned()),
+            None => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+
+    async fn write(&mut self, text: &str) -> io::Result<()> {
+        // in one piece: the second of two would wait for the first one's acknowledgement
+        self.stream.write_all(format!("{text}\r\n").as_bytes()).await?;
+        self.stream.flush().await
+    }
+}
+
+/// What stands between the angle brackets of a path.
+fn within(text: &str) -> String {
+    let path = text.split_once('<').and_then(|(_, rest)| rest.split_once('>'));
+    path.map_or_else(String::new, |(path, _)| path.to_owned())
+}
+
+fn decoded(text: &str) -> String {
+    BASE64_STANDARD.decode(text).ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
+}

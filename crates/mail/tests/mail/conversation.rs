@@ -1,0 +1,153 @@
+//! How the server is spoken to: with and without encryption and password.
+
+use chancery_mail::{
+    MailServer,
+    sink::{Manner, Security, Sink, Step, Trouble},
+};
+
+use crate::{
+    engine,
+    office::{MINUTE, NOW, Office, delivered, mail},
+};
+
+const CREDENTIALS: Option<(&str, &str)> = Some(("mailer", "p\u{e4}ssword"));
+
+/// Sends one mail from an outbox of its own; what became of it.
+fn send(manner: Manner, server: impl FnOnce(&Sink) -> MailServer, then: impl AsyncFnOnce(Office, Sink)) {
+    let (_folder, target) = engine::sqlite();
+    engine::on(&target, async |store| {
+        let sink = Sink::start(manner).await.unwrap();
+        let office = Office::new(store, server(&sink));
+        office.queue(mail(1)).await;
+        then(office, sink).await;
+    });
+}
+
+fn trusted(sink: &Sink) -> MailServer {
+    sink.server().unwrap()
+}
+
+#[test]
+fn plain_where_nothing_else_is_offered() {
+    send(Manner::PLAIN, trusted, async |office, sink| {
+        assert_eq!(office.deliver(NOW, 1).await, delivered(1, 0, 0));
+        let received = sink.received();
+        assert_eq!(received.len(), 1);
+        assert!(!received[0].encrypted && received[0].login.is_none());
+        assert_eq!(received[0].from, "noreply@example.com");
+        assert_eq!(received[0].to, ["user1@example.com"]);
+        assert_eq!(received[0].subject(), "Ihr Kennwort bei Bücherei");
+        assert!(received[0].text().contains("Guten Tag Jörg,") && received[0].text().contains("tulip"));
+        assert!(received[0].html().contains("<code>tulip</code>"));
+        assert_eq!(received[0].message_id(), "00000000-0000-0000-0000-000000000001@example.com");
+    });
+}
+
+#[test]
+fn encrypted_where_it_is_offered_or_asked_for() {
+    for security in [Security::StartTls, Security::Tls] {
+        for mechanisms in ["PLAIN LOGIN", "LOGIN"] {
+            let manner = Manner { security, credentials: CREDENTIALS, mechanisms };
+            send(manner, trusted, async |office, sink| {
+                assert_eq!(office.deliver(NOW, 1).await, delivered(1, 0, 0), "{manner:?}");
+                let received = sink.received();
+                assert!(received[0].encrypted, "{manner:?}");
+                let first = mechanisms.split(' ').next().unwrap();
+                assert_eq!(received[0].login, Some((first.to_owned(), "mailer".to_owned())));
+            });
+        }
+    }
+}
+
+#[test]
+fn a_certificate_that_nobody_vouches_for_is_refused() {
+    for security in [Security::StartTls, Security::Tls] {
+        let manner = Manner { security, ..Manner::PLAIN };
+        let untrusted = |sink: &Sink| MailServer::parse(&sink.config()).unwrap();
+        send(manner, untrusted, async |office, sink| {
+            assert_eq!(office.deliver(NOW, 1).await, delivered(0, 1, 0));
+            let (why, _) = office.last_error(1).await;
+            assert!(why.to_lowercase().contains("certificate"), "{why}");
+            assert!(sink.received().is_empty());
+        });
+    }
+}
+
+#[test]
+fn a_certificate_for_another_host_is_refused() {
+    let manner = Manner { security: Security::Tls, ..Manner::PLAIN };
+    // the sink's certificate names 127.0.0.1 and localhost
+    let elsewhere = |sink: &Sink| {
+        let config = sink.config().replace("127.0.0.1", "127.0.0.2");
+        MailServer::parse(&config).unwrap().trusting(sink.root().to_vec())
+    };
+    send(manner, elsewhere, async |office, sink| {
+        assert_eq!(office.deliver(NOW, 1).await, delivered(0, 1, 0));
+        assert!(sink.received().is_empty());
+    });
+}
+
+/// The password is the configuration's fault, not the mail's: it waits. The sink repeats the
+/// password in its answer; it is not written down.
+#[test]
+fn a_wrong_password_is_tried_again_and_never_shown() {
+    let manner = Manner { security: Security::Tls, credentials: CREDENTIALS, mechanisms: "PLAIN LOGIN" };
+    let wrong = |sink: &Sink| {
+        let config = sink.config().replace("p\u{e4}ssword", "hyacinth");
+        MailServer::parse(&config).unwrap().trusting(sink.root().to_vec())
+    };
+    send(manner, wrong, async |office, sink| {
+        assert_eq!(office.deliver(NOW, 1).await, delivered(0, 1, 0));
+        assert_eq!(office.last_error(1).await.0, "the mail server answered 535 5.7.8");
+        assert!(sink.received().is_empty());
+    });
+}
+
+#[test]
+fn an_address_that_the_server_cannot_read_is_final() {
+    send(Manner::PLAIN, trusted, async |office, sink| {
+        office.deliver(NOW, 1).await;
+        let mut unreadable = mail(2);
+        unreadable.recipient = String::from("jörg@example.com");
+        office.queue(unreadable).await;
+        let mut international = mail(3);
+        international.recipient = String::from("joerg@b\u{fc}cher.example");
+        office.queue(international).await;
+        assert_eq!(office.deliver(NOW, 2).await, delivered(1, 0, 1));
+        assert_eq!(sink.received()[1].to, ["joerg@xn--bcher-kva.example"]);
+    });
+}
+
+/// Whatever the server does, wherever it does it: the mail is sent later, once.
+#[test]
+fn every_trouble_at_every_step_is_survived() {
+    let steps =
+        [Step::Greeting, Step::Hello, Step::Auth, Step::From, Step::Recipient, Step::Data, Step::Content];
+    // each stall takes the timeout of a second, so they stall together
+    std::thread::scope(|scope| {
+        for step in steps {
+            scope.spawn(move || survive(step));
+        }
+    });
+}
+
+fn survive(step: Step) {
+    let manner = Manner { security: Security::None, credentials: CREDENTIALS, mechanisms: "PLAIN" };
+    send(manner, trusted, async |office, sink| {
+        let mut now = NOW;
+        let mut troubles = vec![Trouble::Drop, Trouble::Stall];
+        if step != Step::Content {
+            troubles.push(Trouble::Reply("451 4.7.1 tulip, later"));
+        }
+        for (lease, trouble) in (1..).zip(troubles) {
+            sink.next(step, trouble);
+            assert_eq!(office.deliver(now, lease).await, delivered(0, 1, 0), "{step:?} {trouble:?}");
+            let (why, kept) = office.last_error(1).await;
+            assert!(!why.contains("tulip") && kept > 0, "{why}");
+            now = now.plus(10 * MINUTE);
+        }
+        assert_eq!(office.deliver(now, 100).await, delivered(1, 0, 0), "{step:?}");
+        assert_eq!(sink.received().len(), 1, "{step:?}");
+        assert_eq!(office.counts().await, (0, 0));
+    });
+}

@@ -1,0 +1,86 @@
+//! What a test does with an outbox: queue, deliver, look.
+
+use std::sync::Arc;
+
+use chancery_mail::{
+    Counts, Delivered, Kind, MailServer, NewMail, ServerOf, count, deliver_due, enqueue, place,
+};
+use chancery_record::{Secret, Timestamp};
+use chancery_store::{Error, Mode, Store};
+use uuid::Uuid;
+
+/// 2026-11-21T09:30:00Z
+pub const NOW: Timestamp = Timestamp(1_795_253_400_000);
+pub const SECOND: i64 = 1000;
+pub const MINUTE: i64 = 60 * SECOND;
+pub const HOUR: i64 = 60 * MINUTE;
+/// The store whose mails have a server.
+pub const STORE: i64 = 7;
+
+pub fn mail(number: u128) -> NewMail {
+    let id = Uuid::from_u128(number);
+    let data = r#"{"name": "Jörg", "store": "Bücherei", "token": "tulip", "valid_until": 1795257000000}"#;
+    NewMail {
+        id,
+        store: STORE,
+        kind: Kind::PasswordReset,
+        sender: "Bücherei <noreply@example.com>".to_owned(),
+        recipient: format!("user{number}@example.com"),
+        locale: Some("de-DE".to_owned()),
+        sealed_data: seal(&place(id), data),
+        created_on: NOW,
+        expires_on: NOW.plus(HOUR),
+    }
+}
+
+/// What stands in for encryption: opens only in its place.
+fn seal(place: &str, data: &str) -> Vec<u8> {
+    format!("{place}|{data}").into_bytes()
+}
+
+pub fn open(place: &str, sealed: &[u8]) -> Option<Secret> {
+    let data = sealed.strip_prefix(place.as_bytes())?.strip_prefix(b"|")?;
+    Some(Secret::new(data))
+}
+
+pub struct Office {
+    pub store: Store,
+    pub server_of: ServerOf,
+}
+
+impl Office {
+    pub fn new(store: Store, server: MailServer) -> Self {
+        let server_of: ServerOf = Arc::new(move |_, number| Ok((number == STORE).then(|| server.clone())));
+        Self { store, server_of }
+    }
+
+    pub async fn queue(&self, mail: NewMail) {
+        let queue = move |tx: &mut chancery_store::Tx<'_>| enqueue(tx, mail.clone());
+        self.store.run::<_, Error, _>("Queue", Mode::Write, None, queue).await.unwrap();
+    }
+
+    /// One call, with a lease of its own.
+    pub async fn deliver(&self, now: Timestamp, lease: u128) -> Delivered {
+        deliver_due(&self.store, now, Uuid::from_u128(lease), &open, &self.server_of).await.unwrap()
+    }
+
+    pub async fn counts(&self) -> (i64, i64) {
+        let counts = self.store.run::<Counts, Error, _>("Count", Mode::Quick, None, count).await.unwrap();
+        (counts.waiting, counts.dead)
+    }
+
+    /// The last error of a mail, and how many bytes of its data are kept.
+    pub async fn last_error(&self, number: u128) -> (String, usize) {
+        let id = Uuid::from_u128(number);
+        let read = move |tx: &mut chancery_store::Tx<'_>| {
+            tx.one("SELECT last_error, sealed_data FROM mail_message WHERE id = ?1", &[id.into()], |row| {
+                Ok((row.text(0)?.to_owned(), row.bytes(1)?.len()))
+            })
+        };
+        self.store.run::<_, Error, _>("Read", Mode::Quick, None, read).await.unwrap().unwrap()
+    }
+}
+
+pub const fn delivered(sent: u32, retried: u32, died: u32) -> Delivered {
+    Delivered { sent, retried, died, left: false }
+}

@@ -1,0 +1,264 @@
+//! What becomes of mails in the outbox, on both engines.
+
+use chancery_mail::{
+    ATTEMPTS, Delivered, MailServer, deliver_due, prune,
+    sink::{Manner, Received, Sink, Step, Trouble},
+};
+use chancery_record::Timestamp;
+use chancery_store::{Error, Mode, Store};
+use uuid::Uuid;
+
+use crate::{
+    engine,
+    office::{HOUR, MINUTE, NOW, Office, SECOND, delivered, mail, open},
+};
+
+macro_rules! on_engines {
+    ($($test:ident),* $(,)?) => {
+        mod sqlite {
+            $(#[test] fn $test() {
+                let (_folder, target) = super::engine::sqlite();
+                super::engine::on(&target, super::$test);
+            })*
+        }
+        mod postgres {
+            $(#[test] fn $test() {
+                if let Some(target) = super::engine::postgres() {
+                    super::engine::on(&target, super::$test);
+                }
+            })*
+        }
+    };
+}
+
+on_engines!(
+    refused_for_now_it_is_sent_later,
+    refused_for_good_it_dies,
+    a_server_that_is_not_there_is_tried_ever_more_rarely,
+    a_server_that_dies_before_its_last_word_may_get_it_twice,
+    several_jobs_send_each_mail_once,
+    an_expired_mail_is_not_sent,
+    a_job_that_dies_before_the_mail_is_sent_loses_nothing,
+    a_job_that_dies_after_the_mail_was_sent_repeats_it_by_its_id,
+    a_mail_that_kills_its_jobs_dies_in_the_end,
+    what_is_rolled_back_is_not_sent,
+    without_a_server_or_a_key_it_waits,
+    the_dead_are_kept_and_then_pruned,
+);
+
+async fn office(store: Store) -> (Office, Sink) {
+    let sink = Sink::start(Manner::PLAIN).await.unwrap();
+    let server = sink.server().unwrap();
+    (Office::new(store, server), sink)
+}
+
+async fn refused_for_now_it_is_sent_later(store: Store) {
+    let (office, sink) = office(store).await;
+    office.queue(mail(1)).await;
+    sink.next(Step::Recipient, Trouble::Reply("450 4.2.0 greylisted"));
+    assert_eq!(office.deliver(NOW, 1).await, delivered(0, 1, 0));
+    assert_eq!(office.last_error(1).await.0, "the mail server answered 450 4.2.0");
+    assert_eq!(office.deliver(NOW.plus(30 * SECOND - 1), 2).await, delivered(0, 0, 0));
+    assert_eq!(office.counts().await, (1, 0));
+    assert_eq!(office.deliver(NOW.plus(30 * SECOND), 3).await, delivered(1, 0, 0));
+    assert_eq!(sink.received().len(), 1);
+    assert_eq!(office.counts().await, (0, 0));
+    assert_eq!(office.deliver(NOW.plus(HOUR), 4).await, delivered(0, 0, 0));
+}
+
+async fn refused_for_good_it_dies(store: Store) {
+    let (office, sink) = office(store).await;
+    let steps = [Step::From, Step::Recipient, Step::Data, Step::End];
+    for (number, step) in (1..).zip(steps) {
+        office.queue(mail(number)).await;
+        sink.next(step, Trouble::Reply("550 5.1.1 nobody here called tulip"));
+        assert_eq!(office.deliver(NOW, number).await, delivered(0, 0, 1), "{step:?}");
+        let expected = ("the mail server answered 550 5.1.1".to_owned(), 0);
+        assert_eq!(office.last_error(number).await, expected, "its token is not kept");
+    }
+    let mut nowhere = mail(9);
+    nowhere.recipient = String::from("nowhere");
+    office.queue(nowhere).await;
+    assert_eq!(office.deliver(NOW, 9).await, delivered(0, 0, 1));
+    assert_eq!(office.counts().await, (0, 5));
+    assert_eq!(office.deliver(NOW.plus(HOUR / 2), 10).await, delivered(0, 0, 0));
+    assert!(sink.received().is_empty());
+}
+
+async fn a_server_that_is_not_there_is_tried_ever_more_rarely(store: Store) {
+    let (office, sink) = office(store).await;
+    drop(sink);
+    let mut patient = mail(1);
+    patient.expires_on = NOW.plus(24 * HOUR);
+    office.queue(patient).await;
+    let mut now = NOW;
+    for lease in 1..ATTEMPTS {
+        assert_eq!(office.deliver(now, lease.unsigned_abs().into()).await, delivered(0, 1, 0), "{lease}");
+        let rest = ((30 * SECOND) << (lease - 1)).min(HOUR);
+        now = now.plus(rest - 1);
+        assert_eq!(office.deliver(now, 98).await, delivered(0, 0, 0), "{lease}");
+        now = now.plus(1);
+    }
+    assert_eq!(office.deliver(now, 99).await, delivered(0, 0, 1));
+    let (why, kept) = office.last_error(1).await;
+    assert!(why.starts_with("given up after 10 attempts: Connection error"), "{why}");
+    assert_eq!(kept, 0);
+    assert_eq!(office.counts().await, (0, 1));
+}
+
+/// The one case in which nobody can know: the mail went over whole, the answer did not come.
+async fn a_server_that_dies_before_its_last_word_may_get_it_twice(store: Store) {
+    let (office, sink) = office(store).await;
+    office.queue(mail(1)).await;
+    for (lease, trouble) in [(1, Trouble::Drop), (2, Trouble::Stall)] {
+        sink.next(Step::End, trouble);
+        let now = NOW.plus(MINUTE * i64::try_from(lease).unwrap());
+        assert_eq!(office.deliver(now, lease).await, delivered(0, 1, 0));
+    }
+    assert_eq!(office.deliver(NOW.plus(10 * MINUTE), 3).await, delivered(1, 0, 0));
+    let received = sink.received();
+    assert_eq!(received.len(), 3);
+    assert!(received.iter().all(|mail| mail.message_id() == received[0].message_id()));
+}
+
+async fn several_jobs_send_each_mail_once(store: Store) {
+    let (office, sink) = office(store).await;
+    for number in 1..=13 {
+        office.queue(mail(number)).await;
+    }
+    let work = async |first: u128| {
+        let mut sent = 0;
+        for lease in first.. {
+            let delivered = office.deliver(NOW, lease).await;
+            assert_eq!((delivered.retried, delivered.died), (0, 0));
+            sent += delivered.sent;
+            if !delivered.left {
+                break;
+            }
+        }
+        sent
+    };
+    let (one, two, three) = tokio::join!(work(100), work(200), work(300));
+    assert_eq!(one + two + three, 13);
+    let mut ids: Vec<String> = sink.received().iter().map(Received::message_id).collect();
+    assert_eq!(ids.len(), 13);
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), 13);
+    assert_eq!(office.counts().await, (0, 0));
+}
+
+async fn an_expired_mail_is_not_sent(store: Store) {
+    let (office, sink) = office(store).await;
+    office.queue(mail(1)).await;
+    assert_eq!(office.deliver(NOW.plus(HOUR), 1).await, delivered(0, 0, 1));
+    assert_eq!(office.last_error(1).await, ("it expired before it could be sent".to_owned(), 0));
+    assert_eq!(office.counts().await, (0, 1));
+    assert!(sink.received().is_empty());
+}
+
+/// Starts a delivery and kills it when the sink stalls.
+async fn killed(office: &Office, sink: &Sink, now: Timestamp, lease: u128, stalls: usize) {
+    tokio::select! {
+        delivered = deliver_due(&office.store, now, Uuid::from_u128(lease), &open, &office.server_of) => {
+            panic!("it should have stalled: {delivered:?}");
+        }
+        () = sink.wait_for_stall(stalls) => {}
+    }
+}
+
+/// A lease: the timeout of the sink's configuration, and a minute.
+const LEASE: i64 = SECOND + MINUTE;
+
+async fn a_job_that_dies_before_the_mail_is_sent_loses_nothing(store: Store) {
+    let (office, sink) = office(store).await;
+    office.queue(mail(1)).await;
+    sink.next(Step::Greeting, Trouble::Stall);
+    killed(&office, &sink, NOW, 1, 1).await;
+    assert_eq!(office.counts().await, (1, 0));
+    assert_eq!(office.deliver(NOW.plus(LEASE - 1), 2).await, delivered(0, 0, 0));
+    assert_eq!(office.deliver(NOW.plus(LEASE), 3).await, delivered(1, 0, 0));
+    assert_eq!(sink.received().len(), 1);
+    assert_eq!(office.counts().await, (0, 0));
+}
+
+async fn a_job_that_dies_after_the_mail_was_sent_repeats_it_by_its_id(store: Store) {
+    let (office, sink) = office(store).await;
+    office.queue(mail(1)).await;
+    sink.next(Step::End, Trouble::Stall);
+    killed(&office, &sink, NOW, 1, 1).await;
+    assert_eq!(sink.received().len(), 1);
+    assert_eq!(office.deliver(NOW.plus(LEASE), 2).await, delivered(1, 0, 0));
+    let received = sink.wait_for(2).await;
+    assert_eq!(received[0].message_id(), received[1].message_id());
+    assert_eq!(office.counts().await, (0, 0));
+}
+
+async fn a_mail_that_kills_its_jobs_dies_in_the_end(store: Store) {
+    let (office, sink) = office(store).await;
+    office.queue(mail(1)).await;
+    let mut now = NOW;
+    for stalls in 1..=usize::try_from(ATTEMPTS).unwrap() {
+        sink.next(Step::Greeting, Trouble::Stall);
+        killed(&office, &sink, now, 1, stalls).await;
+        now = now.plus(LEASE);
+    }
+    assert_eq!(office.deliver(now, 99).await, delivered(0, 0, 1));
+    assert!(sink.received().is_empty());
+}
+
+async fn what_is_rolled_back_is_not_sent(store: Store) {
+    let (office, sink) = office(store).await;
+    let queue = |tx: &mut chancery_store::Tx<'_>| {
+        chancery_mail::enqueue(tx, mail(1))?;
+        tx.only_try();
+        Ok(())
+    };
+    office.store.run::<_, Error, _>("Try", Mode::Write, None, queue).await.unwrap();
+    assert_eq!(office.deliver(NOW, 1).await, delivered(0, 0, 0));
+    assert!(sink.received().is_empty());
+}
+
+async fn without_a_server_or_a_key_it_waits(store: Store) {
+    let (office, sink) = office(store).await;
+    let mut homeless = mail(1);
+    homeless.store += 1;
+    office.queue(homeless).await;
+    let mut foreign = mail(2);
+    foreign.sealed_data = b"sealed by another key".to_vec();
+    office.queue(foreign).await;
+    assert_eq!(office.deliver(NOW, 1).await, delivered(0, 2, 0));
+    assert_eq!(office.last_error(1).await.0, "the store has no valid mail server");
+    assert_eq!(office.last_error(2).await.0, "its data cannot be decrypted");
+
+    let repaired = Office::new(office.store, sink.server().unwrap());
+    let server_of = repaired.server_of.clone();
+    let repaired = Office {
+        server_of: std::sync::Arc::new(move |tx, _| server_of(tx, crate::office::STORE)),
+        ..repaired
+    };
+    assert_eq!(repaired.deliver(NOW.plus(MINUTE), 2).await, delivered(1, 1, 0));
+    assert_eq!(sink.received()[0].to, ["user1@example.com"]);
+}
+
+async fn the_dead_are_kept_and_then_pruned(store: Store) {
+    let nobody = MailServer::parse(r#"{"Host": "127.0.0.1"}"#).unwrap();
+    let office = Office::new(store, nobody);
+    for number in 1..=5 {
+        office.queue(mail(number)).await;
+    }
+    let died = NOW.plus(2 * HOUR);
+    let first = office.deliver(died, 1).await;
+    assert_eq!(first, Delivered { died: 4, left: true, ..Delivered::default() });
+    assert_eq!(office.deliver(died.plus(1), 2).await, delivered(0, 0, 1));
+    let mut waiting = mail(6);
+    waiting.expires_on = NOW.plus(24 * HOUR);
+    office.queue(waiting).await;
+    for (before, expected, left) in [(died, 0, (1, 5)), (died.plus(1), 4, (1, 1)), (died.plus(9), 1, (1, 0))]
+    {
+        let prune = move |tx: &mut chancery_store::Tx<'_>| prune(tx, before);
+        let pruned = office.store.run::<_, Error, _>("Prune", Mode::Write, None, prune).await.unwrap();
+        assert_eq!(pruned, expected);
+        assert_eq!(office.counts().await, left);
+    }
+}

@@ -1,0 +1,63 @@
+//! What the library does not hand out of an attestation object: the make of authenticator and
+//! the certificates.
+
+use serde_cbor_2::Value;
+use webauthn_rs_core::{
+    internals::AuthenticatorData,
+    proto::{ParsedAttestationData, Registration},
+};
+
+use crate::{Attestation, Kind, Policy, Refusal, answer::malformed};
+
+/// The parts of an attestation object that a policy looks at.
+pub(crate) struct Attested {
+    pub aaguid: [u8; 16],
+    /// DER, the authenticator's own first.
+    pub chain: Vec<Vec<u8>>,
+}
+
+impl Attested {
+    pub(crate) fn read(object: &[u8]) -> Result<Self, Refusal> {
+        let unread = || malformed("the attestation object cannot be read");
+        let object: Value = serde_cbor_2::from_slice(object).map_err(|_| unread())?;
+        let Some(Value::Bytes(data)) = member(&object, "authData") else { return Err(unread()) };
+        let data = AuthenticatorData::<Registration>::try_from(data.as_slice())?;
+        let credential = data.acd.ok_or_else(unread)?;
+        let chain = match member(&object, "attStmt").and_then(|statement| member(statement, "x5c")) {
+            Some(Value::Array(certificates)) => certificates.as_slice(),
+            _ => &[],
+        };
+        let chain = chain.iter().filter_map(|certificate| match certificate {
+            Value::Bytes(der) => Some(der.clone()),
+            _ => None,
+        });
+        Ok(Self { aaguid: credential.aaguid, chain: chain.collect() })
+    }
+
+    /// Forgets certificates with which nothing was checked: the library lets a statement of the
+    /// format `none` hold anything.
+    pub(crate) fn keep_checked(&mut self, checked: &ParsedAttestationData) {
+        use ParsedAttestationData as Data;
+        if !matches!(checked, Data::Basic(_) | Data::AttCa(_) | Data::AnonCa(_)) {
+            self.chain.clear();
+        }
+    }
+
+    /// Whether the policy takes this authenticator. A list of what is admitted means little when
+    /// anybody can claim to be on it: where the policy asks for attestation, it must be there.
+    pub(crate) fn check(&self, policy: &Policy) -> Result<(), Refusal> {
+        if !policy.admits(self.aaguid) {
+            return Err(Refusal::new(Kind::Authenticator, "the make of authenticator is not admitted"));
+        }
+        let listed = !policy.allowed_aaguids.is_empty() && policy.attestation != Attestation::None;
+        if listed && self.chain.is_empty() {
+            return Err(Refusal::new(Kind::Attestation, "the make of authenticator is not attested"));
+        }
+        Ok(())
+    }
+}
+
+fn member<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
+    let Value::Map(members) = object else { return None };
+    members.get(&Value::Text(name.to_owned()))
+}

@@ -1,0 +1,98 @@
+//! A registered credential, as a column of bytes.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+use webauthn_rs_core::proto::{
+    AttestationFormat, COSEAlgorithm, COSEKey, COSEKeyType, Credential as Core, ECDSACurve,
+    ParsedAttestation, RegisteredExtensions, UserVerificationPolicy,
+};
+
+use crate::{Kind, Refusal, answer::base64_text};
+
+/// A credential of a user. Its public key can be checked with, not read.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Credential {
+    /// The credential's id, up to 1,023 bytes.
+    #[serde(with = "base64_text")]
+    pub id: Vec<u8>,
+    /// Whose it is; the authenticator's user handle is the bytes of this id.
+    pub user: Uuid,
+    /// The make of authenticator as it says itself; proven only by a verified attestation.
+    pub aaguid: [u8; 16],
+    /// The counter of the last signature; 0 where the authenticator keeps none.
+    pub sign_count: u32,
+    /// Whether it can be copied to other devices; never changes.
+    pub is_backup_eligible: bool,
+    /// Whether it was copied when it was last used.
+    pub is_backed_up: bool,
+    /// Whether the authenticator verified its user at the registration.
+    pub user_verified: bool,
+    /// The ways to reach the authenticator, as the client told them.
+    pub transports: Vec<String>,
+    /// The certificates of the attestation (DER, the authenticator's own first), whose signature
+    /// over the registration is verified and whose trust is not. Empty without attestation, and
+    /// when the credential attested to itself.
+    #[serde(with = "certificates")]
+    pub attestation_chain: Vec<Vec<u8>>,
+    pub(crate) key: COSEKey,
+}
+
+impl Credential {
+    /// The credential as bytes to store.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// Reads what [`Self::to_bytes`] wrote; anything else is [`Kind::Malformed`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Refusal> {
+        serde_json::from_slice(bytes)
+            .map_err(|_| Refusal::new(Kind::Malformed, "the stored credential cannot be read"))
+    }
+
+    /// As the library takes it. What is asked of the user is the ceremony's policy alone, not the
+    /// one of the day of the registration.
+    pub(crate) fn to_core(&self) -> Core {
+        Core {
+            cred_id: self.id.clone(),
+            cred: self.key.clone(),
+            counter: self.sign_count,
+            transports: None,
+            user_verified: self.user_verified,
+            backup_eligible: self.is_backup_eligible,
+            backup_state: self.is_backed_up,
+            registration_policy: UserVerificationPolicy::Discouraged_DO_NOT_USE,
+            extensions: RegisteredExtensions::none(),
+            attestation: ParsedAttestation::default(),
+            attestation_format: AttestationFormat::None,
+        }
+    }
+}
+
+/// The algorithms that a registration offers, the preferred first. The library cannot check EdDSA.
+pub(crate) const ALGORITHMS: [COSEAlgorithm; 2] = [COSEAlgorithm::ES256, COSEAlgorithm::RS256];
+
+/// Refuses a key whose curve is not its algorithm's, which the library lets pass.
+pub(crate) fn check_key(key: &COSEKey) -> Result<(), Refusal> {
+    let fits = match (&key.type_, &key.key) {
+        (COSEAlgorithm::ES256, COSEKeyType::EC_EC2(key)) => key.curve == ECDSACurve::SECP256R1,
+        (COSEAlgorithm::RS256, COSEKeyType::RSA(_)) => true,
+        _ => false,
+    };
+    if fits { Ok(()) } else { Err(Refusal::new(Kind::Algorithm, "the key is not of its algorithm")) }
+}
+
+mod certificates {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    use crate::answer::{from_base64, to_base64};
+
+    pub fn serialize<S: Serializer>(chain: &[Vec<u8>], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(chain.iter().map(|certificate| to_base64(certificate)))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Vec<u8>>, D::Error> {
+        let chain = Vec::<String>::deserialize(deserializer)?;
+        let certificates = chain.iter().map(|text| from_base64(text)).collect::<Option<_>>();
+        certificates.ok_or_else(|| D::Error::custom("no base64url"))
+    }
+}

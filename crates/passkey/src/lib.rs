@@ -1,0 +1,29 @@
+//! Passkeys (WebAuthn Level 3): the policy, the two ceremonies and the readiness of a user to live
+//! without a password, as pure functions.
+//!
+//! Nothing here knows a clock, a database or HTTP. A ceremony's state is bytes that the caller
+//! keeps for a few minutes and lets be used once. The cryptography and the parsing of
+//! attestations are `webauthn-rs-core`'s; what the specification leaves to the relying party and
+//! that crate leaves open is checked here, see [`finish_registration`] and
+//! [`finish_authentication`].
+
+mod answer;
+mod attestation;
+mod authentication;
+mod credential;
+mod policy;
+mod readiness;
+mod refusal;
+mod registration;
+mod state;
+
+pub use answer::{credential_id_of, user_handle_of};
+pub use authentication::{Used, finish_authentication, start_authentication};
+pub use credential::Credential;
+pub use policy::{Attestation, Policy, UserVerification, fingerprint};
+pub use readiness::{CredentialFacts, Facts, PasswordFacts, Readiness, is_usable, readiness};
+pub use refusal::{Kind, Refusal};
+pub use registration::{User, finish_registration, start_registration};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,287 @@
+//! What the options of a user store say about passkeys.
+
+use std::collections::BTreeMap;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use chancery_record::write_string;
+
+/// Whether the authenticator must verify its user (PIN, fingerprint).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserVerification {
+    /// A ceremony without it is refused.
+    Required,
+    /// Asked for, not insisted on.
+    Preferred,
+    /// Not asked for.
+    Discouraged,
+}
+
+/// What a registration asks the authenticator to prove about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attestation {
+    /// Nothing.
+    None,
+    /// Something, which the client may make anonymous.
+    Indirect,
+    /// What the authenticator says.
+    Direct,
+    /// What says which very device it is.
+    Enterprise,
+}
+
+/// The passkey options in effect for one user store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// Whether passkeys can be registered and used.
+    pub enabled: bool,
+    /// The domain that credentials are bound to.
+    pub relying_party_id: String,
+    /// What an authenticator shows as the place that asks.
+    pub relying_party_name: String,
+    /// The origins whose pages may run a ceremony, as browsers write them.
+    pub allowed_origins: Vec<String>,
+    /// Whether the authenticator must verify its user.
+    pub user_verification: UserVerification,
+    /// What a registration asks the authenticator to prove about itself.
+    pub attestation: Attestation,
+    /// The makes of authenticator that are admitted, as hex without hyphens; empty admits all.
+    pub allowed_aaguids: Vec<String>,
+    /// The makes of authenticator that are not, in the same form.
+    pub blocked_aaguids: Vec<String>,
+    /// How many usable credentials a user needs to live without a password.
+    pub required_credential_count: i64,
+    /// How many verified contacts a user needs for it.
+    pub required_verified_security_contact_count: i64,
+    /// How old a credential must be to count as settled, in milliseconds.
+    pub binding_maturity_ms: i64,
+    /// Whether temporary access passes can be issued.
+    pub temporary_access_pass_enabled: bool,
+    /// The [`fingerprint`] of the passkey options in effect.
+    pub fingerprint: String,
+}
+
+/// The options that the fingerprint is over.
+const OPTIONS: [&str; 11] = [
+    "PasskeyAllowedAaguids",
+    "PasskeyAllowedOrigins",
+    "PasskeyAttestation",
+    "PasskeyBindingMaturity",
+    "PasskeyBlockedAaguids",
+    "PasskeyEnabled",
+    RELYING_PARTY_ID,
+    "PasskeyRelyingPartyName",
+    "PasskeyRequiredCredentialCount",
+    "PasskeyRequiredVerifiedSecurityContactCount",
+    "PasskeyUserVerification",
+];
+const RELYING_PARTY_ID: &str = "PasskeyRelyingPartyId";
+
+impl Policy {
+    /// Reads the policy from the text in effect of each option. `binding_maturity_ms` is the
+    /// option `PasskeyBindingMaturity` in milliseconds. Where no relying party or no origin is
+    /// set, it is the host or the origin of the server's `public_url`.
+    ///
+    /// Text that is in no form of its option is read as the stricter side.
+    pub fn from_options<'a>(
+        option: impl Fn(&str) -> &'a str,
+        binding_maturity_ms: i64,
+        public_url: &str,
+    ) -> Self {
+        let own_origin = origin_of(public_url);
+        let text = |name: &str, otherwise: &str| match option(name).trim() {
+            "" => otherwise.to_owned(),
+            given => given.to_owned(),
+        };
+        let relying_party_id = text(RELYING_PARTY_ID, host_of(&own_origin)).to_ascii_lowercase();
+        let relying_party_name = text("PasskeyRelyingPartyName", &relying_party_id);
+        let origins = text("PasskeyAllowedOrigins", &own_origin);
+        let effective: Vec<_> = OPTIONS
+            .iter()
+            .map(|name| match *name {
+                RELYING_PARTY_ID => (*name, relying_party_id.as_str()),
+                "PasskeyRelyingPartyName" => (*name, relying_party_name.as_str()),
+                "PasskeyAllowedOrigins" => (*name, origins.as_str()),
+                _ => (*name, option(name)),
+            })
+            .collect();
+        Self {
+            fingerprint: fingerprint(&effective),
+            enabled: is_true(option("PasskeyEnabled")),
+            allowed_origins: parts(&origins).map(origin_of).collect(),
+            relying_party_id,
+            relying_party_name,
+            user_verification: match option("PasskeyUserVerification").to_ascii_lowercase().as_str() {
+                "discouraged" => UserVerification::Discouraged,
+                "preferred" => UserVerification::Preferred,
+                _ => UserVerification::Required,
+            },
+            attestation: match option("PasskeyAttestation").to_ascii_lowercase().as_str() {
+                "none" | "" => Attestation::None,
+                "indirect" => Attestation::Indirect,
+                "enterprise" => Attestation::Enterprise,
+                _ => Attestation::Direct,
+            },
+            allowed_aaguids: parts(option("PasskeyAllowedAaguids")).map(plain_hex).collect(),
+            blocked_aaguids: parts(option("PasskeyBlockedAaguids")).map(plain_hex).collect(),
+            required_credential_count: number(option("PasskeyRequiredCredentialCount")),
+            required_verified_security_contact_count: number(option(
+                "PasskeyRequiredVerifiedSecurityContactCount",
+            )),
+            binding_maturity_ms,
+            temporary_access_pass_enabled: is_true(option("TemporaryAccessPassEnabled")),
+        }
+    }
+
+    /// Whether a make of authenticator is admitted.
+    pub fn admits(&self, aaguid: [u8; 16]) -> bool {
+        let aaguid = hex(&aaguid);
+        (self.allowed_aaguids.is_empty() || self.allowed_aaguids.contains(&aaguid))
+            && !self.blocked_aaguids.contains(&aaguid)
+    }
+}
+
+/// Tells one set of options from another: the SHA-256, in hex, of the canonical JSON (RFC 8785) of
+/// an object with each option's name and text.
+pub fn fingerprint(effective: &[(&str, &str)]) -> String {
+    // the names are ASCII: their order as bytes is the order as UTF-16 that the RFC asks for
+    let sorted: BTreeMap<_, _> = effective.iter().copied().collect();
+    let mut json = vec![b'{'];
+    for (index, (name, value)) in sorted.into_iter().enumerate() {
+        if index > 0 {
+            json.push(b',');
+        }
+        write_string(name, &mut json);
+        json.push(b':');
+        write_string(value, &mut json);
+    }
+    json.push(b'}');
+    hex(digest(&SHA256, &json).as_ref())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
+}
+
+fn plain_hex(aaguid: &str) -> String {
+    aaguid.replace('-', "").to_ascii_lowercase()
+}
+
+fn parts(list: &str) -> impl Iterator<Item = &str> {
+    list.split(',').map(str::trim).filter(|part| !part.is_empty())
+}
+
+fn is_true(text: &str) -> bool {
+    text.trim().eq_ignore_ascii_case("true")
+}
+
+fn number(text: &str) -> i64 {
+    text.trim().parse().unwrap_or(i64::MAX)
+}
+
+/// The origin of a URL as a browser writes it: scheme, host and a port that is not the scheme's
+/// own. What has no host (an app's `android:apk-key-hash:..`) is left as it is.
+fn origin_of(url: &str) -> String {
+    let url = url.trim();
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let scheme = scheme.to_ascii_lowercase();
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default().to_ascii_lowercase();
+    let own_port = if scheme == "https" { ":443" } else { ":80" };
+    format!("{scheme}://{}", host.strip_suffix(own_port).unwrap_or(&host))
+}
+
+fn host_of(origin: &str) -> &str {
+    let host = origin.split_once("://").map_or("", |(_, host)| host);
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Attestation, OPTIONS, Policy, UserVerification, fingerprint, host_of, origin_of};
+
+    fn policy(set: &[(&str, &'static str)]) -> Policy {
+        let option = |name: &str| set.iter().find(|(own, _)| *own == name).map_or("", |(_, text)| *text);
+        Policy::from_options(option, 1, "https://Id.Example.org:8443/path")
+    }
+
+    #[test]
+    fn the_public_url_is_the_relying_party_when_none_is_set() {
+        let bare = policy(&[]);
+        assert_eq!(bare.relying_party_id, "id.example.org");
+        assert_eq!(bare.relying_party_name, "id.example.org");
+        assert_eq!(bare.allowed_origins, ["https://id.example.org:8443"]);
+        let set = policy(&[
+            ("PasskeyRelyingPartyId", "Example.org"),
+            ("PasskeyRelyingPartyName", "Example"),
+            (
+                "PasskeyAllowedOrigins",
+                "https://A.example.org:443/, http://localhost:81,android:apk-key-hash:Ab",
+            ),
+        ]);
+        assert_eq!(
+            (set.relying_party_id.as_str(), set.relying_party_name.as_str()),
+            ("example.org", "Example")
+        );
+        assert_eq!(
+            set.allowed_origins,
+            ["https://a.example.org", "http://localhost:81", "android:apk-key-hash:Ab"]
+        );
+    }
+
+    #[test]
+    fn origins_and_hosts() {
+        for (url, origin, host) in [
+            ("http://localhost:80/x", "http://localhost", "localhost"),
+            ("https://a.example?q", "https://a.example", "a.example"),
+            ("https://[::1]:8443/", "https://[::1]:8443", "[::1]"),
+            ("nothing", "nothing", ""),
+        ] {
+            assert_eq!(origin_of(url), origin);
+            assert_eq!(host_of(&origin_of(url)), host);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_strict() {
+        let odd = policy(&[
+            ("PasskeyUserVerification", "maybe"),
+            ("PasskeyAttestation", "maybe"),
+            ("PasskeyAllowedAaguids", "no hex"),
+            ("PasskeyRequiredCredentialCount", "some"),
+        ]);
+        assert_eq!(odd.user_verification, UserVerification::Required);
+        assert_eq!(odd.attestation, Attestation::Direct);
+        assert!(!odd.admits([0; 16]) && !odd.enabled && odd.required_credential_count > 1_000_000);
+    }
+
+    #[test]
+    fn lists_of_makes() {
+        let one = "8446CCB9-ab1d-b374-750b-2367ff6f3a1f";
+        let bytes: [u8; 16] = uuid::Uuid::parse_str(one).unwrap().into_bytes();
+        assert!(policy(&[]).admits(bytes));
+        assert!(policy(&[("PasskeyAllowedAaguids", one)]).admits(bytes));
+        assert!(!policy(&[("PasskeyAllowedAaguids", one)]).admits([1; 16]));
+        assert!(!policy(&[("PasskeyBlockedAaguids", one)]).admits(bytes));
+        assert!(!policy(&[("PasskeyAllowedAaguids", one), ("PasskeyBlockedAaguids", one)]).admits(bytes));
+    }
+
+    #[test]
+    fn a_fingerprint_is_of_the_canonical_json() {
+        // printf '{"a":"1","b":"x\\"y"}' | sha256sum
+        let expected = "226b5b52cf4a3628860239342d71b219da6b5d6cd6d517235c875b0ec83e6e94";
+        assert_eq!(fingerprint(&[("b", "x\"y"), ("a", "1")]), expected);
+        assert_eq!(fingerprint(&[("a", "1"), ("b", "x\"y")]), expected);
+    }
+
+    #[test]
+    fn every_option_moves_the_fingerprint() {
+        let before = policy(&[]).fingerprint;
+        for name in OPTIONS {
+            assert_ne!(policy(&[(name, "7")]).fingerprint, before, "{name}");
+        }
+        assert_eq!(policy(&[("TemporaryAccessPassLength", "7")]).fingerprint, before);
+    }
+}

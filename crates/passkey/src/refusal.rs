@@ -1,0 +1,107 @@
+//! Why a ceremony is refused.
+
+use webauthn_rs_core::error::WebauthnError;
+
+/// What is wrong with a ceremony.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// The policy turns passkeys off, or has no relying party.
+    Disabled,
+    /// The answer, or the state given back, is not of the form that it must have.
+    Malformed,
+    /// The answer is to another challenge.
+    Challenge,
+    /// The page's origin is not allowed, or the page was framed by another origin.
+    Origin,
+    /// The authenticator answered for another relying party.
+    RelyingParty,
+    /// The answer is of the other ceremony, or of no public key credential.
+    Type,
+    /// Nobody touched the authenticator.
+    UserPresence,
+    /// The policy requires that the authenticator verifies its user; it did not.
+    UserVerification,
+    /// The signature is not the credential's.
+    Signature,
+    /// The signature is right and its counter did not grow: there may be a copy of the credential.
+    SignCount,
+    /// The backup flags contradict each other or those of the registration.
+    Backup,
+    /// The policy does not admit this make of authenticator (its AAGUID).
+    Authenticator,
+    /// The attestation is not valid, or there is none where the policy depends on it.
+    Attestation,
+    /// The key is not of an algorithm that was asked for.
+    Algorithm,
+    /// The user has this credential already.
+    AlreadyRegistered,
+    /// The credential is not one that this ceremony is for.
+    UnknownCredential,
+    /// The answer names another user than the credential's, or none where it must name one.
+    UserHandle,
+}
+
+/// A refused ceremony.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What is wrong.
+    pub kind: Kind,
+    /// The same for a log; holds nothing that the caller sent.
+    pub detail: String,
+}
+
+impl Refusal {
+    pub(crate) fn new(kind: Kind, detail: impl Into<String>) -> Self {
+        Self { kind, detail: detail.into() }
+    }
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{:?}: {}", self.kind, self.detail)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl From<WebauthnError> for Refusal {
+    fn from(error: WebauthnError) -> Self {
+        use WebauthnError as E;
+        let kind = match &error {
+            E::MismatchedChallenge => Kind::Challenge,
+            E::InvalidRPOrigin | E::CredentialCrossOrigin => Kind::Origin,
+            E::InvalidRPIDHash => Kind::RelyingParty,
+            E::InvalidClientDataType => Kind::Type,
+            E::UserNotPresent => Kind::UserPresence,
+            E::UserNotVerified => Kind::UserVerification,
+            E::AuthenticationFailure | E::SignatureInvalid => Kind::Signature,
+            E::CredentialPossibleCompromise => Kind::SignCount,
+            E::CredentialBackupEligibilityInconsistent | E::CredentialMayNotBeHardwareBound => Kind::Backup,
+            E::CredentialNotFound => Kind::UnknownCredential,
+            E::CredentialAlteredAlgFromRequest
+            | E::COSEKeyInvalidAlgorithm
+            | E::COSEKeyInvalidType
+            | E::COSEKeyEDUnsupported
+            | E::COSEKeyECDSAInvalidCurve
+            | E::COSEKeyEDDSAInvalidCurve
+            | E::COSEKeyRSANEInvalid
+            | E::RsaParametersInvalid
+            | E::SshPublicKeyEDUnsupported => Kind::Algorithm,
+            E::InvalidUsername | E::Configuration => Kind::Disabled,
+            other if is_of_attestation(other) => Kind::Attestation,
+            _ => Kind::Malformed,
+        };
+        // some of the library's messages quote what was sent: those of its parsers
+        let detail = match kind {
+            Kind::Malformed => "the answer cannot be read".to_owned(),
+            _ => error.to_string(),
+        };
+        Self { kind, detail }
+    }
+}
+
+fn is_of_attestation(error: &WebauthnError) -> bool {
+    use WebauthnError as E;
+    let name = format!("{error:?}");
+    name.starts_with("Attestation") || matches!(error, E::CertificatePublicKeyInvalid | E::X509DerInvalid)
+}

@@ -1,0 +1,133 @@
+//! Registering a credential (WebAuthn Level 3, section 7.1).
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+use webauthn_rs_core::proto::{
+    AttestationConveyancePreference, AuthenticatorAttestationResponseRaw, RegisterPublicKeyCredential,
+    RegistrationExtensionsClientOutputs,
+};
+
+use crate::{
+    Attestation, Credential, Kind, Policy, Refusal,
+    answer::{
+        MAX_ATTESTATION, MAX_CLIENT_DATA, bytes, check_origin, credential_id_of, malformed, response_of,
+        to_base64,
+    },
+    attestation::Attested,
+    credential::{ALGORITHMS, check_key},
+    state::{State, check_verified, relying_party},
+};
+
+/// Who registers a credential.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    /// The id; its 16 bytes are the user handle that the authenticator keeps.
+    pub id: Uuid,
+    /// The login name, which an authenticator shows where a person has several.
+    pub login_name: String,
+    /// The name to show; the login name where this is empty.
+    pub display_name: String,
+}
+
+/// Starts a registration: the options for the client as JSON (what
+/// `PublicKeyCredential.parseCreationOptionsFromJSON` takes) and the state to end it with, which
+/// must be kept from the client and used once. `existing` are the ids of the user's credentials:
+/// an authenticator that holds one of them makes no second.
+pub fn start_registration(
+    policy: &Policy,
+    user: &User,
+    existing: &[Vec<u8>],
+) -> Result<(Value, Vec<u8>), Refusal> {
+    let relying_party = relying_party(policy)?;
+    let shown = if user.display_name.is_empty() { &user.login_name } else { &user.display_name };
+    let (attestation, word) = match policy.attestation {
+        Attestation::None => (AttestationConveyancePreference::None, "none"),
+        Attestation::Indirect => (AttestationConveyancePreference::Indirect, "indirect"),
+        Attestation::Direct => (AttestationConveyancePreference::Direct, "direct"),
+        // the library has no word for it
+        Attestation::Enterprise => (AttestationConveyancePreference::Direct, "enterprise"),
+    };
+    let builder = relying_party
+        .new_challenge_register_builder(user.id.as_bytes(), &user.login_name, shown)?
+        .require_resident_key(true)
+        .user_verification_policy(policy.user_verification.into())
+        .credential_algorithms(ALGORITHMS.to_vec())
+        .attestation(attestation);
+    let (options, core) = relying_party.generate_challenge_register(builder)?;
+    let mut options =
+        serde_json::to_value(options.public_key).map_err(|_| malformed("the options cannot be written"))?;
+    let existing: Vec<String> = existing.iter().map(|id| to_base64(id)).collect();
+    let excluded = existing.iter().map(|id| json!({"type": "public-key", "id": id}));
+    if let Some(members) = options.as_object_mut() {
+        members.insert("excludeCredentials".to_owned(), excluded.collect());
+        members.insert("attestation".to_owned(), word.into());
+    }
+    Ok((options, State::Registration { core, user: user.id, existing }.to_bytes()))
+}
+
+/// Ends a registration with the client's answer (`credential.toJSON()`).
+///
+/// The library checks type, challenge, relying party, presence and verification of the user, the
+/// algorithm and the attestation's signature. Checked here: the origin as text and framing, that
+/// the answer is about the credential that was made, the key's curve, the make of authenticator,
+/// that the user does not have the credential already, and the policy of now. The trust in an
+/// attestation's certificates is the caller's to establish.
+pub fn finish_registration(policy: &Policy, state: &[u8], answer: &Value) -> Result<Credential, Refusal> {
+    let relying_party = relying_party(policy)?;
+    let State::Registration { core, user, existing } = State::from_bytes(state)? else {
+        return Err(malformed("the state is of an authentication"));
+    };
+    let id = credential_id_of(answer)?;
+    let response = response_of(answer)?;
+    let client_data = bytes(response, "clientDataJSON", MAX_CLIENT_DATA)?;
+    let object = bytes(response, "attestationObject", MAX_ATTESTATION)?;
+    check_origin(policy, &client_data)?;
+    let mut attested = Attested::read(&object)?;
+    let made = relying_party.register_credential(
+        &RegisterPublicKeyCredential {
+            id: to_base64(&id),
+            raw_id: id.clone(),
+            response: AuthenticatorAttestationResponseRaw {
+                attestation_object: object,
+                client_data_json: client_data,
+                transports: None,
+            },
+            type_: "public-key".to_owned(),
+            extensions: RegistrationExtensionsClientOutputs::default(),
+        },
+        &core,
+        None,
+    )?;
+    if made.cred_id != id {
+        return Err(malformed("the answer is about another credential than the one made"));
+    }
+    if existing.contains(&to_base64(&id)) {
+        return Err(Refusal::new(Kind::AlreadyRegistered, "the user has this credential already"));
+    }
+    attested.keep_checked(&made.attestation.data);
+    check_key(&made.cred)?;
+    check_verified(policy, made.user_verified)?;
+    attested.check(policy)?;
+    Ok(Credential {
+        id,
+        user,
+        aaguid: attested.aaguid,
+        sign_count: made.counter,
+        is_backup_eligible: made.backup_eligible,
+        is_backed_up: made.backup_state,
+        user_verified: made.user_verified,
+        transports: transports_of(response),
+        attestation_chain: attested.chain,
+        key: made.cred,
+    })
+}
+
+/// The transports that are known: a hint to the client, so what is not is left out.
+fn transports_of(response: &Value) -> Vec<String> {
+    let told = response.get("transports").and_then(Value::as_array);
+    ["ble", "hybrid", "internal", "nfc", "smart-card", "usb"]
+        .into_iter()
+        .filter(|known| told.is_some_and(|told| told.iter().any(|one| one == known)))
+        .map(str::to_owned)
+        .collect()
+}

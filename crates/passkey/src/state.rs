@@ -1,0 +1,76 @@
+//! What the server keeps between the two halves of a ceremony.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+use webauthn_rs_core::{
+    WebauthnCore,
+    proto::{AuthenticationState, RegistrationState, UserVerificationPolicy},
+};
+
+use crate::{Kind, Policy, Refusal, UserVerification, answer::malformed};
+
+/// How long a client may take: what WebAuthn recommends where a user verifies.
+const TIMEOUT: Duration = Duration::from_mins(5);
+
+/// A ceremony under way. The variant's name is stored: the state of one cannot end the other.
+#[derive(Serialize, Deserialize)]
+pub(crate) enum State {
+    Registration {
+        core: RegistrationState,
+        user: Uuid,
+        existing: Vec<String>,
+    },
+    /// `allowed` are the ids of the credentials that may answer; without it any may that names
+    /// its user.
+    Authentication {
+        core: AuthenticationState,
+        allowed: Option<Vec<String>>,
+    },
+}
+
+impl State {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, Refusal> {
+        serde_json::from_slice(bytes).map_err(|_| malformed("the ceremony's state cannot be read"))
+    }
+}
+
+/// The library's view of the policy.
+pub(crate) fn relying_party(policy: &Policy) -> Result<WebauthnCore, Refusal> {
+    if !policy.enabled || policy.relying_party_id.is_empty() {
+        return Err(Refusal::new(Kind::Disabled, "passkeys are off, or have no relying party"));
+    }
+    let origins = policy.allowed_origins.iter().filter_map(|origin| origin.parse().ok()).collect();
+    Ok(WebauthnCore::new_unsafe_experts_only(
+        &policy.relying_party_name,
+        &policy.relying_party_id,
+        origins,
+        TIMEOUT,
+        Some(false),
+        Some(false),
+    ))
+}
+
+impl From<UserVerification> for UserVerificationPolicy {
+    fn from(wanted: UserVerification) -> Self {
+        match wanted {
+            UserVerification::Required => Self::Required,
+            UserVerification::Preferred => Self::Preferred,
+            UserVerification::Discouraged => Self::Discouraged_DO_NOT_USE,
+        }
+    }
+}
+
+/// The policy of now, which may have become stricter since the ceremony started.
+pub(crate) fn check_verified(policy: &Policy, verified: bool) -> Result<(), Refusal> {
+    if verified || policy.user_verification != UserVerification::Required {
+        Ok(())
+    } else {
+        Err(Refusal::new(Kind::UserVerification, "the user was not verified"))
+    }
+}

@@ -1,0 +1,192 @@
+//! Ceremonies that go well, and what policies change about them.
+
+use serde_json::json;
+
+use super::{Authenticator, authenticate, policy, register, user};
+use crate::{
+    Attestation, Credential, Kind, User, UserVerification, credential_id_of, finish_authentication,
+    finish_registration, start_authentication, start_registration,
+    tests::authenticator::{BACKED_UP, ELIGIBLE, PRESENT, VERIFIED},
+    user_handle_of,
+};
+
+#[test]
+fn the_options_of_a_registration_are_the_policys() {
+    let (options, _) = start_registration(&policy(), &user(), &[vec![1, 2]]).unwrap();
+    assert_eq!(options["rp"], json!({"id": "example.org", "name": "Example"}));
+    assert_eq!(
+        options["user"],
+        json!({"id": "AAAAAAAAAAAAAAAAAAAABw", "name": "ada", "displayName": "Ada Byron"})
+    );
+    assert_eq!(options["excludeCredentials"], json!([{"type": "public-key", "id": "AQI"}]));
+    assert_eq!(
+        options["authenticatorSelection"],
+        json!({"residentKey": "required", "requireResidentKey": true, "userVerification": "required"})
+    );
+    let algorithms = json!([{"type": "public-key", "alg": -7}, {"type": "public-key", "alg": -257}]);
+    assert_eq!((&options["pubKeyCredParams"], &options["attestation"]), (&algorithms, &json!("none")));
+    assert!(options["challenge"].as_str().unwrap().len() >= 43, "256 bits");
+    for (attestation, word) in [
+        (Attestation::Indirect, "indirect"),
+        (Attestation::Direct, "direct"),
+        (Attestation::Enterprise, "enterprise"),
+    ] {
+        let mut policy = policy();
+        policy.attestation = attestation;
+        policy.user_verification = UserVerification::Discouraged;
+        let nameless = User { display_name: String::new(), ..user() };
+        let (options, _) = start_registration(&policy, &nameless, &[]).unwrap();
+        assert_eq!((&options["attestation"], &options["user"]["displayName"]), (&json!(word), &json!("ada")));
+        assert_eq!(options["authenticatorSelection"]["userVerification"], "discouraged");
+    }
+}
+
+#[test]
+fn the_options_of_an_authentication_name_who_may_answer() {
+    let credential = register(&policy(), &Authenticator::new()).unwrap();
+    let (options, _) = start_authentication(&policy(), Some(&[credential])).unwrap();
+    assert_eq!(
+        options["allowCredentials"],
+        json!([{"type": "public-key", "id": "AQIDBA", "transports": ["smart-card", "usb"]}])
+    );
+    assert_eq!((&options["rpId"], &options["userVerification"]), (&json!("example.org"), &json!("required")));
+    let (options, _) = start_authentication(&policy(), None).unwrap();
+    assert_eq!(options["allowCredentials"], json!([]));
+}
+
+#[test]
+fn no_two_challenges_are_equal() {
+    let challenge = || start_authentication(&policy(), None).unwrap().0["challenge"].clone();
+    assert_ne!(challenge(), challenge());
+}
+
+#[test]
+fn a_credential_is_registered_stored_and_used() {
+    for mut device in [Authenticator::new(), Authenticator::of_rsa()] {
+        for attests in [false, true] {
+            device.attests = attests;
+            device.sign_count = 1;
+            device.flags = PRESENT | VERIFIED | ELIGIBLE;
+            let made = register(&policy(), &device).unwrap();
+            let stored = Credential::from_bytes(&made.to_bytes()).unwrap();
+            assert_eq!(
+                (stored.id.as_slice(), stored.user, stored.aaguid, stored.sign_count),
+                ([1, 2, 3, 4].as_slice(), user().id, [9; 16], 1)
+            );
+            assert!(stored.is_backup_eligible && !stored.is_backed_up && stored.user_verified);
+            assert_eq!(stored.transports, ["smart-card", "usb"]);
+            assert!(stored.attestation_chain.is_empty());
+            device.sign_count = 2;
+            device.flags |= BACKED_UP;
+            let used = authenticate(&policy(), &device, &stored).unwrap();
+            assert_eq!((used.sign_count, used.backed_up, used.user_verified), (2, true, true));
+        }
+    }
+}
+
+#[test]
+fn an_authenticator_without_a_counter_is_used_again_and_again() {
+    let mut device = Authenticator::new();
+    device.sign_count = 0;
+    let credential = register(&policy(), &device).unwrap();
+    for _ in 0..2 {
+        assert_eq!(authenticate(&policy(), &device, &credential).unwrap().sign_count, 0);
+    }
+}
+
+#[test]
+fn who_was_not_named_before_is_named_by_the_authenticator() {
+    let mut device = Authenticator::new();
+    let credential = register(&policy(), &device).unwrap();
+    device.sign_count = 2;
+    let (options, state) = start_authentication(&policy(), None).unwrap();
+    let answer = device.get(&options);
+    assert_eq!(credential_id_of(&answer).unwrap(), credential.id);
+    assert_eq!(user_handle_of(&answer).unwrap().unwrap(), user().id.as_bytes());
+    finish_authentication(&policy(), &state, &answer, &credential).unwrap();
+    device.user_handle = None;
+    let refused = finish_authentication(&policy(), &state, &device.get(&options), &credential).unwrap_err();
+    assert_eq!(refused.kind, Kind::UserHandle);
+    // a login name was given: the handle may be missing, as U2F devices leave it out
+    authenticate(&policy(), &device, &credential).unwrap();
+}
+
+#[test]
+fn a_login_name_that_does_not_exist_lets_nobody_answer() {
+    let mut device = Authenticator::new();
+    let credential = register(&policy(), &device).unwrap();
+    device.sign_count = 2;
+    let (options, state) = start_authentication(&policy(), Some(&[])).unwrap();
+    let refused = finish_authentication(&policy(), &state, &device.get(&options), &credential).unwrap_err();
+    assert_eq!(refused.kind, Kind::UnknownCredential);
+}
+
+#[test]
+fn verification_is_the_policys_of_the_start_and_of_the_end() {
+    let mut unverified = Authenticator { flags: PRESENT, ..Authenticator::new() };
+    let mut lax = policy();
+    for wanted in [UserVerification::Preferred, UserVerification::Discouraged] {
+        lax.user_verification = wanted;
+        unverified.sign_count = 1;
+        let credential = register(&lax, &unverified).unwrap();
+        assert!(!credential.user_verified);
+        unverified.sign_count = 2;
+        assert!(!authenticate(&lax, &unverified, &credential).unwrap().user_verified);
+        assert_eq!(
+            authenticate(&policy(), &unverified, &credential).unwrap_err().kind,
+            Kind::UserVerification
+        );
+    }
+    let (options, state) = start_registration(&lax, &user(), &[]).unwrap();
+    let refused = finish_registration(&policy(), &state, &unverified.create(&options)).unwrap_err();
+    assert_eq!(refused.kind, Kind::UserVerification);
+    let (options, state) = start_registration(&policy(), &user(), &[]).unwrap();
+    let refused = finish_registration(&lax, &state, &unverified.create(&options)).unwrap_err();
+    assert_eq!(refused.kind, Kind::UserVerification);
+    // a credential that was registered with verification may do without where the policy allows
+    let mut device = Authenticator::new();
+    let credential = register(&policy(), &device).unwrap();
+    (device.flags, device.sign_count) = (PRESENT, 2);
+    lax.user_verification = UserVerification::Preferred;
+    assert!(!authenticate(&lax, &device, &credential).unwrap().user_verified);
+}
+
+#[test]
+fn makes_of_authenticators() {
+    let nine = "09".repeat(16);
+    let mut device = Authenticator::new();
+    let credential = register(&policy(), &device).unwrap();
+    device.sign_count = 2;
+    let mut blocking = policy();
+    blocking.blocked_aaguids.push(nine.clone());
+    assert_eq!(register(&blocking, &device).unwrap_err().kind, Kind::Authenticator);
+    assert_eq!(authenticate(&blocking, &device, &credential).unwrap_err().kind, Kind::Authenticator);
+    let mut others = policy();
+    others.allowed_aaguids.push("0a".repeat(16));
+    assert_eq!(register(&others, &device).unwrap_err().kind, Kind::Authenticator);
+    let mut listed = policy();
+    listed.allowed_aaguids.push(nine);
+    register(&listed, &device).unwrap();
+    // whoever asks for proof does not take the authenticator's own word
+    listed.attestation = Attestation::Direct;
+    for attests in [false, true] {
+        device.attests = attests;
+        assert_eq!(register(&listed, &device).unwrap_err().kind, Kind::Attestation);
+    }
+    device = Authenticator { boast: Some(vec![1]), ..Authenticator::new() };
+    assert_eq!(register(&listed, &device).unwrap_err().kind, Kind::Attestation);
+    assert!(register(&policy(), &device).unwrap().attestation_chain.is_empty());
+}
+
+#[test]
+fn passkeys_can_be_off() {
+    let device = Authenticator::new();
+    let credential = register(&policy(), &device).unwrap();
+    let (options, state) = start_authentication(&policy(), None).unwrap();
+    let mut off = policy();
+    off.enabled = false;
+    assert_eq!(start_registration(&off, &user(), &[]).unwrap_err().kind, Kind::Disabled);
+    assert_eq!(start_authentication(&off, None).unwrap_err().kind, Kind::Disabled);
+    let refused = finish_authentication(&off, &state, &device.get(&options), &credential).unwrap_err();
+    assert_eq!(refused.kind, Kind::Disabled);
+}

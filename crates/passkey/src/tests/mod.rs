@@ -1,0 +1,59 @@
+//! The ceremonies against an authenticator of its own, the specification's test vectors, and noise.
+
+mod authenticator;
+mod ceremony;
+mod noise;
+mod tampering;
+mod vectors;
+
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::{
+    Attestation, Credential, Policy, Refusal, Used, User, UserVerification, finish_authentication,
+    finish_registration, start_authentication, start_registration,
+};
+use authenticator::Authenticator;
+
+pub fn policy() -> Policy {
+    Policy {
+        enabled: true,
+        relying_party_id: "example.org".to_owned(),
+        relying_party_name: "Example".to_owned(),
+        allowed_origins: vec!["https://example.org".to_owned(), "https://other.example.org".to_owned()],
+        user_verification: UserVerification::Required,
+        attestation: Attestation::None,
+        allowed_aaguids: Vec::new(),
+        blocked_aaguids: Vec::new(),
+        required_credential_count: 2,
+        required_verified_security_contact_count: 1,
+        binding_maturity_ms: 1000,
+        temporary_access_pass_enabled: true,
+        fingerprint: "print".to_owned(),
+    }
+}
+
+pub fn user() -> User {
+    User { id: Uuid::from_u128(7), login_name: "ada".to_owned(), display_name: "Ada Byron".to_owned() }
+}
+
+pub fn register(policy: &Policy, device: &Authenticator) -> Result<Credential, Refusal> {
+    let (options, state) = start_registration(policy, &user(), &[])?;
+    finish_registration(policy, &state, &device.create(&options))
+}
+
+pub fn authenticate(
+    policy: &Policy,
+    device: &Authenticator,
+    credential: &Credential,
+) -> Result<Used, Refusal> {
+    let (options, state) = start_authentication(policy, Some(std::slice::from_ref(credential)))?;
+    finish_authentication(policy, &state, &device.get(&options), credential)
+}
+
+/// Replaces the challenge that a state waits for.
+pub fn expect_challenge(state: &[u8], ceremony: &str, challenge: &[u8]) -> Vec<u8> {
+    let mut state: Value = serde_json::from_slice(state).unwrap();
+    state[ceremony]["core"]["challenge"] = crate::answer::to_base64(challenge).into();
+    serde_json::to_vec(&state).unwrap()
+}

@@ -1,0 +1,198 @@
+//! One thing wrong at a time: each is refused with its kind.
+
+use serde_json::{Value, json};
+
+use super::{Authenticator, authenticate, policy, register, user};
+use crate::{
+    Credential, Kind,
+    answer::to_base64,
+    finish_authentication, finish_registration, start_authentication, start_registration,
+    tests::authenticator::{BACKED_UP, ELIGIBLE, PRESENT, VERIFIED},
+};
+
+type Lie = (&'static str, Kind, fn(&mut Authenticator));
+
+/// What is wrong in both ceremonies alike.
+fn lies() -> Vec<Lie> {
+    fn tell(device: &mut Authenticator, name: &str, value: Value) {
+        device.client.insert(name.to_owned(), value);
+    }
+    vec![
+        ("challenge", Kind::Challenge, |device| tell(device, "challenge", json!(to_base64(&[5; 32])))),
+        ("no challenge", Kind::Malformed, |device| tell(device, "challenge", Value::Null)),
+        ("origin", Kind::Origin, |device| tell(device, "origin", json!("https://evil.example"))),
+        ("sub-domain", Kind::Origin, |device| tell(device, "origin", json!("https://a.example.org"))),
+        ("port", Kind::Origin, |device| tell(device, "origin", json!("https://example.org:444"))),
+        ("scheme", Kind::Origin, |device| tell(device, "origin", json!("http://example.org"))),
+        ("path", Kind::Origin, |device| tell(device, "origin", json!("https://example.org/path"))),
+        ("user", Kind::Origin, |device| tell(device, "origin", json!("https://me@example.org"))),
+        ("cross origin", Kind::Origin, |device| tell(device, "crossOrigin", json!(true))),
+        ("top origin", Kind::Origin, |device| tell(device, "topOrigin", json!("https://example.org"))),
+        ("type", Kind::Type, |device| tell(device, "type", json!("payment.get"))),
+        ("relying party", Kind::RelyingParty, |device| device.relying_party = "evil.example".to_owned()),
+        ("sub-domain as relying party", Kind::RelyingParty, |device| {
+            device.relying_party = "a.example.org".to_owned();
+        }),
+        ("presence", Kind::UserPresence, |device| device.flags &= !PRESENT),
+        ("verification", Kind::UserVerification, |device| device.flags &= !VERIFIED),
+        ("backed up without being eligible", Kind::Backup, |device| device.flags |= BACKED_UP),
+        ("credential id", Kind::UnknownCredential, |device| device.id.push(0)),
+    ]
+}
+
+#[test]
+fn registrations() {
+    for (what, kind, lie) in lies() {
+        let mut device = Authenticator::new();
+        lie(&mut device);
+        let got = register(&policy(), &device).map(|_| ()).map_err(|refusal| refusal.kind);
+        let expected = if what == "credential id" { Ok(()) } else { Err(kind) };
+        assert_eq!(got, expected, "{what}");
+    }
+}
+
+#[test]
+fn authentications() {
+    let mut device = Authenticator::new();
+    let credential = register(&policy(), &device).unwrap();
+    device.sign_count = 2;
+    authenticate(&policy(), &device, &credential).unwrap();
+    let honest = |device: &mut Authenticator| {
+        device.client.clear();
+        device.id = credential.id.clone();
+        device.relying_party = "example.org".to_owned();
+        device.flags = PRESENT | VERIFIED;
+    };
+    for (what, kind, lie) in lies() {
+        honest(&mut device);
+        lie(&mut device);
+        let refused = authenticate(&policy(), &device, &credential).unwrap_err();
+        assert_eq!(refused.kind, kind, "{what}: {refused}");
+    }
+    honest(&mut device);
+    device.flags |= ELIGIBLE;
+    assert_eq!(authenticate(&policy(), &device, &credential).unwrap_err().kind, Kind::Backup);
+    honest(&mut device);
+    for (stored, told) in [(2, 2), (3, 2), (1, 0), (u32::MAX, u32::MAX)] {
+        device.sign_count = told;
+        let credential = Credential { sign_count: stored, ..credential.clone() };
+        assert_eq!(authenticate(&policy(), &device, &credential).unwrap_err().kind, Kind::SignCount);
+    }
+    device.sign_count = 2;
+    device.user_handle = Some(vec![8; 16]);
+    assert_eq!(authenticate(&policy(), &device, &credential).unwrap_err().kind, Kind::UserHandle);
+}
+
+#[test]
+fn a_credential_that_was_eligible_stays_so() {
+    let mut device = Authenticator::new();
+    device.flags |= ELIGIBLE;
+    let credential = register(&policy(), &device).unwrap();
+    (device.flags, device.sign_count) = (PRESENT | VERIFIED, 2);
+    assert_eq!(authenticate(&policy(), &device, &credential).unwrap_err().kind, Kind::Backup);
+}
+
+#[test]
+fn any_flipped_bit_of_what_is_signed_breaks_the_signature() {
+    let mut device = Authenticator::new();
+    let credential = register(&policy(), &device).unwrap();
+    device.sign_count = 2;
+    let (options, state) = start_authentication(&policy(), None).unwrap();
+    let answer = device.get(&options);
+    for (member, at, expected) in [
+        ("signature", 10, Kind::Signature),
+        ("signature", 0, Kind::Signature),
+        // the counter: it is signed too
+        ("authenticatorData", 33, Kind::Signature),
+        ("authenticatorData", 0, Kind::RelyingParty),
+    ] {
+        let mut answer = answer.clone();
+        let text = answer["response"][member].as_str().unwrap();
+        let mut bytes = crate::answer::from_base64(text).unwrap();
+        bytes[at] ^= 1;
+        answer["response"][member] = to_base64(&bytes).into();
+        let refused = finish_authentication(&policy(), &state, &answer, &credential).unwrap_err();
+        assert_eq!(refused.kind, expected, "{member} {at}");
+    }
+    finish_authentication(&policy(), &state, &answer, &credential).unwrap();
+}
+
+#[test]
+fn anothers_credential_with_the_same_id_does_not_sign_for_this_one() {
+    let credential = register(&policy(), &Authenticator::new()).unwrap();
+    let other = Authenticator { sign_count: 2, ..Authenticator::new() };
+    assert_eq!(authenticate(&policy(), &other, &credential).unwrap_err().kind, Kind::Signature);
+}
+
+#[test]
+fn a_self_attestation_must_be_signed_by_the_credential() {
+    let device = Authenticator { attests: true, ..Authenticator::new() };
+    let (options, state) = start_registration(&policy(), &user(), &[]).unwrap();
+    let mut answer = device.create(&options);
+    let mut object =
+        crate::answer::from_base64(answer["response"]["attestationObject"].as_str().unwrap()).unwrap();
+    let end = object.len() - 1;
+    object[end] ^= 1;
+    answer["response"]["attestationObject"] = to_base64(&object).into();
+    assert!(finish_registration(&policy(), &state, &answer).is_err());
+    let mut answer = device.create(&options);
+    let signed = json!({"type": "webauthn.create", "challenge": options["challenge"],
+        "origin": "https://other.example.org"});
+    answer["response"]["clientDataJSON"] = to_base64(signed.to_string().as_bytes()).into();
+    let refused = finish_registration(&policy(), &state, &answer).unwrap_err();
+    assert_eq!(refused.kind, Kind::Attestation, "{refused}");
+}
+
+#[test]
+fn a_credential_is_registered_once() {
+    let device = Authenticator::new();
+    let (options, state) = start_registration(&policy(), &user(), std::slice::from_ref(&device.id)).unwrap();
+    let refused = finish_registration(&policy(), &state, &device.create(&options)).unwrap_err();
+    assert_eq!(refused.kind, Kind::AlreadyRegistered);
+}
+
+#[test]
+fn the_answer_is_about_what_was_made() {
+    let device = Authenticator::new();
+    let (options, state) = start_registration(&policy(), &user(), &[]).unwrap();
+    let honest = device.create(&options);
+    for (name, value, kind) in [
+        ("rawId", json!("AAAA"), Kind::Malformed),
+        ("id", json!("AAAA"), Kind::Malformed),
+        ("id", json!("AQIDBA=="), Kind::Malformed),
+        ("type", json!("password"), Kind::Type),
+        ("type", Value::Null, Kind::Malformed),
+        ("response", json!([]), Kind::Malformed),
+    ] {
+        let mut answer = honest.clone();
+        answer[name] = value;
+        assert_eq!(finish_registration(&policy(), &state, &answer).unwrap_err().kind, kind, "{name}");
+    }
+    let mut other = honest;
+    (other["id"], other["rawId"]) = (json!("AAAA"), json!("AAAA"));
+    assert_eq!(finish_registration(&policy(), &state, &other).unwrap_err().kind, Kind::Malformed);
+}
+
+#[test]
+fn a_state_ends_its_own_ceremony_only() {
+    let device = Authenticator::new();
+    let credential = register(&policy(), &device).unwrap();
+    let (creation, of_registration) = start_registration(&policy(), &user(), &[]).unwrap();
+    let (request, of_authentication) = start_authentication(&policy(), None).unwrap();
+    let made = finish_registration(&policy(), &of_authentication, &device.create(&creation));
+    assert_eq!(made.unwrap_err().kind, Kind::Malformed);
+    let used = finish_authentication(&policy(), &of_registration, &device.get(&request), &credential);
+    assert_eq!(used.unwrap_err().kind, Kind::Malformed);
+    let swapped = finish_registration(&policy(), &of_registration, &device.get(&creation));
+    assert_eq!(swapped.unwrap_err().kind, Kind::Malformed);
+}
+
+#[test]
+fn a_refusal_quotes_nothing_that_was_sent() {
+    let mut device = Authenticator::new();
+    device.client.insert("origin".to_owned(), json!("https://<script>.example"));
+    let origin = register(&policy(), &device).unwrap_err();
+    device.client.insert("origin".to_owned(), json!({"<script>": 1}));
+    let broken = register(&policy(), &device).unwrap_err();
+    assert!(!format!("{origin}{broken:?}").contains("script"));
+}

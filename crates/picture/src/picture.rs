@@ -1,0 +1,255 @@
+//! An image made ready to be stored and served.
+
+use aws_lc_rs::digest::{SHA256, digest};
+
+use crate::{Format, MAX_BYTES, MAX_PIXELS, MAX_SIDE, Refused, Upload, animation, extent::whole, still};
+
+/// An image as it is stored: pixels and nothing else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// Its format, that of the upload.
+    pub format: Format,
+    /// The content type to serve it with.
+    pub content_type: &'static str,
+    /// Its bytes, at most [`MAX_BYTES`].
+    pub bytes: Vec<u8>,
+    /// Its width in pixels, as shown.
+    pub width: u32,
+    /// Its height in pixels, as shown.
+    pub height: u32,
+    /// The SHA-256 of `bytes`; good for an ETag.
+    pub sha256: [u8; 32],
+}
+
+/// Checks an image and encodes it anew in its own format: turned upright as its metadata says,
+/// then without any metadata, colour profiles included, and without what follows the image.
+/// The same upload always gives the same bytes.
+///
+/// # Errors
+/// An image that is not what it says or cut off, that is more than the bounds of this crate
+/// allow, or that has too many bytes when encoded anew. Against the last, JPEG loses quality and
+/// WebP up to three bits of each colour; PNG and GIF stay as they are.
+pub fn normalize(upload: &Upload) -> Result<Picture, Refused> {
+    let Upload { content_type: format, bytes } = upload;
+    if bytes.len() > MAX_BYTES {
+        return Err(Refused::TooLarge(format!("The image has more than {MAX_BYTES} bytes.")));
+    }
+    let found = Format::of_content(bytes);
+    if found != Some(*format) {
+        return Err(Refused::Disagrees(format!(
+            "The content type says {}; the content is {}.",
+            format.content_type(),
+            found.map_or("no image that is taken", Format::content_type)
+        )));
+    }
+    let image = whole(*format, bytes)?;
+    let (bytes, width, height) = match format {
+        Format::Gif => animation::encode_anew(image),
+        still => still::encode_anew(*still, image),
+    }?;
+    let mut sha256 = [0; 32];
+    sha256.copy_from_slice(digest(&SHA256, &bytes).as_ref());
+    Ok(Picture { format: *format, content_type: format.content_type(), bytes, width, height, sha256 })
+}
+
+/// Refuses what has no pixels or too many.
+pub(crate) fn check_size(width: u32, height: u32) -> Result<(), Refused> {
+    if width == 0 || height == 0 {
+        return Err(Refused::Malformed("The image has no pixels.".to_owned()));
+    }
+    if width > MAX_SIDE || height > MAX_SIDE || u64::from(width) * u64::from(height) > MAX_PIXELS {
+        return Err(Refused::TooManyPixels(format!(
+            "The image has {width} x {height} pixels; {MAX_SIDE} x {MAX_SIDE} are allowed, {MAX_PIXELS} in all."
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::{Engine, engine::general_purpose::STANDARD};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::samples::{SECRET, chunk, encoded, exif, hold, noise, sample, stored, two_halves};
+
+    #[test]
+    fn each_format_stays_itself() {
+        for format in Format::ALL {
+            let picture = stored(format, &sample(format)).unwrap();
+            assert_eq!((picture.format, picture.width, picture.height), (format, 32, 16));
+            assert_eq!(picture.content_type, format.content_type());
+            assert_eq!(Format::of_content(&picture.bytes), Some(format));
+            assert_eq!(digest(&SHA256, &picture.bytes).as_ref(), picture.sha256);
+            assert_eq!(stored(format, &sample(format)).unwrap(), picture);
+        }
+    }
+
+    /// The smallest images of other encoders, as published for tests of browsers.
+    #[test]
+    fn images_from_elsewhere_are_taken() {
+        for (format, image) in [
+            (Format::Gif, "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"),
+            (Format::Webp, "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA"),
+            (
+                Format::Webp,
+                "UklGRlIAAABXRUJQVlA4WAoAAAASAAAAAAAAAAAAQU5JTQYAAAD/////AABBTk1GJgAAAAAAAAAAAAAAAAAAAGQAAABWUDhMDQAAAC8AAAAQBxAREYiI/gcA",
+            ),
+            (
+                Format::Png,
+                "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+            ),
+        ] {
+            let picture = stored(format, &STANDARD.decode(image).unwrap()).unwrap();
+            assert_eq!((picture.format, picture.width, picture.height), (format, 1, 1));
+        }
+    }
+
+    #[test]
+    fn content_must_be_what_its_type_says() {
+        for declared in Format::ALL {
+            for content in Format::ALL.into_iter().filter(|content| *content != declared) {
+                let outcome = stored(declared, &sample(content));
+                assert!(matches!(outcome, Err(Refused::Disagrees(_))), "{declared:?} {content:?}");
+            }
+            for content in [&b"<svg/>"[..], b"<!doctype html>", b"PK\x03\x04", b""] {
+                assert!(matches!(stored(declared, content), Err(Refused::Disagrees(_))));
+            }
+        }
+    }
+
+    #[test]
+    fn metadata_and_what_follows_are_gone() {
+        let image = two_halves(32, 16);
+        for format in Format::ALL {
+            let plain = stored(format, &encoded(format, &image, None)).unwrap();
+            let mut bytes = encoded(format, &image, Some(exif(1)));
+            bytes.extend_from_slice(b"PK\x03\x04");
+            bytes.extend_from_slice(SECRET);
+            assert!(hold(&bytes, SECRET));
+            // not a byte differs, so nothing of it is left
+            assert_eq!(stored(format, &bytes).unwrap(), plain);
+            assert!(!hold(&plain.bytes, SECRET));
+        }
+    }
+
+    #[test]
+    fn png_keeps_no_other_chunk() {
+        let plain = sample(Format::Png);
+        let (head, rest) = plain.split_at(33);
+        let text = [b"Comment\0".as_slice(), SECRET].concat();
+        let texts = [chunk(*b"tEXt", &text), chunk(*b"prVt", SECRET), chunk(*b"eXIf", &exif(1))].concat();
+        let bytes = [head, &texts, rest].concat();
+        assert_eq!(stored(Format::Png, &bytes), stored(Format::Png, &plain));
+    }
+
+    #[test]
+    fn images_are_turned_upright() {
+        let image = two_halves(32, 16);
+        for format in [Format::Png, Format::Jpeg, Format::Webp] {
+            let picture = stored(format, &encoded(format, &image, Some(exif(6)))).unwrap();
+            assert_eq!((picture.width, picture.height), (16, 32), "{format:?}");
+            let upright = image::load_from_memory(&picture.bytes).unwrap().to_rgb8();
+            assert_eq!(upright.dimensions(), (16, 32));
+            // what was left is on top now
+            assert!(upright.get_pixel(8, 4)[0] > 200 && upright.get_pixel(8, 28)[2] > 200);
+        }
+    }
+
+    #[test]
+    fn what_is_cut_off_is_refused() {
+        for format in Format::ALL {
+            let whole = sample(format);
+            for length in 0..whole.len() {
+                let outcome = stored(format, &whole[..length]);
+                assert!(
+                    matches!(outcome, Err(Refused::Malformed(_) | Refused::Disagrees(_))),
+                    "{format:?} {length} of {}",
+                    whole.len()
+                );
+            }
+        }
+    }
+
+    /// The sample, its header saying another size.
+    fn claiming(format: Format, width: u16, height: u16) -> Vec<u8> {
+        let mut bytes = sample(format);
+        let (wide, high) = (width.to_be_bytes(), height.to_be_bytes());
+        match format {
+            Format::Png => {
+                let size = [0, 0, wide[0], wide[1], 0, 0, high[0], high[1]];
+                let header = chunk(*b"IHDR", &[&size, &bytes[24..29]].concat());
+                bytes[8..33].copy_from_slice(&header);
+            }
+            Format::Jpeg => {
+                let frame = bytes.windows(4).position(|window| window == [0xff, 0xc0, 0, 17]).unwrap();
+                bytes[frame + 5..frame + 9].copy_from_slice(&[high[0], high[1], wide[0], wide[1]]);
+            }
+            Format::Webp => {
+                let size = u32::from(width - 1) & 0x3fff | (u32::from(height - 1) & 0x3fff) << 14;
+                bytes[21..25].copy_from_slice(&size.to_le_bytes());
+            }
+            Format::Gif => bytes[6..10].copy_from_slice(&[wide[1], wide[0], high[1], high[0]]),
+        }
+        bytes
+    }
+
+    #[test]
+    fn pixels_are_bounded_before_they_are_decoded() {
+        for format in Format::ALL {
+            assert_eq!(stored(format, &claiming(format, 32, 16)), stored(format, &sample(format)));
+            for (width, height) in [(16383, 16383), (4097, 1), (1, 4097)] {
+                let outcome = stored(format, &claiming(format, width, height));
+                assert!(matches!(outcome, Err(Refused::TooManyPixels(_))), "{format:?} {outcome:?}");
+            }
+        }
+        for format in [Format::Png, Format::Jpeg, Format::Gif] {
+            let outcome = stored(format, &claiming(format, 0, 0));
+            assert!(matches!(outcome, Err(Refused::Malformed(_))), "{format:?} {outcome:?}");
+        }
+    }
+
+    #[test]
+    fn bytes_are_bounded() {
+        let large = encoded(Format::Png, &noise(700, 700), None);
+        assert!(matches!(stored(Format::Png, &large), Err(Refused::TooLarge(_))));
+    }
+
+    fn holds_up(format: Format, bytes: &[u8]) -> Result<(), TestCaseError> {
+        if let Ok(picture) = stored(format, bytes) {
+            prop_assert!(picture.bytes.len() <= MAX_BYTES);
+            let again = stored(format, &picture.bytes);
+            let again = again.map_err(|refused| TestCaseError::fail(refused.to_string()))?;
+            prop_assert_eq!((again.width, again.height), (picture.width, picture.height));
+            prop_assert!(!hold(&picture.bytes, SECRET));
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1000))]
+
+        #[test]
+        fn one_wrong_byte_harms_nothing(
+            format in prop::sample::select(Format::ALL.to_vec()),
+            at in any::<prop::sample::Index>(),
+            byte in any::<u8>(),
+        ) {
+            let mut bytes = encoded(format, &two_halves(24, 18), Some(exif(6)));
+            *at.get_mut(&mut bytes) = byte;
+            holds_up(format, &bytes)?;
+        }
+
+        #[test]
+        fn random_bytes_harm_nothing(
+            format in prop::sample::select(Format::ALL.to_vec()),
+            kept in any::<prop::sample::Index>(),
+            bytes in prop::collection::vec(any::<u8>(), 0..300),
+        ) {
+            let mut start = sample(format);
+            start.truncate(kept.index(start.len()));
+            start.extend(bytes);
+            holds_up(format, &start)?;
+        }
+    }
+}

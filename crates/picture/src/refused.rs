@@ -1,0 +1,41 @@
+//! Why an image is not taken.
+
+use std::fmt;
+
+use crate::Format;
+
+/// Why an upload is refused. The text, where there is one, is a sentence for the client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// The content type, or the content where no type is declared, is none of those we take.
+    UnsupportedType,
+    /// More bytes than allowed, as sent or as it would be stored.
+    TooLarge(String),
+    /// Not a whole and valid image, or not a body that holds one.
+    Malformed(String),
+    /// The content is not what its content type says.
+    Disagrees(String),
+    /// More pixels or frames than allowed.
+    TooManyPixels(String),
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnsupportedType => {
+                let [png, jpeg, webp, gif] = Format::ALL.map(Format::content_type);
+                write!(
+                    formatter,
+                    "An image is {png}, {jpeg}, {webp} or {gif}, sent as such, as application/octet-stream, \
+                     as one part of multipart/form-data, or within application/json."
+                )
+            }
+            Self::TooLarge(detail)
+            | Self::Malformed(detail)
+            | Self::Disagrees(detail)
+            | Self::TooManyPixels(detail) => formatter.write_str(detail),
+        }
+    }
+}
+
+impl std::error::Error for Refused {}

@@ -1,0 +1,160 @@
+//! PNG, JPEG and WebP: one image, decoded, turned upright and encoded anew.
+
+use std::io::Cursor;
+
+use image::{
+    DynamicImage, ImageDecoder, ImageError, ImageResult, Limits, Pixel,
+    codecs::{
+        jpeg::{JpegDecoder, JpegEncoder},
+        png::{CompressionType, FilterType, PngDecoder, PngEncoder},
+        webp::{WebPDecoder, WebPEncoder},
+    },
+    metadata::Orientation,
+};
+
+use crate::{Format, MAX_PIXELS, MAX_SIDE, Refused, capped::Capped, picture::check_size};
+
+/// How many bytes the pixels may have when decoded: four for each of as many as allowed.
+const MAX_DECODED_BYTES: u64 = 4 * MAX_PIXELS;
+
+/// JPEG qualities, each tried where the one before gives too many bytes: what came at a lower
+/// quality than the first grows when encoded anew.
+const JPEG_QUALITIES: [u8; 4] = [90, 75, 60, 45];
+/// How many bits a colour loses in WebP, each tried where the one before gives too many bytes:
+/// what came lossy grows manyfold in the lossless encoding, the only one there is.
+const WEBP_BITS: [u8; 4] = [0, 1, 2, 3];
+/// PNG compression: little larger than the usual 6, and three times as fast on what is slowest.
+const PNG_LEVEL: CompressionType = CompressionType::Level(3);
+
+/// The image's bytes encoded anew, and its width and height.
+pub fn encode_anew(format: Format, bytes: &[u8]) -> Result<(Vec<u8>, u32, u32), Refused> {
+    let reader = Cursor::new(bytes);
+    let image = match format {
+        Format::Png => decode(PngDecoder::with_limits(reader, limits())),
+        Format::Webp => decode(WebPDecoder::new(reader)),
+        _ => decode(JpegDecoder::new(reader)),
+    }?;
+    Ok((encode(format, &image)?, image.width(), image.height()))
+}
+
+fn encode(format: Format, image: &DynamicImage) -> Result<Vec<u8>, Refused> {
+    match format {
+        Format::Png => capped(format, |out| {
+            image.write_with_encoder(PngEncoder::new_with_quality(out, PNG_LEVEL, FilterType::Adaptive))
+        }),
+        Format::Webp => first_to_fit(WEBP_BITS, |bits| {
+            capped(format, |out| coarser(image, bits).write_with_encoder(WebPEncoder::new_lossless(out)))
+        }),
+        _ => first_to_fit(JPEG_QUALITIES, |quality| {
+            capped(format, |out| image.write_with_encoder(JpegEncoder::new_with_quality(out, quality)))
+        }),
+    }
+}
+
+fn limits() -> Limits {
+    let mut limits = Limits::no_limits();
+    limits.max_image_width = Some(MAX_SIDE);
+    limits.max_image_height = Some(MAX_SIDE);
+    limits.max_alloc = Some(MAX_DECODED_BYTES);
+    limits
+}
+
+fn decode(decoder: ImageResult<impl ImageDecoder>) -> Result<DynamicImage, Refused> {
+    // so far only headers are read
+    let mut decoder = decoder.map_err(refused)?;
+    let (width, height) = decoder.dimensions();
+    check_size(width, height)?;
+    if decoder.total_bytes() > MAX_DECODED_BYTES {
+        return Err(Refused::TooManyPixels(format!(
+            "{width} x {height} pixels of this depth are more than {MAX_DECODED_BYTES} bytes."
+        )));
+    }
+    decoder.set_limits(limits()).map_err(refused)?;
+    // the metadata goes in any case, so bad metadata harms nothing
+    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+    let mut image = DynamicImage::from_decoder(decoder).map_err(refused)?;
+    image.apply_orientation(orientation);
+    Ok(image)
+}
+
+fn refused(error: ImageError) -> Refused {
+    match error {
+        ImageError::Limits(error) => Refused::TooManyPixels(format!("The image is too large: {error}.")),
+        error => Refused::Malformed(format!("The image is not valid: {error}.")),
+    }
+}
+
+fn capped(format: Format, write: impl FnOnce(&mut Capped) -> ImageResult<()>) -> Result<Vec<u8>, Refused> {
+    let mut out = Capped::default();
+    let outcome = write(&mut out).map_err(refused);
+    out.finish(outcome, format)
+}
+
+fn first_to_fit(steps: [u8; 4], encode: impl Fn(u8) -> Result<Vec<u8>, Refused>) -> Result<Vec<u8>, Refused> {
+    let [first, further @ ..] = steps;
+    further.into_iter().fold(encode(first), |outcome, step| match outcome {
+        Err(Refused::TooLarge(_)) => encode(step),
+        other => other,
+    })
+}
+
+/// The image with `bits` bits less in each colour; black and white stay what they are.
+fn coarser(image: &DynamicImage, bits: u8) -> DynamicImage {
+    let mut image = image.clone();
+    let reduce = |value: u8| {
+        let kept = value >> bits;
+        if bits == 0 { value } else { (kept << bits) | (kept >> (8 - 2 * bits)) }
+    };
+    match &mut image {
+        DynamicImage::ImageRgb8(colours) => colours.pixels_mut().for_each(|pixel| pixel.apply(reduce)),
+        DynamicImage::ImageRgba8(colours) => {
+            colours.pixels_mut().for_each(|pixel| pixel.apply_without_alpha(reduce));
+        }
+        _ => {}
+    }
+    image
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{MAX_BYTES, samples::noise};
+
+    #[test]
+    fn lossy_formats_give_way_to_fit() {
+        for (format, side) in [(Format::Webp, 620), (Format::Jpeg, 800)] {
+            let image = noise(side, side);
+            let finest = capped(format, |out| match format {
+                Format::Webp => image.write_with_encoder(WebPEncoder::new_lossless(out)),
+                _ => image.write_with_encoder(JpegEncoder::new_with_quality(out, JPEG_QUALITIES[0])),
+            });
+            assert!(matches!(finest, Err(Refused::TooLarge(_))));
+            let bytes = encode(format, &image).unwrap();
+            assert!(bytes.len() <= MAX_BYTES);
+            assert_eq!(image::load_from_memory(&bytes).unwrap().width(), side);
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        for (format, side) in [(Format::Webp, 760), (Format::Png, 600)] {
+            assert!(matches!(encode(format, &noise(side, side)), Err(Refused::TooLarge(_))));
+        }
+    }
+
+    #[test]
+    fn what_fits_is_not_made_coarser() {
+        let image = noise(100, 100);
+        for format in [Format::Png, Format::Webp] {
+            let bytes = encode(format, &image).unwrap();
+            assert_eq!(image::load_from_memory(&bytes).unwrap().to_rgb8(), image.to_rgb8());
+        }
+    }
+
+    #[test]
+    fn coarser_keeps_black_white_and_alpha() {
+        let pixels = image::RgbaImage::from_raw(2, 1, vec![0, 255, 100, 77, 1, 254, 103, 3]).unwrap();
+        let after = coarser(&pixels.into(), 3).to_rgba8();
+        assert_eq!(after.into_raw(), [0, 255, 99, 77, 0, 255, 99, 3]);
+    }
+}

@@ -1,0 +1,219 @@
+//! Finding the image in a request's body.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use chancery_record::{Json, read_json};
+
+use crate::{Format, MAX_BODY_BYTES, MAX_BYTES, Refused, format::is_type, multipart::the_part};
+
+/// An image as a client sent it: its size is checked, its content is not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Upload {
+    /// What it says that it is; what its first bytes are where it says nothing.
+    pub content_type: Format,
+    /// Its bytes, at most [`MAX_BYTES`].
+    pub bytes: Vec<u8>,
+}
+
+/// Finds the image in a body: raw under its own type or `application/octet-stream`, the one part
+/// with content of `multipart/form-data` (RFC 7578), or `{contentType, data}` in
+/// `application/json`, data being strict base64.
+///
+/// # Errors
+/// Everything that [`Refused`] names but pixels; only [`normalize`](crate::normalize) looks into
+/// the image.
+pub fn parse(content_type: Option<&str>, body: &[u8]) -> Result<Upload, Refused> {
+    if body.len() > MAX_BODY_BYTES {
+        return Err(Refused::TooLarge(format!("The body has more than {MAX_BODY_BYTES} bytes.")));
+    }
+    let content_type = content_type.ok_or(Refused::UnsupportedType)?;
+    if is_type(content_type, "application/json") {
+        return from_json(body);
+    }
+    if is_type(content_type, "multipart/form-data") {
+        let (content_type, bytes) = the_part(content_type, body)?;
+        return upload(content_type.as_deref(), bytes.into());
+    }
+    upload(Some(content_type), body.to_vec())
+}
+
+fn upload(content_type: Option<&str>, bytes: Vec<u8>) -> Result<Upload, Refused> {
+    if bytes.is_empty() {
+        return Err(Refused::Malformed("There is no image.".to_owned()));
+    }
+    if bytes.len() > MAX_BYTES {
+        return Err(Refused::TooLarge(format!("The image has more than {MAX_BYTES} bytes.")));
+    }
+    let format = match content_type {
+        Some(declared) if !is_type(declared, "application/octet-stream") => Format::of_content_type(declared),
+        _ => Format::of_content(&bytes),
+    };
+    Ok(Upload { content_type: format.ok_or(Refused::UnsupportedType)?, bytes })
+}
+
+fn from_json(body: &[u8]) -> Result<Upload, Refused> {
+    let json = read_json(body).map_err(|error| Refused::Malformed(format!("Not JSON: {}.", error.0)))?;
+    let Json::Object(members) = json else {
+        return Err(Refused::Malformed(format!("The body is {}, not an object.", json.word())));
+    };
+    let (mut content_type, mut data) = (None, None);
+    for (name, value) in members {
+        let member = match name.as_str() {
+            "contentType" => &mut content_type,
+            "data" => &mut data,
+            _ => {
+                let shown: String = name.chars().take(64).collect();
+                return Err(Refused::Malformed(format!("There is no member {shown:?}.")));
+            }
+        };
+        let Json::Text(text) = value else {
+            return Err(Refused::Malformed(format!("{name} is {}, not a string.", value.word())));
+        };
+        *member = Some(text);
+    }
+    let missing = |name: &str| Refused::Malformed(format!("{name} is missing."));
+    let content_type = content_type.ok_or_else(|| missing("contentType"))?;
+    let data = data.ok_or_else(|| missing("data"))?;
+    // here a type is always said: what would go by its first bytes is refused
+    Format::of_content_type(&content_type).ok_or(Refused::UnsupportedType)?;
+    let bytes =
+        STANDARD.decode(data).map_err(|error| Refused::Malformed(format!("data is not base64: {error}.")))?;
+    upload(Some(&content_type), bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::samples::sample;
+
+    fn form(parts: &[(&str, &[u8])]) -> Vec<u8> {
+        let mut body = Vec::new();
+        for (headers, content) in parts {
+            body.extend_from_slice(b"--edge\r\nContent-Disposition: form-data; name=\"image\"\r\n");
+            body.extend_from_slice(headers.as_bytes());
+            body.extend_from_slice(b"\r\n");
+            body.extend_from_slice(content);
+            body.extend_from_slice(b"\r\n");
+        }
+        body.extend_from_slice(b"--edge--\r\n");
+        body
+    }
+
+    fn parse_form(parts: &[(&str, &[u8])]) -> Result<Upload, Refused> {
+        parse(Some("multipart/form-data; boundary=edge"), &form(parts))
+    }
+
+    fn parse_json(body: &str) -> Result<Upload, Refused> {
+        parse(Some("application/json; charset=utf-8"), body.as_bytes())
+    }
+
+    fn detail(refused: Result<Upload, Refused>) -> String {
+        match refused {
+            Err(Refused::Malformed(detail)) => detail,
+            other => panic!("not malformed: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_way_gives_the_same_image() {
+        for format in Format::ALL {
+            let bytes = sample(format);
+            let name = format.content_type();
+            let expected = Ok(Upload { content_type: format, bytes: bytes.clone() });
+            assert_eq!(parse(Some(name), &bytes), expected);
+            assert_eq!(parse(Some(&format!("{}; q=1", name.to_uppercase())), &bytes), expected);
+            assert_eq!(parse(Some("application/octet-stream"), &bytes), expected);
+            assert_eq!(parse_form(&[(&format!("Content-Type: {name}\r\n"), &bytes)]), expected);
+            assert_eq!(parse_form(&[("content-type: application/octet-stream\r\n", &bytes)]), expected);
+            assert_eq!(parse_form(&[("", b""), ("", &bytes), ("", b"")]), expected);
+            let data = STANDARD.encode(&bytes);
+            assert_eq!(parse_json(&format!(r#"{{"contentType": "{name}", "data": "{data}"}}"#)), expected);
+        }
+    }
+
+    #[test]
+    fn other_types_are_refused() {
+        let png = sample(Format::Png);
+        for other in ["image/svg+xml", "image/jpg", "image/", "text/html", "multipart/mixed", ""] {
+            assert_eq!(parse(Some(other), &png), Err(Refused::UnsupportedType), "{other}");
+        }
+        assert_eq!(parse(None, &png), Err(Refused::UnsupportedType));
+        assert_eq!(parse_form(&[("Content-Type: image/bmp\r\n", &png)]), Err(Refused::UnsupportedType));
+        assert_eq!(parse_form(&[("Content-Type: \u{e9}\r\n", &png)]), Err(Refused::UnsupportedType));
+        for unnamed in [r"application/octet-stream", "image/svg+xml"] {
+            let body = format!(r#"{{"contentType": "{unnamed}", "data": "{}"}}"#, STANDARD.encode(&png));
+            assert_eq!(parse_json(&body), Err(Refused::UnsupportedType));
+        }
+        for content in [&b"<svg xmlns='http://www.w3.org/2000/svg'/>"[..], b"<!doctype html>", b"PK\x03\x04"]
+        {
+            assert_eq!(parse(Some("application/octet-stream"), content), Err(Refused::UnsupportedType));
+        }
+    }
+
+    #[test]
+    fn sizes_are_bounded() {
+        let mut bytes = sample(Format::Gif);
+        bytes.resize(MAX_BYTES, 0);
+        let json =
+            |bytes: &[u8]| format!(r#"{{"contentType":"image/gif","data":"{}"}}"#, STANDARD.encode(bytes));
+        assert!(parse(Some("image/gif"), &bytes).is_ok());
+        assert!(parse_json(&json(&bytes)).is_ok());
+        bytes.push(0);
+        for refused in [
+            parse(Some("image/gif"), &bytes),
+            parse_form(&[("", &bytes)]),
+            parse_json(&json(&bytes)),
+            parse(Some("application/json"), &vec![b' '; MAX_BODY_BYTES + 1]),
+        ] {
+            assert!(matches!(refused, Err(Refused::TooLarge(_))), "{refused:?}");
+        }
+    }
+
+    #[test]
+    fn json_is_read_strictly() {
+        assert!(detail(parse_json(r#"{"contentType":"image/png"}"#)).starts_with("data is missing"));
+        assert!(detail(parse_json(r#"{"data":"AA=="}"#)).starts_with("contentType is missing"));
+        assert!(
+            detail(parse_json(r#"{"contentType":"image/png","data":7}"#)).contains("data is a whole number")
+        );
+        assert!(
+            detail(parse_json(r#"{"contentType":"image/png","data":"AA==","url":""}"#)).contains("\"url\"")
+        );
+        assert!(detail(parse_json(r#"{"data":"AA==","data":"AA=="}"#)).contains("twice"));
+        assert!(detail(parse_json(r#"["image/png","AA=="]"#)).contains("an array"));
+        for data in ["AA", "A===", "AB==", "AA==\\n", " AA==", "_-8="] {
+            let body = format!(r#"{{"contentType":"image/png","data":"{data}"}}"#);
+            assert!(detail(parse_json(&body)).contains("base64"), "{data}");
+        }
+        assert!(detail(parse_json(r#"{"contentType":"image/png","data":""}"#)).contains("no image"));
+        assert!(detail(parse_json(&format!(r#"{{"{}":1}}"#, "x".repeat(9999)))).len() < 100);
+    }
+
+    #[test]
+    fn a_form_has_one_image() {
+        let png = sample(Format::Png);
+        assert!(detail(parse_form(&[("", &png), ("", &png)])).contains("More than one"));
+        assert!(detail(parse_form(&[("", b"")])).contains("No part"));
+        assert!(detail(parse_form(&[("", &b""[..]); 9])).contains("parts"));
+        let long = format!("X-Long: {}\r\n", "x".repeat(5000));
+        assert!(detail(parse_form(&[(&long, &png)])).contains("headers"));
+        assert!(detail(parse(Some("multipart/form-data"), b"")).contains("multipart"));
+        let whole = form(&[("", &png)]);
+        for length in 0..whole.len() - b"--\r\n".len() {
+            detail(parse(Some("multipart/form-data; boundary=edge"), &whole[..length]));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_body_panics(
+            kind in prop::sample::select(vec!["multipart/form-data; boundary=a", "application/json", "image/png"]),
+            body in prop::collection::vec(prop::sample::select(b"--a\r\n:;=\"{}[],b\x00\xff".to_vec()), 0..200),
+        ) {
+            if let Ok(upload) = parse(Some(kind), &body) {
+                prop_assert!(!upload.bytes.is_empty() && upload.bytes.len() <= body.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Values that are encrypted where they are kept: secrets under the master key, what belongs to
+//! a person under that person's key. Destroying the key destroys the values.
+
+use base64::{Engine as _, prelude::BASE64_STANDARD_NO_PAD};
+use chancery_record::{Cell, Field, Sealing, Value};
+use chancery_store::Row;
+use uuid::Uuid;
+
+use crate::{MasterKey, Shape, call::random, master::SealingKey};
+
+/// Sealed text begins with this, which no text of a caller can.
+const MARK: char = '\u{1}';
+
+/// The key of one person, under which what the audit trail says of them is kept.
+pub struct PersonKey {
+    /// The person.
+    pub id: Uuid,
+    key: SealingKey,
+}
+
+impl PersonKey {
+    /// Makes the key of a new person, as it is kept in the person's row.
+    pub fn make(master: &MasterKey, id: Uuid) -> Value {
+        Value::Bytes(master.seal(&person_place(id), &random::<32>()))
+    }
+
+    /// Opens a key as it is kept; `None` when it is gone.
+    pub fn open(master: &MasterKey, id: Uuid, kept: &[u8]) -> Option<Self> {
+        let bytes = master.open(&person_place(id), kept)?;
+        Some(Self { id, key: SealingKey::new(bytes.expose())? })
+    }
+
+    /// Encrypts text for one place.
+    pub fn seal_text(&self, place: &str, text: &str) -> String {
+        format!("{MARK}{}", BASE64_STANDARD_NO_PAD.encode(self.key.seal(place, text.as_bytes())))
+    }
+
+    /// Encrypts bytes for one place.
+    pub fn seal_bytes(&self, place: &str, bytes: &[u8]) -> Vec<u8> {
+        self.key.seal(place, bytes)
+    }
+}
+
+fn person_place(id: Uuid) -> String {
+    format!("person/{id}")
+}
+
+/// Where an entry's member is kept.
+pub fn entry_place(entry: i64, column: &str) -> String {
+    format!("audit_entry/{column}/{entry}")
+}
+
+/// Encrypts a secret of a row, unless it is already.
+pub fn seal_secret(master: &MasterKey, shape: &Shape, field: &Field, key: &Value, value: &Value) -> Value {
+    match value {
+        Value::Text(text) if !text.starts_with(MARK) && !text.is_empty() => {
+            let sealed = master.seal(&secret_place(shape.table, field.column, key), text.as_bytes());
+            Value::Text(format!("{MARK}{}", BASE64_STANDARD_NO_PAD.encode(sealed)))
+        }
+        other => other.clone(),
+    }
+}
+
+/// Opens a secret as it is kept in a row of this table; text that is not sealed is itself.
+pub fn open_secret(master: &MasterKey, table: &str, column: &str, key: &Value, text: &str) -> Option<String> {
+    let Some(sealed) = text.strip_prefix(MARK) else { return Some(text.to_owned()) };
+    let sealed = BASE64_STANDARD_NO_PAD.decode(sealed).ok()?;
+    let opened = master.open(&secret_place(table, column, key), &sealed)?;
+    String::from_utf8(opened.expose().to_vec()).ok()
+}
+
+/// Whether text is sealed.
+pub fn is_sealed(text: &str) -> bool {
+    text.starts_with(MARK)
+}
+
+fn secret_place(table: &str, column: &str, key: &Value) -> String {
+    match key {
+        Value::Id(id) => format!("{table}/{column}/{id}"),
+        _ => format!("{table}/{column}"),
+    }
+}
+
+/// A member of a row as it is answered: opened where it is sealed, null where its key is gone.
+pub fn reveal(
+    master: &MasterKey,
+    shape: &Shape,
+    field: &Field,
+    row: &Row<'_>,
+    column: usize,
+) -> Result<Value, chancery_store::Error> {
+    let cell = row.cell(column)?;
+    Ok(match field.access.sealing {
+        Sealing::Open => cell.to_value(),
+        Sealing::Secret => {
+            let Cell::Text(text) = cell else { return Ok(cell.to_value()) };
+            if !is_sealed(text) {
+                return Ok(cell.to_value());
+            }
+            let key = shape.plan().key_column.map_or(Ok(Value::Null), |at| row.id(at).map(Value::Id))?;
+            open_secret(master, shape.table, field.column, &key, text).into()
+        }
+        Sealing::Person => {
+            let (id, kept) = shape.plan().person_columns;
+            if row.is_null(id)? {
+                return Ok(cell.to_value());
+            }
+            if row.is_null(kept)? {
+                return Ok(Value::Null);
+            }
+            let key = PersonKey::open(master, row.id(id)?, row.bytes(kept)?);
+            let place = entry_place(row.int(0)?, field.column);
+            key.and_then(|key| open_personal(&key, &place, cell)).unwrap_or(Value::Null)
+        }
+    })
+}
+
+fn open_personal(key: &PersonKey, place: &str, cell: Cell<'_>) -> Option<Value> {
+    match cell {
+        Cell::Text(text) => {
+            let sealed = BASE64_STANDARD_NO_PAD.decode(text.strip_prefix(MARK)?).ok()?;
+            String::from_utf8(key.key.open(place, &sealed)?.expose().to_vec()).ok().map(Value::Text)
+        }
+        Cell::Bytes(sealed) => Some(Value::Bytes(key.key.open(place, sealed)?.expose().to_vec())),
+        _ => None,
+    }
+}

@@ -1,0 +1,47 @@
+//! Work between two transactions: hashing, decoding, whatever takes longer than a transaction may.
+//!
+//! An operation that needs it answers [`Answer::after`](crate::Answer::after). What it did so far
+//! is committed, the work is done in a bounded pool, and the operation is called again in a new
+//! transaction, where [`Call::result`](crate::Call::result) has what the work came to.
+
+use std::{any::Any, fmt, sync::Arc};
+
+use crate::{Call, Problem};
+
+/// What work came to, one a step. They stay with the call, since a transaction may run twice.
+pub type Results = Vec<Arc<dyn Any + Send + Sync>>;
+
+/// Something to do outside of any transaction.
+pub struct Work(Box<dyn FnOnce() -> Arc<dyn Any + Send + Sync> + Send>);
+
+impl fmt::Debug for Work {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Work")
+    }
+}
+
+impl Work {
+    /// This, when there is a place in the pool.
+    pub fn new<T: Send + Sync + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Self {
+        Self(Box::new(move || Arc::new(work())))
+    }
+
+    /// Does it.
+    pub fn run(self) -> Arc<dyn Any + Send + Sync> {
+        (self.0)()
+    }
+}
+
+impl Call {
+    /// What the work of a step came to; nothing while it was not done.
+    ///
+    /// # Errors
+    /// The step made something else: a fault of ours.
+    pub fn result<T: Send + Sync + 'static>(&self, step: usize) -> Result<Option<Arc<T>>, Problem> {
+        let Some(result) = self.results.get(step) else { return Ok(None) };
+        Arc::clone(result).downcast().map(Some).map_err(|_| {
+            chancery_store::Error::Internal(format!("step {step} of {} made something else", self.op.name))
+                .into()
+        })
+    }
+}

@@ -1,0 +1,222 @@
+//! The options that the server knows: section 5 of the contract's decisions, as data.
+
+use crate::Form;
+
+/// What an option belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "they are what they are called")]
+pub enum Owner {
+    UserStore,
+    OpenIdConnect,
+    AdfsOAuth,
+    Microsoft,
+    Google,
+    Facebook,
+    Twitter,
+    MfaEmail,
+    MfaTotp,
+    MfaSms,
+    Tenant,
+}
+
+/// An option of the catalogue.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// What has it.
+    pub owner: Owner,
+    /// Its name.
+    pub name: &'static str,
+    /// The value that is in effect where none is given.
+    pub default: &'static str,
+    /// What its value must be.
+    pub form: Form,
+    /// Whether it must be given.
+    pub mandatory: bool,
+    /// Whether its value is a secret: encrypted where it is kept, shown to who may write it.
+    pub secret: bool,
+}
+
+impl Owner {
+    /// The identity provider types as they are kept, with their owner.
+    pub const IDP_TYPES: [(&'static str, Self); 7] = [
+        ("UserStore", Self::UserStore),
+        ("OpenIdConnect", Self::OpenIdConnect),
+        ("AdfsOAuth", Self::AdfsOAuth),
+        ("Microsoft", Self::Microsoft),
+        ("Google", Self::Google),
+        ("Facebook", Self::Facebook),
+        ("Twitter", Self::Twitter),
+    ];
+
+    /// The owner for an identity provider type.
+    pub fn of_idp_type(name: &str) -> Option<Self> {
+        Self::IDP_TYPES.iter().find(|(known, _)| *known == name).map(|(_, owner)| *owner)
+    }
+
+    /// Its options.
+    pub fn entries(self) -> impl Iterator<Item = &'static Entry> {
+        CATALOGUE.iter().filter(move |entry| entry.owner == self)
+    }
+
+    /// Its option of this name.
+    pub fn entry(self, name: &str) -> Option<&'static Entry> {
+        find(self, name)
+    }
+}
+
+/// The entry of this name.
+pub fn find(owner: Owner, name: &str) -> Option<&'static Entry> {
+    CATALOGUE.iter().find(|entry| entry.owner == owner && entry.name == name)
+}
+
+const fn entry(owner: Owner, name: &'static str, default: &'static str, form: Form) -> Entry {
+    Entry { owner, name, default, form, mandatory: false, secret: false }
+}
+
+const fn store(name: &'static str, default: &'static str, form: Form) -> Entry {
+    entry(Owner::UserStore, name, default, form)
+}
+
+const fn mandatory(owner: Owner, name: &'static str) -> Entry {
+    Entry { mandatory: true, ..entry(owner, name, "", Form::Text) }
+}
+
+const fn secret(entry: Entry) -> Entry {
+    Entry { secret: true, ..entry }
+}
+
+const SECOND: i64 = 1000;
+const DAY: i64 = 24 * 3600 * SECOND;
+const YEAR: i64 = 366 * DAY;
+const COUNT: Form = Form::Number(0, 1_000_000);
+
+/// All of them.
+#[rustfmt::skip]
+pub static CATALOGUE: &[Entry] = &[
+    store("ClaimIssuer", "UserStore", Form::Text),
+    store("IsDatabaseReadOnlyMode", "false", Form::Flag),
+    store("LoginByEmailEnabled", "false", Form::Flag),
+    store("EmailMustBeUnique", "false", Form::Flag),
+    store("AttemptsBeforeUserLocked", "0", COUNT),
+    store("TemporaryLockEnabled", "true", Form::Flag),
+    store("AttemptsBeforeTemporaryLock", "5", COUNT),
+    store("TemporaryLockDuration", "00:05:00", Form::Span(YEAR)),
+    store("LoginThrottlingEnabled", "true", Form::Flag),
+    store("LoginThrottlingInitialDelay", "00:00:01", Form::Span(DAY)),
+    store("LoginThrottlingMaxDelay", "00:00:30", Form::Span(DAY)),
+    store("UserLockNotificationEnabled", "false", Form::Flag),
+    store("UserLockNotificationRecipients", "", Form::List),
+    store("PasswordMinLength", "8", Form::Number(1, 1024)),
+    store("PasswordMaxLength", "128", Form::Number(1, 1024)),
+    store("PasswordRequireDigit", "false", Form::Flag),
+    store("PasswordRequireLowercase", "false", Form::Flag),
+    store("PasswordRequireUppercase", "false", Form::Flag),
+    store("PasswordRequireNonAlphanumeric", "false", Form::Flag),
+    store("PasswordBlocklistEnabled", "true", Form::Flag),
+    store("PasswordNotLoginName", "true", Form::Flag),
+    store("PasswordNotEmail", "true", Form::Flag),
+    store("PasswordHistoryCount", "0", Form::Number(0, 24)),
+    store("PasswordExpirationDays", "0", Form::Number(0, 36_500)),
+    store("InitialPasswordExpiration", "7.00:00:00", Form::Span(10 * YEAR)),
+    store("PasswordResetTokenLifetime", "01:00:00", Form::Span(YEAR)),
+    store("PasswordResetUrlTemplate", "", Form::Text),
+    store("EMailSenderAddress", "", Form::Text),
+    secret(store("MailServerConfig", "", Form::Json)),
+    store("UserDeletionQuarantineEnabled", "true", Form::Flag),
+    store("UserDeletionQuarantineDuration", "30.00:00:00", Form::Span(100 * YEAR)),
+    store("PasskeyEnabled", "true", Form::Flag),
+    store("PasskeyRelyingPartyId", "", Form::Text),
+    store("PasskeyRelyingPartyName", "", Form::Text),
+    store("PasskeyAllowedOrigins", "", Form::List),
+    store("PasskeyUserVerification", "required", Form::Choice(&["required", "preferred", "discouraged"])),
+    store("PasskeyAttestation", "none", Form::Choice(&["none", "indirect", "direct", "enterprise"])),
+    store("PasskeyAllowedAaguids", "", Form::List),
+    store("PasskeyBlockedAaguids", "", Form::List),
+    store("PasskeyRequiredCredentialCount", "2", Form::Number(0, 100)),
+    store("PasskeyRequiredVerifiedSecurityContactCount", "1", Form::Number(0, 100)),
+    store("PasskeyBindingMaturity", "7.00:00:00", Form::Span(10 * YEAR)),
+    store("TemporaryAccessPassEnabled", "true", Form::Flag),
+    store("TemporaryAccessPassDefaultLifetime", "01:00:00", Form::Span(30 * DAY)),
+    store("TemporaryAccessPassMaxLifetime", "08:00:00", Form::Span(30 * DAY)),
+    store("TemporaryAccessPassOneTimeUse", "true", Form::Flag),
+    store("TemporaryAccessPassLength", "12", Form::Number(8, 64)),
+
+    mandatory(Owner::OpenIdConnect, "Authority"),
+    mandatory(Owner::OpenIdConnect, "ClientId"),
+    secret(mandatory(Owner::OpenIdConnect, "ClientSecret")),
+    entry(Owner::OpenIdConnect, "CallbackPath", "", Form::Text),
+    entry(Owner::OpenIdConnect, "RequestResources", "", Form::Text),
+    entry(Owner::OpenIdConnect, "AdditionalScopes", "", Form::Text),
+    entry(Owner::OpenIdConnect, "ScimEnabled", "false", Form::Flag),
+    secret(entry(Owner::OpenIdConnect, "ScimToken", "", Form::Text)),
+    entry(Owner::OpenIdConnect, "ScimTokenId", "", Form::Text),
+    entry(Owner::OpenIdConnect, "ScimUniqueIdentifierValues", "", Form::Text),
+
+    mandatory(Owner::AdfsOAuth, "Authority"),
+    mandatory(Owner::AdfsOAuth, "ClientId"),
+    secret(mandatory(Owner::AdfsOAuth, "ClientSecret")),
+    entry(Owner::AdfsOAuth, "CallbackPath", "", Form::Text),
+    entry(Owner::AdfsOAuth, "AdditionalScopes", "", Form::Text),
+
+    mandatory(Owner::Microsoft, "ClientId"),
+    secret(mandatory(Owner::Microsoft, "ClientSecret")),
+    entry(Owner::Microsoft, "CallbackPath", "", Form::Text),
+    entry(Owner::Microsoft, "AdditionalScopes", "", Form::Text),
+
+    mandatory(Owner::Google, "ClientId"),
+    secret(mandatory(Owner::Google, "ClientSecret")),
+    entry(Owner::Google, "CallbackPath", "", Form::Text),
+    entry(Owner::Google, "AdditionalScopes", "", Form::Text),
+
+    mandatory(Owner::Facebook, "ClientId"),
+    secret(mandatory(Owner::Facebook, "ClientSecret")),
+    entry(Owner::Facebook, "CallbackPath", "", Form::Text),
+    entry(Owner::Facebook, "AdditionalScopes", "", Form::Text),
+
+    mandatory(Owner::Twitter, "ClientId"),
+    secret(mandatory(Owner::Twitter, "ClientSecret")),
+    entry(Owner::Twitter, "CallbackPath", "", Form::Text),
+    entry(Owner::Twitter, "AdditionalScopes", "", Form::Text),
+
+    entry(Owner::MfaEmail, "EMailSenderAddress", "", Form::Text),
+    secret(entry(Owner::MfaEmail, "MailServerConfig", "", Form::Json)),
+    entry(Owner::MfaEmail, "CodeLength", "6", Form::Number(4, 12)),
+    entry(Owner::MfaEmail, "CodeLifetime", "00:05:00", Form::Span(DAY)),
+    entry(Owner::MfaEmail, "MaxAttempts", "5", Form::Number(1, 100)),
+
+    entry(Owner::MfaTotp, "Digits", "6", Form::Number(6, 8)),
+    entry(Owner::MfaTotp, "Period", "00:00:30", Form::Span(DAY)),
+    entry(Owner::MfaTotp, "Algorithm", "SHA1", Form::Choice(&["SHA1", "SHA256", "SHA512"])),
+    entry(Owner::MfaTotp, "Issuer", "", Form::Text),
+
+    entry(Owner::MfaSms, "GatewayUrl", "", Form::Text),
+    secret(entry(Owner::MfaSms, "GatewayToken", "", Form::Text)),
+    entry(Owner::MfaSms, "CodeLength", "6", Form::Number(4, 12)),
+    entry(Owner::MfaSms, "CodeLifetime", "00:05:00", Form::Span(DAY)),
+    entry(Owner::MfaSms, "MaxAttempts", "5", Form::Number(1, 100)),
+
+    entry(Owner::Tenant, "AccessTokenLifetime", "01:00:00", Form::Span(YEAR)),
+    entry(Owner::Tenant, "IdentityTokenLifetime", "00:20:00", Form::Span(YEAR)),
+    entry(Owner::Tenant, "AuthorizationCodeLifetime", "00:05:00", Form::Span(DAY)),
+    entry(Owner::Tenant, "RefreshTokenLifetime", "14.00:00:00", Form::Span(10 * YEAR)),
+    entry(Owner::Tenant, "RefreshTokenReuseLeeway", "00:00:30", Form::Span(DAY)),
+    entry(Owner::Tenant, "DeviceCodeLifetime", "00:10:00", Form::Span(DAY)),
+    entry(Owner::Tenant, "SessionLifetime", "14.00:00:00", Form::Span(10 * YEAR)),
+    entry(Owner::Tenant, "SessionSliding", "true", Form::Flag),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::CATALOGUE;
+
+    #[test]
+    fn defaults_are_of_their_form_and_names_unique() {
+        let mut seen = HashSet::new();
+        for entry in CATALOGUE {
+            assert!(entry.form.fits(entry.default), "{}", entry.name);
+            assert!(seen.insert((entry.owner, entry.name)), "{} twice", entry.name);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The forms of option values: text on the wire and in the database, typed where they are used.
+
+use jiff::{SignedDuration, Span, SpanRelativeTo};
+
+/// What the text of an option must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// `true` or `false`, in any case.
+    Flag,
+    /// A whole number within bounds, both included.
+    Number(i64, i64),
+    /// A length of time, `[d.]hh:mm:ss` or ISO 8601; at most this many milliseconds.
+    Span(i64),
+    /// Names or addresses separated by commas.
+    List,
+    /// One of these words, in any case.
+    Choice(&'static [&'static str]),
+    /// Any text.
+    Text,
+    /// A JSON object.
+    Json,
+}
+
+impl Form {
+    /// The option's `dataType` and `editorType`, hints for editors.
+    pub const fn hints(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Flag => ("Boolean", "Checkbox"),
+            Self::Number(..) => ("Integer", "Number"),
+            Self::Span(_) => ("TimeSpan", "Duration"),
+            Self::List => ("CommaSeparatedString", "Tags"),
+            Self::Choice(_) | Self::Text | Self::Json => ("String", "Text"),
+        }
+    }
+
+    /// Whether a text is of this form. An empty one is: the default is in effect then.
+    pub fn fits(self, text: &str) -> bool {
+        match self {
+            _ if text.is_empty() => true,
+            Self::Flag => flag(text).is_some(),
+            Self::Number(min, max) => number(text).is_some_and(|value| (min..=max).contains(&value)),
+            Self::Span(max) => span(text).is_some_and(|value| (0..=max).contains(&value)),
+            Self::Choice(words) => words.iter().any(|word| word.eq_ignore_ascii_case(text)),
+            Self::Json => serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text).is_ok(),
+            Self::List | Self::Text => true,
+        }
+    }
+}
+
+/// A truth value, in any case.
+pub fn flag(text: &str) -> Option<bool> {
+    [("true", true), ("false", false)]
+        .into_iter()
+        .find(|(word, _)| word.eq_ignore_ascii_case(text.trim()))
+        .map(|(_, value)| value)
+}
+
+/// A whole number.
+pub fn number(text: &str) -> Option<i64> {
+    text.trim().parse().ok()
+}
+
+/// A length of time in milliseconds: `[d.]hh:mm:ss` (a fraction of a second is read), or ISO 8601
+/// where a day has 24 hours.
+pub fn span(text: &str) -> Option<i64> {
+    let text = text.trim();
+    if text.starts_with(['P', 'p']) {
+        let span: Span = text.parse().ok()?;
+        let exact: SignedDuration = span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?;
+        return i64::try_from(exact.as_millis()).ok().filter(|length| *length >= 0);
+    }
+    let (days, clock) = match text.split_once('.') {
+        // the dot before the clock ends the days; one after it begins a fraction
+        Some((days, clock)) if !days.contains(':') => (digits(days, u32::MAX.into())?, clock),
+        _ => (0, text),
+    };
+    let mut parts = clock.split(':');
+    let hours = digits(parts.next()?, 23)?;
+    let minutes = digits(parts.next()?, 59)?;
+    let (seconds, fraction) = parts.next().map(|part| part.split_once('.').unwrap_or((part, "")))?;
+    let seconds = digits(seconds, 59)?;
+    if parts.next().is_some() || fraction.len() > 7 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let thousandths: i64 = format!("{fraction:0<3}").get(..3)?.parse().ok()?;
+    Some((((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000 + thousandths)
+}
+
+fn digits(text: &str, max: i64) -> Option<i64> {
+    let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|value| plain && *value <= max)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Form, flag, span};
+
+    #[test]
+    fn lengths_of_time() {
+        for (text, expected) in [
+            ("00:05:00", Some(300_000)),
+            ("7.00:00:00", Some(604_800_000)),
+            ("1.02:03:04.5", Some(93_784_500)),
+            ("PT1H", Some(3_600_000)),
+            ("P7D", Some(604_800_000)),
+            ("P1DT12H", Some(129_600_000)),
+            ("24:00:00", None),
+            ("00:60:00", None),
+            ("5", None),
+            ("-00:01:00", None),
+            ("-PT1H", None),
+            ("00:01:00:00", None),
+            ("", None),
+            ("P1M", None),
+        ] {
+            assert_eq!(span(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn flags_in_any_case() {
+        assert_eq!((flag("True"), flag("FALSE"), flag("yes")), (Some(true), Some(false), None));
+        assert!(Form::Number(1, 3).fits("3") && !Form::Number(1, 3).fits("4"));
+        assert!(Form::Choice(&["none"]).fits("None") && !Form::Choice(&["none"]).fits("some"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_breaks_it(text in ".{0,40}") {
+            let _ = span(&text);
+        }
+
+        #[test]
+        fn a_clock_is_read_as_written(days in 0i64..9999, seconds in 0i64..86_400) {
+            let clock = format!("{days}.{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+            prop_assert_eq!(span(&clock), Some((days * 86_400 + seconds) * 1000));
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The options in effect for one owner.
+
+use std::collections::HashMap;
+
+use crate::{Entry, Owner, catalogue::find, form};
+
+/// The options of one owner: what its rows say, and the catalogue's default where a row is
+/// missing, empty or does not parse.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    owner: Owner,
+    values: HashMap<String, String>,
+}
+
+impl Options {
+    /// With these values, by name.
+    pub const fn new(owner: Owner, values: HashMap<String, String>) -> Self {
+        Self { owner, values }
+    }
+
+    /// The text in effect.
+    pub fn text(&self, name: &str) -> &str {
+        let entry = self.entry(name);
+        let given = self.values.get(name).map(String::as_str).filter(|text| !text.is_empty());
+        match (given, entry) {
+            // a secret may be sealed here: that it is there is all that can be said of it
+            (Some(text), Some(entry)) if entry.secret || entry.form.fits(text) => text,
+            (Some(text), None) => text,
+            (_, Some(entry)) => entry.default,
+            (None, None) => "",
+        }
+    }
+
+    /// A truth value.
+    pub fn flag(&self, name: &str) -> bool {
+        form::flag(self.text(name)).unwrap_or(false)
+    }
+
+    /// A whole number.
+    pub fn number(&self, name: &str) -> i64 {
+        form::number(self.text(name)).unwrap_or(0)
+    }
+
+    /// A length of time in milliseconds.
+    pub fn span(&self, name: &str) -> i64 {
+        form::span(self.text(name)).unwrap_or(0)
+    }
+
+    /// The parts of a list, without blanks around them.
+    pub fn list(&self, name: &str) -> Vec<&str> {
+        self.text(name).split(',').map(str::trim).filter(|part| !part.is_empty()).collect()
+    }
+
+    /// Every option of the catalogue with the text in effect, in the catalogue's order.
+    pub fn effective(&self) -> impl Iterator<Item = (&'static Entry, &str)> {
+        let own = crate::CATALOGUE.iter().filter(|entry| entry.owner == self.owner);
+        own.map(|entry| (entry, self.text(entry.name)))
+    }
+
+    fn entry(&self, name: &str) -> Option<&'static Entry> {
+        let entry = find(self.owner, name);
+        debug_assert!(entry.is_some() || self.values.contains_key(name), "{name} is in no catalogue");
+        entry
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::Options;
+    use crate::Owner;
+
+    #[test]
+    fn what_is_missing_empty_or_broken_is_the_default() {
+        let values = [
+            ("PasswordMinLength", "12"),
+            ("PasswordMaxLength", "many"),
+            ("TemporaryLockDuration", "00:01:00"),
+            ("PasskeyAllowedOrigins", "https://a.example, https://b.example"),
+            ("LoginThrottlingEnabled", "FALSE"),
+            ("ClaimIssuer", ""),
+        ];
+        let values = values.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let options = Options::new(Owner::UserStore, HashMap::from(values));
+        assert_eq!((options.number("PasswordMinLength"), options.number("PasswordMaxLength")), (12, 128));
+        assert_eq!(options.span("TemporaryLockDuration"), 60_000);
+        assert_eq!(options.span("LoginThrottlingMaxDelay"), 30_000);
+        assert_eq!(options.list("PasskeyAllowedOrigins"), ["https://a.example", "https://b.example"]);
+        assert!(!options.flag("LoginThrottlingEnabled") && options.flag("TemporaryLockEnabled"));
+        assert_eq!(options.text("ClaimIssuer"), "UserStore");
+    }
+}

@@ -1,0 +1,214 @@
+//! An attempt: a password that somebody says is a user's. It is counted before it is checked.
+
+use chancery_credential::{
+    hash::{Verified, verify, verify_nobody},
+    lockout::{self, Begun, Failed, Reason},
+};
+use chancery_record::{Secret, fold};
+use chancery_resource::{
+    Answer, Call, Permit, Problem, Sql, Stored, Telling, Work, load_by, read_form, select_by,
+};
+use chancery_store::Tx;
+use uuid::Uuid;
+
+use super::{
+    ChangePassword,
+    kept::{self, Hashes},
+    mail,
+    set::{self, Made, options},
+};
+use crate::user::{Found, USER, limits};
+
+/// The user that the path names: by id or, where nobody is known, by login name.
+pub fn find(call: &Call, tx: &mut Tx<'_>) -> Result<Option<Found>, Problem> {
+    if call.op.permit != Permit::Public {
+        return Found::in_path(call, tx).map(Some);
+    }
+    by_login(call, tx, call.parameter(0))
+}
+
+/// The user who signs in by this name: by login name first, then, where the store has it so, by
+/// an e-mail address that is only this user's.
+pub fn by_login(call: &Call, tx: &mut Tx<'_>, name: &str) -> Result<Option<Found>, Problem> {
+    let sql = select_by(call, &USER, "login_name", name);
+    match load_by(call, tx, &USER, None, &sql) {
+        Err(problem) if problem.status() == 404 => {}
+        found => return found.and_then(Found::new).map(Some),
+    }
+    if !options(call)?.flag("LoginByEmailEnabled") {
+        return Ok(None);
+    }
+    let mut only = None;
+    let count = Sql::new("SELECT count(*) FROM user_account WHERE store = ")
+        .bind(call.scope.store())
+        .push(" AND quarantined_on IS NULL AND email_address_key = ")
+        .bind(fold(name));
+    tx.query(&count.text, &count.parameters, |row| {
+        only = Some(row.int(0)? == 1);
+        Ok(())
+    })?;
+    if only != Some(true) {
+        return Ok(None);
+    }
+    let sql = select_by(call, &USER, "email_address", name);
+    load_by(call, tx, &USER, None, &sql).and_then(Found::new).map(Some)
+}
+
+/// What an attempt came to before its password was looked at.
+struct Counted {
+    attempt: Uuid,
+    user: i64,
+}
+
+/// What came of checking the password.
+struct Checked {
+    /// The attempt, if it was let through.
+    counted: Option<Counted>,
+    right: bool,
+    /// The new password, when the old one was right.
+    made: Option<Made>,
+}
+
+/// One refusal for all that must not be told apart.
+pub fn refusal(call: &Call, member: &str) -> Problem {
+    if call.op.permit == Permit::Public {
+        return Problem::invalid(
+            "This is not accepted. Check what was typed, wait a while, or ask for help if it happens again.",
+        );
+    }
+    let detail = "is not accepted: it is wrong, or the user's state does not let the user sign in now";
+    Problem::wrong_at(format!("/{member}"), detail)
+}
+
+/// Changes a password; the old one is the proof.
+pub fn change(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let form: ChangePassword = read_form(call)?;
+    match call.result::<Checked>(0)? {
+        None => begin(call, tx, form),
+        Some(checked) => end(call, tx, &checked),
+    }
+}
+
+/// Counts the attempt; the check comes next, and takes as long for nobody.
+fn begin(call: &mut Call, tx: &mut Tx<'_>, form: ChangePassword) -> Result<Answer, Problem> {
+    let parameters = kept::parameters(call);
+    let options = options(call)?;
+    let refused = |spend: bool, old: Secret| {
+        Answer::after(Work::new(move || {
+            if spend {
+                verify_nobody(&old, &parameters);
+            }
+            Checked { counted: None, right: false, made: None }
+        }))
+    };
+    let old = form.old_password.0;
+    let Some(mut found) = find(call, tx)? else { return Ok(refused(true, old)) };
+    if !found.user.is_admitted(call.now) {
+        return Ok(refused(true, old));
+    }
+    let attempt = call.new_id();
+    match lockout::begin(&found.user.lockout(), &limits(&options), call.now, attempt) {
+        Begun::Refused(reason, failed) => {
+            if let Some(failed) = failed {
+                record_failure(call, tx, found, &failed)?;
+            }
+            // the throttle is there to spare the work
+            return Ok(refused(reason != Reason::Throttled, old));
+        }
+        Begun::Counted(state) => found.user.set_lockout(state),
+    }
+    let hashes = kept::hashes(tx, found.was.rid, &options)?;
+    let making = set::making(call, tx, &found, form.new_password.0.clone())?;
+    let counted = Counted { attempt, user: found.was.rid };
+    found.save(call, tx, Telling::Silent)?;
+    let new = form.new_password.0;
+    Ok(Answer::after(Work::new(move || {
+        let Verified { right, .. } = check(&hashes, &old, &parameters);
+        let is_same = right && new.matches(old.expose());
+        let made = right.then(|| if is_same { Made::Used } else { making() });
+        Checked { counted: Some(counted), right, made }
+    })))
+}
+
+fn check(hashes: &Hashes, password: &Secret, wanted: &chancery_credential::hash::Parameters) -> Verified {
+    if let Some(hash) = hashes.current() {
+        return verify(hash, password, wanted);
+    }
+    verify_nobody(password, wanted);
+    Verified { right: false, needs_rehash: false }
+}
+
+/// Writes down what the check came to.
+fn end(call: &mut Call, tx: &mut Tx<'_>, checked: &Checked) -> Result<Answer, Problem> {
+    let refused = || refusal(call, "oldPassword");
+    let Some(counted) = &checked.counted else { return Ok(Answer::refusing(refused())) };
+    let Some(mut found) = find(call, tx)?.filter(|found| found.was.rid == counted.user) else {
+        return Ok(Answer::refusing(refused()));
+    };
+    let options = options(call)?;
+    if !checked.right {
+        let failed = lockout::fail(found.user.lockout(), &limits(&options), call.now, counted.attempt);
+        let refused = refused();
+        record_failure(call, tx, found, &failed)?;
+        return Ok(Answer::refusing(refused));
+    }
+    let succeeded = lockout::succeed(found.user.lockout(), call.now, counted.attempt);
+    found.user.set_lockout(succeeded.state);
+    if succeeded.refused {
+        let refused = refused();
+        found.save(call, tx, Telling::Silent)?;
+        return Ok(Answer::refusing(refused));
+    }
+    if is_expired(call, &found) && !found.user.can_change_password_on_expiration {
+        found.save(call, tx, Telling::Silent)?;
+        let detail = "The password has expired and can no longer be changed. Ask for it to be reset.";
+        return Ok(Answer::refusing(Problem::invalid(detail)));
+    }
+    let hash = match checked.made.as_ref().map(|made| made.hash("newPassword")) {
+        Some(Ok(hash)) => hash,
+        Some(Err(problem)) => {
+            found.save(call, tx, Telling::Silent)?;
+            return Ok(Answer::refusing(problem));
+        }
+        None => return Ok(Answer::refusing(refused())),
+    };
+    kept::put(tx, found.was.rid, hash, call.now, &options)?;
+    kept::settle(call, &mut found, &options)?;
+    finish(call, tx, found, "password-changed")
+}
+
+/// Answers a change that a user may have made: with the user only to an administrator.
+pub fn finish(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    found: Found,
+    event: &'static str,
+) -> Result<Answer, Problem> {
+    let telling = Telling::As("Modified", event);
+    if call.op.permit == Permit::Public {
+        call.actor = Some(found.user.id.0);
+        found.save(call, tx, telling)?;
+        return Ok(Answer::new(call.op.status));
+    }
+    found.save_and_answer(call, tx, telling)
+}
+
+fn is_expired(call: &Call, found: &Found) -> bool {
+    let user = &found.user;
+    !user.password_never_expires && user.password_expiration.is_some_and(|end| end <= call.now)
+}
+
+/// Writes down a failed attempt; a lock is told, and to operators who want to know.
+fn record_failure(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    mut found: Found,
+    failed: &Failed,
+) -> Result<Stored, Problem> {
+    found.user.set_lockout(failed.state);
+    if !failed.locked_permanently && !failed.locked_temporarily {
+        return found.save(call, tx, Telling::Silent);
+    }
+    mail::notify_lock(call, tx, &found, failed)?;
+    found.save(call, tx, Telling::As("Modified", "locked"))
+}

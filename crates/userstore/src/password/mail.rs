@@ -1,0 +1,109 @@
+//! Mails about passwords: queued within the operation's own transaction, sent later.
+
+use chancery_credential::lockout::Failed;
+use chancery_mail::{Kind, NewMail, enqueue, place};
+use chancery_record::{Name, Secret, Timestamp};
+use chancery_resource::{Call, Problem};
+use chancery_store::Tx;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Value, json};
+
+use super::set::options;
+use crate::user::{Found, User};
+
+/// How long a notice about a lock is worth sending, in milliseconds.
+const NOTICE: i64 = 3 * 24 * 3600 * 1000;
+
+/// Refuses when the store cannot send mail.
+pub fn require_server(call: &Call) -> Result<(), Problem> {
+    let options = options(call)?;
+    if options.text("MailServerConfig").is_empty() || options.text("EMailSenderAddress").is_empty() {
+        let detail = "The store cannot send mail. Set its options MailServerConfig and EMailSenderAddress.";
+        return Err(Problem::conflict(detail));
+    }
+    Ok(())
+}
+
+/// Mails a user the token that resets the password.
+pub fn send_token(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    found: &Found,
+    token: &Secret,
+    end: Timestamp,
+) -> Result<(), Problem> {
+    let user = &found.user;
+    let Some(address) = &user.email_address else { return Ok(()) };
+    let token = String::from_utf8(token.expose().to_vec()).unwrap_or_default();
+    let mut data = json!({
+        "name": display_name(user),
+        "store": call.scope.source(),
+        "valid_until": end.0,
+    });
+    let template = options(call)?.text("PasswordResetUrlTemplate").to_owned();
+    if let Some(members) = data.as_object_mut() {
+        if template.is_empty() {
+            members.insert("token".into(), token.into());
+        } else {
+            members.insert("link".into(), fill(&template, user.login_name.as_str(), &token).into());
+        }
+    }
+    let locale = user.locale.as_ref().map(|locale| locale.as_str().to_owned());
+    send(call, tx, Kind::PasswordReset, address.as_str(), locale, &data, end)
+}
+
+fn fill(template: &str, login_name: &str, token: &str) -> String {
+    let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+    template.replace("{loginName}", &encoded(login_name)).replace("{token}", &encoded(token))
+}
+
+/// Tells the operators that the store names of a lock.
+pub fn notify_lock(call: &Call, tx: &mut Tx<'_>, found: &Found, failed: &Failed) -> Result<(), Problem> {
+    let options = options(call)?;
+    if !options.flag("UserLockNotificationEnabled") || require_server(call).is_err() {
+        return Ok(());
+    }
+    let mut data = json!({ "login_name": found.user.login_name.as_str(), "store": call.scope.source() });
+    if let (false, Some(until), Some(members)) =
+        (failed.locked_permanently, failed.state.locked_until, data.as_object_mut())
+    {
+        members.insert("until".into(), until.0.into());
+    }
+    let end = Timestamp(call.now.0 + NOTICE);
+    options
+        .list("UserLockNotificationRecipients")
+        .into_iter()
+        .try_for_each(|recipient| send(call, tx, Kind::UserLocked, recipient, None, &data, end))
+}
+
+/// Queues a mail of the store.
+pub fn send(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    kind: Kind,
+    recipient: &str,
+    locale: Option<String>,
+    data: &Value,
+    end: Timestamp,
+) -> Result<(), Problem> {
+    let id = call.new_id();
+    let mail = NewMail {
+        id,
+        store: call.scope.store(),
+        kind,
+        sender: options(call)?.text("EMailSenderAddress").to_owned(),
+        recipient: recipient.to_owned(),
+        locale,
+        sealed_data: call.desk.master.seal(&place(id), data.to_string().as_bytes()),
+        created_on: call.now,
+        expires_on: end,
+    };
+    Ok(enqueue(tx, mail)?)
+}
+
+/// What a user is called in a mail.
+pub fn display_name(user: &User) -> String {
+    let names = [&user.first_name, &user.last_name];
+    let names: Vec<&str> = names.into_iter().flatten().map(Name::as_str).collect();
+    if names.is_empty() { user.login_name.as_str().to_owned() } else { names.join(" ") }
+}

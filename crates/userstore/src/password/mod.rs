@@ -1,0 +1,174 @@
+//! Passwords: set, reset, changed, with the attempts that fail.
+
+mod attempt;
+mod kept;
+mod mail;
+mod set;
+mod token;
+
+use chancery_record::{FieldType, Kind, Mismatch, OPEN, Secret, TextRule, Timestamp, Value, record};
+use chancery_resource::{Action as A, Body, BodyForm, Custom, Method as M, Op, Permit, Reply};
+
+use crate::user::USER;
+
+/// A password as a body holds it. How good it must be is the store's policy to say.
+#[derive(Clone, Debug)]
+pub struct Password(pub Secret);
+
+impl PartialEq for Password {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.matches(other.0.expose())
+    }
+}
+
+const PASSWORD: TextRule = TextRule {
+    name: "Password",
+    min: 1,
+    max: 1024,
+    format: Some("password"),
+    pattern: None,
+    example: "four lively grey herons",
+    shape: |_| Ok(None),
+};
+
+const TOKEN: TextRule = TextRule { name: "ResetToken", example: "6fGsnZkqRlW0m2yFvK1o7Q", ..PASSWORD };
+
+impl FieldType for Password {
+    const KIND: Kind = Kind::Text(&PASSWORD);
+    fn into_value(self) -> Value {
+        Value::Null
+    }
+    fn from_value(value: Value) -> Result<Self, Mismatch> {
+        if let Value::Text(text) = value { Ok(Self(Secret::new(text))) } else { Err(Mismatch("")) }
+    }
+}
+
+/// A token that resets a password, as a body holds it.
+#[derive(Clone, Debug)]
+pub struct ResetToken(pub Secret);
+
+impl PartialEq for ResetToken {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.matches(other.0.expose())
+    }
+}
+
+impl FieldType for ResetToken {
+    const KIND: Kind = Kind::Text(&TOKEN);
+    fn into_value(self) -> Value {
+        Value::Null
+    }
+    fn from_value(value: Value) -> Result<Self, Mismatch> {
+        if let Value::Text(text) = value { Ok(Self(Secret::new(text))) } else { Err(Mismatch("")) }
+    }
+}
+
+record! {
+    /// A first password, which the user must change.
+    pub struct InitialPassword {
+        /// The password.
+        password: Password = OPEN,
+        /// Until when it serves; the store's option InitialPasswordExpiration says when it is missing.
+        password_expiration: Option<Timestamp> = OPEN,
+    }
+}
+
+record! {
+    /// A new password.
+    pub struct ResetPassword {
+        /// The password.
+        new_password: Password = OPEN,
+    }
+}
+
+record! {
+    /// A new password, and the old one as the proof.
+    pub struct ChangePassword {
+        /// The password now.
+        old_password: Password = OPEN,
+        /// The password to be.
+        new_password: Password = OPEN,
+    }
+}
+
+record! {
+    /// A new password, and a token as the proof.
+    pub struct ResetPasswordWithToken {
+        /// The token that was sent.
+        token: ResetToken = OPEN,
+        /// The password to be.
+        new_password: Password = OPEN,
+    }
+}
+
+static INITIAL: BodyForm = BodyForm::of::<InitialPassword>("InitialPassword");
+static RESET: BodyForm = BodyForm::of::<ResetPassword>("ResetPassword");
+static CHANGE: BodyForm = BodyForm::of::<ChangePassword>("ChangePassword");
+static WITH_TOKEN: BodyForm = BodyForm::of::<ResetPasswordWithToken>("ResetPasswordWithToken");
+
+const fn op(name: &'static str, path: &'static str, custom: Custom, summary: &'static str) -> Op {
+    Op::new(name, M::Post, path, Permit::UserStore, &USER, A::Custom(custom), summary)
+}
+
+const fn public(name: &'static str, path: &'static str, custom: Custom, summary: &'static str) -> Op {
+    let custom = custom.replying(Reply::Empty);
+    Op::new(name, M::Post, path, Permit::Public, &USER, A::Custom(custom), summary)
+}
+
+/// Its operations.
+pub static OPERATIONS: &[Op] = &[
+    op(
+        "SetInitialPassword",
+        "/administration/User/{userId}/password/initial",
+        Custom::writing(set::initial).taking(Body::Form(&INITIAL)),
+        "Sets a password that the user must change.",
+    ),
+    op(
+        "ResetInitialPasswordExpiration",
+        "/administration/User/{userId}/password/initial/reset",
+        Custom::writing(set::extend_initial),
+        "Lets an initial password serve for its whole time again.",
+    ),
+    op(
+        "ResetPassword",
+        "/administration/User/{userId}/password/reset",
+        Custom::writing(set::reset).taking(Body::Form(&RESET)),
+        "Sets a password, unlocks the user and forgets failed sign-ins.",
+    ),
+    op(
+        "SendPasswordResetEmail",
+        "/administration/User/{userId}/password/reset/sendresetemail",
+        Custom::writing(token::send_mail),
+        "Mails the user a token that sets a new password, once.",
+    ),
+    op(
+        "ResetPasswordTokenRequest",
+        "/administration/User/{userId}/password/reset/request",
+        Custom::writing(token::request),
+        "Makes a token that sets a new password, once, and has it delivered.",
+    ),
+    op(
+        "ResetPasswordTokenResponse",
+        "/administration/User/{userId}/password/reset/response",
+        Custom::writing(token::redeem).taking(Body::Form(&WITH_TOKEN)),
+        "Sets a password; the token is the proof.",
+    ),
+    op(
+        "ChangePassword",
+        "/administration/User/{userId}/password/change",
+        Custom::writing(attempt::change).taking(Body::Form(&CHANGE)),
+        "Sets a password; the old one is the proof.",
+    ),
+    public(
+        "ChangePasswordPublic",
+        "/PublicAdmin/user/loginname/{loginName}/password/change",
+        Custom::writing(attempt::change).taking(Body::Form(&CHANGE)),
+        "Sets one's own password; the old one is the proof.",
+    ),
+    public(
+        "ResetPasswordTokenResponsePublic",
+        "/PublicAdmin/user/loginname/{loginname}/password/reset/response",
+        Custom::writing(token::redeem).taking(Body::Form(&WITH_TOKEN)),
+        "Sets one's own password; the token is the proof.",
+    ),
+];

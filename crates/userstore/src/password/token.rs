@@ -1,0 +1,123 @@
+//! Tokens that reset a password: 256 random bits, kept as a digest, one at a time, used once.
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_credential::{hash::verify_nobody, lockout};
+use chancery_record::{Secret, Timestamp, Value};
+use chancery_resource::{Answer, Call, Problem, Telling, Work, random, read_form};
+use chancery_store::{Error, Tx};
+
+use super::{
+    ResetPasswordWithToken,
+    attempt::{find, finish, refusal},
+    kept, mail,
+    set::{self, Made, options},
+};
+use crate::user::Found;
+
+/// Makes the one token of a user: the one before is dead.
+fn make(call: &Call, tx: &mut Tx<'_>, user: i64) -> Result<(Secret, Timestamp), Problem> {
+    let token = Secret::new(BASE64_URL_SAFE_NO_PAD.encode(random::<32>()));
+    let lifetime = options(call)?.span("PasswordResetTokenLifetime");
+    let end = Timestamp(call.now.0.saturating_add(lifetime));
+    tx.queue(
+        "INSERT INTO password_reset (user_rid, digest, expires_on) VALUES (?1, ?2, ?3) \
+         ON CONFLICT (user_rid) DO UPDATE SET digest = excluded.digest, expires_on = excluded.expires_on",
+        vec![Value::Int(user), digest(call, &token).into(), Value::Int(end.0)],
+    )?;
+    Ok((token, end))
+}
+
+fn digest(call: &Call, token: &Secret) -> Vec<u8> {
+    call.desk.master.digest("password-reset", token.expose())
+}
+
+fn is_good(call: &Call, tx: &mut Tx<'_>, user: i64, token: &Secret) -> Result<bool, Error> {
+    let wanted = Secret::new(digest(call, token));
+    let text = "SELECT digest FROM password_reset WHERE user_rid = ?1 AND expires_on > ?2";
+    let kept = tx.one(text, &[Value::Int(user), Value::Int(call.now.0)], |row| Ok(row.bytes(0)?.to_vec()))?;
+    Ok(kept.is_some_and(|kept| wanted.matches(&kept)))
+}
+
+pub fn send_mail(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let found = Found::in_path(call, tx)?;
+    if found.user.email_address.is_none() {
+        return Err(Problem::invalid("The user has no e-mail address to send a token to."));
+    }
+    mail::require_server(call)?;
+    deliver(call, tx, found)
+}
+
+pub fn request(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let found = Found::in_path(call, tx)?;
+    mail::require_server(call)?;
+    if found.user.email_address.is_none() {
+        return Err(Problem::invalid("The user has no e-mail address to deliver a token to."));
+    }
+    deliver(call, tx, found)
+}
+
+fn deliver(call: &mut Call, tx: &mut Tx<'_>, found: Found) -> Result<Answer, Problem> {
+    let (token, end) = make(call, tx, found.was.rid)?;
+    mail::send_token(call, tx, &found, &token, end)?;
+    // the user's own fields stay as they are: that a token was asked for is an entry of its own
+    found.tell_and_answer(call, tx, "password-reset-requested")
+}
+
+/// What came of a token and a new password.
+struct Redeemed {
+    user: Option<i64>,
+    made: Option<Made>,
+}
+
+/// Sets a password; the token is the proof. It works during a temporary lock and ends it.
+pub fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let form: ResetPasswordWithToken = read_form(call)?;
+    let refused = |call: &Call| Answer::refusing(refusal(call, "token"));
+    let found = find(call, tx)?;
+    let good = match found {
+        Some(found)
+            if found.user.is_admitted(call.now)
+                && !found.user.lockout().is_shut()
+                && is_good(call, tx, found.was.rid, &form.token.0)? =>
+        {
+            Some(found)
+        }
+        _ => None,
+    };
+    let Some(redeemed) = call.result::<Redeemed>(0)? else {
+        let Some(found) = good else {
+            let (parameters, password) = (kept::parameters(call), form.new_password.0);
+            return Ok(Answer::after(Work::new(move || {
+                verify_nobody(&password, &parameters);
+                Redeemed { user: None, made: None }
+            })));
+        };
+        let making = set::making(call, tx, &found, form.new_password.0)?;
+        let user = Some(found.was.rid);
+        return Ok(Answer::after(Work::new(move || Redeemed { user, made: Some(making()) })));
+    };
+    let (Some(mut found), Some(made)) =
+        (good.filter(|found| Some(found.was.rid) == redeemed.user), &redeemed.made)
+    else {
+        return Ok(refused(call));
+    };
+    let options = options(call)?;
+    let hash = made.hash("newPassword")?;
+    kept::put(tx, found.was.rid, hash, call.now, &options)?;
+    kept::settle(call, &mut found, &options)?;
+    found.user.set_lockout(lockout::token_used(found.user.lockout()));
+    finish(call, tx, found, "password-reset")
+}
+
+impl Found {
+    /// Tells something of a user that changes none of the user's fields, and answers with the user.
+    fn tell_and_answer(
+        mut self,
+        call: &mut Call,
+        tx: &mut Tx<'_>,
+        event: &'static str,
+    ) -> Result<Answer, Problem> {
+        self.user.renew_token(call)?;
+        self.save_and_answer(call, tx, Telling::As("Modified", event))
+    }
+}

@@ -98,6 +98,8 @@ enum Workload {
     List,
     /// A group with 100,000 members.
     Group,
+    /// Passwords being verified, and reads beside that.
+    Password,
     /// Start and idle.
     Start,
     /// Constant creates for long.
@@ -113,7 +115,11 @@ struct Options {
     #[arg(long, value_delimiter = ',', default_value = "sqlite,postgres")]
     engines: Vec<Database>,
     /// The workloads to run
-    #[arg(long, value_delimiter = ',', default_value = "start,read,page,list,group,create,batch,sustained")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "start,read,page,list,group,create,batch,password,sustained"
+    )]
     workloads: Vec<Workload>,
     /// How long one run of a load counts
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600))]
@@ -311,6 +317,7 @@ async fn all(bench: &mut Bench, options: &Options, is_largest: bool) -> Result<(
             Workload::Group => workloads::group::run(bench).await?,
             Workload::Create => workloads::create::run(bench).await?,
             Workload::Batch => workloads::batch::run(bench).await?,
+            Workload::Password => workloads::password::run(bench).await?,
             Workload::Sustained if is_largest => {
                 workloads::create::sustained(bench, Duration::from_secs(options.sustained)).await?;
             }

@@ -6,7 +6,7 @@ use crate::{
     chart,
     fault::{Doing as _, Result},
     results::{Results, short},
-    workloads::{batch, create},
+    workloads::{batch, create, password},
 };
 
 /// What a figure is compared to.
@@ -96,6 +96,17 @@ fn aims() -> Vec<Aim> {
     for engine in ["sqlite", "postgres"] {
         let wait = "longest wait of others / batch";
         aims.push(aim(batch::BESIDE, engine, wait, "wait_to_batch", Itself, AtMost(1.1)));
+    }
+    for engine in ["sqlite", "postgres"] {
+        aims.push(aim(password::NAME, engine, "rate / hash alone", "rate", Peer("hash alone"), AtLeast(0.6)));
+        aims.push(aim(
+            password::BESIDE,
+            engine,
+            "p50 / with nothing beside",
+            "p50_to_quiet",
+            Itself,
+            AtMost(3.0),
+        ));
     }
     aims.push(aim(LIST, "sqlite", alone, "rows", Peer("sqlite alone"), AtLeast(0.5)));
     aims.push(aim(LIST, "postgres", alone, "rows", Peer("postgres alone"), AtLeast(0.5)));

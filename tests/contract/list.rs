@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::each;
 
 /// `%`-encodes what a query parameter cannot hold.
-fn encode(text: &str) -> String {
+pub fn encode(text: &str) -> String {
     text.bytes()
         .map(
             |byte| {

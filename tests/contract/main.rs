@@ -9,6 +9,7 @@
     reason = "tests fail by it, and read as they are written"
 )]
 
+mod address;
 mod audit;
 mod auth;
 mod bad_input;
@@ -19,10 +20,24 @@ mod documents;
 mod durability;
 mod entries;
 mod group;
+mod image;
+mod ledger;
 mod list;
+mod lockout;
+mod mail;
+mod option;
+mod passkey;
+mod password;
 mod permissions;
+mod public;
+mod quarantine;
+mod reset;
+mod secrets;
 mod server;
+mod signing;
+mod state;
 mod store;
+mod synchronize;
 mod tidy;
 mod user;
 mod wire;

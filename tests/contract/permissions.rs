@@ -9,7 +9,7 @@ use chancery_testkit::{Client, World, on_both_engines};
 const NOBODY: &str = "0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f";
 
 /// Calls an operation with parameters that name nothing: what is refused is refused before.
-async fn call(client: &Client, service: &Service, op: &Op, store: &str) -> u16 {
+pub async fn call(client: &Client, service: &Service, op: &Op, store: &str) -> u16 {
     let path = format!("{}{}", service.base, op.path).replace("{userstore}", store);
     let mut address = String::new();
     for (place, part) in path.split(['{', '}']).enumerate() {

@@ -120,6 +120,9 @@ on_both_engines! {
         write(&store, |tx| tx.advance_epoch()).await.unwrap();
         let stale = store.run("Test", Mode::Write, Some(epoch), |tx| insert(tx, "b"));
         assert_eq!(stale.await, Err(Error::Stale));
+        // what is refused without asking the database might no longer be
+        let stale = store.run("Test", Mode::Write, Some(epoch), |_| Err::<(), _>(Error::Reference));
+        assert_eq!(stale.await, Err(Error::Stale));
         assert!(names(&world).await.is_empty());
         store.run("Test", Mode::Write, Some(epoch + 1), |tx| insert(tx, "c")).await.unwrap();
     }

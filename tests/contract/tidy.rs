@@ -37,6 +37,7 @@ fn dependencies_point_downward() {
         ("webauthn-rs-core", &["passkey"]),
         ("argon2", &["credential"]),
         ("image", &["picture"]),
+        ("chancery-application", &["userstore", "management"]),
         ("chancery-settings", &["resource", "auth", "userstore", "management", "server", "testkit"]),
         ("chancery-ledger", &["resource", "userstore", "management", "server"]),
         ("chancery-credential", &["userstore", "server"]),
@@ -50,9 +51,22 @@ fn dependencies_point_downward() {
         ("tokio-rustls", &["web", "mail"]),
         (
             "chancery-store",
-            &["resource", "auth", "mail", "userstore", "management", "web", "server", "testkit"],
+            &[
+                "resource",
+                "auth",
+                "mail",
+                "application",
+                "userstore",
+                "management",
+                "web",
+                "server",
+                "testkit",
+            ],
         ),
-        ("chancery-resource", &["auth", "userstore", "management", "web", "server", "testkit"]),
+        (
+            "chancery-resource",
+            &["auth", "application", "userstore", "management", "web", "server", "testkit"],
+        ),
         ("chancery-auth", &["web", "server", "testkit"]),
         ("chancery-userstore", &["server"]),
         ("chancery-management", &["server"]),
@@ -77,7 +91,7 @@ fn dependencies_point_downward() {
 #[test]
 fn slices_write_no_rows_of_resources() {
     let tables: Vec<&str> = shapes().iter().map(|shape| shape.table).collect();
-    for slice in ["userstore", "management"] {
+    for slice in ["application", "userstore", "management"] {
         for (path, text) in sources(&root().join("crates").join(slice)) {
             for word in ["INSERT INTO ", "UPDATE ", "DELETE FROM "] {
                 for rest in text.split(word).skip(1) {
@@ -94,7 +108,7 @@ fn slices_write_no_rows_of_resources() {
 /// Operations get time and chance from their call.
 #[test]
 fn operations_see_no_clock() {
-    for part in ["record", "store", "resource", "auth", "userstore", "management"] {
+    for part in ["record", "store", "resource", "auth", "application", "userstore", "management"] {
         for (path, text) in sources(&root().join("crates").join(part)) {
             assert!(
                 !text.contains("SystemTime::now") && !text.contains("now_v7"),

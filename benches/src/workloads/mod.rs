@@ -5,6 +5,7 @@ pub mod create;
 pub mod group;
 pub mod list;
 pub mod page;
+pub mod password;
 pub mod read;
 pub mod start;
 

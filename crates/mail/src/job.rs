@@ -1,6 +1,6 @@
 //! Sends what waits in the outbox.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use chancery_record::{Secret, Timestamp};
 use chancery_store::{Error, Mode, Store, Tx};
@@ -12,6 +12,7 @@ use crate::{
     MailServer,
     compose::compose,
     outbox::{Outcome, Waiting, bury, due, lease, place, settle},
+    program,
     send::{Failure, send},
 };
 
@@ -28,9 +29,33 @@ const RESTS: (i64, i64) = (30_000, 3_600_000);
 /// Decrypts a mail's data: the place that it was sealed for ([`place`]), and what is stored.
 pub type Open = dyn Fn(&str, &[u8]) -> Option<Secret> + Send + Sync;
 
-/// Finds a store's mail server, within the transaction that leases the mail. `None`: there is none,
-/// or its configuration is not valid; the mail waits for that to change.
-pub type ServerOf = Arc<dyn Fn(&mut Tx<'_>, i64) -> Result<Option<MailServer>, Error> + Send + Sync>;
+/// What delivers a store's mail.
+#[derive(Clone, Debug)]
+pub enum Carrier {
+    /// A mail server.
+    Smtp(MailServer),
+    /// A program of the operator's.
+    Program(PathBuf),
+}
+
+impl From<MailServer> for Carrier {
+    fn from(server: MailServer) -> Self {
+        Self::Smtp(server)
+    }
+}
+
+impl Carrier {
+    fn time(&self) -> Duration {
+        match self {
+            Self::Smtp(server) => server.timeout,
+            Self::Program(_) => program::TIME,
+        }
+    }
+}
+
+/// Finds what delivers a store's mail, within the transaction that leases the mail. `None`: there
+/// is nothing, or its configuration is not valid; the mail waits for that to change.
+pub type ServerOf = Arc<dyn Fn(&mut Tx<'_>, i64) -> Result<Option<Carrier>, Error> + Send + Sync>;
 
 /// What a call of [`deliver_due`] did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,7 +115,7 @@ pub async fn deliver_due(
     failed.map_or(Ok(delivered), Err)
 }
 
-type Claimed = Vec<(Waiting, Option<MailServer>)>;
+type Claimed = Vec<(Waiting, Option<Carrier>)>;
 
 fn claim(
     tx: &mut Tx<'_>,
@@ -114,7 +139,7 @@ fn claim(
             continue;
         }
         let server = server_of(tx, mail.store)?;
-        let sending = server.as_ref().map_or(Duration::ZERO, |server| server.timeout);
+        let sending = server.as_ref().map_or(Duration::ZERO, Carrier::time);
         if lease(tx, mail.id, holder, now, now.plus(milliseconds(sending + MARGIN)))? {
             mail.attempts += 1;
             claimed.push((mail, server));
@@ -125,15 +150,21 @@ fn claim(
 
 async fn attempt(
     mail: &Waiting,
-    server: Option<MailServer>,
+    carrier: Option<Carrier>,
     now: Timestamp,
     began: Instant,
     open: &Open,
 ) -> Outcome {
-    let failure = match (server, open(&place(mail.id), &mail.sealed_data)) {
+    let failure = match (carrier, open(&place(mail.id), &mail.sealed_data)) {
         (None, _) => Failure::Now("the store has no valid mail server".to_owned()),
         (_, None) => Failure::Now("its data cannot be decrypted".to_owned()),
-        (Some(server), Some(data)) => match compose(mail, &data) {
+        (Some(Carrier::Program(path)), Some(data)) => {
+            match program::run(&path, mail, &data, began + program::TIME + MARGIN / 2).await {
+                Ok(()) => return Outcome::Sent,
+                Err(failure) => failure,
+            }
+        }
+        (Some(Carrier::Smtp(server)), Some(data)) => match compose(mail, &data) {
             Err(why) => Failure::Ever(why),
             Ok(letter) => {
                 // the lease outlives the sending, however long the store took to give it

@@ -11,12 +11,13 @@ mod compose;
 mod config;
 mod job;
 mod outbox;
+mod program;
 mod send;
 #[cfg(feature = "sink")]
 pub mod sink;
 mod template;
 
 pub use config::{MailServer, is_valid};
-pub use job::{ATTEMPTS, Delivered, Open, ServerOf, deliver_due};
+pub use job::{ATTEMPTS, Carrier, Delivered, Open, ServerOf, deliver_due};
 pub use outbox::{Counts, NewMail, count, enqueue, place, prune};
 pub use template::{Kind, Rendered, render};

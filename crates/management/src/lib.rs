@@ -1,5 +1,6 @@
 //! The management service, version 2: one folder a resource.
 
+pub mod application;
 pub mod customer;
 pub mod option;
 
@@ -11,5 +12,5 @@ pub static SERVICE: Service = Service {
     version: "v2",
     title: "Chancery Management Service",
     base: "/api/management/v2",
-    operations: &[&customer::OPERATIONS, option::OPERATIONS],
+    operations: &[&customer::OPERATIONS, option::OPERATIONS, application::OPERATIONS],
 };

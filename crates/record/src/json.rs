@@ -33,6 +33,20 @@ impl Json {
         members.iter().find(|(member, _)| member == name).map(|(_, value)| value)
     }
 
+    /// The same value for a library that reads JSON itself; a number that is not whole is null.
+    pub fn to_serde(&self) -> serde_json::Value {
+        match self {
+            Self::Null | Self::Number => serde_json::Value::Null,
+            Self::Bool(value) => (*value).into(),
+            Self::Int(value) => (*value).into(),
+            Self::Text(text) => text.as_str().into(),
+            Self::Array(items) => items.iter().map(Self::to_serde).collect(),
+            Self::Object(members) => {
+                members.iter().map(|(name, value)| (name.clone(), value.to_serde())).collect()
+            }
+        }
+    }
+
     /// What it is, in a word for people.
     pub const fn word(&self) -> &'static str {
         match self {

@@ -246,7 +246,7 @@ fn load_all(
     let mut found = HashMap::with_capacity(keys.len());
     let place = shape.plan().key;
     for chunk in keys.chunks(LIST) {
-        let mut sql = shape.select(&call.scope, None);
+        let mut sql = shape.select(call, None);
         sql.add(" AND t.id IN ");
         sql.add_list(chunk.iter().cloned());
         tx.query(&sql.text, &sql.parameters, |row| {
@@ -303,8 +303,8 @@ fn find_against(
     let mut proposed: Vec<Proposed<'_>> =
         rows.iter_mut().map(|(_, was, values)| Proposed { was: was.as_ref(), values }).collect();
     let element = |row: usize| elements.get(row).copied().unwrap_or(0);
-    for (row, error) in shape.check_against(call, tx, &mut proposed, |row| base(element(row)))? {
-        failures.add(element(row), ProblemKind::Conflict, error);
+    for (row, kind, error) in shape.check_against(call, tx, &mut proposed, |row| base(element(row)))? {
+        failures.add(element(row), kind, error);
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use chancery_record::{Json, Timestamp, Value};
 use chancery_settings::Options;
 use uuid::Uuid;
 
-use crate::{CursorKey, MasterKey, Op, Out, Problem, Seal, Work, work::Results};
+use crate::{CursorKey, MasterKey, Op, Out, Piece, Problem, Seal, Work, work::Results};
 
 /// What the caller's rights cover, and so what every query is limited to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,6 +98,8 @@ pub struct Desk {
     pub master: MasterKey,
     /// What hashing a password costs.
     pub hashing: Hashing,
+    /// Whether a program of the operator's delivers reset tokens where there is no mail server.
+    pub has_reset_program: bool,
     /// Signs audit entries.
     pub seal: Seal,
     /// Makes and opens cursors.
@@ -184,6 +186,15 @@ impl Call {
         uuid::Builder::from_unix_timestamp_millis(milliseconds, &bytes).into_uuid()
     }
 
+    /// Does to the configuration what follows from a call in a user store, and tells it in the
+    /// configuration's trail. The caller's rights do not limit it: what it reaches must.
+    pub fn on_configuration<T>(&mut self, act: impl FnOnce(&Self) -> T) -> T {
+        let store = std::mem::replace(&mut self.scope, Scope::Everything);
+        let outcome = act(self);
+        self.scope = store;
+        outcome
+    }
+
     /// A new concurrency token.
     pub fn new_token(&self) -> Value {
         Value::Text(BASE64_URL_SAFE_NO_PAD.encode(random::<16>()))
@@ -218,6 +229,9 @@ pub struct Answer {
     /// There is no answer yet: what was done so far is committed, this is done outside of any
     /// transaction, and the operation is called again with its result.
     pub work: Option<Work>,
+    /// There is no answer yet: a piece is done and committed, and the operation is called again
+    /// for the next one.
+    pub piece: Option<Piece>,
     /// What was done is to stay, but the caller is refused: a wrong password that was counted.
     pub refusal: Option<Box<Problem>>,
 }
@@ -232,6 +246,7 @@ impl Answer {
             read_later: None,
             content_type: None,
             work: None,
+            piece: None,
             refusal: None,
         }
     }
@@ -244,6 +259,17 @@ impl Answer {
     /// No answer yet: this is to be done first, outside of any transaction.
     pub fn after(work: Work) -> Self {
         Self { work: Some(work), ..Self::new(0) }
+    }
+
+    /// No answer yet: a piece is done, the next one goes on from this state, which
+    /// [`Call::result`] has as the only step. `done` items of `total` are behind.
+    pub fn again<T: Send + Sync + 'static>(state: T, done: u64, total: u64) -> Self {
+        Self { piece: Some(Piece { state: Arc::new(state), done, total }), ..Self::new(0) }
+    }
+
+    /// Whether this is what the caller is told, and neither a step on the way nor a refusal.
+    pub const fn is_final(&self) -> bool {
+        self.work.is_none() && self.piece.is_none() && self.refusal.is_none()
     }
 
     /// The answer with one resource.

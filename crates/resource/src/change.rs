@@ -1,5 +1,6 @@
 //! The one place that writes a resource's row, and with it its audit entry and its event.
 
+use chancery_ledger::Stamp;
 use chancery_record::{Column, Field, Sealing, Value, canonical_json, fold, format_timestamp, write_string};
 use chancery_store::Tx;
 use uuid::Uuid;
@@ -7,7 +8,7 @@ use uuid::Uuid;
 use crate::{
     Call, Deletion, Problem, Reach, Relation, Scope, Shape,
     emit::Stored,
-    seal::{Seal, Sealed, Stamp},
+    seal::{Seal, Sealed},
     sealed::{PersonKey, entry_place, seal_secret},
     shape::Personal,
 };
@@ -45,16 +46,7 @@ pub fn insert(
     owner: Option<&OwnerRow>,
     values: &[Value],
 ) -> Result<(), Problem> {
-    let kept = kept(call, shape, values);
-    let own = || fields_with(shape, &kept).filter(|(field, _)| field.access.column == Column::Own);
-    let mut parameters = Vec::with_capacity(values.len() + 8);
-    if shape.reach == Reach::Store {
-        parameters.push(Value::Int(call.scope.store()));
-    }
-    parameters.extend(owner.map(|owner| Value::Int(owner.rid)));
-    parameters.extend(own().map(|(_, value)| value.clone()));
-    parameters.extend(own().filter(|(field, _)| field.access.folded).map(|(_, value)| folded(value)));
-    tx.queue(&shape.plan().insert, parameters)?;
+    append(call, tx, shape, owner, values)?;
     let current = content(shape, values);
     let changed = fields_with(shape, values).filter(|(_, value)| !value.is_null());
     settle(tx, shape)?;
@@ -73,6 +65,30 @@ pub fn insert(
             data: changed_members(changed.map(|(field, _)| field)),
         },
     )
+}
+
+/// Writes a new row that is itself a record of what happened: no entry tells of it.
+///
+/// # Errors
+/// The store's.
+pub fn append(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    owner: Option<&OwnerRow>,
+    values: &[Value],
+) -> Result<(), Problem> {
+    let kept = kept(call, shape, values);
+    let own = || fields_with(shape, &kept).filter(|(field, _)| field.access.column == Column::Own);
+    let mut parameters = Vec::with_capacity(values.len() + 8);
+    if shape.reach == Reach::Store {
+        parameters.push(Value::Int(call.scope.store()));
+    }
+    parameters.extend(owner.map(|owner| Value::Int(owner.rid)));
+    parameters.extend(own().map(|(_, value)| value.clone()));
+    parameters.extend(own().filter(|(field, _)| field.access.folded).map(|(_, value)| folded(value)));
+    tx.queue(&shape.plan().insert, parameters)?;
+    Ok(())
 }
 
 /// Writes a new row outside any request: the first start's own.
@@ -292,6 +308,15 @@ fn person(
                 _ => None,
             }
         }
+        (Personal::Of(person, column), ..) => {
+            let Some(Value::Id(id)) = shape.place(column).and_then(|place| values.get(place)) else {
+                return Ok(None);
+            };
+            match person.personal {
+                Personal::Is(column) => Some((*id, find_key(call, tx, person, column, *id)?, person, column)),
+                _ => None,
+            }
+        }
         (_, Some(owner), Some(row)) => match owner.shape.personal {
             Personal::Is(column) => Some((row.id, row.person_key.clone(), owner.shape, column)),
             _ => None,
@@ -308,6 +333,21 @@ fn person(
     let parameters = vec![made.clone().into(), Value::Int(call.scope.store()), Value::Id(id)];
     tx.queue_one(&text, parameters)?;
     Ok(PersonKey::open(master, id, &made))
+}
+
+/// The key of a person as it is kept, if the person has one yet; hidden or not.
+fn find_key(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    column: &str,
+    id: Uuid,
+) -> Result<Option<Vec<u8>>, Problem> {
+    let text = format!("SELECT {column} FROM {} WHERE store = ?1 AND id = ?2", shape.table);
+    let found = tx.one(&text, &[Value::Int(call.scope.store()), Value::Id(id)], |row| {
+        Ok(if row.is_null(0)? { None } else { Some(row.bytes(0)?.to_vec()) })
+    })?;
+    Ok(found.flatten())
 }
 
 fn retire_id(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {

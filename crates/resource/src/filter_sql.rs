@@ -5,7 +5,7 @@ use chancery_record::{Column, Field, Kind, Sealing, Value, fold, parse_timestamp
 use uuid::Uuid;
 
 use crate::{
-    Expression, Operator, Problem, Relation, Scope, Shape, Sql,
+    Expression, Operator, Problem, Reach, Relation, Scope, Shape, Sql,
     filter::{Literal, problem_at},
 };
 
@@ -101,10 +101,15 @@ fn add_some(
     sql.add(if negate { "t.rid NOT IN (SELECT m." } else { "t.rid IN (SELECT m." });
     sql.add(relation.own);
     sql.add(&format!(
-        " FROM {} m JOIN {} o ON o.rid = m.{} WHERE o.store = ",
+        " FROM {} m JOIN {} o ON o.rid = m.{} WHERE ",
         relation.table, relation.target.table, relation.other
     ));
-    sql.add_bound(scope.store());
+    if relation.target.reach == Reach::Store {
+        sql.add("o.store = ");
+        sql.add_bound(scope.store());
+    } else {
+        sql.add("TRUE");
+    }
     if let Some(column) = relation.target.deletion.hiding() {
         sql.add(&format!(" AND o.{column} IS NULL"));
     }

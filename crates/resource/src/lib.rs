@@ -2,6 +2,9 @@
 //! delete, batches and relations mean; and `change`, the one place that writes a resource's row
 //! together with its audit entry and its event.
 
+pub mod audit_proof;
+mod audit_read;
+mod audit_tree;
 mod batch;
 mod call;
 mod change;
@@ -23,26 +26,29 @@ mod shape;
 mod sql;
 mod work;
 
+pub use audit_read::{Placed, next_leaf, read_entries, read_leaves, read_strays};
+pub use audit_tree::{Tree, number, origin, with_nodes};
 pub use batch::MAX_BATCH;
 pub use call::{Answer, Call, Desk, Hashing, Preconditions, Scope, StoreScope, etag, random};
-pub use change::{OwnerRow, Telling, amend, bootstrap_insert, delete, insert, purge, update};
+pub use change::{OwnerRow, Telling, amend, append, bootstrap_insert, delete, insert, purge, update};
 pub use cursor::CursorKey;
 pub use emit::{Out, Part, Sink, Stored};
 pub use filter::{Expression, Operator, parse as parse_filter};
-pub use list::list_where;
+pub use list::{list_where, write_items};
 pub use master::{MasterKey, SealingKey};
 pub use op::{Action, Body, BodyForm, Custom, JsonForm, Method, Op, Permit, Relating, Reply, Run, Service};
 pub use page::MAX_COUNT;
 pub use pattern::{
-    answer_with, find_owner, find_row, load, load_by, load_hidden, new_row, read_form, read_later, read_one,
-    run, select_by, write_stored,
+    answer_form, answer_with, check_if_match, find_owner, find_row, load, load_by, load_hidden, load_rows,
+    new_row, owner_of, purge_due, read_form, read_later, read_one, run, select_by, select_of, select_where,
+    write_stored,
 };
 pub use problem::{Problem, ProblemKind};
 pub use relate::MAX_RELATED;
 pub use seal::{AuditKey, Seal};
 pub use sealed::{PersonKey, open_secret};
 pub use shape::{
-    Against, Deletion, Guard, Owner, Personal, Proposed, Reach, Relation, Rules, Said, Shape, Unique,
+    Against, Breach, Deletion, Guard, Owner, Personal, Proposed, Reach, Relation, Rules, Said, Shape, Unique,
 };
 pub use sql::{LIST, Sql};
-pub use work::Work;
+pub use work::{Piece, Work};

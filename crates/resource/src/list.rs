@@ -124,7 +124,8 @@ impl Reading<'_> {
     }
 
     fn total(&self, call: &Call, tx: &mut Tx<'_>) -> Result<i64, Problem> {
-        let mut sql = Sql::new(format!("SELECT count(*) FROM {} t WHERE ", self.shape.table));
+        let mut sql =
+            self.shape.begin(call, &format!("SELECT count(*) FROM {} t WHERE ", self.shape.source()));
         let owner = self.owner.as_ref().map(|owner| owner.rid);
         self.shape.add_reach_to(&mut sql, &call.scope, owner, self.page.quarantined);
         self.add_conditions(call, &mut sql)?;
@@ -140,9 +141,9 @@ impl Reading<'_> {
         limit: usize,
     ) -> Result<Sql, Problem> {
         let mut sql = if self.page.quarantined {
-            self.shape.select_hidden(&call.scope)
+            self.shape.select_hidden(call)
         } else {
-            self.shape.select(&call.scope, self.owner.as_ref().map(|owner| owner.rid))
+            self.shape.select(call, self.owner.as_ref().map(|owner| owner.rid))
         };
         // the position comes before the filter: of two bounds on one column an index uses the first
         let order = self.add_position(&mut sql, part, from);
@@ -277,4 +278,32 @@ impl Rows {
         }
         Ok(())
     }
+}
+
+/// Writes those rows of a resource that meet a condition as one array, in this order and no more
+/// than this many: part of an answer of an operation's own. `t` is the table.
+///
+/// # Errors
+/// The store's.
+pub fn write_items(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    shape: &'static Shape,
+    owner: Option<&OwnerRow>,
+    condition: &dyn Fn(&mut Sql),
+    order: &str,
+) -> Result<(), Problem> {
+    let mut sql = shape.select(call, owner.map(|owner| owner.rid));
+    condition(&mut sql);
+    sql.add(order);
+    let mut rows = Rows::default();
+    tx.query(&sql.text, &sql.parameters, |row| {
+        write_row((shape, &call.desk.master), &call.scope, owner, row, &mut rows.json)?;
+        rows.ends.push((row.int(0)?, rows.json.len()));
+        Ok(())
+    })?;
+    call.out.bytes.push(b'[');
+    rows.write(call, tx, shape, &mut true)?;
+    call.out.bytes.push(b']');
+    Ok(())
 }

@@ -236,7 +236,7 @@ pub struct Op {
     pub summary: &'static str,
     /// Whether the documents do not list it.
     pub addition: bool,
-    /// Query parameters of its own: name and meaning.
+    /// Query parameters of its own, each a number: name and meaning.
     pub query: &'static [(&'static str, &'static str)],
     /// Whether it writes beside the store that its path names, and so even when that is read-only.
     pub beside: bool,

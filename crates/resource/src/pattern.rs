@@ -1,7 +1,8 @@
 //! What the words of the standard pattern mean, for one resource.
 
 use chancery_record::{
-    Column, Draft, FieldError, Form, Given, Json, Record, Value, fold, pointer, read_draft,
+    Column, Draft, FieldError, Form, Given, Json, Record, Timestamp, Value, fold, pointer, read_draft,
+    write_cell, write_string,
 };
 use chancery_store::{self as store, Tx};
 use uuid::Uuid;
@@ -14,6 +15,7 @@ use crate::{
     list, nested, relate,
     sealed::PersonKey,
     shape::{Personal, Proposed},
+    sql::LIST,
 };
 
 /// Runs an operation. It may be called again with the same call when the transaction is
@@ -118,7 +120,7 @@ pub fn find_row(call: &Call, tx: &mut Tx<'_>, shape: &Shape, key: &str) -> Resul
 
 /// The statement that selects the row whose folded column holds this text.
 pub fn select_by(call: &Call, shape: &Shape, column: &str, text: &str) -> Sql {
-    let mut sql = shape.select(&call.scope, None);
+    let mut sql = shape.select(call, None);
     sql.add(" AND t.");
     sql.add(column);
     sql.add("_key = ");
@@ -126,10 +128,20 @@ pub fn select_by(call: &Call, shape: &Shape, column: &str, text: &str) -> Sql {
     sql
 }
 
+/// The statement that selects the rows of an owner.
+pub fn select_of(call: &Call, shape: &Shape, owner: &OwnerRow) -> Sql {
+    shape.select(call, Some(owner.rid))
+}
+
+/// The statement that selects the rows whose column holds this value.
+pub fn select_where(call: &Call, shape: &Shape, column: &str, value: Value) -> Sql {
+    shape.select(call, None).push(" AND t.").push(column).push(" = ").bind(value)
+}
+
 /// The statement that selects the row with this key.
 fn select_key(call: &Call, shape: &Shape, owner: Option<&OwnerRow>, key: Value) -> Sql {
     let column = shape.key().map_or("id", |key| key.column);
-    let mut sql = shape.select(&call.scope, owner.map(|owner| owner.rid));
+    let mut sql = shape.select(call, owner.map(|owner| owner.rid));
     sql.add(" AND t.");
     sql.add(column);
     sql.add(" = ");
@@ -147,6 +159,23 @@ pub fn load(
 ) -> Result<Stored, Problem> {
     let sql = select_key(call, shape, owner, key);
     load_by(call, tx, shape, owner, &sql)
+}
+
+/// Loads those rows with these numbers that are within the scope, in no order.
+///
+/// # Errors
+/// The store's.
+pub fn load_rows(call: &Call, tx: &mut Tx<'_>, shape: &Shape, rids: &[i64]) -> Result<Vec<Stored>, Problem> {
+    let mut rows = Vec::with_capacity(rids.len());
+    for chunk in rids.chunks(LIST) {
+        let mut sql = shape.select(call, None).push(" AND t.rid IN ");
+        sql.add_list(chunk.iter().copied().map(Value::Int));
+        tx.query(&sql.text, &sql.parameters, |row| {
+            rows.push(Stored::read(shape, &call.scope, None, row)?);
+            Ok(())
+        })?;
+    }
+    Ok(rows)
 }
 
 /// Loads the row that a statement begun by [`Shape::select`] finds.
@@ -169,8 +198,33 @@ pub fn load_by(
 /// # Errors
 /// Not found.
 pub fn load_hidden(call: &Call, tx: &mut Tx<'_>, shape: &Shape, key: Value) -> Result<Stored, Problem> {
-    let sql = shape.select_hidden(&call.scope).push(" AND t.id = ").bind(key);
+    let sql = shape.select_hidden(call).push(" AND t.id = ").bind(key);
     load_by(call, tx, shape, None, &sql)
+}
+
+/// Removes for good the rows that have waited in quarantine since this moment or longer, the
+/// longest first; at most so many. Answers their ids.
+///
+/// # Errors
+/// The store's.
+pub fn purge_due(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    since: Timestamp,
+    limit: usize,
+) -> Result<Vec<Uuid>, Problem> {
+    let Some(column) = shape.deletion.hiding() else { return Ok(Vec::new()) };
+    let sql = shape.select_hidden(call).push(&format!(" AND t.{column} <= ")).bind(since.0);
+    let sql = sql.push(&format!(" ORDER BY t.{column} LIMIT {limit}"));
+    let mut due = Vec::new();
+    tx.query(&sql.text, &sql.parameters, |row| {
+        due.push(Stored::read(shape, &call.scope, None, row)?);
+        Ok(())
+    })?;
+    due.iter().try_for_each(|row| change::purge(call, tx, shape, row))?;
+    let id = |row: &Stored| if let Value::Id(id) = row.value(shape.plan().key) { Some(*id) } else { None };
+    Ok(due.iter().filter_map(id).collect())
 }
 
 /// The body as a record of its own.
@@ -227,7 +281,7 @@ pub fn read_one(
     // the relations find the row by the same condition, so that nothing waits for its number
     let condition = sql.text.get(shape.plan().select.len()..).unwrap_or_default();
     let number = Sql {
-        text: format!("SELECT t.rid FROM {} t WHERE {condition}", shape.table),
+        text: format!("SELECT t.rid FROM {} t WHERE {condition}", shape.source()),
         parameters: sql.parameters.clone(),
     };
     let relations: Vec<Sql> =
@@ -277,6 +331,21 @@ pub fn write_stored(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, stored: &St
     let items = nested::load(tx, shape, &[stored.rid])?;
     write_values(shape, &call.desk.master, &stored.values, &mut call.out.bytes);
     nested::write(tx, shape, &items, stored.rid, &mut call.out)
+}
+
+/// Answers with an object of the operation's own: what [`Reply::Form`] promises.
+pub fn answer_form<R: Record>(call: &mut Call, record: R) -> Answer {
+    let out = &mut call.out.bytes;
+    let mut separator = b'{';
+    for (field, value) in R::FIELDS.iter().zip(record.into_values()) {
+        out.push(separator);
+        separator = b',';
+        write_string(field.wire(), out);
+        out.push(b':');
+        write_cell(&field.kind, value.cell(), out);
+    }
+    out.push(b'}');
+    Answer::new(call.op.status)
 }
 
 /// Answers a change as the operation's row says.
@@ -404,13 +473,10 @@ pub fn check_data(
 ) -> Result<(), Problem> {
     let mut rows = [Proposed { was, values }];
     let wrong = shape.check_against(call, tx, &mut rows, |_| String::new())?;
-    if wrong.is_empty() {
-        return Ok(());
-    }
-    let errors: Vec<FieldError> = wrong.into_iter().map(|(_, error)| error).collect();
-    let detail =
-        errors.first().map_or_else(String::new, |error| format!("{} {}", error.pointer, error.detail));
-    Err(Problem { errors, ..Problem::conflict(detail) })
+    let Some((_, kind, _)) = wrong.first() else { return Ok(()) };
+    let kind = *kind;
+    let errors = wrong.into_iter().map(|(.., error)| error).collect();
+    Err(Problem { kind, ..Problem::wrong(errors) })
 }
 
 fn is_retired(call: &Call, tx: &mut Tx<'_>, shape: &Shape, id: &Value) -> Result<bool, Problem> {

@@ -1,12 +1,10 @@
-//! The seal on audit entries: numbers that rise, salted digests, signatures.
+//! The seal on audit entries: numbers that rise, salted digests, signatures, signed checkpoints.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use aws_lc_rs::{
-    digest::{Context, SHA256},
-    signature::{Ed25519KeyPair, KeyPair as _},
-};
-use chancery_record::{Timestamp, format_timestamp, write_string};
+use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
+use chancery_ledger::{AuditKeys, Checkpoint, NoteError, Stamp, content_digest, signed_form};
+use chancery_record::Timestamp;
 
 use crate::call::random;
 
@@ -34,9 +32,10 @@ impl AuditKey {
     }
 }
 
-/// Seals audit entries.
+/// Seals audit entries and the trees over them.
 pub struct Seal {
     key: AuditKey,
+    keys: AuditKeys,
     last: AtomicI64,
 }
 
@@ -47,22 +46,11 @@ pub struct Sealed {
     pub digest: Vec<u8>,
 }
 
-/// What a signature covers besides the digests.
-pub struct Stamp<'a> {
-    pub id: i64,
-    pub timestamp: Timestamp,
-    pub user: Option<&'a str>,
-    pub area: &'a str,
-    pub primary_key: &'a str,
-    pub category: &'a str,
-    pub action: &'a str,
-    pub data_source: &'a str,
-}
-
 impl Seal {
-    /// A seal with this key. `last` is the highest entry number there is.
-    pub const fn new(key: AuditKey, last: i64) -> Self {
-        Self { key, last: AtomicI64::new(last) }
+    /// A seal with this key. `keys` are all that ever signed, `last` is the highest entry number
+    /// there is.
+    pub const fn new(key: AuditKey, keys: AuditKeys, last: i64) -> Self {
+        Self { key, keys, last: AtomicI64::new(last) }
     }
 
     /// The next entry's number: the time in microseconds, but always more than the one before.
@@ -77,10 +65,8 @@ impl Seal {
     /// Salts and digests a content: SHA-256 over the salt and the content's bytes.
     pub fn seal(content: String) -> Sealed {
         let salt = random::<32>();
-        let mut digest = Context::new(&SHA256);
-        digest.update(&salt);
-        digest.update(content.as_bytes());
-        Sealed { content, salt, digest: digest.finish().as_ref().to_vec() }
+        let digest = content_digest(&salt, &content).to_vec();
+        Sealed { content, salt, digest }
     }
 
     /// Signs an entry: over the canonical JSON (RFC 8785) of its members and digests.
@@ -92,87 +78,52 @@ impl Seal {
     pub fn public_key_info(&self) -> &[u8] {
         &self.key.public_key_info
     }
-}
 
-/// The bytes that a signature covers. The members stand in the order that RFC 8785 asks for.
-fn signed_form(stamp: &Stamp<'_>, original: Option<&[u8]>, current: Option<&[u8]>) -> Vec<u8> {
-    let mut timestamp = Vec::with_capacity(24);
-    format_timestamp(stamp.timestamp, &mut timestamp);
-    let timestamp = String::from_utf8(timestamp).unwrap_or_default();
-    let (original, current) = (original.map(hex), current.map(hex));
-    let mut out = Vec::with_capacity(512);
-    let texts = [
-        ("{\"action\":", Some(stamp.action)),
-        (",\"area\":", Some(stamp.area)),
-        (",\"category\":", Some(stamp.category)),
-        (",\"currentDigest\":", current.as_deref()),
-        (",\"dataSource\":", Some(stamp.data_source)),
-    ];
-    let more = [
-        (",\"originalDigest\":", original.as_deref()),
-        (",\"primaryKey\":", Some(stamp.primary_key)),
-        (",\"timestamp\":", Some(timestamp.as_str())),
-        (",\"user\":", stamp.user),
-    ];
-    write_members(&texts, &mut out);
-    out.extend_from_slice(format!(",\"id\":{}", stamp.id).as_bytes());
-    write_members(&more, &mut out);
-    out.push(b'}');
-    out
-}
-
-fn write_members(members: &[(&str, Option<&str>)], out: &mut Vec<u8>) {
-    for (label, value) in members {
-        out.extend_from_slice(label.as_bytes());
-        match value {
-            Some(text) => write_string(text, out),
-            None => out.extend_from_slice(b"null"),
-        }
+    /// Signs a checkpoint of a tree: the note.
+    ///
+    /// # Errors
+    /// An origin that cannot be a key's name.
+    pub fn sign_checkpoint(&self, checkpoint: &Checkpoint) -> Result<String, NoteError> {
+        let pair = &self.key.pair;
+        let public_key = pair.public_key().as_ref().try_into().unwrap_or(&[0; 32]);
+        checkpoint.sign(|text| pair.sign(text).as_ref().to_vec(), public_key)
     }
-}
 
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(64), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    /// Opens a checkpoint that this installation signed.
+    ///
+    /// # Errors
+    /// It did not.
+    pub fn open_checkpoint(&self, note: &str) -> Result<Checkpoint, NoteError> {
+        Checkpoint::open(note, &self.keys)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicI64;
-
     use aws_lc_rs::{rand::SystemRandom, signature::Ed25519KeyPair};
+    use chancery_ledger::{AuditKeys, Checkpoint, NoteError, empty_root};
     use chancery_record::Timestamp;
 
-    use super::{AuditKey, Seal, Stamp, signed_form};
+    use super::{AuditKey, Seal};
+
+    fn seal(last: i64) -> Seal {
+        let document = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
+        Seal::new(AuditKey::from_pkcs8(document.as_ref()).unwrap(), AuditKeys::default(), last)
+    }
 
     #[test]
     fn numbers_rise_even_when_the_clock_does_not() {
-        let document = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
-        let key = AuditKey::from_pkcs8(document.as_ref()).unwrap();
-        let seal = Seal { key, last: AtomicI64::new(5_000_000) };
+        let seal = seal(5_000_000);
         assert_eq!(seal.number(Timestamp(1000)), 5_000_001);
         assert_eq!(seal.number(Timestamp(9000)), 9_000_000);
         assert_eq!(seal.number(Timestamp(8000)), 9_000_001);
     }
 
     #[test]
-    fn the_signed_form_is_canonical() {
-        let stamp = Stamp {
-            id: 7,
-            timestamp: Timestamp(0),
-            user: None,
-            area: "User",
-            primary_key: "a|b",
-            category: "DatabaseRecordChange",
-            action: "Added",
-            data_source: "default",
-        };
-        let form = String::from_utf8(signed_form(&stamp, None, Some(&[0xab]))).unwrap();
-        // serde_json keeps an object's members sorted by name
-        let value: serde_json::Value = serde_json::from_str(&form).unwrap();
-        assert_eq!(form, serde_json::to_string(&value).unwrap());
+    fn a_checkpoint_opens_by_published_keys_alone() {
+        let seal = seal(0);
+        let checkpoint = Checkpoint { origin: "x".to_owned(), size: 0, root: empty_root() };
+        let note = seal.sign_checkpoint(&checkpoint).unwrap();
+        assert_eq!(seal.open_checkpoint(&note), Err(NoteError::Unsigned));
     }
 }

@@ -6,7 +6,7 @@ use chancery_record::{Column, Draft, Field, FieldError, Given, Kind, Mismatch, R
 use chancery_store::Tx;
 use uuid::Uuid;
 
-use crate::{Call, Problem, Scope, Sql, emit::Stored};
+use crate::{Call, Problem, ProblemKind, Scope, Sql, emit::Stored};
 
 /// What limits the rows of a resource to the caller's scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,10 @@ pub enum Reach {
     Subscription(&'static str),
     /// These columns hold the ids of the subscription and of the identity provider instance.
     Instance(&'static str, &'static str),
+    /// These columns hold the ids of the subscription and of the tenant.
+    Tenant(&'static str, &'static str),
+    /// Only what shows it reaches it: it is part of that.
+    Part,
 }
 
 /// The resource that owns another: the path names it before the other's key.
@@ -71,6 +75,8 @@ pub enum Personal {
     No,
     /// The row is the person; its key is in this column.
     Is(&'static str),
+    /// The row belongs to the person of this resource whose id is in this column.
+    Of(&'static Shape, &'static str),
     /// The row is an audit entry, perhaps about a person of this resource.
     Tells(&'static Shape),
 }
@@ -83,10 +89,20 @@ pub struct Proposed<'a> {
     pub values: &'a mut Vec<Value>,
 }
 
-/// A rule against the data, on rows about to be written together. Answers the place of a row that
-/// breaks it, the column and what is wrong: a conflict.
-pub type Against =
-    fn(&Call, &mut Tx<'_>, &mut [Proposed<'_>]) -> Result<Vec<(usize, &'static str, String)>, Problem>;
+/// What a rule against the data finds wrong with one of the rows.
+pub struct Breach {
+    /// The place of the row.
+    pub row: usize,
+    /// What kind of problem it is.
+    pub kind: ProblemKind,
+    /// The column.
+    pub column: &'static str,
+    /// What is wrong, for people.
+    pub detail: String,
+}
+
+/// A rule against the data, on rows about to be written together.
+pub type Against = fn(&Call, &mut Tx<'_>, &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem>;
 
 /// A rule on new links: gets the owner's row number and those of the new ones.
 pub type Guard = fn(&mut Tx<'_>, i64, &[i64]) -> Result<(), Problem>;
@@ -174,6 +190,9 @@ pub struct Shape {
     pub deletion: Deletion,
     /// Whether one item can be large, so that reading it must leave the worker.
     pub large: bool,
+    /// What is read in the place of the table: a query in brackets, whose `?1` is the time. For
+    /// what time alone changes, such as that something expired.
+    pub view: Option<&'static str>,
     /// Whether it belongs to a person.
     pub personal: Personal,
     /// Whether a change of it takes effect in what every process remembers.
@@ -200,6 +219,7 @@ impl Shape {
             unique: &[],
             deletion: Deletion::Gone,
             large: false,
+            view: None,
             personal: Personal::No,
             settles: false,
             against: None,
@@ -248,6 +268,20 @@ impl Shape {
     #[must_use]
     pub const fn person(mut self, key: &'static str) -> Self {
         self.personal = Personal::Is(key);
+        self
+    }
+
+    /// Belonging to the person of this resource whose id is in this column.
+    #[must_use]
+    pub const fn of_person(mut self, person: &'static Self, column: &'static str) -> Self {
+        self.personal = Personal::Of(person, column);
+        self
+    }
+
+    /// Read from this query, whose `?1` is the time.
+    #[must_use]
+    pub const fn seen_as(mut self, query: &'static str) -> Self {
+        self.view = Some(query);
         self
     }
 
@@ -335,20 +369,33 @@ impl Shape {
 
     /// `SELECT` the row number and the columns of the visible rows, up to the condition that
     /// limits them to the scope. `t` is the table.
-    pub(crate) fn select(&self, scope: &Scope, owner: Option<i64>) -> Sql {
-        let plan = self.plan();
-        let mut sql =
-            Sql { text: String::with_capacity(plan.select.len() + 256), parameters: Vec::with_capacity(4) };
-        sql.add(&plan.select);
-        self.add_reach(&mut sql, scope, owner);
+    pub(crate) fn select(&self, call: &Call, owner: Option<i64>) -> Sql {
+        let mut sql = self.begin(call, &self.plan().select);
+        self.add_reach(&mut sql, &call.scope, owner);
         sql
     }
 
     /// The same for rows that wait in quarantine.
-    pub(crate) fn select_hidden(&self, scope: &Scope) -> Sql {
-        let mut sql = Sql::new(self.plan().select.as_str());
-        self.add_reach_to(&mut sql, scope, None, true);
+    pub(crate) fn select_hidden(&self, call: &Call) -> Sql {
+        let mut sql = self.begin(call, &self.plan().select);
+        self.add_reach_to(&mut sql, &call.scope, None, true);
         sql
+    }
+
+    /// A statement about this resource that begins like this.
+    pub(crate) fn begin(&self, call: &Call, text: &str) -> Sql {
+        let mut sql =
+            Sql { text: String::with_capacity(text.len() + 256), parameters: Vec::with_capacity(4) };
+        sql.add(text);
+        if self.view.is_some() {
+            sql.parameters.push(Value::Int(call.now.0));
+        }
+        sql
+    }
+
+    /// What is read: the table, or the view of it.
+    pub(crate) fn source(&self) -> &'static str {
+        self.view.unwrap_or(self.table)
     }
 
     /// Adds the condition that limits rows to the scope and hides what is in quarantine.
@@ -370,17 +417,12 @@ impl Shape {
                 sql.add_list(ids.iter().copied().map(Value::Id));
             }
             (_, Scope::Everything) => sql.add("TRUE"),
-            (Reach::Subscription(column), scope @ Scope::Parts { .. }) => {
+            (Reach::Subscription(column) | Reach::Instance(column, _) | Reach::Tenant(column, _), scope) => {
                 sql.add("(FALSE");
-                add_parts(sql, column, None, scope);
+                add_parts(sql, column, self.reach, scope);
                 sql.add(")");
             }
-            (Reach::Instance(column, instance), scope @ Scope::Parts { .. }) => {
-                sql.add("(FALSE");
-                add_parts(sql, column, Some(instance), scope);
-                sql.add(")");
-            }
-            (Reach::Customer(_) | Reach::Subscription(_) | Reach::Instance(..), _) => sql.add("FALSE"),
+            (Reach::Customer(_) | Reach::Part, _) => sql.add("FALSE"),
         }
         if let (Some(owner), Some(rid)) = (self.owner, owner) {
             sql.add(" AND t.");
@@ -396,20 +438,20 @@ impl Shape {
     }
 
     /// What the rule against the data finds wrong with rows to be written together: the place of
-    /// the row, and the error.
+    /// the row, the kind and the error.
     pub(crate) fn check_against(
         &self,
         call: &Call,
         tx: &mut Tx<'_>,
         rows: &mut [Proposed<'_>],
         base: impl Fn(usize) -> String,
-    ) -> Result<Vec<(usize, FieldError)>, Problem> {
+    ) -> Result<Vec<(usize, ProblemKind, FieldError)>, Problem> {
         let Some(against) = self.against else { return Ok(Vec::new()) };
-        let wrong = against(call, tx, rows)?;
-        let errors = wrong.into_iter().map(|(row, column, detail)| {
+        let breaches = against(call, tx, rows)?;
+        let errors = breaches.into_iter().map(|Breach { row, kind, column, detail }| {
             let wire = self.place(column).and_then(|place| self.fields.get(place));
             let at = chancery_record::pointer(&base(row), wire.map_or("", |field| field.wire()));
-            (row, FieldError::new(at, detail))
+            (row, kind, FieldError::new(at, detail))
         });
         Ok(errors.collect())
     }
@@ -435,8 +477,8 @@ impl Shape {
     }
 }
 
-/// Adds: the row is in one of the parts, by its subscription or by its instance.
-fn add_parts(sql: &mut Sql, subscription: &str, instance: Option<&str>, scope: &Scope) {
+/// Adds: the row is in one of the parts, by its subscription, its instance or its tenant.
+fn add_parts(sql: &mut Sql, subscription: &str, reach: Reach, scope: &Scope) {
     let Scope::Parts { customers, subscriptions, tenants, instances } = scope else { return };
     let mut add = |ids: &[Uuid], column: &str, below: &str| {
         if ids.is_empty() {
@@ -450,9 +492,13 @@ fn add_parts(sql: &mut Sql, subscription: &str, instance: Option<&str>, scope: &
     };
     add(subscriptions, subscription, "");
     add(customers, subscription, "(SELECT id FROM subscription WHERE customer_id IN ");
-    if let Some(instance) = instance {
-        add(instances, instance, "");
-        add(tenants, instance, "(SELECT idp_instance_id FROM tenant_idp_instance WHERE tenant_id IN ");
+    match reach {
+        Reach::Instance(_, instance) => {
+            add(instances, instance, "");
+            add(tenants, instance, "(SELECT idp_instance_id FROM tenant_idp_instance WHERE tenant_id IN ");
+        }
+        Reach::Tenant(_, tenant) => add(tenants, tenant, ""),
+        _ => {}
     }
 }
 
@@ -500,7 +546,11 @@ impl Plan {
         };
         let marks: Vec<String> = (1..=insert.len()).map(|number| format!("?{number}")).collect();
         Self {
-            select: format!("SELECT t.rid, {}{more} FROM {} t{join} WHERE ", columns.join(", "), shape.table),
+            select: format!(
+                "SELECT t.rid, {}{more} FROM {} t{join} WHERE ",
+                columns.join(", "),
+                shape.source()
+            ),
             key_column: own().position(|field| field.access.key).map(|place| place + 1),
             person_columns: (columns.len() + 1, columns.len() + 2),
             labels: labels.collect(),

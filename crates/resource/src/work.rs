@@ -3,6 +3,9 @@
 //! An operation that needs it answers [`Answer::after`](crate::Answer::after). What it did so far
 //! is committed, the work is done in a bounded pool, and the operation is called again in a new
 //! transaction, where [`Call::result`](crate::Call::result) has what the work came to.
+//!
+//! One that has too much to do for a single transaction does a piece, answers
+//! [`Answer::again`](crate::Answer::again) and is called again at once: nothing waits for the pool.
 
 use std::{any::Any, fmt, sync::Arc};
 
@@ -29,6 +32,22 @@ impl Work {
     /// Does it.
     pub fn run(self) -> Arc<dyn Any + Send + Sync> {
         (self.0)()
+    }
+}
+
+/// Where an operation stands that does its work in pieces, each in a transaction of its own.
+pub struct Piece {
+    /// What the next call goes on from. It takes the place of all earlier results.
+    pub state: Arc<dyn Any + Send + Sync>,
+    /// Items that are done.
+    pub done: u64,
+    /// How many there were at the beginning.
+    pub total: u64,
+}
+
+impl fmt::Debug for Piece {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Piece({} of {})", self.done, self.total)
     }
 }
 

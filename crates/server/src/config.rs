@@ -10,6 +10,8 @@ use chancery_web::TlsFiles;
 use clap::{Args, Parser, Subcommand};
 use serde::Deserialize;
 
+use crate::AuditCommand;
+
 const AFTER_HELP: &str = "\
 Examples:
   chancery
@@ -22,6 +24,9 @@ Examples:
       master key file.
   chancery --config chancery.toml check-config
       Says what is wrong with a configuration, or prints it as it takes effect.
+  chancery audit export --store default --output trail.jsonl
+  chancery audit verify trail.jsonl --keys audit-keys.json
+      Proves that an audit trail is whole; chancery audit verify --help says how.
 
 Every option is also a key of the TOML file, with underscores: listen = \"127.0.0.1:8080\".
 A flag beats the environment, the environment beats the file.";
@@ -41,18 +46,22 @@ pub struct Arguments {
 }
 
 /// What to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum Command {
     /// Runs the server until it is told to stop (SIGTERM or Ctrl-C).
     Serve,
     /// Checks the configuration and prints it as it takes effect, secrets hidden.
     CheckConfig,
+    /// Exports an audit trail, or verifies an exported one offline.
+    #[command(subcommand)]
+    Audit(AuditCommand),
     /// Prints the version.
     Version,
 }
 
 #[derive(Args, Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[command(next_help_heading = "Configuration")]
 struct Options {
     /// The address to listen on [default: 127.0.0.1:8080]
     #[arg(long, global = true, env = "CHANCERY_LISTEN", value_name = "ADDRESS")]
@@ -82,6 +91,10 @@ struct Options {
     /// Requests a minute and address to operations without a token, or off [default: 60]
     #[arg(long, global = true, env = "CHANCERY_PUBLIC_RATE_LIMIT", value_name = "NUMBER")]
     public_rate_limit: Option<String>,
+    /// A program that delivers password reset tokens for stores without a mail server: it gets one
+    /// message as JSON on its standard input and ends with 0 when it was delivered [default: none]
+    #[arg(long, global = true, env = "CHANCERY_RESET_PROGRAM", value_name = "FILE")]
+    reset_program: Option<PathBuf>,
     /// Memory of one password hash in KiB (argon2id) [default: 19456]
     #[arg(long, global = true, env = "CHANCERY_PASSWORD_MEMORY", value_name = "KIB")]
     password_memory: Option<u32>,
@@ -122,6 +135,8 @@ pub struct Config {
     pub metrics_listen: Option<SocketAddr>,
     /// Requests a minute and address to public operations; none is no limit.
     pub public_rate_limit: Option<u32>,
+    /// Delivers password reset tokens for stores without a mail server.
+    pub reset_program: Option<PathBuf>,
     /// What hashing a password costs.
     pub hashing: Hashing,
     /// What is logged.
@@ -208,6 +223,7 @@ impl Config {
             metrics_listen,
             public_rate_limit,
             hashing,
+            reset_program: options.reset_program,
             tls,
         })
     }
@@ -230,6 +246,9 @@ impl Config {
             ("password_parallelism", self.hashing.parallelism),
         ] {
             table.insert(name.into(), toml::Value::Integer(value.into()));
+        }
+        if let Some(program) = &self.reset_program {
+            table.insert("reset_program".into(), path(program));
         }
         if let Some(url) = &self.public_url {
             table.insert("public_url".into(), text(url));
@@ -258,6 +277,7 @@ impl Options {
             root_client_secret: self.root_client_secret.or(other.root_client_secret),
             metrics_listen: self.metrics_listen.or(other.metrics_listen),
             public_rate_limit: self.public_rate_limit.or(other.public_rate_limit),
+            reset_program: self.reset_program.or(other.reset_program),
             password_memory: self.password_memory.or(other.password_memory),
             password_iterations: self.password_iterations.or(other.password_iterations),
             password_parallelism: self.password_parallelism.or(other.password_parallelism),

@@ -77,6 +77,10 @@ fn make_all(call: &Call, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
         vec![store.into(), subscription.into(), fold("default").into(), token()],
     )?;
     tx.queue(
+        "INSERT INTO tenant_idp_instance (tenant_id, idp_instance_id) VALUES (?1, ?2)",
+        vec![tenant.into(), store.into()],
+    )?;
+    tx.queue(
         "INSERT INTO client_app (id, subscription_id, name, name_key, enabled, allow_client_credential_login, concurrency_token) \
          VALUES (?1, ?2, ?3, ?3, TRUE, TRUE, ?4)",
         vec![root.into(), subscription.into(), ROOT.into(), token()],

@@ -11,6 +11,8 @@ const REST: Duration = Duration::from_mins(10);
 const EVENTS_KEPT: i64 = 7 * 24 * 3600 * 1000;
 /// How long idempotency keys are kept, in milliseconds.
 const KEYS_KEPT: i64 = 24 * 3600 * 1000;
+/// How long mails that were given up are kept, in milliseconds.
+const MAILS_KEPT: i64 = 30 * 24 * 3600 * 1000;
 /// Rows removed in one transaction, so that others do not wait.
 const PIECE: u64 = 1000;
 
@@ -52,5 +54,12 @@ pub fn prune_piece(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
         ),
         &[Value::Int(now.0 - KEYS_KEPT)],
     )?;
-    Ok(events.max(keys))
+    let ceremonies = tx.execute(
+        &format!(
+            "DELETE FROM passkey_ceremony WHERE id IN (SELECT id FROM passkey_ceremony WHERE expires_on < ?1 LIMIT {PIECE})"
+        ),
+        &[Value::Int(now.0)],
+    )?;
+    let mails = chancery_mail::prune(tx, Timestamp(now.0 - MAILS_KEPT))?;
+    Ok(events.max(keys).max(ceremonies).max(mails))
 }

@@ -4,11 +4,12 @@ use std::{
     fmt,
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Read as _, Write as _},
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, atomic::AtomicU32},
 };
 
 use chancery_auth::{Bearer, ensure_keys};
+use chancery_ledger::AuditKeys;
 use chancery_management::option::add_new_entries;
 use chancery_resource::{
     Call, CursorKey, Desk, MasterKey, Out, Preconditions, Problem, Scope, Seal, Service,
@@ -16,7 +17,10 @@ use chancery_resource::{
 use chancery_store::{Error, Mode, Store, Target};
 use chancery_web::{App, Limits, Listener, now, serve};
 
-use crate::{Config, Welcome, first_start, jobs};
+use crate::{
+    Config, Welcome, first_start, jobs, jobs_ledger, jobs_purge,
+    mailing::{Post, send_mail},
+};
 
 /// The services that are served. The order is that of the documentation.
 pub static SERVICES: &[&Service] = &[&chancery_userstore::SERVICE, &chancery_management::SERVICE];
@@ -48,6 +52,7 @@ pub struct Server {
     app: Arc<App>,
     listener: Listener,
     metrics: Option<Listener>,
+    reset_program: Option<PathBuf>,
     /// Held as long as the server is, where the database is for one process alone.
     _lock: Option<File>,
 }
@@ -81,7 +86,15 @@ impl Server {
         let store = store.await.map_err(|error| StartError::new("cannot open the database", error))?;
         let store = store.map_err(|error| StartError::new("cannot open the database", error))?;
         let (app, welcome) = assemble(config, store, master, &public_url).await?;
-        Ok(Self { public_url, welcome, app: Arc::new(app), listener, metrics, _lock: lock })
+        Ok(Self {
+            public_url,
+            welcome,
+            app: Arc::new(app),
+            listener,
+            metrics,
+            reset_program: config.reset_program.clone(),
+            _lock: lock,
+        })
     }
 
     /// The application, for whoever runs the server within another program.
@@ -93,11 +106,18 @@ impl Server {
     pub async fn run(self, stop: impl Future<Output = ()> + Send) {
         let store = self.app.store.clone();
         let pruning = tokio::spawn(jobs::prune(store.clone(), now));
+        let sealing = tokio::spawn(jobs_ledger::seal(store.clone(), Arc::clone(&self.app.desk), now));
+        let purging = tokio::spawn(jobs_purge::purge(store.clone(), Arc::clone(&self.app.desk), now));
+        let post = Post { master: self.app.desk.master.clone(), program: self.reset_program };
+        let mailing = [(); 2].map(|()| tokio::spawn(send_mail(store.clone(), post.clone(), now)));
         let metrics = self
             .metrics
             .map(|listener| tokio::spawn(serve(Arc::clone(&self.app), listener, std::future::pending())));
         serve(self.app, self.listener, stop).await;
         pruning.abort();
+        sealing.abort();
+        purging.abort();
+        mailing.iter().for_each(tokio::task::JoinHandle::abort);
         if let Some(metrics) = metrics {
             metrics.abort();
         }
@@ -122,12 +142,15 @@ async fn assemble(
         Ok::<_, Error>((keys, last.unwrap_or(0)))
     });
     let ((keyring, audit_key), last) = keys.await.map_err(failed)?;
+    let audit_keys = AuditKeys::from_jwks(&keyring.audit_jwks)
+        .map_err(|error| StartError::new("the keys of the audit trail", error))?;
     let cursors = CursorKey::new(&master.derive("cursor"))
         .ok_or_else(|| StartError::new("cannot start", "the cursor key is not usable"))?;
     let desk = Arc::new(Desk {
         master,
         hashing: config.hashing,
-        seal: Seal::new(audit_key, last),
+        has_reset_program: config.reset_program.is_some(),
+        seal: Seal::new(audit_key, audit_keys, last),
         cursors,
         counter: AtomicU32::new(0),
         public_url: public_url.to_owned(),
@@ -212,6 +235,12 @@ fn master_key(path: &Path) -> Result<MasterKey, StartError> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(failed(error)),
     }
+    read_master_key(path)
+}
+
+/// Reads the master key.
+pub fn read_master_key(path: &Path) -> Result<MasterKey, StartError> {
+    let failed = |error: io::Error| StartError::new(format!("master key {}", path.display()), error);
     let mut bytes = zeroize::Zeroizing::new(Vec::new());
     File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)).map_err(failed)?;
     MasterKey::new(&bytes)

@@ -95,6 +95,10 @@ pub fn attempt(
             tx.flush()?;
         }
     }
+    // what is refused by what was remembered must be known to hold now
+    if !good && tx.doom().is_none() {
+        let _ = tx.prove_epoch();
+    }
     match tx.doom() {
         Some(error) => Err(error),
         None => Ok(good && !tx.is_only_tried()),

@@ -95,6 +95,18 @@ impl Store {
         })
     }
 
+    /// Opens the database as it is, to be read beside a server that may be running. Writes are
+    /// refused.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when it cannot be reached or opened, or its schema is an older one.
+    pub fn open_to_read(target: &Target, limits: Limits) -> Result<Self, Error> {
+        Ok(match target {
+            Target::Sqlite(path) => Self::Sqlite(sqlite::Sqlite::open_to_read(path, limits)?),
+            Target::Postgres(url) => Self::Postgres(postgres::Postgres::open_to_read(url, limits)?),
+        })
+    }
+
     /// The engine's name, for logs and the benchmark.
     pub const fn engine(&self) -> &'static str {
         match self {

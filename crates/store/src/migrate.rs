@@ -11,6 +11,9 @@ pub const MIGRATIONS: &[(i64, &str)] = &[
     (5, include_str!("../../../migrations/0005_options.sql")),
     (6, include_str!("../../../migrations/0006_credential.sql")),
     (7, include_str!("../../../migrations/0007_mail.sql")),
+    (8, include_str!("../../../migrations/0008_audit_tree.sql")),
+    (9, include_str!("../../../migrations/0009_application.sql")),
+    (10, include_str!("../../../migrations/0010_image_and_passkey.sql")),
 ];
 
 /// The words of the migration texts and what they mean to each engine.
@@ -48,6 +51,18 @@ pub fn migrate(
         }
     }
     Ok(())
+}
+
+/// The versions that are there.
+pub const APPLIED: &str = "SELECT version FROM schema_migration";
+
+/// Checks that nothing is missing.
+pub fn check(applied: &[i64]) -> Result<(), Error> {
+    if MIGRATIONS.iter().all(|(version, _)| applied.contains(version)) {
+        return Ok(());
+    }
+    let why = "its schema is older than this program; the server brings it up to date when it starts";
+    Err(Error::Unavailable(why.into()))
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 
 pub use session::Session;
 
-use crate::{Error, Figures, Limits, Mode, Tx, job::Job, tx::Engine};
+use crate::{Error, Figures, Limits, Mode, Tx, job::Job, migrate, tx::Engine};
 
 /// How often an operation runs at the most before [`Error::Retry`] leaves.
 const ATTEMPTS: u32 = 12;
@@ -48,6 +48,21 @@ impl Postgres {
     pub fn open(url: &str, limits: Limits) -> Result<Arc<Self>, Error> {
         let config = session::config(url)?;
         Session::open(&config)?.migrate()?;
+        Self::start(&config, limits)
+    }
+
+    pub fn open_to_read(url: &str, limits: Limits) -> Result<Arc<Self>, Error> {
+        let config = session::config(url)?;
+        let mut applied = Vec::new();
+        Session::open(&config)?.query_all(&[(migrate::APPLIED, &[])], &mut |_, row| {
+            applied.push(row.int(0)?);
+            Ok(())
+        })?;
+        migrate::check(&applied)?;
+        Self::start(&config, limits)
+    }
+
+    fn start(config: &tokio_postgres::Config, limits: Limits) -> Result<Arc<Self>, Error> {
         let queue = Arc::new(Queue {
             waiting: Mutex::default(),
             bell: Condvar::new(),

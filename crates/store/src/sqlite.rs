@@ -41,9 +41,8 @@ pub struct Connection {
 impl Connection {
     /// Opens a connection that only reads, or one that writes, with this much page cache.
     fn open(path: &Path, read_only: bool, cache_kib: i64, epoch: &Arc<AtomicI64>) -> Result<Self, Error> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-            | OpenFlags::SQLITE_OPEN_CREATE
-            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        flags.set(OpenFlags::SQLITE_OPEN_CREATE, !read_only);
         let raw = rusqlite::Connection::open_with_flags(path, flags)?;
         // without it every new value may plan a statement anew once statistics exist
         raw.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
@@ -150,16 +149,30 @@ impl Sqlite {
         let counters = Arc::new(Counters::default());
         let (lane, jobs) = mpsc::channel(limits.waiting);
         let threads = lane::start(path, writer, jobs, Arc::clone(&counters), limits.log_bytes)?;
-        Ok(Arc::new(Self {
+        let lane = Mutex::new(Some(lane));
+        Ok(Arc::new(Self { lane, threads: Mutex::new(threads), counters, ..Self::idle(path, epoch, limits) }))
+    }
+
+    /// Opens what another process may be writing: there is no lane.
+    pub fn open_to_read(path: &Path, limits: Limits) -> Result<Arc<Self>, Error> {
+        let epoch = Arc::new(AtomicI64::new(0));
+        let reader = Connection::open(path, true, LONG_CACHE, &epoch)?;
+        migrate::check(&applied(&reader)?)?;
+        reader.learn_epoch()?;
+        Ok(Arc::new(Self::idle(path, epoch, limits)))
+    }
+
+    fn idle(path: &Path, epoch: Arc<AtomicI64>, limits: Limits) -> Self {
+        Self {
             path: path.to_owned(),
             epoch,
             quick_readers: Mutex::default(),
             long_readers: Mutex::default(),
             long: Arc::new(Semaphore::new(limits.connections.max(1))),
-            lane: Mutex::new(Some(lane)),
-            threads: Mutex::new(threads),
-            counters,
-        }))
+            lane: Mutex::default(),
+            threads: Mutex::default(),
+            counters: Arc::default(),
+        }
     }
 
     /// Reads on this thread.
@@ -249,12 +262,16 @@ fn give_back(free: &Mutex<Vec<Connection>>, reader: Connection) {
 fn migrate_schema(writer: &Connection) -> Result<(), Error> {
     writer.raw.execute_batch("BEGIN IMMEDIATE")?;
     writer.raw.execute_batch(migrate::TABLE)?;
+    migrate::migrate(false, &applied(writer)?, |text| Ok(writer.raw.execute_batch(text)?))?;
+    writer.raw.execute_batch("COMMIT")?;
+    Ok(())
+}
+
+fn applied(connection: &Connection) -> Result<Vec<i64>, Error> {
     let mut applied = Vec::new();
-    writer.query("SELECT version FROM schema_migration", &[], &mut |row| {
+    connection.query(migrate::APPLIED, &[], &mut |row| {
         applied.push(row.int(0)?);
         Ok(())
     })?;
-    migrate::migrate(false, &applied, |text| Ok(writer.raw.execute_batch(text)?))?;
-    writer.raw.execute_batch("COMMIT")?;
-    Ok(())
+    Ok(applied)
 }

@@ -123,6 +123,12 @@ impl<'c> Tx<'c> {
         self.only_try = true;
     }
 
+    /// Commits at the end all the same: what was done must stay even of a dry run, such as that a
+    /// guess at a secret was counted.
+    pub const fn keep(&mut self) {
+        self.only_try = false;
+    }
+
     /// The security epoch.
     pub fn epoch(&mut self) -> Result<i64, Error> {
         self.one(EPOCH, &[], |row| row.int(0))?.ok_or_else(|| Error::Internal("no epoch".into()))
@@ -138,6 +144,15 @@ impl<'c> Tx<'c> {
         let outcome = match &mut self.engine {
             Engine::Sqlite(connection) => connection.expect_epoch(epoch),
             Engine::Postgres(session) => session.queue_epoch(epoch),
+        };
+        self.note(outcome)
+    }
+
+    /// Sends the check of the epoch if it still waits, and nothing else.
+    pub(crate) fn prove_epoch(&mut self) -> Result<(), Error> {
+        let outcome = match &mut self.engine {
+            Engine::Sqlite(_) => Ok(()),
+            Engine::Postgres(session) => session.prove_epoch(),
         };
         self.note(outcome)
     }

@@ -17,6 +17,8 @@ pub struct Process {
     pub base: String,
     /// What it printed at the start.
     pub greeting: Vec<String>,
+    /// The file that its log goes to.
+    pub log: PathBuf,
 }
 
 /// The secret of the root client.
@@ -62,12 +64,14 @@ impl Process {
 
     #[expect(clippy::expect_used, reason = "a test cannot go on without its server")]
     fn spawn<'a>(database: &Database, environment: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+        let log = database.folder().join(format!("{}.log", uuid::Uuid::now_v7()));
         let mut child = Command::new(Self::program())
             .env("CHANCERY_LISTEN", "127.0.0.1:0")
             .env("CHANCERY_DATA_DIR", database.folder())
             .env("CHANCERY_DATABASE", database.url())
             .envs(environment)
             .stdout(Stdio::piped())
+            .stderr(std::fs::File::create(&log).expect("a file for the log"))
             .spawn()
             .expect("the server starts");
         let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
@@ -82,7 +86,7 @@ impl Process {
         }
         let first = greeting.first().cloned().unwrap_or_default();
         let base = first.rsplit(' ').next().unwrap_or_default().to_owned();
-        Self { child, admin: Client::anonymous(&base), base, greeting }
+        Self { child, admin: Client::anonymous(&base), base, greeting, log }
     }
 
     /// Its process id.
@@ -106,5 +110,8 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
+        if std::thread::panicking() {
+            eprintln!("{}", std::fs::read_to_string(&self.log).unwrap_or_default());
+        }
     }
 }

@@ -70,6 +70,9 @@ fn config(database: &Database) -> Config {
         database.url(),
         "--root-client-secret",
         SECRET,
+        // all tests call from one address
+        "--public-rate-limit",
+        "off",
     ];
     let arguments = <Arguments as clap::Parser>::parse_from(words);
     Config::read(&arguments).expect("the configuration is good")
@@ -98,6 +101,23 @@ impl World {
     pub async fn group(&self, name: &str) -> Value {
         let body = serde_json::json!({ "name": name });
         self.admin.post(&self.path("/Group"), body).await.is(201).json()
+    }
+
+    /// Sets an option of the default user store.
+    ///
+    /// # Panics
+    /// When it is none.
+    pub async fn set_option(&self, name: &str, value: &str) {
+        let list = "/api/management/v2/Option?filter=name%20eq%20%22";
+        let found = self.admin.get(&format!("{list}{name}%22")).await.is(200).json();
+        let option = found
+            .as_array()
+            .and_then(|options| options.iter().find(|option| !option["applyToIdpInstanceId"].is_null()))
+            .cloned()
+            .unwrap_or_default();
+        let body = serde_json::json!({ "value": value, "concurrencyToken": option["concurrencyToken"] });
+        let path = format!("/api/management/v2/Option/{}", option["id"].as_str().unwrap_or_default());
+        self.admin.patch(&path, body).await.expect(202);
     }
 
     /// The newest entries of the audit trail, the newest first.

@@ -5,8 +5,12 @@
 pub mod audit_trail;
 pub mod group;
 pub mod group_metadata;
+pub mod passkey;
 pub mod password;
+pub mod security_contact;
+pub mod synchronize;
 pub mod user;
+pub mod user_image;
 pub mod user_profile;
 
 use chancery_record::id_types;
@@ -31,8 +35,16 @@ pub static SERVICE: Service = Service {
         user::OPERATIONS,
         user::STATE_OPERATIONS,
         password::OPERATIONS,
+        user_image::OPERATIONS,
+        security_contact::OPERATIONS,
+        passkey::OPERATIONS,
+        passkey::OVERVIEW_OPERATIONS,
+        passkey::ACCESS_PASS_OPERATIONS,
+        passkey::RECOVERY_OPERATIONS,
+        passkey::EVENT_OPERATIONS,
         group::OPERATIONS,
         group_metadata::OPERATIONS,
+        synchronize::OPERATIONS,
         user_profile::OPERATIONS,
         audit_trail::OPERATIONS,
     ],

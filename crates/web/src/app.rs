@@ -212,20 +212,30 @@ impl App {
         Ok(Allowed { epoch: known.epoch, caller: None, scope: Scope::Store(place.scope.clone()) })
     }
 
-    /// Bounds how often operations without a token are called.
-    pub fn admit(&self, parts: &Parts, store: &str, name: &str, now: Timestamp) -> Result<(), Problem> {
+    /// Bounds how often operations without a token are called from one address.
+    pub fn admit_address(&self, parts: &Parts, now: Timestamp) -> Result<(), Problem> {
         let unknown = std::net::Ipv4Addr::UNSPECIFIED.into();
         let address = parts.extensions.get::<Peer>().map_or(unknown, |peer| peer.0);
-        self.limiter.admit(address, store, name, now)
+        self.limiter.admit_address(address, now)
     }
 
     /// The metrics as an answer.
     pub async fn metrics_text(&self) -> Response<AnswerBody> {
         let counted = self.store.run("CountEvents", Mode::Long, None, |tx| {
-            tx.one("SELECT count(*) FROM outbox_event", &[], |row| row.int(0))
+            let text = "SELECT (SELECT count(*) FROM outbox_event), \
+                (SELECT count(*) FROM mail_message WHERE state = 'Waiting'), \
+                (SELECT count(*) FROM mail_message WHERE state <> 'Waiting'), \
+                (SELECT count(*) FROM audit_pending), (SELECT coalesce(max(made_on), 0) FROM audit_tree)";
+            tx.one(text, &[], |row| {
+                Ok(((row.int(0)?, row.int(1)?, row.int(2)?), (row.int(3)?, row.int(4)? / 1000)))
+            })
         });
-        if let Ok(Some(events)) = counted.await {
+        if let Ok(Some(((events, mails, dead), (unsealed, checkpoint)))) = counted.await {
+            self.metrics.entries_unsealed.set(unsealed);
+            self.metrics.checkpoint_made.set(checkpoint);
             self.metrics.events_waiting.set(events);
+            self.metrics.mails_waiting.set(mails);
+            self.metrics.mails_dead.set(dead);
         }
         self.metrics.working.set(i64::try_from(self.pool.waiting()).unwrap_or(i64::MAX));
         let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use chancery_record::Timestamp;
 use chancery_resource::{
-    Action, Answer, Body, Call, Custom, Out, Part, Permit, Preconditions, Problem, etag, read_later, run,
+    Action, Answer, Body, Call, Custom, Out, Part, Permit, Piece, Preconditions, Problem, etag, read_later,
+    run,
 };
 use chancery_store::{Error, Mode, Tx};
 use http::{Response, header, request::Parts};
@@ -13,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use crate::{
     answer::{AnswerBody, add_headers, respond, stream},
-    app::{Allowed, App},
+    app::{Allowed, App, now},
     idempotency::{self, Claim},
     request::{check_accept, media_type, read_body, read_bytes, read_form, text},
     route::Entry,
@@ -29,6 +30,8 @@ const SMALL_BODY: usize = 64 << 10;
 const PARTS: usize = 4;
 /// How often rights are loaded again when they change while an operation begins.
 const STALE: usize = 5;
+/// Items after which an operation in pieces is heard of in the log.
+const PROGRESS: u64 = 10_000;
 
 /// Executes an operation.
 pub async fn execute(
@@ -42,10 +45,13 @@ pub async fn execute(
     let op = entry.op;
     let store = if entry.is_user_store { Some(parameters.remove(0)) } else { None };
     if op.permit == Permit::Public {
-        let name = parameters.first().map_or("", String::as_str);
-        app.admit(parts, store.as_deref().unwrap_or_default(), name, now)?;
+        app.admit_address(parts, now)?;
     }
     let allowed = app.authorize(parts, op.permit, store.as_deref(), now).await?;
+    if op.permit == Permit::Public {
+        let name = parameters.first().map_or("", String::as_str);
+        app.limiter.admit_name(allowed.scope.store(), name, now)?;
+    }
     check_accept(&parts.headers, op)?;
     let mut query = read_form(parts.uri.query().unwrap_or_default())?;
     let dry_run = op.writes() && take_dry_run(&mut query)?;
@@ -165,7 +171,7 @@ impl Running<'_> {
         claim: Option<&idempotency::Ours>,
     ) -> Result<Response<AnswerBody>, Problem> {
         let op = self.with(|call| call.op);
-        let mut stale = 0;
+        let (mut stale, mut done) = (0, 0);
         while stale < STALE {
             let outcome = self.attempt(op.name, op.mode(), allowed.epoch, claim, run).await;
             match outcome {
@@ -185,6 +191,10 @@ impl Running<'_> {
                     let result = self.app.pool.run(work).await?;
                     self.with(|call| call.results.push(result));
                 }
+                Ok(Sent::Whole((Answer { piece: Some(piece), .. }, _))) => {
+                    stale = 0;
+                    self.go_on(piece, &mut done);
+                }
                 Ok(Sent::Whole((Answer { refusal: Some(problem), .. }, _))) => return Err(*problem),
                 Ok(Sent::Whole((answer, body))) => return self.answer(answer, body, allowed.epoch).await,
                 Ok(Sent::Streaming(response)) => return Ok(response),
@@ -192,6 +202,20 @@ impl Running<'_> {
             }
         }
         Err(Error::Retry.into())
+    }
+
+    /// Readies the call for its next piece. Each is made at its own time.
+    fn go_on(&self, piece: Piece, done: &mut u64) {
+        let (operation, store) = self.with(|call| {
+            call.results = vec![piece.state];
+            call.now = now();
+            (call.op.name, call.scope.source().to_owned())
+        });
+        self.app.metrics.note_items(operation, &store, piece.done.saturating_sub(*done));
+        if piece.done / PROGRESS > *done / PROGRESS {
+            tracing::info!(operation, store, done = piece.done, total = piece.total, "under way");
+        }
+        *done = piece.done;
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut Call) -> T) -> T {
@@ -214,8 +238,10 @@ impl Running<'_> {
             let answer = operation(&mut call, tx)?;
             call.out.finish();
             let body = std::mem::take(&mut call.out.bytes);
-            if let (Some(claim), None, None) = (&claim, &answer.work, &answer.refusal) {
-                claim.record(tx, &answer, &body)?;
+            match &claim {
+                Some(claim) if answer.is_final() => claim.record(tx, &answer, &body)?,
+                Some(claim) if answer.piece.is_some() => claim.renew(tx, call.now)?,
+                _ => {}
             }
             Ok((answer, body))
         };

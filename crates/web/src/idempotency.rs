@@ -17,7 +17,7 @@ use crate::{
 
 /// How long an answer is kept, in milliseconds.
 pub const KEPT: i64 = 24 * 3600 * 1000;
-/// How long a claim without an answer stands: longer than any operation runs.
+/// How long a claim without an answer stands: longer than any operation runs, or any piece of one.
 const ABANDONED: i64 = 2 * 60 * 1000;
 /// The longest key, in bytes.
 const MAX_KEY: usize = 255;
@@ -77,6 +77,8 @@ pub async fn claim(
     request: Vec<u8>,
     now: Timestamp,
 ) -> Result<Claim, Problem> {
+    // a body can hold a password: keyed, so that the database alone does not let anyone try some
+    let request = app.desk.master.digest("idempotency", &request);
     let ours = Ours {
         caller,
         key: aws_lc_rs::digest::digest(&SHA256, key).as_ref().to_vec(),
@@ -137,6 +139,18 @@ impl Ours {
     pub fn record(&self, tx: &mut Tx<'_>, answer: &Answer, body: &[u8]) -> Result<(), Problem> {
         let sealed = self.seal(answer.status, JSON, body, answer.tagged);
         Ok(self.write(tx, sealed)?)
+    }
+
+    /// Holds the claim while the operation goes on in pieces.
+    pub fn renew(&self, tx: &mut Tx<'_>, now: Timestamp) -> Result<(), Problem> {
+        let text = "UPDATE idempotent_answer SET started_on = ?1 WHERE caller = ?2 AND key_digest = ?3 AND attempt = ?4";
+        let parameters = vec![
+            Value::Int(now.0),
+            Value::Id(self.caller),
+            Value::Bytes(self.key.clone()),
+            Value::Id(self.attempt),
+        ];
+        Ok(tx.queue_one(text, parameters)?)
     }
 
     fn write(&self, tx: &mut Tx<'_>, sealed: Vec<u8>) -> Result<(), Error> {

@@ -16,7 +16,7 @@ const MINUTE: i64 = 60_000;
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Key {
     Address(IpAddr),
-    Name(String, String),
+    Name(i64, String),
 }
 
 /// What is left of a minute's requests, in thousandths of a millisecond's worth.
@@ -38,19 +38,30 @@ impl Limiter {
         Self { by_minute, buckets: Mutex::default() }
     }
 
-    /// Lets a request through, or says when to come back.
+    /// Lets a request from an address through, or says when to come back.
     ///
     /// # Errors
     /// Too many.
-    pub fn admit(&self, address: IpAddr, store: &str, name: &str, now: Timestamp) -> Result<(), Problem> {
+    pub fn admit_address(&self, address: IpAddr, now: Timestamp) -> Result<(), Problem> {
+        self.take(Key::Address(network(address)), |limit| limit, now)
+    }
+
+    /// Lets a request for a login name of a store through, or says when to come back. The store is
+    /// told by its number, since a path can name it in many ways.
+    ///
+    /// # Errors
+    /// Too many.
+    pub fn admit_name(&self, store: i64, name: &str, now: Timestamp) -> Result<(), Problem> {
+        self.take(Key::Name(store, fold(name)), |limit| limit.div_euclid(3).max(1), now)
+    }
+
+    fn take(&self, key: Key, part: fn(i64) -> i64, now: Timestamp) -> Result<(), Problem> {
         let Some(limit) = self.by_minute.map(i64::from) else { return Ok(()) };
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() >= REMEMBERED {
             forget(&mut buckets, now);
         }
-        take(&mut buckets, Key::Address(network(address)), limit, now)?;
-        let name = Key::Name(store.to_lowercase(), fold(name));
-        take(&mut buckets, name, limit.div_euclid(3).max(1), now)
+        take(&mut buckets, key, part(limit), now)
     }
 }
 
@@ -105,23 +116,30 @@ mod tests {
     fn a_minute_s_requests_and_a_third_of_them_for_a_name() {
         let limiter = Limiter::new(Some(6));
         let address = "192.0.2.1".parse().unwrap();
-        let admitted = |name: &str, now| limiter.admit(address, "default", name, Timestamp(now)).is_ok();
+        let admit = |address, name: &str, now| {
+            limiter
+                .admit_address(address, Timestamp(now))
+                .and_then(|()| limiter.admit_name(1, name, Timestamp(now)))
+        };
+        let admitted = |name: &str, now| admit(address, name, now).is_ok();
         assert!(admitted("ada", 0) && admitted("Ada", 0));
         assert!(!admitted("ADA", 0), "a name has a third");
         assert!(admitted("b", 0) && admitted("c", 0) && admitted("d", 0), "the refused one was counted");
-        let refused = limiter.admit(address, "default", "e", Timestamp(0)).unwrap_err();
+        let refused = admit(address, "e", 0).unwrap_err();
         assert_eq!((refused.status(), refused.headers[0].1.as_str()), (429, "11"));
         assert!(!admitted("e", 9_000) && admitted("e", 10_000));
-        assert!(limiter.admit("192.0.2.2".parse().unwrap(), "default", "e", Timestamp(10_000)).is_ok());
+        assert!(admit("192.0.2.2".parse().unwrap(), "e", 10_000).is_ok());
+        assert!(limiter.admit_name(2, "ada", Timestamp(0)).is_ok(), "each store has names of its own");
     }
 
     #[test]
     fn no_limit_and_bounded_memory() {
         let limiter = Limiter::new(None);
-        assert!((0..100).all(|_| limiter.admit([127, 0, 0, 1].into(), "", "a", Timestamp(0)).is_ok()));
+        assert!((0..100).all(|_| limiter.admit_address([127, 0, 0, 1].into(), Timestamp(0)).is_ok()));
         let limiter = Limiter::new(Some(60));
         for number in 0..100_000_u32 {
-            let _ = limiter.admit(number.to_be_bytes().into(), "s", &number.to_string(), Timestamp(MINUTE));
+            let _ = limiter.admit_address(number.to_be_bytes().into(), Timestamp(MINUTE));
+            let _ = limiter.admit_name(1, &number.to_string(), Timestamp(MINUTE));
         }
         assert!(limiter.buckets.lock().unwrap().len() <= REMEMBERED + 2);
     }

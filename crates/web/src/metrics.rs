@@ -7,7 +7,7 @@ use chancery_store::Store;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
-    registry::Registry,
+    registry::{Registry, Unit},
 };
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -15,6 +15,12 @@ struct Labels {
     service: &'static str,
     version: &'static str,
     operation: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Going {
+    operation: &'static str,
+    store: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -33,6 +39,7 @@ pub struct Metrics {
     registry: Registry,
     by_operation: Vec<OperationFigures>,
     answers: Family<Status, Counter>,
+    items: Family<Going, Counter>,
     waiting: Gauge,
     /// Hashes and images that are being worked on or wait for it.
     pub working: Gauge,
@@ -42,6 +49,14 @@ pub struct Metrics {
     log_bytes: Gauge<u64, AtomicU64>,
     /// Events that wait in the outbox.
     pub events_waiting: Gauge,
+    /// Mails that wait to be sent.
+    pub mails_waiting: Gauge,
+    /// Mails that were given up: somebody should look.
+    pub mails_dead: Gauge,
+    /// Audit entries that are in no tree yet.
+    pub entries_unsealed: Gauge,
+    /// When the newest checkpoint of an audit trail was made, in seconds since 1970.
+    pub checkpoint_made: Gauge,
 }
 
 const SECONDS: [f64; 10] = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 10.0];
@@ -55,6 +70,9 @@ impl Metrics {
         registry.register("operation_seconds", "How long operations took", seconds.clone());
         registry.register("operation_failures", "Operations answered with a problem", failures.clone());
         registry.register("answers", "Answers by status", answers.clone());
+        let items = Family::<Going, Counter>::default();
+        let about = "Items that operations in pieces have done, while they are under way";
+        registry.register("operation_items", about, items.clone());
         let operations = services.iter().flat_map(|service| {
             service.all().map(|op| Labels {
                 service: service.name,
@@ -71,6 +89,7 @@ impl Metrics {
         let metrics = Self {
             by_operation: operations,
             answers,
+            items,
             waiting: Gauge::default(),
             working: Gauge::default(),
             commits: Gauge::default(),
@@ -78,6 +97,10 @@ impl Metrics {
             retries: Gauge::default(),
             log_bytes: Gauge::default(),
             events_waiting: Gauge::default(),
+            mails_waiting: Gauge::default(),
+            mails_dead: Gauge::default(),
+            entries_unsealed: Gauge::default(),
+            checkpoint_made: Gauge::default(),
             registry,
         };
         metrics.with_store_figures()
@@ -95,6 +118,20 @@ impl Metrics {
         );
         registry.register("store_log_bytes", "Bytes of the SQLite write-ahead log", self.log_bytes.clone());
         registry.register("work", "Hashes and images being worked on or waiting", self.working.clone());
+        registry.register("mails_waiting", "Mails that wait to be sent", self.mails_waiting.clone());
+        registry.register("mails_dead", "Mails that were given up", self.mails_dead.clone());
+        registry.register(
+            "audit_unsealed",
+            "Audit entries that are in no tree yet",
+            self.entries_unsealed.clone(),
+        );
+        let about = "When the newest checkpoint of an audit trail was made";
+        registry.register_with_unit(
+            "audit_checkpoint_time",
+            about,
+            Unit::Seconds,
+            self.checkpoint_made.clone(),
+        );
         registry.register("outbox_events", "Events kept in the outbox", self.events_waiting.clone());
         self
     }
@@ -108,6 +145,11 @@ impl Metrics {
                 figures.failures.inc();
             }
         }
+    }
+
+    /// Notes that an operation in pieces has done so many items more.
+    pub fn note_items(&self, operation: &'static str, store: &str, items: u64) {
+        self.items.get_or_create(&Going { operation, store: store.to_owned() }).inc_by(items);
     }
 
     /// The text that Prometheus reads.

@@ -11,3 +11,4 @@ mod conversation;
 mod engine;
 mod office;
 mod outbox;
+mod program;

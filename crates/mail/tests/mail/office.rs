@@ -50,7 +50,8 @@ pub struct Office {
 
 impl Office {
     pub fn new(store: Store, server: MailServer) -> Self {
-        let server_of: ServerOf = Arc::new(move |_, number| Ok((number == STORE).then(|| server.clone())));
+        let server_of: ServerOf =
+            Arc::new(move |_, number| Ok((number == STORE).then(|| server.clone().into())));
         Self { store, server_of }
     }
 

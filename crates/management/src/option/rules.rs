@@ -1,7 +1,7 @@
 //! An option's rules: one target, a form for its value, and a target that is there.
 
 use chancery_record::{FieldType as _, Name, Record as _, Value};
-use chancery_resource::{Call, Problem, Proposed, Rules, Said, Scope, Sql};
+use chancery_resource::{Breach, Call, Problem, ProblemKind, Proposed, Rules, Said, Scope, Sql};
 use chancery_settings::Owner;
 use chancery_store::{Row, Tx};
 use uuid::Uuid;
@@ -71,12 +71,8 @@ pub fn is_secret(values: &[Value]) -> bool {
 }
 
 /// Finds the targets within the caller's scope, and what follows from their kind.
-pub fn find_targets(
-    call: &Call,
-    tx: &mut Tx<'_>,
-    rows: &mut [Proposed<'_>],
-) -> Result<Vec<(usize, &'static str, String)>, Problem> {
-    let mut wrong = Vec::new();
+pub fn find_targets(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+    let mut breaches = Vec::new();
     for (place, row) in rows.iter_mut().enumerate() {
         let mut option = OptionRow::from_values(row.values.clone())?;
         let found = if let Some(id) = option.apply_to_idp_instance_id {
@@ -89,12 +85,26 @@ pub fn find_targets(
         let Some((subscription, kind)) = found else {
             let column =
                 OptionRow::TARGETS.into_iter().zip(option.targets()).find(|(_, target)| target.is_some());
-            wrong.push((place, column.map_or("name", |(column, _)| column), "names nothing here".to_owned()));
+            breaches.push(Breach {
+                row: place,
+                kind: ProblemKind::InvalidRequest,
+                column: column.map_or("name", |(column, _)| column),
+                detail: "names nothing here".to_owned(),
+            });
             continue;
         };
         let was = row.was.map(|was| OptionRow::from_values(was.values.clone())).transpose()?;
         let name = |text: &str| Name::from_value(text.into());
         let entry = owner_of(Some(&kind)).and_then(|owner| owner.entry(option.name.as_str()));
+        if row.was.is_some_and(|was| is_secret(&was.values)) && !entry.is_some_and(|entry| entry.secret) {
+            breaches.push(Breach {
+                row: place,
+                kind: ProblemKind::InvalidRequest,
+                column: "name",
+                detail: "names a secret, which does not become an option that is none".to_owned(),
+            });
+            continue;
+        }
         let (data_type, editor_type) = entry.map_or(("String", "Text"), |entry| entry.form.hints());
         let is_kept = was.as_ref().is_some_and(|was| was.value == option.value && was.name == option.name);
         if !is_kept {
@@ -108,7 +118,7 @@ pub fn find_targets(
         option.owner_type = Some(name(&kind)?);
         *row.values = option.into_values();
     }
-    Ok(wrong)
+    Ok(breaches)
 }
 
 /// The subscription and kind of a target, when the caller's scope has it.

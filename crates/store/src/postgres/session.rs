@@ -129,6 +129,14 @@ impl Session {
         self.push(Queued { statement, parameters, expect: Expect::Epoch })
     }
 
+    /// Sends what waits up to the check of the epoch.
+    pub fn prove_epoch(&mut self) -> Result<(), Error> {
+        let check = self.queued.iter().position(|queued| matches!(queued.expect, Expect::Epoch));
+        let Some(check) = check else { return Ok(()) };
+        self.queued.truncate(check + 1);
+        self.flush()
+    }
+
     fn push(&mut self, queued: Queued) -> Result<(), Error> {
         self.queued.push(queued);
         if self.queued.len() >= FLUSH { self.flush() } else { Ok(()) }
@@ -235,7 +243,7 @@ impl Session {
             // one process migrates, the others wait
             client.batch_execute("BEGIN; SELECT pg_advisory_xact_lock(4848110241)").await?;
             client.batch_execute(migrate::TABLE).await?;
-            let rows = client.query("SELECT version FROM schema_migration", &[]).await?;
+            let rows = client.query(migrate::APPLIED, &[]).await?;
             let applied = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<i64>, _>>()?;
             let mut texts = Vec::new();
             migrate::migrate(true, &applied, |text| {

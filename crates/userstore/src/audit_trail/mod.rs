@@ -4,7 +4,9 @@ use chancery_record::{
     Bytes, Encoding, FieldType, KEY, Kind, Mismatch, Name, SHOWN, Sealing, ShortText, Timestamp, Value,
     record,
 };
-use chancery_resource::{Action as A, Method as M, Op, Permit::UserStoreAudit, Reach, Shape};
+use chancery_resource::{
+    Action as A, Custom, Method as M, Op, Permit::UserStoreAudit, Reach, Reply, Shape, audit_proof as proof,
+};
 
 use crate::user::USER;
 
@@ -84,4 +86,35 @@ pub static OPERATIONS: &[Op] = &[
         A::List,
         "Lists the entries of the audit trail.",
     ),
+    Op::new(
+        "GetAuditTrailCheckpoint",
+        M::Get,
+        "/administration/CustomAuditTrail/checkpoint",
+        UserStoreAudit,
+        &AUDIT_TRAIL,
+        A::Custom(Custom::reading(proof::checkpoint).replying(Reply::Content(&[proof::NOTE]))),
+        "Reads the newest signed checkpoint of the audit trail: a C2SP note with size and root of its tree.",
+    )
+    .added(),
+    Op::new(
+        "GetAuditTrailInclusionProof",
+        M::Get,
+        "/administration/CustomAuditTrail/{id}/inclusion-proof",
+        UserStoreAudit,
+        &AUDIT_TRAIL,
+        A::Custom(Custom::reading(proof::inclusion).replying(Reply::Json(&proof::INCLUSION))),
+        "Proves that an entry is in the tree of the newest checkpoint.",
+    )
+    .added(),
+    Op::new(
+        "GetAuditTrailConsistencyProof",
+        M::Get,
+        "/administration/CustomAuditTrail/consistency-proof",
+        UserStoreAudit,
+        &AUDIT_TRAIL,
+        A::Custom(Custom::reading(proof::consistency).replying(Reply::Json(&proof::CONSISTENCY))),
+        "Proves that a later tree of the audit trail begins with an earlier one.",
+    )
+    .with_query(proof::SIZES)
+    .added(),
 ];

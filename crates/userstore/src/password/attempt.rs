@@ -1,13 +1,15 @@
 //! An attempt: a password that somebody says is a user's. It is counted before it is checked.
 
 use chancery_credential::{
-    hash::{Verified, verify, verify_nobody},
+    hash::{Verified, hash, verify, verify_nobody},
     lockout::{self, Begun, Failed, Reason},
 };
-use chancery_record::{Secret, fold};
+use chancery_record::{Record as _, Secret, fold};
 use chancery_resource::{
-    Answer, Call, Permit, Problem, Sql, Stored, Telling, Work, load_by, read_form, select_by,
+    Answer, Call, Permit, Problem, Sql, Stored, Telling, Work, amend, load_by, read_form, select_by,
+    write_stored,
 };
+use chancery_settings::Options;
 use chancery_store::Tx;
 use uuid::Uuid;
 
@@ -20,7 +22,7 @@ use super::{
 use crate::user::{Found, USER, limits};
 
 /// The user that the path names: by id or, where nobody is known, by login name.
-pub fn find(call: &Call, tx: &mut Tx<'_>) -> Result<Option<Found>, Problem> {
+pub fn find(call: &mut Call, tx: &mut Tx<'_>) -> Result<Option<Found>, Problem> {
     if call.op.permit != Permit::Public {
         return Found::in_path(call, tx).map(Some);
     }
@@ -58,6 +60,8 @@ pub fn by_login(call: &Call, tx: &mut Tx<'_>, name: &str) -> Result<Option<Found
 struct Counted {
     attempt: Uuid,
     user: i64,
+    /// What the password was compared with.
+    hash: Option<Secret>,
 }
 
 /// What came of checking the password.
@@ -65,6 +69,9 @@ struct Checked {
     /// The attempt, if it was let through.
     counted: Option<Counted>,
     right: bool,
+    /// The old password hashed anew, when its hash was made with other parameters than are wanted
+    /// now.
+    rehashed: Option<Secret>,
     /// The new password, when the old one was right.
     made: Option<Made>,
 }
@@ -98,7 +105,7 @@ fn begin(call: &mut Call, tx: &mut Tx<'_>, form: ChangePassword) -> Result<Answe
             if spend {
                 verify_nobody(&old, &parameters);
             }
-            Checked { counted: None, right: false, made: None }
+            Checked { counted: None, right: false, rehashed: None, made: None }
         }))
     };
     let old = form.old_password.0;
@@ -111,6 +118,7 @@ fn begin(call: &mut Call, tx: &mut Tx<'_>, form: ChangePassword) -> Result<Answe
         Begun::Refused(reason, failed) => {
             if let Some(failed) = failed {
                 record_failure(call, tx, found, &failed)?;
+                tx.keep();
             }
             // the throttle is there to spare the work
             return Ok(refused(reason != Reason::Throttled, old));
@@ -119,14 +127,19 @@ fn begin(call: &mut Call, tx: &mut Tx<'_>, form: ChangePassword) -> Result<Answe
     }
     let hashes = kept::hashes(tx, found.was.rid, &options)?;
     let making = set::making(call, tx, &found, form.new_password.0.clone())?;
-    let counted = Counted { attempt, user: found.was.rid };
+    let counted = Counted { attempt, user: found.was.rid, hash: hashes.secret().cloned() };
     found.save(call, tx, Telling::Silent)?;
+    // a guess counts even when nothing else is to be done
+    tx.keep();
     let new = form.new_password.0;
     Ok(Answer::after(Work::new(move || {
-        let Verified { right, .. } = check(&hashes, &old, &parameters);
+        let Verified { right, needs_rehash } = check(&hashes, &old, &parameters);
         let is_same = right && new.matches(old.expose());
         let made = right.then(|| if is_same { Made::Used } else { making() });
-        Checked { counted: Some(counted), right, made }
+        // a new hash takes the place of the old one anyway
+        let stays = needs_rehash && !matches!(made, Some(Made::Hash(_)));
+        let rehashed = if stays { hash(&old, &parameters).ok().map(Secret::new) } else { None };
+        Checked { counted: Some(counted), right, rehashed, made }
     })))
 }
 
@@ -140,41 +153,63 @@ fn check(hashes: &Hashes, password: &Secret, wanted: &chancery_credential::hash:
 
 /// Writes down what the check came to.
 fn end(call: &mut Call, tx: &mut Tx<'_>, checked: &Checked) -> Result<Answer, Problem> {
-    let refused = || refusal(call, "oldPassword");
-    let Some(counted) = &checked.counted else { return Ok(Answer::refusing(refused())) };
+    let refused = refusal(call, "oldPassword");
+    let Some(counted) = &checked.counted else { return Ok(Answer::refusing(refused)) };
     let Some(mut found) = find(call, tx)?.filter(|found| found.was.rid == counted.user) else {
-        return Ok(Answer::refusing(refused()));
+        return Ok(Answer::refusing(refused));
     };
     let options = options(call)?;
-    if !checked.right {
+    // a password that was replaced meanwhile proves nothing any more
+    if !checked.right || !kept::is_current(tx, counted.user, counted.hash.as_ref())? {
         let failed = lockout::fail(found.user.lockout(), &limits(&options), call.now, counted.attempt);
-        let refused = refused();
         record_failure(call, tx, found, &failed)?;
+        tx.keep();
         return Ok(Answer::refusing(refused));
     }
     let succeeded = lockout::succeed(found.user.lockout(), call.now, counted.attempt);
     found.user.set_lockout(succeeded.state);
-    if succeeded.refused {
-        let refused = refused();
-        found.save(call, tx, Telling::Silent)?;
-        return Ok(Answer::refusing(refused));
-    }
-    if is_expired(call, &found) && !found.user.can_change_password_on_expiration {
-        found.save(call, tx, Telling::Silent)?;
+    let hash = if succeeded.refused || !found.user.is_admitted(call.now) {
+        Err(refused)
+    } else if is_expired(call, &found) && !found.user.can_change_password_on_expiration {
         let detail = "The password has expired and can no longer be changed. Ask for it to be reset.";
-        return Ok(Answer::refusing(Problem::invalid(detail)));
-    }
-    let hash = match checked.made.as_ref().map(|made| made.hash("newPassword")) {
-        Some(Ok(hash)) => hash,
-        Some(Err(problem)) => {
+        Err(Problem::invalid(detail))
+    } else {
+        checked.made.as_ref().map_or(Err(refused), |made| made.hash("newPassword"))
+    };
+    let hash = match hash {
+        Ok(hash) => hash,
+        Err(problem) => {
             found.save(call, tx, Telling::Silent)?;
+            if let Some(hash) = &checked.rehashed {
+                kept::rehash(tx, counted.user, hash)?;
+            }
+            tx.keep();
             return Ok(Answer::refusing(problem));
         }
-        None => return Ok(Answer::refusing(refused())),
     };
+    if call.dry_run {
+        return try_only(call, tx, found, &options);
+    }
     kept::put(tx, found.was.rid, hash, call.now, &options)?;
     kept::settle(call, &mut found, &options)?;
     finish(call, tx, found, "password-changed")
+}
+
+/// Answers as a change would, with nothing done but that the right password was counted as such.
+fn try_only(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    mut found: Found,
+    options: &Options,
+) -> Result<Answer, Problem> {
+    amend(call, tx, &USER, &found.was, &found.user.clone().into_values(), Telling::Silent)?;
+    tx.keep();
+    if call.op.permit == Permit::Public {
+        return Ok(Answer::new(call.op.status));
+    }
+    kept::settle(call, &mut found, options)?;
+    write_stored(call, tx, &USER, &found.was.with(found.user.into_values()))?;
+    Ok(Answer::resource(call.op.status))
 }
 
 /// Answers a change that a user may have made: with the user only to an administrator.
@@ -199,7 +234,7 @@ fn is_expired(call: &Call, found: &Found) -> bool {
 }
 
 /// Writes down a failed attempt; a lock is told, and to operators who want to know.
-fn record_failure(
+pub fn record_failure(
     call: &Call,
     tx: &mut Tx<'_>,
     mut found: Found,

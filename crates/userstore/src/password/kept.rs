@@ -16,9 +16,14 @@ use crate::user::{Found, User};
 pub struct Hashes(Vec<Secret>);
 
 impl Hashes {
+    /// The one that counts.
+    pub fn secret(&self) -> Option<&Secret> {
+        self.0.first()
+    }
+
     /// The one that counts, as its text.
     pub fn current(&self) -> Option<&str> {
-        self.0.first().and_then(|hash| std::str::from_utf8(hash.expose()).ok())
+        self.secret().and_then(|hash| std::str::from_utf8(hash.expose()).ok())
     }
 
     /// All, as texts.
@@ -46,6 +51,16 @@ pub fn hashes(tx: &mut Tx<'_>, user: i64, options: &Options) -> Result<Hashes, E
     Ok(Hashes(hashes))
 }
 
+/// Whether this hash, or none, is still the one that counts.
+pub fn is_current(tx: &mut Tx<'_>, user: i64, hash: Option<&Secret>) -> Result<bool, Error> {
+    let text = "SELECT hash FROM user_password WHERE user_rid = ?1";
+    let kept = tx.one(text, &[Value::Int(user)], |row| Ok(Secret::new(row.text(0)?)))?;
+    Ok(match (hash, kept) {
+        (Some(hash), Some(kept)) => hash.matches(kept.expose()),
+        (hash, kept) => hash.is_none() && kept.is_none(),
+    })
+}
+
 /// Puts a new hash in the place of the one before, which goes to the history while there is one,
 /// and ends the token that resets it.
 pub fn put(tx: &mut Tx<'_>, user: i64, hash: &str, now: Timestamp, options: &Options) -> Result<(), Error> {
@@ -58,10 +73,11 @@ pub fn put(tx: &mut Tx<'_>, user: i64, hash: &str, now: Timestamp, options: &Opt
             vec![rid.clone()],
         )?;
     }
+    // the new one is the first of those that must not come again
     tx.queue(
         "DELETE FROM user_password_history WHERE user_rid = ?1 AND changed_on < COALESCE((SELECT MIN(changed_on) \
-         FROM (SELECT changed_on FROM user_password_history WHERE user_rid = ?1 ORDER BY changed_on DESC LIMIT ?2) newest), 0)",
-        vec![rid.clone(), Value::Int(count.max(1))],
+         FROM (SELECT changed_on FROM user_password_history WHERE user_rid = ?1 ORDER BY changed_on DESC LIMIT ?2) newest), ?3)",
+        vec![rid.clone(), Value::Int((count - 1).max(0)), Value::Int(i64::MAX)],
     )?;
     tx.queue(
         "INSERT INTO user_password (user_rid, hash, changed_on) VALUES (?1, ?2, ?3) \
@@ -69,6 +85,12 @@ pub fn put(tx: &mut Tx<'_>, user: i64, hash: &str, now: Timestamp, options: &Opt
         vec![rid.clone(), hash.into(), Value::Int(now.0)],
     )?;
     tx.queue("DELETE FROM password_reset WHERE user_rid = ?1", vec![rid])
+}
+
+/// Puts another hash of the same password in the place of the one that counts.
+pub fn rehash(tx: &mut Tx<'_>, user: i64, hash: &Secret) -> Result<(), Error> {
+    let hash = std::str::from_utf8(hash.expose()).unwrap_or_default();
+    tx.queue("UPDATE user_password SET hash = ?1 WHERE user_rid = ?2", vec![hash.into(), Value::Int(user)])
 }
 
 /// The parameters that passwords are hashed with now.

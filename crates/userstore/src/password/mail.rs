@@ -2,7 +2,7 @@
 
 use chancery_credential::lockout::Failed;
 use chancery_mail::{Kind, NewMail, enqueue, place};
-use chancery_record::{Name, Secret, Timestamp};
+use chancery_record::{Email, Name, Secret, Timestamp};
 use chancery_resource::{Call, Problem};
 use chancery_store::Tx;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -14,10 +14,15 @@ use crate::user::{Found, User};
 /// How long a notice about a lock is worth sending, in milliseconds.
 const NOTICE: i64 = 3 * 24 * 3600 * 1000;
 
+/// Whether the store can send mail.
+pub fn has_server(call: &Call) -> Result<bool, Problem> {
+    let options = options(call)?;
+    Ok(!options.text("MailServerConfig").is_empty() && !options.text("EMailSenderAddress").is_empty())
+}
+
 /// Refuses when the store cannot send mail.
 pub fn require_server(call: &Call) -> Result<(), Problem> {
-    let options = options(call)?;
-    if options.text("MailServerConfig").is_empty() || options.text("EMailSenderAddress").is_empty() {
+    if !has_server(call)? {
         let detail = "The store cannot send mail. Set its options MailServerConfig and EMailSenderAddress.";
         return Err(Problem::conflict(detail));
     }
@@ -33,10 +38,13 @@ pub fn send_token(
     end: Timestamp,
 ) -> Result<(), Problem> {
     let user = &found.user;
-    let Some(address) = &user.email_address else { return Ok(()) };
+    // without a mail server the operator's program finds its own way
+    let address = user.email_address.as_ref().map_or("", Email::as_str);
     let token = String::from_utf8(token.expose().to_vec()).unwrap_or_default();
     let mut data = json!({
         "name": display_name(user),
+        "user_id": user.id.0,
+        "login_name": user.login_name.as_str(),
         "store": call.scope.source(),
         "valid_until": end.0,
     });
@@ -49,7 +57,7 @@ pub fn send_token(
         }
     }
     let locale = user.locale.as_ref().map(|locale| locale.as_str().to_owned());
-    send(call, tx, Kind::PasswordReset, address.as_str(), locale, &data, end)
+    send(call, tx, Kind::PasswordReset, address, locale, &data, end)
 }
 
 fn fill(template: &str, login_name: &str, token: &str) -> String {

@@ -2,7 +2,7 @@
 
 mod attempt;
 mod kept;
-mod mail;
+pub mod mail;
 mod set;
 mod token;
 
@@ -10,6 +10,9 @@ use chancery_record::{FieldType, Kind, Mismatch, OPEN, Secret, TextRule, Timesta
 use chancery_resource::{Action as A, Body, BodyForm, Custom, Method as M, Op, Permit, Reply};
 
 use crate::user::USER;
+
+pub use attempt::{by_login, record_failure};
+pub use set::options;
 
 /// A password as a body holds it. How good it must be is the store's policy to say.
 #[derive(Clone, Debug)]

@@ -1,5 +1,6 @@
 //! Users: the people who sign in.
 
+mod alone;
 mod rules;
 mod state;
 
@@ -111,6 +112,7 @@ record! {
 /// The resource.
 pub static USER: Shape = Shape::of::<User>("User", "user_account", Reach::Store)
     .ruled::<User>()
+    .against(alone::find_taken)
     .quarantined("quarantined_on", "UserDeletionQuarantineEnabled")
     .person("audit_key")
     .unique(&[

@@ -4,12 +4,13 @@ use chancery_credential::lockout::{self, Closing, Limits, State};
 use chancery_record::{OPEN, Record as _, Timestamp, Token, Value, record};
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Call, Custom, Method as M, Op, Permit::UserStore, Problem,
-    ProblemKind, Stored, Telling, amend, load, load_hidden, purge, read_form, write_stored,
+    ProblemKind, Stored, Telling, amend, check_if_match, load, load_hidden, purge, read_form, write_stored,
 };
 use chancery_settings::Options;
 use chancery_store::Tx;
 
 use super::{USER, User};
+use crate::synchronize::USERS;
 
 record! {
     /// What is to change of a user's state: at least one member besides the token.
@@ -135,10 +136,26 @@ impl Found {
         Ok(Self { was, user })
     }
 
-    /// The user that the path names first.
-    pub fn in_path(call: &Call, tx: &mut Tx<'_>) -> Result<Self, Problem> {
+    /// The user that the path names first, if `If-Match` holds. A later step of the same call asks
+    /// no more: its own first step may have changed what it names.
+    pub fn in_path(call: &mut Call, tx: &mut Tx<'_>) -> Result<Self, Problem> {
         let key = key_in_path(call)?;
-        load(call, tx, &USER, None, key).and_then(Self::new)
+        let found = load(call, tx, &USER, None, key)?;
+        if call.results.is_empty() {
+            check_if_match(call, tx, &USER, &found)?;
+        }
+        Self::new(found)
+    }
+
+    /// How a change of the state is told. Counters are run-time state: they change no token and are
+    /// no entry.
+    fn telling_since(&mut self, call: &Call, before: &User, telling: Telling) -> Result<Telling, Problem> {
+        let state = |user: &User| (user.is_user_active, user.is_user_locked, user.locked_until);
+        if state(&self.user) == state(before) {
+            return Ok(Telling::Silent);
+        }
+        self.user.renew_token(call)?;
+        Ok(telling)
     }
 
     /// Writes what changed, and tells it so.
@@ -170,15 +187,10 @@ pub const UPDATED: Telling = Telling::As("Modified", "updated");
 
 fn reset_lockout(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let mut found = Found::in_path(call, tx)?;
-    let was = found.user.lockout();
-    found.user.set_lockout(lockout::reset(was));
-    // counters are no entries; that a lock ends is one
-    let is_unlocked = was.is_locked || was.locked_until.is_some();
-    found.save_and_answer(
-        call,
-        tx,
-        if is_unlocked { Telling::As("Modified", "unlocked") } else { Telling::Silent },
-    )
+    let before = found.user.clone();
+    found.user.set_lockout(lockout::reset(before.lockout()));
+    let telling = found.telling_since(call, &before, Telling::As("Modified", "unlocked"))?;
+    found.save_and_answer(call, tx, telling)
 }
 
 fn set_state(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
@@ -205,10 +217,8 @@ fn set_state(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if wanted.locked_until.is_some() {
         user.set_lockout(lockout::set_locked_until(user.lockout(), wanted.locked_until));
     }
-    if *user != before {
-        user.renew_token(call)?;
-    }
-    found.save_and_answer(call, tx, UPDATED)
+    let telling = found.telling_since(call, &before, UPDATED)?;
+    found.save_and_answer(call, tx, telling)
 }
 
 fn restore(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
@@ -221,6 +231,8 @@ fn restore(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         found => found?,
     };
     let mut found = Found::new(hidden)?;
+    // a deletion ends tokens for good
+    tx.queue("DELETE FROM password_reset WHERE user_rid = ?1", vec![Value::Int(found.was.rid)])?;
     found.user.quarantined_on = None;
     found.user.renew_token(call)?;
     found.save_and_answer(call, tx, Telling::As("Modified", "restored"))
@@ -229,9 +241,12 @@ fn restore(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 fn erase(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let key = key_in_path(call)?;
     let found = match load(call, tx, &USER, None, key.clone()) {
-        Err(problem) if problem.status() == 404 => load_hidden(call, tx, &USER, key)?,
+        Err(problem) if problem.status() == 404 => load_hidden(call, tx, &USER, key.clone())?,
         found => found?,
     };
     purge(call, tx, &USER, &found)?;
+    if let Value::Id(id) = key {
+        USERS.forget(call, tx, &[id])?;
+    }
     Ok(Answer::new(call.op.status))
 }

@@ -95,7 +95,9 @@ fn parameters(service: &Service, op: &Op) -> Vec<Value> {
             "name": name, "in": "query", "required": false, "description": about, "schema": schema,
         })
     };
-    parameters.extend(op.query.iter().map(|(name, about)| query(name, about, json!({ "type": "string" }))));
+    parameters.extend(op.query.iter().map(|(name, about)| {
+        query(name, about, json!({ "type": "integer", "format": "int64", "minimum": 0 }))
+    }));
     if op.reply.is_list() && op.mode() == Mode::Long {
         if op.shape.deletion.hiding().is_some() && matches!(op.action, Action::List) {
             let about = "Those that wait to be deleted, and only them.";
@@ -109,7 +111,7 @@ fn parameters(service: &Service, op: &Op) -> Vec<Value> {
                 "filter",
                 "Which items: the grammar of RFC 7644, section 3.4.2.2, with the members' names.",
                 json!({
-                    "type": "string", "format": "scim-filter", "minLength": 1, "maxLength": 8192,
+                    "type": "string", "format": "scim-filter", "minLength": 1, "maxLength": 2048,
                     "examples": [format!("{key} pr")],
                 }),
             ),
@@ -334,7 +336,10 @@ fn responses(op: &Op, schemas: &mut Map<String, Value>) -> Value {
         statuses.extend([409, 412]);
     }
     if op.takes_body() {
-        statuses.extend([413, 415, 422]);
+        statuses.extend([413, 415]);
+    }
+    if op.takes_body() || op.method == Method::Post {
+        statuses.push(422);
     }
     for status in statuses {
         responses

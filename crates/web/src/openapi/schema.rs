@@ -210,7 +210,7 @@ pub fn kind(field: &Field, form: Form) -> Value {
         Kind::Int { min, max } => {
             json!({ "type": "integer", "format": "int64", "minimum": min, "maximum": max, "examples": [min] })
         }
-        Kind::Choice(names) => json!({ "type": "string", "enum": names, "examples": names.first() }),
+        Kind::Choice(names) => json!({ "type": "string", "enum": names, "examples": [names.first()] }),
         Kind::Time => {
             json!({ "type": "string", "format": "date-time", "examples": ["2026-11-21T09:30:00.000Z"] })
         }

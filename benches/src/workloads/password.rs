@@ -1,0 +1,104 @@
+//! Passwords being verified, and what that does to everybody else.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use chancery_credential::hash::{Parameters, verify_nobody};
+use chancery_record::Secret;
+
+use super::{Bench, measured};
+use crate::{
+    fault::{Result, fault},
+    load::{self, Maker},
+    people,
+    results::figures,
+    target::{Target, USERS},
+};
+
+/// Verifications a second.
+pub const NAME: &str = "verify passwords, 64 clients";
+/// Reads, beside them.
+pub const BESIDE: &str = "read by id, 4 clients, beside 64 that verify";
+/// Reads, with nothing beside them.
+pub const QUIET: &str = "read by id, 4 clients, with nothing beside";
+
+const READERS: usize = 4;
+const CLIENTS: usize = 64;
+
+fn reads(target: Target, users: u64) -> Maker {
+    Arc::new(move |chance, out| {
+        let path = format!("{USERS}/{}", people::user_id(chance.below(users)));
+        target.write("GET", &path, b"", out);
+    })
+}
+
+/// A wrong password of any user: it costs a whole hash, as a right one does.
+fn verifications(target: Target, users: u64) -> Maker {
+    let body = br#"{"oldPassword":"not the password","newPassword":"four lively grey herons"}"#;
+    Arc::new(move |chance, out| {
+        let path = format!("{USERS}/{}/password/change", people::user_id(chance.below(users)));
+        target.write("POST", &path, body, out);
+    })
+}
+
+/// One thread that does nothing but verify.
+fn bare(time: Duration) -> f64 {
+    let (password, parameters) = (Secret::new("not the password"), Parameters::default());
+    let begin = Instant::now();
+    let mut count = 0_u32;
+    while begin.elapsed() < time {
+        verify_nobody(&password, &parameters);
+        count += 1;
+    }
+    f64::from(count) / begin.elapsed().as_secs_f64()
+}
+
+/// Sets an option of the default store.
+async fn set(target: &Target, name: &str, value: &str) -> Result<()> {
+    let path = format!("/api/management/v2/Option?filter=name%20eq%20%22{name}%22");
+    let found: serde_json::Value = serde_json::from_slice(&target.call("GET", &path, b"", 200).await?)?;
+    let option = found.get(0).ok_or_else(|| fault(format!("there is no option {name}")))?;
+    let text = |member: &str| option.get(member).and_then(|text| text.as_str()).unwrap_or_default();
+    let body = serde_json::json!({ "value": value, "concurrencyToken": text("concurrencyToken") });
+    let path = format!("/api/management/v2/Option/{}", text("id"));
+    target.call("PATCH", &path, body.to_string().as_bytes(), 202).await.map(drop)
+}
+
+/// On each engine in turn: reads alone, then reads beside verifications. The bare hash runs
+/// before each, on the same machine at the same time of day.
+pub async fn run(bench: &mut Bench) -> Result<()> {
+    let users = bench.users;
+    for target in bench.engines() {
+        for option in ["LoginThrottlingEnabled", "TemporaryLockEnabled"] {
+            set(&target, option, "false").await?;
+        }
+    }
+    for round in 0..bench.rounds {
+        let time = bench.time;
+        let alone = tokio::task::spawn_blocking(move || bare(time)).await?;
+        bench.note(NAME, "hash alone", round, figures([("rate", alone)]));
+        for target in bench.engines() {
+            let engine = target.engine.name();
+            let quiet = load::run(&target, bench.plan(READERS, 200), &reads(target.clone(), users)).await?;
+            bench.note(QUIET, engine, round, measured(&target, &quiet));
+            let (read, verify) = (reads(target.clone(), users), verifications(target.clone(), users));
+            let (beside, verified) = tokio::join!(
+                load::run(&target, bench.plan(READERS, 200), &read),
+                load::run(&target, bench.plan(CLIENTS, 400), &verify),
+            );
+            let (beside, verified) = (beside?, verified?);
+            let mut told = measured(&target, &beside);
+            told.insert("p50_to_quiet".into(), ratio(&beside, &quiet, 500));
+            told.insert("p99_to_quiet".into(), ratio(&beside, &quiet, 990));
+            bench.note(BESIDE, engine, round, told);
+            bench.note(NAME, engine, round, measured(&target, &verified));
+        }
+    }
+    Ok(())
+}
+
+fn ratio(one: &load::Outcome, other: &load::Outcome, per_mille: u64) -> f64 {
+    one.latencies.per_mille(per_mille).as_secs_f64() / other.latencies.per_mille(per_mille).as_secs_f64()
+}

@@ -1,0 +1,39 @@
+//! Platform groups.
+
+use chancery_record::{HIDDEN, KEY, Name, SHOWN, Token, id_types, record};
+use chancery_resource::{Reach, Relation, Shape};
+use uuid::Uuid;
+
+use crate::identity::{APPLICATION_GROUP_IDENTITY, identities};
+
+id_types! {
+    /// The id of a platform group.
+    ApplicationGroupId
+}
+
+record! {
+    /// A group as the platform knows it. It is made by synchronizing a user store, and follows that
+    /// store.
+    pub struct ApplicationGroup {
+        /// The platform group.
+        id: ApplicationGroupId = KEY,
+        /// Its name.
+        name: Name = SHOWN.folded(),
+        /// The subscription of the instance that the group comes from.
+        subscription_id: Uuid = HIDDEN,
+        /// The instance that the group comes from, and follows.
+        idp_instance_id: Uuid = HIDDEN,
+        /// Changes with every write to the group.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+static RELATIONS: [Relation; 1] = [identities(&APPLICATION_GROUP_IDENTITY, "application_group_rid")];
+
+/// The resource.
+pub static APPLICATION_GROUP: Shape = Shape::of::<ApplicationGroup>(
+    "ApplicationGroup",
+    "application_group",
+    Reach::Instance("subscription_id", "idp_instance_id"),
+)
+.relations(&RELATIONS);

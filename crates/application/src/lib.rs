@@ -1,0 +1,20 @@
+//! Platform users and groups: persons and groups as the platform knows them, wherever they come
+//! from, and how they follow the user store that they come from.
+//!
+//! The user store service writes them and the management service shows them, so they are below both.
+
+mod group;
+mod identity;
+mod mirror;
+mod settle;
+mod synchronize;
+mod user;
+
+pub use group::{APPLICATION_GROUP, ApplicationGroup, ApplicationGroupId};
+pub use identity::{
+    APPLICATION_GROUP_IDENTITY, APPLICATION_IDENTITY, ApplicationIdentity, ApplicationIdentityId,
+    LifecycleStatus,
+};
+pub use mirror::Mirror;
+pub use synchronize::{SynchronizeResult, synchronize};
+pub use user::{APPLICATION_USER, ApplicationUser, ApplicationUserId};

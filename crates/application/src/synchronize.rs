@@ -1,0 +1,80 @@
+//! Synchronizing: a whole store, however large, in pieces that each are a transaction. Nothing is
+//! remembered between runs: what a run that broke off has done, the next one finds done.
+
+use chancery_record::{SHOWN, record};
+use chancery_resource::{Answer, Call, Problem, answer_form};
+use chancery_store::{Error, Tx};
+use uuid::Uuid;
+
+use crate::{Mirror, mirror::Home};
+
+record! {
+    /// What synchronizing came to.
+    pub struct SynchronizeResult {
+        /// How many the store has.
+        processed: i64 = SHOWN,
+        /// How many of them were new.
+        created: i64 = SHOWN,
+        /// How many had changed.
+        updated: i64 = SHOWN,
+        /// How many were gone from the store. Those in quarantine are.
+        deleted: i64 = SHOWN,
+        /// How many hold what the platform does not take; the log names them. They stay as they were.
+        failed: i64 = SHOWN,
+    }
+}
+
+/// Where a run stands.
+#[derive(Clone)]
+struct Progress {
+    home: Home,
+    total: u64,
+    /// Up to where everything is done.
+    after: Option<Uuid>,
+    is_over: bool,
+    result: SynchronizeResult,
+}
+
+/// Does the next piece of making the mirror of the caller's store the same as the store.
+///
+/// # Errors
+/// The store's.
+pub fn synchronize(call: &mut Call, tx: &mut Tx<'_>, mirror: &Mirror) -> Result<Answer, Problem> {
+    let mut progress = match call.result::<Progress>(0)? {
+        None => begin(call, tx, mirror)?,
+        Some(progress) if progress.is_over => return Ok(answer_form(call, progress.result.clone())),
+        Some(progress) => (*progress).clone(),
+    };
+    let read = mirror.read(tx, &progress.home, progress.after)?;
+    progress.after =
+        call.on_configuration(|call| mirror.settle(call, tx, &progress.home, read, &mut progress.result))?;
+    progress.is_over = progress.after.is_none();
+    let (done, total) = (u64::try_from(progress.result.processed).unwrap_or(0), progress.total);
+    Ok(Answer::again(progress, done, total))
+}
+
+fn begin(call: &Call, tx: &mut Tx<'_>, mirror: &Mirror) -> Result<Progress, Problem> {
+    let store = call.scope.of_store()?;
+    let table = mirror.from.table;
+    let hidden = mirror.from.deletion.hiding().map_or_else(String::new, |column| {
+        format!(" - (SELECT count(*) FROM {table} WHERE store = ?1 AND {column} IS NOT NULL)")
+    });
+    let text = format!(
+        "SELECT subscription_id, (SELECT count(*) FROM {table} WHERE store = ?1){hidden} \
+         FROM idp_instance WHERE rid = ?1"
+    );
+    let found = tx.one(&text, &[store.number.into()], |row| Ok((row.id(0)?, row.int(1)?)))?;
+    let (subscription, total) = found.ok_or_else(|| Error::Internal("a store has no instance".into()))?;
+    Ok(Progress {
+        home: Home {
+            store: store.number,
+            instance: store.id,
+            subscription,
+            issuer: store.options.text("ClaimIssuer").to_owned(),
+        },
+        total: u64::try_from(total).unwrap_or(0),
+        after: None,
+        is_over: false,
+        result: SynchronizeResult { processed: 0, created: 0, updated: 0, deleted: 0, failed: 0 },
+    })
+}

@@ -1,0 +1,52 @@
+//! Platform users.
+
+use chancery_record::{Bytes, Email, HIDDEN, KEY, Name, SHOWN, Token, Url, id_types, record};
+use chancery_resource::{Reach, Relation, Shape};
+use uuid::Uuid;
+
+use crate::identity::{APPLICATION_IDENTITY, identities};
+
+id_types! {
+    /// The id of a platform user.
+    ApplicationUserId
+}
+
+record! {
+    /// A person as the platform knows it, wherever it signs in. It is made by synchronizing a user
+    /// store, and follows that store.
+    pub struct ApplicationUser {
+        /// The platform user.
+        id: ApplicationUserId = KEY,
+        /// Given name.
+        first_name: Option<Name> = SHOWN.folded(),
+        /// Family name.
+        last_name: Option<Name> = SHOWN.folded(),
+        /// E-mail address.
+        email_address: Option<Email> = SHOWN.folded(),
+        /// The part of the organization that the person works in. User stores do not keep it.
+        organizational_unit: Option<Name> = SHOWN,
+        /// Address of a picture of the person.
+        picture: Option<Url> = SHOWN,
+        /// The platform user that the person reports to. User stores do not keep it.
+        manager_id: Option<ApplicationUserId> = SHOWN,
+        /// The subscription of the instance that the user comes from.
+        subscription_id: Uuid = HIDDEN,
+        /// The instance that the user comes from, and follows.
+        idp_instance_id: Uuid = HIDDEN,
+        /// The key of what the audit trail says of the user, sealed. It goes with the user.
+        audit_key: Bytes = HIDDEN,
+        /// Changes with every write to the user.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+static RELATIONS: [Relation; 1] = [identities(&APPLICATION_IDENTITY, "application_user_rid")];
+
+/// The resource.
+pub static APPLICATION_USER: Shape = Shape::of::<ApplicationUser>(
+    "ApplicationUser",
+    "application_user",
+    Reach::Instance("subscription_id", "idp_instance_id"),
+)
+.person("audit_key")
+.relations(&RELATIONS);

@@ -1,0 +1,73 @@
+//! A program of the operator's in the place of a mail server.
+
+use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, sync::Arc};
+
+use chancery_mail::Carrier;
+use chancery_store::Store;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::{
+    engine,
+    office::{NOW, Office, delivered, mail},
+};
+
+fn program(folder: &TempDir, script: &str) -> PathBuf {
+    let path = folder.path().join("deliver");
+    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+    path
+}
+
+fn office(store: Store, program: PathBuf) -> Office {
+    Office { store, server_of: Arc::new(move |_, _| Ok(Some(Carrier::Program(program.clone())))) }
+}
+
+#[test]
+fn it_gets_the_message_and_delivers_when_it_ends_well() {
+    let (folder, target) = engine::sqlite();
+    let taken = folder.path().join("taken");
+    let path = program(&folder, &format!("cat > {}", taken.display()));
+    engine::on(&target, |store| async move {
+        let office = office(store, path);
+        office.queue(mail(1)).await;
+        assert_eq!(office.deliver(NOW, 1).await, delivered(1, 0, 0));
+        let message: Value = serde_json::from_slice(&fs::read(&taken).unwrap()).unwrap();
+        assert_eq!(
+            (&message["kind"], &message["recipient"]),
+            (&"PasswordReset".into(), &"user1@example.com".into())
+        );
+        assert_eq!((&message["data"]["token"], &message["locale"]), (&"tulip".into(), &"de-DE".into()));
+        assert_eq!(office.deliver(NOW, 2).await, delivered(0, 0, 0));
+    });
+}
+
+#[test]
+fn a_failure_is_tried_again_and_tells_no_secret() {
+    for script in ["exit 3", "echo tulip >&2; exit 1", "kill -9 $$"] {
+        let (folder, target) = engine::sqlite();
+        let path = program(&folder, script);
+        engine::on(&target, |store| async move {
+            let office = office(store, path);
+            office.queue(mail(1)).await;
+            assert_eq!(office.deliver(NOW, 1).await, delivered(0, 1, 0));
+            let (error, _) = office.last_error(1).await;
+            assert!(
+                error.starts_with("the delivery program ended with") && !error.contains("tulip"),
+                "{error}"
+            );
+        });
+    }
+}
+
+#[test]
+fn a_program_that_is_not_there_is_tried_again() {
+    let (folder, target) = engine::sqlite();
+    let path = folder.path().join("nothing");
+    engine::on(&target, |store| async move {
+        let office = office(store, path);
+        office.queue(mail(1)).await;
+        assert_eq!(office.deliver(NOW, 1).await, delivered(0, 1, 0));
+        assert_eq!(office.last_error(1).await.0, "the delivery program: entity not found");
+    });
+}

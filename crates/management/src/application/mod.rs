@@ -1,0 +1,85 @@
+//! Platform users and groups, to be read: synchronizing a user store writes them.
+
+mod parents;
+
+use chancery_application::{APPLICATION_GROUP, APPLICATION_USER};
+use chancery_resource::{
+    Action as A, Answer, Call, Custom, Method as M, Op, Permit::ApplicationData, Problem, Shape, find_row,
+    list_where,
+};
+use chancery_store::Tx;
+
+use parents::{IDP_INSTANCE, TENANT};
+
+const fn op(
+    name: &'static str,
+    path: &'static str,
+    shape: &'static Shape,
+    action: A,
+    summary: &'static str,
+) -> Op {
+    Op::new(name, M::Get, path, ApplicationData, shape, action, summary)
+}
+
+const fn user(name: &'static str, path: &'static str, action: A, summary: &'static str) -> Op {
+    op(name, path, &APPLICATION_USER, action, summary)
+}
+
+const fn group(name: &'static str, path: &'static str, action: A, summary: &'static str) -> Op {
+    op(name, path, &APPLICATION_GROUP, action, summary)
+}
+
+const OF_TENANT: A = A::Custom(Custom::listing(of_tenant));
+const OF_INSTANCE: A = A::Custom(Custom::listing(of_instance));
+
+/// Its operations.
+pub static OPERATIONS: &[Op] = &[
+    user("GetApplicationUsers", "/ApplicationUser", A::List, "Lists the platform users."),
+    user("GetApplicationUser", "/ApplicationUser/{id}", A::Read, "Reads a platform user."),
+    user(
+        "GetApplicationUsersByTenant",
+        "/ApplicationUser/tenant/{tenantId}",
+        OF_TENANT,
+        "Lists the platform users that come from the instances of a tenant.",
+    ),
+    user(
+        "GetApplicationUsersByIdpInstance",
+        "/ApplicationUser/idpinstance/{idpInstanceId}",
+        OF_INSTANCE,
+        "Lists the platform users that come from an instance.",
+    ),
+    group("GetApplicationGroups", "/ApplicationGroup", A::List, "Lists the platform groups."),
+    group("GetApplicationGroup", "/ApplicationGroup/{id}", A::Read, "Reads a platform group."),
+    group(
+        "GetApplicationGroupsByTenant",
+        "/ApplicationGroup/tenant/{tenantId}",
+        OF_TENANT,
+        "Lists the platform groups that come from the instances of a tenant.",
+    ),
+    group(
+        "GetApplicationGroupsByIdpInstance",
+        "/ApplicationGroup/idpinstance/{idpInstanceId}",
+        OF_INSTANCE,
+        "Lists the platform groups that come from an instance.",
+    ),
+];
+
+fn of_tenant(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    find_row(call, tx, &TENANT, call.parameter(0))?;
+    let tenant = TENANT.read_key(call.parameter(0))?;
+    // asked of each row: rows come in the order of their ids, whatever the instance
+    list_where(call, tx, &|sql| {
+        sql.add(" AND EXISTS (SELECT 1 FROM tenant_idp_instance a WHERE a.tenant_id = ");
+        sql.add_bound(tenant.clone());
+        sql.add(" AND a.idp_instance_id = t.idp_instance_id)");
+    })
+}
+
+fn of_instance(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    find_row(call, tx, &IDP_INSTANCE, call.parameter(0))?;
+    let instance = IDP_INSTANCE.read_key(call.parameter(0))?;
+    list_where(call, tx, &|sql| {
+        sql.add(" AND t.idp_instance_id = ");
+        sql.add_bound(instance.clone());
+    })
+}

@@ -1,0 +1,87 @@
+//! The Merkle tree over a store's audit trail, as it is kept.
+
+use chancery_ledger::Hash;
+use chancery_record::Value;
+use chancery_store::{Error, Row, Tx};
+use uuid::Uuid;
+
+/// A tree: its size, and its signed checkpoint once it has leaves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tree {
+    /// How many leaves it has.
+    pub size: u64,
+    /// The signed note of the tree at this size.
+    pub checkpoint: Option<String>,
+}
+
+impl Tree {
+    /// The tree of a store; 0 is the configuration.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn read(tx: &mut Tx<'_>, store: i64) -> Result<Self, Error> {
+        let text = "SELECT size, checkpoint FROM audit_tree WHERE store = ?1";
+        let found = tx.one(text, &[Value::Int(store)], |row| {
+            let checkpoint = if row.is_null(1)? { None } else { Some(row.text(1)?.to_owned()) };
+            Ok(Self { size: place(row, 0)?, checkpoint })
+        })?;
+        Ok(found.unwrap_or_default())
+    }
+}
+
+/// The name of a tree: of the user store with this instance, or of the configuration.
+pub fn origin(instance: Option<Uuid>) -> String {
+    instance.map_or_else(|| "chancery/management".to_owned(), |id| format!("chancery/userstore/{id}"))
+}
+
+/// Asks for the root of a complete subtree, by its level and position.
+pub type Ask<'a> = dyn FnMut(u8, u64) -> Result<Hash, Error> + 'a;
+
+const NODE: &str = "SELECT hash FROM audit_node WHERE store = ?1 AND level = ?2 AND position = ?3";
+
+/// Works with subtrees of a store's tree. All that `work` asks for is read at once, so it runs
+/// twice: which subtrees it asks for must not depend on their hashes.
+///
+/// # Errors
+/// A subtree that is not there, and the store's.
+pub fn with_nodes<T>(
+    tx: &mut Tx<'_>,
+    store: i64,
+    work: impl Fn(&mut Ask<'_>) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let mut wanted = Vec::new();
+    work(&mut |level, position| {
+        wanted.push([Value::Int(store), Value::Int(level.into()), number(position)]);
+        Ok(Hash::default())
+    })?;
+    let statements: Vec<_> = wanted.iter().map(|parameters| (NODE, parameters.as_slice())).collect();
+    let mut found = vec![None; wanted.len()];
+    tx.query_all(&statements, &mut |at, row| {
+        if let Some(slot) = found.get_mut(at) {
+            *slot = row.bytes(0)?.try_into().ok();
+        }
+        Ok(())
+    })?;
+    let mut hashes = found.into_iter();
+    work(&mut |level, position| {
+        let hash: Option<Hash> = hashes.next().flatten();
+        let lost = || {
+            let what = format!("the audit tree of store {store} lacks the node {position} of level {level}");
+            Error::Internal(what)
+        };
+        hash.ok_or_else(lost)
+    })
+}
+
+/// A size or position as a parameter.
+pub fn number(number: u64) -> Value {
+    Value::Int(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+/// A size or position of a row.
+///
+/// # Errors
+/// It is none.
+pub fn place(row: &Row<'_>, column: usize) -> Result<u64, Error> {
+    u64::try_from(row.int(column)?).map_err(|_| Error::Internal(format!("column {column} is negative")))
+}

@@ -1,0 +1,210 @@
+//! `chancery audit export`: a trail in the order of its tree, in one snapshot, row by row.
+
+use std::{
+    fmt,
+    io::{self, Write},
+};
+
+use chancery_auth::{ensure_keys, load_place};
+use chancery_ledger::{TILE, write_end, write_entry, write_head, write_tile};
+use chancery_record::{Timestamp, Value};
+use chancery_resource::{
+    MasterKey, Placed, Scope, Tree, next_leaf, origin, read_entries, read_leaves, read_strays,
+};
+use chancery_store::{Error, Mode, Store, Tx};
+use chancery_userstore::audit_trail::AUDIT_TRAIL;
+
+/// The names of the configuration's trail.
+const CONFIGURATION: [&str; 2] = ["management", "configuration"];
+
+/// What an export came to.
+#[derive(Debug)]
+pub struct Exported {
+    /// The name of the tree.
+    pub origin: String,
+    /// How many entries its newest checkpoint covers.
+    pub entries: u64,
+    /// How many entries it does not cover yet.
+    pub waiting: u64,
+    /// Whether deletions of users are among them. Contents that they erased look, in the file, as if
+    /// nobody had erased them.
+    pub deletions_wait: bool,
+}
+
+/// Why a trail cannot be exported.
+#[derive(Debug)]
+pub enum ExportError {
+    /// There is no such user store.
+    NoStore(String),
+    /// The connection broke and what was written cannot be taken back.
+    Interrupted,
+    /// It cannot be written.
+    Write(io::Error),
+    /// The store's.
+    Store(Error),
+}
+
+impl fmt::Display for ExportError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoStore(name) => write!(formatter, "there is no user store {name:?}"),
+            Self::Interrupted => formatter.write_str("the connection to the database broke; export again"),
+            Self::Write(error) => write!(formatter, "cannot write the export: {error}"),
+            Self::Store(error) => write!(formatter, "cannot read the trail: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ExportError {}
+
+impl From<Error> for ExportError {
+    fn from(error: Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// Exports the trail of a user store, or of the configuration, up to its newest checkpoint. `tell`
+/// gets how many entries are done of how many.
+///
+/// # Errors
+/// Every [`ExportError`]; what was written until then is not whole, and says so when verified.
+pub async fn export<W: Write + Send + 'static>(
+    store: &Store,
+    master: &MasterKey,
+    name: &str,
+    now: Timestamp,
+    out: W,
+    mut tell: impl FnMut(u64, u64) + Send + 'static,
+) -> Result<(W, Exported), ExportError> {
+    let (master, name) = (master.clone(), name.to_owned());
+    let mut out = Some(out);
+    let run = move |tx: &mut Tx<'_>| {
+        let scope = find(tx, &name)?;
+        // fails with another database's key, under which all contents would seem to be erased
+        ensure_keys(tx, &master, now)?;
+        // a transaction may run again, but what was written is written
+        let out = out.take().ok_or(ExportError::Interrupted)?;
+        let mut file = File { out, line: Vec::new(), failed: None };
+        let outcome = write(tx, &scope, &master, now, &mut file, &mut tell);
+        match (outcome, file.failed) {
+            (Ok(exported), None) => Ok((file.out, exported)),
+            (_, Some(error)) => Err(ExportError::Write(error)),
+            (Err(error), None) => Err(ExportError::Store(error)),
+        }
+    };
+    store.run("ExportAudit", Mode::Long, None, run).await
+}
+
+/// Whether users were deleted whose deletion is in no tree yet.
+pub async fn deletions_wait(store: &Store, name: &str) -> Result<bool, ExportError> {
+    let name = name.to_owned();
+    let look = move |tx: &mut Tx<'_>| {
+        let scope = find(tx, &name)?;
+        Ok(waiting(tx, scope.store())?.1)
+    };
+    store.run("FindDeletions", Mode::Long, None, look).await
+}
+
+fn find(tx: &mut Tx<'_>, name: &str) -> Result<Scope, ExportError> {
+    if CONFIGURATION.contains(&name) {
+        return Ok(Scope::Everything);
+    }
+    let place = load_place(tx, name)?;
+    place.map(|place| Scope::Store(place.scope)).ok_or_else(|| ExportError::NoStore(name.to_owned()))
+}
+
+/// How many entries wait for the tree, and whether deletions of users do.
+fn waiting(tx: &mut Tx<'_>, store: i64) -> Result<(u64, bool), Error> {
+    let text = "SELECT count(*), count(CASE WHEN e.area = 'User' AND e.action = 'Deleted' THEN 1 END) \
+        FROM audit_pending p JOIN audit_entry e ON e.rid = p.entry WHERE p.store = ?1";
+    let counted = tx.one(text, &[Value::Int(store)], |row| {
+        Ok((u64::try_from(row.int(0)?).unwrap_or_default(), row.int(1)? > 0))
+    })?;
+    Ok(counted.unwrap_or_default())
+}
+
+/// What is written to. A failure is remembered, because the store would take it for its own.
+struct File<W> {
+    out: W,
+    line: Vec<u8>,
+    failed: Option<io::Error>,
+}
+
+impl<W: Write> File<W> {
+    /// Writes what is in `line`.
+    fn put(&mut self) -> Result<(), Error> {
+        let outcome = self.out.write_all(&self.line);
+        self.line.clear();
+        self.note(outcome)
+    }
+
+    fn entry(&mut self, position: u64, json: &[u8]) -> Result<(), Error> {
+        write_entry(json, position, &mut self.line).map_err(|error| Error::Internal(error.to_string()))?;
+        self.put()
+    }
+
+    fn note(&mut self, outcome: io::Result<()>) -> Result<(), Error> {
+        outcome.map_err(|error| {
+            let told = Error::Internal(error.to_string());
+            self.failed = Some(error);
+            told
+        })
+    }
+}
+
+fn write<W: Write>(
+    tx: &mut Tx<'_>,
+    scope: &Scope,
+    master: &MasterKey,
+    now: Timestamp,
+    file: &mut File<W>,
+    tell: &mut dyn FnMut(u64, u64),
+) -> Result<Exported, Error> {
+    let (store, origin) = (scope.store(), origin(scope.store_id()));
+    let tree = Tree::read(tx, store)?;
+    write_head(&origin, tree.checkpoint.as_deref(), tree.size, now, &mut file.line);
+    file.put()?;
+    let mut start = 0;
+    while start < tree.size {
+        let end = tree.size.min(start + TILE);
+        let (placed, hashes) = read_leaves(tx, store, start, end)?;
+        if placed.is_empty() {
+            // somebody took a whole tile away, or the size is not the tree's
+            let Some(next) = next_leaf(tx, store, end)? else { break };
+            start = next - next % TILE;
+            continue;
+        }
+        write_tile(start / TILE, &hashes, &mut file.line);
+        file.put()?;
+        let each = &mut |position, json: &[u8]| file.entry(position, json);
+        read_entries(tx, (&AUDIT_TRAIL, master), scope, &placed, each)?;
+        tell(end, tree.size);
+        start = end;
+    }
+    write_strays(tx, scope, master, tree.size, file)?;
+    write_end(tree.size, &mut file.line);
+    file.put()?;
+    let flushed = file.out.flush();
+    file.note(flushed)?;
+    let (waiting, deletions_wait) = waiting(tx, store)?;
+    Ok(Exported { origin, entries: tree.size, waiting, deletions_wait })
+}
+
+/// Writes entries that somebody else put into the trail behind those of the tree, to be found there.
+fn write_strays<W: Write>(
+    tx: &mut Tx<'_>,
+    scope: &Scope,
+    master: &MasterKey,
+    size: u64,
+    file: &mut File<W>,
+) -> Result<(), Error> {
+    let (mut last, mut position) = (i64::MIN, size);
+    while let Some((strays, seen)) = read_strays(tx, scope.store(), size, last)? {
+        let placed: Vec<Placed> = (position..).zip(strays).collect();
+        position += placed.len() as u64;
+        let each = &mut |position, json: &[u8]| file.entry(position, json);
+        read_entries(tx, (&AUDIT_TRAIL, master), scope, &placed, each)?;
+        last = seen;
+    }
+    Ok(())
+}

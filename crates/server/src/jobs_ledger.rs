@@ -1,0 +1,202 @@
+//! The Merkle trees over the audit trail grow: in the background, over committed entries, never in
+//! the way of a write.
+
+use std::{sync::Arc, time::Duration};
+
+use chancery_ledger::{Checkpoint, Frontier, Hash, Stamp, leaf_data, leaf_hash};
+use chancery_record::{Timestamp, Value};
+use chancery_resource::{Desk, LIST, Seal, Sql, Tree, number, origin, with_nodes};
+use chancery_store::{Error, Mode, Row, Store, Tx};
+
+/// How often it is looked for new entries.
+const REST: Duration = Duration::from_secs(1);
+/// How long it is waited after a failure.
+const REST_AFTER_FAILURE: Duration = Duration::from_secs(10);
+/// Entries added in one transaction, so that others do not wait.
+const PIECE: usize = 1000;
+/// Pieces of one tree before it is another one's turn.
+const PIECES: usize = 64;
+
+/// Seals until the server stops.
+pub async fn seal(store: Store, desk: Arc<Desk>, now: fn() -> Timestamp) {
+    let mut rest = REST;
+    loop {
+        tokio::time::sleep(rest).await;
+        rest = match seal_pending(&store, &desk, now()).await {
+            Ok(_) => REST,
+            Err(error) => {
+                tracing::error!(%error, "entries of the audit trail wait for their tree; it is tried again");
+                REST_AFTER_FAILURE
+            }
+        };
+    }
+}
+
+/// Adds the entries that wait to the trees of their stores, with a new signed checkpoint each. What
+/// waited before the call is in a tree after it, whoever put it there, unless there was very much
+/// of it. A tree that fails does not keep others waiting. Answers how many entries were added.
+///
+/// # Errors
+/// The store's, and a tree that is not the one of its last checkpoint.
+pub async fn seal_pending(store: &Store, desk: &Arc<Desk>, now: Timestamp) -> Result<u64, Error> {
+    let (mut sealed, mut tree, mut failure) = (0, -1, None);
+    while let Some(next) = next_tree(store, tree).await? {
+        tree = next;
+        match seal_tree(store, desk, tree, now).await {
+            Ok(count) => sealed += count,
+            Err(error) => failure = failure.or(Some(error)),
+        }
+    }
+    failure.map_or(Ok(sealed), Err)
+}
+
+async fn next_tree(store: &Store, last: i64) -> Result<Option<i64>, Error> {
+    let next = store.run("FindUnsealed", Mode::Quick, None, move |tx| {
+        let text = "SELECT min(store) FROM audit_pending WHERE store > ?1";
+        tx.one(text, &[Value::Int(last)], |row| if row.is_null(0)? { Ok(None) } else { row.int(0).map(Some) })
+    });
+    Ok(next.await?.flatten())
+}
+
+async fn seal_tree(store: &Store, desk: &Arc<Desk>, tree: i64, now: Timestamp) -> Result<u64, Error> {
+    let mut sealed = 0;
+    for _ in 0..PIECES {
+        // read apart: under the isolation of a write, all that is written meanwhile would conflict
+        let waiting = store.run("ReadUnsealed", Mode::Long, None, move |tx| Waiting::read(tx, tree)).await?;
+        let count = waiting.leaves.len();
+        if count == 0 {
+            break;
+        }
+        let desk = Arc::clone(desk);
+        let grow = move |tx: &mut Tx<'_>| waiting.add(tx, &desk.seal, tree, now);
+        // where another process was quicker, what waits now is read again
+        if store.run("GrowTree", Mode::Write, None, grow).await? {
+            sealed += count as u64;
+            if count < PIECE {
+                break;
+            }
+        }
+    }
+    Ok(sealed)
+}
+
+/// Entries that wait for a tree of this size: their numbers and leaves.
+struct Waiting {
+    size: u64,
+    leaves: Vec<(i64, Hash)>,
+}
+
+const WAITING: &str = "SELECT e.rid, e.timestamp, e.actor, e.area, e.primary_key, e.category, e.action, \
+    e.data_source, e.original_digest, e.current_digest, e.signature, e.signature_public_key_info \
+    FROM audit_pending p JOIN audit_entry e ON e.rid = p.entry WHERE p.store = ?1 ORDER BY p.entry LIMIT";
+
+impl Waiting {
+    fn read(tx: &mut Tx<'_>, tree: i64) -> Result<Self, Error> {
+        let size = Tree::read(tx, tree)?.size;
+        let mut leaves = Vec::new();
+        tx.query(&format!("{WAITING} {PIECE}"), &[Value::Int(tree)], |row| {
+            leaves.push(leaf(row)?);
+            Ok(())
+        })?;
+        Ok(Self { size, leaves })
+    }
+
+    /// Adds them, if the tree still has the size that it had. Once the tree's row is written, any
+    /// other process that grows it at the same time is refused.
+    fn add(&self, tx: &mut Tx<'_>, seal: &Seal, tree: i64, now: Timestamp) -> Result<bool, Error> {
+        let was = Tree::read(tx, tree)?;
+        if was.size != self.size {
+            return Ok(false);
+        }
+        let mut frontier = with_nodes(tx, tree, |mut ask| Frontier::restore(was.size, &mut ask))?;
+        let origin = name(tx, seal, tree, &was, &frontier)?;
+        let nodes: Vec<_> = self.leaves.iter().flat_map(|(_, hash)| frontier.push(*hash)).collect();
+        let checkpoint = Checkpoint { origin, size: frontier.size(), root: frontier.root() };
+        let note = seal.sign_checkpoint(&checkpoint).map_err(|error| Error::Internal(error.to_string()))?;
+        if was.checkpoint.is_none() {
+            let text = "INSERT INTO audit_tree (store, size) VALUES (?1, 0) ON CONFLICT DO NOTHING";
+            tx.queue(text, vec![Value::Int(tree)])?;
+        }
+        let text =
+            "UPDATE audit_tree SET size = ?1, checkpoint = ?2, made_on = ?3 WHERE store = ?4 AND size = ?5";
+        let sizes = (number(checkpoint.size), number(was.size));
+        tx.queue_one(text, vec![sizes.0, note.into(), Value::Int(now.0), Value::Int(tree), sizes.1])?;
+        let leaves = (was.size..).zip(&self.leaves);
+        let leaves = leaves.map(|(at, (entry, _))| vec![Value::Int(tree), number(at), Value::Int(*entry)]);
+        insert(tx, "audit_leaf (store, position, entry)", &leaves.collect::<Vec<_>>())?;
+        let nodes = nodes.iter().map(|node| {
+            let (level, hash) = (Value::Int(node.level.into()), Value::Bytes(node.hash.to_vec()));
+            vec![Value::Int(tree), level, number(node.index), hash]
+        });
+        insert(tx, "audit_node (store, level, position, hash)", &nodes.collect::<Vec<_>>())?;
+        for chunk in self.leaves.chunks(LIST) {
+            let mut sql = Sql::new("DELETE FROM audit_pending WHERE entry IN ");
+            sql.add_list(chunk.iter().map(|(entry, _)| Value::Int(*entry)));
+            tx.queue(&sql.text, sql.parameters)?;
+        }
+        Ok(true)
+    }
+}
+
+fn leaf(row: &Row<'_>) -> Result<(i64, Hash), Error> {
+    let bytes = |column| if row.is_null(column)? { Ok(None) } else { row.bytes(column).map(Some) };
+    let stamp = Stamp {
+        id: row.int(0)?,
+        timestamp: Timestamp(row.int(1)?),
+        user: if row.is_null(2)? { None } else { Some(row.text(2)?) },
+        area: row.text(3)?,
+        primary_key: row.text(4)?,
+        category: row.text(5)?,
+        action: row.text(6)?,
+        data_source: row.text(7)?,
+    };
+    let data = leaf_data(&stamp, bytes(8)?, bytes(9)?, row.bytes(10)?, row.bytes(11)?);
+    Ok((stamp.id, leaf_hash(&data)))
+}
+
+/// The tree's name. What is kept of the tree must be what its last checkpoint says: else somebody
+/// changed it, and the next checkpoint would vouch for that.
+fn name(tx: &mut Tx<'_>, seal: &Seal, tree: i64, was: &Tree, frontier: &Frontier) -> Result<String, Error> {
+    let refused =
+        |why: String| Error::Internal(format!("the audit tree of store {tree} does not grow: {why}"));
+    let own = if tree == 0 {
+        Some(origin(None))
+    } else {
+        let text = "SELECT id FROM idp_instance WHERE rid = ?1";
+        let id = tx.one(text, &[Value::Int(tree)], |row| row.id(0))?;
+        id.map(|id| origin(Some(id)))
+    };
+    let last = was.checkpoint.as_ref().map(|note| seal.open_checkpoint(note)).transpose();
+    let last = last.map_err(|error| refused(format!("its last checkpoint cannot be trusted: {error}")))?;
+    let own = own.or_else(|| last.as_ref().map(|last| last.origin.clone()));
+    let own = own.ok_or_else(|| refused("there is no such user store any more".to_owned()))?;
+    let kept = Checkpoint { origin: own, size: was.size, root: frontier.root() };
+    if last.as_ref().map_or(was.size > 0, |last| *last != kept) {
+        return Err(refused("it is not the one of its last checkpoint".to_owned()));
+    }
+    Ok(kept.origin)
+}
+
+/// Inserts rows, many with a statement. Statements of a few lengths serve all numbers of rows.
+fn insert(tx: &mut Tx<'_>, table: &str, rows: &[Vec<Value>]) -> Result<(), Error> {
+    let mut left = rows;
+    for length in [LIST, 64, 8, 1] {
+        while let Some((now, later)) = left.split_at_checked(length) {
+            let mut sql = Sql::new(format!("INSERT INTO {table} VALUES "));
+            for (place, row) in now.iter().enumerate() {
+                for (column, value) in row.iter().enumerate() {
+                    sql.add(match (place, column) {
+                        (0, 0) => "(",
+                        (_, 0) => "), (",
+                        _ => ", ",
+                    });
+                    sql.add_bound(value.clone());
+                }
+            }
+            sql.add(")");
+            tx.queue(&sql.text, sql.parameters)?;
+            left = later;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! Users whose time in the deletion quarantine is over go for good.
+
+use std::{sync::Arc, time::Duration};
+
+use chancery_auth::load_place;
+use chancery_record::Timestamp;
+use chancery_resource::{Call, Desk, Problem, Scope};
+use chancery_store::{Mode, Store, Tx};
+use chancery_userstore::{synchronize::USERS, user::USER};
+use uuid::Uuid;
+
+use crate::start::own_call;
+
+/// How often it is looked.
+const REST: Duration = Duration::from_mins(10);
+/// Users removed in one transaction, so that others do not wait.
+const PIECE: usize = 100;
+
+/// Purges until the server stops.
+pub async fn purge(store: Store, desk: Arc<Desk>, now: fn() -> Timestamp) {
+    loop {
+        tokio::time::sleep(REST).await;
+        if let Err(problem) = purge_due(&store, &desk, now()).await {
+            tracing::warn!(cause = ?problem.cause, "users due were not looked for; it is tried again later");
+        }
+    }
+}
+
+/// Removes the users of all stores whose time in quarantine is over; how many. A store that fails
+/// does not keep others waiting.
+///
+/// # Errors
+/// The store's, when it does not tell who waits.
+pub async fn purge_due(store: &Store, desk: &Arc<Desk>, now: Timestamp) -> Result<usize, Problem> {
+    let waiting = store.run("FindQuarantined", Mode::Long, None, |tx| {
+        let mut waiting = Vec::new();
+        let text = "SELECT i.id FROM idp_instance i WHERE EXISTS (SELECT 1 FROM user_account u \
+                    WHERE u.store = i.rid AND u.quarantined_on IS NOT NULL) ORDER BY i.rid";
+        tx.query(text, &[], |row| {
+            waiting.push(row.id(0)?);
+            Ok(())
+        })?;
+        Ok::<_, Problem>(waiting)
+    });
+    let mut purged = 0;
+    for instance in waiting.await? {
+        loop {
+            let desk = Arc::clone(desk);
+            let piece =
+                store.run("PurgeUsers", Mode::Write, None, move |tx| purge_piece(&desk, tx, instance, now));
+            let piece = piece.await.unwrap_or_else(|problem| {
+                tracing::warn!(%instance, cause = ?problem.cause, "purging failed; it is tried again later");
+                0
+            });
+            purged += piece;
+            if piece < PIECE {
+                break;
+            }
+        }
+    }
+    Ok(purged)
+}
+
+/// Removes some of the users of a store that are due. A store in read-only mode stays as it is.
+fn purge_piece(desk: &Arc<Desk>, tx: &mut Tx<'_>, instance: Uuid, now: Timestamp) -> Result<usize, Problem> {
+    let Some(place) = load_place(tx, &instance.to_string())? else { return Ok(0) };
+    let options = Arc::clone(&place.scope.options);
+    if options.flag("IsDatabaseReadOnlyMode") {
+        return Ok(0);
+    }
+    let since = Timestamp(now.0.saturating_sub(options.span("UserDeletionQuarantineDuration")));
+    let mut call = Call { now, ..own_call(desk, Scope::Store(place.scope)) };
+    let purged = chancery_resource::purge_due(&call, tx, &USER, since, PIECE)?;
+    // what mirrors them goes with them
+    USERS.forget(&mut call, tx, &purged)?;
+    Ok(purged.len())
+}

@@ -1,0 +1,68 @@
+//! Sends the mails that operations left in the outbox.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use chancery_mail::{Carrier, Delivered, MailServer, ServerOf, deliver_due};
+use chancery_record::{Timestamp, Value};
+use chancery_resource::{MasterKey, open_secret, random};
+use chancery_store::{Error, Store, Tx};
+use uuid::Uuid;
+
+/// How often it is looked for mail.
+const REST: Duration = Duration::from_secs(1);
+
+/// What mail is sent with.
+#[derive(Clone, Debug)]
+pub struct Post {
+    /// Opens what is sealed.
+    pub master: MasterKey,
+    /// Delivers reset tokens of stores without a mail server.
+    pub program: Option<PathBuf>,
+}
+
+/// Sends mail until the server stops. Two of these run, so that one mail server that stalls does
+/// not hold up the others.
+pub async fn send_mail(store: Store, post: Post, now: fn() -> Timestamp) {
+    loop {
+        tokio::time::sleep(REST).await;
+        loop {
+            match deliver(&store, &post, now()).await {
+                Ok(delivered) if delivered.left => {}
+                Ok(_) => break,
+                Err(error) => {
+                    tracing::warn!(%error, "mail waits; it is tried again");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Sends some of the mails that are due.
+///
+/// # Errors
+/// The store's.
+pub async fn deliver(store: &Store, post: &Post, now: Timestamp) -> Result<Delivered, Error> {
+    let key = post.master.clone();
+    let open = move |place: &str, sealed: &[u8]| key.open(place, sealed);
+    let post = post.clone();
+    let server_of: ServerOf = Arc::new(move |tx: &mut Tx<'_>, store| {
+        let server = mail_server(tx, &post.master, store)?.map(Carrier::Smtp);
+        Ok(server.or_else(|| post.program.clone().map(Carrier::Program)))
+    });
+    deliver_due(store, now, Uuid::from_bytes(random::<16>()), &open, &server_of).await
+}
+
+/// The mail server of a store, as its option says.
+fn mail_server(tx: &mut Tx<'_>, master: &MasterKey, store: i64) -> Result<Option<MailServer>, Error> {
+    let text = "SELECT o.id, o.value FROM option_value o JOIN idp_instance i \
+                ON i.id = o.apply_to_idp_instance_id WHERE i.rid = ?1 AND o.name = 'MailServerConfig'";
+    let found = tx.one(text, &[Value::Int(store)], |row| Ok((row.id(0)?, row.text(1)?.to_owned())))?;
+    let Some((id, value)) = found else { return Ok(None) };
+    let opened = open_secret(master, "option_value", "value", &Value::Id(id), &value).unwrap_or_default();
+    if opened.is_empty() {
+        return Ok(None);
+    }
+    let server = MailServer::parse(&opened);
+    Ok(server.inspect_err(|wrong| tracing::warn!(store, wrong, "MailServerConfig is not usable")).ok())
+}

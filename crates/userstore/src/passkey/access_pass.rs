@@ -1,0 +1,342 @@
+//! Temporary access passes: a value that lets a user in once, or for a while. Only its digest is
+//! kept.
+
+use chancery_credential::lockout::{self, Begun};
+use chancery_record::{
+    Bytes, FIXED, FieldType, HIDDEN, KEY, Kind, LoginName, Mismatch, Name, OPEN, Record as _, SHOWN, Secret,
+    Timestamp, Uuid, Value, id_types, record,
+};
+use chancery_resource::{
+    Action as A, Answer, Body, BodyForm, Call, Custom, JsonForm, Method as M, Op, Permit::UserStore, Problem,
+    Reach, Reply, Shape, Telling, amend, insert, list_where, load, new_row, random, read_form,
+};
+use chancery_store::{Row, Tx};
+use serde_json::json;
+
+use super::event;
+use crate::{
+    UserId,
+    password::{by_login, options},
+    user::{Found, USER, limits},
+};
+
+id_types! {
+    /// The id of a temporary access pass.
+    PassId
+}
+
+record! {
+    /// A temporary access pass. Its value was told when it was made, and is not kept.
+    pub struct TemporaryAccessPass {
+        /// The pass.
+        id: PassId = KEY,
+        /// The user.
+        user_id: UserId = FIXED,
+        /// When it was made.
+        created_on: Timestamp = SHOWN,
+        /// From when on it serves.
+        valid_from: Timestamp = SHOWN,
+        /// Until when it serves.
+        expires_on: Timestamp = SHOWN,
+        /// Whether it serves once.
+        is_one_time_use: bool = SHOWN,
+        /// `NotYetValid`, `Active`, `Used`, `Expired` or `Revoked`.
+        status: Name = SHOWN,
+        /// When it was last used.
+        used_on: Option<Timestamp> = SHOWN,
+        /// Who made it.
+        created_by_actor_id: Option<Uuid> = SHOWN,
+        /// What is kept of its value.
+        digest: Bytes = HIDDEN,
+    }
+}
+
+/// The resource.
+pub static ACCESS_PASS: Shape =
+    Shape::of::<TemporaryAccessPass>("TemporaryAccessPass", "temporary_access_pass", Reach::Store)
+        .seen_as(
+            "(SELECT rid, store, id, user_id, created_on, valid_from, expires_on, is_one_time_use, \
+             CASE WHEN status = 'Active' AND expires_on <= ?1 THEN 'Expired' \
+             WHEN status = 'Active' AND valid_from > ?1 THEN 'NotYetValid' ELSE status END AS status, \
+             used_on, created_by_actor_id, digest FROM temporary_access_pass)",
+        )
+        .of_person(&USER, "user_id");
+
+record! {
+    /// For whom a pass is made, and how long it serves.
+    pub struct NewPass {
+        /// The user.
+        user_id: UserId = OPEN,
+        /// From when on it serves; now when it is missing.
+        valid_from: Option<Timestamp> = OPEN,
+        /// For how many minutes; the store's option TemporaryAccessPassDefaultLifetime says when it is missing.
+        lifetime_minutes: Option<i64> = OPEN,
+        /// Whether it serves once; the store's option TemporaryAccessPassOneTimeUse says when it is missing.
+        is_one_time_use: Option<bool> = OPEN,
+    }
+}
+
+/// The value of a pass as a body holds it.
+#[derive(Clone, Debug)]
+pub struct PassValue(Secret);
+
+impl PartialEq for PassValue {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.matches(other.0.expose())
+    }
+}
+
+impl FieldType for PassValue {
+    const KIND: Kind = Kind::Text(&Name::RULE);
+    fn into_value(self) -> Value {
+        Value::Null
+    }
+    fn from_value(value: Value) -> Result<Self, Mismatch> {
+        if let Value::Text(text) = value { Ok(Self(Secret::new(text))) } else { Err(Mismatch("")) }
+    }
+}
+
+record! {
+    /// Who uses a pass, and its value.
+    pub struct Redemption {
+        /// The login name.
+        login_name: LoginName = OPEN,
+        /// The value.
+        value: PassValue = OPEN,
+    }
+}
+
+record! {
+    /// Who got in by a pass.
+    pub struct Entry {
+        /// The user.
+        user_id: UserId = SHOWN,
+        /// The pass.
+        temporary_access_pass_id: PassId = SHOWN,
+        /// When.
+        redeemed_on: Timestamp = SHOWN,
+    }
+}
+
+static NEW: BodyForm = BodyForm::of::<NewPass>("TemporaryAccessPassCreate");
+static REDEMPTION: BodyForm = BodyForm::of::<Redemption>("TemporaryAccessPassRedemption");
+static REDEEMED: BodyForm = BodyForm::of::<Entry>("TemporaryAccessPassRedeemed");
+static ISSUED: JsonForm = JsonForm {
+    name: "TemporaryAccessPassIssued",
+    schema: || {
+        json!({
+            "description": "A new pass, with its value: told now, and never again.",
+            "allOf": [
+                { "$ref": "#/components/schemas/TemporaryAccessPass" },
+                { "type": "object", "required": ["value"], "properties": {
+                    "value": { "type": "string", "description": "What the user types in." },
+                } },
+            ],
+        })
+    },
+};
+
+const ALL: &str = "/administration/passkey-security/temporary-access-passes";
+
+const fn op(name: &'static str, method: M, path: &'static str, custom: Custom, summary: &'static str) -> Op {
+    Op::new(name, method, path, UserStore, &ACCESS_PASS, A::Custom(custom), summary)
+}
+
+/// Its operations.
+pub static OPERATIONS: &[Op] = &[
+    op(
+        "ListTemporaryAccessPasses",
+        M::Get,
+        ALL,
+        Custom::listing(|call, tx| list_where(call, tx, &|_| ())).replying(Reply::Items),
+        "Lists the temporary access passes.",
+    ),
+    op(
+        "IssueTemporaryAccessPass",
+        M::Post,
+        ALL,
+        Custom::writing(issue).taking(Body::Form(&NEW)),
+        "Makes a temporary access pass for a user.",
+    )
+    .answering(201, Reply::Json(&ISSUED))
+    .added(),
+    op(
+        "RevokeTemporaryAccessPass",
+        M::Delete,
+        "/administration/passkey-security/temporary-access-passes/{id}",
+        Custom::writing(revoke).replying(Reply::Empty),
+        "Revokes a temporary access pass.",
+    )
+    .answering(204, Reply::Empty)
+    .added(),
+    op(
+        "RedeemTemporaryAccessPass",
+        M::Post,
+        "/administration/passkey-security/temporary-access-passes/redemption",
+        Custom::writing(redeem).taking(Body::Form(&REDEMPTION)).replying(Reply::Form(&REDEEMED)),
+        "Uses a temporary access pass.",
+    )
+    .added(),
+];
+
+/// Letters and digits that are not mistaken for one another: 32, so that a byte picks evenly.
+const ALPHABET: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
+const MINUTE: i64 = 60_000;
+
+fn make_value(length: usize) -> Secret {
+    let letters = random::<64>();
+    let letter = |byte: &u8| ALPHABET.get(usize::from(byte % 32)).copied().unwrap_or(b'A');
+    Secret::new(letters.iter().take(length).map(letter).collect::<Vec<u8>>())
+}
+
+fn digest(call: &Call, user: Uuid, value: &[u8]) -> Vec<u8> {
+    call.desk.master.digest(&format!("temporary-access-pass/{user}"), value)
+}
+
+/// The user that a body names.
+pub fn user_in_body(call: &Call, tx: &mut Tx<'_>, user: UserId) -> Result<Found, Problem> {
+    match load(call, tx, &USER, None, Value::Id(user.0)) {
+        Err(problem) if problem.status() == 404 => {
+            Err(Problem::wrong_at("/userId", "names no user of this store"))
+        }
+        found => found.and_then(Found::new),
+    }
+}
+
+fn issue(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let form: NewPass = read_form(call)?;
+    let options = options(call)?;
+    if !options.flag("TemporaryAccessPassEnabled") {
+        return Err(Problem::conflict("The store's option TemporaryAccessPassEnabled is off."));
+    }
+    let most = options.span("TemporaryAccessPassMaxLifetime");
+    let lifetime = match form.lifetime_minutes {
+        Some(minutes) => minutes.saturating_mul(MINUTE),
+        None => options.span("TemporaryAccessPassDefaultLifetime").min(most),
+    };
+    if lifetime < MINUTE || lifetime > most {
+        let detail =
+            format!("must be from 1 to {}, the store's TemporaryAccessPassMaxLifetime", most / MINUTE);
+        return Err(Problem::wrong_at("/lifetimeMinutes", detail));
+    }
+    let found = user_in_body(call, tx, form.user_id)?;
+    let valid_from = form.valid_from.unwrap_or(call.now).max(call.now);
+    let length = usize::try_from(options.number("TemporaryAccessPassLength")).unwrap_or(12);
+    let value = make_value(length);
+    let internal = |_| Problem::from(chancery_store::Error::Internal("a status of ours is not valid".into()));
+    let pass = TemporaryAccessPass {
+        id: PassId(call.new_id()),
+        user_id: found.user.id,
+        created_on: call.now,
+        valid_from,
+        expires_on: valid_from.plus(lifetime),
+        is_one_time_use: form
+            .is_one_time_use
+            .unwrap_or_else(|| options.flag("TemporaryAccessPassOneTimeUse")),
+        status: Name::new("Active").map_err(internal)?,
+        used_on: None,
+        created_by_actor_id: call.actor,
+        digest: Bytes(digest(call, found.user.id.0, value.expose())),
+    };
+    let id = pass.id.0;
+    let values = new_row(call, &ACCESS_PASS, None, pass.into_values())?;
+    insert(call, tx, &ACCESS_PASS, None, &values)?;
+    event::append(call, tx, found.user.id, "TemporaryAccessPassIssued", None, None)?;
+    // what is answered is what a list would show
+    let stored = load(call, tx, &ACCESS_PASS, None, Value::Id(id))?;
+    chancery_resource::write_stored(call, tx, &ACCESS_PASS, &stored)?;
+    call.out.bytes.pop();
+    call.out.bytes.extend_from_slice(b",\"value\":\"");
+    call.out.bytes.extend_from_slice(value.expose());
+    call.out.bytes.extend_from_slice(b"\"}");
+    let mut answer = Answer::new(call.op.status);
+    answer.headers.push(("cache-control", "no-store".into()));
+    Ok(answer)
+}
+
+fn revoke(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let key = ACCESS_PASS.read_key(call.parameter(0))?;
+    let was = load(call, tx, &ACCESS_PASS, None, key)?;
+    let mut pass = TemporaryAccessPass::from_values(was.values.clone())?;
+    if !["Active", "NotYetValid"].contains(&pass.status.as_str()) {
+        return Err(Problem::conflict(format!("The pass is {} already.", pass.status.as_str())));
+    }
+    let user = pass.user_id;
+    pass.set_status("Revoked")?;
+    amend(call, tx, &ACCESS_PASS, &was, &pass.into_values(), Telling::As("Modified", "revoked"))?;
+    event::append(call, tx, user, "TemporaryAccessPassRevoked", None, None)?;
+    Ok(Answer::new(call.op.status))
+}
+
+impl TemporaryAccessPass {
+    fn set_status(&mut self, status: &str) -> Result<(), Problem> {
+        self.status = Name::from_value(status.into())?;
+        Ok(())
+    }
+}
+
+/// Uses a pass. Attempts count towards the locks like those at a password.
+fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let form: Redemption = read_form(call)?;
+    let options = options(call)?;
+    let refused =
+        || Problem::wrong_at("/value", "is not accepted, or the user's state does not let the user in now");
+    let known =
+        by_login(call, tx, form.login_name.as_str())?.filter(|found| found.user.is_admitted(call.now));
+    let Some(mut found) = known else { return Ok(Answer::refusing(refused())) };
+    let (limits, attempt) = (limits(&options), call.new_id());
+    let state = match lockout::begin(&found.user.lockout(), &limits, call.now, attempt) {
+        Begun::Refused(_, failed) => {
+            if let Some(failed) = failed {
+                crate::password::record_failure(call, tx, found, &failed)?;
+                tx.keep();
+            }
+            return Ok(Answer::refusing(refused()));
+        }
+        Begun::Counted(state) => state,
+    };
+    let pass = find(call, tx, &found, &form.value.0)?.filter(|_| options.flag("TemporaryAccessPassEnabled"));
+    let Some(id) = pass else {
+        let failed = lockout::fail(state, &limits, call.now, attempt);
+        crate::password::record_failure(call, tx, found, &failed)?;
+        // a guess counts even when nothing else is to be done
+        tx.keep();
+        return Ok(Answer::refusing(refused()));
+    };
+    found.user.set_lockout(lockout::succeed(state, call.now, attempt).state);
+    let user = found.user.id;
+    found.save(call, tx, Telling::Silent)?;
+    let was = load(call, tx, &ACCESS_PASS, None, Value::Id(id))?;
+    let mut pass = TemporaryAccessPass::from_values(was.values.clone())?;
+    pass.used_on = Some(call.now);
+    if pass.is_one_time_use {
+        pass.set_status("Used")?;
+    }
+    amend(call, tx, &ACCESS_PASS, &was, &pass.into_values(), Telling::As("Modified", "used"))?;
+    event::append(call, tx, user, "TemporaryAccessPassUsed", None, None)?;
+    let mut moment = Vec::new();
+    chancery_record::format_timestamp(call.now, &mut moment);
+    let body = json!({
+        "userId": user.0, "temporaryAccessPassId": id, "redeemedOn": String::from_utf8(moment).unwrap_or_default(),
+    });
+    call.out.bytes = body.to_string().into_bytes();
+    Ok(Answer::new(call.op.status))
+}
+
+/// The pass of a user that has this value and serves now.
+fn find(call: &Call, tx: &mut Tx<'_>, found: &Found, value: &Secret) -> Result<Option<Uuid>, Problem> {
+    let typed: Vec<u8> =
+        value.expose().iter().filter(|byte| !b" -".contains(byte)).map(u8::to_ascii_uppercase).collect();
+    let wanted = Secret::new(digest(call, found.user.id.0, &typed));
+    let text = "SELECT id, digest FROM temporary_access_pass WHERE store = ?1 AND user_id = ?2 \
+                AND status = 'Active' AND valid_from <= ?3 AND expires_on > ?3 ORDER BY rid DESC LIMIT 100";
+    let mut right = None;
+    let parameters = [call.scope.store().into(), found.user.id.0.into(), call.now.0.into()];
+    tx.query(text, &parameters, |row: &Row<'_>| {
+        if wanted.matches(row.bytes(1)?) {
+            right = Some(row.id(0)?);
+        }
+        Ok(())
+    })?;
+    Ok(right)
+}

@@ -1,0 +1,306 @@
+//! Ceremonies: a passkey is made, a passkey is used. Begun and finished in two calls.
+
+use chancery_passkey::{Credential, Kind, Policy, Refusal, Used, User as Person};
+use chancery_record::{Bytes, LoginName, Name, OPEN, Record as _, SHOWN, Timestamp, Uuid, Value, record};
+use chancery_resource::{
+    Answer, BodyForm, Call, OwnerRow, Problem, Stored, Telling, Work, amend, find_owner, insert, load_by,
+    new_row, owner_of, read_form, select_of, write_stored,
+};
+use chancery_store::{Row, Tx};
+use serde_json::json;
+
+use super::{PASSKEY, PasskeyCredential, PasskeyId, event, policy};
+use crate::{
+    InstanceId, UserId,
+    audit_trail::Digest,
+    password::{by_login, mail::display_name},
+    user::{Found, USER},
+};
+
+/// How long a ceremony may take, in milliseconds.
+const LIFETIME: i64 = 5 * 60 * 1000;
+/// The most passkeys of one user.
+const MOST: usize = 100;
+
+record! {
+    /// Who is to be authenticated.
+    pub struct StartAuthentication {
+        /// The login name; without it, whoever has a passkey on the device.
+        login_name: Option<LoginName> = OPEN,
+    }
+}
+
+record! {
+    /// Who was authenticated, and by what.
+    pub struct Admitted {
+        /// The user.
+        user_id: UserId = SHOWN,
+        /// The passkey.
+        credential_id: PasskeyId = SHOWN,
+        /// When.
+        authenticated_on: Timestamp = SHOWN,
+    }
+}
+
+pub static START: BodyForm = BodyForm::of::<StartAuthentication>("PasskeyAuthenticationStart");
+pub static AUTHENTICATED: BodyForm = BodyForm::of::<Admitted>("PasskeyAuthenticated");
+
+/// A refusal as a problem; which of the proofs is wrong is told, since only who made them can
+/// mend them.
+fn refuse(refusal: &Refusal) -> Problem {
+    match refusal.kind {
+        Kind::Disabled | Kind::AlreadyRegistered => Problem::conflict(refusal.detail.clone()),
+        _ => Problem::invalid(refusal.detail.clone()),
+    }
+}
+
+fn place(id: Uuid) -> String {
+    format!("passkey_ceremony/{id}")
+}
+
+/// Keeps what a ceremony must be finished with, sealed, and answers with what the client needs.
+fn begin(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    user: Option<i64>,
+    is_registration: bool,
+    (public_key, state): &(serde_json::Value, Vec<u8>),
+) -> Result<Answer, Problem> {
+    let id = call.new_id();
+    tx.queue(
+        "INSERT INTO passkey_ceremony (id, store, user_rid, is_registration, state, expires_on) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        vec![
+            id.into(),
+            call.scope.store().into(),
+            user.into(),
+            is_registration.into(),
+            call.desk.master.seal(&place(id), state).into(),
+            (call.now.0 + LIFETIME).into(),
+        ],
+    )?;
+    let body = json!({ "ceremonyId": id, "publicKey": public_key });
+    call.out.bytes = body.to_string().into_bytes();
+    Ok(Answer::new(call.op.status))
+}
+
+/// Takes a ceremony out: it is finished once, well or not.
+fn take(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    id: &str,
+    is_registration: bool,
+) -> Result<(Option<i64>, Vec<u8>), Problem> {
+    let gone = || Problem::not_found("ceremony, or it was finished or took too long");
+    let id = Uuid::try_parse(id).map_err(|_| gone())?;
+    let text = "DELETE FROM passkey_ceremony WHERE id = ?1 AND store = ?2 AND is_registration = ?3 \
+                RETURNING user_rid, state, expires_on";
+    let parameters = [id.into(), call.scope.store().into(), is_registration.into()];
+    let read = |row: &Row<'_>| {
+        let user = if row.is_null(0)? { None } else { Some(row.int(0)?) };
+        Ok((user, row.bytes(1)?.to_vec(), row.int(2)?))
+    };
+    let (user, state, end) = tx.one(text, &parameters, read)?.ok_or_else(gone)?;
+    let state = call.desk.master.open(&place(id), &state).ok_or_else(gone)?;
+    if end <= call.now.0 { Err(gone()) } else { Ok((user, state.expose().to_vec())) }
+}
+
+/// A passkey as it is kept, with its row.
+struct Kept {
+    row: Stored,
+    credential: Credential,
+}
+
+/// The passkeys of a user.
+fn of_user(tx: &mut Tx<'_>, owner: &OwnerRow) -> Result<Vec<Credential>, Problem> {
+    let text = format!("SELECT kept FROM passkey_credential WHERE user_rid = ?1 ORDER BY rid LIMIT {MOST}");
+    let mut kept = Vec::new();
+    tx.query(&text, &[owner.rid.into()], |row| {
+        kept.push(row.bytes(0)?.to_vec());
+        Ok(())
+    })?;
+    kept.iter().map(|bytes| Credential::from_bytes(bytes).map_err(|refusal| refuse(&refusal))).collect()
+}
+
+pub fn start_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let found = Found::in_path(call, tx)?;
+    let owner = owner_of(call, tx, &PASSKEY)?.ok_or_else(|| Problem::not_found("User"))?;
+    let existing: Vec<Vec<u8>> = of_user(tx, &owner)?.into_iter().map(|one| one.id).collect();
+    if existing.len() >= MOST {
+        return Err(Problem::conflict(format!("A user has at most {MOST} passkeys.")));
+    }
+    let person = Person {
+        id: found.user.id.0,
+        login_name: found.user.login_name.as_str().to_owned(),
+        display_name: display_name(&found.user),
+    };
+    let policy = policy(call)?;
+    let started = chancery_passkey::start_registration(&policy, &person, &existing);
+    let started = started.map_err(|refusal| refuse(&refusal))?;
+    begin(call, tx, Some(owner.rid), true, &started)
+}
+
+/// What came of checking a registration.
+type Registered = Result<Credential, Refusal>;
+
+pub fn finish_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let owner = owner_of(call, tx, &PASSKEY)?.ok_or_else(|| Problem::not_found("User"))?;
+    let Some(registered) = call.result::<Registered>(0)? else {
+        let (user, state) = take(call, tx, call.parameter(1), true)?;
+        if user != Some(owner.rid) {
+            return Err(Problem::not_found("ceremony of this user"));
+        }
+        let (policy, answer) = (policy(call)?, answer(call)?);
+        return Ok(Answer::after(Work::new(move || -> Registered {
+            chancery_passkey::finish_registration(&policy, &state, &answer)
+        })));
+    };
+    let credential = match registered.as_ref() {
+        Ok(credential) => credential,
+        Err(refusal) => return Ok(Answer::refusing(refuse(refusal))),
+    };
+    let internal =
+        |_| Problem::from(chancery_store::Error::Internal("a passkey's own name is not valid".into()));
+    let passkey = PasskeyCredential {
+        id: PasskeyId(call.new_id()),
+        user_id: UserId(owner.id),
+        name: Name::new("Passkey").map_err(internal)?,
+        credential_id_base64: Bytes(credential.id.clone()),
+        aaguid_hex: Digest(credential.aaguid.to_vec()),
+        created_on: call.now,
+        last_used_on: None,
+        instance_id: InstanceId(call.scope.of_store()?.id),
+        is_backup_eligible: credential.is_backup_eligible,
+        is_backed_up: credential.is_backed_up,
+        kept: Bytes(credential.to_bytes()),
+    };
+    let id = passkey.id.0;
+    let values = new_row(call, &PASSKEY, Some(&owner), passkey.into_values())?;
+    insert(call, tx, &PASSKEY, Some(&owner), &values)?;
+    event::append(call, tx, UserId(owner.id), "PasskeyRegistered", Some(id), None)?;
+    write_stored(call, tx, &PASSKEY, &Stored { rid: 0, values, owner: Some(owner) })?;
+    Ok(Answer::resource(call.op.status))
+}
+
+/// The body as it came, for the library that reads it.
+fn answer(call: &Call) -> Result<serde_json::Value, Problem> {
+    Ok(call.body()?.to_serde())
+}
+
+pub fn start_authentication(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let form: StartAuthentication = read_form(call)?;
+    let policy = policy(call)?;
+    let (mut user, mut allowed) = (None, None);
+    if let Some(name) = form.login_name {
+        // who is unknown gets a ceremony that nobody can finish
+        let known = by_login(call, tx, name.as_str())?;
+        let mut credentials = Vec::new();
+        if let Some(found) = known {
+            let owner = find_owner(call, tx, &USER, found.user.id.0)?;
+            credentials = of_user(tx, &owner)?;
+            user = Some(owner.rid);
+        }
+        allowed = Some(credentials);
+    }
+    let started = chancery_passkey::start_authentication(&policy, allowed.as_deref());
+    let started = started.map_err(|refusal| refuse(&refusal))?;
+    begin(call, tx, user, false, &started)
+}
+
+/// What came of checking an authentication: the passkey's row, the user's, and the proof.
+struct Proved {
+    id: Uuid,
+    user: Uuid,
+    used: Result<Used, Refusal>,
+}
+
+pub fn finish_authentication(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    match call.result::<Proved>(0)? {
+        None => check(call, tx),
+        Some(proved) => settle(call, tx, &proved),
+    }
+}
+
+fn check(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let (expected, state) = take(call, tx, call.parameter(0), false)?;
+    let answer = answer(call)?;
+    let unknown = || Answer::refusing(Problem::invalid("The passkey is not known here."));
+    let id = match chancery_passkey::credential_id_of(&answer) {
+        Ok(id) => id,
+        Err(refusal) => return Ok(Answer::refusing(refuse(&refusal))),
+    };
+    let text = "SELECT u.id, u.rid, p.id FROM passkey_credential p JOIN user_account u ON u.rid = p.user_rid \
+                WHERE p.store = ?1 AND p.credential_id = ?2 AND u.quarantined_on IS NULL";
+    let read = |row: &Row<'_>| Ok((row.id(0)?, row.int(1)?, row.id(2)?));
+    let Some((user, rid, passkey)) = tx.one(text, &[call.scope.store().into(), id.into()], read)? else {
+        return Ok(unknown());
+    };
+    if expected.is_some_and(|expected| expected != rid) {
+        return Ok(unknown());
+    }
+    let kept = find(call, tx, user, passkey)?;
+    let policy: Policy = policy(call)?;
+    Ok(Answer::after(Work::new(move || Proved {
+        id: passkey,
+        user,
+        used: chancery_passkey::finish_authentication(&policy, &state, &answer, &kept.credential),
+    })))
+}
+
+fn find(call: &Call, tx: &mut Tx<'_>, user: Uuid, passkey: Uuid) -> Result<Kept, Problem> {
+    let owner = find_owner(call, tx, &USER, user)?;
+    let sql = select_of(call, &PASSKEY, &owner).push(" AND t.id = ").bind(passkey);
+    let row = load_by(call, tx, &PASSKEY, Some(&owner), &sql)?;
+    let record = PasskeyCredential::from_values(row.values.clone())?;
+    let credential = Credential::from_bytes(&record.kept.0).map_err(|refusal| refuse(&refusal))?;
+    Ok(Kept { row, credential })
+}
+
+/// Writes down what was proved, and by whom.
+fn settle(call: &mut Call, tx: &mut Tx<'_>, proved: &Proved) -> Result<Answer, Problem> {
+    let kept = find(call, tx, proved.user, proved.id)?;
+    let user = UserId(proved.user);
+    let proof = match &proved.used {
+        Ok(proof) => proof,
+        Err(refusal) => {
+            let kind = if refusal.kind == Kind::SignCount {
+                "PasskeyCloneSuspected"
+            } else {
+                "PasskeyAuthenticationFailed"
+            };
+            event::append(call, tx, user, kind, Some(proved.id), Some(&refusal.detail))?;
+            return Ok(Answer::refusing(refuse(refusal)));
+        }
+    };
+    let key = Value::Id(proved.user);
+    let found = Found::new(chancery_resource::load(call, tx, &USER, None, key)?)?;
+    let lockout = found.user.lockout();
+    if !found.user.is_admitted(call.now) || lockout.is_shut() || lockout.is_shut_until(call.now) {
+        let detail = "the user is inactive or locked";
+        event::append(call, tx, user, "PasskeyAuthenticationFailed", Some(proved.id), Some(detail))?;
+        return Ok(Answer::refusing(Problem::invalid("The user's state does not let the user sign in now.")));
+    }
+    // of two answers with one count, one is a copy's: the row decides
+    if proof.sign_count != 0 && proof.sign_count <= kept.credential.sign_count {
+        event::append(call, tx, user, "PasskeyCloneSuspected", Some(proved.id), None)?;
+        return Ok(Answer::refusing(Problem::invalid("The passkey's count of uses went backwards.")));
+    }
+    let Kept { row, mut credential } = kept;
+    credential.sign_count = proof.sign_count;
+    credential.is_backed_up = proof.backed_up;
+    let mut record = PasskeyCredential::from_values(row.values.clone())?;
+    record.kept = Bytes(credential.to_bytes());
+    record.is_backed_up = proof.backed_up;
+    record.last_used_on = Some(call.now);
+    amend(call, tx, &PASSKEY, &row, &record.into_values(), Telling::Silent)?;
+    event::append(call, tx, user, "PasskeyUsed", Some(proved.id), None)?;
+    let mut body = Vec::new();
+    chancery_record::format_timestamp(call.now, &mut body);
+    let body = json!({
+        "userId": proved.user,
+        "credentialId": proved.id,
+        "authenticatedOn": String::from_utf8(body).unwrap_or_default(),
+    });
+    call.out.bytes = body.to_string().into_bytes();
+    Ok(Answer::new(call.op.status))
+}

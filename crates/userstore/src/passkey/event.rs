@@ -1,0 +1,73 @@
+//! Security events: what happened around a user's passkeys. Written once, never changed.
+
+use chancery_record::{FIXED, KEY, Name, Record as _, SHOWN, ShortText, Timestamp, Uuid, id_types, record};
+use chancery_resource::{
+    Action as A, Call, Custom, Method as M, Op, Permit::UserStore, Problem, Reach, Reply, Shape, list_where,
+    new_row,
+};
+use chancery_store::Tx;
+
+use crate::UserId;
+
+id_types! {
+    /// The id of a security event.
+    EventId
+}
+
+record! {
+    /// Something that happened around a user's passkeys.
+    pub struct PasskeySecurityEvent {
+        /// The event.
+        id: EventId = KEY,
+        /// The user.
+        user_id: UserId = FIXED,
+        /// What happened.
+        event_type: Name = SHOWN,
+        /// When.
+        occurred_on: Timestamp = SHOWN,
+        /// Who did it: the id of a client app or user.
+        actor_id: Option<Uuid> = SHOWN,
+        /// The passkey that it is about.
+        credential_id: Option<Uuid> = SHOWN,
+        /// More, for people.
+        details: Option<ShortText> = SHOWN,
+    }
+}
+
+/// The resource.
+pub static EVENT: Shape =
+    Shape::of::<PasskeySecurityEvent>("PasskeySecurityEvent", "passkey_security_event", Reach::Store);
+
+/// Its operations.
+pub static OPERATIONS: &[Op] = &[Op::new(
+    "ListPasskeySecurityEvents",
+    M::Get,
+    "/administration/passkey-security/events",
+    UserStore,
+    &EVENT,
+    A::Custom(Custom::listing(|call, tx| list_where(call, tx, &|_| ())).replying(Reply::Items)),
+    "Lists what happened around passkeys.",
+)];
+
+/// Notes an event.
+pub fn append(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    user: UserId,
+    event_type: &'static str,
+    credential: Option<Uuid>,
+    details: Option<&str>,
+) -> Result<(), Problem> {
+    let wrong = |_| Problem::from(chancery_store::Error::Internal("an event's own text is too long".into()));
+    let event = PasskeySecurityEvent {
+        id: EventId(call.new_id()),
+        user_id: user,
+        event_type: Name::new(event_type).map_err(wrong)?,
+        occurred_on: call.now,
+        actor_id: call.actor,
+        credential_id: credential,
+        details: details.map(ShortText::new).transpose().map_err(wrong)?,
+    };
+    let values = new_row(call, &EVENT, None, event.into_values())?;
+    chancery_resource::append(call, tx, &EVENT, None, &values)
+}

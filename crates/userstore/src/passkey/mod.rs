@@ -1,0 +1,186 @@
+//! Passkeys of users: the credentials, the ceremonies that make and use them, and what keeps a
+//! user from being locked out with them.
+
+mod access_pass;
+mod ceremony;
+mod event;
+mod facts;
+mod overview;
+mod recovery;
+
+use chancery_passkey::Policy;
+use chancery_record::{
+    Bytes, HIDDEN, KEY, Name, OWNER, Record as _, SCOPE, SHOWN, Timestamp, id_types, record,
+};
+use chancery_resource::{
+    Action as A, Answer, Body, Call, Custom, JsonForm, Method as M, Op, Permit::UserStore, Problem, Reach,
+    Reply, Shape, Unique, delete as delete_row, load, owner_of,
+};
+use chancery_store::Tx;
+use serde_json::json;
+
+pub use access_pass::OPERATIONS as ACCESS_PASS_OPERATIONS;
+pub use event::OPERATIONS as EVENT_OPERATIONS;
+pub use overview::OPERATIONS as OVERVIEW_OPERATIONS;
+pub use recovery::OPERATIONS as RECOVERY_OPERATIONS;
+
+use crate::{InstanceId, UserId, audit_trail::Digest, password::options, user::USER};
+
+id_types! {
+    /// The id of a passkey.
+    PasskeyId
+}
+
+record! {
+    /// A passkey: a key pair of a user's, whose private key an authenticator keeps.
+    pub struct PasskeyCredential {
+        /// The passkey.
+        id: PasskeyId = KEY,
+        /// The user.
+        user_id: UserId = OWNER,
+        /// What it is called.
+        name: Name = SHOWN,
+        /// What authenticators know it by, base64.
+        credential_id_base64: Bytes = SHOWN.stored_as("credential_id"),
+        /// The make of authenticator.
+        aaguid_hex: Digest = SHOWN.stored_as("aaguid"),
+        /// When it was registered.
+        created_on: Timestamp = SHOWN,
+        /// When it was last used.
+        last_used_on: Option<Timestamp> = SHOWN,
+        /// The user store that the user is in.
+        instance_id: InstanceId = SCOPE,
+        /// Whether it can be copied to other devices.
+        is_backup_eligible: bool = SHOWN,
+        /// Whether it was.
+        is_backed_up: bool = SHOWN,
+        /// Its public key and what was proved with it.
+        kept: Bytes = HIDDEN,
+    }
+}
+
+/// The resource.
+pub static PASSKEY: Shape =
+    Shape::of::<PasskeyCredential>("PasskeyCredential", "passkey_credential", Reach::Store)
+        .owned(&USER, "user_rid")
+        .unique(&[
+            Unique { index: "passkey_credential__store__id", column: "id" },
+            Unique { index: "passkey_credential__store__credential_id", column: "credential_id" },
+        ]);
+
+/// What a client's WebAuthn interface answered: `credential.toJSON()`.
+static ANSWER: JsonForm = JsonForm {
+    name: "PasskeyAnswer",
+    schema: || {
+        json!({
+            "type": "object",
+            "description": "What the browser's credential answered: PublicKeyCredential.toJSON() (WebAuthn Level 3).",
+            "required": ["id", "rawId", "type", "response"],
+            "properties": {
+                "id": { "type": "string", "description": "The credential's id, base64url." },
+                "rawId": { "type": "string", "description": "The same." },
+                "type": { "type": "string", "description": "public-key" },
+                "response": { "type": "object", "description": "The authenticator's response." },
+            },
+        })
+    },
+};
+
+static CEREMONY: JsonForm = JsonForm {
+    name: "PasskeyCeremony",
+    schema: || {
+        json!({
+            "type": "object",
+            "description": "A ceremony that was begun: to be finished once, within five minutes.",
+            "required": ["ceremonyId", "publicKey"],
+            "properties": {
+                "ceremonyId": { "type": "string", "format": "uuid", "description": "The ceremony." },
+                "publicKey": { "type": "object", "description": "What the browser's WebAuthn interface is to be called with." },
+            },
+        })
+    },
+};
+
+const fn op(name: &'static str, method: M, path: &'static str, action: A, summary: &'static str) -> Op {
+    Op::new(name, method, path, UserStore, &PASSKEY, action, summary)
+}
+
+const USER_PATH: &str = "/administration/PasskeyCredential/user/{userId}";
+
+/// Its operations.
+pub static OPERATIONS: &[Op] = &[
+    op("GetPasskeyCredentialsByUserId", M::Get, USER_PATH, A::List, "Lists a user's passkeys."),
+    op(
+        "DeletePasskeyCredential",
+        M::Delete,
+        "/administration/PasskeyCredential/user/{userId}/{passkeyId}",
+        A::Custom(Custom::writing(delete).replying(Reply::Empty)),
+        "Deletes a passkey of a user.",
+    )
+    .answering(204, Reply::Empty),
+    op(
+        "StartPasskeyRegistration",
+        M::Post,
+        "/administration/PasskeyCredential/user/{userId}/registration",
+        A::Custom(Custom::writing(ceremony::start_registration).replying(Reply::Json(&CEREMONY))),
+        "Begins to register a passkey for a user.",
+    )
+    .added(),
+    op(
+        "FinishPasskeyRegistration",
+        M::Put,
+        "/administration/PasskeyCredential/user/{userId}/registration/{ceremonyId}",
+        A::Custom(Custom::writing(ceremony::finish_registration).taking(Body::Json(&ANSWER))),
+        "Registers the passkey that the user's authenticator made.",
+    )
+    .answering(201, Reply::One)
+    .added(),
+    op(
+        "StartPasskeyAuthentication",
+        M::Post,
+        "/administration/PasskeyCredential/authentication",
+        A::Custom(
+            Custom::writing(ceremony::start_authentication)
+                .taking(Body::Form(&ceremony::START))
+                .replying(Reply::Json(&CEREMONY)),
+        ),
+        "Begins an authentication with a passkey: of a user, or of whoever has one.",
+    )
+    .added(),
+    op(
+        "FinishPasskeyAuthentication",
+        M::Put,
+        "/administration/PasskeyCredential/authentication/{ceremonyId}",
+        A::Custom(
+            Custom::writing(ceremony::finish_authentication)
+                .taking(Body::Json(&ANSWER))
+                .replying(Reply::Form(&ceremony::AUTHENTICATED)),
+        ),
+        "Checks what the authenticator proved, and says who it was.",
+    )
+    .added(),
+];
+
+/// The store's rules for passkeys.
+fn policy(call: &Call) -> Result<Policy, Problem> {
+    let options = options(call)?;
+    let maturity = options.span("PasskeyBindingMaturity");
+    Ok(Policy::from_options(|name| options.text(name), maturity, &call.desk.public_url))
+}
+
+fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let owner = owner_of(call, tx, &PASSKEY)?.ok_or_else(|| Problem::not_found("User"))?;
+    let key = PASSKEY.read_key(call.parameter(1))?;
+    let was = load(call, tx, &PASSKEY, Some(&owner), key)?;
+    let passkey = PasskeyCredential::from_values(was.values.clone())?;
+    delete_row(call, tx, &PASSKEY, &was)?;
+    event::append(
+        call,
+        tx,
+        UserId(owner.id),
+        "PasskeyDeleted",
+        Some(passkey.id.0),
+        Some(passkey.name.as_str()),
+    )?;
+    Ok(Answer::new(call.op.status))
+}

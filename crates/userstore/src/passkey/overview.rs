@@ -1,0 +1,273 @@
+//! Overviews: one user's passkeys and what is around them; those of a whole store.
+
+use chancery_passkey::{CredentialFacts, Policy, is_usable};
+use chancery_record::{Timestamp, Value, format_timestamp};
+use chancery_resource::{
+    Action as A, Answer, Call, Custom, JsonForm, LIST, Method as M, Op, Permit::UserStore, Problem, Reply,
+    Shape, Sql, find_owner, write_items,
+};
+use chancery_store::{Mode, Tx};
+use serde_json::{Value as Json, json};
+
+use super::{PASSKEY, access_pass::ACCESS_PASS, event::EVENT, facts, policy, recovery::RECOVERY};
+use crate::user::USER;
+
+/// Users in the operations overview.
+const MOST_USERS: usize = 1000;
+/// Items of each other array of an overview: the newest.
+const NEWEST: &str = " ORDER BY t.id DESC LIMIT 100";
+
+fn items(name: &str) -> Json {
+    json!({
+        "type": "array", "description": "The newest, at most a hundred.",
+        "items": { "$ref": format!("#/components/schemas/{name}") },
+    })
+}
+
+fn object(about: &str, members: &[(&str, Json)]) -> Json {
+    let names: Vec<&str> = members.iter().map(|(name, _)| *name).collect();
+    let properties: serde_json::Map<String, Json> =
+        members.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
+    json!({ "type": "object", "description": about, "required": names, "properties": properties })
+}
+
+fn text(about: &str) -> Json {
+    json!({ "type": "string", "description": about })
+}
+
+fn id(about: &str) -> Json {
+    json!({ "type": "string", "format": "uuid", "description": about })
+}
+
+fn count(about: &str) -> Json {
+    json!({ "type": "integer", "minimum": 0, "description": about })
+}
+
+fn flag(about: &str) -> Json {
+    json!({ "type": "boolean", "description": about })
+}
+
+fn user_schema() -> Json {
+    object(
+        "The user.",
+        &[
+            ("id", id("The user.")),
+            ("loginName", text("The login name.")),
+            ("displayName", text("What the user is called.")),
+        ],
+    )
+}
+
+fn readiness_schema() -> Json {
+    let reasons = json!({ "type": "array", "items": { "type": "string" }, "description": "What is in the way, in a fixed order." });
+    object(
+        "Whether the user could live without a password, and why not.",
+        &[
+            ("userId", id("The user.")),
+            (
+                "passwordCredentialStatus",
+                text("NotSet, Initial, Active, ChangeRequired, Expired or Removed."),
+            ),
+            ("primaryAuthenticationStatus", text("None, PasswordOnly, PasswordAndPasskey or PasskeyOnly.")),
+            ("usableCredentialCount", count("Passkeys that count.")),
+            ("requiredCredentialCount", count("How many must.")),
+            ("verifiedSecurityContactCount", count("Verified security contacts.")),
+            ("requiredVerifiedSecurityContactCount", count("How many there must be.")),
+            (
+                "credentialDiversitySatisfied",
+                flag("Two makes, or one passkey that is copied and one that cannot be."),
+            ),
+            ("recoveryRouteOperational", flag("Whether there is a way back in.")),
+            ("matureBindingLineageAvailable", flag("Whether a passkey is old enough and was used.")),
+            ("readyForPasswordRemoval", flag("Whether nothing is in the way.")),
+            ("blockingReasons", reasons),
+            ("policyFingerprint", text("SHA-256 over the passkey options in effect, hexadecimal.")),
+        ],
+    )
+}
+
+static USER_OVERVIEW: JsonForm = JsonForm {
+    name: "PasskeyUserOverview",
+    schema: || {
+        let passkey = json!({ "allOf": [
+            { "$ref": "#/components/schemas/PasskeyCredential" },
+            { "type": "object", "required": ["isUsable", "authenticatorName"], "properties": {
+                "isUsable": flag("Whether the store's rules admit it."),
+                "authenticatorName": { "type": ["string", "null"], "description": "The make of authenticator, where it is known." },
+            } },
+        ] });
+        object(
+            "A user's passkeys, and what is around them.",
+            &[
+                ("user", user_schema()),
+                ("readiness", readiness_schema()),
+                ("credentials", json!({ "type": "array", "description": "The passkeys.", "items": passkey })),
+                ("temporaryAccessPasses", items("TemporaryAccessPass")),
+                ("recoveryTransactions", items("RecoveryTransaction")),
+                ("securityEvents", items("PasskeySecurityEvent")),
+            ],
+        )
+    },
+};
+
+static OPERATIONS_OVERVIEW: JsonForm = JsonForm {
+    name: "PasskeyOperationsOverview",
+    schema: || {
+        let one = object(
+            "A user and the readiness.",
+            &[("user", user_schema()), ("readiness", readiness_schema())],
+        );
+        object(
+            "The passkeys of a store.",
+            &[
+                (
+                    "generatedOn",
+                    json!({ "type": "string", "format": "date-time", "description": "When it was made." }),
+                ),
+                (
+                    "users",
+                    json!({ "type": "array", "description": "At most 1,000, those not ready first.", "items": one }),
+                ),
+                ("temporaryAccessPasses", items("TemporaryAccessPass")),
+                ("recoveryTransactions", items("RecoveryTransaction")),
+                ("securityEvents", items("PasskeySecurityEvent")),
+            ],
+        )
+    },
+};
+
+/// Its operations.
+pub static OPERATIONS: &[Op] = &[
+    Op::new(
+        "GetUserOverview",
+        M::Get,
+        "/administration/passkey-security/users/{userId}",
+        UserStore,
+        &PASSKEY,
+        A::Custom(Custom::reading(of_user).replying(Reply::Json(&USER_OVERVIEW))),
+        "Shows a user's passkeys, and what is around them.",
+    ),
+    Op::new(
+        "GetOperations",
+        M::Get,
+        "/administration/passkey-security/operations",
+        UserStore,
+        &PASSKEY,
+        A::Custom(Custom {
+            mode: Mode::Long,
+            ..Custom::reading(of_store).replying(Reply::Json(&OPERATIONS_OVERVIEW))
+        }),
+        "Shows how far a store's users are from living without passwords.",
+    ),
+];
+
+fn push(call: &mut Call, before: &str, json: &Json) {
+    call.out.bytes.extend_from_slice(before.as_bytes());
+    call.out.bytes.extend_from_slice(json.to_string().as_bytes());
+}
+
+/// Writes the newest rows of a resource, of one user or of all.
+fn push_newest(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    before: &str,
+    shape: &'static Shape,
+    user: Option<&Value>,
+) -> Result<(), Problem> {
+    call.out.bytes.extend_from_slice(before.as_bytes());
+    let condition = |sql: &mut Sql| {
+        if let Some(user) = user {
+            sql.add(" AND t.user_id = ");
+            sql.add_bound(user.clone());
+        }
+    };
+    write_items(call, tx, shape, None, &condition, NEWEST)
+}
+
+fn of_user(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let key = USER.read_key(call.parameter(0))?;
+    let policy = policy(call)?;
+    let people = facts::people(call, tx, |sql| sql.push(" AND t.id = ").bind(key.clone()))?;
+    let person = people.first().ok_or_else(|| Problem::not_found("User"))?;
+    push(call, "{\"user\":", &person.user());
+    push(call, ",\"readiness\":", &person.readiness(&policy, call.now).0);
+    let credentials = credentials(call, tx, person.id, &policy)?;
+    push(call, ",\"credentials\":", &credentials);
+    push_newest(call, tx, ",\"temporaryAccessPasses\":", &ACCESS_PASS, Some(&key))?;
+    push_newest(call, tx, ",\"recoveryTransactions\":", &RECOVERY, Some(&key))?;
+    push_newest(call, tx, ",\"securityEvents\":", &EVENT, Some(&key))?;
+    call.out.bytes.push(b'}');
+    Ok(Answer::resource(call.op.status))
+}
+
+/// A user's passkeys in their own form, and whether they count.
+fn credentials(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    user: chancery_record::Uuid,
+    policy: &Policy,
+) -> Result<Json, Problem> {
+    let owner = find_owner(call, tx, &USER, user)?;
+    let before = call.out.bytes.len();
+    write_items(call, tx, &PASSKEY, Some(&owner), &|_| (), " ORDER BY t.id LIMIT 100")?;
+    let written = call.out.bytes.split_off(before);
+    let mut passkeys: Vec<serde_json::Map<String, Json>> =
+        serde_json::from_slice(&written).unwrap_or_default();
+    for passkey in &mut passkeys {
+        let usable = is_usable(
+            policy,
+            &CredentialFacts {
+                aaguid: aaguid(passkey.get("aaguidHex")),
+                created_on: Timestamp(0),
+                last_used_on: None,
+                is_backed_up: false,
+                is_backup_eligible: false,
+                has_undesired_status: false,
+            },
+        );
+        passkey.insert("isUsable".into(), usable.into());
+        passkey.insert("authenticatorName".into(), Json::Null);
+    }
+    Ok(passkeys.into())
+}
+
+fn aaguid(hex: Option<&Json>) -> [u8; 16] {
+    let number = hex.and_then(Json::as_str).and_then(|hex| u128::from_str_radix(hex, 16).ok());
+    number.unwrap_or_default().to_be_bytes()
+}
+
+fn of_store(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let users = users(call, tx)?;
+    let mut moment = Vec::new();
+    format_timestamp(call.now, &mut moment);
+    push(call, "{\"generatedOn\":", &String::from_utf8(moment).unwrap_or_default().into());
+    push(call, ",\"users\":", &users.into());
+    push_newest(call, tx, ",\"temporaryAccessPasses\":", &ACCESS_PASS, None)?;
+    push_newest(call, tx, ",\"recoveryTransactions\":", &RECOVERY, None)?;
+    push_newest(call, tx, ",\"securityEvents\":", &EVENT, None)?;
+    call.out.bytes.push(b'}');
+    Ok(Answer::resource(call.op.status))
+}
+
+/// The users that an operator looks at first: those who are not ready, then the others.
+fn users(call: &Call, tx: &mut Tx<'_>) -> Result<Vec<Json>, Problem> {
+    let policy = policy(call)?;
+    let (mut blocked, mut ready) = (Vec::new(), Vec::new());
+    let mut after = 0;
+    while blocked.len() < MOST_USERS {
+        let order = format!(" ORDER BY t.rid LIMIT {LIST}");
+        let people = facts::people(call, tx, |sql| sql.push(" AND t.rid > ").bind(after).push(&order))?;
+        let Some(last) = people.last() else { break };
+        after = last.rid;
+        for person in &people {
+            let (judged, is_ready) = person.readiness(&policy, call.now);
+            let kind = if is_ready { &mut ready } else { &mut blocked };
+            if kind.len() < MOST_USERS {
+                kind.push(json!({ "user": person.user(), "readiness": judged }));
+            }
+        }
+    }
+    blocked.extend(ready);
+    blocked.truncate(MOST_USERS);
+    Ok(blocked)
+}

@@ -1,0 +1,224 @@
+//! Recovery transactions: a user who lost every authenticator is let back in by two people.
+
+use chancery_record::{
+    FIXED, FieldType as _, HIDDEN, KEY, Name, OPEN, Record as _, SHOWN, ShortText, Timestamp, Uuid, Value,
+    id_types, record,
+};
+use chancery_resource::{
+    Action as A, Answer, Body, BodyForm, Call, Custom, Method as M, Op, Permit::UserStore, Problem, Reach,
+    Reply, Shape, Telling, amend, insert, list_where, load, load_by, new_row, read_form, select_where,
+    write_stored,
+};
+use chancery_store::Tx;
+
+use super::{access_pass::user_in_body, event};
+use crate::{UserId, user::USER};
+
+/// How long a transaction may take, in milliseconds.
+const LIFETIME: i64 = 24 * 3600 * 1000;
+
+id_types! {
+    /// The id of a recovery transaction.
+    RecoveryId
+}
+
+record! {
+    /// The recovery of a user's access: asked for by one, approved by another, completed or
+    /// cancelled within a day.
+    pub struct RecoveryTransaction {
+        /// The transaction.
+        id: RecoveryId = KEY,
+        /// The user.
+        user_id: UserId = FIXED,
+        /// `Requested`, `Approved`, `Completed`, `Cancelled` or `Expired`.
+        status: Name = SHOWN,
+        /// How the user shows to be the user.
+        method: Name = SHOWN,
+        /// Why access was lost.
+        reason: ShortText = SHOWN,
+        /// When it was asked for.
+        requested_on: Timestamp = SHOWN,
+        /// Until when it can be completed.
+        expires_on: Timestamp = SHOWN,
+        /// When it was completed.
+        completed_on: Option<Timestamp> = SHOWN,
+        /// Who asked for it.
+        requested_by_actor_id: Option<Uuid> = SHOWN,
+        /// Who approved it.
+        approved_by_actor_id: Option<Uuid> = SHOWN,
+        /// The user while the transaction is open.
+        open_user_id: Option<Uuid> = HIDDEN,
+    }
+}
+
+/// The resource.
+pub static RECOVERY: Shape =
+    Shape::of::<RecoveryTransaction>("RecoveryTransaction", "recovery_transaction", Reach::Store)
+        .seen_as(
+            "(SELECT rid, store, id, user_id, \
+             CASE WHEN status IN ('Requested', 'Approved') AND expires_on <= ?1 THEN 'Expired' ELSE status END AS status, \
+             method, reason, requested_on, expires_on, completed_on, requested_by_actor_id, approved_by_actor_id, \
+             open_user_id FROM recovery_transaction)",
+        )
+        .of_person(&USER, "user_id");
+
+record! {
+    /// Whose access is to be recovered, how and why.
+    pub struct NewRecovery {
+        /// The user.
+        user_id: UserId = OPEN,
+        /// How the user shows to be the user, e.g. `IdentityDocument` or `SecurityContact`.
+        method: Name = OPEN,
+        /// Why access was lost.
+        reason: ShortText = OPEN,
+    }
+}
+
+static NEW: BodyForm = BodyForm::of::<NewRecovery>("RecoveryTransactionCreate");
+
+const ALL: &str = "/administration/passkey-security/recovery-transactions";
+
+const fn op(name: &'static str, method: M, path: &'static str, custom: Custom, summary: &'static str) -> Op {
+    Op::new(name, method, path, UserStore, &RECOVERY, A::Custom(custom), summary)
+}
+
+/// Its operations.
+pub static OPERATIONS: &[Op] = &[
+    op(
+        "ListRecoveryTransactions",
+        M::Get,
+        ALL,
+        Custom::listing(|call, tx| list_where(call, tx, &|_| ())).replying(Reply::Items),
+        "Lists the recovery transactions.",
+    ),
+    op(
+        "StartRecovery",
+        M::Post,
+        ALL,
+        Custom::writing(start).taking(Body::Form(&NEW)),
+        "Asks for a recovery.",
+    )
+    .answering(201, Reply::One)
+    .added(),
+    op(
+        "ApproveRecovery",
+        M::Post,
+        "/administration/passkey-security/recovery-transactions/{id}/approvals",
+        Custom::writing(approve),
+        "Approves a recovery that somebody else asked for.",
+    )
+    .added(),
+    op(
+        "CompleteRecovery",
+        M::Post,
+        "/administration/passkey-security/recovery-transactions/{id}/completion",
+        Custom::writing(complete),
+        "Completes a recovery that was approved.",
+    )
+    .added(),
+    op(
+        "CancelRecovery",
+        M::Post,
+        "/administration/passkey-security/recovery-transactions/{id}/cancellation",
+        Custom::writing(cancel),
+        "Cancels a recovery that is open.",
+    )
+    .added(),
+];
+
+fn start(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let form: NewRecovery = read_form(call)?;
+    let found = user_in_body(call, tx, form.user_id)?;
+    let user = found.user.id;
+    close_expired(call, tx, user)?;
+    let transaction = RecoveryTransaction {
+        id: RecoveryId(call.new_id()),
+        user_id: user,
+        status: Name::from_value("Requested".into())?,
+        method: form.method,
+        reason: form.reason,
+        requested_on: call.now,
+        expires_on: call.now.plus(LIFETIME),
+        completed_on: None,
+        requested_by_actor_id: call.actor,
+        approved_by_actor_id: None,
+        open_user_id: Some(user.0),
+    };
+    let id = transaction.id.0;
+    let values = new_row(call, &RECOVERY, None, transaction.into_values())?;
+    insert(call, tx, &RECOVERY, None, &values)?;
+    event::append(call, tx, user, "RecoveryStarted", None, None)?;
+    answer(call, tx, id)
+}
+
+/// A transaction that expired is open no more: the database learns of it when the next begins.
+fn close_expired(call: &Call, tx: &mut Tx<'_>, user: UserId) -> Result<(), Problem> {
+    let sql = select_where(call, &RECOVERY, "open_user_id", Value::Id(user.0));
+    let was = match load_by(call, tx, &RECOVERY, None, &sql) {
+        Err(problem) if problem.status() == 404 => return Ok(()),
+        was => was?,
+    };
+    let mut transaction = RecoveryTransaction::from_values(was.values.clone())?;
+    if transaction.status.as_str() != "Expired" {
+        return Err(Problem::conflict("A recovery of this user is open. Complete or cancel it first."));
+    }
+    transaction.open_user_id = None;
+    amend(call, tx, &RECOVERY, &was, &transaction.into_values(), Telling::As("Modified", "expired"))
+}
+
+/// Moves a transaction from one of these states to another.
+fn advance(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    from: &[&str],
+    to: &str,
+    event_type: Option<&'static str>,
+    change: impl FnOnce(&Call, &mut RecoveryTransaction) -> Result<(), Problem>,
+) -> Result<Answer, Problem> {
+    let key = RECOVERY.read_key(call.parameter(0))?;
+    let was = load(call, tx, &RECOVERY, None, key)?;
+    let mut transaction = RecoveryTransaction::from_values(was.values.clone())?;
+    if !from.contains(&transaction.status.as_str()) {
+        let detail =
+            format!("The recovery is {}; it must be {}.", transaction.status.as_str(), from.join(" or "));
+        return Err(Problem::conflict(detail));
+    }
+    change(call, &mut transaction)?;
+    transaction.status = Name::from_value(to.into())?;
+    if to != "Approved" {
+        transaction.open_user_id = None;
+    }
+    let (id, user) = (transaction.id.0, transaction.user_id);
+    amend(call, tx, &RECOVERY, &was, &transaction.into_values(), Telling::As("Modified", "updated"))?;
+    if let Some(event_type) = event_type {
+        event::append(call, tx, user, event_type, None, None)?;
+    }
+    answer(call, tx, id)
+}
+
+fn answer(call: &mut Call, tx: &mut Tx<'_>, id: Uuid) -> Result<Answer, Problem> {
+    let stored = load(call, tx, &RECOVERY, None, Value::Id(id))?;
+    write_stored(call, tx, &RECOVERY, &stored)?;
+    Ok(Answer::resource(call.op.status))
+}
+
+fn approve(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    advance(call, tx, &["Requested"], "Approved", None, |call, transaction| {
+        if transaction.requested_by_actor_id == call.actor {
+            return Err(Problem::conflict("Who asked for a recovery cannot approve it: somebody else must."));
+        }
+        transaction.approved_by_actor_id = call.actor;
+        Ok(())
+    })
+}
+
+fn complete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    advance(call, tx, &["Approved"], "Completed", Some("RecoveryCompleted"), |call, transaction| {
+        transaction.completed_on = Some(call.now);
+        Ok(())
+    })
+}
+
+fn cancel(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    advance(call, tx, &["Requested", "Approved"], "Cancelled", Some("RecoveryCancelled"), |_, _| Ok(()))
+}

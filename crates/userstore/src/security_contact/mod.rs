@@ -1,0 +1,156 @@
+//! Security contacts: addresses of a user, verified by a code, that a recovery may rely on.
+
+mod code;
+
+use chancery_record::{
+    FIXED, FieldType, KEY, Kind, Mismatch, Name, OPEN, OWNER, Preset, Record as _, SHOWN, ShortText,
+    Timestamp, Value, id_types, record,
+};
+use chancery_resource::{
+    Action as A, Answer, Body, BodyForm, Call, Custom, Method as M, Op, Permit::UserStore, Problem, Reach,
+    Rules, Shape, Stored, Unique, insert, new_row, owner_of, read_form, write_stored,
+};
+use chancery_store::Tx;
+
+use crate::{UserId, user::USER};
+
+id_types! {
+    /// The id of a security contact.
+    ContactId
+}
+
+/// How a contact is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContactKind {
+    /// By e-mail.
+    Email,
+    /// By telephone.
+    Phone,
+}
+
+impl FieldType for ContactKind {
+    const KIND: Kind = Kind::Choice(&["Email", "Phone"]);
+    fn into_value(self) -> Value {
+        Value::Text(if self == Self::Email { "Email" } else { "Phone" }.to_owned())
+    }
+    fn from_value(value: Value) -> Result<Self, Mismatch> {
+        match value {
+            Value::Text(text) if text == "Email" => Ok(Self::Email),
+            Value::Text(text) if text == "Phone" => Ok(Self::Phone),
+            _ => Err(Mismatch("")),
+        }
+    }
+}
+
+record! {
+    /// An address at which a user can prove to be the user.
+    pub struct SecurityContact {
+        /// The contact.
+        id: ContactId = KEY,
+        /// The user.
+        user_id: UserId = OWNER,
+        /// How it is reached.
+        kind: ContactKind = FIXED,
+        /// The address or number.
+        value: Name = FIXED.folded(),
+        /// Whether the user showed to own it.
+        is_verified: bool = SHOWN.or(Preset::Bool(false)),
+        /// When.
+        verified_on: Option<Timestamp> = SHOWN,
+        /// When it was made.
+        created_on: Option<Timestamp> = SHOWN,
+    }
+}
+
+impl Rules for SecurityContact {
+    fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
+        let fits = match self.kind {
+            ContactKind::Email => chancery_record::Email::new(self.value.as_str()).err(),
+            ContactKind::Phone => chancery_record::Phone::new(self.value.as_str()).err(),
+        };
+        wrong.extend(fits.map(|detail| ("value", detail)));
+    }
+}
+
+record! {
+    /// The code that was sent.
+    pub struct ContactCode {
+        /// The code.
+        code: ShortText = OPEN,
+    }
+}
+
+/// The resource.
+pub static SECURITY_CONTACT: Shape =
+    Shape::of::<SecurityContact>("SecurityContact", "security_contact", Reach::Store)
+        .owned(&USER, "user_rid")
+        .ruled::<SecurityContact>()
+        .unique(&[
+            Unique { index: "security_contact__store__id", column: "id" },
+            Unique { index: "security_contact__user_rid__value_key", column: "value" },
+        ]);
+
+record! {
+    /// A new security contact.
+    pub struct NewContact {
+        /// How it is reached.
+        kind: ContactKind = OPEN,
+        /// The address or number.
+        value: Name = OPEN,
+    }
+}
+
+static NEW: BodyForm = BodyForm::of::<NewContact>("SecurityContactCreate");
+static CODE: BodyForm = BodyForm::of::<ContactCode>("SecurityContactCode");
+
+const ALL: &str = "/administration/User/{userId}/security-contact";
+const ONE: &str = "/administration/User/{userId}/security-contact/{id}";
+
+const fn op(name: &'static str, method: M, path: &'static str, action: A, summary: &'static str) -> Op {
+    Op::new(name, method, path, UserStore, &SECURITY_CONTACT, action, summary).added()
+}
+
+/// Its operations.
+pub static OPERATIONS: &[Op] = &[
+    op("GetSecurityContacts", M::Get, ALL, A::List, "Lists a user's security contacts."),
+    Op {
+        status: 201,
+        ..op(
+            "CreateSecurityContact",
+            M::Post,
+            ALL,
+            A::Custom(Custom::writing(create).taking(Body::Form(&NEW))),
+            "Adds a security contact. An e-mail address is sent a code to verify it with.",
+        )
+    },
+    op("DeleteSecurityContact", M::Delete, ONE, A::Delete, "Deletes a security contact."),
+    op(
+        "VerifySecurityContact",
+        M::Post,
+        "/administration/User/{userId}/security-contact/{id}/verification",
+        A::Custom(Custom::writing(code::verify).taking(Body::Form(&CODE))),
+        "Verifies a security contact with the code that it was sent.",
+    ),
+];
+
+fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let form: NewContact = read_form(call)?;
+    let owner = owner_of(call, tx, &SECURITY_CONTACT)?.ok_or_else(|| Problem::not_found("User"))?;
+    let kind = form.kind;
+    let contact = SecurityContact {
+        id: ContactId(call.new_id()),
+        user_id: UserId(owner.id),
+        kind,
+        value: form.value,
+        is_verified: false,
+        verified_on: None,
+        created_on: Some(call.now),
+    };
+    let values = new_row(call, &SECURITY_CONTACT, Some(&owner), contact.clone().into_values())?;
+    insert(call, tx, &SECURITY_CONTACT, Some(&owner), &values)?;
+    if kind == ContactKind::Email {
+        code::send(call, tx, &owner, &contact)?;
+    }
+    write_stored(call, tx, &SECURITY_CONTACT, &Stored { rid: 0, values, owner: Some(owner) })?;
+    Ok(Answer::resource(call.op.status))
+}

@@ -1,0 +1,184 @@
+//! A user's image: checked, stripped, stored anew.
+
+use chancery_picture::{MAX_BODY_BYTES, Picture, Refused, normalize, parse};
+use chancery_record::{KEY, Name, OWNER, Record as _, SHOWN, Token, Value, id_types, record};
+use chancery_resource::{
+    Action as A, Answer, Body, Call, Custom, Method as M, Op, OwnerRow, Permit::UserStore, Problem,
+    ProblemKind, Reach, Reply, Shape, Stored, Telling, Work, amend, check_if_match, delete, insert, load_by,
+    new_row, owner_of, read_one, select_of, write_stored,
+};
+use chancery_store::Tx;
+
+use crate::{UserId, audit_trail::Digest, user::USER};
+
+id_types! {
+    /// The id of an image.
+    ImageId
+}
+
+record! {
+    /// What is known of a user's image. Its bytes are at `image/content`.
+    pub struct UserImage {
+        /// The image.
+        id: ImageId = KEY,
+        /// The user.
+        user_id: UserId = OWNER,
+        /// Its media type.
+        content_type: Name = SHOWN,
+        /// Its size in bytes, as it is stored.
+        size_bytes: i64 = SHOWN,
+        /// SHA-256 over its bytes.
+        sha256: Digest = SHOWN,
+        /// Changes with every new image.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+/// The resource.
+pub static USER_IMAGE: Shape =
+    Shape::of::<UserImage>("UserImage", "user_image", Reach::Store).owned(&USER, "user_rid");
+
+const ONE: &str = "/administration/User/{userId}/image";
+const CONTENT: &str = "/administration/User/{userId}/image/content";
+const TYPES: &[&str] = &["image/png", "image/jpeg", "image/webp", "image/gif"];
+const BODIES: &[&str] = &[
+    "image/png",
+    "image/jpeg",
+    "image/webp",
+    "image/gif",
+    "application/octet-stream",
+    "multipart/form-data",
+    "application/json",
+];
+
+const fn op(name: &'static str, method: M, path: &'static str, custom: Custom, summary: &'static str) -> Op {
+    Op::new(name, method, path, UserStore, &USER_IMAGE, A::Custom(custom), summary)
+}
+
+/// Its operations.
+pub static OPERATIONS: &[Op] = &[
+    op("GetUserImage", M::Get, ONE, Custom::reading(read), "Reads what is known of a user's image."),
+    op(
+        "SetUserImage",
+        M::Put,
+        ONE,
+        Custom::writing(set).taking(Body::Bytes(BODIES, MAX_BODY_BYTES)),
+        "Sets a user's image: PNG, JPEG, WebP or GIF, up to 1 MiB. It is stored without metadata.",
+    ),
+    op(
+        "DeleteUserImage",
+        M::Delete,
+        ONE,
+        Custom::writing(remove).replying(Reply::Empty),
+        "Deletes a user's image.",
+    )
+    .answering(204, Reply::Empty),
+    op(
+        "GetUserImageContent",
+        M::Get,
+        CONTENT,
+        Custom::reading(content).replying(Reply::Content(TYPES)),
+        "Reads the bytes of a user's image.",
+    )
+    .added(),
+];
+
+fn owner(call: &Call, tx: &mut Tx<'_>) -> Result<OwnerRow, Problem> {
+    owner_of(call, tx, &USER_IMAGE)?.ok_or_else(|| Problem::not_found("User"))
+}
+
+fn find(call: &Call, tx: &mut Tx<'_>, owner: &OwnerRow) -> Result<Stored, Problem> {
+    load_by(call, tx, &USER_IMAGE, Some(owner), &select_of(call, &USER_IMAGE, owner))
+}
+
+fn read(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let owner = owner(call, tx)?;
+    let sql = select_of(call, &USER_IMAGE, &owner);
+    read_one(call, tx, &USER_IMAGE, Some(&owner), &sql)
+}
+
+fn content(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let owner = owner(call, tx)?;
+    let mut kind = None;
+    let text = "SELECT i.content_type, c.content FROM user_image i JOIN user_image_content c \
+                ON c.user_rid = i.user_rid WHERE i.user_rid = ?1";
+    let out = &mut call.out.bytes;
+    tx.query(text, &[Value::Int(owner.rid)], |row| {
+        kind = TYPES.iter().find(|kind| row.text(0).is_ok_and(|text| text == **kind));
+        out.extend_from_slice(row.bytes(1)?);
+        Ok(())
+    })?;
+    let kind = kind.ok_or_else(|| Problem::not_found("UserImage"))?;
+    let mut answer = Answer::resource(call.op.status);
+    answer.content_type = Some(kind);
+    answer.headers = vec![
+        ("x-content-type-options", "nosniff".into()),
+        ("content-security-policy", "default-src 'none'; sandbox".into()),
+        ("cache-control", "private, no-cache".into()),
+    ];
+    Ok(answer)
+}
+
+fn set(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let owner = owner(call, tx)?;
+    let Some(made) = call.result::<Result<Picture, Refused>>(0)? else {
+        let (kind, bytes) = call.bytes.clone().unwrap_or_default();
+        return Ok(Answer::after(Work::new(move || {
+            parse(Some(kind.as_str()).filter(|kind| !kind.is_empty()), &bytes)
+                .and_then(|upload| normalize(&upload))
+        })));
+    };
+    let picture = made.as_ref().as_ref().map_err(refuse)?;
+    let was = match find(call, tx, &owner) {
+        Err(problem) if problem.status() == 404 => None,
+        found => Some(found?),
+    };
+    let value_of = |column: &str| match column {
+        "content_type" => picture.content_type.into(),
+        "size_bytes" => Value::Int(i64::try_from(picture.bytes.len()).unwrap_or(i64::MAX)),
+        "sha256" => Value::Bytes(picture.sha256.to_vec()),
+        _ => Value::Null,
+    };
+    let values: Vec<Value> = USER_IMAGE.fields.iter().map(|field| value_of(field.column)).collect();
+    let stored = if let Some(was) = was {
+        check_if_match(call, tx, &USER_IMAGE, &was)?;
+        let mut image = UserImage::from_values(was.values.clone())?;
+        image.concurrency_token = chancery_record::FieldType::from_value(call.new_token())?;
+        let kept = image.into_values();
+        let values: Vec<Value> =
+            values.into_iter().zip(kept).map(|(new, old)| if new.is_null() { old } else { new }).collect();
+        amend(call, tx, &USER_IMAGE, &was, &values, Telling::As("Modified", "updated"))?;
+        was.with(values)
+    } else {
+        let values = new_row(call, &USER_IMAGE, Some(&owner), values)?;
+        insert(call, tx, &USER_IMAGE, Some(&owner), &values)?;
+        Stored { rid: 0, values, owner: Some(owner.clone()) }
+    };
+    tx.queue(
+        "INSERT INTO user_image_content (user_rid, content) VALUES (?1, ?2) \
+         ON CONFLICT (user_rid) DO UPDATE SET content = excluded.content",
+        vec![Value::Int(owner.rid), Value::Bytes(picture.bytes.clone())],
+    )?;
+    write_stored(call, tx, &USER_IMAGE, &stored)?;
+    Ok(Answer::resource(call.op.status))
+}
+
+fn refuse(refused: &Refused) -> Problem {
+    let kind = match refused {
+        Refused::UnsupportedType => ProblemKind::UnsupportedMediaType,
+        Refused::TooLarge(_) => ProblemKind::PayloadTooLarge,
+        Refused::Malformed(_) | Refused::Disagrees(_) | Refused::TooManyPixels(_) => {
+            ProblemKind::InvalidRequest
+        }
+    };
+    Problem::new(kind, refused.to_string())
+}
+
+fn remove(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let owner = owner(call, tx)?;
+    let was = find(call, tx, &owner)?;
+    check_if_match(call, tx, &USER_IMAGE, &was)?;
+    delete(call, tx, &USER_IMAGE, &was)?;
+    tx.queue("DELETE FROM user_image_content WHERE user_rid = ?1", vec![Value::Int(owner.rid)])?;
+    Ok(Answer::new(call.op.status))
+}

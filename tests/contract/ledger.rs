@@ -1,0 +1,329 @@
+//! The audit trail proves itself: trees, checkpoints, proofs, export, verification.
+
+mod program;
+mod tamper;
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use chancery::{Exported, seal_pending};
+use chancery_ledger::{
+    AuditKeys, Checkpoint, Finding, Hash, Stamp, Summary, leaf_data, leaf_hash, verify, verify_consistency,
+    verify_inclusion,
+};
+use chancery_record::{Encoding, Kind, Timestamp, Value, parse_timestamp};
+use chancery_store::{Error, Mode};
+use chancery_testkit::{World, on_both_engines};
+use serde_json::{Value as Json, json};
+
+use crate::id;
+
+const NOW: Timestamp = Timestamp(1_795_253_400_000);
+
+/// Lets the background job do what it does every second. The server may do it at the same time.
+async fn seal(world: &World) {
+    seal_pending(&world.app.store, &world.app.desk, NOW).await.unwrap();
+}
+
+async fn keys(world: &World) -> AuditKeys {
+    let published = world.anonymous.get("/.well-known/audit-keys.json").await.is(200);
+    AuditKeys::from_jwks(std::str::from_utf8(&published.bytes).unwrap()).unwrap()
+}
+
+async fn note(world: &World) -> String {
+    let answer = world.admin.get(&world.path("/CustomAuditTrail/checkpoint")).await.is(200);
+    assert_eq!(answer.header("content-type"), Some("text/plain; charset=utf-8"));
+    String::from_utf8(answer.bytes.to_vec()).unwrap()
+}
+
+async fn checkpoint(world: &World) -> Checkpoint {
+    Checkpoint::open(&note(world).await, &keys(world).await).unwrap()
+}
+
+fn hash(value: &Json) -> Hash {
+    BASE64_STANDARD.decode(value.as_str().unwrap()).unwrap().try_into().unwrap()
+}
+
+fn hashes(value: &Json) -> Vec<Hash> {
+    value.as_array().unwrap().iter().map(hash).collect()
+}
+
+async fn export(world: &World, name: &str) -> (String, Exported) {
+    let (store, master) = (&world.app.store, &world.app.desk.master);
+    let (out, exported) = chancery::export(store, master, name, NOW, Vec::new(), |_, _| ()).await.unwrap();
+    (String::from_utf8(out).unwrap(), exported)
+}
+
+fn findings(text: &str, keys: &AuditKeys, note: Option<&str>) -> (Summary, Vec<Finding>) {
+    let mut findings = Vec::new();
+    let summary = verify(text.as_bytes(), keys, note, &mut |finding| findings.push(finding)).unwrap();
+    (summary, findings)
+}
+
+/// Exports a trail and expects it to be sound.
+async fn sound(world: &World, name: &str) -> (String, Summary) {
+    let (text, exported) = export(world, name).await;
+    let (summary, findings) = findings(&text, &keys(world).await, None);
+    assert_eq!(findings, []);
+    assert_eq!((summary.entries, &summary.origin), (exported.entries, &exported.origin));
+    (text, summary)
+}
+
+async fn sql(world: &World, statements: Vec<(String, Vec<Value>)>) {
+    let run = world.app.store.run("Test", Mode::Write, None, move |tx| {
+        statements.iter().try_for_each(|(text, parameters)| tx.queue(text, parameters.clone()))
+    });
+    run.await.map_err(|error: Error| error.to_string()).unwrap();
+}
+
+async fn rows(world: &World, text: &str, kinds: &[Kind]) -> Vec<Vec<Value>> {
+    let (text, kinds) = (text.to_owned(), kinds.to_vec());
+    let run = world.app.store.run("Test", Mode::Long, None, move |tx| {
+        let mut rows = Vec::new();
+        tx.query(&text, &[], |row| {
+            let values = kinds.iter().enumerate().map(|(column, kind)| row.value(column, kind));
+            rows.push(values.collect::<Result<Vec<_>, _>>()?);
+            Ok(())
+        })?;
+        Ok::<_, Error>(rows)
+    });
+    run.await.unwrap()
+}
+
+const NUMBER: Kind = Kind::Int { min: 0, max: i64::MAX };
+
+async fn numbers(world: &World, text: &str) -> Vec<i64> {
+    let rows = rows(world, text, &[NUMBER]).await;
+    rows.iter().map(|row| if let Value::Int(number) = row[0] { number } else { panic!("{row:?}") }).collect()
+}
+
+/// The hash of an entry's leaf, made from what the interface answers.
+fn leaf(entry: &Json) -> Hash {
+    let text = |member: &str| entry[member].as_str();
+    let digest = |member: &str| -> Option<Vec<u8>> {
+        let byte = |at| u8::from_str_radix(&text(member).unwrap()[at..at + 2], 16).unwrap();
+        text(member).map(|text| (0..text.len()).step_by(2).map(byte).collect())
+    };
+    let bytes = |member: &str| BASE64_STANDARD.decode(text(member).unwrap()).unwrap();
+    let stamp = Stamp {
+        id: entry["id"].as_i64().unwrap(),
+        timestamp: parse_timestamp(text("timestamp").unwrap()).unwrap(),
+        user: text("user"),
+        area: text("area").unwrap(),
+        primary_key: text("primaryKey").unwrap(),
+        category: text("category").unwrap(),
+        action: text("action").unwrap(),
+        data_source: text("dataSource").unwrap(),
+    };
+    let (original, current) = (digest("originalDigest"), digest("currentDigest"));
+    let (signature, info) = (bytes("signature"), bytes("signaturePublicKeyInfo"));
+    leaf_hash(&leaf_data(&stamp, original.as_deref(), current.as_deref(), &signature, &info))
+}
+
+/// A trail of every kind of change, an erased person among them, in a tree that grew twice.
+async fn history(world: &World) {
+    let erased = world.user("eve").await;
+    let user = world.user("ada").await;
+    let one = world.path(&format!("/User/{}", id(&user)));
+    let patch = json!({ "firstName": "Ada", "concurrencyToken": user["concurrencyToken"] });
+    world.admin.patch(&one, patch).await.expect(202);
+    seal(world).await;
+    let group = world.group("g").await;
+    world.admin.post(&format!("{one}/groups"), json!({ "relatedIds": [group["id"]] })).await.expect(202);
+    let profile = world.path(&format!("/user/{}/UserProfile", id(&user)));
+    world.admin.post(&profile, json!({ "key": "k", "value": "v" })).await.expect(202);
+    world.admin.delete(&world.path(&format!("/Group/{}", id(&group)))).await.expect(204);
+    let erase = world.path(&format!("/User/{}/erase", id(&erased)));
+    world.admin.post(&erase, json!({})).await.expect(204);
+    seal(world).await;
+}
+
+on_both_engines! {
+    async fn every_entry_is_proven_by_a_signed_checkpoint(world: World) {
+        let trail = world.path("/CustomAuditTrail");
+        let none = world.admin.get(&format!("{trail}/checkpoint")).await.problem(404, "not-found");
+        assert!(none["detail"].as_str().unwrap().contains("tree yet"));
+        for name in ["a", "b", "c", "d", "e"] {
+            world.user(name).await;
+        }
+        seal(&world).await;
+        let (user, note) = (world.user("f").await, {
+            seal(&world).await;
+            note(&world).await
+        });
+        let checkpoint = checkpoint(&world).await;
+        assert_eq!(checkpoint.origin, format!("chancery/userstore/{}", user["instanceId"].as_str().unwrap()));
+        assert_eq!(checkpoint.size, 6);
+        for (position, entry) in world.audit(6).await.iter().rev().enumerate() {
+            let proof = world.admin.get(&format!("{trail}/{}/inclusion-proof", entry["id"])).await.is(200).json();
+            assert_eq!((&proof["id"], &proof["position"], &proof["treeSize"]), (&entry["id"], &json!(position), &json!(6)));
+            assert_eq!(proof["checkpoint"], json!(note));
+            let leaf = leaf(entry);
+            assert_eq!(leaf, hash(&proof["leafHash"]));
+            let (position, proof) = (proof["position"].as_u64().unwrap(), hashes(&proof["hashes"]));
+            assert!(verify_inclusion(&leaf, position, 6, &proof, &checkpoint.root));
+        }
+        world.admin.get(&format!("{trail}/1/inclusion-proof")).await.problem(404, "not-found");
+        world.admin.get(&format!("{trail}/x/inclusion-proof")).await.problem(400, "invalid-request");
+        world.admin.post(&format!("{trail}/checkpoint"), json!({})).await.problem(405, "method-not-allowed");
+        // a store's proofs are its own
+        world.other_store("other").await;
+        let other = "/api/userstore/v2/other/administration/CustomAuditTrail";
+        world.admin.get(&format!("{other}/checkpoint")).await.problem(404, "not-found");
+        let entry = &world.audit(1).await[0]["id"];
+        world.admin.get(&format!("{other}/{entry}/inclusion-proof")).await.problem(404, "not-found");
+        let auditor = world.client("auditor", &[("AuditTrailReader", None, None)]).await;
+        auditor.get(&format!("{trail}/{entry}/inclusion-proof")).await.expect(200);
+    }
+
+    async fn a_later_tree_goes_on_from_an_earlier_one(world: World) {
+        let proof = world.path("/CustomAuditTrail/consistency-proof");
+        let nothing = world.admin.get(&format!("{proof}?from=0&to=0")).await.is(200).json();
+        assert_eq!((hashes(&nothing["hashes"]), &nothing["fromRootHash"]), (vec![], &nothing["toRootHash"]));
+        let mut kept = Vec::new();
+        for name in ["a", "b", "c", "d", "e", "f", "g"] {
+            world.user(name).await;
+            seal(&world).await;
+            kept.push(checkpoint(&world).await);
+        }
+        for later in &kept {
+            for earlier in kept.iter().filter(|earlier| earlier.size <= later.size) {
+                let (from, to) = (earlier.size, later.size);
+                let answer = world.admin.get(&format!("{proof}?from={from}&to={to}")).await.is(200).json();
+                assert_eq!((hash(&answer["fromRootHash"]), hash(&answer["toRootHash"])), (earlier.root, later.root));
+                assert!(verify_consistency(from, &earlier.root, to, &later.root, &hashes(&answer["hashes"])));
+            }
+        }
+        let newest = world.admin.get(&format!("{proof}?from=3")).await.is(200).json();
+        assert_eq!(newest, world.admin.get(&format!("{proof}?from=3&to=7")).await.is(200).json());
+        for wrong in ["?from=", "?from=8", "?from=3&to=2", "?from=1&to=8", "?from=-1&to=2", "?from=x&to=2", "?from=1&to=2&size=3"] {
+            world.admin.get(&format!("{proof}{wrong}")).await.problem(400, "invalid-request");
+        }
+    }
+
+    /// More entries than one transaction takes, and more than one tile.
+    async fn many_entries_make_one_tree(world: World) {
+        let users: Vec<Json> = (0..1300).map(|number| json!({ "loginName": format!("u{number}") })).collect();
+        for (first, second) in [(0, 700), (700, 1300)] {
+            let batch = Json::from(users[first..second].to_vec());
+            world.admin.post(&world.path("/User/batch"), batch).await.expect(200);
+            seal(&world).await;
+        }
+        assert_eq!(sound(&world, "default").await.1.entries, 1300);
+        let leaves = numbers(&world, "SELECT position FROM audit_leaf WHERE store > 0 ORDER BY position").await;
+        assert!(leaves.into_iter().eq(0..1300));
+        let auditor = checkpoint(&world).await;
+        let proof = world.admin.get(&world.path("/CustomAuditTrail/consistency-proof?from=700&to=1300")).await.is(200).json();
+        let (from, to) = (hash(&proof["fromRootHash"]), hash(&proof["toRootHash"]));
+        assert_eq!((auditor.size, auditor.root), (1300, to));
+        assert!(verify_consistency(700, &from, 1300, &to, &hashes(&proof["hashes"])));
+    }
+
+    async fn jobs_at_once_make_one_tree(world: World) {
+        for round in 0..3 {
+            let users: Vec<Json> = (0..60).map(|number| json!({ "loginName": format!("{round}u{number}") })).collect();
+            world.admin.post(&world.path("/User/batch"), users.into()).await.expect(200);
+            tokio::join!(seal(&world), seal(&world), seal(&world));
+            assert_eq!(numbers(&world, "SELECT count(*) FROM audit_pending").await, [0]);
+            assert_eq!(sound(&world, "default").await.1.entries, 60 * (round + 1));
+        }
+    }
+
+    async fn the_configuration_has_a_trail_too(world: World) {
+        world.admin.post("/api/management/v2/Customer", json!({ "name": "c" })).await.expect(201);
+        seal(&world).await;
+        let (text, summary) = sound(&world, "management").await;
+        assert_eq!(summary.origin, "chancery/management");
+        assert!(summary.entries > 0 && text.contains("\"area\":\"Customer\""));
+        assert_eq!(sound(&world, "configuration").await.0, text);
+        // a trail without entries is sound
+        world.other_store("other").await;
+        assert_eq!(sound(&world, "other").await.1.entries, 0);
+    }
+}
+
+const DAMAGE: &str = "UPDATE audit_tree SET checkpoint = checkpoint || 'x' WHERE store > 0";
+const REPAIR: &str =
+    "UPDATE audit_tree SET checkpoint = substr(checkpoint, 1, length(checkpoint) - 1) WHERE store > 0";
+
+on_both_engines! {
+    /// A tree that somebody changed gets no new checkpoint that would vouch for it.
+    async fn a_tree_that_was_tampered_with_does_not_grow(world: World) {
+        world.user("a").await;
+        world.user("b").await;
+        seal(&world).await;
+        let kept = note(&world).await;
+        let node = "UPDATE audit_node SET hash = ?1 WHERE store > 0 AND level = 1";
+        let [old] = &rows(&world, "SELECT hash FROM audit_node WHERE store > 0 AND level = 1", &[Kind::Bytes(Encoding::Hex)]).await[..] else { panic!() };
+        for (name, damage, repair) in [
+            ("c", (DAMAGE, vec![]), (REPAIR, vec![])),
+            ("d", (node, vec![Value::Bytes(vec![7; 32])]), (node, old.clone())),
+            ("e", ("UPDATE audit_tree SET size = 1 WHERE store > 0", vec![]), ("UPDATE audit_tree SET size = 2 WHERE store > 0", vec![])),
+            ("f", ("UPDATE audit_tree SET size = 4, checkpoint = NULL WHERE store > 0", vec![]), ("UPDATE audit_tree SET size = 2, checkpoint = ?1 WHERE store > 0", vec![kept.as_str().into()])),
+        ] {
+            sql(&world, vec![(damage.0.to_owned(), damage.1)]).await;
+            world.user(name).await;
+            let entry = &world.audit(1).await[0]["id"];
+            seal_pending(&world.app.store, &world.app.desk, NOW).await.unwrap_err();
+            let proof = world.path(&format!("/CustomAuditTrail/{entry}/inclusion-proof"));
+            let waits = world.admin.get(&proof).await.problem(404, "not-found");
+            assert!(waits["detail"].as_str().unwrap().contains("not in the trail's tree yet"));
+            // other trees go on
+            world.admin.post("/api/management/v2/Customer", json!({ "name": "c" })).await.expect(201);
+            seal_pending(&world.app.store, &world.app.desk, NOW).await.unwrap_err();
+            assert_eq!(numbers(&world, "SELECT count(*) FROM audit_pending WHERE store = 0").await, [0]);
+            sql(&world, vec![(repair.0.to_owned(), repair.1), ("DELETE FROM audit_pending".to_owned(), vec![])]).await;
+        }
+    }
+
+    /// Numbers are made before the commit: an entry may come after one with a higher number.
+    async fn a_late_entry_comes_later_in_the_tree(world: World) {
+        world.user("first").await;
+        seal(&world).await;
+        // nothing is sealed until it is repaired
+        sql(&world, vec![(DAMAGE.to_owned(), vec![])]).await;
+        world.user("late").await;
+        world.user("early").await;
+        let entries = world.audit(2).await;
+        let late = entries[1]["id"].as_i64().unwrap();
+        sql(&world, vec![("DELETE FROM audit_pending WHERE entry = ?1".to_owned(), vec![late.into()]), (REPAIR.to_owned(), vec![])]).await;
+        seal(&world).await;
+        assert_eq!(checkpoint(&world).await.size, 2);
+        let store = numbers(&world, "SELECT max(store) FROM audit_tree").await[0];
+        sql(&world, vec![("INSERT INTO audit_pending (entry, store) VALUES (?1, ?2)".to_owned(), vec![late.into(), store.into()])]).await;
+        seal(&world).await;
+        let (text, _) = sound(&world, "default").await;
+        let lines: Vec<Json> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!((&lines[3]["id"], &lines[4]["id"]), (&entries[0]["id"], &entries[1]["id"]));
+        assert_eq!(lines[4]["position"], 2);
+    }
+
+    async fn erasing_a_person_leaves_the_proof_whole(world: World) {
+        world.set_option("UserDeletionQuarantineEnabled", "false").await;
+        let mut gone = Vec::new();
+        for name in ["Ada-Maria", "Eve-Marie"] {
+            let user = json!({ "loginName": name, "firstName": name });
+            let user = world.admin.post(&world.path("/User"), user).await.is(201).json();
+            let one = world.path(&format!("/User/{}", id(&user)));
+            let patch = json!({ "lastName": format!("{name}son"), "concurrencyToken": user["concurrencyToken"] });
+            world.admin.patch(&one, patch).await.expect(202);
+            let profile = world.path(&format!("/user/{}/UserProfile", id(&user)));
+            world.admin.post(&profile, json!({ "key": "motto", "value": format!("{name} forever") })).await.expect(202);
+            seal(&world).await;
+            gone.push((user, one));
+        }
+        assert_eq!(sound(&world, "default").await.1.erased, 0);
+        world.admin.post(&format!("{}/erase", gone[0].1), json!({})).await.expect(204);
+        world.admin.delete(&gone[1].1).await.expect(204);
+        seal(&world).await;
+        for entry in world.audit(20).await {
+            for member in ["originalContent", "currentContent", "originalSalt", "currentSalt"] {
+                assert!(entry[member].is_null(), "{member} of {entry}");
+            }
+            let purged = entry["action"] == "Deleted" && entry["primaryKey"] == gone[0].0["id"];
+            assert!(purged || !entry["originalDigest"].is_null() || !entry["currentDigest"].is_null());
+        }
+        let (text, summary) = sound(&world, "default").await;
+        // all but that the first of them was erased, which says nothing of the person
+        assert_eq!((summary.entries, summary.erased), (8, 7));
+        assert!(!text.contains("Ada-") && !text.contains("Eve-"));
+    }
+}

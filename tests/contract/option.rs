@@ -1,0 +1,312 @@
+//! Options: what a store is set to, and that it takes effect at once.
+
+use chancery::SERVICES;
+use chancery_record::Value as Bound;
+use chancery_testkit::{Database, Engine, Process, World, on_both_engines};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::{
+    each, id,
+    list::encode,
+    permissions::call,
+    pointers,
+    signing::{FIRST, Person, SECOND, option, set, set_all, texts, wrong},
+};
+
+const OPTIONS: &str = "/api/management/v2/Option";
+const NOBODY: &str = "0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f";
+const USERS: &str = "/api/userstore/v2/default/administration/User";
+
+/// The row UserStore of section 5, with the defaults as options hold them.
+const USER_STORE: &str = "ClaimIssuer (UserStore), IsDatabaseReadOnlyMode (false), LoginByEmailEnabled (false), \
+    EmailMustBeUnique (false), AttemptsBeforeUserLocked (0), TemporaryLockEnabled (true), AttemptsBeforeTemporaryLock (5), \
+    TemporaryLockDuration (00:05:00), LoginThrottlingEnabled (true), LoginThrottlingInitialDelay (00:00:01), \
+    LoginThrottlingMaxDelay (00:00:30), UserLockNotificationEnabled (false), UserLockNotificationRecipients, \
+    PasswordMinLength (8), PasswordMaxLength (128), PasswordRequireDigit (false), PasswordRequireLowercase (false), \
+    PasswordRequireUppercase (false), PasswordRequireNonAlphanumeric (false), PasswordBlocklistEnabled (true), \
+    PasswordNotLoginName (true), PasswordNotEmail (true), PasswordHistoryCount (0), PasswordExpirationDays (0), \
+    InitialPasswordExpiration (7.00:00:00), PasswordResetTokenLifetime (01:00:00), PasswordResetUrlTemplate, \
+    EMailSenderAddress, MailServerConfig, UserDeletionQuarantineEnabled (true), UserDeletionQuarantineDuration (30.00:00:00), \
+    PasskeyEnabled (true), PasskeyRelyingPartyId, PasskeyRelyingPartyName, PasskeyAllowedOrigins, \
+    PasskeyUserVerification (required), PasskeyAttestation (none), PasskeyAllowedAaguids, PasskeyBlockedAaguids, \
+    PasskeyRequiredCredentialCount (2), PasskeyRequiredVerifiedSecurityContactCount (1), PasskeyBindingMaturity (7.00:00:00), \
+    TemporaryAccessPassEnabled (true), TemporaryAccessPassDefaultLifetime (01:00:00), TemporaryAccessPassMaxLifetime (08:00:00), \
+    TemporaryAccessPassOneTimeUse (true), TemporaryAccessPassLength (12)";
+/// The row Tenant.
+const TENANT: &str = "AccessTokenLifetime (01:00:00), IdentityTokenLifetime (00:20:00), AuthorizationCodeLifetime (00:05:00), \
+    RefreshTokenLifetime (14.00:00:00), RefreshTokenReuseLeeway (00:00:30), DeviceCodeLifetime (00:10:00), \
+    SessionLifetime (14.00:00:00), SessionSliding (true)";
+
+/// dataType and editorType follow the default's form.
+fn hints(name: &str, default: &str) -> (&'static str, &'static str) {
+    match default {
+        "true" | "false" => ("Boolean", "Checkbox"),
+        _ if !default.is_empty() && default.bytes().all(|byte| byte.is_ascii_digit()) => {
+            ("Integer", "Number")
+        }
+        _ if default.contains(':') => ("TimeSpan", "Duration"),
+        _ if ["Recipients", "Origins", "Aaguids"].iter().any(|end| name.ends_with(end)) => {
+            ("CommaSeparatedString", "Tags")
+        }
+        _ => ("String", "Text"),
+    }
+}
+
+async fn options(world: &World, filter: &str) -> Value {
+    world.admin.get(&format!("{OPTIONS}?filter={}", encode(filter))).await.is(200).json()
+}
+
+/// An update body that changes nothing.
+fn body_of(option: &Value) -> Value {
+    json!({ "id": option["id"], "name": option["name"], "value": option["value"], "concurrencyToken": option["concurrencyToken"] })
+}
+
+fn path_of(option: &Value) -> String {
+    format!("{OPTIONS}/{}", id(option))
+}
+
+on_both_engines! {
+    /// Creating an instance or a tenant writes one row per entry of the catalogue, with the default.
+    async fn are_there_with_their_owner(world: World) {
+        let store = world.user("ada").await["instanceId"].clone();
+        for (catalogue, target) in [(USER_STORE, "applyToIdpInstanceId"), (TENANT, "applyToTenantId")] {
+            let found = options(&world, &format!("{target} pr")).await;
+            let expected: Vec<(&str, &str)> = catalogue.split(", ").map(|entry| {
+                entry.split_once(" (").map_or((entry, ""), |(name, default)| (name, default.trim_end_matches(')')))
+            }).collect();
+            assert_eq!(found.as_array().unwrap().len(), expected.len());
+            for (name, default) in expected {
+                let row = found.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("{name}"));
+                assert_eq!(row["value"], default, "{name}");
+                assert_eq!((row["dataType"].as_str().unwrap(), row["editorType"].as_str().unwrap()), hints(name, default), "{name}");
+                assert_eq!(row["hasConfigurationError"], false, "{name}");
+                let targets = ["applyToIdpInstanceId", "applyToMfaInstanceId", "applyToTenantId"];
+                assert_eq!(targets.iter().filter(|target| row[**target].is_string()).count(), 1, "{name}");
+                assert!(target != "applyToIdpInstanceId" || row[target] == store, "{name}");
+                let members: Vec<&String> = row.as_object().unwrap().keys().collect();
+                assert_eq!(members, ["applyToIdpInstanceId", "applyToMfaInstanceId", "applyToTenantId", "concurrencyToken",
+                    "dataType", "editorType", "hasConfigurationError", "id", "name", "value"]);
+            }
+        }
+    }
+
+    async fn are_found_and_changed(world: World) {
+        let row = option(&world.admin, "PasswordMinLength").await;
+        assert_eq!(world.admin.get(&path_of(&row)).await.is(200).json(), row);
+        let page = world.admin.get(&format!("{OPTIONS}?sortBy=name&count=2&filter={}", encode("applyToIdpInstanceId pr"))).await.is(200);
+        assert_eq!(each(&page.json(), "name"), ["AttemptsBeforeTemporaryLock", "AttemptsBeforeUserLocked"]);
+        let mut body = body_of(&row);
+        body["value"] = json!("9");
+        let changed = world.admin.put(&path_of(&row), body.clone()).await.is(202).json();
+        assert_eq!((&changed["value"], &changed["applyToIdpInstanceId"]), (&json!("9"), &row["applyToIdpInstanceId"]));
+        assert_ne!(changed["concurrencyToken"], row["concurrencyToken"]);
+        world.admin.put(&path_of(&row), body.clone()).await.problem(409, "concurrency-conflict");
+        let patched = world.admin.patch(&path_of(&row), json!({ "value": "10", "concurrencyToken": changed["concurrencyToken"] })).await.is(202).json();
+        assert_eq!((&patched["value"], &patched["name"]), (&json!("10"), &row["name"]));
+        world.admin.patch(&path_of(&row), json!({ "value": "10" })).await.problem(400, "invalid-request");
+        let long = json!({ "value": "x".repeat(8001), "concurrencyToken": patched["concurrencyToken"] });
+        assert_eq!(wrong(world.admin.patch(&path_of(&row), long).await), ["/value"]);
+        // hints are ours, and read only
+        let hint = json!({ "dataType": "String", "hasConfigurationError": true, "concurrencyToken": patched["concurrencyToken"] });
+        let same = world.admin.patch(&path_of(&row), hint).await.is(202).json();
+        assert_eq!((&same["dataType"], &same["hasConfigurationError"]), (&json!("Integer"), &json!(false)));
+        world.admin.get(&format!("{OPTIONS}/{NOBODY}")).await.problem(404, "not-found");
+        // its name is one of its target's
+        let taken = json!({ "name": "ClaimIssuer", "concurrencyToken": same["concurrencyToken"] });
+        assert_eq!(pointers(&world.admin.patch(&path_of(&row), taken).await.problem(409, "conflict")), ["/name"]);
+        // the trail of the configuration has it
+        let entry = texts(&world, "SELECT data_source || action || area || COALESCE(current_content, '') FROM audit_entry ORDER BY rid DESC LIMIT 1").await;
+        assert!(entry[0].starts_with("managementModifiedOption") && entry[0].contains("PasswordMinLength"), "{entry:?}");
+    }
+
+    /// Exactly one target: a PUT without any keeps it, one clears the others, two are 400.
+    async fn have_exactly_one_target(world: World) {
+        let other = world.other_store("other").await;
+        let tenant = options(&world, "applyToTenantId pr").await[0]["applyToTenantId"].clone();
+        let row = option(&world.admin, "ClaimIssuer").await;
+        let path = path_of(&row);
+        let put = async |targets: Value| {
+            let mut body = body_of(&world.admin.get(&path).await.is(200).json());
+            body.as_object_mut().unwrap().extend(targets.as_object().unwrap().clone());
+            world.admin.put(&path, body).await
+        };
+        for none in [json!({}), json!({ "applyToIdpInstanceId": null, "applyToTenantId": null }), json!({ "applyToIdpInstanceId": "" })] {
+            assert_eq!(put(none).await.is(202).json()["applyToIdpInstanceId"], row["applyToIdpInstanceId"]);
+        }
+        let moved = put(json!({ "applyToTenantId": tenant })).await.is(202).json();
+        assert_eq!((&moved["applyToTenantId"], &moved["applyToIdpInstanceId"]), (&tenant, &json!(null)));
+        assert_eq!((&moved["dataType"], &moved["hasConfigurationError"]), (&json!("String"), &json!(false)));
+        let moved = put(json!({ "applyToIdpInstanceId": other, "applyToTenantId": null })).await.is(202).json();
+        assert_eq!((&moved["applyToTenantId"], &moved["applyToIdpInstanceId"]), (&json!(null), &json!(other)));
+        for two in [json!({ "applyToIdpInstanceId": other, "applyToTenantId": tenant }), json!({ "applyToIdpInstanceId": other, "applyToMfaInstanceId": other, "applyToTenantId": tenant })] {
+            put(two).await.problem(400, "invalid-request");
+        }
+        for (member, target) in [("applyToIdpInstanceId", json!(NOBODY)), ("applyToTenantId", json!(other)), ("applyToMfaInstanceId", json!(NOBODY))] {
+            assert_eq!(wrong(put(json!({ member: target })).await), [format!("/{member}")]);
+        }
+        assert_eq!(world.admin.get(&path).await.json()["applyToIdpInstanceId"], json!(other));
+        // PATCH does the same
+        let token = world.admin.get(&path).await.json()["concurrencyToken"].clone();
+        let moved = world.admin.patch(&path, json!({ "applyToTenantId": tenant, "concurrencyToken": token })).await.is(202).json();
+        assert_eq!((&moved["applyToTenantId"], &moved["applyToIdpInstanceId"]), (&tenant, &json!(null)));
+    }
+
+    /// A caller sees and targets what its scope has, and is not told of more.
+    async fn are_those_of_the_caller_s_scope(world: World) {
+        let other = world.other_store("other").await;
+        let near = world.client("near", &[("SubscriptionAdmin", None, None)]).await;
+        let row = option(&near, "ClaimIssuer").await;
+        set(&near, "ClaimIssuer", "near").await;
+        let mut body = body_of(&world.admin.get(&path_of(&row)).await.json());
+        body["applyToIdpInstanceId"] = json!(other);
+        let refused = near.put(&path_of(&row), body.clone()).await;
+        assert_eq!(wrong(refused), ["/applyToIdpInstanceId"]);
+        world.admin.put(&path_of(&row), body).await.expect(202);
+        near.get(&path_of(&row)).await.problem(404, "not-found");
+        assert!(!each(&near.get(OPTIONS).await.is(200).json(), "name").contains(&"ClaimIssuer"));
+        let tenant = options(&world, "applyToTenantId pr").await[0]["applyToTenantId"].as_str().unwrap().parse().unwrap();
+        let store = option(&near, "PasswordMinLength").await["applyToIdpInstanceId"].as_str().unwrap().parse().unwrap();
+        for role in [("TenantAdmin", Some(tenant), None), ("UserStoreAdmin", None, Some(store)), ("AuditTrailReader", None, None)] {
+            let low = world.client(&role.0.to_lowercase(), &[role]).await;
+            assert_ne!(low.put(&path_of(&row), json!({ "concurrencyToken": "t" })).await.status, 202, "{}", role.0);
+        }
+    }
+
+    /// hasConfigurationError: a mandatory option is empty, or a value does not parse; the default is
+    /// in effect then.
+    async fn errors_are_flagged_and_fall_to_the_default(world: World) {
+        for (name, good, bad) in [
+            ("PasswordMinLength", &["", "12", " 9 "][..], &["many", "-1", "1.5"][..]),
+            ("EmailMustBeUnique", &["TRUE", "False", ""], &["yes", "1"]),
+            ("TemporaryLockDuration", &["00:00:30", "1.02:03:04", "PT5M", "P1D"], &["5", "24:00:00", "soon", "-00:00:01"]),
+            ("PasskeyUserVerification", &["Required", "preferred"], &["maybe"]),
+            ("MailServerConfig", &["", "{\"Host\":\"mail.example.com\"}"], &["smtp://mail", "[]"]),
+            ("UserLockNotificationRecipients", &["a@example.com, b@example.com", ""], &[]),
+        ] {
+            for value in good {
+                assert_eq!(set(&world.admin, name, value).await["hasConfigurationError"], false, "{name} {value:?}");
+            }
+            for value in bad {
+                let row = set(&world.admin, name, value).await;
+                assert_eq!((&row["hasConfigurationError"], &row["value"]), (&json!(true), &json!(value)), "{name} {value:?}");
+                assert_eq!(option(&world.admin, name).await, row);
+            }
+        }
+        // the default of PasswordMinLength is 8
+        let ada = Person::new(&world, json!({ "loginName": "ada" })).await;
+        assert_eq!(wrong(ada.reset("kQ7-xzu").await), ["/newPassword"]);
+        ada.reset("kQ7-xzu8").await.expect(200);
+        // mandatory
+        let instance = Uuid::from_u128(7);
+        world.sql(vec![(
+            "INSERT INTO idp_instance (id, subscription_id, idp_type, name, name_key, is_active, concurrency_token) \
+             SELECT ?1, i.subscription_id, 'OpenIdConnect', 'oidc', 'oidc', TRUE, 't' FROM idp_instance i",
+            vec![Bound::Id(instance)],
+        )]).await;
+        let row = option(&world.admin, "ClaimIssuer").await;
+        let mut body = json!({ "name": "Authority", "value": "", "applyToIdpInstanceId": instance, "concurrencyToken": row["concurrencyToken"] });
+        let empty = world.admin.put(&path_of(&row), body.clone()).await.is(202).json();
+        assert_eq!(empty["hasConfigurationError"], true);
+        body["value"] = json!("https://idp.example.com");
+        body["concurrencyToken"] = empty["concurrencyToken"].clone();
+        assert_eq!(world.admin.put(&path_of(&row), body).await.is(202).json()["hasConfigurationError"], false);
+    }
+
+    /// MailServerConfig is encrypted at rest, redacted in the trail, readable at `/Option` alone; null
+    /// in a PUT keeps it; it gives neither filter nor order.
+    async fn secrets_are_kept(world: World) {
+        let value = r#"{"Host":"mail.example.com","Password":"Rosebud-7f3a"}"#;
+        let near = world.client("near", &[("SubscriptionAdmin", None, None)]).await;
+        let row = set(&near, "MailServerConfig", value).await;
+        assert_eq!(row["value"], value);
+        for client in [&near, &world.admin] {
+            assert_eq!(client.get(&path_of(&row)).await.is(200).json()["value"], value);
+            assert_eq!(option(client, "MailServerConfig").await["value"], value);
+        }
+        let kept = texts(&world, "SELECT value FROM option_value WHERE name = 'MailServerConfig'").await;
+        assert!(!kept[0].is_empty() && !kept[0].contains("Rosebud"));
+        for null in [json!(null), json!("absent")] {
+            let mut body = body_of(&near.get(&path_of(&row)).await.json());
+            if null.is_null() { body["value"] = null } else { body.as_object_mut().unwrap().remove("value"); }
+            assert_eq!(near.put(&path_of(&row), body).await.is(202).json()["value"], value);
+        }
+        let body = body_of(&near.get(&path_of(&row)).await.json());
+        assert_eq!(near.put(&path_of(&row), body).await.is(202).json()["hasConfigurationError"], false, "as it was read");
+        // it does not become something that is none
+        let token = near.get(&path_of(&row)).await.json()["concurrencyToken"].clone();
+        let tenant = options(&world, "applyToTenantId pr").await[0]["applyToTenantId"].clone();
+        for (member, value) in [("name", json!("SomethingElse")), ("applyToTenantId", tenant)] {
+            let mut patch = json!({ "concurrencyToken": token });
+            patch[member] = value;
+            assert_eq!(wrong(near.patch(&path_of(&row), patch).await), ["/name"]);
+        }
+        for text in [
+            "SELECT value FROM option_value",
+            "SELECT envelope FROM outbox_event",
+            "SELECT COALESCE(original_content, '') || COALESCE(current_content, '') FROM audit_entry",
+        ] {
+            assert!(!texts(&world, text).await.concat().contains("Rosebud"), "{text}");
+        }
+        for query in ["sortBy=value".to_owned(), format!("filter={}", encode("value co \"Rosebud\"")), format!("filter={}", encode("value pr"))] {
+            near.get(&format!("{OPTIONS}?{query}")).await.problem(400, "invalid-request");
+        }
+    }
+
+    async fn take_effect_at_once(world: World) {
+        let ada = Person::new(&world, json!({ "loginName": "ada" })).await;
+        for length in ["12", "7", "12"] {
+            set(&world.admin, "PasswordMinLength", length).await;
+            assert_eq!(ada.reset("kQ7-xzu8").await.status == 200, length == "7");
+        }
+        // an option that is moved away falls to its default
+        let other = world.other_store("other").await;
+        let row = option(&world.admin, "PasswordMinLength").await;
+        let body = json!({ "applyToIdpInstanceId": other, "concurrencyToken": row["concurrencyToken"] });
+        world.admin.patch(&path_of(&row), body).await.expect(202);
+        ada.reset("kQ7-xzu8").await.expect(200);
+    }
+
+    /// Read-only mode: 409 for every write to the store, and reads go on.
+    async fn a_store_can_be_read_only(world: World) {
+        let ada = Person::named(&world, "ada").await;
+        let group = world.group("g").await;
+        set(&world.admin, "IsDatabaseReadOnlyMode", "true").await;
+        let before = (ada.read().await, world.audit(50).await);
+        let mut refused = 0;
+        for service in SERVICES {
+            for op in service.all().filter(|op| service.name == "userstore" && op.changes_store()) {
+                assert_eq!(call(&world.admin, service, op, "default").await, 409, "{}", op.name);
+                refused += 1;
+            }
+        }
+        assert!(refused > 30, "{refused}");
+        ada.reset(SECOND).await.problem(409, "conflict");
+        ada.change("not it", SECOND).await.problem(409, "conflict");
+        world.admin.delete(&ada.path).await.problem(409, "conflict");
+        world.admin.post(USERS, json!({ "loginName": "b" })).await.problem(409, "conflict");
+        assert_eq!((ada.read().await, world.audit(50).await), before);
+        world.admin.get(&world.path("/Group")).await.expect(200);
+        world.admin.get(&world.path(&format!("/Group/{}", id(&group)))).await.expect(200);
+        // another store is not, and the configuration is not
+        world.other_store("other").await;
+        world.admin.post("/api/userstore/v2/other/administration/User", json!({ "loginName": "b" })).await.expect(201);
+        set(&world.admin, "IsDatabaseReadOnlyMode", "False").await;
+        ada.change(FIRST, SECOND).await.expect(200);
+    }
+}
+
+/// On every process.
+#[tokio::test]
+async fn take_effect_at_once_on_every_process() {
+    let database = Database::create(Engine::Postgres);
+    let (left, right) = (Process::start(&database, &[]).await, Process::start(&database, &[]).await);
+    for number in 0..5 {
+        let (one, other) = if number % 2 == 0 { (&left, &right) } else { (&right, &left) };
+        set_all(&one.admin, &[("IsDatabaseReadOnlyMode", "true")]).await;
+        other.admin.post(USERS, json!({ "loginName": format!("u{number}") })).await.problem(409, "conflict");
+        other.admin.get(USERS).await.expect(200);
+        set_all(&one.admin, &[("IsDatabaseReadOnlyMode", "false")]).await;
+        other.admin.post(USERS, json!({ "loginName": format!("u{number}") })).await.expect(201);
+    }
+}

@@ -1,0 +1,182 @@
+//! What is around passkeys: access passes, recoveries, events, overviews. The ceremonies are
+//! proved by scripts/check-passkeys, with a browser.
+
+use chancery_testkit::{World, on_both_engines};
+use serde_json::{Value, json};
+
+use crate::{each, id};
+
+fn security(world: &World, rest: &str) -> String {
+    world.path(&format!("/passkey-security{rest}"))
+}
+
+async fn items(world: &World, list: &str) -> Vec<Value> {
+    let found = world.admin.get(&security(world, list)).await.is(200).json();
+    let items = found["items"].as_array().unwrap().clone();
+    if !list.contains("count=") {
+        assert_eq!(found["totalCount"].as_u64().unwrap(), items.len() as u64);
+    }
+    items
+}
+
+async fn event_types(world: &World) -> Vec<String> {
+    items(world, "/events")
+        .await
+        .iter()
+        .map(|event| event["eventType"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+on_both_engines! {
+    async fn access_passes_are_issued_used_and_revoked(world: World) {
+        let user = world.user("ada").await;
+        let passes = security(&world, "/temporary-access-passes");
+        let issued = world.admin.post(&passes, json!({ "userId": id(&user) })).await.is(201).json();
+        let value = issued["value"].as_str().unwrap();
+        assert_eq!((value.len(), &issued["status"], &issued["isOneTimeUse"]), (12, &json!("Active"), &json!(true)));
+        assert!(issued["createdByActorId"].is_string());
+        let listed = items(&world, "/temporary-access-passes").await;
+        assert_eq!(listed.len(), 1);
+        assert!(listed[0].get("value").is_none() && listed[0].get("digest").is_none());
+        assert!(!world.audit(5).await.iter().any(|entry| entry.to_string().contains(value)), "never in the trail");
+
+        let redemption = format!("{passes}/redemption");
+        let wrong = json!({ "loginName": "ada", "value": "AAAAAAAAAAAA" });
+        world.set_option("LoginThrottlingEnabled", "false").await;
+        world.admin.post(&redemption, wrong.clone()).await.problem(400, "invalid-request");
+        let one = world.path(&format!("/User/{}", id(&user)));
+        assert_eq!(world.admin.get(&one).await.is(200).json()["failedTemporaryLockAttempts"], 1, "a wrong value counts");
+        let redeemed = world.admin.post(&redemption, json!({ "loginName": "ADA", "value": value })).await.is(200).json();
+        assert_eq!((&redeemed["userId"], &redeemed["temporaryAccessPassId"]), (&user["id"], &issued["id"]));
+        assert_eq!(world.admin.get(&one).await.is(200).json()["failedTemporaryLockAttempts"], 0);
+        world.admin.post(&redemption, json!({ "loginName": "ada", "value": value })).await.problem(400, "invalid-request");
+        assert_eq!(items(&world, "/temporary-access-passes?filter=status%20eq%20%22Used%22").await.len(), 1);
+
+        let many = json!({ "userId": id(&user), "isOneTimeUse": false, "lifetimeMinutes": 5 });
+        let windowed = world.admin.post(&passes, many).await.is(201).json();
+        let body = json!({ "loginName": "ada", "value": windowed["value"] });
+        world.admin.post(&redemption, body.clone()).await.expect(200);
+        world.admin.post(&redemption, body.clone()).await.expect(200);
+        world.admin.delete(&format!("{passes}/{}", id(&windowed))).await.expect(204);
+        world.admin.delete(&format!("{passes}/{}", id(&windowed))).await.problem(409, "conflict");
+        world.admin.post(&redemption, body).await.problem(400, "invalid-request");
+        assert_eq!(event_types(&world).await, ["TemporaryAccessPassIssued", "TemporaryAccessPassUsed", "TemporaryAccessPassIssued",
+            "TemporaryAccessPassUsed", "TemporaryAccessPassUsed", "TemporaryAccessPassRevoked"]);
+        let mut statuses: Vec<_> = items(&world, "/temporary-access-passes").await.iter().map(|pass| pass["status"].as_str().unwrap().to_owned()).collect();
+        statuses.sort_unstable();
+        assert_eq!(statuses, ["Revoked", "Used"]);
+    }
+
+    async fn access_passes_have_their_bounds(world: World) {
+        let user = world.user("ada").await;
+        let passes = security(&world, "/temporary-access-passes");
+        for (body, pointer) in [
+            (json!({ "userId": id(&user), "lifetimeMinutes": 481 }), "/lifetimeMinutes"),
+            (json!({ "userId": id(&user), "lifetimeMinutes": 0 }), "/lifetimeMinutes"),
+            (json!({ "userId": "0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f" }), "/userId"),
+            (json!({}), "/userId"),
+        ] {
+            let problem = world.admin.post(&passes, body).await.problem(400, "invalid-request");
+            assert_eq!(each(&problem["errors"], "pointer"), [pointer]);
+        }
+        // time alone changes what a pass is
+        let later = json!({ "userId": id(&user), "validFrom": "2199-01-01T00:00:00Z" });
+        let pass = world.admin.post(&passes, later).await.is(201).json();
+        assert_eq!((&pass["status"], &pass["expiresOn"]), (&json!("NotYetValid"), &json!("2199-01-01T01:00:00.000Z")));
+        let body = json!({ "loginName": "ada", "value": pass["value"] });
+        world.admin.post(&format!("{passes}/redemption"), body).await.problem(400, "invalid-request");
+        world.sql(vec![("UPDATE temporary_access_pass SET valid_from = 1, expires_on = 2", vec![])]).await;
+        let filter = "/temporary-access-passes?filter=status%20eq%20%22Expired%22&sortBy=expiresOn&count=1";
+        assert_eq!(items(&world, filter).await[0]["id"], pass["id"]);
+        world.set_option("TemporaryAccessPassEnabled", "false").await;
+        world.admin.post(&passes, json!({ "userId": id(&user) })).await.problem(409, "conflict");
+        world.set_option("TemporaryAccessPassEnabled", "true").await;
+        world.set_option("TemporaryAccessPassLength", "20").await;
+        let long = world.admin.post(&passes, json!({ "userId": id(&user) })).await.is(201).json();
+        assert_eq!(long["value"].as_str().unwrap().len(), 20);
+        // they go with their user
+        world.admin.post(&world.path(&format!("/User/{}/erase", id(&user))), json!({})).await.expect(204);
+        assert_eq!(items(&world, "/temporary-access-passes").await, Vec::<Value>::new());
+    }
+
+    async fn a_recovery_takes_two(world: World) {
+        let user = world.user("ada").await;
+        let recoveries = security(&world, "/recovery-transactions");
+        let new = json!({ "userId": id(&user), "method": "IdentityDocument", "reason": "lost the key" });
+        let started = world.admin.post(&recoveries, new.clone()).await.is(201).json();
+        assert_eq!((&started["status"], &started["completedOn"]), (&json!("Requested"), &json!(null)));
+        world.admin.post(&recoveries, new.clone()).await.problem(409, "conflict");
+        let at = |rest: &str| format!("{recoveries}/{}/{rest}", id(&started));
+        world.admin.post(&at("completion"), json!({})).await.problem(409, "conflict");
+        world.admin.post(&at("approvals"), json!({})).await.problem(409, "conflict");
+        let store = user["instanceId"].as_str().unwrap().parse().unwrap();
+        let second = world.client("second", &[("UserStoreAdmin", None, Some(store))]).await;
+        assert_eq!(second.post(&at("approvals"), json!({})).await.is(200).json()["status"], "Approved");
+        let done = world.admin.post(&at("completion"), json!({})).await.is(200).json();
+        assert_eq!(done["status"], "Completed");
+        assert!(done["completedOn"].is_string());
+        world.admin.post(&at("cancellation"), json!({})).await.problem(409, "conflict");
+        assert_eq!(event_types(&world).await, ["RecoveryStarted", "RecoveryCompleted"]);
+
+        // one that expired is open no more
+        let second = world.admin.post(&recoveries, new.clone()).await.is(201).json();
+        world.sql(vec![("UPDATE recovery_transaction SET expires_on = 1 WHERE status = 'Requested'", vec![])]).await;
+        let expired = items(&world, "/recovery-transactions?filter=status%20eq%20%22Expired%22").await;
+        assert_eq!(expired[0]["id"], second["id"]);
+        world.admin.post(&format!("{recoveries}/{}/approvals", id(&second)), json!({})).await.problem(409, "conflict");
+        let third = world.admin.post(&recoveries, new).await.is(201).json();
+        world.admin.post(&format!("{recoveries}/{}/cancellation", id(&third)), json!({})).await.expect(200);
+        assert_eq!(items(&world, "/recovery-transactions").await.len(), 3);
+    }
+
+    async fn overviews_show_what_is_in_the_way(world: World) {
+        let user = world.user("ada").await;
+        let overview = world.admin.get(&security(&world, &format!("/users/{}", id(&user)))).await.is(200).json();
+        assert_eq!(overview["user"], json!({ "id": user["id"], "loginName": "ada", "displayName": "ada" }));
+        let readiness = &overview["readiness"];
+        assert_eq!((&readiness["passwordCredentialStatus"], &readiness["primaryAuthenticationStatus"]), (&json!("NotSet"), &json!("None")));
+        assert_eq!(readiness["blockingReasons"], json!(["PasswordNotSet", "InsufficientUsableCredentials", "CredentialDiversityNotSatisfied",
+            "InsufficientVerifiedSecurityContacts", "MatureBindingLineageMissing"]));
+        assert_eq!((&readiness["readyForPasswordRemoval"], &readiness["requiredCredentialCount"]), (&json!(false), &json!(2)));
+        for array in ["credentials", "temporaryAccessPasses", "recoveryTransactions", "securityEvents"] {
+            assert_eq!(overview[array], json!([]), "{array}");
+        }
+        let before = readiness["policyFingerprint"].clone();
+        world.set_option("PasskeyRequiredCredentialCount", "0").await;
+        world.admin.post(&world.path(&format!("/User/{}/password/reset", id(&user))), json!({ "newPassword": "four lively grey herons" })).await.expect(200);
+        world.admin.post(&security(&world, "/temporary-access-passes"), json!({ "userId": id(&user) })).await.expect(201);
+        let overview = world.admin.get(&security(&world, &format!("/users/{}", id(&user)))).await.is(200).json();
+        assert_ne!(overview["readiness"]["policyFingerprint"], before, "another policy");
+        assert_eq!(overview["readiness"]["passwordCredentialStatus"], "Active");
+        assert_eq!(overview["temporaryAccessPasses"].as_array().unwrap().len(), 1);
+        assert_eq!(overview["securityEvents"][0]["eventType"], "TemporaryAccessPassIssued");
+
+        world.user("bob").await;
+        let all = world.admin.get(&security(&world, "/operations")).await.is(200).json();
+        assert!(all["generatedOn"].is_string());
+        assert_eq!(all["users"].as_array().unwrap().len(), 2);
+        assert_eq!(all["users"][0]["readiness"]["userId"], user["id"]);
+        assert_eq!(all["temporaryAccessPasses"].as_array().unwrap().len(), 1);
+        let nobody = security(&world, "/users/0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f");
+        world.admin.get(&nobody).await.problem(404, "not-found");
+    }
+
+    async fn ceremonies_begin_and_end_once(world: World) {
+        let user = world.user("ada").await;
+        let path = world.path(&format!("/PasskeyCredential/user/{}", id(&user)));
+        assert_eq!(world.admin.get(&path).await.is(200).json(), json!([]));
+        let begun = world.admin.post(&format!("{path}/registration"), json!({})).await.is(200).json();
+        assert_eq!(begun["publicKey"]["user"]["name"], "ada");
+        let end = format!("{path}/registration/{}", begun["ceremonyId"].as_str().unwrap());
+        world.admin.put(&end, json!({ "id": "x" })).await.problem(400, "invalid-request");
+        world.admin.put(&end, json!({ "id": "x" })).await.problem(404, "not-found");
+        let authentication = world.path("/PasskeyCredential/authentication");
+        let known = world.admin.post(&authentication, json!({ "loginName": "ada" })).await.is(200).json();
+        let unknown = world.admin.post(&authentication, json!({ "loginName": "nobody" })).await.is(200).json();
+        let members = |begun: &Value| begun["publicKey"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        assert_eq!(members(&known), members(&unknown), "a login name is not told to exist");
+        world.set_option("PasskeyEnabled", "false").await;
+        world.admin.post(&format!("{path}/registration"), json!({})).await.problem(409, "conflict");
+        world.admin.delete(&format!("{path}/0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f")).await.problem(404, "not-found");
+    }
+}

@@ -1,0 +1,340 @@
+//! Passwords: set, reset and changed by administrators, with the store's rules for them.
+
+use chancery_testkit::on_both_engines;
+use serde_json::json;
+
+use crate::signing::{FIRST, Person, SECOND, counters, millis, now, option, set, set_all, wrong};
+
+const DAY: i64 = 24 * 3600 * 1000;
+const NOBODY: &str = "/User/0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f";
+
+on_both_engines! {
+    /// Initial password: both flags, expiry by the option or as given, over an existing one too.
+    async fn an_initial_password_must_be_changed(world: World) {
+        let ada = Person::new(&world, json!({ "loginName": "ada" })).await;
+        let before = (now(), ada.read().await);
+        let user = ada.initial(FIRST).await.is(200).json();
+        assert_eq!((&user["isInitialPassword"], &user["isPasswordChangeRequired"]), (&json!(true), &json!(true)));
+        let expires = millis(&user["passwordExpiration"]);
+        assert!((before.0 + 7 * DAY..=now() + 7 * DAY).contains(&expires), "InitialPasswordExpiration is a week");
+        assert_ne!(user["concurrencyToken"], before.1["concurrencyToken"]);
+        assert_eq!(ada.read().await, user);
+
+        let body = json!({ "password": SECOND, "passwordExpiration": "2099-01-01T00:00:00+01:00" });
+        let again = ada.post("password/initial", body).await.is(200).json();
+        assert_eq!(again["passwordExpiration"], "2098-12-31T23:00:00.000Z");
+        set(&world.admin, "InitialPasswordExpiration", "PT1H").await;
+        let short = ada.post("password/initial", json!({ "password": SECOND, "passwordExpiration": null })).await.is(200).json();
+        assert!(millis(&short["passwordExpiration"]) <= now() + DAY / 24);
+
+        // the user's own password ends all of it
+        let user = ada.change(SECOND, FIRST).await.is(200).json();
+        assert_eq!((&user["isInitialPassword"], &user["isPasswordChangeRequired"]), (&json!(false), &json!(false)));
+        assert_eq!(user["passwordExpiration"], json!(null));
+        assert_eq!(ada.events().await, ["created", "password-set", "password-set", "password-set", "password-changed"]);
+        assert!(ada.entries().await.iter().skip(1).all(|entry| entry["action"] == "Modified" && entry["user"].is_string()));
+    }
+
+    /// `initial/reset`: only while isInitialPassword, else 409.
+    async fn an_initial_password_is_extended(world: World) {
+        let ada = Person::named(&world, "ada").await;
+        ada.call("password/initial/reset").await.problem(409, "conflict");
+        let body = json!({ "password": SECOND, "passwordExpiration": "2020-01-01T00:00:00Z" });
+        let expired = ada.post("password/initial", body).await.is(200).json();
+        let user = ada.call("password/initial/reset").await.is(200).json();
+        assert!(millis(&user["passwordExpiration"]) > now() + 6 * DAY);
+        assert_eq!((&user["isInitialPassword"], &user["isPasswordChangeRequired"]), (&json!(true), &json!(true)));
+        assert_ne!(user["concurrencyToken"], expired["concurrencyToken"]);
+        assert_eq!(ada.events().await.last().unwrap(), "updated");
+        ada.change(SECOND, FIRST).await.expect(200);
+        ada.call("password/initial/reset").await.problem(409, "conflict");
+    }
+
+    /// Admin reset clears both flags, counters and locks.
+    async fn a_reset_clears_flags_counters_and_locks(world: World) {
+        let ada = Person::new(&world, json!({ "loginName": "ada" })).await;
+        ada.initial(FIRST).await.expect(200);
+        ada.change("wrong", SECOND).await.expect(400);
+        assert_eq!(counters(&ada.read().await), (1, 1));
+        ada.post("state", json!({ "isUserLocked": true, "lockedUntil": "2099-01-01T00:00:00Z" })).await.expect(200);
+        let before = ada.read().await;
+        let user = ada.reset(SECOND).await.is(200).json();
+        for flag in ["isInitialPassword", "isPasswordChangeRequired", "isUserLocked"] {
+            assert_eq!(user[flag], false, "{flag}");
+        }
+        assert_eq!((counters(&user), &user["lockedUntil"], &user["passwordExpiration"]), ((0, 0), &json!(null), &json!(null)));
+        assert_ne!(user["concurrencyToken"], before["concurrencyToken"]);
+        assert_eq!(ada.events().await.last().unwrap(), "password-reset");
+        assert!(ada.has(SECOND).await && !ada.has(FIRST).await);
+    }
+
+    /// Wrong old password 400 and counted; same as old 400; success zeroes both counters.
+    async fn a_change_needs_the_old_password(world: World) {
+        set(&world.admin, "LoginThrottlingEnabled", "false").await;
+        let ada = Person::named(&world, "ada").await;
+        let before = ada.read().await;
+        assert_eq!(wrong(ada.change("not it", SECOND).await), ["/oldPassword"]);
+        assert_eq!(wrong(ada.change("", SECOND).await), ["/oldPassword"], "an empty one is none");
+        assert_eq!(counters(&ada.read().await), (1, 1));
+        assert_eq!(wrong(ada.change(&FIRST.to_uppercase(), SECOND).await), ["/oldPassword"]);
+        let user = ada.read().await;
+        assert_eq!(counters(&user), (2, 2));
+        assert_eq!(user["concurrencyToken"], before["concurrencyToken"], "counting changes no token");
+        assert_eq!(wrong(ada.change(FIRST, FIRST).await), ["/newPassword"]);
+        assert_eq!(counters(&ada.read().await), (0, 0), "the password was right");
+        ada.change("not it", SECOND).await.expect(400);
+        let user = ada.change(FIRST, SECOND).await.is(200).json();
+        assert_eq!(counters(&user), (0, 0));
+        assert_ne!(user["concurrencyToken"], before["concurrencyToken"]);
+        assert!(ada.has(SECOND).await);
+        // failed attempts are no entries
+        let events = ada.events().await;
+        assert_eq!(events[..3], ["created", "password-reset", "password-changed"]);
+    }
+
+    /// Nobody has a password from the start, and nothing is the password then.
+    async fn without_a_password_nothing_is_right(world: World) {
+        let ada = Person::new(&world, json!({ "loginName": "ada" })).await;
+        for guess in ["null", " ", "password"] {
+            assert_eq!(wrong(ada.change(guess, SECOND).await), ["/oldPassword"]);
+            ada.age(DAY).await;
+        }
+        assert_eq!(counters(&ada.read().await), (3, 3));
+    }
+
+    /// A password is taken as it comes: nothing is trimmed, folded or composed.
+    async fn passwords_are_taken_as_they_come(world: World) {
+        let ada = Person::named(&world, "ada").await;
+        for (password, not) in [
+            ("  a nice blank frame  ", "a nice blank frame"),
+            ("Gr\u{fc}ne Ameisen 7", "Gru\u{308}ne Ameisen 7"),
+            ("\u{1f41c}\u{1f41c} two of the ants \u{0}", "\u{1f41c}\u{1f41c} two of the ants "),
+            (&"x9 ".repeat(42), &"x9 ".repeat(41)),
+        ] {
+            ada.reset(password).await.expect(200);
+            assert!(!ada.has(not).await, "{not:?} is not {password:?}");
+            ada.call("lockout/reset").await.expect(200);
+            assert!(ada.has(password).await, "{password:?}");
+        }
+    }
+
+    /// A broken rule is 400 listing every broken rule, whichever operation sets the password.
+    async fn every_broken_rule_is_listed(world: World) {
+        set_all(&world.admin, &[
+            ("PasswordMinLength", "10"), ("PasswordRequireDigit", "true"), ("PasswordRequireLowercase", "true"),
+            ("PasswordRequireUppercase", "TRUE"), ("PasswordRequireNonAlphanumeric", "true"),
+        ]).await;
+        let ada = Person::new(&world, json!({ "loginName": "qwerty", "emailAddress": "QwErTy@example.com" })).await;
+        // too short, no digit, no lower case, no other, common, the login name, the e-mail's first part
+        let listed = vec!["/newPassword"; 7];
+        assert_eq!(wrong(ada.reset("QWERTY").await), listed);
+        assert_eq!(wrong(ada.initial("QWERTY").await), vec!["/password"; 7]);
+        ada.reset("A good one, 1815").await.expect(200);
+        let before = ada.read().await;
+        assert_eq!(wrong(ada.change("A good one, 1815", "QWERTY").await), listed);
+        assert_eq!(wrong(ada.change("A good one, 1815", "lower case & digits 1").await), ["/newPassword"]);
+        assert_eq!(ada.read().await, before, "nothing changed");
+        for good in ["Ten chars!1", "\u{c4}\u{f6} \u{df}tra\u{df}e 12"] {
+            ada.reset(good).await.expect(200);
+        }
+    }
+
+    async fn each_rule_is_an_option(world: World) {
+        let body = json!({ "loginName": "Ada.Lovelace", "emailAddress": "countess.lovelace@example.com" });
+        let ada = Person::new(&world, body).await;
+        let long = "x".repeat(60) + &"7 ".repeat(35);
+        for (name, off, on, password) in [
+            ("PasswordMinLength", "5", "8", "kQ7-x"),
+            ("PasswordMaxLength", "130", "", &long),
+            ("PasswordRequireDigit", "false", "true", "a hedge without any"),
+            ("PasswordRequireLowercase", "False", "true", "SHOUTING AT HEDGES"),
+            ("PasswordRequireUppercase", "false", "true", "a hedge without any"),
+            ("PasswordRequireNonAlphanumeric", "false", "true", "hedgeswithout7of"),
+            ("PasswordBlocklistEnabled", "false", "true", "PassWord1"),
+            ("PasswordNotLoginName", "false", "true", "aDA.lovelace"),
+            ("PasswordNotEmail", "false", "true", "COUNTESS.lovelace@example.com"),
+            ("PasswordNotEmail", "false", "true", "Countess.Lovelace"),
+        ] {
+            set(&world.admin, name, on).await;
+            assert_eq!(wrong(ada.reset(password).await), ["/newPassword"], "{name} {on:?}");
+            set(&world.admin, name, off).await;
+            ada.reset(password).await.expect(200);
+            set(&world.admin, name, "").await;
+        }
+        // length has an end that no option moves
+        set(&world.admin, "PasswordMaxLength", "1024").await;
+        assert_eq!(wrong(ada.reset(&"\u{1f41c}".repeat(257)).await), ["/newPassword"]);
+        assert_eq!(wrong(ada.reset(&"x".repeat(1025)).await), ["/newPassword"]);
+    }
+
+    /// PasswordHistoryCount: the last ones, the one that counts among them, must not come again.
+    async fn the_last_passwords_do_not_come_again(world: World) {
+        set(&world.admin, "PasswordHistoryCount", "3").await;
+        let ada = Person::named(&world, "ada").await;
+        for number in 1..=3 {
+            ada.reset(&format!("a hedge with {number} gates")).await.expect(200);
+        }
+        for number in [3, 2, 1] {
+            let used = format!("a hedge with {number} gates");
+            assert_eq!(wrong(ada.reset(&used).await), ["/newPassword"], "{used}");
+            assert_eq!(wrong(ada.initial(&used).await), ["/password"], "{used}");
+        }
+        assert_eq!(wrong(ada.change("a hedge with 3 gates", "a hedge with 2 gates").await), ["/newPassword"]);
+        ada.change("a hedge with 3 gates", FIRST).await.expect(200);
+        // without a history an administrator may set what was there, and nothing of it is kept
+        set(&world.admin, "PasswordHistoryCount", "0").await;
+        ada.reset(FIRST).await.expect(200);
+        assert_eq!(crate::signing::texts(&world, "SELECT hash FROM user_password_history").await, [""; 0]);
+        set(&world.admin, "PasswordHistoryCount", "24").await;
+        ada.reset("a hedge with 2 gates").await.expect(200);
+        assert_eq!(wrong(ada.reset(FIRST).await), ["/newPassword"]);
+    }
+
+    /// A hash made with other parameters gives way when its password is used, even to no avail.
+    async fn an_old_hash_gives_way(world: World) {
+        let ada = Person::named(&world, "ada").await;
+        // made with the reference implementation: "password", 256 KiB, two passes
+        let old = "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQtb2YtMTYtYg$8D7/ApckZcc0bRkriENTYsEoN+rMp6zPcdD21zMG55w";
+        world.sql(vec![("UPDATE user_password SET hash = ?1", vec![old.into()])]).await;
+        assert_eq!(wrong(ada.change("password", "short").await), ["/newPassword"]);
+        let kept = crate::signing::texts(&world, "SELECT hash FROM user_password").await;
+        assert!(kept[0].starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{}", kept[0]);
+        ada.change("password", FIRST).await.expect(200);
+    }
+
+    /// PasswordExpirationDays counts from each change; 0 is never.
+    async fn expiry_is_set_at_each_change(world: World) {
+        let ada = Person::named(&world, "ada").await;
+        assert_eq!(ada.read().await["passwordExpiration"], json!(null));
+        set(&world.admin, "PasswordExpirationDays", "90").await;
+        let begun = now();
+        let user = ada.change(FIRST, SECOND).await.is(200).json();
+        assert!((begun + 90 * DAY..=now() + 90 * DAY).contains(&millis(&user["passwordExpiration"])));
+        let user = ada.reset(FIRST).await.is(200).json();
+        assert!(millis(&user["passwordExpiration"]) > begun + 89 * DAY);
+        // set by hand
+        let user = ada.patch(json!({ "passwordExpiration": "2050-01-01T00:00:00Z" })).await;
+        assert_eq!(user["passwordExpiration"], "2050-01-01T00:00:00.000Z");
+        assert_eq!(option(&world.admin, "PasswordExpirationDays").await["value"], "90");
+    }
+
+    /// An expired password still serves a change while canChangePasswordOnExpiration; without it
+    /// only a reset helps; passwordNeverExpires wins.
+    async fn an_expired_password_serves_a_change_or_nothing(world: World) {
+        let ada = Person::named(&world, "ada").await;
+        let past = json!({ "passwordExpiration": "2020-01-01T00:00:00Z" });
+        ada.patch(past.clone()).await;
+        let user = ada.change(FIRST, SECOND).await.is(200).json();
+        assert_eq!(user["passwordExpiration"], json!(null));
+
+        ada.patch(json!({ "passwordExpiration": "2020-01-01T00:00:00Z", "canChangePasswordOnExpiration": false })).await;
+        let before = ada.read().await;
+        ada.change(SECOND, FIRST).await.problem(400, "invalid-request");
+        assert_eq!(ada.read().await, before);
+        let user = ada.patch(json!({ "passwordNeverExpires": true })).await;
+        assert_eq!(user["passwordExpiration"], "2020-01-01T00:00:00.000Z");
+        ada.change(SECOND, FIRST).await.expect(200);
+        ada.patch(json!({ "passwordNeverExpires": false, "passwordExpiration": "2020-01-01T00:00:00Z" })).await;
+        ada.change(FIRST, SECOND).await.expect(400);
+        ada.reset(SECOND).await.expect(200);
+        ada.change(SECOND, FIRST).await.expect(200);
+        // an initial one that has expired is no other
+        let body = json!({ "password": SECOND, "passwordExpiration": "2020-01-01T00:00:00Z" });
+        ada.post("password/initial", body).await.expect(200);
+        ada.change(SECOND, FIRST).await.expect(400);
+    }
+
+    async fn bodies_are_checked(world: World) {
+        let ada = Person::named(&world, "ada").await;
+        for (rest, body, expected) in [
+            ("password/initial", json!({}), &["/password"][..]),
+            ("password/initial", json!({ "password": 7, "passwordExpiration": "soon" }), &["/password", "/passwordExpiration"]),
+            ("password/reset", json!({ "password": "x" }), &["/password", "/newPassword"]),
+            ("password/reset", json!({ "newPassword": null }), &["/newPassword"]),
+            ("password/change", json!({ "newPassword": SECOND }), &["/oldPassword"]),
+            ("password/reset/response", json!({ "newPassword": SECOND }), &["/token"]),
+        ] {
+            assert_eq!(wrong(ada.post(rest, body.clone()).await), expected, "{rest} {body}");
+        }
+        ada.call("password/reset").await.problem(400, "invalid-request");
+        for rest in ["initial", "reset", "change", "reset/response"] {
+            ada.post(&format!("password/{rest}"), json!([])).await.problem(400, "invalid-request");
+        }
+        assert_eq!(counters(&ada.read().await), (0, 0));
+        // nobody
+        let path = |rest: &str| world.path(&format!("{NOBODY}/password/{rest}"));
+        for (rest, body) in [
+            ("initial", json!({ "password": FIRST })),
+            ("reset", json!({ "newPassword": FIRST })),
+            ("change", json!({ "oldPassword": FIRST, "newPassword": SECOND })),
+        ] {
+            world.admin.post(&path(rest), body).await.problem(404, "not-found");
+        }
+        for rest in ["initial/reset", "reset/request", "reset/sendresetemail"] {
+            world.admin.send(http::Method::POST, &path(rest), &[], Vec::new()).await.problem(404, "not-found");
+        }
+        world.admin.send(http::Method::POST, &world.path(&format!("{NOBODY}/lockout/reset")), &[], Vec::new()).await.problem(404, "not-found");
+        world.admin.post(&world.path("/User/ada/password/reset"), json!({ "newPassword": FIRST })).await.problem(400, "invalid-request");
+    }
+
+    /// A dry run changes nothing, except that a guess at a password counts however it is made.
+    async fn a_dry_run_is_no_way_to_guess(world: World) {
+        set(&world.admin, "LoginThrottlingEnabled", "false").await;
+        let ada = Person::named(&world, "ada").await;
+        let before = (ada.read().await, ada.events().await);
+        for rest in ["password/reset", "password/initial"] {
+            let member = if rest.ends_with("initial") { "password" } else { "newPassword" };
+            let user = ada.post(&format!("{rest}?dryRun=true"), json!({ member: SECOND })).await.is(200).json();
+            assert_ne!(user["concurrencyToken"], before.0["concurrencyToken"]);
+            assert_eq!(wrong(ada.post(&format!("{rest}?dryRun=true"), json!({ member: "short" })).await), [format!("/{member}")]);
+        }
+        let body = json!({ "oldPassword": FIRST, "newPassword": SECOND });
+        let user = ada.post("password/change?dryRun=true", body.clone()).await.is(200).json();
+        assert_ne!(user["concurrencyToken"], before.0["concurrencyToken"]);
+        assert_eq!((ada.read().await, ada.events().await), before);
+
+        let guess = json!({ "oldPassword": SECOND, "newPassword": FIRST });
+        assert_eq!(wrong(ada.post("password/change?dryRun=true", guess.clone()).await), ["/oldPassword"]);
+        assert_eq!(counters(&ada.read().await), (1, 1));
+        ada.post("password/change?dryRun=true", body.clone()).await.expect(200);
+        assert_eq!(counters(&ada.read().await), (0, 0), "as a right one would");
+        for _ in 0..5 {
+            ada.post("password/change?dryRun=true", guess.clone()).await.expect(400);
+        }
+        assert!(ada.read().await["lockedUntil"].is_string());
+        assert_eq!(wrong(ada.post("password/change?dryRun=true", body).await), ["/oldPassword"]);
+    }
+
+    /// Of two changes with the same old password one is too late: it proves nothing any more.
+    async fn the_old_password_proves_once(world: World) {
+        set(&world.admin, "LoginThrottlingEnabled", "false").await;
+        set(&world.admin, "TemporaryLockEnabled", "false").await;
+        let ada = Person::named(&world, "ada").await;
+        let news: Vec<String> = (0..4).map(|number| format!("a hedge with {number} gates")).collect();
+        let changes = news.iter().map(|new| ada.change(FIRST, new));
+        let answers = futures_util::future::join_all(changes).await;
+        let done: Vec<&String> = news.iter().zip(&answers).filter(|(_, answer)| answer.status == 200).map(|(new, _)| new).collect();
+        assert_eq!(done.len(), 1, "{:?}", answers.iter().map(|answer| answer.status).collect::<Vec<_>>());
+        assert!(ada.has(done[0]).await);
+    }
+
+    /// A POST with an Idempotency-Key is done once, and its answer given again.
+    async fn a_repeated_request_is_done_once(world: World) {
+        let ada = Person::named(&world, "ada").await;
+        let path = format!("{}/password/change", ada.path);
+        let headers = [("content-type", "application/json"), ("idempotency-key", "k1")];
+        let body = json!({ "oldPassword": FIRST, "newPassword": SECOND }).to_string().into_bytes();
+        let first = world.admin.send(http::Method::POST, &path, &headers, body.clone()).await.is(200);
+        let again = world.admin.send(http::Method::POST, &path, &headers, body).await.is(200);
+        assert_eq!((again.header("idempotency-replayed"), again.json()), (Some("true"), first.json()));
+        let other = json!({ "oldPassword": SECOND, "newPassword": FIRST }).to_string().into_bytes();
+        world.admin.send(http::Method::POST, &path, &headers, other).await.problem(422, "idempotency-key-reused");
+        assert_eq!(counters(&ada.read().await), (0, 0));
+        let wrong_one = json!({ "oldPassword": FIRST, "newPassword": SECOND }).to_string().into_bytes();
+        let headers = [("content-type", "application/json"), ("idempotency-key", "k2")];
+        for _ in 0..2 {
+            world.admin.send(http::Method::POST, &path, &headers, wrong_one.clone()).await.expect(400);
+        }
+        assert_eq!(counters(&ada.read().await), (1, 1), "a refusal is given again, not guessed again");
+    }
+}

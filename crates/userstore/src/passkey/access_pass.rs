@@ -118,7 +118,7 @@ record! {
     }
 }
 
-static NEW: BodyForm = BodyForm::of::<NewPass>("TemporaryAccessPassCreate");
+static NEW: BodyForm = BodyForm::of::<NewPass>("NewTemporaryAccessPass");
 static REDEMPTION: BodyForm = BodyForm::of::<Redemption>("TemporaryAccessPassRedemption");
 static REDEEMED: BodyForm = BodyForm::of::<Entry>("TemporaryAccessPassRedeemed");
 static ISSUED: JsonForm = JsonForm {

@@ -74,7 +74,7 @@ record! {
     }
 }
 
-static NEW: BodyForm = BodyForm::of::<NewRecovery>("RecoveryTransactionCreate");
+static NEW: BodyForm = BodyForm::of::<NewRecovery>("NewRecoveryTransaction");
 
 const ALL: &str = "/administration/passkey-security/recovery-transactions";
 

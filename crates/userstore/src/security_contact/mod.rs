@@ -100,7 +100,7 @@ record! {
     }
 }
 
-static NEW: BodyForm = BodyForm::of::<NewContact>("SecurityContactCreate");
+static NEW: BodyForm = BodyForm::of::<NewContact>("NewSecurityContact");
 static CODE: BodyForm = BodyForm::of::<ContactCode>("SecurityContactCode");
 
 const ALL: &str = "/administration/User/{userId}/security-contact";

@@ -17,7 +17,7 @@ pub async fn fill(cluster: &Cluster, users: u64) -> Result<()> {
     let indexes = client
         .query(
             "SELECT indexname, indexdef FROM pg_indexes WHERE tablename = ANY ($1) \
-             AND indexname NOT IN (SELECT conname FROM pg_constraint)",
+             AND indexname::regclass NOT IN (SELECT conindid FROM pg_constraint)",
             &[&TABLES.as_slice()],
         )
         .await?;

@@ -5,6 +5,8 @@ CREATE TABLE mail_message (
     rid {row},
     id {id} NOT NULL,
     store {int} NOT NULL,
+    -- the user whom it is about
+    person {id},
     kind {text} NOT NULL,
     state {text} NOT NULL,
     sender {text} NOT NULL,
@@ -20,4 +22,5 @@ CREATE TABLE mail_message (
     last_error {text}
 );
 CREATE UNIQUE INDEX mail_message__id ON mail_message (id);
+CREATE INDEX mail_message__store__person ON mail_message (store, person);
 CREATE INDEX mail_message__state__due_on ON mail_message (state, due_on);

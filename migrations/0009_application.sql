@@ -27,6 +27,8 @@ CREATE TABLE application_user (
     picture {text},
     manager_id {id},
     audit_key {bytes} NOT NULL,
+    -- since when the user in the store waits to be deleted, as far as synchronizing saw it
+    hidden_on {time},
     concurrency_token {text} NOT NULL
 );
 CREATE UNIQUE INDEX application_user__id ON application_user (id);

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::id;
 
 /// One grey pixel, with a text chunk that says who made it.
-fn png() -> Vec<u8> {
+pub fn png() -> Vec<u8> {
     let plain =
         "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg==";
     let plain = BASE64_STANDARD.decode(plain).unwrap();

@@ -32,6 +32,8 @@ pub struct Home {
 pub struct Source {
     pub id: Uuid,
     pub values: Vec<Value>,
+    /// Whether it waits to be deleted.
+    pub is_hidden: bool,
 }
 
 /// What is known of one of the store.
@@ -60,12 +62,14 @@ impl Mirror {
     /// Reads what comes next in the store and in its mirror, both in the order of the ids.
     pub(crate) fn read(&self, tx: &mut Tx<'_>, home: &Home, after: Option<Uuid>) -> Result<Read, Problem> {
         let (from, identities) = (self.from, self.identities()?);
-        let hidden = from.deletion.hiding();
-        let hidden = hidden.map_or_else(String::new, |column| format!(" AND {column} IS NULL"));
+        let hidden = from
+            .deletion
+            .hiding()
+            .map_or_else(|| "FALSE".to_owned(), |column| format!("{column} IS NOT NULL"));
+        let columns = self.columns.join(", ");
         let mut store =
-            Sql::new(format!("SELECT id, {} FROM {} WHERE store = ", self.columns.join(", "), from.table))
-                .bind(home.store)
-                .push(&hidden);
+            Sql::new(format!("SELECT id, {columns}, {hidden} FROM {} WHERE store = ", from.table))
+                .bind(home.store);
         let mut mirrored = Sql::new(format!(
             "SELECT rid, subject, issuer, lifecycle_status, {} FROM {} WHERE idp_instance_id = ",
             identities.own, identities.table
@@ -84,7 +88,11 @@ impl Mirror {
         tx.query_all(&statements, &mut |place, row| {
             if place == 0 {
                 let values = fields.iter().enumerate().map(|(at, field)| row.value(at + 1, &field.kind));
-                sources.push(Source { id: row.id(0)?, values: values.collect::<Result<_, _>>()? });
+                sources.push(Source {
+                    id: row.id(0)?,
+                    values: values.collect::<Result<_, _>>()?,
+                    is_hidden: row.bool(fields.len() + 1)?,
+                });
             } else {
                 let subject = Uuid::try_parse(row.text(1)?);
                 let subject = subject.map_err(|_| Error::Internal("a subject is no id of a store".into()))?;

@@ -4,7 +4,10 @@
 use std::collections::HashMap;
 
 use chancery_record::Value;
-use chancery_resource::{Call, Problem, Sql, Stored, delete, insert, load_rows, new_row, purge, update};
+use chancery_resource::{
+    Call, Problem, Sql, Stored, Telling, amend, delete, insert, load_hidden_rows, load_rows, new_row, purge,
+    update,
+};
 use chancery_store::Tx;
 use uuid::Uuid;
 
@@ -29,14 +32,14 @@ impl Mirror {
     ) -> Result<Option<Uuid>, Problem> {
         let rids: Vec<i64> =
             pairs.values().filter_map(|pair| pair.1.as_ref()).map(|known| known.owner).collect();
-        let rows = load_rows(call, tx, self.to, &rids)?;
+        let rows = self.load(call, tx, &rids)?;
         // one that comes from another instance is left to it
         let rows =
             rows.into_iter().filter(|row| self.value(row, "idp_instance_id") == &Value::Id(home.instance));
         let mut rows: HashMap<i64, Stored> = rows.map(|row| (row.rid, row)).collect();
         let mut changes = 0;
         for (id, (source, identity)) in pairs {
-            result.processed += i64::from(source.is_some());
+            result.processed += i64::from(source.as_ref().is_some_and(|source| !source.is_hidden));
             let is_known = identity.is_some();
             let ours = identity
                 .filter(|identity| identity.is_active)
@@ -45,6 +48,22 @@ impl Mirror {
                 (None, Some((row, _))) => {
                     delete(call, tx, self.to, &row)?;
                     &mut result.deleted
+                }
+                (Some(source), Some((row, _))) if source.is_hidden => {
+                    if self.is_hidden(&row) {
+                        continue;
+                    }
+                    self.hide(call, tx, &row)?;
+                    &mut result.deleted
+                }
+                (Some(source), None) if source.is_hidden => continue,
+                (Some(source), Some((row, identity))) if self.is_hidden(&row) => {
+                    if self.fits(&source) {
+                        self.update(call, tx, home, (&row, &identity), &source)?;
+                        &mut result.created
+                    } else {
+                        &mut result.failed
+                    }
                 }
                 (Some(source), Some((row, identity)))
                     if identity.issuer != home.issuer || !self.is_same(&row, &source) =>
@@ -94,11 +113,33 @@ impl Mirror {
             Ok(())
         })?;
         call.on_configuration(|call| {
-            let rows = load_rows(call, tx, self.to, &rids)?;
+            let rows = self.load(call, tx, &rids)?;
             let mut ours =
                 rows.iter().filter(|row| self.value(row, "idp_instance_id") == &Value::Id(instance));
             ours.try_for_each(|row| purge(call, tx, self.to, row))
         })
+    }
+
+    /// Rows of the mirror, hidden or not.
+    fn load(&self, call: &Call, tx: &mut Tx<'_>, rids: &[i64]) -> Result<Vec<Stored>, Problem> {
+        let mut rows = load_rows(call, tx, self.to, rids)?;
+        rows.extend(load_hidden_rows(call, tx, self.to, rids)?);
+        Ok(rows)
+    }
+
+    fn is_hidden(&self, row: &Stored) -> bool {
+        self.to.deletion.hiding().is_some_and(|column| !self.value(row, column).is_null())
+    }
+
+    /// Hides a row while who it mirrors waits to be deleted: with a restore it comes back, and what
+    /// refers to it holds again.
+    fn hide(&self, call: &Call, tx: &mut Tx<'_>, row: &Stored) -> Result<(), Problem> {
+        let mut values = row.values.clone();
+        let place = self.to.deletion.hiding().and_then(|column| self.to.place(column));
+        if let Some(value) = place.and_then(|place| values.get_mut(place)) {
+            *value = Value::Int(call.now.0);
+        }
+        amend(call, tx, self.to, row, &values, Telling::As("Modified", "hidden"))
     }
 
     fn create(&self, call: &Call, tx: &mut Tx<'_>, home: &Home, source: &Source) -> Result<(), Problem> {
@@ -145,6 +186,8 @@ impl Mirror {
         let values = self.to.fields.iter().zip(&row.values).map(|(field, value)| {
             if field.is_token() {
                 call.new_token()
+            } else if Some(field.column) == self.to.deletion.hiding() {
+                Value::Null
             } else {
                 self.mirrored(source, field.column).unwrap_or(value).clone()
             }

@@ -1,6 +1,6 @@
 //! Platform users.
 
-use chancery_record::{Bytes, Email, HIDDEN, KEY, Name, SHOWN, Token, Url, id_types, record};
+use chancery_record::{Bytes, Email, HIDDEN, KEY, Name, SHOWN, Timestamp, Token, Url, id_types, record};
 use chancery_resource::{Reach, Relation, Shape};
 use uuid::Uuid;
 
@@ -33,6 +33,8 @@ record! {
         subscription_id: Uuid = HIDDEN,
         /// The instance that the user comes from, and follows.
         idp_instance_id: Uuid = HIDDEN,
+        /// Since when the user in the store waits to be deleted.
+        hidden_on: Option<Timestamp> = HIDDEN,
         /// The key of what the audit trail says of the user, sealed. It goes with the user.
         audit_key: Bytes = HIDDEN,
         /// Changes with every write to the user.
@@ -49,4 +51,5 @@ pub static APPLICATION_USER: Shape = Shape::of::<ApplicationUser>(
     Reach::Instance("subscription_id", "idp_instance_id"),
 )
 .person("audit_key")
+.quarantined("hidden_on", "UserDeletionQuarantineEnabled")
 .relations(&RELATIONS);

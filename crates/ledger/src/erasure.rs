@@ -11,7 +11,8 @@ use crate::{
 };
 
 /// The areas whose entries are about one person, named by the first part of their primary key.
-const PERSONAL: [&str; 7] = [
+const PERSONAL: [&str; 8] = [
+    "ApplicationUser",
     "PasskeyCredential",
     "RecoveryTransaction",
     "SecurityContact",
@@ -51,7 +52,12 @@ impl Erasures {
         checked: &Checked,
         report: &mut Report<'_>,
     ) -> Result<(), VerifyError> {
-        let deletes = checked.signed && entry.area == "User" && entry.action == "Deleted";
+        // a deletion that has contents only hid the person; one without destroyed the key
+        let deletes = checked.signed
+            && ["User", "ApplicationUser"].contains(&entry.area.as_str())
+            && entry.action == "Deleted"
+            && entry.original_digest.is_none()
+            && entry.current_digest.is_none();
         if !deletes && !checked.erased {
             return Ok(());
         }

@@ -71,7 +71,9 @@ pub fn entry(id: i64, change: &Change, pair: &Ed25519KeyPair) -> (Value, Hash) {
             (format!("{{\"name\":\"{word} {id} \\\"é\\\"\"}}"), leaf_hash(format!("{word}{id}").as_bytes()))
         })
     };
-    let original = content(change.action != "Added", "old");
+    // a person who is gone leaves no contents
+    let gone = change.area == "User" && change.action == "Deleted";
+    let original = content(change.action != "Added" && !gone, "old");
     let current = content(change.action != "Deleted", "new");
     let digest = |side: &Option<(String, Hash)>| side.as_ref().map(|(text, salt)| content_digest(salt, text));
     let (before, after) = (digest(&original), digest(&current));

@@ -40,7 +40,7 @@ fn sound_exports_have_no_findings() {
             let (summary, findings) = verified(&sample.lines, note.map(String::as_str));
             assert_eq!(findings, [], "size {size}");
             assert_eq!(summary.entries, size);
-            assert_eq!(summary.erased, if size < 32 { 0 } else { 9 });
+            assert_eq!(summary.erased, if size < 32 { 0 } else { 7 });
             assert_eq!(summary.checkpoint, (size > 0).then_some(size));
             assert_eq!(summary.origin, ORIGIN);
         }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::{
-    MailServer,
+    Kind, MailServer,
     compose::compose,
     outbox::{Outcome, Waiting, bury, due, lease, place, settle},
     program,
@@ -125,9 +125,7 @@ fn claim(
 ) -> Result<(Claimed, Delivered), Error> {
     let mut delivered = Delivered::default();
     let mut claimed = Vec::new();
-    let mut found = due(tx, now, AT_ONCE + 1)?;
-    delivered.left = found.len() > AT_ONCE;
-    found.truncate(AT_ONCE);
+    let (found, more) = due(tx, now, AT_ONCE)?;
     for mut mail in found {
         let over = if mail.expires_on <= now {
             Some("it expired before it could be sent")
@@ -145,6 +143,8 @@ fn claim(
             claimed.push((mail, server));
         }
     }
+    // where nothing could be had, others have it: it is no use to ask at once
+    delivered.left = more && (!claimed.is_empty() || delivered.died > 0);
     Ok((claimed, delivered))
 }
 
@@ -158,6 +158,10 @@ async fn attempt(
     let failure = match (carrier, open(&place(mail.id), &mail.sealed_data)) {
         (None, _) => Failure::Now("the store has no valid mail server".to_owned()),
         (_, None) => Failure::Now("its data cannot be decrypted".to_owned()),
+        // it is there for what a store without a mail server cannot do otherwise
+        (Some(Carrier::Program(_)), Some(_)) if mail.kind != Kind::PasswordReset.name() => {
+            Failure::Now("the store has no valid mail server".to_owned())
+        }
         (Some(Carrier::Program(path)), Some(data)) => {
             match program::run(&path, mail, &data, began + program::TIME + MARGIN / 2).await {
                 Ok(()) => return Outcome::Sent,

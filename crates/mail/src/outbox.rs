@@ -18,6 +18,8 @@ pub struct NewMail {
     pub id: Uuid,
     /// Number of the store whose server sends it.
     pub store: i64,
+    /// The user whom it is about: it goes when the user does.
+    pub person: Option<Uuid>,
     /// What it is about.
     pub kind: Kind,
     /// The option `EMailSenderAddress`: an address, with or without a name before it.
@@ -44,7 +46,8 @@ pub fn place(id: Uuid) -> String {
 pub fn enqueue(tx: &mut Tx<'_>, mail: NewMail) -> Result<(), Error> {
     tx.queue(
         "INSERT INTO mail_message (id, store, kind, state, sender, recipient, locale, sealed_data, created_on, \
-         expires_on, attempts, due_on, leased_until) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0, ?9, 0)",
+         expires_on, attempts, due_on, leased_until, person) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0, ?9, 0, ?11)",
         vec![
             mail.id.into(),
             mail.store.into(),
@@ -56,8 +59,18 @@ pub fn enqueue(tx: &mut Tx<'_>, mail: NewMail) -> Result<(), Error> {
             Value::Bytes(mail.sealed_data),
             mail.created_on.0.into(),
             mail.expires_on.0.into(),
+            mail.person.into(),
         ],
     )
+}
+
+/// Forgets the mails about users who are gone, sent or not; at most 512 users.
+pub fn forget(tx: &mut Tx<'_>, store: i64, persons: &[Uuid]) -> Result<(), Error> {
+    for person in persons {
+        let text = "DELETE FROM mail_message WHERE store = ?1 AND person = ?2";
+        tx.queue(text, vec![store.into(), (*person).into()])?;
+    }
+    Ok(())
 }
 
 /// Figures about the outbox, for metrics.
@@ -108,17 +121,29 @@ pub struct Waiting {
     pub attempts: i64,
 }
 
-/// The mails that are due and leased to nobody, the oldest first.
-pub fn due(tx: &mut Tx<'_>, now: Timestamp, limit: usize) -> Result<Vec<Waiting>, Error> {
-    let mut found = Vec::new();
+/// Mails of one store that are sent at the same time, here and elsewhere: one whose server stalls
+/// does not hold up the others.
+const OF_ONE_STORE: i64 = 2;
+
+/// Mails that are due and leased to nobody, the oldest first, few of each store; and whether there
+/// are more.
+pub fn due(tx: &mut Tx<'_>, now: Timestamp, limit: usize) -> Result<(Vec<Waiting>, bool), Error> {
+    let (mut found, mut more) = (Vec::new(), false);
     tx.query(
         &format!(
-            "SELECT id, store, kind, sender, recipient, locale, sealed_data, created_on, expires_on, attempts \
-             FROM mail_message WHERE state = ?1 AND due_on <= ?2 AND leased_until <= ?2 \
-             ORDER BY due_on, rid LIMIT {limit}"
+            "SELECT id, store, kind, sender, recipient, locale, sealed_data, created_on, expires_on, attempts, place \
+             FROM (SELECT m.*, ROW_NUMBER() OVER (PARTITION BY m.store ORDER BY m.due_on, m.rid) + \
+             (SELECT count(*) FROM mail_message l WHERE l.store = m.store AND l.state = ?1 AND l.leased_until > ?2) \
+             AS place FROM mail_message m WHERE m.state = ?1 AND m.due_on <= ?2 AND m.leased_until <= ?2) waiting \
+             ORDER BY CASE WHEN place <= {OF_ONE_STORE} THEN 0 ELSE 1 END, due_on, rid LIMIT {}",
+            limit + 1
         ),
         &[WAITING.into(), now.0.into()],
         |row| {
+            if found.len() == limit || row.int(10)? > OF_ONE_STORE {
+                more = true;
+                return Ok(());
+            }
             found.push(Waiting {
                 id: row.id(0)?,
                 store: row.int(1)?,
@@ -134,7 +159,7 @@ pub fn due(tx: &mut Tx<'_>, now: Timestamp, limit: usize) -> Result<Vec<Waiting>
             Ok(())
         },
     )?;
-    Ok(found)
+    Ok((found, more))
 }
 
 /// Leases a mail and counts the attempt: one that kills its process is not tried for ever. Whether

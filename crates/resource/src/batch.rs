@@ -10,7 +10,7 @@ use crate::{
     Answer, Call, Problem, ProblemKind, Shape, Sql, Unique, change,
     emit::{Stored, write_no_relations, write_values},
     nested,
-    pattern::{Refusal, changed_values, new_values, taken},
+    pattern::{Refusal, changed_values, gone, new_values, taken},
     shape::Proposed,
     sql::LIST,
 };
@@ -227,6 +227,9 @@ pub fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     }
     for row in &rows {
         change::delete(call, tx, shape, row)?;
+    }
+    if !change::hides(call, shape) {
+        gone(call, tx, shape, &rows)?;
     }
     Ok(Answer::new(call.op.status))
 }

@@ -207,9 +207,14 @@ fn write_columns(
 /// # Errors
 /// The store's.
 pub fn delete(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
+    let hides = hides(call, shape);
+    if matches!(shape.personal, Personal::Is(_)) && !hides {
+        // the key goes with the person: contents sealed now could never be read
+        return destroy(call, tx, shape, was, "deleted");
+    }
     let person = person(call, tx, shape, &was.values, was.owner.as_ref())?;
     match shape.deletion {
-        Deletion::Quarantine { column, option } if is_on(call, option) => {
+        Deletion::Quarantine { column, .. } if hides => {
             let text =
                 format!("UPDATE {} SET {column} = ?1 WHERE rid = ?2 AND {column} IS NULL", shape.table);
             tx.queue_one(&text, vec![Value::Int(call.now.0), Value::Int(was.rid)])?;
@@ -233,11 +238,22 @@ pub fn delete(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Resu
     )
 }
 
-/// Removes a row for good, and with a person its key: what the trail says of them is gone.
+/// Removes a row for good, and with a person its key: what the trail says of them is gone. An entry
+/// `Deleted` without contents tells of it, and nothing else does: it is what excuses the gaps.
 ///
 /// # Errors
 /// The store's.
 pub fn purge(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
+    destroy(call, tx, shape, was, "purged")
+}
+
+fn destroy(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    was: &Stored,
+    event: &'static str,
+) -> Result<(), Problem> {
     remove(call, tx, shape, was)?;
     settle(tx, shape)?;
     record(
@@ -248,7 +264,7 @@ pub fn purge(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Resul
             area: shape.name,
             key: key_text(shape, &was.values),
             action: "Deleted",
-            event: "purged",
+            event,
             original: None,
             current: None,
             data: Vec::new(),
@@ -260,6 +276,11 @@ fn remove(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(
     let text = format!("DELETE FROM {} WHERE rid = ?1", shape.table);
     tx.queue_one(&text, vec![Value::Int(was.rid)])?;
     retire_id(call, tx, shape, was)
+}
+
+/// Whether a DELETE hides rows of this resource, here and now.
+pub fn hides(call: &Call, shape: &Shape) -> bool {
+    matches!(shape.deletion, Deletion::Quarantine { option, .. } if is_on(call, option))
 }
 
 fn is_on(call: &Call, option: &str) -> bool {
@@ -556,9 +577,15 @@ fn content(shape: &Shape, values: &[Value]) -> String {
 
 /// The key as the audit trail names it: a composite one joined by `|`.
 fn key_text(shape: &Shape, values: &[Value]) -> String {
-    let keys = fields_with(shape, values)
-        .filter(|(field, _)| field.access.key || field.access.column == Column::Owner);
-    let texts = keys.map(|(_, value)| match value {
+    let of = |wanted: fn(&Shape, &Field) -> bool| {
+        fields_with(shape, values).filter(move |(field, _)| wanted(shape, field))
+    };
+    // whose it is comes first, so that what belongs to a person is known by the person's id
+    let person =
+        of(|shape, field| matches!(shape.personal, Personal::Of(_, column) if column == field.column));
+    let owner = of(|_, field| field.access.column == Column::Owner);
+    let key = of(|_, field| field.access.key && field.access.column != Column::Owner);
+    let texts = person.chain(owner).chain(key).map(|(_, value)| match value {
         Value::Id(id) => id.to_string(),
         Value::Int(number) => number.to_string(),
         Value::Text(text) => text.clone(),

@@ -39,9 +39,9 @@ pub use master::{MasterKey, SealingKey};
 pub use op::{Action, Body, BodyForm, Custom, JsonForm, Method, Op, Permit, Relating, Reply, Run, Service};
 pub use page::MAX_COUNT;
 pub use pattern::{
-    answer_form, answer_with, check_if_match, find_owner, find_row, load, load_by, load_hidden, load_rows,
-    new_row, owner_of, purge_due, read_form, read_later, read_one, run, select_by, select_of, select_where,
-    write_stored,
+    answer_form, answer_with, check_if_match, find_owner, find_row, gone, load, load_by, load_hidden,
+    load_hidden_rows, load_rows, new_row, owner_of, purge_due, read_form, read_later, read_one, run,
+    select_by, select_of, select_where, write_stored,
 };
 pub use problem::{Problem, ProblemKind};
 pub use relate::MAX_RELATED;

@@ -107,22 +107,29 @@ pub struct Custom {
     pub reply: Reply,
     /// What it reads.
     pub body: Body,
+    /// Whether it has work to do between transactions.
+    pub works: bool,
 }
 
 impl Custom {
     /// Reads little, without a body, and answers with one resource.
     pub const fn reading(run: Run) -> Self {
-        Self { run, mode: Mode::Quick, reply: Reply::One, body: Body::None }
+        Self { run, mode: Mode::Quick, reply: Reply::One, body: Body::None, works: false }
     }
 
     /// Reads much, without a body, and answers with many resources.
     pub const fn listing(run: Run) -> Self {
-        Self { run, mode: Mode::Long, reply: Reply::Many, body: Body::None }
+        Self { run, mode: Mode::Long, reply: Reply::Many, body: Body::None, works: false }
     }
 
     /// Writes, without a body, and answers with one resource.
     pub const fn writing(run: Run) -> Self {
-        Self { run, mode: Mode::Write, reply: Reply::One, body: Body::None }
+        Self { run, mode: Mode::Write, reply: Reply::One, body: Body::None, works: false }
+    }
+
+    /// Writes, and has work to do between transactions: it does not begin while there is too much.
+    pub const fn working(run: Run) -> Self {
+        Self { works: true, ..Self::writing(run) }
     }
 
     /// The same with a body.

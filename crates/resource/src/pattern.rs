@@ -166,9 +166,35 @@ pub fn load(
 /// # Errors
 /// The store's.
 pub fn load_rows(call: &Call, tx: &mut Tx<'_>, shape: &Shape, rids: &[i64]) -> Result<Vec<Stored>, Problem> {
+    load_some(call, tx, shape, rids, &shape.select(call, None))
+}
+
+/// The same for rows that are hidden.
+///
+/// # Errors
+/// The store's.
+pub fn load_hidden_rows(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    rids: &[i64],
+) -> Result<Vec<Stored>, Problem> {
+    if shape.deletion.hiding().is_none() {
+        return Ok(Vec::new());
+    }
+    load_some(call, tx, shape, rids, &shape.select_hidden(call))
+}
+
+fn load_some(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    rids: &[i64],
+    select: &Sql,
+) -> Result<Vec<Stored>, Problem> {
     let mut rows = Vec::with_capacity(rids.len());
     for chunk in rids.chunks(LIST) {
-        let mut sql = shape.select(call, None).push(" AND t.rid IN ");
+        let mut sql = select.clone().push(" AND t.rid IN ");
         sql.add_list(chunk.iter().copied().map(Value::Int));
         tx.query(&sql.text, &sql.parameters, |row| {
             rows.push(Stored::read(shape, &call.scope, None, row)?);
@@ -202,19 +228,30 @@ pub fn load_hidden(call: &Call, tx: &mut Tx<'_>, shape: &Shape, key: Value) -> R
     load_by(call, tx, shape, None, &sql)
 }
 
+/// Takes along what else goes with rows that are gone for good.
+///
+/// # Errors
+/// The store's.
+pub fn gone(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, rows: &[Stored]) -> Result<(), Problem> {
+    let Some(gone) = shape.gone else { return Ok(()) };
+    let id = |row: &Stored| if let Value::Id(id) = row.value(shape.plan().key) { Some(*id) } else { None };
+    let ids: Vec<Uuid> = rows.iter().filter_map(id).collect();
+    ids.chunks(LIST).try_for_each(|chunk| gone(call, tx, chunk))
+}
+
 /// Removes for good the rows that have waited in quarantine since this moment or longer, the
-/// longest first; at most so many. Answers their ids.
+/// longest first; at most so many, and how many.
 ///
 /// # Errors
 /// The store's.
 pub fn purge_due(
-    call: &Call,
+    call: &mut Call,
     tx: &mut Tx<'_>,
     shape: &Shape,
     since: Timestamp,
     limit: usize,
-) -> Result<Vec<Uuid>, Problem> {
-    let Some(column) = shape.deletion.hiding() else { return Ok(Vec::new()) };
+) -> Result<usize, Problem> {
+    let Some(column) = shape.deletion.hiding() else { return Ok(0) };
     let sql = shape.select_hidden(call).push(&format!(" AND t.{column} <= ")).bind(since.0);
     let sql = sql.push(&format!(" ORDER BY t.{column} LIMIT {limit}"));
     let mut due = Vec::new();
@@ -223,8 +260,8 @@ pub fn purge_due(
         Ok(())
     })?;
     due.iter().try_for_each(|row| change::purge(call, tx, shape, row))?;
-    let id = |row: &Stored| if let Value::Id(id) = row.value(shape.plan().key) { Some(*id) } else { None };
-    Ok(due.iter().filter_map(id).collect())
+    gone(call, tx, shape, &due)?;
+    Ok(due.len())
 }
 
 /// The body as a record of its own.
@@ -608,5 +645,8 @@ fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let was = load(call, tx, shape, owner.as_ref(), key)?;
     check_if_match(call, tx, shape, &was)?;
     change::delete(call, tx, shape, &was)?;
+    if !change::hides(call, shape) {
+        gone(call, tx, shape, std::slice::from_ref(&was))?;
+    }
     reply(call, tx, owner.as_ref(), None)
 }

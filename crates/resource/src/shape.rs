@@ -77,8 +77,8 @@ pub enum Personal {
     Is(&'static str),
     /// The row belongs to the person of this resource whose id is in this column.
     Of(&'static Shape, &'static str),
-    /// The row is an audit entry, perhaps about a person of this resource.
-    Tells(&'static Shape),
+    /// The row is an audit entry, perhaps about a person of one of these resources.
+    Tells(&'static [&'static Shape]),
 }
 
 /// A row that is about to be written.
@@ -103,6 +103,9 @@ pub struct Breach {
 
 /// A rule against the data, on rows about to be written together.
 pub type Against = fn(&Call, &mut Tx<'_>, &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem>;
+
+/// What else goes when rows are gone for good: gets their ids, at most `LIST` of them.
+pub type Gone = fn(&mut Call, &mut Tx<'_>, &[Uuid]) -> Result<(), Problem>;
 
 /// A rule on new links: gets the owner's row number and those of the new ones.
 pub type Guard = fn(&mut Tx<'_>, i64, &[i64]) -> Result<(), Problem>;
@@ -195,6 +198,8 @@ pub struct Shape {
     pub view: Option<&'static str>,
     /// Whether it belongs to a person.
     pub personal: Personal,
+    /// What else goes when rows are gone for good.
+    pub gone: Option<Gone>,
     /// Whether a change of it takes effect in what every process remembers.
     pub settles: bool,
     /// The rule against the data.
@@ -221,6 +226,7 @@ impl Shape {
             large: false,
             view: None,
             personal: Personal::No,
+            gone: None,
             settles: false,
             against: None,
             secret: |_| true,
@@ -285,10 +291,17 @@ impl Shape {
         self
     }
 
-    /// An audit entry that may tell of a person of this resource.
+    /// An audit entry that may tell of a person of one of these resources.
     #[must_use]
-    pub const fn tells(mut self, person: &'static Self) -> Self {
-        self.personal = Personal::Tells(person);
+    pub const fn tells(mut self, persons: &'static [&'static Self]) -> Self {
+        self.personal = Personal::Tells(persons);
+        self
+    }
+
+    /// With this going, too, when rows are gone for good.
+    #[must_use]
+    pub const fn when_gone(mut self, gone: Gone) -> Self {
+        self.gone = Some(gone);
         self
     }
 
@@ -430,6 +443,15 @@ impl Shape {
             sql.add(" = ");
             sql.add_bound(rid);
         }
+        if let Personal::Of(person, column) = self.personal
+            && let Some(hiding) = person.deletion.hiding()
+        {
+            // what belongs to somebody hidden is hidden with them
+            sql.add(&format!(
+                " AND EXISTS (SELECT 1 FROM {} o WHERE o.store = t.store AND o.id = t.{column} AND o.{hiding} IS NULL)",
+                person.table
+            ));
+        }
         if let Some(column) = self.deletion.hiding() {
             sql.add(" AND t.");
             sql.add(column);
@@ -502,6 +524,20 @@ fn add_parts(sql: &mut Sql, subscription: &str, reach: Reach, scope: &Scope) {
     }
 }
 
+/// An entry's person and that person's key, and where the key is found. Persons of a user store have
+/// entries in its trail, others in that of the configuration.
+fn join_persons(persons: &[&Shape]) -> (String, String) {
+    let (mut keys, mut joins) = (Vec::new(), String::new());
+    for (number, person) in persons.iter().enumerate() {
+        let Personal::Is(key) = person.personal else { continue };
+        let trail = if person.reach == Reach::Store { format!("p{number}.store") } else { "0".to_owned() };
+        keys.push(format!("p{number}.{key}"));
+        let condition = format!(" p{number} ON t.store = {trail} AND p{number}.id = t.person");
+        joins.extend([" LEFT JOIN ", person.table, &condition]);
+    }
+    (format!(", t.person, COALESCE({}, NULL)", keys.join(", ")), joins)
+}
+
 /// What is worked out once from a shape.
 pub struct Plan {
     /// `SELECT t.rid, t.a, t.b FROM table t WHERE `
@@ -538,10 +574,7 @@ impl Plan {
         insert.extend(own().map(|field| field.column.to_owned()));
         insert.extend(own().filter(|field| field.access.folded).map(|field| format!("{}_key", field.column)));
         let (more, join) = match shape.personal {
-            Personal::Tells(Shape { table, personal: Personal::Is(key), .. }) => (
-                format!(", t.person, p.{key}"),
-                format!(" LEFT JOIN {table} p ON p.store = t.store AND p.id = t.person"),
-            ),
+            Personal::Tells(persons) => join_persons(persons),
             _ => (String::new(), String::new()),
         };
         let marks: Vec<String> = (1..=insert.len()).map(|number| format!("?{number}")).collect();

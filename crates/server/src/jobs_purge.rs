@@ -6,7 +6,7 @@ use chancery_auth::load_place;
 use chancery_record::Timestamp;
 use chancery_resource::{Call, Desk, Problem, Scope};
 use chancery_store::{Mode, Store, Tx};
-use chancery_userstore::{synchronize::USERS, user::USER};
+use chancery_userstore::user::USER;
 use uuid::Uuid;
 
 use crate::start::own_call;
@@ -70,8 +70,5 @@ fn purge_piece(desk: &Arc<Desk>, tx: &mut Tx<'_>, instance: Uuid, now: Timestamp
     }
     let since = Timestamp(now.0.saturating_sub(options.span("UserDeletionQuarantineDuration")));
     let mut call = Call { now, ..own_call(desk, Scope::Store(place.scope)) };
-    let purged = chancery_resource::purge_due(&call, tx, &USER, since, PIECE)?;
-    // what mirrors them goes with them
-    USERS.forget(&mut call, tx, &purged)?;
-    Ok(purged.len())
+    chancery_resource::purge_due(&mut call, tx, &USER, since, PIECE)
 }

@@ -47,22 +47,25 @@ pub async fn deliver(store: &Store, post: &Post, now: Timestamp) -> Result<Deliv
     let open = move |place: &str, sealed: &[u8]| key.open(place, sealed);
     let post = post.clone();
     let server_of: ServerOf = Arc::new(move |tx: &mut Tx<'_>, store| {
-        let server = mail_server(tx, &post.master, store)?.map(Carrier::Smtp);
-        Ok(server.or_else(|| post.program.clone().map(Carrier::Program)))
+        Ok(match configuration(tx, &post.master, store)? {
+            Some(text) => mail_server(store, &text).map(Carrier::Smtp),
+            None => post.program.clone().map(Carrier::Program),
+        })
     });
     deliver_due(store, now, Uuid::from_bytes(random::<16>()), &open, &server_of).await
 }
 
-/// The mail server of a store, as its option says.
-fn mail_server(tx: &mut Tx<'_>, master: &MasterKey, store: i64) -> Result<Option<MailServer>, Error> {
+/// What a store's option `MailServerConfig` says; nothing when it is empty.
+fn configuration(tx: &mut Tx<'_>, master: &MasterKey, store: i64) -> Result<Option<String>, Error> {
     let text = "SELECT o.id, o.value FROM option_value o JOIN idp_instance i \
                 ON i.id = o.apply_to_idp_instance_id WHERE i.rid = ?1 AND o.name = 'MailServerConfig'";
     let found = tx.one(text, &[Value::Int(store)], |row| Ok((row.id(0)?, row.text(1)?.to_owned())))?;
     let Some((id, value)) = found else { return Ok(None) };
     let opened = open_secret(master, "option_value", "value", &Value::Id(id), &value).unwrap_or_default();
-    if opened.is_empty() {
-        return Ok(None);
-    }
-    let server = MailServer::parse(&opened);
-    Ok(server.inspect_err(|wrong| tracing::warn!(store, wrong, "MailServerConfig is not usable")).ok())
+    Ok(Some(opened).filter(|text| !text.is_empty()))
+}
+
+fn mail_server(store: i64, text: &str) -> Option<MailServer> {
+    let server = MailServer::parse(text);
+    server.inspect_err(|wrong| tracing::warn!(store, wrong, "MailServerConfig is not usable")).ok()
 }

@@ -121,6 +121,16 @@ impl From<tokio_postgres::Error> for Error {
 }
 
 fn describe(error: &tokio_postgres::Error) -> String {
+    // the server's DETAIL can hold a row's values
+    if let Some(refusal) = error.as_db_error() {
+        let constraint = refusal.constraint().map(|name| format!(" ({name})")).unwrap_or_default();
+        return format!(
+            "{} {}: {}{constraint}",
+            refusal.severity(),
+            refusal.code().code(),
+            refusal.message()
+        );
+    }
     match std::error::Error::source(error) {
         Some(cause) => format!("{error}: {cause}"),
         None => error.to_string(),

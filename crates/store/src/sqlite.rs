@@ -51,6 +51,8 @@ impl Connection {
         raw.pragma_update(None, "journal_mode", "WAL")?;
         raw.pragma_update(None, "synchronous", "FULL")?;
         raw.pragma_update(None, "foreign_keys", true)?;
+        // what is deleted is overwritten: the keys of persons who were erased, above all
+        raw.pragma_update(None, "secure_delete", true)?;
         raw.pragma_update(None, "wal_autocheckpoint", 0)?;
         raw.pragma_update(None, "temp_store", "MEMORY")?;
         raw.pragma_update(None, "cache_size", -cache_kib)?;

@@ -90,6 +90,11 @@ pub async fn execute(
         }
         _ => None,
     };
+    if let (Action::Custom(Custom { works: true, .. }), true) = (op.action, app.pool.is_full()) {
+        return Err(Error::Busy.into());
+    }
+    // a body may take its time: what is decided is decided by the time now
+    let now = crate::app::now();
     let call = Call {
         op,
         path: parameters,
@@ -188,8 +193,11 @@ impl Running<'_> {
                     self.with(|call| call.diagnose = true);
                 }
                 Ok(Sent::Whole((Answer { work: Some(work), .. }, _))) => {
-                    let result = self.app.pool.run(work).await?;
-                    self.with(|call| call.results.push(result));
+                    let result = self.app.pool.run(work).await.map_err(overtaken)?;
+                    self.with(|call| {
+                        call.results.push(result);
+                        call.now = crate::app::now();
+                    });
                 }
                 Ok(Sent::Whole((Answer { piece: Some(piece), .. }, _))) => {
                     stale = 0;
@@ -325,6 +333,13 @@ fn names(list: &str, tag: &str) -> bool {
 enum Sent {
     Whole(Done),
     Streaming(Response<AnswerBody>),
+}
+
+/// The pool filled up after the first step was committed: an attempt stays counted.
+fn overtaken(error: Error) -> Problem {
+    let detail =
+        "There is too much to do. What was begun was given up: an attempt that it counted stays counted.";
+    Problem::from(error).with_detail(detail)
 }
 
 fn is_refused_row(problem: &Problem) -> bool {

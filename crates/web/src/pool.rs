@@ -17,18 +17,26 @@ const WAITING: usize = 512;
 
 /// Fewer places than processors, so that something is left for other requests.
 pub struct Pool {
-    places: Semaphore,
-    waiting: AtomicUsize,
+    places: Arc<Semaphore>,
+    waiting: Arc<AtomicUsize>,
 }
 
 impl Default for Pool {
     fn default() -> Self {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Self { places: Semaphore::new(processors.saturating_sub(1).max(1)), waiting: AtomicUsize::new(0) }
+        Self {
+            places: Arc::new(Semaphore::new(processors.saturating_sub(1).max(1))),
+            waiting: Arc::default(),
+        }
     }
 }
 
 impl Pool {
+    /// Whether one more would be told to come back.
+    pub fn is_full(&self) -> bool {
+        self.waiting() >= WAITING
+    }
+
     /// How much work is waiting or being done.
     pub fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
@@ -39,28 +47,32 @@ impl Pool {
     /// # Errors
     /// Too much waits already, or the work broke.
     pub async fn run(&self, work: Work) -> Result<Arc<dyn Any + Send + Sync>, Error> {
-        let _turn = Turn::take(&self.waiting).ok_or(Error::Busy)?;
-        let _place = self.places.acquire().await.map_err(|_| Error::Busy)?;
-        tokio::task::spawn_blocking(|| work.run())
-            .await
-            .map_err(|_| Error::Internal("work between two transactions broke".into()))
+        let turn = Turn::take(&self.waiting).ok_or(Error::Busy)?;
+        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| Error::Busy)?;
+        // the work keeps its place even when nobody waits for it any more
+        let working = tokio::task::spawn_blocking(move || {
+            let result = work.run();
+            drop((turn, place));
+            result
+        });
+        working.await.map_err(|_| Error::Internal("work between two transactions broke".into()))
     }
 }
 
-/// One that waits; a request that is given up gives its turn back.
-struct Turn<'a>(&'a AtomicUsize);
+/// One that waits; a request that is given up before its work began gives its turn back.
+struct Turn(Arc<AtomicUsize>);
 
-impl<'a> Turn<'a> {
-    fn take(waiting: &'a AtomicUsize) -> Option<Self> {
+impl Turn {
+    fn take(waiting: &Arc<AtomicUsize>) -> Option<Self> {
         if waiting.fetch_add(1, Ordering::Relaxed) < WAITING {
-            return Some(Self(waiting));
+            return Some(Self(Arc::clone(waiting)));
         }
         waiting.fetch_sub(1, Ordering::Relaxed);
         None
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for Turn {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

@@ -151,7 +151,7 @@ on_both_engines! {
         }
         tamperings.extend([
             (vec![DAMAGE.to_owned()], FindingKind::Checkpoint, None),
-            (vec![format!("UPDATE audit_tree SET checkpoint = replace(checkpoint, 'A', 'B') WHERE {own}")], FindingKind::Checkpoint, None),
+            (vec![format!("UPDATE audit_tree SET checkpoint = replace(checkpoint, 'chancery/', 'chancerx/') WHERE {own}")], FindingKind::Checkpoint, None),
             (vec![format!("UPDATE audit_tree SET checkpoint = NULL WHERE {own}")], FindingKind::Checkpoint, None),
             (vec![format!("UPDATE audit_tree SET size = 9 WHERE {own}")], FindingKind::Head, None),
             (vec![format!("UPDATE audit_tree SET size = 1000000000000 WHERE {own}")], FindingKind::Head, None),

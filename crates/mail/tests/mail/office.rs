@@ -23,6 +23,7 @@ pub fn mail(number: u128) -> NewMail {
     NewMail {
         id,
         store: STORE,
+        person: Some(Uuid::from_u128(number)),
         kind: Kind::PasswordReset,
         sender: "Bücherei <noreply@example.com>".to_owned(),
         recipient: format!("user{number}@example.com"),

@@ -44,6 +44,7 @@ on_engines!(
     what_is_rolled_back_is_not_sent,
     without_a_server_or_a_key_it_waits,
     the_dead_are_kept_and_then_pruned,
+    a_store_whose_server_stalls_does_not_hold_up_others,
 );
 
 async fn office(store: Store) -> (Office, Sink) {
@@ -241,6 +242,32 @@ async fn without_a_server_or_a_key_it_waits(store: Store) {
     assert_eq!(sink.received()[0].to, ["user1@example.com"]);
 }
 
+async fn a_store_whose_server_stalls_does_not_hold_up_others(store: Store) {
+    let (slow, stalling) = office(store).await;
+    let sink = Sink::start(Manner::PLAIN).await.unwrap();
+    let server = sink.server().unwrap();
+    let (of_slow, mut others) = (slow.server_of.clone(), mail(100));
+    let office = Office {
+        store: slow.store.clone(),
+        server_of: std::sync::Arc::new(move |tx, number| {
+            if number == crate::office::STORE { of_slow(tx, number) } else { Ok(Some(server.clone().into())) }
+        }),
+    };
+    for number in 1..=9 {
+        stalling.next(Step::Recipient, Trouble::Stall);
+        office.queue(mail(number)).await;
+    }
+    others.store += 1;
+    office.queue(others).await;
+    let sent = office.deliver(NOW, 1).await;
+    assert_eq!(
+        (sent.sent, sent.retried, sent.left),
+        (1, 2, true),
+        "the ninth mail of one waits, the first of another does not"
+    );
+    assert_eq!(sink.received().len(), 1);
+}
+
 async fn the_dead_are_kept_and_then_pruned(store: Store) {
     let nobody = MailServer::parse(r#"{"Host": "127.0.0.1"}"#).unwrap();
     let office = Office::new(store, nobody);
@@ -248,9 +275,11 @@ async fn the_dead_are_kept_and_then_pruned(store: Store) {
         office.queue(mail(number)).await;
     }
     let died = NOW.plus(2 * HOUR);
-    let first = office.deliver(died, 1).await;
-    assert_eq!(first, Delivered { died: 4, left: true, ..Delivered::default() });
-    assert_eq!(office.deliver(died.plus(1), 2).await, delivered(0, 0, 1));
+    for lease in [1, 2] {
+        let some = office.deliver(died, lease).await;
+        assert_eq!(some, Delivered { died: 2, left: true, ..Delivered::default() });
+    }
+    assert_eq!(office.deliver(died.plus(1), 3).await, delivered(0, 0, 1));
     let mut waiting = mail(6);
     waiting.expires_on = NOW.plus(24 * HOUR);
     office.queue(waiting).await;

@@ -8,6 +8,8 @@ use chancery_resource::{
     Action as A, Custom, Method as M, Op, Permit::UserStoreAudit, Reach, Reply, Shape, audit_proof as proof,
 };
 
+use chancery_application::APPLICATION_USER;
+
 use crate::user::USER;
 
 /// A digest, shown in hexadecimal.
@@ -64,7 +66,7 @@ record! {
 
 /// The resource.
 pub static AUDIT_TRAIL: Shape =
-    Shape::of::<AuditTrail>("AuditTrail", "audit_entry", Reach::Store).tells(&USER);
+    Shape::of::<AuditTrail>("AuditTrail", "audit_entry", Reach::Store).tells(&[&USER, &APPLICATION_USER]);
 
 /// Its operations.
 pub static OPERATIONS: &[Op] = &[

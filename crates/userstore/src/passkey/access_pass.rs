@@ -8,7 +8,7 @@ use chancery_record::{
 };
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Call, Custom, JsonForm, Method as M, Op, Permit::UserStore, Problem,
-    Reach, Reply, Shape, Telling, amend, insert, list_where, load, new_row, random, read_form,
+    Reach, Reply, Shape, Telling, amend, insert, list_where, load, load_rows, new_row, random, read_form,
 };
 use chancery_store::{Row, Tx};
 use serde_json::json;
@@ -266,6 +266,22 @@ fn revoke(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     amend(call, tx, &ACCESS_PASS, &was, &pass.into_values(), Telling::As("Modified", "revoked"))?;
     event::append(call, tx, user, "TemporaryAccessPassRevoked", None, None)?;
     Ok(Answer::new(call.op.status))
+}
+
+/// Revokes the passes of a user who just came back from the quarantine: none outlives it.
+pub fn revoke_passes(call: &Call, tx: &mut Tx<'_>, user: UserId) -> Result<(), Problem> {
+    let mut open = Vec::new();
+    let text = "SELECT rid FROM temporary_access_pass WHERE store = ?1 AND user_id = ?2 AND status = 'Active' LIMIT 512";
+    tx.query(text, &[call.scope.store().into(), user.0.into()], |row| {
+        open.push(row.int(0)?);
+        Ok(())
+    })?;
+    for was in load_rows(call, tx, &ACCESS_PASS, &open)? {
+        let mut pass = TemporaryAccessPass::from_values(was.values.clone())?;
+        pass.set_status("Revoked")?;
+        amend(call, tx, &ACCESS_PASS, &was, &pass.into_values(), Telling::As("Modified", "revoked"))?;
+    }
+    Ok(())
 }
 
 impl TemporaryAccessPass {

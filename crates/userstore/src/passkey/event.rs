@@ -7,7 +7,7 @@ use chancery_resource::{
 };
 use chancery_store::Tx;
 
-use crate::UserId;
+use crate::{UserId, user::USER};
 
 id_types! {
     /// The id of a security event.
@@ -36,7 +36,8 @@ record! {
 
 /// The resource.
 pub static EVENT: Shape =
-    Shape::of::<PasskeySecurityEvent>("PasskeySecurityEvent", "passkey_security_event", Reach::Store);
+    Shape::of::<PasskeySecurityEvent>("PasskeySecurityEvent", "passkey_security_event", Reach::Store)
+        .of_person(&USER, "user_id");
 
 /// Its operations.
 pub static OPERATIONS: &[Op] = &[Op::new(

@@ -19,7 +19,7 @@ use chancery_resource::{
 use chancery_store::Tx;
 use serde_json::json;
 
-pub use access_pass::OPERATIONS as ACCESS_PASS_OPERATIONS;
+pub use access_pass::{OPERATIONS as ACCESS_PASS_OPERATIONS, revoke_passes};
 pub use event::OPERATIONS as EVENT_OPERATIONS;
 pub use overview::OPERATIONS as OVERVIEW_OPERATIONS;
 pub use recovery::OPERATIONS as RECOVERY_OPERATIONS;
@@ -130,7 +130,7 @@ pub static OPERATIONS: &[Op] = &[
         "FinishPasskeyRegistration",
         M::Put,
         "/administration/PasskeyCredential/user/{userId}/registration/{ceremonyId}",
-        A::Custom(Custom::writing(ceremony::finish_registration).taking(Body::Json(&ANSWER))),
+        A::Custom(Custom::working(ceremony::finish_registration).taking(Body::Json(&ANSWER))),
         "Registers the passkey that the user's authenticator made.",
     )
     .answering(201, Reply::One)
@@ -152,7 +152,7 @@ pub static OPERATIONS: &[Op] = &[
         M::Put,
         "/administration/PasskeyCredential/authentication/{ceremonyId}",
         A::Custom(
-            Custom::writing(ceremony::finish_authentication)
+            Custom::working(ceremony::finish_authentication)
                 .taking(Body::Json(&ANSWER))
                 .replying(Reply::Form(&ceremony::AUTHENTICATED)),
         ),

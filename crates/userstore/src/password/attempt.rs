@@ -120,8 +120,9 @@ fn begin(call: &mut Call, tx: &mut Tx<'_>, form: ChangePassword) -> Result<Answe
                 record_failure(call, tx, found, &failed)?;
                 tx.keep();
             }
-            // the throttle is there to spare the work
-            return Ok(refused(reason != Reason::Throttled, old));
+            // the throttle is there to spare the work, but not where it would tell who is known
+            let spends = reason != Reason::Throttled || call.op.permit == Permit::Public;
+            return Ok(refused(spends, old));
         }
         Begun::Counted(state) => found.user.set_lockout(state),
     }

@@ -9,7 +9,10 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use super::set::options;
-use crate::user::{Found, User};
+use crate::{
+    UserId,
+    user::{Found, User},
+};
 
 /// How long a notice about a lock is worth sending, in milliseconds.
 const NOTICE: i64 = 3 * 24 * 3600 * 1000;
@@ -57,7 +60,7 @@ pub fn send_token(
         }
     }
     let locale = user.locale.as_ref().map(|locale| locale.as_str().to_owned());
-    send(call, tx, Kind::PasswordReset, address, locale, &data, end)
+    send(call, tx, (Kind::PasswordReset, user.id), address, locale, &data, end)
 }
 
 fn fill(template: &str, login_name: &str, token: &str) -> String {
@@ -78,17 +81,16 @@ pub fn notify_lock(call: &Call, tx: &mut Tx<'_>, found: &Found, failed: &Failed)
         members.insert("until".into(), until.0.into());
     }
     let end = Timestamp(call.now.0 + NOTICE);
-    options
-        .list("UserLockNotificationRecipients")
-        .into_iter()
-        .try_for_each(|recipient| send(call, tx, Kind::UserLocked, recipient, None, &data, end))
+    options.list("UserLockNotificationRecipients").into_iter().try_for_each(|recipient| {
+        send(call, tx, (Kind::UserLocked, found.user.id), recipient, None, &data, end)
+    })
 }
 
-/// Queues a mail of the store.
+/// Queues a mail of the store, about a user.
 pub fn send(
     call: &Call,
     tx: &mut Tx<'_>,
-    kind: Kind,
+    (kind, person): (Kind, UserId),
     recipient: &str,
     locale: Option<String>,
     data: &Value,
@@ -98,6 +100,7 @@ pub fn send(
     let mail = NewMail {
         id,
         store: call.scope.store(),
+        person: Some(person.0),
         kind,
         sender: options(call)?.text("EMailSenderAddress").to_owned(),
         recipient: recipient.to_owned(),

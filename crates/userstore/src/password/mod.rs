@@ -123,7 +123,7 @@ pub static OPERATIONS: &[Op] = &[
     op(
         "SetInitialPassword",
         "/administration/User/{userId}/password/initial",
-        Custom::writing(set::initial).taking(Body::Form(&INITIAL)),
+        Custom::working(set::initial).taking(Body::Form(&INITIAL)),
         "Sets a password that the user must change.",
     ),
     op(
@@ -135,7 +135,7 @@ pub static OPERATIONS: &[Op] = &[
     op(
         "ResetPassword",
         "/administration/User/{userId}/password/reset",
-        Custom::writing(set::reset).taking(Body::Form(&RESET)),
+        Custom::working(set::reset).taking(Body::Form(&RESET)),
         "Sets a password, unlocks the user and forgets failed sign-ins.",
     ),
     op(
@@ -153,25 +153,25 @@ pub static OPERATIONS: &[Op] = &[
     op(
         "ResetPasswordTokenResponse",
         "/administration/User/{userId}/password/reset/response",
-        Custom::writing(token::redeem).taking(Body::Form(&WITH_TOKEN)),
+        Custom::working(token::redeem).taking(Body::Form(&WITH_TOKEN)),
         "Sets a password; the token is the proof.",
     ),
     op(
         "ChangePassword",
         "/administration/User/{userId}/password/change",
-        Custom::writing(attempt::change).taking(Body::Form(&CHANGE)),
+        Custom::working(attempt::change).taking(Body::Form(&CHANGE)),
         "Sets a password; the old one is the proof.",
     ),
     public(
         "ChangePasswordPublic",
         "/PublicAdmin/user/loginname/{loginName}/password/change",
-        Custom::writing(attempt::change).taking(Body::Form(&CHANGE)),
+        Custom::working(attempt::change).taking(Body::Form(&CHANGE)),
         "Sets one's own password; the old one is the proof.",
     ),
     public(
         "ResetPasswordTokenResponsePublic",
         "/PublicAdmin/user/loginname/{loginname}/password/reset/response",
-        Custom::writing(token::redeem).taking(Body::Form(&WITH_TOKEN)),
+        Custom::working(token::redeem).taking(Body::Form(&WITH_TOKEN)),
         "Sets one's own password; the token is the proof.",
     ),
 ];

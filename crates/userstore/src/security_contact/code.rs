@@ -39,7 +39,8 @@ pub fn send(
         if row.is_null(0)? { Ok(None) } else { row.text(0).map(|text| Some(text.to_owned())) }
     })?;
     let data = json!({ "code": code, "valid_until": end.0 });
-    mail::send(call, tx, Kind::SecurityContactCode, contact.value.as_str(), locale.flatten(), &data, end)
+    let about = (Kind::SecurityContactCode, contact.user_id);
+    mail::send(call, tx, about, contact.value.as_str(), locale.flatten(), &data, end)
 }
 
 /// A code is short: its digest is keyed, and of one contact.

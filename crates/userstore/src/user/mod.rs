@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 pub use state::{Found, STATE_OPERATIONS, UPDATED, limits};
 
-use crate::{InstanceId, UserId, group::GROUP};
+use crate::{InstanceId, UserId, group::GROUP, synchronize::USERS};
 
 const TRUE: Preset = Preset::Bool(true);
 const FALSE: Preset = Preset::Bool(false);
@@ -113,6 +113,7 @@ record! {
 pub static USER: Shape = Shape::of::<User>("User", "user_account", Reach::Store)
     .ruled::<User>()
     .against(alone::find_taken)
+    .when_gone(forget)
     .quarantined("quarantined_on", "UserDeletionQuarantineEnabled")
     .person("audit_key")
     .unique(&[
@@ -191,4 +192,10 @@ pub static OPERATIONS: &[Op] = &[
 fn by_login_name(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let sql = select_by(call, &USER, "login_name", call.parameter(0));
     read_one(call, tx, &USER, None, &sql)
+}
+
+/// What mirrors users and what is on its way to them goes with them.
+fn forget(call: &mut Call, tx: &mut Tx<'_>, ids: &[Uuid]) -> Result<(), Problem> {
+    chancery_mail::forget(tx, call.scope.store(), ids)?;
+    USERS.forget(call, tx, ids)
 }

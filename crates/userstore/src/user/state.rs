@@ -4,13 +4,14 @@ use chancery_credential::lockout::{self, Closing, Limits, State};
 use chancery_record::{OPEN, Record as _, Timestamp, Token, Value, record};
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Call, Custom, Method as M, Op, Permit::UserStore, Problem,
-    ProblemKind, Stored, Telling, amend, check_if_match, load, load_hidden, purge, read_form, write_stored,
+    ProblemKind, Stored, Telling, amend, check_if_match, gone, load, load_hidden, purge, read_form,
+    write_stored,
 };
 use chancery_settings::Options;
 use chancery_store::Tx;
 
 use super::{USER, User};
-use crate::synchronize::USERS;
+use crate::passkey::revoke_passes;
 
 record! {
     /// What is to change of a user's state: at least one member besides the token.
@@ -231,11 +232,15 @@ fn restore(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         found => found?,
     };
     let mut found = Found::new(hidden)?;
-    // a deletion ends tokens for good
+    // a deletion ends tokens and passes for good
     tx.queue("DELETE FROM password_reset WHERE user_rid = ?1", vec![Value::Int(found.was.rid)])?;
     found.user.quarantined_on = None;
     found.user.renew_token(call)?;
-    found.save_and_answer(call, tx, Telling::As("Modified", "restored"))
+    let user = found.user.id;
+    let stored = found.save(call, tx, Telling::As("Modified", "restored"))?;
+    revoke_passes(call, tx, user)?;
+    write_stored(call, tx, &USER, &stored)?;
+    Ok(Answer::resource(call.op.status))
 }
 
 fn erase(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
@@ -245,8 +250,6 @@ fn erase(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         found => found?,
     };
     purge(call, tx, &USER, &found)?;
-    if let Value::Id(id) = key {
-        USERS.forget(call, tx, &[id])?;
-    }
+    gone(call, tx, &USER, std::slice::from_ref(&found))?;
     Ok(Answer::new(call.op.status))
 }

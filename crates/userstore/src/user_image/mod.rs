@@ -62,7 +62,7 @@ pub static OPERATIONS: &[Op] = &[
         "SetUserImage",
         M::Put,
         ONE,
-        Custom::writing(set).taking(Body::Bytes(BODIES, MAX_BODY_BYTES)),
+        Custom::working(set).taking(Body::Bytes(BODIES, MAX_BODY_BYTES)),
         "Sets a user's image: PNG, JPEG, WebP or GIF, up to 1 MiB. It is stored without metadata.",
     ),
     op(

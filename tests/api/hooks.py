@@ -29,6 +29,7 @@ PROOFS = [
     (r"/(password|newPassword)", r".*"),
     (r"/lifetimeMinutes", r"must be from 1 to \d+, .*"),
     (r"/userId", r"names no user of this store"),
+    (r"(/\d+)?/\w+Id", r"names no \w+"),
     (r"/value", r"must be an e-mail address.*|must be a telephone number.*|takes at most .*|needs at least .*"),
     (r"", r"needs isUserActive, isUserLocked or lockedUntil"),
     (r"/apply\w+", r"exactly one of .*|names nothing here"),

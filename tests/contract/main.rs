@@ -37,6 +37,7 @@ mod server;
 mod signing;
 mod state;
 mod store;
+mod subscription;
 mod synchronize;
 mod tidy;
 mod user;

@@ -32,9 +32,9 @@ fn good_role(permit: Permit) -> &'static str {
     match permit {
         Permit::UserStore => "UserStoreAdmin",
         Permit::UserStoreAudit => "AuditTrailReader",
-        Permit::CustomerRead => "CustomerAdmin",
+        Permit::CustomerRead | Permit::SubscriptionWrite => "CustomerAdmin",
         Permit::CustomerWrite | Permit::Metrics => "SystemAdmin",
-        Permit::OptionRead | Permit::OptionWrite => "SubscriptionAdmin",
+        Permit::SubscriptionRead | Permit::OptionRead | Permit::OptionWrite => "SubscriptionAdmin",
         Permit::ApplicationData => "ApplicationDataReader",
         Permit::Public => "",
     }

@@ -107,6 +107,15 @@ on_both_engines! {
         assert_eq!(world.admin.send(Method::POST, &path, &key("k3"), related).await.is(202).bytes, first.bytes);
     }
 
+    async fn an_idempotency_key_is_claimed_with_the_rights_of_now(world: World) {
+        world.user("ada").await;
+        // every process has to look up rights again
+        world.set_option("ClaimIssuer", "elsewhere").await;
+        let headers = [("content-type", "application/json"), ("idempotency-key", "once")];
+        let body = json!({ "loginName": "bob" }).to_string().into_bytes();
+        world.admin.send(http::Method::POST, &world.path("/User"), &headers, body).await.expect(201);
+    }
+
     async fn parallel_requests_with_one_key_do_it_once(world: World) {
         let sends = (0..12).map(|_| {
             let (admin, users) = (world.admin.clone(), world.path("/User"));

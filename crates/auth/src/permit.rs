@@ -37,15 +37,14 @@ pub fn decide(permit: Permit, caller: &Caller, place: Option<&Place>) -> Result<
             let could = is_system_admin || roles.contains(&Role::AuditTrailReader);
             in_store(could, place, |_| true)
         }
-        Permit::CustomerRead => {
+        Permit::CustomerRead | Permit::SubscriptionWrite => {
             if is_system_admin {
                 return Ok(Scope::Everything);
             }
-            let customer = |role: &Role| if let Role::CustomerAdmin(id) = role { Some(*id) } else { None };
-            let customers: Vec<_> = roles.iter().filter_map(customer).collect();
-            if customers.is_empty() { Err(Refused::Forbidden) } else { Ok(Scope::Customers(customers)) }
+            let reached = Reached { subscriptions: Vec::new(), ..reached(roles) };
+            if reached.is_none() { Err(Refused::Forbidden) } else { Ok(reached.into_scope()) }
         }
-        Permit::OptionRead | Permit::OptionWrite => {
+        Permit::SubscriptionRead | Permit::OptionRead | Permit::OptionWrite => {
             if is_system_admin {
                 return Ok(Scope::Everything);
             }

@@ -3,6 +3,7 @@
 pub mod application;
 pub mod customer;
 pub mod option;
+pub mod subscription;
 
 use chancery_resource::Service;
 
@@ -12,5 +13,10 @@ pub static SERVICE: Service = Service {
     version: "v2",
     title: "Chancery Management Service",
     base: "/api/management/v2",
-    operations: &[&customer::OPERATIONS, option::OPERATIONS, application::OPERATIONS],
+    operations: &[
+        &customer::OPERATIONS,
+        &subscription::OPERATIONS,
+        option::OPERATIONS,
+        application::OPERATIONS,
+    ],
 };

@@ -356,6 +356,34 @@ macro_rules! id_types {
     )*};
 }
 
+/// Declares types of which there are a few values, each with its name on the wire.
+#[macro_export]
+macro_rules! choice_types {
+    ($($(#[doc = $doc:literal])* $name:ident[$($choice:literal),+ $(,)?]);* $(;)?) => {$(
+        $(#[doc = $doc])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct $name(String);
+        impl $name {
+            /// The names of its values.
+            pub const NAMES: &'static [&'static str] = &[$($choice),+];
+            /// Its name.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+        impl $crate::FieldType for $name {
+            const KIND: $crate::Kind = $crate::Kind::Choice(Self::NAMES);
+            fn into_value(self) -> $crate::Value { $crate::Value::Text(self.0) }
+            fn from_value(value: $crate::Value) -> Result<Self, $crate::Mismatch> {
+                match value {
+                    $crate::Value::Text(text) if Self::NAMES.contains(&text.as_str()) => Ok(Self(text)),
+                    _ => Err($crate::Mismatch("")),
+                }
+            }
+        }
+    )*};
+}
+
 #[cfg(test)]
 mod tests {
     use super::WireName;

@@ -9,6 +9,7 @@ use chancery_store::Tx;
 use crate::{
     Answer, Call, Problem, ProblemKind, Shape, Sql, Unique, change,
     emit::{Stored, write_no_relations, write_values},
+    family::find_children,
     nested,
     pattern::{Refusal, changed_values, gone, new_values, taken},
     shape::Proposed,
@@ -210,17 +211,24 @@ pub fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         }
     }
     let mut found = load_all(call, tx, shape, &keys.iter().map(|(_, key)| key.clone()).collect::<Vec<_>>())?;
-    let mut rows = Vec::new();
+    let (mut rows, mut places) = (Vec::new(), Vec::new());
     for (element, key) in keys {
         let row = if let Value::Id(id) = key { found.remove(&id) } else { None };
         match row {
-            Some(row) => rows.push(row),
+            Some(row) => {
+                rows.push(row);
+                places.push(element);
+            }
             None => failures.add(
                 element,
                 ProblemKind::NotFound,
                 FieldError::new(base(element), format!("names no {}", shape.name)),
             ),
         }
+    }
+    for (row, detail) in find_children(tx, shape, &rows)? {
+        let element = places.get(row).copied().unwrap_or(0);
+        failures.add(element, ProblemKind::Conflict, FieldError::new(base(element), detail));
     }
     if let Some(problem) = failures.into_problem() {
         return Err(problem);

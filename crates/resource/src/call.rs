@@ -19,8 +19,6 @@ pub enum Scope {
     Store(StoreScope),
     /// The configuration, whole.
     Everything,
-    /// The configuration of these customers.
-    Customers(Vec<Uuid>),
     /// The configuration of these parts, each with what is below it.
     Parts {
         /// Whole customers.

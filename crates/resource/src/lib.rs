@@ -10,6 +10,7 @@ mod call;
 mod change;
 mod cursor;
 mod emit;
+mod family;
 mod filter;
 mod filter_sql;
 mod list;
@@ -36,7 +37,9 @@ pub use emit::{Out, Part, Sink, Stored};
 pub use filter::{Expression, Operator, parse as parse_filter};
 pub use list::{list_where, write_items};
 pub use master::{MasterKey, SealingKey};
-pub use op::{Action, Body, BodyForm, Custom, JsonForm, Method, Op, Permit, Relating, Reply, Run, Service};
+pub use op::{
+    Action, Body, BodyForm, Custom, JsonForm, Method, Op, Permit, Relating, Reply, Run, Service, added,
+};
 pub use page::MAX_COUNT;
 pub use pattern::{
     answer_form, answer_with, check_if_match, find_owner, find_row, gone, load, load_by, load_hidden,
@@ -48,7 +51,8 @@ pub use relate::MAX_RELATED;
 pub use seal::{AuditKey, Seal};
 pub use sealed::{PersonKey, open_secret};
 pub use shape::{
-    Against, Breach, Deletion, Guard, Owner, Personal, Proposed, Reach, Relation, Rules, Said, Shape, Unique,
+    Against, Breach, Child, Deletion, Guard, Owner, Parent, Personal, Proposed, Reach, Relation, Rules, Said,
+    Shape, Unique,
 };
 pub use sql::{LIST, Sql};
 pub use work::{Piece, Work};

@@ -40,6 +40,10 @@ pub enum Permit {
     CustomerRead,
     /// Writing customers.
     CustomerWrite,
+    /// Reading subscriptions.
+    SubscriptionRead,
+    /// Writing subscriptions.
+    SubscriptionWrite,
     /// Reading options.
     OptionRead,
     /// Writing options.
@@ -471,4 +475,16 @@ macro_rules! standard {
             ),
         ]
     }};
+}
+
+/// Operations that the documents mention without listing them.
+#[must_use]
+#[expect(clippy::indexing_slicing, reason = "in a constant: out of bounds does not compile")]
+pub const fn added<const COUNT: usize>(mut operations: [Op; COUNT]) -> [Op; COUNT] {
+    let mut at = 0;
+    while at < COUNT {
+        operations[at].addition = true;
+        at += 1;
+    }
+    operations
 }

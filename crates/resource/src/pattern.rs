@@ -12,6 +12,7 @@ use crate::{
     call::etag,
     change::{self, OwnerRow},
     emit::{Stored, write_no_relations, write_row, write_values},
+    family::find_children,
     list, nested, relate,
     sealed::PersonKey,
     shape::{Personal, Proposed},
@@ -644,6 +645,9 @@ fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let key = key_of(call, shape)?;
     let was = load(call, tx, shape, owner.as_ref(), key)?;
     check_if_match(call, tx, shape, &was)?;
+    if let Some((_, detail)) = find_children(tx, shape, std::slice::from_ref(&was))?.pop() {
+        return Err(Problem::conflict(format!("The {} {detail}.", shape.name)));
+    }
     change::delete(call, tx, shape, &was)?;
     if !change::hides(call, shape) {
         gone(call, tx, shape, std::slice::from_ref(&was))?;

@@ -6,7 +6,7 @@ use chancery_record::{Column, Draft, Field, FieldError, Given, Kind, Mismatch, R
 use chancery_store::Tx;
 use uuid::Uuid;
 
-use crate::{Call, Problem, ProblemKind, Scope, Sql, emit::Stored};
+use crate::{Call, Problem, ProblemKind, Scope, Sql, emit::Stored, family};
 
 /// What limits the rows of a resource to the caller's scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +104,26 @@ pub struct Breach {
 /// A rule against the data, on rows about to be written together.
 pub type Against = fn(&Call, &mut Tx<'_>, &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem>;
 
+/// What must be gone before a row can go: rows of this table whose column holds its id.
+#[derive(Clone, Copy, Debug)]
+pub struct Child {
+    /// What they are.
+    pub what: &'static str,
+    /// Their table. It has a column `name`.
+    pub table: &'static str,
+    /// The column.
+    pub column: &'static str,
+}
+
+/// A field that names a row of another resource: one that the caller's scope covers.
+#[derive(Clone, Copy)]
+pub struct Parent {
+    /// The column.
+    pub column: &'static str,
+    /// The other resource.
+    pub shape: &'static Shape,
+}
+
 /// What else goes when rows are gone for good: gets their ids, at most `LIST` of them.
 pub type Gone = fn(&mut Call, &mut Tx<'_>, &[Uuid]) -> Result<(), Problem>;
 
@@ -198,6 +218,10 @@ pub struct Shape {
     pub view: Option<&'static str>,
     /// Whether it belongs to a person.
     pub personal: Personal,
+    /// What must be gone before a row can go.
+    pub children: &'static [Child],
+    /// The fields that name rows of other resources.
+    pub parents: &'static [Parent],
     /// What else goes when rows are gone for good.
     pub gone: Option<Gone>,
     /// Whether a change of it takes effect in what every process remembers.
@@ -226,6 +250,8 @@ impl Shape {
             large: false,
             view: None,
             personal: Personal::No,
+            children: &[],
+            parents: &[],
             gone: None,
             settles: false,
             against: None,
@@ -295,6 +321,20 @@ impl Shape {
     #[must_use]
     pub const fn tells(mut self, persons: &'static [&'static Self]) -> Self {
         self.personal = Personal::Tells(persons);
+        self
+    }
+
+    /// Staying while there are rows that belong to it.
+    #[must_use]
+    pub const fn held_by(mut self, children: &'static [Child]) -> Self {
+        self.children = children;
+        self
+    }
+
+    /// Belonging to rows of other resources.
+    #[must_use]
+    pub const fn belonging(mut self, parents: &'static [Parent]) -> Self {
+        self.parents = parents;
         self
     }
 
@@ -423,11 +463,11 @@ impl Shape {
                 sql.add("t.store = ");
                 sql.add_bound(scope.store());
             }
-            (Reach::Customer(column), Scope::Customers(ids)) if !ids.is_empty() => {
+            (Reach::Customer(column), Scope::Parts { customers, .. }) if !customers.is_empty() => {
                 sql.add("t.");
                 sql.add(column);
                 sql.add(" IN ");
-                sql.add_list(ids.iter().copied().map(Value::Id));
+                sql.add_list(customers.iter().copied().map(Value::Id));
             }
             (_, Scope::Everything) => sql.add("TRUE"),
             (Reach::Subscription(column) | Reach::Instance(column, _) | Reach::Tenant(column, _), scope) => {
@@ -468,8 +508,10 @@ impl Shape {
         rows: &mut [Proposed<'_>],
         base: impl Fn(usize) -> String,
     ) -> Result<Vec<(usize, ProblemKind, FieldError)>, Problem> {
-        let Some(against) = self.against else { return Ok(Vec::new()) };
-        let breaches = against(call, tx, rows)?;
+        let mut breaches = family::find_strangers(self, call, tx, rows)?;
+        if let Some(against) = self.against {
+            breaches.extend(against(call, tx, rows)?);
+        }
         let errors = breaches.into_iter().map(|Breach { row, kind, column, detail }| {
             let wire = self.place(column).and_then(|place| self.fields.get(place));
             let at = chancery_record::pointer(&base(row), wire.map_or("", |field| field.wire()));

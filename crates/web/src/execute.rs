@@ -47,7 +47,7 @@ pub async fn execute(
     if op.permit == Permit::Public {
         app.admit_address(parts, now)?;
     }
-    let allowed = app.authorize(parts, op.permit, store.as_deref(), now).await?;
+    let mut allowed = app.authorize(parts, op.permit, store.as_deref(), now).await?;
     if op.permit == Permit::Public {
         let name = parameters.first().map_or("", String::as_str);
         app.limiter.admit_name(allowed.scope.store(), name, now)?;
@@ -81,14 +81,15 @@ pub async fn execute(
             (json, merge_patch) = (Some(read), merge);
         }
     }
-    let claim = match (idempotency::key(parts)?, &allowed.caller) {
-        (Some(key), Some(caller)) if !dry_run => {
-            match idempotency::claim(app, caller.id, allowed.epoch, key, request_digest, now).await? {
+    let claim = match idempotency::key(parts)?.filter(|_| !dry_run && allowed.caller.is_some()) {
+        Some(key) => {
+            let renew = || app.authorize(parts, op.permit, store.as_deref(), now);
+            match claim_key(app, &mut allowed, renew, (key, request_digest), now).await? {
                 Claim::Ours(claim) => Some(claim),
                 Claim::Answered(response) => return Ok(response),
             }
         }
-        _ => None,
+        None => None,
     };
     if let (Action::Custom(Custom { works: true, .. }), true) = (op.action, app.pool.is_full()) {
         return Err(Error::Busy.into());
@@ -125,6 +126,27 @@ pub async fn execute(
         Some(claim) => claim.settle(app, parts, outcome).await,
         None => outcome,
     }
+}
+
+/// Claims an idempotency key, with rights of the epoch that it is by then.
+async fn claim_key<F: Future<Output = Result<Allowed, Problem>>>(
+    app: &App,
+    allowed: &mut Allowed,
+    renew: impl Fn() -> F,
+    (key, request): (&[u8], Vec<u8>),
+    now: Timestamp,
+) -> Result<Claim, Problem> {
+    for _ in 0..STALE {
+        let Some(caller) = &allowed.caller else { break };
+        match idempotency::claim(app, caller.id, allowed.epoch, key, request.clone(), now).await {
+            Err(problem) if problem.cause == Some(Error::Stale) => {
+                app.rights.forget(allowed.epoch);
+                *allowed = renew().await?;
+            }
+            claimed => return claimed,
+        }
+    }
+    Err(Error::Retry.into())
 }
 
 /// Waits until there is memory for a larger body. Small ones are bounded by the connections.

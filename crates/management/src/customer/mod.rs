@@ -1,7 +1,7 @@
 //! Customers: who the subscriptions belong to.
 
 use chancery_record::{Description, KEY, Name, OPEN, SHOWN, Token, id_types, record};
-use chancery_resource::{Op, Reach, Shape, Unique, standard};
+use chancery_resource::{Child, Op, Reach, Shape, Unique, standard};
 
 id_types! {
     /// The id of a customer.
@@ -24,7 +24,8 @@ record! {
 
 /// The resource.
 pub static CUSTOMER: Shape = Shape::of::<Customer>("Customer", "customer", Reach::Customer("id"))
-    .unique(&[Unique { index: "customer__id", column: "id" }]);
+    .unique(&[Unique { index: "customer__id", column: "id" }])
+    .held_by(&[Child { what: "subscription", table: "subscription", column: "customer_id" }]);
 
 /// Its operations.
 pub static OPERATIONS: [Op; 9] = standard!("Customer", "/Customer", CustomerRead, CustomerWrite, &CUSTOMER);

@@ -147,6 +147,6 @@ fn covers(scope: &Scope, subscription: Uuid, customer: Uuid) -> bool {
         Scope::Parts { customers, subscriptions, .. } => {
             customers.contains(&customer) || subscriptions.contains(&subscription)
         }
-        _ => false,
+        Scope::Store(_) => false,
     }
 }

@@ -39,6 +39,8 @@ fn description(op: &Op) -> String {
         Permit::UserStore => "UserStoreAdmin of the store, or one above it",
         Permit::UserStoreAudit => "SystemAdmin or AuditTrailReader",
         Permit::CustomerRead => "CustomerAdmin, which shows its own customer, or SystemAdmin",
+        Permit::SubscriptionRead => "SubscriptionAdmin, which shows its own subscription, or one above it",
+        Permit::SubscriptionWrite => "CustomerAdmin of the customer, or SystemAdmin",
         Permit::CustomerWrite | Permit::Metrics => "SystemAdmin",
         Permit::OptionRead | Permit::OptionWrite => "SubscriptionAdmin of the subscription, or one above it",
         Permit::ApplicationData => {

@@ -1,0 +1,51 @@
+//! Subscriptions: what a customer has of the platform; tenants, instances and client apps are in one.
+
+use chancery_record::{FIXED, KEY, Name, OPEN, Preset, SHOWN, Token, choice_types, id_types, record};
+use chancery_resource::{Child, Op, Parent, Reach, Shape, Unique, added, standard};
+
+use crate::customer::{CUSTOMER, CustomerId};
+
+id_types! {
+    /// The id of a subscription.
+    SubscriptionId
+}
+
+choice_types! {
+    /// Whether a subscription is in use.
+    SubscriptionStatus["Active", "Inactive"]
+}
+
+record! {
+    /// A customer's subscription to the platform.
+    pub struct Subscription {
+        /// The subscription.
+        id: SubscriptionId = KEY,
+        /// Its name, unique for the customer without regard to case.
+        name: Name = OPEN.folded(),
+        /// Whether it is in use.
+        status: SubscriptionStatus = OPEN.or(Preset::Text("Active")),
+        /// The customer.
+        customer_id: CustomerId = FIXED,
+        /// Changes with every write to the subscription.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+/// The resource.
+pub static SUBSCRIPTION: Shape =
+    Shape::of::<Subscription>("Subscription", "subscription", Reach::Subscription("id"))
+        .belonging(&[Parent { column: "customer_id", shape: &CUSTOMER }])
+        .held_by(&[
+            Child { what: "tenant", table: "tenant", column: "subscription_id" },
+            Child { what: "instance", table: "idp_instance", column: "subscription_id" },
+            Child { what: "client app", table: "client_app", column: "subscription_id" },
+        ])
+        .unique(&[
+            Unique { index: "subscription__id", column: "id" },
+            Unique { index: "subscription__customer_id__name_key", column: "name" },
+        ])
+        .settles();
+
+/// Its operations.
+pub static OPERATIONS: [Op; 9] =
+    added(standard!("Subscription", "/Subscription", SubscriptionRead, SubscriptionWrite, &SUBSCRIPTION));

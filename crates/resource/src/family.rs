@@ -1,0 +1,95 @@
+//! Who belongs to whom: a new row names parents that the caller's scope covers, and a row that has
+//! children stays.
+
+use std::collections::{HashMap, HashSet};
+
+use chancery_record::Value;
+use chancery_store::Tx;
+use uuid::Uuid;
+
+use crate::{
+    Call, LIST, Problem, ProblemKind, Shape, Sql,
+    emit::Stored,
+    shape::{Breach, Child, Parent, Proposed},
+};
+
+/// Children that are named; the others are counted as more.
+const NAMED: usize = 5;
+
+/// Finds rows that name a parent which is not there, or not the caller's.
+pub fn find_strangers(
+    shape: &Shape,
+    call: &Call,
+    tx: &mut Tx<'_>,
+    rows: &[Proposed<'_>],
+) -> Result<Vec<Breach>, Problem> {
+    let mut breaches = Vec::new();
+    for Parent { column, shape: parent } in shape.parents {
+        let Some(place) = shape.place(column) else { continue };
+        let named = |row: &Proposed<'_>| match row.values.get(place) {
+            Some(value @ Value::Id(id)) if row.was.is_none_or(|was| was.value(place) != value) => Some(*id),
+            _ => None,
+        };
+        let wanted: HashSet<Uuid> = rows.iter().filter_map(named).collect();
+        let known = visible(call, tx, parent, &wanted.into_iter().collect::<Vec<_>>())?;
+        let strangers = rows.iter().enumerate().filter_map(|(row, proposed)| Some((row, named(proposed)?)));
+        breaches.extend(strangers.filter(|(_, id)| !known.contains(id)).map(|(row, _)| Breach {
+            row,
+            kind: ProblemKind::InvalidRequest,
+            column,
+            detail: format!("names no {}", parent.name),
+        }));
+    }
+    Ok(breaches)
+}
+
+/// Those of these ids that the caller's scope covers.
+fn visible(call: &Call, tx: &mut Tx<'_>, shape: &Shape, ids: &[Uuid]) -> Result<HashSet<Uuid>, Problem> {
+    let mut known = HashSet::with_capacity(ids.len());
+    for chunk in ids.chunks(LIST) {
+        let mut sql = shape.begin(call, &format!("SELECT t.id FROM {} t WHERE ", shape.source()));
+        shape.add_reach(&mut sql, &call.scope, None);
+        sql.add(" AND t.id IN ");
+        sql.add_list(chunk.iter().copied().map(Value::Id));
+        tx.query(&sql.text, &sql.parameters, |row| {
+            known.insert(row.id(0)?);
+            Ok(())
+        })?;
+    }
+    Ok(known)
+}
+
+/// Finds rows that still have children: the place of the row, and what is to be told.
+pub fn find_children(
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    rows: &[Stored],
+) -> Result<Vec<(usize, String)>, Problem> {
+    let key = shape.plan().key;
+    let mut held: HashMap<Uuid, Vec<String>> = HashMap::new();
+    for Child { what, table, column } in shape.children {
+        for chunk in rows.chunks(LIST) {
+            let mut sql = Sql::new(format!(
+                "SELECT parent, name FROM (SELECT c.{column} AS parent, c.name AS name, \
+                 ROW_NUMBER() OVER (PARTITION BY c.{column} ORDER BY c.rid) AS place \
+                 FROM {table} c WHERE c.{column} IN "
+            ));
+            sql.add_list(chunk.iter().map(|row| row.value(key).clone()));
+            sql.add(&format!(") children WHERE place <= {} ORDER BY parent, place", NAMED + 1));
+            tx.query(&sql.text, &sql.parameters, |row| {
+                held.entry(row.id(0)?).or_default().push(format!("{what} {:?}", row.text(1)?));
+                Ok(())
+            })?;
+        }
+    }
+    let told = |names: &[String]| {
+        let more = if names.len() > NAMED { ", and more" } else { "" };
+        let named: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
+        format!("still has {}{more}: delete them first", named.join(", "))
+    };
+    let holds = rows.iter().enumerate().filter_map(|(place, row)| match row.value(key) {
+        Value::Id(id) => held.get(id).map(|names| (place, told(names))),
+        _ => None,
+    });
+    Ok(holds.collect())
+}

@@ -91,16 +91,6 @@ pub fn append(
     Ok(())
 }
 
-/// Writes a new row outside any request: the first start's own.
-pub fn bootstrap_insert(
-    call: &Call,
-    tx: &mut Tx<'_>,
-    shape: &Shape,
-    values: &[Value],
-) -> Result<(), Problem> {
-    insert(call, tx, shape, None, values)
-}
-
 /// Writes the changed columns of a row and its new token, if it is still the row that was read.
 ///
 /// # Errors

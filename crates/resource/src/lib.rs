@@ -31,7 +31,7 @@ pub use audit_read::{Placed, next_leaf, read_entries, read_leaves, read_strays};
 pub use audit_tree::{Tree, number, origin, with_nodes};
 pub use batch::MAX_BATCH;
 pub use call::{Answer, Call, Desk, Hashing, Preconditions, Scope, StoreScope, etag, random};
-pub use change::{OwnerRow, Telling, amend, append, bootstrap_insert, delete, insert, purge, update};
+pub use change::{OwnerRow, Telling, amend, append, delete, insert, purge, update};
 pub use cursor::CursorKey;
 pub use emit::{Out, Part, Sink, Stored};
 pub use filter::{Expression, Operator, parse as parse_filter};

@@ -4,7 +4,7 @@
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_management::customer::{CUSTOMER, Customer, CustomerId};
 use chancery_record::{Name, Record as _, Secret, Token, Value, fold};
-use chancery_resource::{Call, MasterKey, Problem, bootstrap_insert, random};
+use chancery_resource::{Call, MasterKey, Problem, insert, random};
 use chancery_store::{Error, Tx};
 use uuid::Uuid;
 
@@ -60,7 +60,7 @@ fn make_all(call: &Call, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
         address: None,
         concurrency_token: Token::new(customer_token).map_err(internal)?,
     };
-    bootstrap_insert(call, tx, &CUSTOMER, &record.into_values())?;
+    insert(call, tx, &CUSTOMER, None, &record.into_values())?;
     tx.queue(
         "INSERT INTO subscription (id, customer_id, name, name_key, status, concurrency_token) \
          VALUES (?1, ?2, 'Default', 'default', 'Active', ?3)",

@@ -1,6 +1,6 @@
 //! Who a platform user or group is at an identity provider instance.
 
-use chancery_record::{FieldType, KEY, Kind, Mismatch, Name, OptionValue, SHOWN, Value, id_types, record};
+use chancery_record::{KEY, Name, OptionValue, SHOWN, choice_types, id_types, record};
 use chancery_resource::{Reach, Relation, Shape};
 use uuid::Uuid;
 
@@ -9,41 +9,17 @@ id_types! {
     ApplicationIdentityId
 }
 
-/// Where an identity stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LifecycleStatus {
-    /// It is to take another's place.
-    Pending,
-    /// It signs in.
-    Active,
-    /// Another took its place.
-    Replaced,
-    /// It is over.
-    Revoked,
-}
-
-impl LifecycleStatus {
-    const ALL: [(Self, &'static str); 4] = [
-        (Self::Pending, "Pending"),
-        (Self::Active, "Active"),
-        (Self::Replaced, "Replaced"),
-        (Self::Revoked, "Revoked"),
-    ];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(status, _)| *status == self).map_or("", |(_, name)| name)
-    }
-}
-
-impl FieldType for LifecycleStatus {
-    const KIND: Kind = Kind::Choice(&["Pending", "Active", "Replaced", "Revoked"]);
-    fn into_value(self) -> Value {
-        self.name().into()
-    }
-    fn from_value(value: Value) -> Result<Self, Mismatch> {
-        let Value::Text(text) = value else { return Err(Mismatch("")) };
-        Self::ALL.iter().find(|(_, name)| *name == text).map(|(status, _)| *status).ok_or(Mismatch(""))
+choice_types! {
+    /// Where an identity stands.
+    LifecycleStatus {
+        /// It is to take another's place.
+        Pending,
+        /// It signs in.
+        Active,
+        /// Another took its place.
+        Replaced,
+        /// It is over.
+        Revoked,
     }
 }
 

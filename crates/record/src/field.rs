@@ -356,27 +356,46 @@ macro_rules! id_types {
     )*};
 }
 
-/// Declares types of which there are a few values, each with its name on the wire.
+/// Declares enumerations whose values are named on the wire as they are here.
 #[macro_export]
 macro_rules! choice_types {
-    ($($(#[doc = $doc:literal])* $name:ident[$($choice:literal),+ $(,)?]);* $(;)?) => {$(
+    ($($(#[doc = $doc:literal])* $name:ident { $($(#[doc = $about:literal])* $choice:ident),+ $(,)? })*) => {$(
         $(#[doc = $doc])*
-        #[derive(Clone, Debug, PartialEq, Eq)]
-        pub struct $name(String);
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name { $($(#[doc = $about])* $choice),+ }
         impl $name {
-            /// The names of its values.
-            pub const NAMES: &'static [&'static str] = &[$($choice),+];
-            /// Its name.
-            pub fn as_str(&self) -> &str {
-                &self.0
+            /// Its name on the wire.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$choice => stringify!($choice)),+ }
             }
         }
         impl $crate::FieldType for $name {
-            const KIND: $crate::Kind = $crate::Kind::Choice(Self::NAMES);
-            fn into_value(self) -> $crate::Value { $crate::Value::Text(self.0) }
+            const KIND: $crate::Kind = $crate::Kind::Choice(&[$(stringify!($choice)),+]);
+            fn into_value(self) -> $crate::Value { self.name().into() }
+            fn from_value(value: $crate::Value) -> Result<Self, $crate::Mismatch> {
+                let $crate::Value::Text(text) = value else { return Err($crate::Mismatch("")) };
+                [$(Self::$choice),+].into_iter().find(|choice| choice.name() == text).ok_or($crate::Mismatch(""))
+            }
+        }
+    )*};
+}
+
+/// Declares types of text in a body that must not be seen: read by a rule, never written.
+#[macro_export]
+macro_rules! secret_types {
+    ($($(#[doc = $doc:literal])* $name:ident($rule:expr);)*) => {$(
+        $(#[doc = $doc])*
+        #[derive(Clone, Debug)]
+        pub struct $name(pub $crate::Secret);
+        impl PartialEq for $name {
+            fn eq(&self, other: &Self) -> bool { self.0.matches(other.0.expose()) }
+        }
+        impl $crate::FieldType for $name {
+            const KIND: $crate::Kind = $crate::Kind::Text($rule);
+            fn into_value(self) -> $crate::Value { $crate::Value::Null }
             fn from_value(value: $crate::Value) -> Result<Self, $crate::Mismatch> {
                 match value {
-                    $crate::Value::Text(text) if Self::NAMES.contains(&text.as_str()) => Ok(Self(text)),
+                    $crate::Value::Text(text) => Ok(Self($crate::Secret::new(text))),
                     _ => Err($crate::Mismatch("")),
                 }
             }

@@ -33,7 +33,7 @@ pub fn find_strangers(
         let wanted: HashSet<Uuid> = rows.iter().filter_map(named).collect();
         let known = visible(call, tx, parent, &wanted.into_iter().collect::<Vec<_>>())?;
         let strangers = rows.iter().enumerate().filter_map(|(row, proposed)| Some((row, named(proposed)?)));
-        breaches.extend(strangers.filter(|(_, id)| !known.contains(id)).map(|(row, _)| Breach {
+        breaches.extend(strangers.filter(|(_, id)| !known.contains_key(id)).map(|(row, _)| Breach {
             row,
             kind: ProblemKind::InvalidRequest,
             column,
@@ -43,16 +43,21 @@ pub fn find_strangers(
     Ok(breaches)
 }
 
-/// Those of these ids that the caller's scope covers.
-fn visible(call: &Call, tx: &mut Tx<'_>, shape: &Shape, ids: &[Uuid]) -> Result<HashSet<Uuid>, Problem> {
-    let mut known = HashSet::with_capacity(ids.len());
+/// Those of these ids that the caller's scope covers, with the numbers of their rows.
+pub fn visible(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    ids: &[Uuid],
+) -> Result<HashMap<Uuid, i64>, Problem> {
+    let mut known = HashMap::with_capacity(ids.len());
     for chunk in ids.chunks(LIST) {
-        let mut sql = shape.begin(call, &format!("SELECT t.id FROM {} t WHERE ", shape.source()));
+        let mut sql = shape.begin(call, &format!("SELECT t.id, t.rid FROM {} t WHERE ", shape.source()));
         shape.add_reach(&mut sql, &call.scope, None);
         sql.add(" AND t.id IN ");
         sql.add_list(chunk.iter().copied().map(Value::Id));
         tx.query(&sql.text, &sql.parameters, |row| {
-            known.insert(row.id(0)?);
+            known.insert(row.id(0)?, row.int(1)?);
             Ok(())
         })?;
     }

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use crate::{
     Answer, Call, Problem, ProblemKind, Relating, Relation, Sql, change,
     emit::Stored,
+    family::visible,
     pattern::{answer_with, check_if_match, key_of, load},
     sql::LIST,
 };
@@ -134,17 +135,7 @@ fn resolve(
     ids: &[Uuid],
     all: &[Uuid],
 ) -> Result<Vec<(Uuid, i64)>, Problem> {
-    let mut known = HashMap::with_capacity(ids.len());
-    for chunk in ids.chunks(LIST) {
-        let mut sql = Sql::new(format!("SELECT t.id, t.rid FROM {} t WHERE ", relation.target.table));
-        relation.target.add_reach(&mut sql, &call.scope, None);
-        sql.add(" AND t.id IN ");
-        sql.add_list(chunk.iter().copied().map(Value::Id));
-        tx.query(&sql.text, &sql.parameters, |row| {
-            known.insert(row.id(0)?, row.int(1)?);
-            Ok(())
-        })?;
-    }
+    let known = visible(call, tx, relation.target, ids)?;
     if known.len() == ids.len() {
         return Ok(ids.iter().filter_map(|id| Some((*id, *known.get(id)?))).collect());
     }

@@ -4,16 +4,15 @@ mod audit;
 mod config;
 mod first_start;
 mod jobs;
-mod jobs_ledger;
-mod jobs_purge;
-mod mailing;
 mod start;
 
 pub use audit::{AuditCommand, ExportError, Exported, export};
 pub use config::{Arguments, Command, Config, ConfigError};
 pub use first_start::Welcome;
-pub use jobs::prune_piece;
-pub use jobs_ledger::seal_pending;
-pub use jobs_purge::purge_due;
-pub use mailing::{Post, deliver};
+pub use jobs::{
+    ledger::seal_pending,
+    mail::{Post, deliver},
+    prune::prune_piece,
+    purge::purge_due,
+};
 pub use start::{SERVICES, Server, StartError};

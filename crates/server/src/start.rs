@@ -18,8 +18,12 @@ use chancery_store::{Error, Mode, Store, Target};
 use chancery_web::{App, Limits, Listener, now, serve};
 
 use crate::{
-    Config, Welcome, first_start, jobs, jobs_ledger, jobs_purge,
-    mailing::{Post, send_mail},
+    Config, Welcome, first_start,
+    jobs::{
+        ledger,
+        mail::{Post, send_mail},
+        prune, purge,
+    },
 };
 
 /// The services that are served. The order is that of the documentation.
@@ -105,9 +109,9 @@ impl Server {
     /// Serves until `stop` is done, finishes what runs, closes the database.
     pub async fn run(self, stop: impl Future<Output = ()> + Send) {
         let store = self.app.store.clone();
-        let pruning = tokio::spawn(jobs::prune(store.clone(), now));
-        let sealing = tokio::spawn(jobs_ledger::seal(store.clone(), Arc::clone(&self.app.desk), now));
-        let purging = tokio::spawn(jobs_purge::purge(store.clone(), Arc::clone(&self.app.desk), now));
+        let pruning = tokio::spawn(prune::prune(store.clone(), now));
+        let sealing = tokio::spawn(ledger::seal(store.clone(), Arc::clone(&self.app.desk), now));
+        let purging = tokio::spawn(purge::purge(store.clone(), Arc::clone(&self.app.desk), now));
         let post = Post { master: self.app.desk.master.clone(), program: self.reset_program };
         let mailing = [(); 2].map(|()| tokio::spawn(send_mail(store.clone(), post.clone(), now)));
         let metrics = self

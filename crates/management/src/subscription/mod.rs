@@ -12,7 +12,12 @@ id_types! {
 
 choice_types! {
     /// Whether a subscription is in use.
-    SubscriptionStatus["Active", "Inactive"]
+    SubscriptionStatus {
+        /// It is.
+        Active,
+        /// It is not.
+        Inactive,
+    }
 }
 
 record! {

@@ -3,17 +3,18 @@
 
 use chancery_credential::lockout::{self, Begun};
 use chancery_record::{
-    Bytes, FIXED, FieldType, HIDDEN, KEY, Kind, LoginName, Mismatch, Name, OPEN, Record as _, SHOWN, Secret,
-    Timestamp, Uuid, Value, id_types, record,
+    Bytes, FIXED, HIDDEN, KEY, LoginName, Name, OPEN, Record as _, SHOWN, Secret, Timestamp, Uuid, Value,
+    choice_types, id_types, record, secret_types,
 };
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Call, Custom, JsonForm, Method as M, Op, Permit::UserStore, Problem,
-    Reach, Reply, Shape, Telling, amend, insert, list_where, load, load_rows, new_row, random, read_form,
+    Reach, Reply, Shape, Telling, amend, answer_form, insert, list_where, load, load_rows, new_row, random,
+    read_form,
 };
 use chancery_store::{Row, Tx};
 use serde_json::json;
 
-use super::event;
+use super::event::{self, EventType};
 use crate::{
     UserId,
     password::{by_login, options},
@@ -23,6 +24,22 @@ use crate::{
 id_types! {
     /// The id of a temporary access pass.
     PassId
+}
+
+choice_types! {
+    /// Where a pass stands.
+    PassStatus {
+        /// It serves later.
+        NotYetValid,
+        /// It serves.
+        Active,
+        /// It served once, and no more.
+        Used,
+        /// Its time is over.
+        Expired,
+        /// It was taken back.
+        Revoked,
+    }
 }
 
 record! {
@@ -40,8 +57,8 @@ record! {
         expires_on: Timestamp = SHOWN,
         /// Whether it serves once.
         is_one_time_use: bool = SHOWN,
-        /// `NotYetValid`, `Active`, `Used`, `Expired` or `Revoked`.
-        status: Name = SHOWN,
+        /// Where it stands.
+        status: PassStatus = SHOWN,
         /// When it was last used.
         used_on: Option<Timestamp> = SHOWN,
         /// Who made it.
@@ -76,24 +93,9 @@ record! {
     }
 }
 
-/// The value of a pass as a body holds it.
-#[derive(Clone, Debug)]
-pub struct PassValue(Secret);
-
-impl PartialEq for PassValue {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.matches(other.0.expose())
-    }
-}
-
-impl FieldType for PassValue {
-    const KIND: Kind = Kind::Text(&Name::RULE);
-    fn into_value(self) -> Value {
-        Value::Null
-    }
-    fn from_value(value: Value) -> Result<Self, Mismatch> {
-        if let Value::Text(text) = value { Ok(Self(Secret::new(text))) } else { Err(Mismatch("")) }
-    }
+secret_types! {
+    /// The value of a pass as a body holds it.
+    PassValue(&Name::RULE);
 }
 
 record! {
@@ -223,7 +225,6 @@ fn issue(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let valid_from = form.valid_from.unwrap_or(call.now).max(call.now);
     let length = usize::try_from(options.number("TemporaryAccessPassLength")).unwrap_or(12);
     let value = make_value(length);
-    let internal = |_| Problem::from(chancery_store::Error::Internal("a status of ours is not valid".into()));
     let pass = TemporaryAccessPass {
         id: PassId(call.new_id()),
         user_id: found.user.id,
@@ -233,7 +234,7 @@ fn issue(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         is_one_time_use: form
             .is_one_time_use
             .unwrap_or_else(|| options.flag("TemporaryAccessPassOneTimeUse")),
-        status: Name::new("Active").map_err(internal)?,
+        status: PassStatus::Active,
         used_on: None,
         created_by_actor_id: call.actor,
         digest: Bytes(digest(call, found.user.id.0, value.expose())),
@@ -241,7 +242,7 @@ fn issue(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let id = pass.id.0;
     let values = new_row(call, &ACCESS_PASS, None, pass.into_values())?;
     insert(call, tx, &ACCESS_PASS, None, &values)?;
-    event::append(call, tx, found.user.id, "TemporaryAccessPassIssued", None, None)?;
+    event::append(call, tx, found.user.id, EventType::TemporaryAccessPassIssued, None, None)?;
     // what is answered is what a list would show
     let stored = load(call, tx, &ACCESS_PASS, None, Value::Id(id))?;
     chancery_resource::write_stored(call, tx, &ACCESS_PASS, &stored)?;
@@ -258,13 +259,13 @@ fn revoke(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let key = ACCESS_PASS.read_key(call.parameter(0))?;
     let was = load(call, tx, &ACCESS_PASS, None, key)?;
     let mut pass = TemporaryAccessPass::from_values(was.values.clone())?;
-    if !["Active", "NotYetValid"].contains(&pass.status.as_str()) {
-        return Err(Problem::conflict(format!("The pass is {} already.", pass.status.as_str())));
+    if !matches!(pass.status, PassStatus::Active | PassStatus::NotYetValid) {
+        return Err(Problem::conflict(format!("The pass is {} already.", pass.status.name())));
     }
     let user = pass.user_id;
-    pass.set_status("Revoked")?;
+    pass.status = PassStatus::Revoked;
     amend(call, tx, &ACCESS_PASS, &was, &pass.into_values(), Telling::As("Modified", "revoked"))?;
-    event::append(call, tx, user, "TemporaryAccessPassRevoked", None, None)?;
+    event::append(call, tx, user, EventType::TemporaryAccessPassRevoked, None, None)?;
     Ok(Answer::new(call.op.status))
 }
 
@@ -278,17 +279,10 @@ pub fn revoke_passes(call: &Call, tx: &mut Tx<'_>, user: UserId) -> Result<(), P
     })?;
     for was in load_rows(call, tx, &ACCESS_PASS, &open)? {
         let mut pass = TemporaryAccessPass::from_values(was.values.clone())?;
-        pass.set_status("Revoked")?;
+        pass.status = PassStatus::Revoked;
         amend(call, tx, &ACCESS_PASS, &was, &pass.into_values(), Telling::As("Modified", "revoked"))?;
     }
     Ok(())
-}
-
-impl TemporaryAccessPass {
-    fn set_status(&mut self, status: &str) -> Result<(), Problem> {
-        self.status = Name::from_value(status.into())?;
-        Ok(())
-    }
 }
 
 /// Uses a pass. Attempts count towards the locks like those at a password.
@@ -326,17 +320,12 @@ fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let mut pass = TemporaryAccessPass::from_values(was.values.clone())?;
     pass.used_on = Some(call.now);
     if pass.is_one_time_use {
-        pass.set_status("Used")?;
+        pass.status = PassStatus::Used;
     }
     amend(call, tx, &ACCESS_PASS, &was, &pass.into_values(), Telling::As("Modified", "used"))?;
-    event::append(call, tx, user, "TemporaryAccessPassUsed", None, None)?;
-    let mut moment = Vec::new();
-    chancery_record::format_timestamp(call.now, &mut moment);
-    let body = json!({
-        "userId": user.0, "temporaryAccessPassId": id, "redeemedOn": String::from_utf8(moment).unwrap_or_default(),
-    });
-    call.out.bytes = body.to_string().into_bytes();
-    Ok(Answer::new(call.op.status))
+    event::append(call, tx, user, EventType::TemporaryAccessPassUsed, None, None)?;
+    let redeemed_on = call.now;
+    Ok(answer_form(call, Entry { user_id: user, temporary_access_pass_id: PassId(id), redeemed_on }))
 }
 
 /// The pass of a user that has this value and serves now.

@@ -3,13 +3,17 @@
 use chancery_passkey::{Credential, Kind, Policy, Refusal, Used, User as Person};
 use chancery_record::{Bytes, LoginName, Name, OPEN, Record as _, SHOWN, Timestamp, Uuid, Value, record};
 use chancery_resource::{
-    Answer, BodyForm, Call, OwnerRow, Problem, Stored, Telling, Work, amend, find_owner, insert, load_by,
-    new_row, owner_of, read_form, select_of, write_stored,
+    Answer, BodyForm, Call, OwnerRow, Problem, Stored, Telling, Work, amend, answer_form, find_owner, insert,
+    load_by, new_row, owner_of, read_form, select_of, write_stored,
 };
 use chancery_store::{Row, Tx};
 use serde_json::json;
 
-use super::{PASSKEY, PasskeyCredential, PasskeyId, event, policy};
+use super::{
+    PASSKEY, PasskeyCredential, PasskeyId,
+    event::{self, EventType},
+    policy,
+};
 use crate::{
     InstanceId, UserId,
     audit_trail::Digest,
@@ -177,7 +181,7 @@ pub fn finish_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, P
     let id = passkey.id.0;
     let values = new_row(call, &PASSKEY, Some(&owner), passkey.into_values())?;
     insert(call, tx, &PASSKEY, Some(&owner), &values)?;
-    event::append(call, tx, UserId(owner.id), "PasskeyRegistered", Some(id), None)?;
+    event::append(call, tx, UserId(owner.id), EventType::PasskeyRegistered, Some(id), None)?;
     write_stored(call, tx, &PASSKEY, &Stored { rid: 0, values, owner: Some(owner) })?;
     Ok(Answer::resource(call.op.status))
 }
@@ -264,9 +268,9 @@ fn settle(call: &mut Call, tx: &mut Tx<'_>, proved: &Proved) -> Result<Answer, P
         Ok(proof) => proof,
         Err(refusal) => {
             let kind = if refusal.kind == Kind::SignCount {
-                "PasskeyCloneSuspected"
+                EventType::PasskeyCloneSuspected
             } else {
-                "PasskeyAuthenticationFailed"
+                EventType::PasskeyAuthenticationFailed
             };
             event::append(call, tx, user, kind, Some(proved.id), Some(&refusal.detail))?;
             return Ok(Answer::refusing(refuse(refusal)));
@@ -277,12 +281,12 @@ fn settle(call: &mut Call, tx: &mut Tx<'_>, proved: &Proved) -> Result<Answer, P
     let lockout = found.user.lockout();
     if !found.user.is_admitted(call.now) || lockout.is_shut() || lockout.is_shut_until(call.now) {
         let detail = "the user is inactive or locked";
-        event::append(call, tx, user, "PasskeyAuthenticationFailed", Some(proved.id), Some(detail))?;
+        event::append(call, tx, user, EventType::PasskeyAuthenticationFailed, Some(proved.id), Some(detail))?;
         return Ok(Answer::refusing(Problem::invalid("The user's state does not let the user sign in now.")));
     }
     // of two answers with one count, one is a copy's: the row decides
     if proof.sign_count != 0 && proof.sign_count <= kept.credential.sign_count {
-        event::append(call, tx, user, "PasskeyCloneSuspected", Some(proved.id), None)?;
+        event::append(call, tx, user, EventType::PasskeyCloneSuspected, Some(proved.id), None)?;
         return Ok(Answer::refusing(Problem::invalid("The passkey's count of uses went backwards.")));
     }
     let Kept { row, mut credential } = kept;
@@ -293,14 +297,7 @@ fn settle(call: &mut Call, tx: &mut Tx<'_>, proved: &Proved) -> Result<Answer, P
     record.is_backed_up = proof.backed_up;
     record.last_used_on = Some(call.now);
     amend(call, tx, &PASSKEY, &row, &record.into_values(), Telling::Silent)?;
-    event::append(call, tx, user, "PasskeyUsed", Some(proved.id), None)?;
-    let mut body = Vec::new();
-    chancery_record::format_timestamp(call.now, &mut body);
-    let body = json!({
-        "userId": proved.user,
-        "credentialId": proved.id,
-        "authenticatedOn": String::from_utf8(body).unwrap_or_default(),
-    });
-    call.out.bytes = body.to_string().into_bytes();
-    Ok(Answer::new(call.op.status))
+    event::append(call, tx, user, EventType::PasskeyUsed, Some(proved.id), None)?;
+    let authenticated_on = call.now;
+    Ok(answer_form(call, Admitted { user_id: user, credential_id: PasskeyId(proved.id), authenticated_on }))
 }

@@ -1,6 +1,8 @@
 //! Security events: what happened around a user's passkeys. Written once, never changed.
 
-use chancery_record::{FIXED, KEY, Name, Record as _, SHOWN, ShortText, Timestamp, Uuid, id_types, record};
+use chancery_record::{
+    FIXED, KEY, Record as _, SHOWN, ShortText, Timestamp, Uuid, choice_types, id_types, record,
+};
 use chancery_resource::{
     Action as A, Call, Custom, Method as M, Op, Permit::UserStore, Problem, Reach, Reply, Shape, list_where,
     new_row,
@@ -14,6 +16,42 @@ id_types! {
     EventId
 }
 
+choice_types! {
+    /// What can happen around a user's passkeys.
+    EventType {
+        /// A passkey was made.
+        PasskeyRegistered,
+        /// A passkey got another name.
+        PasskeyRenamed,
+        /// A passkey was deleted.
+        PasskeyDeleted,
+        /// A passkey signed in.
+        PasskeyUsed,
+        /// A passkey was refused.
+        PasskeyAuthenticationFailed,
+        /// A count of uses went backwards: there may be a copy.
+        PasskeyCloneSuspected,
+        /// A temporary access pass was made.
+        TemporaryAccessPassIssued,
+        /// A temporary access pass was used.
+        TemporaryAccessPassUsed,
+        /// A temporary access pass was taken back.
+        TemporaryAccessPassRevoked,
+        /// A recovery was asked for.
+        RecoveryStarted,
+        /// A recovery was completed.
+        RecoveryCompleted,
+        /// A recovery was cancelled.
+        RecoveryCancelled,
+        /// The password was given up.
+        PasswordRemoved,
+        /// The password came back.
+        PasswordRestored,
+        /// What is known of authenticators was refreshed.
+        TrustSnapshotRefreshed,
+    }
+}
+
 record! {
     /// Something that happened around a user's passkeys.
     pub struct PasskeySecurityEvent {
@@ -22,7 +60,7 @@ record! {
         /// The user.
         user_id: UserId = FIXED,
         /// What happened.
-        event_type: Name = SHOWN,
+        event_type: EventType = SHOWN,
         /// When.
         occurred_on: Timestamp = SHOWN,
         /// Who did it: the id of a client app or user.
@@ -55,7 +93,7 @@ pub fn append(
     call: &Call,
     tx: &mut Tx<'_>,
     user: UserId,
-    event_type: &'static str,
+    event_type: EventType,
     credential: Option<Uuid>,
     details: Option<&str>,
 ) -> Result<(), Problem> {
@@ -63,7 +101,7 @@ pub fn append(
     let event = PasskeySecurityEvent {
         id: EventId(call.new_id()),
         user_id: user,
-        event_type: Name::new(event_type).map_err(wrong)?,
+        event_type,
         occurred_on: call.now,
         actor_id: call.actor,
         credential_id: credential,

@@ -178,7 +178,7 @@ fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         call,
         tx,
         UserId(owner.id),
-        "PasskeyDeleted",
+        event::EventType::PasskeyDeleted,
         Some(passkey.id.0),
         Some(passkey.name.as_str()),
     )?;

@@ -1,7 +1,7 @@
 //! Recovery transactions: a user who lost every authenticator is let back in by two people.
 
 use chancery_record::{
-    FIXED, FieldType as _, HIDDEN, KEY, Name, OPEN, Record as _, SHOWN, ShortText, Timestamp, Uuid, Value,
+    FIXED, HIDDEN, KEY, Name, OPEN, Record as _, SHOWN, ShortText, Timestamp, Uuid, Value, choice_types,
     id_types, record,
 };
 use chancery_resource::{
@@ -11,7 +11,10 @@ use chancery_resource::{
 };
 use chancery_store::Tx;
 
-use super::{access_pass::user_in_body, event};
+use super::{
+    access_pass::user_in_body,
+    event::{self, EventType},
+};
 use crate::{UserId, user::USER};
 
 /// How long a transaction may take, in milliseconds.
@@ -22,6 +25,28 @@ id_types! {
     RecoveryId
 }
 
+choice_types! {
+    /// Where a recovery stands.
+    RecoveryStatus {
+        /// Somebody asked for it.
+        Requested,
+        /// A proof is waited for.
+        ProofPending,
+        /// It waits for its time.
+        CoolingOff,
+        /// Somebody else approved it.
+        Approved,
+        /// It was completed.
+        Completed,
+        /// It was cancelled.
+        Cancelled,
+        /// It took too long.
+        Expired,
+        /// It was refused.
+        Rejected,
+    }
+}
+
 record! {
     /// The recovery of a user's access: asked for by one, approved by another, completed or
     /// cancelled within a day.
@@ -30,8 +55,8 @@ record! {
         id: RecoveryId = KEY,
         /// The user.
         user_id: UserId = FIXED,
-        /// `Requested`, `Approved`, `Completed`, `Cancelled` or `Expired`.
-        status: Name = SHOWN,
+        /// Where it stands.
+        status: RecoveryStatus = SHOWN,
         /// How the user shows to be the user.
         method: Name = SHOWN,
         /// Why access was lost.
@@ -134,7 +159,7 @@ fn start(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let transaction = RecoveryTransaction {
         id: RecoveryId(call.new_id()),
         user_id: user,
-        status: Name::from_value("Requested".into())?,
+        status: RecoveryStatus::Requested,
         method: form.method,
         reason: form.reason,
         requested_on: call.now,
@@ -147,7 +172,7 @@ fn start(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let id = transaction.id.0;
     let values = new_row(call, &RECOVERY, None, transaction.into_values())?;
     insert(call, tx, &RECOVERY, None, &values)?;
-    event::append(call, tx, user, "RecoveryStarted", None, None)?;
+    event::append(call, tx, user, EventType::RecoveryStarted, None, None)?;
     answer(call, tx, id)
 }
 
@@ -159,7 +184,7 @@ fn close_expired(call: &Call, tx: &mut Tx<'_>, user: UserId) -> Result<(), Probl
         was => was?,
     };
     let mut transaction = RecoveryTransaction::from_values(was.values.clone())?;
-    if transaction.status.as_str() != "Expired" {
+    if transaction.status != RecoveryStatus::Expired {
         return Err(Problem::conflict("A recovery of this user is open. Complete or cancel it first."));
     }
     transaction.open_user_id = None;
@@ -170,22 +195,23 @@ fn close_expired(call: &Call, tx: &mut Tx<'_>, user: UserId) -> Result<(), Probl
 fn advance(
     call: &mut Call,
     tx: &mut Tx<'_>,
-    from: &[&str],
-    to: &str,
-    event_type: Option<&'static str>,
+    from: &[RecoveryStatus],
+    to: RecoveryStatus,
+    event_type: Option<EventType>,
     change: impl FnOnce(&Call, &mut RecoveryTransaction) -> Result<(), Problem>,
 ) -> Result<Answer, Problem> {
     let key = RECOVERY.read_key(call.parameter(0))?;
     let was = load(call, tx, &RECOVERY, None, key)?;
     let mut transaction = RecoveryTransaction::from_values(was.values.clone())?;
-    if !from.contains(&transaction.status.as_str()) {
+    if !from.contains(&transaction.status) {
+        let wanted: Vec<&str> = from.iter().map(|status| status.name()).collect();
         let detail =
-            format!("The recovery is {}; it must be {}.", transaction.status.as_str(), from.join(" or "));
+            format!("The recovery is {}; it must be {}.", transaction.status.name(), wanted.join(" or "));
         return Err(Problem::conflict(detail));
     }
     change(call, &mut transaction)?;
-    transaction.status = Name::from_value(to.into())?;
-    if to != "Approved" {
+    transaction.status = to;
+    if to != RecoveryStatus::Approved {
         transaction.open_user_id = None;
     }
     let (id, user) = (transaction.id.0, transaction.user_id);
@@ -203,7 +229,7 @@ fn answer(call: &mut Call, tx: &mut Tx<'_>, id: Uuid) -> Result<Answer, Problem>
 }
 
 fn approve(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    advance(call, tx, &["Requested"], "Approved", None, |call, transaction| {
+    advance(call, tx, &[RecoveryStatus::Requested], RecoveryStatus::Approved, None, |call, transaction| {
         if transaction.requested_by_actor_id == call.actor {
             return Err(Problem::conflict("Who asked for a recovery cannot approve it: somebody else must."));
         }
@@ -213,12 +239,26 @@ fn approve(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 }
 
 fn complete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    advance(call, tx, &["Approved"], "Completed", Some("RecoveryCompleted"), |call, transaction| {
-        transaction.completed_on = Some(call.now);
-        Ok(())
-    })
+    advance(
+        call,
+        tx,
+        &[RecoveryStatus::Approved],
+        RecoveryStatus::Completed,
+        Some(EventType::RecoveryCompleted),
+        |call, transaction| {
+            transaction.completed_on = Some(call.now);
+            Ok(())
+        },
+    )
 }
 
 fn cancel(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    advance(call, tx, &["Requested", "Approved"], "Cancelled", Some("RecoveryCancelled"), |_, _| Ok(()))
+    advance(
+        call,
+        tx,
+        &[RecoveryStatus::Requested, RecoveryStatus::Approved],
+        RecoveryStatus::Cancelled,
+        Some(EventType::RecoveryCancelled),
+        |_, _| Ok(()),
+    )
 }

@@ -6,23 +6,13 @@ pub mod mail;
 mod set;
 mod token;
 
-use chancery_record::{FieldType, Kind, Mismatch, OPEN, Secret, TextRule, Timestamp, Value, record};
+use chancery_record::{OPEN, TextRule, Timestamp, record, secret_types};
 use chancery_resource::{Action as A, Body, BodyForm, Custom, Method as M, Op, Permit, Reply};
 
 use crate::user::USER;
 
 pub use attempt::{by_login, record_failure};
 pub use set::options;
-
-/// A password as a body holds it. How good it must be is the store's policy to say.
-#[derive(Clone, Debug)]
-pub struct Password(pub Secret);
-
-impl PartialEq for Password {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.matches(other.0.expose())
-    }
-}
 
 const PASSWORD: TextRule = TextRule {
     name: "Password",
@@ -33,37 +23,13 @@ const PASSWORD: TextRule = TextRule {
     example: "four lively grey herons",
     shape: |_| Ok(None),
 };
-
 const TOKEN: TextRule = TextRule { name: "ResetToken", example: "6fGsnZkqRlW0m2yFvK1o7Q", ..PASSWORD };
 
-impl FieldType for Password {
-    const KIND: Kind = Kind::Text(&PASSWORD);
-    fn into_value(self) -> Value {
-        Value::Null
-    }
-    fn from_value(value: Value) -> Result<Self, Mismatch> {
-        if let Value::Text(text) = value { Ok(Self(Secret::new(text))) } else { Err(Mismatch("")) }
-    }
-}
-
-/// A token that resets a password, as a body holds it.
-#[derive(Clone, Debug)]
-pub struct ResetToken(pub Secret);
-
-impl PartialEq for ResetToken {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.matches(other.0.expose())
-    }
-}
-
-impl FieldType for ResetToken {
-    const KIND: Kind = Kind::Text(&TOKEN);
-    fn into_value(self) -> Value {
-        Value::Null
-    }
-    fn from_value(value: Value) -> Result<Self, Mismatch> {
-        if let Value::Text(text) = value { Ok(Self(Secret::new(text))) } else { Err(Mismatch("")) }
-    }
+secret_types! {
+    /// A password as a body holds it. How good it must be is the store's policy to say.
+    Password(&PASSWORD);
+    /// A token that resets a password, as a body holds it.
+    ResetToken(&TOKEN);
 }
 
 record! {

@@ -3,8 +3,8 @@
 mod code;
 
 use chancery_record::{
-    FIXED, FieldType, KEY, Kind, Mismatch, Name, OPEN, OWNER, Preset, Record as _, SHOWN, ShortText,
-    Timestamp, Value, id_types, record,
+    FIXED, KEY, Name, OPEN, OWNER, Preset, Record as _, SHOWN, ShortText, Timestamp, choice_types, id_types,
+    record,
 };
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Call, Custom, Method as M, Op, Permit::UserStore, Problem, Reach,
@@ -19,26 +19,13 @@ id_types! {
     ContactId
 }
 
-/// How a contact is reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ContactKind {
-    /// By e-mail.
-    Email,
-    /// By telephone.
-    Phone,
-}
-
-impl FieldType for ContactKind {
-    const KIND: Kind = Kind::Choice(&["Email", "Phone"]);
-    fn into_value(self) -> Value {
-        Value::Text(if self == Self::Email { "Email" } else { "Phone" }.to_owned())
-    }
-    fn from_value(value: Value) -> Result<Self, Mismatch> {
-        match value {
-            Value::Text(text) if text == "Email" => Ok(Self::Email),
-            Value::Text(text) if text == "Phone" => Ok(Self::Phone),
-            _ => Err(Mismatch("")),
-        }
+choice_types! {
+    /// How a contact is reached.
+    ContactKind {
+        /// By e-mail.
+        Email,
+        /// By telephone.
+        Phone,
     }
 }
 

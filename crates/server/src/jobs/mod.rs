@@ -1,0 +1,6 @@
+//! What is done in the background.
+
+pub mod ledger;
+pub mod mail;
+pub mod prune;
+pub mod purge;

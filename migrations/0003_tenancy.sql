@@ -23,10 +23,11 @@ CREATE TABLE tenant (
 CREATE UNIQUE INDEX tenant__id ON tenant (id);
 CREATE UNIQUE INDEX tenant__subscription_id__name_key ON tenant (subscription_id, name_key);
 
--- A user store is an instance of type UserStore; rid is the store's number in its own tables.
+-- A user store is an instance of type UserStore; rid is the store's number in its own tables,
+-- which is never used again.
 -- store_name_key is set for those only: their names are unique in the installation.
 CREATE TABLE idp_instance (
-    rid {row},
+    rid {counted},
     id {id} NOT NULL,
     subscription_id {id} NOT NULL REFERENCES subscription (id),
     idp_type {text} NOT NULL,

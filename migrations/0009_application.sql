@@ -1,13 +1,13 @@
 -- Which instances a tenant has.
 CREATE TABLE tenant_idp_instance (
-    tenant_id {id} NOT NULL REFERENCES tenant (id) ON DELETE CASCADE,
-    idp_instance_id {id} NOT NULL REFERENCES idp_instance (id) ON DELETE CASCADE,
-    PRIMARY KEY (tenant_id, idp_instance_id)
+    tenant_rid {int} NOT NULL REFERENCES tenant (rid) ON DELETE CASCADE,
+    idp_instance_rid {int} NOT NULL REFERENCES idp_instance (rid) ON DELETE CASCADE,
+    PRIMARY KEY (tenant_rid, idp_instance_rid)
 ) {clustered};
-CREATE INDEX tenant_idp_instance__idp_instance_id ON tenant_idp_instance (idp_instance_id);
+CREATE INDEX tenant_idp_instance__idp_instance_rid ON tenant_idp_instance (idp_instance_rid, tenant_rid);
 -- the pair that the first start makes, where it was before this table
-INSERT INTO tenant_idp_instance (tenant_id, idp_instance_id)
-    SELECT t.id, i.id FROM tenant t JOIN idp_instance i ON i.subscription_id = t.subscription_id
+INSERT INTO tenant_idp_instance (tenant_rid, idp_instance_rid)
+    SELECT t.rid, i.rid FROM tenant t JOIN idp_instance i ON i.subscription_id = t.subscription_id
     WHERE t.name_key = 'default' AND i.store_name_key = 'default';
 
 -- Platform users: persons as the platform knows them. idp_instance_id is the instance that one

@@ -25,6 +25,7 @@ mod ledger;
 mod list;
 mod lockout;
 mod mail;
+mod management;
 mod option;
 mod passkey;
 mod password;

@@ -11,7 +11,7 @@ use crate::{
     list::encode,
     permissions::call,
     pointers,
-    signing::{FIRST, Person, SECOND, option, set, set_all, texts, wrong},
+    signing::{FIRST, Person, SECOND, drop_option, option, set, set_all, texts, wrong},
 };
 
 const OPTIONS: &str = "/api/management/v2/Option";
@@ -123,6 +123,7 @@ on_both_engines! {
     /// Exactly one target: a PUT without any keeps it, one clears the others, two are 400.
     async fn have_exactly_one_target(world: World) {
         let other = world.other_store("other").await;
+        drop_option(&world, other, "ClaimIssuer").await;
         let tenant = options(&world, "applyToTenantId pr").await[0]["applyToTenantId"].clone();
         let row = option(&world.admin, "ClaimIssuer").await;
         let path = path_of(&row);
@@ -155,6 +156,7 @@ on_both_engines! {
     /// A caller sees and targets what its scope has, and is not told of more.
     async fn are_those_of_the_caller_s_scope(world: World) {
         let other = world.other_store("other").await;
+        drop_option(&world, other, "ClaimIssuer").await;
         let near = world.client("near", &[("SubscriptionAdmin", None, None)]).await;
         let row = option(&near, "ClaimIssuer").await;
         set(&near, "ClaimIssuer", "near").await;
@@ -262,6 +264,7 @@ on_both_engines! {
         // an option that is moved away falls to its default
         let other = world.other_store("other").await;
         let row = option(&world.admin, "PasswordMinLength").await;
+        drop_option(&world, other, "PasswordMinLength").await;
         let body = json!({ "applyToIdpInstanceId": other, "concurrencyToken": row["concurrencyToken"] });
         world.admin.patch(&path_of(&row), body).await.expect(202);
         ada.reset("kQ7-xzu8").await.expect(200);

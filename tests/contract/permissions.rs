@@ -30,11 +30,12 @@ pub async fn call(client: &Client, service: &Service, op: &Op, store: &str) -> u
 /// The lowest role that a permit asks for.
 fn good_role(permit: Permit) -> &'static str {
     match permit {
-        Permit::UserStore => "UserStoreAdmin",
-        Permit::UserStoreAudit => "AuditTrailReader",
-        Permit::CustomerRead | Permit::SubscriptionWrite => "CustomerAdmin",
-        Permit::CustomerWrite | Permit::Metrics => "SystemAdmin",
-        Permit::SubscriptionRead | Permit::OptionRead | Permit::OptionWrite => "SubscriptionAdmin",
+        Permit::UserStore | Permit::Oneself => "UserStoreAdmin",
+        Permit::UserStoreAudit | Permit::Audit => "AuditTrailReader",
+        Permit::SystemAdmin => "SystemAdmin",
+        Permit::CustomerAdmin => "CustomerAdmin",
+        Permit::SubscriptionAdmin => "SubscriptionAdmin",
+        Permit::TenantAdmin | Permit::TenantMember => "TenantAdmin",
         Permit::ApplicationData => "ApplicationDataReader",
         Permit::Public => "",
     }
@@ -45,7 +46,9 @@ async fn callers(world: &World) -> (HashMap<&'static str, Client>, Client, Clien
     let store = world.user("somebody").await["instanceId"].as_str().unwrap().parse().unwrap();
     let other = world.other_store("other").await;
     let mut good = HashMap::new();
+    let tenant = world.all("Tenant").await[0]["id"].as_str().unwrap().parse().unwrap();
     let roles = [
+        "TenantAdmin",
         "UserStoreAdmin",
         "AuditTrailReader",
         "CustomerAdmin",
@@ -55,7 +58,8 @@ async fn callers(world: &World) -> (HashMap<&'static str, Client>, Client, Clien
     ];
     for role in roles {
         let instance = (role == "UserStoreAdmin").then_some(store);
-        good.insert(role, world.client(role.to_lowercase().as_str(), &[(role, None, instance)]).await);
+        let tenant = (role == "TenantAdmin").then_some(tenant);
+        good.insert(role, world.client(role.to_lowercase().as_str(), &[(role, tenant, instance)]).await);
     }
     let wrong = world.client("wrong", &[("UserAdmin", None, None)]).await;
     let elsewhere = world.client("elsewhere", &[("UserStoreAdmin", None, Some(other))]).await;
@@ -74,9 +78,11 @@ on_both_engines! {
                     continue;
                 }
                 assert_eq!(call(&world.anonymous, service, op, "default").await, 401, "{name}: anonymous");
-                assert_eq!(call(&wrong, service, op, "default").await, 403, "{name}: wrong role");
+                // what is one's own needs no role, and nobody's is nobody's
+                let refused = if op.permit == Permit::Oneself { 404 } else { 403 };
+                assert_eq!(call(&wrong, service, op, "default").await, refused, "{name}: wrong role");
                 let expected = match op.permit {
-                    Permit::UserStore => &[404][..],
+                    Permit::UserStore | Permit::Oneself => &[404][..],
                     // a list is empty to them
                     Permit::ApplicationData => &[200, 404],
                     _ => &[403],

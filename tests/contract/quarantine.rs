@@ -153,9 +153,7 @@ on_both_engines! {
     async fn the_job_purges_what_is_due(world: World) {
         let other = world.other_store("other").await;
         world.sql(vec![(
-            "INSERT INTO option_value (id, subscription_id, name, value, data_type, editor_type, has_configuration_error, \
-             owner_type, apply_to_idp_instance_id, concurrency_token) SELECT ?1, i.subscription_id, 'UserDeletionQuarantineDuration', \
-             '2.00:00:00', 'TimeSpan', 'Duration', FALSE, 'UserStore', i.id, 't' FROM idp_instance i WHERE i.id = ?1",
+            "UPDATE option_value SET value = '2.00:00:00' WHERE apply_to_idp_instance_id = ?1 AND name = 'UserDeletionQuarantineDuration'",
             vec![Bound::Id(other)],
         )]).await;
         for store in ["default", "other"] {

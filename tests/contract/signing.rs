@@ -14,12 +14,19 @@ pub const SECOND: &str = "seven quiet blue otters";
 
 const OPTIONS: &str = "/api/management/v2/Option";
 
-/// The option of the default store with this name.
+/// The option of the default store with this name: the oldest.
 pub async fn option(client: &Client, name: &str) -> Value {
     let filter = encode(&format!("name eq \"{name}\" and applyToIdpInstanceId pr"));
     let found = client.get(&format!("{OPTIONS}?filter={filter}")).await.is(200).json();
-    assert_eq!(found.as_array().unwrap().len(), 1, "{name}: {found}");
+    assert!(!found[0].is_null(), "{name}: {found}");
     found[0].clone()
+}
+
+/// Deletes an option of an instance, which falls to its default.
+pub async fn drop_option(world: &World, instance: impl std::fmt::Display, name: &str) {
+    let filter = encode(&format!("name eq \"{name}\" and applyToIdpInstanceId eq \"{instance}\""));
+    let found = world.admin.get(&format!("{OPTIONS}?filter={filter}")).await.is(200).json();
+    world.admin.delete(&format!("{OPTIONS}/{}", id(&found[0]))).await.expect(204);
 }
 
 /// Sets an option of the default store.

@@ -45,10 +45,19 @@ fn dependencies_point_downward() {
         ("chancery-mail", &["mail", "userstore", "server", "testkit"]),
         ("chancery-passkey", &["userstore"]),
         ("chancery-picture", &["userstore"]),
+        ("chancery-presentation", &["management"]),
+        ("x509-parser", &["certificate"]),
+        ("chancery-certificate", &["auth", "management", "server"]),
+        ("chancery-oauth", &["auth", "management"]),
+        ("chancery-claims", &["questionnaire", "management"]),
+        ("chancery-questionnaire", &["management"]),
+        ("chancery-trust", &["passkey", "management", "userstore", "server"]),
+        ("chancery-fetch", &["auth", "web", "server"]),
         ("tokio-postgres", &["store"]),
-        ("hyper", &["web", "testkit"]),
+        ("rustls-webpki", &["trust"]),
+        ("hyper", &["web", "fetch", "testkit"]),
         // mail only for the server that its tests send to
-        ("tokio-rustls", &["web", "mail"]),
+        ("tokio-rustls", &["web", "fetch", "mail"]),
         (
             "chancery-store",
             &[

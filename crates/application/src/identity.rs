@@ -51,14 +51,6 @@ pub static APPLICATION_GROUP_IDENTITY: Shape =
 
 /// The relation with what belongs to one alone: its table is the table of pairs.
 pub const fn identities(shape: &'static Shape, own: &'static str) -> Relation {
-    Relation {
-        name: "identities",
-        about: "Who it is at identity provider instances.",
-        table: shape.table,
-        own,
-        other: "rid",
-        target: shape,
-        shown: &["id", "idp_instance_id", "issuer", "subject", "is_user_store_identity", "lifecycle_status"],
-        guard: None,
-    }
+    Relation::new("identities", "Who it is at identity provider instances.", (shape.table, own, "rid"), shape)
+        .showing(&[])
 }

@@ -37,19 +37,31 @@ pub fn decide(permit: Permit, caller: &Caller, place: Option<&Place>) -> Result<
             let could = is_system_admin || roles.contains(&Role::AuditTrailReader);
             in_store(could, place, |_| true)
         }
-        Permit::CustomerRead | Permit::SubscriptionWrite => {
-            if is_system_admin {
-                return Ok(Scope::Everything);
-            }
-            let reached = Reached { subscriptions: Vec::new(), ..reached(roles) };
-            if reached.is_none() { Err(Refused::Forbidden) } else { Ok(reached.into_scope()) }
+        Permit::Audit if roles.contains(&Role::AuditTrailReader) => Ok(Scope::Everything),
+        Permit::Audit
+        | Permit::SystemAdmin
+        | Permit::CustomerAdmin
+        | Permit::SubscriptionAdmin
+        | Permit::TenantAdmin
+        | Permit::TenantMember
+        | Permit::Oneself
+            if is_system_admin =>
+        {
+            Ok(Scope::Everything)
         }
-        Permit::SubscriptionRead | Permit::OptionRead | Permit::OptionWrite => {
-            if is_system_admin {
-                return Ok(Scope::Everything);
-            }
-            let reached = reached(roles);
-            if reached.is_none() { Err(Refused::Forbidden) } else { Ok(reached.into_scope()) }
+        Permit::Audit | Permit::SystemAdmin => Err(Refused::Forbidden),
+        Permit::CustomerAdmin => {
+            let all = reached(roles);
+            Reached { customers: all.customers, ..Reached::default() }.scope()
+        }
+        Permit::SubscriptionAdmin => {
+            let all = reached(roles);
+            Reached { tenants: Vec::new(), ..all }.scope()
+        }
+        Permit::TenantAdmin => reached(roles).scope(),
+        Permit::TenantMember => {
+            let all = reached(roles);
+            Reached { assigned: all.tenants.clone(), ..all }.scope()
         }
         Permit::ApplicationData => {
             if is_system_admin || roles.contains(&Role::ApplicationDataReader(None, None)) {
@@ -62,22 +74,20 @@ pub fn decide(permit: Permit, caller: &Caller, place: Option<&Place>) -> Result<
                         reached.tenants.extend(tenant);
                         reached.instances.extend(instance);
                     }
-                    Role::TenantAdmin(tenant) => reached.tenants.push(*tenant),
                     Role::UserStoreAdmin(instance) => reached.instances.push(*instance),
                     _ => {}
                 }
             }
-            if reached.is_none() { Err(Refused::Forbidden) } else { Ok(reached.into_scope()) }
+            reached.assigned.clone_from(&reached.tenants);
+            reached.scope()
+        }
+        // what is reached may be nothing: the path can name the caller
+        Permit::Oneself => {
+            let all = reached(roles);
+            Ok(Reached { assigned: all.tenants.clone(), ..all }.into_scope())
         }
         // it is not asked for; whoever has a token may, too
         Permit::Public => in_store(true, place, |_| true),
-        Permit::CustomerWrite | Permit::Metrics => {
-            if is_system_admin {
-                Ok(Scope::Everything)
-            } else {
-                Err(Refused::Forbidden)
-            }
-        }
     }
 }
 
@@ -88,18 +98,19 @@ struct Reached {
     subscriptions: Vec<Uuid>,
     tenants: Vec<Uuid>,
     instances: Vec<Uuid>,
+    assigned: Vec<Uuid>,
 }
 
 impl Reached {
-    fn is_none(&self) -> bool {
-        [&self.customers, &self.subscriptions, &self.tenants, &self.instances]
-            .iter()
-            .all(|ids| ids.is_empty())
+    fn into_scope(self) -> Scope {
+        let Self { customers, subscriptions, tenants, instances, assigned } = self;
+        Scope::Parts { customers, subscriptions, tenants, instances, assigned, writes: false }
     }
 
-    fn into_scope(self) -> Scope {
-        let Self { customers, subscriptions, tenants, instances } = self;
-        Scope::Parts { customers, subscriptions, tenants, instances }
+    /// The scope; forbidden where no role gives any.
+    fn scope(self) -> Result<Scope, Refused> {
+        let parts = [&self.customers, &self.subscriptions, &self.tenants, &self.instances];
+        if parts.iter().all(|ids| ids.is_empty()) { Err(Refused::Forbidden) } else { Ok(self.into_scope()) }
     }
 }
 
@@ -109,6 +120,7 @@ fn reached(roles: &[Role]) -> Reached {
         match role {
             Role::CustomerAdmin(customer) => reached.customers.push(*customer),
             Role::SubscriptionAdmin(subscription) => reached.subscriptions.push(*subscription),
+            Role::TenantAdmin(tenant) => reached.tenants.push(*tenant),
             _ => {}
         }
     }
@@ -170,29 +182,34 @@ mod tests {
 
     #[test]
     fn roles_reach_what_they_cover() {
-        use Permit::{ApplicationData, CustomerRead, CustomerWrite, OptionWrite, UserStore, UserStoreAudit};
+        use Permit as P;
         let other = id(99);
         for (permit, role, expected) in [
-            (UserStore, Role::SystemAdmin, None),
-            (UserStore, Role::CustomerAdmin(id(3)), None),
-            (UserStore, Role::CustomerAdmin(other), Some(Refused::NotFound)),
-            (UserStore, Role::SubscriptionAdmin(id(2)), None),
-            (UserStore, Role::SubscriptionAdmin(other), Some(Refused::NotFound)),
-            (UserStore, Role::UserStoreAdmin(id(1)), None),
-            (UserStore, Role::UserStoreAdmin(other), Some(Refused::NotFound)),
-            (UserStore, Role::TenantAdmin(id(4)), Some(Refused::Forbidden)),
-            (UserStore, Role::AuditTrailReader, Some(Refused::Forbidden)),
-            (UserStoreAudit, Role::AuditTrailReader, None),
-            (UserStoreAudit, Role::UserStoreAdmin(id(1)), Some(Refused::Forbidden)),
-            (CustomerRead, Role::CustomerAdmin(id(3)), None),
-            (CustomerRead, Role::SubscriptionAdmin(id(2)), Some(Refused::Forbidden)),
-            (CustomerWrite, Role::CustomerAdmin(id(3)), Some(Refused::Forbidden)),
-            (CustomerWrite, Role::SystemAdmin, None),
-            (OptionWrite, Role::SubscriptionAdmin(id(2)), None),
-            (OptionWrite, Role::UserStoreAdmin(id(1)), Some(Refused::Forbidden)),
-            (ApplicationData, Role::ApplicationDataReader(None, Some(id(1))), None),
-            (ApplicationData, Role::TenantAdmin(id(4)), None),
-            (ApplicationData, Role::AuditTrailReader, Some(Refused::Forbidden)),
+            (P::UserStore, Role::SystemAdmin, None),
+            (P::UserStore, Role::CustomerAdmin(id(3)), None),
+            (P::UserStore, Role::CustomerAdmin(other), Some(Refused::NotFound)),
+            (P::UserStore, Role::SubscriptionAdmin(id(2)), None),
+            (P::UserStore, Role::SubscriptionAdmin(other), Some(Refused::NotFound)),
+            (P::UserStore, Role::UserStoreAdmin(id(1)), None),
+            (P::UserStore, Role::UserStoreAdmin(other), Some(Refused::NotFound)),
+            (P::UserStore, Role::TenantAdmin(id(4)), Some(Refused::Forbidden)),
+            (P::UserStore, Role::AuditTrailReader, Some(Refused::Forbidden)),
+            (P::UserStoreAudit, Role::AuditTrailReader, None),
+            (P::UserStoreAudit, Role::UserStoreAdmin(id(1)), Some(Refused::Forbidden)),
+            (P::Audit, Role::AuditTrailReader, None),
+            (P::Audit, Role::CustomerAdmin(id(3)), Some(Refused::Forbidden)),
+            (P::CustomerAdmin, Role::CustomerAdmin(id(3)), None),
+            (P::CustomerAdmin, Role::SubscriptionAdmin(id(2)), Some(Refused::Forbidden)),
+            (P::SystemAdmin, Role::CustomerAdmin(id(3)), Some(Refused::Forbidden)),
+            (P::SystemAdmin, Role::SystemAdmin, None),
+            (P::SubscriptionAdmin, Role::SubscriptionAdmin(id(2)), None),
+            (P::SubscriptionAdmin, Role::TenantAdmin(id(4)), Some(Refused::Forbidden)),
+            (P::TenantAdmin, Role::TenantAdmin(id(4)), None),
+            (P::TenantAdmin, Role::UserStoreAdmin(id(1)), Some(Refused::Forbidden)),
+            (P::ApplicationData, Role::ApplicationDataReader(None, Some(id(1))), None),
+            (P::ApplicationData, Role::TenantAdmin(id(4)), None),
+            (P::ApplicationData, Role::AuditTrailReader, Some(Refused::Forbidden)),
+            (P::Oneself, Role::UserAdmin, None),
         ] {
             assert_eq!(judged(permit, role).err(), expected, "{permit:?} {role:?}");
         }

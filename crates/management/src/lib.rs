@@ -1,11 +1,90 @@
 //! The management service, version 2: one folder a resource.
 
 pub mod application;
+pub mod audit_trail;
+pub mod cert_store;
+pub mod claim_rule;
+pub mod client_app;
+pub mod custom_asset;
+pub mod custom_view;
 pub mod customer;
+pub mod effective_permissions;
+mod grant;
+pub mod idp_instance;
+pub mod idp_type;
+pub mod ip_address_range;
+mod location;
+pub mod mfa_instance;
 pub mod option;
+mod place;
+pub mod role_assignment;
 pub mod subscription;
+pub mod tenant;
+pub mod user_questionnaire_item;
 
-use chancery_resource::Service;
+use chancery_resource::{Op, Service};
+
+/// All operations, a list a resource.
+static OPERATIONS: &[&[Op]] = &[
+    &customer::OPERATIONS,
+    &subscription::OPERATIONS,
+    &tenant::OPERATIONS,
+    &tenant::IDP_INSTANCES,
+    &tenant::MFA_INSTANCES,
+    &tenant::CLIENT_APPS,
+    &idp_type::OPERATIONS,
+    &idp_instance::OPERATIONS,
+    &idp_instance::TENANTS,
+    &idp_instance::CERT_STORES,
+    &idp_instance::CLIENT_APPS,
+    &idp_instance::MFA_INSTANCES,
+    idp_instance::LOOK_UPS,
+    idp_instance::METADATA,
+    idp_instance::SCIM,
+    &mfa_instance::OPERATIONS,
+    &mfa_instance::TENANTS,
+    &mfa_instance::IDP_INSTANCES,
+    &mfa_instance::CLIENT_APPS,
+    &option::OPERATIONS,
+    &client_app::OPERATIONS,
+    &client_app::TENANTS,
+    &client_app::IDP_INSTANCES,
+    &client_app::MFA_INSTANCES,
+    &client_app::CLAIM_RULES,
+    &client_app::TOKEN_EXCHANGE,
+    &client_app::AUTHORIZED_USERS,
+    &client_app::AUTHORIZED_GROUPS,
+    &client_app::configuration::OPERATIONS,
+    &client_app::federated_identity::OPERATIONS,
+    &client_app::key_set::OPERATIONS,
+    client_app::metadata::OPERATIONS,
+    &client_app::part::RESOURCES,
+    client_app::part::RESOURCES_OF,
+    &client_app::part::SCOPES,
+    client_app::part::SCOPES_OF,
+    &client_app::role::OPERATIONS,
+    client_app::role::OF_CLIENT_APP,
+    &client_app::secret::OPERATIONS,
+    client_app::secret::OF_CLIENT_APP,
+    &client_app::uri::REQUEST_URIS,
+    &client_app::uri::REDIRECT_URIS,
+    &cert_store::OPERATIONS,
+    &cert_store::IDP_INSTANCES,
+    cert_store::LOOK_UPS,
+    &claim_rule::OPERATIONS,
+    &claim_rule::CLIENT_APPS,
+    claim_rule::EVALUATE,
+    &custom_asset::OPERATIONS,
+    custom_asset::MORE,
+    &custom_view::OPERATIONS,
+    custom_view::MORE,
+    &ip_address_range::OPERATIONS,
+    &user_questionnaire_item::OPERATIONS,
+    &role_assignment::OPERATIONS,
+    effective_permissions::OPERATIONS,
+    application::OPERATIONS,
+    &audit_trail::OPERATIONS,
+];
 
 /// The service.
 pub static SERVICE: Service = Service {
@@ -13,10 +92,5 @@ pub static SERVICE: Service = Service {
     version: "v2",
     title: "Chancery Management Service",
     base: "/api/management/v2",
-    operations: &[
-        &customer::OPERATIONS,
-        &subscription::OPERATIONS,
-        option::OPERATIONS,
-        application::OPERATIONS,
-    ],
+    operations: OPERATIONS,
 };

@@ -1,6 +1,11 @@
 //! A body against the field table: who may say what, typed and bounded.
 
-use crate::{Access, Column, Field, Json, Kind, Value, parse_timestamp};
+use base64::{
+    Engine as _,
+    prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD},
+};
+
+use crate::{Access, Column, Field, Json, Kind, Value, canonical_json, parse_timestamp, value::Encoding};
 
 /// Which body is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +115,8 @@ pub fn read_draft(
     let mut draft: Vec<Given> = vec![Given::Nothing; fields.len()];
     let mut named = vec![false; fields.len()];
     for (name, value) in members {
-        let place = fields.iter().position(|field| field.access.shown && field.is_named(name));
+        let known = |field: &Field| field.access.shown || field.access.create;
+        let place = fields.iter().position(|field| known(field) && field.is_named(name));
         let Some((place, field)) = place.and_then(|at| Some((at, fields.get(at)?))) else {
             if !arrays.contains(&name.as_str()) {
                 errors.push(FieldError::new(pointer(base, name), "is not a member of this resource"));
@@ -199,16 +205,33 @@ fn read_value(kind: Kind, value: &Json) -> Result<Value, String> {
                 .map(|moment| Value::Int(moment.0))
                 .ok_or_else(|| "must be a date-time such as 2026-11-21T09:30:00Z (RFC 3339)".to_owned());
         }
+        (Kind::Bytes(Encoding::Base64), Json::Text(text)) => {
+            let decoded = BASE64_STANDARD.decode(text).or_else(|_| BASE64_STANDARD_NO_PAD.decode(text));
+            return decoded.map(Value::Bytes).map_err(|_| "must be base64 (RFC 4648, section 4)".to_owned());
+        }
+        (Kind::Object(fields), Json::Object(_)) => return read_object(fields, value),
         (kind, value) => {
             let wanted = match kind {
                 Kind::Bool => "true or false",
                 Kind::Int { .. } => "a whole number",
+                Kind::Object(_) => "an object",
                 _ => "a string",
             };
             format!("must be {wanted}, not {}", value.word())
         }
     };
     Err(wanted)
+}
+
+/// An object of a body, as the JSON of its members.
+fn read_object(fields: &[Field], value: &Json) -> Result<Value, String> {
+    match read_draft(fields, &[], Form::Create, value, "") {
+        Ok(draft) => Ok(Value::Text(canonical_json(fields.iter().zip(&draft.to_new(fields))))),
+        Err(errors) => {
+            let told = errors.iter().map(|error| format!("{} {}", error.pointer, error.detail));
+            Err(format!("is wrong inside: {}", told.collect::<Vec<_>>().join("; ")))
+        }
+    }
 }
 
 #[cfg(test)]

@@ -30,6 +30,8 @@ pub enum Kind {
     Time,
     /// Bytes.
     Bytes(Encoding),
+    /// An object of a body with these members, kept as its JSON.
+    Object(&'static [Field]),
 }
 
 /// What a field starts with when a create body does not say.
@@ -78,6 +80,17 @@ pub enum Column {
     Scope,
     /// In the path: the id of the owning resource. The table holds its row number.
     Owner,
+    /// In what is read, but not in the table: it follows from other rows.
+    Seen,
+    /// In the body, and in the answer to it, but nowhere else: empty whenever it is read.
+    Given,
+}
+
+impl Column {
+    /// Whether it is in what is read.
+    pub const fn is_read(self) -> bool {
+        matches!(self, Self::Own | Self::Seen)
+    }
 }
 
 /// Who may write a field, and where it lives: the access column of the contract.
@@ -100,6 +113,8 @@ pub struct Access {
     pub preset: Preset,
     /// The column's name where it is not the field's.
     pub stored_as: Option<&'static str>,
+    /// The name on the wire where it is not the field's, in snake case.
+    pub named: Option<&'static str>,
     /// The table has a second column `<name>_key` with the folded text, for search and order.
     pub folded: bool,
     /// Whether it is encrypted where it is kept.
@@ -125,6 +140,12 @@ impl Access {
         Self { stored_as: Some(column), ..self }
     }
 
+    /// The same access, under another name on the wire: one that is a word of the language.
+    #[must_use]
+    pub const fn named(self, name: &'static str) -> Self {
+        Self { named: Some(name), ..self }
+    }
+
     /// The same access, encrypted where it is kept.
     #[must_use]
     pub const fn sealed(self, sealing: Sealing) -> Self {
@@ -135,6 +156,12 @@ impl Access {
     #[must_use]
     pub const fn unseen(self) -> Self {
         Self { shown: false, ..self }
+    }
+
+    /// The same access to what is not kept: see [`Column::Given`].
+    #[must_use]
+    pub const fn not_kept(self) -> Self {
+        Self { column: Column::Given, ..self }
     }
 }
 
@@ -148,6 +175,7 @@ pub const OPEN: Access = Access {
     column: Column::Own,
     preset: Preset::None,
     stored_as: None,
+    named: None,
     folded: false,
     sealing: Sealing::Open,
 };
@@ -157,6 +185,8 @@ pub const FIXED: Access = Access { put: false, patch: false, ..OPEN };
 pub const KEY: Access = Access { key: true, ..FIXED };
 /// Ours; shown.
 pub const SHOWN: Access = Access { create: false, ..FIXED };
+/// Ours, and follows from other rows; shown. See [`Column::Seen`].
+pub const SEEN: Access = Access { column: Column::Seen, ..SHOWN };
 /// Ours; never shown.
 pub const HIDDEN: Access = Access { shown: false, ..SHOWN };
 /// The user store of the path; a create body may repeat it.
@@ -183,7 +213,11 @@ pub struct Field {
 impl Field {
     /// A field of type `T`. Called by [`record!`](crate::record).
     pub const fn new<T: FieldType>(column: &'static str, about: &'static str, access: Access) -> Self {
-        let (nullable, wire) = (T::NULLABLE, WireName::of(column));
+        let name = match access.named {
+            Some(other) => other,
+            None => column,
+        };
+        let (nullable, wire) = (T::NULLABLE, WireName::of(name));
         let column = match access.stored_as {
             Some(other) => other,
             None => column,
@@ -207,7 +241,7 @@ impl Field {
         create
             && !self.nullable
             && preset == Preset::None
-            && column == Column::Own
+            && matches!(column, Column::Own | Column::Given)
             && !(key && matches!(self.kind, Kind::Id))
     }
 
@@ -356,21 +390,23 @@ macro_rules! id_types {
     )*};
 }
 
-/// Declares enumerations whose values are named on the wire as they are here.
+/// Declares enumerations whose values are named on the wire as they are here, or as is said.
 #[macro_export]
 macro_rules! choice_types {
-    ($($(#[doc = $doc:literal])* $name:ident { $($(#[doc = $about:literal])* $choice:ident),+ $(,)? })*) => {$(
+    ($($(#[doc = $doc:literal])* $name:ident {
+        $($(#[doc = $about:literal])* $choice:ident $(= $wire:literal)?),+ $(,)?
+    })*) => {$(
         $(#[doc = $doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum $name { $($(#[doc = $about])* $choice),+ }
         impl $name {
             /// Its name on the wire.
             pub const fn name(self) -> &'static str {
-                match self { $(Self::$choice => stringify!($choice)),+ }
+                match self { $(Self::$choice => $crate::choice_name!($choice $($wire)?)),+ }
             }
         }
         impl $crate::FieldType for $name {
-            const KIND: $crate::Kind = $crate::Kind::Choice(&[$(stringify!($choice)),+]);
+            const KIND: $crate::Kind = $crate::Kind::Choice(&[$($crate::choice_name!($choice $($wire)?)),+]);
             fn into_value(self) -> $crate::Value { self.name().into() }
             fn from_value(value: $crate::Value) -> Result<Self, $crate::Mismatch> {
                 let $crate::Value::Text(text) = value else { return Err($crate::Mismatch("")) };
@@ -378,6 +414,18 @@ macro_rules! choice_types {
             }
         }
     )*};
+}
+
+/// The name of a choice on the wire. Called by [`choice_types!`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! choice_name {
+    ($choice:ident) => {
+        stringify!($choice)
+    };
+    ($choice:ident $wire:literal) => {
+        $wire
+    };
 }
 
 /// Declares types of text in a body that must not be seen: read by a rule, never written.

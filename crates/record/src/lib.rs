@@ -16,14 +16,14 @@ mod write;
 pub use draft::{Draft, FieldError, Form, Given, pointer, read_draft};
 pub use field::{
     Access, Column, FIXED, Field, FieldType, HIDDEN, KEY, Kind, Mismatch, OPEN, OWNER, Preset, Record, SCOPE,
-    SHOWN, Sealing,
+    SEEN, SHOWN, Sealing,
 };
 pub use fold::fold;
 pub use json::{Json, JsonError, MAX_DEPTH, read_json};
 pub use secret::Secret;
 pub use text::{
-    Birthdate, Description, Email, Gender, Key, Locale, LoginName, Name, OptionValue, Phone, ShortText,
-    TextRule, Token, Url, Zone,
+    Birthdate, Description, Email, Gender, Identifier, JsonText, Key, Locale, LoginName, Name, OptionValue,
+    PatternText, Phone, ShortText, TextRule, Token, Url, ViewText, Zone,
 };
 pub use time::{Timestamp, format_timestamp, parse_timestamp};
 pub use value::{Bytes, Cell, Encoding, Value};

@@ -108,6 +108,14 @@ text_types! {
     OptionValue(0..=8000, None, FREE, free, "true");
     /// A longer text.
     Description(0..=2000, None, FREE, free, "The people who sell");
+    /// The name of a file, a host or the like in a certificate or a client's registration.
+    Identifier(1..=2048, None, LINE, line, "client.example.com");
+    /// JSON, as text.
+    JsonText(2..=262_144, None, FREE, free, "{}");
+    /// A regular expression, or what it is replaced by; may be empty.
+    PatternText(0..=2000, None, FREE, free, "^role$");
+    /// A page's template.
+    ViewText(0..=1_048_576, None, FREE, free, "<p>{{ title }}</p>");
     /// A concurrency token: opaque, compared byte for byte, new on every write.
     Token(1..=64, None, OPAQUE, opaque, "6fGsnZkqRlW0m2yFvK1o7Q");
 }

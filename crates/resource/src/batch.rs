@@ -3,15 +3,17 @@
 
 use std::collections::{HashMap, HashSet};
 
-use chancery_record::{Draft, FieldError, Form, Json, Value, fold, pointer, read_draft};
+use chancery_record::{Draft, FieldError, Form, Given, Json, Kind, Value, fold, pointer, read_draft};
 use chancery_store::Tx;
 
 use crate::{
-    Answer, Call, Problem, ProblemKind, Shape, Sql, Unique, change,
+    Answer, Call, Problem, ProblemKind, Shape, Sql, Unique,
+    change::{self, gone},
     emit::{Stored, write_no_relations, write_values},
-    family::find_children,
+    family::{confine, find_children, keep},
     nested,
-    pattern::{Refusal, changed_values, gone, new_values, taken},
+    pattern::{Refusal, changed_values, new_values, taken},
+    relate,
     shape::Proposed,
     sql::LIST,
 };
@@ -78,7 +80,7 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let mut rows = Vec::new();
     let mut brought = Vec::new();
     for (element, draft) in drafts(call, Form::Create, &mut failures)? {
-        if let Some(id) = draft.given(shape.plan().key) {
+        if let Some(id @ Value::Id(_)) = draft.given(shape.plan().key) {
             brought.push((element, id.clone()));
         }
         match new_values(call, shape, None, &draft, &base(element))? {
@@ -96,9 +98,19 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if let Some(problem) = failures.into_problem() {
         return Err(problem);
     }
+    for (_, _, values) in &rows {
+        change::insert(call, tx, shape, None, values)?;
+        if let Some(born) = shape.born {
+            born(call, tx, values)?;
+        }
+    }
+    confine(call, tx, shape, rows.iter().map(|(element, _, values)| (base(*element), values.as_slice())))?;
+    keep(call, tx, shape)?;
+    if shape.is_read_back() {
+        return answer_related(call, tx, shape, &rows);
+    }
     call.out.bytes.push(b'[');
     for (index, (_, _, values)) in rows.iter().enumerate() {
-        change::insert(call, tx, shape, None, values)?;
         if index > 0 {
             call.out.bytes.push(b',');
         }
@@ -109,16 +121,43 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     Ok(Answer::new(call.op.status))
 }
 
+/// Links what the elements list, and answers with the rows as they are then.
+fn answer_related(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    rows: &[NewRow],
+) -> Result<Answer, Problem> {
+    let key = shape.plan().key;
+    let keys: Vec<Value> = rows.iter().filter_map(|(_, _, values)| values.get(key).cloned()).collect();
+    let mut found = load_all(call, tx, shape, &keys)?;
+    let mut stored = Vec::with_capacity(rows.len());
+    let bodies = elements(call)?.to_vec();
+    for (element, _, values) in rows {
+        let row = values.get(key).and_then(|value| found.remove(&key_name(value)));
+        let row = row.ok_or_else(|| Problem::not_found(shape.name))?;
+        if let Some(body) = bodies.get(*element) {
+            relate::relate_new(call, tx, shape, &row, body, &base(*element))?;
+        }
+        stored.push(row);
+    }
+    write_all(call, tx, shape, &stored)?;
+    Ok(Answer::new(call.op.status))
+}
+
 pub fn replace(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let shape = call.op.shape;
     let key = shape.plan().key;
     let mut failures = Failures::default();
     let mut drafts = drafts(call, Form::Put, &mut failures)?;
     let mut seen = HashSet::new();
+    if shape.found_by_token {
+        find_by_token(call, tx, shape, &mut drafts)?;
+    }
     drafts.retain(|(element, draft)| {
         let wrong = match draft.given(key) {
             None => "is missing: in a batch each element names its own",
-            Some(Value::Id(id)) if !seen.insert(*id) => "is in this batch twice",
+            Some(value) if !seen.insert(key_name(value)) => "is in this batch twice",
             Some(_) => return true,
         };
         let at = pointer(&base(*element), shape.key().map_or("id", |key| key.wire()));
@@ -129,10 +168,7 @@ pub fn replace(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let mut found = load_all(call, tx, shape, &keys)?;
     let mut rows = Vec::new();
     for (element, draft) in drafts {
-        let was = match draft.given(key) {
-            Some(Value::Id(id)) => found.remove(id),
-            _ => None,
-        };
+        let was = draft.given(key).and_then(|value| found.remove(&key_name(value)));
         let Some(was) = was else {
             failures.add(element, ProblemKind::NotFound, unknown(shape, &base(element)));
             continue;
@@ -161,6 +197,8 @@ pub fn replace(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
             change::update(call, tx, shape, was, values)?;
         }
     }
+    confine(call, tx, shape, rows.iter().map(|(element, _, values)| (base(*element), values.as_slice())))?;
+    keep(call, tx, shape)?;
     let rows: Vec<Stored> = rows.into_iter().filter_map(|(_, was, values)| Some(was?.with(values))).collect();
     write_all(call, tx, shape, &rows)?;
     Ok(Answer::new(call.op.status))
@@ -173,14 +211,14 @@ fn write_all(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, rows: &[Stored]) -
     for chunk in rows.chunks(LIST) {
         let mut rids: Vec<i64> = chunk.iter().map(|row| row.rid).collect();
         rids.sort_unstable();
-        let items = nested::load(tx, shape, &rids)?;
+        let items = nested::load(tx, shape, &call.scope, &rids)?;
         for row in chunk {
             if !first {
                 call.out.bytes.push(b',');
             }
             first = false;
             write_values(shape, &call.desk.master, &row.values, &mut call.out.bytes);
-            nested::write(tx, shape, &items, row.rid, &mut call.out)?;
+            nested::write(tx, shape, &call.scope, &items, row.rid, &mut call.out)?;
         }
     }
     call.out.bytes.push(b']');
@@ -194,13 +232,16 @@ pub fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let mut seen = HashSet::new();
     for (element, body) in elements(call)?.iter().enumerate() {
         match body {
-            Json::Text(text) => match uuid::Uuid::try_parse(text) {
-                Ok(id) if seen.insert(id) => keys.push((element, Value::Id(id))),
+            Json::Text(text) => match shape.read_key(text) {
+                Ok(key) if seen.insert(key_name(&key)) => keys.push((element, key)),
                 Ok(_) => {}
                 Err(_) => failures.add(
                     element,
                     ProblemKind::InvalidRequest,
-                    FieldError::new(base(element), "must be a UUID"),
+                    FieldError::new(
+                        base(element),
+                        if shape.has_id() { "must be a UUID" } else { "is no key of this resource" },
+                    ),
                 ),
             },
             other => failures.add(
@@ -213,7 +254,7 @@ pub fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let mut found = load_all(call, tx, shape, &keys.iter().map(|(_, key)| key.clone()).collect::<Vec<_>>())?;
     let (mut rows, mut places) = (Vec::new(), Vec::new());
     for (element, key) in keys {
-        let row = if let Value::Id(id) = key { found.remove(&id) } else { None };
+        let row = found.remove(&key_name(&key));
         match row {
             Some(row) => {
                 rows.push(row);
@@ -239,6 +280,7 @@ pub fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if !change::hides(call, shape) {
         gone(call, tx, shape, &rows)?;
     }
+    keep(call, tx, shape)?;
     Ok(Answer::new(call.op.status))
 }
 
@@ -253,22 +295,64 @@ fn load_all(
     tx: &mut Tx<'_>,
     shape: &Shape,
     keys: &[Value],
-) -> Result<HashMap<uuid::Uuid, Stored>, Problem> {
+) -> Result<HashMap<String, Stored>, Problem> {
     let mut found = HashMap::with_capacity(keys.len());
     let place = shape.plan().key;
+    let column = shape.key().map_or("id", |key| key.column);
     for chunk in keys.chunks(LIST) {
-        let mut sql = shape.select(call, None);
-        sql.add(" AND t.id IN ");
+        let mut sql = shape.select(call, None).push(" AND t.").push(column).push(" IN ");
         sql.add_list(chunk.iter().cloned());
         tx.query(&sql.text, &sql.parameters, |row| {
             let stored = Stored::read(shape, &call.scope, None, row)?;
-            if let Value::Id(id) = stored.value(place) {
-                found.insert(*id, stored);
-            }
+            found.insert(key_name(stored.value(place)), stored);
             Ok(())
         })?;
     }
     Ok(found)
+}
+
+/// A key as text.
+fn key_name(key: &Value) -> String {
+    match key {
+        Value::Id(id) => id.to_string(),
+        Value::Text(text) => text.clone(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// Gives elements that name no key that of the row which has their token.
+fn find_by_token(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    drafts: &mut [(usize, Draft)],
+) -> Result<(), Problem> {
+    let (key, Some(token)) = (shape.plan().key, shape.plan().token) else { return Ok(()) };
+    let column = shape.key().map_or("id", |key| key.column);
+    let mut unnamed: Vec<&mut Draft> =
+        drafts.iter_mut().map(|(_, draft)| draft).filter(|draft| draft.given(key).is_none()).collect();
+    for chunk in unnamed.chunks_mut(LIST) {
+        let mut sql = shape
+            .begin(call, &format!("SELECT t.concurrency_token, t.{column} FROM {} t WHERE ", shape.table));
+        shape.add_reach(&mut sql, &call.scope, None);
+        sql.add(" AND t.concurrency_token IN ");
+        sql.add_list(chunk.iter().filter_map(|draft| draft.given(token).cloned()));
+        let mut found = HashMap::new();
+        tx.query(&sql.text, &sql.parameters, |row| {
+            found.insert(row.text(0)?.to_owned(), row.id(1)?);
+            Ok(())
+        })?;
+        for draft in chunk {
+            let id = match draft.given(token) {
+                Some(Value::Text(token)) => found.get(token).copied(),
+                _ => None,
+            };
+            if let (Some(id), Some(slot)) = (id, draft.0.get_mut(key)) {
+                *slot = Given::Value(Value::Id(id));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn find_retired(
@@ -330,30 +414,36 @@ fn find_taken(
     failures: &mut Failures,
 ) -> Result<(), Problem> {
     for unique in shape.unique {
-        let Some(place) = shape.place(unique.column) else { continue };
+        let columns = unique.columns(shape);
+        let of = |values: &[Value]| -> Vec<Value> {
+            let value = |place: usize| values.get(place).unwrap_or(&Value::Null);
+            columns.iter().map(|(column, place)| comparable(shape, column, *place, value(*place))).collect()
+        };
         let mut first: HashMap<String, usize> = HashMap::new();
         let mut keys = Vec::new();
         for (element, was, values) in rows {
-            let value = values.get(place).unwrap_or(&Value::Null);
-            if value.is_null() || was.as_ref().is_some_and(|was| was.value(place) == value) {
+            let key = of(values);
+            if key.iter().any(Value::is_null) || was.as_ref().is_some_and(|was| of(&was.values) == key) {
                 continue;
             }
-            let key = comparable(shape, place, value);
             if first.insert(format!("{key:?}"), *element).is_some() {
                 add_taken(shape, unique, *element, failures);
             }
             keys.push((*element, key));
         }
         if call.diagnose || !failures.0.is_empty() {
-            find_stored(call, tx, shape, unique, &keys, failures)?;
+            find_stored(call, tx, shape, unique, &columns, &keys, failures)?;
         }
     }
     Ok(())
 }
 
-fn comparable(shape: &Shape, place: usize, value: &Value) -> Value {
+/// A value as a unique index compares it.
+fn comparable(shape: &Shape, column: &str, place: usize, value: &Value) -> Value {
     match (shape.fields.get(place), value) {
-        (Some(field), Value::Text(text)) if field.access.folded => Value::Text(fold(text)),
+        (Some(field), Value::Text(text)) if field.access.folded && field.column != column => {
+            Value::Text(fold(text))
+        }
         _ => value.clone(),
     }
 }
@@ -373,23 +463,25 @@ fn find_stored(
     tx: &mut Tx<'_>,
     shape: &Shape,
     unique: &Unique,
-    keys: &[(usize, Value)],
+    columns: &[(&str, usize)],
+    keys: &[(usize, Vec<Value>)],
     failures: &mut Failures,
 ) -> Result<(), Problem> {
-    let Some(field) = shape.fields.iter().find(|field| field.column == unique.column) else {
-        return Ok(());
-    };
-    let column = if field.access.folded { format!("{}_key", field.column) } else { field.column.to_owned() };
+    let Some((last, _)) = columns.last() else { return Ok(()) };
+    let kinds: Vec<Kind> =
+        columns.iter().filter_map(|(_, place)| shape.fields.get(*place)).map(|field| field.kind).collect();
+    let names: Vec<String> = columns.iter().map(|(column, _)| format!("t.{column}")).collect();
     for chunk in keys.chunks(LIST) {
         // what is in quarantine is hidden, but its keys are taken: no condition on visibility
-        let mut sql = Sql::new(format!("SELECT t.{column} FROM {} t WHERE ", shape.table));
-        if shape.reach == crate::Reach::Store {
+        let mut sql = Sql::new(format!("SELECT {} FROM {} t WHERE ", names.join(", "), shape.table));
+        if shape.reach.is_store() {
             sql = sql.push("t.store = ").bind(call.scope.store()).push(" AND ");
         }
-        sql = sql.push("t.").push(&column).push(" IN ");
-        sql.add_list(chunk.iter().map(|(_, key)| key.clone()));
+        sql = sql.push("t.").push(last).push(" IN ");
+        sql.add_list(chunk.iter().filter_map(|(_, key)| key.last().cloned()));
         tx.query(&sql.text, &sql.parameters, |row| {
-            let stored = row.value(0, &field.kind)?;
+            let stored: Vec<Value> =
+                kinds.iter().enumerate().map(|(at, kind)| row.value(at, kind)).collect::<Result<_, _>>()?;
             for (element, _) in chunk.iter().filter(|(_, key)| *key == stored) {
                 add_taken(shape, unique, *element, failures);
             }

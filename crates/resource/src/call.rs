@@ -1,8 +1,11 @@
 //! What an operation is given and what it answers.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU32, Ordering},
+use std::{
+    cell::Cell,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
@@ -10,7 +13,7 @@ use chancery_record::{Json, Timestamp, Value};
 use chancery_settings::Options;
 use uuid::Uuid;
 
-use crate::{CursorKey, MasterKey, Op, Out, Piece, Problem, Seal, Work, work::Results};
+use crate::{CursorKey, MasterKey, Op, Out, Piece, Problem, Seal, Service, Work, work::Results};
 
 /// What the caller's rights cover, and so what every query is limited to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,10 +28,14 @@ pub enum Scope {
         customers: Vec<Uuid>,
         /// Whole subscriptions.
         subscriptions: Vec<Uuid>,
-        /// What tenants have.
+        /// What tenants own.
         tenants: Vec<Uuid>,
         /// Instances.
         instances: Vec<Uuid>,
+        /// What is assigned to tenants.
+        assigned: Vec<Uuid>,
+        /// Whether it is asked for to be changed.
+        writes: bool,
     },
 }
 
@@ -70,6 +77,21 @@ impl Scope {
         }
     }
 
+    /// The same scope, asked for to be changed or only to be read.
+    #[must_use]
+    pub fn to_be_changed(mut self, changes: bool) -> Self {
+        if let Self::Parts { writes, .. } = &mut self {
+            *writes = changes;
+        }
+        self
+    }
+
+    /// Whether secrets are shown: not to who sees some rows only because they are assigned to a
+    /// tenant.
+    pub const fn reveals(&self) -> bool {
+        !matches!(self, Self::Parts { assigned, .. } if !assigned.is_empty())
+    }
+
     /// What the audit trail and events call the source of a change.
     pub fn source(&self) -> &str {
         match self {
@@ -96,6 +118,8 @@ pub struct Desk {
     pub master: MasterKey,
     /// What hashing a password costs.
     pub hashing: Hashing,
+    /// All operations, by service.
+    pub services: &'static [&'static Service],
     /// Whether a program of the operator's delivers reset tokens where there is no mail server.
     pub has_reset_program: bool,
     /// Signs audit entries.
@@ -137,6 +161,8 @@ pub struct Call {
     pub bytes: Option<(String, Vec<u8>)>,
     /// What work between transactions came to.
     pub results: Results,
+    /// Work that a rule found it needs first: see [`Call::need`].
+    pub needed: Cell<Option<Work>>,
     /// Whether a PATCH body is a merge patch (RFC 7396).
     pub merge_patch: bool,
     /// What the caller's rights cover.

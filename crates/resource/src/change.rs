@@ -1,19 +1,17 @@
 //! The one place that writes a resource's row, and with it its audit entry and its event.
 
-use chancery_ledger::Stamp;
-use chancery_record::{Column, Field, Sealing, Value, canonical_json, fold, format_timestamp, write_string};
+use chancery_record::{Column, Field, Sealing, Timestamp, Value, fold, write_string};
 use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::{
-    Call, Deletion, Problem, Reach, Relation, Scope, Shape,
+    Call, Deletion, LIST, Problem, Relation, Scope, Shape,
+    audit_write::{Entry, changed_members, content, fields_with, key_text, record, write_ids},
     emit::Stored,
-    seal::{Seal, Sealed},
-    sealed::{PersonKey, entry_place, seal_secret},
+    person::person,
+    sealed::seal_secret,
     shape::Personal,
 };
-
-const CATEGORY: &str = "DatabaseRecordChange";
 
 /// The owning row of an owned resource.
 #[derive(Clone, Debug)]
@@ -81,7 +79,7 @@ pub fn append(
     let kept = kept(call, shape, values);
     let own = || fields_with(shape, &kept).filter(|(field, _)| field.access.column == Column::Own);
     let mut parameters = Vec::with_capacity(values.len() + 8);
-    if shape.reach == Reach::Store {
+    if shape.reach.is_store() {
         parameters.push(Value::Int(call.scope.store()));
     }
     parameters.extend(owner.map(|owner| Value::Int(owner.rid)));
@@ -268,6 +266,42 @@ fn remove(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(
     retire_id(call, tx, shape, was)
 }
 
+/// Takes along what else goes with rows that are gone for good.
+///
+/// # Errors
+/// The store's.
+pub fn gone(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, rows: &[Stored]) -> Result<(), Problem> {
+    let Some(gone) = shape.gone else { return Ok(()) };
+    let id = |row: &Stored| if let Value::Id(id) = row.value(shape.plan().key) { Some(*id) } else { None };
+    let ids: Vec<Uuid> = rows.iter().filter_map(id).collect();
+    ids.chunks(LIST).try_for_each(|chunk| gone(call, tx, chunk))
+}
+
+/// Removes for good the rows that have waited in quarantine since this moment or longer, the
+/// longest first; at most so many, and how many.
+///
+/// # Errors
+/// The store's.
+pub fn purge_due(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    since: Timestamp,
+    limit: usize,
+) -> Result<usize, Problem> {
+    let Some(column) = shape.deletion.hiding() else { return Ok(0) };
+    let sql = shape.select_hidden(call).push(&format!(" AND t.{column} <= ")).bind(since.0);
+    let sql = sql.push(&format!(" ORDER BY t.{column} LIMIT {limit}"));
+    let mut due = Vec::new();
+    tx.query(&sql.text, &sql.parameters, |row| {
+        due.push(Stored::read(shape, &call.scope, None, row)?);
+        Ok(())
+    })?;
+    due.iter().try_for_each(|row| purge(call, tx, shape, row))?;
+    gone(call, tx, shape, &due)?;
+    Ok(due.len())
+}
+
 /// Whether a DELETE hides rows of this resource, here and now.
 pub fn hides(call: &Call, shape: &Shape) -> bool {
     matches!(shape.deletion, Deletion::Quarantine { option, .. } if is_on(call, option))
@@ -286,8 +320,7 @@ fn settle(tx: &mut Tx<'_>, shape: &Shape) -> Result<(), Problem> {
 
 /// The values as they are kept: secrets sealed.
 fn kept<'a>(call: &Call, shape: &Shape, values: &'a [Value]) -> std::borrow::Cow<'a, [Value]> {
-    let seals = shape.fields.iter().any(|field| field.access.sealing == Sealing::Secret);
-    if !seals || !(shape.secret)(values) {
+    if !shape.plan().seals || !(shape.secret)(values) {
         return values.into();
     }
     let key = values.get(shape.plan().key).unwrap_or(&Value::Null);
@@ -296,69 +329,6 @@ fn kept<'a>(call: &Call, shape: &Shape, values: &'a [Value]) -> std::borrow::Cow
         _ => value.clone(),
     });
     kept.collect()
-}
-
-/// The key of the person that a row is or belongs to. One that has none yet gets it.
-fn person(
-    call: &Call,
-    tx: &mut Tx<'_>,
-    shape: &Shape,
-    values: &[Value],
-    owner: Option<&OwnerRow>,
-) -> Result<Option<PersonKey>, Problem> {
-    let master = &call.desk.master;
-    let found = match (shape.personal, shape.owner, owner) {
-        (Personal::Is(column), ..) => {
-            let id = values.get(shape.plan().key);
-            let kept = shape.place(column).and_then(|place| values.get(place));
-            match (id, kept) {
-                (Some(Value::Id(id)), Some(Value::Bytes(kept))) => {
-                    Some((*id, Some(kept.clone()), shape, column))
-                }
-                (Some(Value::Id(id)), _) => Some((*id, None, shape, column)),
-                _ => None,
-            }
-        }
-        (Personal::Of(person, column), ..) => {
-            let Some(Value::Id(id)) = shape.place(column).and_then(|place| values.get(place)) else {
-                return Ok(None);
-            };
-            match person.personal {
-                Personal::Is(column) => Some((*id, find_key(call, tx, person, column, *id)?, person, column)),
-                _ => None,
-            }
-        }
-        (_, Some(owner), Some(row)) => match owner.shape.personal {
-            Personal::Is(column) => Some((row.id, row.person_key.clone(), owner.shape, column)),
-            _ => None,
-        },
-        _ => None,
-    };
-    let Some((id, kept, shape, column)) = found else { return Ok(None) };
-    if let Some(kept) = kept {
-        return Ok(PersonKey::open(master, id, &kept));
-    }
-    let Value::Bytes(made) = PersonKey::make(master, id) else { return Ok(None) };
-    let text =
-        format!("UPDATE {} SET {column} = ?1 WHERE store = ?2 AND id = ?3 AND {column} IS NULL", shape.table);
-    let parameters = vec![made.clone().into(), Value::Int(call.scope.store()), Value::Id(id)];
-    tx.queue_one(&text, parameters)?;
-    Ok(PersonKey::open(master, id, &made))
-}
-
-/// The key of a person as it is kept, if the person has one yet; hidden or not.
-fn find_key(
-    call: &Call,
-    tx: &mut Tx<'_>,
-    shape: &Shape,
-    column: &str,
-    id: Uuid,
-) -> Result<Option<Vec<u8>>, Problem> {
-    let text = format!("SELECT {column} FROM {} WHERE store = ?1 AND id = ?2", shape.table);
-    let found = tx.one(&text, &[Value::Int(call.scope.store()), Value::Id(id)], |row| {
-        Ok(if row.is_null(0)? { None } else { Some(row.bytes(0)?.to_vec()) })
-    })?;
-    Ok(found.flatten())
 }
 
 fn retire_id(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
@@ -412,176 +382,6 @@ pub fn related(
             data,
         },
     )
-}
-
-fn write_ids(ids: &[Uuid], out: &mut Vec<u8>) {
-    out.push(b'[');
-    for (index, id) in ids.iter().enumerate() {
-        if index > 0 {
-            out.push(b',');
-        }
-        write_string(&id.to_string(), out);
-    }
-    out.push(b']');
-}
-
-struct Entry<'a> {
-    person: Option<PersonKey>,
-    area: &'a str,
-    key: String,
-    action: &'static str,
-    event: &'static str,
-    original: Option<String>,
-    current: Option<String>,
-    /// Members of the event's data after its id, each with a leading comma.
-    data: Vec<u8>,
-}
-
-const ENTRY: &str = "INSERT INTO audit_entry (rid, store, timestamp, actor, area, primary_key, \
-    category, action, data_source, original_content, current_content, original_salt, \
-    current_salt, original_digest, current_digest, signature, signature_public_key_info, person) \
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)";
-
-/// Writes the audit entry and the event of a change.
-fn record(call: &Call, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<(), Problem> {
-    let seal = &call.desk.seal;
-    let id = seal.number(call.now);
-    let envelope = envelope(call, id, &entry);
-    let user = call.actor.map(|actor| actor.to_string());
-    let original = entry.original.map(Seal::seal);
-    let current = entry.current.map(Seal::seal);
-    let stamp = Stamp {
-        id,
-        timestamp: call.now,
-        user: user.as_deref(),
-        area: entry.area,
-        primary_key: &entry.key,
-        category: CATEGORY,
-        action: entry.action,
-        data_source: call.scope.source(),
-    };
-    let digest = |sealed: &Option<Sealed>| sealed.as_ref().map(|sealed| sealed.digest.clone());
-    let (original_digest, current_digest) = (digest(&original), digest(&current));
-    let signature = seal.sign(&stamp, original_digest.as_deref(), current_digest.as_deref());
-    let (original, original_salt) = hidden(id, original, entry.person.as_ref(), ORIGINAL);
-    let (current, current_salt) = hidden(id, current, entry.person.as_ref(), CURRENT);
-    tx.queue(
-        ENTRY,
-        vec![
-            Value::Int(id),
-            Value::Int(call.scope.store()),
-            Value::Int(call.now.0),
-            user.into(),
-            entry.area.into(),
-            entry.key.as_str().into(),
-            CATEGORY.into(),
-            entry.action.into(),
-            call.scope.source().into(),
-            original.into(),
-            current.into(),
-            original_salt.into(),
-            current_salt.into(),
-            original_digest.into(),
-            current_digest.into(),
-            signature.into(),
-            seal.public_key_info().to_vec().into(),
-            entry.person.as_ref().map(|person| person.id).into(),
-        ],
-    )?;
-    tx.queue(
-        "INSERT INTO audit_pending (entry, store) VALUES (?1, ?2)",
-        vec![Value::Int(id), Value::Int(call.scope.store())],
-    )?;
-    let parameters = vec![Value::Int(id), Value::Int(call.scope.store()), envelope.into()];
-    tx.queue("INSERT INTO outbox_event (id, store, envelope) VALUES (?1, ?2, ?3)", parameters)?;
-    Ok(())
-}
-
-type Side = (&'static str, &'static str);
-const ORIGINAL: Side = ("original_content", "original_salt");
-const CURRENT: Side = ("current_content", "current_salt");
-
-/// Content and salt as they are kept: what belongs to a person under that person's key.
-fn hidden(
-    entry: i64,
-    sealed: Option<Sealed>,
-    person: Option<&PersonKey>,
-    (content, salt): Side,
-) -> (Option<String>, Option<Vec<u8>>) {
-    match (sealed, person) {
-        (None, _) => (None, None),
-        (Some(sealed), None) => (Some(sealed.content), Some(sealed.salt.to_vec())),
-        (Some(sealed), Some(person)) => (
-            Some(person.seal_text(&entry_place(entry, content), &sealed.content)),
-            Some(person.seal_bytes(&entry_place(entry, salt), &sealed.salt)),
-        ),
-    }
-}
-
-/// The event as a `CloudEvents` 1.0 envelope. It names ids and members, never values.
-fn envelope(call: &Call, id: i64, entry: &Entry<'_>) -> String {
-    let service = if call.scope.store() == 0 { "management" } else { "userstore" };
-    let kind = format!("platform.{service}.{}.{}", entry.area.to_lowercase(), entry.event);
-    let mut out = Vec::with_capacity(384 + entry.data.len());
-    out.extend_from_slice(format!("{{\"specversion\":\"1.0\",\"id\":\"{id}\",\"source\":").as_bytes());
-    write_string(&format!("/{service}/{}", call.scope.source()), &mut out);
-    out.extend_from_slice(b",\"type\":");
-    write_string(&kind, &mut out);
-    out.extend_from_slice(b",\"subject\":");
-    write_string(&entry.key, &mut out);
-    out.extend_from_slice(b",\"time\":\"");
-    format_timestamp(call.now, &mut out);
-    out.extend_from_slice(b"\",\"datacontenttype\":\"application/json\",\"data\":{\"id\":");
-    write_string(&entry.key, &mut out);
-    out.extend_from_slice(&entry.data);
-    out.extend_from_slice(b"}}");
-    String::from_utf8(out).unwrap_or_default()
-}
-
-fn changed_members<'a>(fields: impl Iterator<Item = &'a Field>) -> Vec<u8> {
-    let mut out = b",\"changed\":[".to_vec();
-    let mut first = true;
-    for field in fields.filter(|field| field.access.shown && !field.is_token()) {
-        if !first {
-            out.push(b',');
-        }
-        first = false;
-        write_string(field.wire(), &mut out);
-    }
-    out.push(b']');
-    out
-}
-
-fn fields_with<'a>(shape: &'a Shape, values: &'a [Value]) -> impl Iterator<Item = (&'a Field, &'a Value)> {
-    shape.fields.iter().zip(values)
-}
-
-/// The audit form: the resource's own fields as canonical JSON, without secrets.
-fn content(shape: &Shape, values: &[Value]) -> String {
-    let is_secret = |field: &Field| field.access.sealing == Sealing::Secret && (shape.secret)(values);
-    let shown = fields_with(shape, values).filter(|(field, _)| field.access.shown);
-    canonical_json(
-        shown.map(|(field, value)| if is_secret(field) { (field, &Value::Null) } else { (field, value) }),
-    )
-}
-
-/// The key as the audit trail names it: a composite one joined by `|`.
-fn key_text(shape: &Shape, values: &[Value]) -> String {
-    let of = |wanted: fn(&Shape, &Field) -> bool| {
-        fields_with(shape, values).filter(move |(field, _)| wanted(shape, field))
-    };
-    // whose it is comes first, so that what belongs to a person is known by the person's id
-    let person =
-        of(|shape, field| matches!(shape.personal, Personal::Of(_, column) if column == field.column));
-    let owner = of(|_, field| field.access.column == Column::Owner);
-    let key = of(|_, field| field.access.key && field.access.column != Column::Owner);
-    let texts = person.chain(owner).chain(key).map(|(_, value)| match value {
-        Value::Id(id) => id.to_string(),
-        Value::Int(number) => number.to_string(),
-        Value::Text(text) => text.clone(),
-        _ => String::new(),
-    });
-    texts.collect::<Vec<_>>().join("|")
 }
 
 fn folded(value: &Value) -> Value {

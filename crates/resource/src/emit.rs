@@ -116,10 +116,11 @@ impl Stored {
         let mut column = 0;
         let values = shape.fields.iter().map(|field| {
             Ok(match field.access.column {
-                Column::Own => {
+                Column::Own | Column::Seen => {
                     column += 1;
                     row.value(column, &field.kind)?
                 }
+                Column::Given => Value::Null,
                 Column::Scope => Value::from(scope.store_id()),
                 Column::Owner => Value::from(owner.map(|owner| owner.id)),
             })
@@ -152,7 +153,7 @@ pub fn write_row(
     let mut column = 0;
     let mut separator = b'{';
     for (field, label) in shape.fields.iter().zip(&shape.plan().labels) {
-        if field.access.column == Column::Own {
+        if field.access.column.is_read() {
             column += 1;
         }
         if label.is_empty() {
@@ -162,10 +163,14 @@ pub fn write_row(
         separator = b',';
         out.extend_from_slice(label.as_bytes());
         match field.access.column {
-            Column::Own if field.access.sealing == Sealing::Open => {
+            Column::Given => write_cell(&field.kind, Value::Null.cell(), out),
+            Column::Own | Column::Seen if field.access.sealing == Sealing::Open => {
                 write_cell(&field.kind, row.cell(column)?, out);
             }
-            Column::Own => write_cell(&field.kind, reveal(master, shape, field, row, column)?.cell(), out),
+            Column::Own | Column::Seen => {
+                let value = reveal(master, scope, shape, field, row, column)?;
+                write_cell(&field.kind, value.cell(), out);
+            }
             Column::Scope => write_cell(&field.kind, Value::from(scope.store_id()).cell(), out),
             Column::Owner => {
                 write_cell(&field.kind, Value::from(owner.map(|owner| owner.id)).cell(), out);
@@ -197,9 +202,9 @@ pub fn write_values(shape: &Shape, master: &MasterKey, values: &[Value], out: &m
 
 /// Writes the nested arrays of something new, all empty, and closes the object.
 pub fn write_no_relations(shape: &Shape, out: &mut Vec<u8>) {
-    for label in &shape.plan().array_labels {
+    for (relation, label) in shape.relations.iter().zip(&shape.plan().array_labels) {
         out.extend_from_slice(label.as_bytes());
-        out.push(b']');
+        out.extend_from_slice(if relation.single { b"null" } else { b"]" });
     }
     out.push(b'}');
 }

@@ -3,12 +3,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use chancery_record::Value;
+use chancery_record::{FieldError, Kind, Value};
 use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::{
-    Call, LIST, Problem, ProblemKind, Shape, Sql,
+    Call, LIST, Problem, ProblemKind, Scope, Shape, Sql,
     emit::Stored,
     shape::{Breach, Child, Parent, Proposed},
 };
@@ -72,17 +72,20 @@ pub fn find_children(
 ) -> Result<Vec<(usize, String)>, Problem> {
     let key = shape.plan().key;
     let mut held: HashMap<Uuid, Vec<String>> = HashMap::new();
-    for Child { what, table, column } in shape.children {
+    for Child { what, table, column, name } in shape.children {
+        let by = if *column == "store" { "rid" } else { "id" };
         for chunk in rows.chunks(LIST) {
             let mut sql = Sql::new(format!(
-                "SELECT parent, name FROM (SELECT c.{column} AS parent, c.name AS name, \
+                "SELECT parent, name FROM (SELECT p.id AS parent, c.{name} AS name, \
                  ROW_NUMBER() OVER (PARTITION BY c.{column} ORDER BY c.rid) AS place \
-                 FROM {table} c WHERE c.{column} IN "
+                 FROM {table} c JOIN {} p ON p.{by} = c.{column} WHERE p.id IN ",
+                shape.table
             ));
             sql.add_list(chunk.iter().map(|row| row.value(key).clone()));
             sql.add(&format!(") children WHERE place <= {} ORDER BY parent, place", NAMED + 1));
             tx.query(&sql.text, &sql.parameters, |row| {
-                held.entry(row.id(0)?).or_default().push(format!("{what} {:?}", row.text(1)?));
+                let name = if row.is_null(1)? { String::new() } else { format!(" {:?}", row.text(1)?) };
+                held.entry(row.id(0)?).or_default().push(format!("{what}{name}"));
                 Ok(())
             })?;
         }
@@ -97,4 +100,48 @@ pub fn find_children(
         _ => None,
     });
     Ok(holds.collect())
+}
+
+/// Refuses rows just written that the caller's rights do not cover as they are now: nobody makes
+/// or moves what they could not touch then. Each row comes with where its body stands.
+///
+/// # Errors
+/// Every such row.
+pub fn confine<'a>(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    rows: impl Iterator<Item = (String, &'a [Value])>,
+) -> Result<(), Problem> {
+    if !matches!(call.scope, Scope::Parts { .. }) {
+        return Ok(());
+    }
+    let plan = shape.plan();
+    let rows: Vec<(String, &Value)> =
+        rows.filter_map(|(base, values)| Some((base, values.get(plan.key)?))).collect();
+    let Some(column) = shape.key().map(|key| key.column) else { return Ok(()) };
+    let mut covered = Vec::with_capacity(rows.len());
+    for chunk in rows.chunks(LIST) {
+        let mut sql = shape.begin(call, &format!("SELECT t.{column} FROM {} t WHERE ", shape.source()));
+        shape.add_reach(&mut sql, &call.scope, None);
+        sql.add(&format!(" AND t.{column} IN "));
+        sql.add_list(chunk.iter().map(|(_, key)| (*key).clone()));
+        let kind = shape.key().map_or(Kind::Id, |key| key.kind);
+        tx.query(&sql.text, &sql.parameters, |row| {
+            covered.push(row.value(0, &kind)?);
+            Ok(())
+        })?;
+    }
+    let outside = rows.into_iter().filter(|(_, key)| !covered.contains(*key));
+    let errors: Vec<FieldError> =
+        outside.map(|(base, _)| FieldError::new(base, "is not within what your roles cover")).collect();
+    if errors.is_empty() { Ok(()) } else { Err(Problem::wrong(errors)) }
+}
+
+/// Holds a change to what must hold afterwards.
+///
+/// # Errors
+/// What would not hold.
+pub fn keep(call: &Call, tx: &mut Tx<'_>, shape: &Shape) -> Result<(), Problem> {
+    shape.afterwards.map_or(Ok(()), |afterwards| afterwards(call, tx))
 }

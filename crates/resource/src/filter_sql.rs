@@ -5,7 +5,7 @@ use chancery_record::{Column, Field, Kind, Sealing, Value, fold, parse_timestamp
 use uuid::Uuid;
 
 use crate::{
-    Expression, Operator, Problem, Reach, Relation, Scope, Shape, Sql,
+    Expression, Operator, Problem, Relation, Scope, Shape, Sql,
     filter::{Literal, problem_at},
 };
 
@@ -75,7 +75,9 @@ fn find_relation<'a>(shape: &'a Shape, name: &str, column: usize) -> Result<&'a 
 /// The shown field of this name, without regard to case.
 pub fn find_field<'a>(shape: &'a Shape, name: &str, column: usize) -> Result<&'a Field, Problem> {
     let found = shape.fields.iter().find(|field| {
-        field.access.shown && field.wire().eq_ignore_ascii_case(name) && field.access.column != Column::Owner
+        field.access.shown
+            && field.wire().eq_ignore_ascii_case(name)
+            && !matches!(field.access.column, Column::Owner | Column::Given)
     });
     let found =
         found.ok_or_else(|| problem_at(column, &format!("{} has no attribute {name:?}", shape.name)))?;
@@ -104,15 +106,13 @@ fn add_some(
         " FROM {} m JOIN {} o ON o.rid = m.{} WHERE ",
         relation.table, relation.target.table, relation.other
     ));
-    if relation.target.reach == Reach::Store {
+    if relation.target.reach.is_store() {
         sql.add("o.store = ");
         sql.add_bound(scope.store());
     } else {
         sql.add("TRUE");
     }
-    if let Some(column) = relation.target.deletion.hiding() {
-        sql.add(&format!(" AND o.{column} IS NULL"));
-    }
+    relation.target.add_nested_reach(sql, scope);
     sql.add(" AND ");
     condition(sql)?;
     sql.add(")");
@@ -244,7 +244,7 @@ fn bind_literal(field: &Field, operator: Operator, value: &Literal) -> Result<Va
         (Kind::Int { .. }, Literal::Int(number)) => Ok(Value::Int(*number)),
         (Kind::Bool, Literal::Bool(value)) if operator == Operator::Equal => Ok(Value::Bool(*value)),
         (Kind::Bool, _) => Err(format!("{name} compares by eq and ne with true or false")),
-        (Kind::Bytes(_), _) => Err(format!("{name} can only be asked for by pr")),
+        (Kind::Bytes(_) | Kind::Object(_), _) => Err(format!("{name} can only be asked for by pr")),
         (Kind::Int { .. }, _) => Err(format!("{name} compares with a whole number")),
         _ => Err(format!("{name} compares with a string")),
     }

@@ -4,7 +4,9 @@
 
 pub mod audit_proof;
 mod audit_read;
+pub mod audit_trail;
 mod audit_tree;
+mod audit_write;
 mod batch;
 mod call;
 mod change;
@@ -14,12 +16,16 @@ mod family;
 mod filter;
 mod filter_sql;
 mod list;
+mod load;
 mod master;
 mod nested;
 mod op;
 mod page;
 mod pattern;
+mod person;
+mod plan;
 mod problem;
+mod reach;
 mod relate;
 mod seal;
 mod sealed;
@@ -31,28 +37,34 @@ pub use audit_read::{Placed, next_leaf, read_entries, read_leaves, read_strays};
 pub use audit_tree::{Tree, number, origin, with_nodes};
 pub use batch::MAX_BATCH;
 pub use call::{Answer, Call, Desk, Hashing, Preconditions, Scope, StoreScope, etag, random};
-pub use change::{OwnerRow, Telling, amend, append, delete, insert, purge, update};
+pub use change::{OwnerRow, Telling, amend, append, delete, gone, insert, purge, purge_due, update};
 pub use cursor::CursorKey;
 pub use emit::{Out, Part, Sink, Stored};
+pub use family::visible;
 pub use filter::{Expression, Operator, parse as parse_filter};
 pub use list::{list_where, write_items};
+pub use load::{
+    find_owner, find_row, load, load_by, load_first, load_hidden, load_hidden_rows, load_rows, owner_of,
+    select_by, select_of, select_where,
+};
 pub use master::{MasterKey, SealingKey};
 pub use op::{
     Action, Body, BodyForm, Custom, JsonForm, Method, Op, Permit, Relating, Reply, Run, Service, added,
+    added_at,
 };
 pub use page::MAX_COUNT;
 pub use pattern::{
-    answer_form, answer_with, check_if_match, find_owner, find_row, gone, load, load_by, load_hidden,
-    load_hidden_rows, load_rows, new_row, owner_of, purge_due, read_form, read_later, read_one, run,
-    select_by, select_of, select_where, write_stored,
+    answer_form, answer_with, check_if_match, create, new_row, read_form, read_later, read_one, run,
+    write_stored,
 };
 pub use problem::{Problem, ProblemKind};
+pub use reach::Reach;
 pub use relate::MAX_RELATED;
 pub use seal::{AuditKey, Seal};
 pub use sealed::{PersonKey, open_secret};
 pub use shape::{
-    Against, Breach, Child, Deletion, Guard, Owner, Parent, Personal, Proposed, Reach, Relation, Rules, Said,
-    Shape, Unique,
+    Afterwards, Against, Born, Breach, Child, Deletion, Guard, Owner, Parent, Personal, Proposed, Relation,
+    Rules, Said, Shape, Unique,
 };
 pub use sql::{LIST, Sql};
 pub use work::{Piece, Work};

@@ -1,7 +1,7 @@
 //! Lists: the whole set, streamed in constant memory, or pages of it. Always by key set, never
 //! by offset: the ten-thousandth page costs what the first does.
 
-use chancery_record::{Column, Field, Value};
+use chancery_record::{Field, Value};
 use chancery_store::Tx;
 
 use crate::{
@@ -9,9 +9,9 @@ use crate::{
     change::OwnerRow,
     emit::write_row,
     filter_sql::add_filter,
+    load::owner_of,
     nested,
     page::{Page, Position, sort_value},
-    pattern::owner_of,
     sql::LIST,
 };
 
@@ -228,7 +228,7 @@ impl Reading<'_> {
 
     /// Where a column stands in [`Shape::select`], with its field.
     fn column_of(&self, column: &str) -> Option<(usize, &'static Field)> {
-        let own = self.shape.fields.iter().filter(|field| field.access.column == Column::Own);
+        let own = self.shape.fields.iter().filter(|field| field.access.column.is_read());
         own.enumerate().find(|(_, field)| field.column == column).map(|(place, field)| (place + 1, field))
     }
 
@@ -264,7 +264,7 @@ impl Rows {
     ) -> Result<(), Problem> {
         let mut rids: Vec<i64> = self.ends.iter().map(|(rid, _)| *rid).collect();
         rids.sort_unstable();
-        let items = nested::load(tx, shape, &rids)?;
+        let items = nested::load(tx, shape, &call.scope, &rids)?;
         let mut start = 0;
         for (rid, end) in &self.ends {
             if !*first {
@@ -273,7 +273,7 @@ impl Rows {
             *first = false;
             call.out.bytes.extend_from_slice(self.json.get(start..*end).unwrap_or_default());
             start = *end;
-            nested::write(tx, shape, &items, *rid, &mut call.out)?;
+            nested::write(tx, shape, &call.scope, &items, *rid, &mut call.out)?;
             call.out.relieve()?;
         }
         Ok(())

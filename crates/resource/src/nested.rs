@@ -1,9 +1,9 @@
 //! The nested arrays of a resource: read for many rows at once, streamed where they are long.
 
-use chancery_record::{Value, write_cell};
+use chancery_record::{Cell, Sealing, Value, write_cell};
 use chancery_store::{Row, Tx};
 
-use crate::{Out, Problem, Relation, Sql, emit::write_no_relations, shape::Shape};
+use crate::{Out, Problem, Relation, Scope, Shape, Sql, emit::write_no_relations, sealed::is_sealed};
 
 /// Links read at a time. More than this of one relation, for the rows at hand, and the rest is
 /// read row by row as it is written.
@@ -52,53 +52,61 @@ impl Items {
 
 fn write_item(relation: &Relation, row: &Row<'_>, out: &mut Vec<u8>) -> Result<(), chancery_store::Error> {
     let mut separator = b'{';
-    for (index, column) in relation.shown.iter().enumerate() {
-        let field = relation.target.fields.iter().find(|field| field.column == *column);
-        let Some(field) = field else { continue };
+    let mut column = 1;
+    for field in relation.fields() {
         out.push(separator);
         separator = b',';
         out.push(b'"');
         out.extend_from_slice(field.wire().as_bytes());
         out.extend_from_slice(b"\":");
-        write_cell(&field.kind, row.cell(index + 2)?, out);
+        if field.access.column.is_read() {
+            column += 1;
+        }
+        match row.cell(column)? {
+            // a secret is seen at its own resource only
+            Cell::Text(text) if field.access.sealing == Sealing::Secret && is_sealed(text) => {
+                write_cell(&field.kind, Cell::Null, out);
+            }
+            _ if !field.access.column.is_read() => write_cell(&field.kind, Cell::Null, out),
+            cell => write_cell(&field.kind, cell, out),
+        }
     }
     out.push(b'}');
     Ok(())
 }
 
-/// `SELECT own, other, shown.. FROM pairs m JOIN target WHERE visible AND m.own `
+/// `SELECT own, other, shown.. FROM pairs m JOIN target WHERE m.own `
 fn select(relation: &Relation) -> Sql {
-    let shown: Vec<String> = relation.shown.iter().map(|column| format!("o.{column}")).collect();
-    let mut sql = Sql::new(format!(
-        "SELECT m.{own}, m.{other}, {shown} FROM {pairs} m JOIN {target} o ON o.rid = m.{other} WHERE ",
+    let read = relation.fields().filter(|field| field.access.column.is_read());
+    let shown: Vec<String> = read.map(|field| format!("o.{}", field.column)).collect();
+    Sql::new(format!(
+        "SELECT m.{own}, m.{other}, {shown} FROM {pairs} m JOIN {target} o ON o.rid = m.{other} WHERE m.{own}",
         own = relation.own,
         other = relation.other,
         shown = shown.join(", "),
         pairs = relation.table,
         target = relation.target.table,
-    ));
-    if let Some(column) = relation.target.deletion.hiding() {
-        sql = sql.push("o.").push(column).push(" IS NULL AND ");
-    }
-    sql.push("m.").push(relation.own)
+    ))
 }
 
-fn order(relation: &Relation, sql: Sql) -> Sql {
+/// Limits the items to what the caller may see of them, in their order.
+fn order(relation: &Relation, scope: &Scope, mut sql: Sql) -> Sql {
+    relation.target.add_nested_reach(&mut sql, scope);
     sql.push(&format!(" ORDER BY m.{}, m.{} LIMIT {WINDOW}", relation.own, relation.other))
 }
 
 /// The statement that reads a relation of the one row that `row` selects the number of.
-pub fn of_row(relation: &Relation, row: &Sql) -> Sql {
+pub fn of_row(relation: &Relation, scope: &Scope, row: &Sql) -> Sql {
     let mut sql = select(relation).push(" = (").push(&row.text).push(")");
     sql.parameters.clone_from(&row.parameters);
-    order(relation, sql)
+    order(relation, scope, sql)
 }
 
 /// The statement that reads a relation of these rows.
-fn of_rows(relation: &Relation, rids: &[i64]) -> Sql {
+fn of_rows(relation: &Relation, scope: &Scope, rids: &[i64]) -> Sql {
     let mut sql = select(relation).push(" IN ");
     sql.add_list(rids.iter().copied().map(Value::Int));
-    order(relation, sql)
+    order(relation, scope, sql)
 }
 
 /// Takes the rows of relation statements as they come.
@@ -115,12 +123,13 @@ pub fn collect(
 }
 
 /// Reads all relations of these rows, at most `sql::LIST` of them: one round trip.
-pub fn load(tx: &mut Tx<'_>, shape: &Shape, rids: &[i64]) -> Result<Vec<Items>, Problem> {
+pub fn load(tx: &mut Tx<'_>, shape: &Shape, scope: &Scope, rids: &[i64]) -> Result<Vec<Items>, Problem> {
     let mut items: Vec<Items> = shape.relations.iter().map(|_| Items::default()).collect();
     if rids.is_empty() {
         return Ok(items);
     }
-    let statements: Vec<Sql> = shape.relations.iter().map(|relation| of_rows(relation, rids)).collect();
+    let statements: Vec<Sql> =
+        shape.relations.iter().map(|relation| of_rows(relation, scope, rids)).collect();
     let statements: Vec<_> =
         statements.iter().map(|sql| (sql.text.as_str(), sql.parameters.as_slice())).collect();
     tx.query_all(&statements, &mut |place, row| collect(shape.relations, &mut items, place, row))?;
@@ -131,6 +140,7 @@ pub fn load(tx: &mut Tx<'_>, shape: &Shape, rids: &[i64]) -> Result<Vec<Items>, 
 pub fn write(
     tx: &mut Tx<'_>,
     shape: &Shape,
+    scope: &Scope,
     items: &[Items],
     rid: i64,
     out: &mut Out,
@@ -146,9 +156,13 @@ pub fn write(
         out.relieve()?;
         if !all {
             let after = if json.is_empty() { 0 } else { items.last };
-            write_rest(tx, relation, rid, after, json.is_empty(), out)?;
+            write_rest(tx, (relation, scope), rid, after, json.is_empty(), out)?;
         }
-        out.bytes.push(b']');
+        if !relation.single {
+            out.bytes.push(b']');
+        } else if json.is_empty() {
+            out.bytes.extend_from_slice(b"null");
+        }
     }
     out.bytes.push(b'}');
     Ok(())
@@ -156,7 +170,7 @@ pub fn write(
 
 fn write_rest(
     tx: &mut Tx<'_>,
-    relation: &Relation,
+    (relation, scope): (&Relation, &Scope),
     rid: i64,
     mut after: i64,
     mut first: bool,
@@ -164,7 +178,7 @@ fn write_rest(
 ) -> Result<(), Problem> {
     loop {
         let sql = select(relation).push(" = ").bind(rid).push(" AND m.").push(relation.other);
-        let sql = order(relation, sql.push(" > ").bind(after));
+        let sql = order(relation, scope, sql.push(" > ").bind(after));
         let mut count = 0;
         let bytes = &mut out.bytes;
         tx.query(&sql.text, &sql.parameters, |row| {

@@ -29,29 +29,30 @@ impl Method {
     }
 }
 
-/// Who may call an operation: a line of the table in section 7 of the contract's decisions.
+/// Who may call an operation: section 7 of the contract's decisions. Of the configuration it is the
+/// lowest role, and whose role it is limits what is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Permit {
     /// User store administration.
     UserStore,
     /// The audit trail of a user store.
     UserStoreAudit,
-    /// Reading customers.
-    CustomerRead,
-    /// Writing customers.
-    CustomerWrite,
-    /// Reading subscriptions.
-    SubscriptionRead,
-    /// Writing subscriptions.
-    SubscriptionWrite,
-    /// Reading options.
-    OptionRead,
-    /// Writing options.
-    OptionWrite,
+    /// The audit trail of the configuration.
+    Audit,
+    /// The administrator of everything.
+    SystemAdmin,
+    /// Those of customers, within their customer.
+    CustomerAdmin,
+    /// Those of subscriptions, within their subscription.
+    SubscriptionAdmin,
+    /// Those of tenants, for what the tenant owns.
+    TenantAdmin,
+    /// Those of tenants, also for what is assigned to the tenant.
+    TenantMember,
     /// Application users and groups.
     ApplicationData,
-    /// The metrics of the server.
-    Metrics,
+    /// Administrators whose scope covers it, and whoever it is about: a path that names the caller.
+    Oneself,
     /// Anyone, without a token: what the body holds is the proof. Such operations are limited by
     /// address and login name.
     Public,
@@ -477,6 +478,49 @@ macro_rules! standard {
     }};
 }
 
+/// The three operations of a relation: what they are called, their path, who may write, the shape
+/// and the relation's name.
+///
+/// `relation!("IdpInstanceTenants", "/IdpInstance/{id}/tenants", SubscriptionAdmin, &IDP_INSTANCE,
+/// "tenants")` is an array of `SetIdpInstanceTenants`, `AddIdpInstanceTenants` and
+/// `RemoveIdpInstanceTenants`.
+#[macro_export]
+macro_rules! relation {
+    ($name:literal, $path:literal, $write:ident, $shape:expr, $relation:literal) => {{
+        use $crate::{Action as A, Method as M, Op, Permit, Relating as R};
+        const WRITE: Permit = Permit::$write;
+        [
+            Op::new(
+                concat!("Set", $name),
+                M::Put,
+                $path,
+                WRITE,
+                $shape,
+                A::Relate($relation, R::Set),
+                concat!("Replaces the set ", $relation, "."),
+            ),
+            Op::new(
+                concat!("Add", $name),
+                M::Post,
+                $path,
+                WRITE,
+                $shape,
+                A::Relate($relation, R::Add),
+                concat!("Adds to the set ", $relation, "."),
+            ),
+            Op::new(
+                concat!("Remove", $name),
+                M::Delete,
+                $path,
+                WRITE,
+                $shape,
+                A::Relate($relation, R::Remove),
+                concat!("Removes from the set ", $relation, "."),
+            ),
+        ]
+    }};
+}
+
 /// Operations that the documents mention without listing them.
 #[must_use]
 #[expect(clippy::indexing_slicing, reason = "in a constant: out of bounds does not compile")]
@@ -484,6 +528,21 @@ pub const fn added<const COUNT: usize>(mut operations: [Op; COUNT]) -> [Op; COUN
     let mut at = 0;
     while at < COUNT {
         operations[at].addition = true;
+        at += 1;
+    }
+    operations
+}
+
+/// Of the operations of [`standard!`], those at these places are not listed in the documents.
+#[must_use]
+#[expect(clippy::indexing_slicing, reason = "in a constant: out of bounds does not compile")]
+pub const fn added_at<const COUNT: usize, const SOME: usize>(
+    mut operations: [Op; COUNT],
+    places: [usize; SOME],
+) -> [Op; COUNT] {
+    let mut at = 0;
+    while at < SOME {
+        operations[places[at]].addition = true;
         at += 1;
     }
     operations

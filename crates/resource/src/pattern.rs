@@ -1,22 +1,22 @@
 //! What the words of the standard pattern mean, for one resource.
 
 use chancery_record::{
-    Column, Draft, FieldError, Form, Given, Json, Record, Timestamp, Value, fold, pointer, read_draft,
-    write_cell, write_string,
+    Column, Draft, FieldError, Form, Given, Json, Record, Value, pointer, read_draft, write_cell,
+    write_string,
 };
 use chancery_store::{self as store, Tx};
-use uuid::Uuid;
 
 use crate::{
     Action, Answer, Call, Problem, ProblemKind, Reply, Scope, Shape, Sql, batch,
     call::etag,
-    change::{self, OwnerRow},
+    change::{self, OwnerRow, gone},
     emit::{Stored, write_no_relations, write_row, write_values},
-    family::find_children,
-    list, nested, relate,
+    family::{confine, find_children, keep},
+    list,
+    load::{key_of, load, owner_of, select_key},
+    nested, relate,
     sealed::PersonKey,
     shape::{Personal, Proposed},
-    sql::LIST,
 };
 
 /// Runs an operation. It may be called again with the same call when the transaction is
@@ -56,6 +56,9 @@ pub fn run(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         tx.flush()?;
         Ok(answer)
     });
+    if let Some(work) = call.needed.take() {
+        return Ok(Answer::after(work));
+    }
     answer.map_err(|problem| explain(call.op.shape, problem))
 }
 
@@ -78,191 +81,6 @@ pub fn taken(shape: &Shape, index: &str, base: &str) -> Option<FieldError> {
         error.detail = "is taken, or was once: an id is never used again".into();
     }
     Some(error)
-}
-
-/// The owning row that the path names first.
-pub fn owner_of(call: &Call, tx: &mut Tx<'_>, shape: &Shape) -> Result<Option<OwnerRow>, Problem> {
-    let Some(owner) = shape.owner else { return Ok(None) };
-    let Value::Id(id) = owner.shape.read_key(call.parameter(0))? else {
-        return Err(Problem::not_found(owner.shape.name));
-    };
-    find_owner(call, tx, owner.shape, id).map(Some)
-}
-
-/// The row of a resource that owns others, by its id.
-///
-/// # Errors
-/// Not found.
-pub fn find_owner(call: &Call, tx: &mut Tx<'_>, shape: &Shape, id: Uuid) -> Result<OwnerRow, Problem> {
-    let key = if let Personal::Is(key) = shape.personal { format!("t.{key}") } else { "NULL".to_owned() };
-    let mut sql = Sql::new(format!("SELECT t.rid, {key} FROM {} t WHERE ", shape.table));
-    shape.add_reach(&mut sql, &call.scope, None);
-    let sql = sql.push(" AND t.id = ").bind(id);
-    let found = tx.one(&sql.text, &sql.parameters, |row| {
-        let person_key = if row.is_null(1)? { None } else { Some(row.bytes(1)?.to_vec()) };
-        Ok(OwnerRow { rid: row.int(0)?, id, person_key })
-    })?;
-    found.ok_or_else(|| Problem::not_found(shape.name))
-}
-
-/// The key that the path names, after the owner's.
-pub fn key_of(call: &Call, shape: &Shape) -> Result<Value, Problem> {
-    shape.read_key(call.parameter(usize::from(shape.owner.is_some())))
-}
-
-/// The number of the row with this key, which a path names.
-///
-/// # Errors
-/// Not found.
-pub fn find_row(call: &Call, tx: &mut Tx<'_>, shape: &Shape, key: &str) -> Result<i64, Problem> {
-    let key = shape.read_key(key)?;
-    load(call, tx, shape, None, key).map(|row| row.rid)
-}
-
-/// The statement that selects the row whose folded column holds this text.
-pub fn select_by(call: &Call, shape: &Shape, column: &str, text: &str) -> Sql {
-    let mut sql = shape.select(call, None);
-    sql.add(" AND t.");
-    sql.add(column);
-    sql.add("_key = ");
-    sql.add_bound(fold(text));
-    sql
-}
-
-/// The statement that selects the rows of an owner.
-pub fn select_of(call: &Call, shape: &Shape, owner: &OwnerRow) -> Sql {
-    shape.select(call, Some(owner.rid))
-}
-
-/// The statement that selects the rows whose column holds this value.
-pub fn select_where(call: &Call, shape: &Shape, column: &str, value: Value) -> Sql {
-    shape.select(call, None).push(" AND t.").push(column).push(" = ").bind(value)
-}
-
-/// The statement that selects the row with this key.
-fn select_key(call: &Call, shape: &Shape, owner: Option<&OwnerRow>, key: Value) -> Sql {
-    let column = shape.key().map_or("id", |key| key.column);
-    let mut sql = shape.select(call, owner.map(|owner| owner.rid));
-    sql.add(" AND t.");
-    sql.add(column);
-    sql.add(" = ");
-    sql.add_bound(key);
-    sql
-}
-
-/// Loads the row with this key.
-pub fn load(
-    call: &Call,
-    tx: &mut Tx<'_>,
-    shape: &Shape,
-    owner: Option<&OwnerRow>,
-    key: Value,
-) -> Result<Stored, Problem> {
-    let sql = select_key(call, shape, owner, key);
-    load_by(call, tx, shape, owner, &sql)
-}
-
-/// Loads those rows with these numbers that are within the scope, in no order.
-///
-/// # Errors
-/// The store's.
-pub fn load_rows(call: &Call, tx: &mut Tx<'_>, shape: &Shape, rids: &[i64]) -> Result<Vec<Stored>, Problem> {
-    load_some(call, tx, shape, rids, &shape.select(call, None))
-}
-
-/// The same for rows that are hidden.
-///
-/// # Errors
-/// The store's.
-pub fn load_hidden_rows(
-    call: &Call,
-    tx: &mut Tx<'_>,
-    shape: &Shape,
-    rids: &[i64],
-) -> Result<Vec<Stored>, Problem> {
-    if shape.deletion.hiding().is_none() {
-        return Ok(Vec::new());
-    }
-    load_some(call, tx, shape, rids, &shape.select_hidden(call))
-}
-
-fn load_some(
-    call: &Call,
-    tx: &mut Tx<'_>,
-    shape: &Shape,
-    rids: &[i64],
-    select: &Sql,
-) -> Result<Vec<Stored>, Problem> {
-    let mut rows = Vec::with_capacity(rids.len());
-    for chunk in rids.chunks(LIST) {
-        let mut sql = select.clone().push(" AND t.rid IN ");
-        sql.add_list(chunk.iter().copied().map(Value::Int));
-        tx.query(&sql.text, &sql.parameters, |row| {
-            rows.push(Stored::read(shape, &call.scope, None, row)?);
-            Ok(())
-        })?;
-    }
-    Ok(rows)
-}
-
-/// Loads the row that a statement begun by [`Shape::select`] finds.
-///
-/// # Errors
-/// Not found.
-pub fn load_by(
-    call: &Call,
-    tx: &mut Tx<'_>,
-    shape: &Shape,
-    owner: Option<&OwnerRow>,
-    sql: &Sql,
-) -> Result<Stored, Problem> {
-    let found = tx.one(&sql.text, &sql.parameters, |row| Stored::read(shape, &call.scope, owner, row))?;
-    found.ok_or_else(|| Problem::not_found(shape.name))
-}
-
-/// Loads a row that waits in quarantine.
-///
-/// # Errors
-/// Not found.
-pub fn load_hidden(call: &Call, tx: &mut Tx<'_>, shape: &Shape, key: Value) -> Result<Stored, Problem> {
-    let sql = shape.select_hidden(call).push(" AND t.id = ").bind(key);
-    load_by(call, tx, shape, None, &sql)
-}
-
-/// Takes along what else goes with rows that are gone for good.
-///
-/// # Errors
-/// The store's.
-pub fn gone(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, rows: &[Stored]) -> Result<(), Problem> {
-    let Some(gone) = shape.gone else { return Ok(()) };
-    let id = |row: &Stored| if let Value::Id(id) = row.value(shape.plan().key) { Some(*id) } else { None };
-    let ids: Vec<Uuid> = rows.iter().filter_map(id).collect();
-    ids.chunks(LIST).try_for_each(|chunk| gone(call, tx, chunk))
-}
-
-/// Removes for good the rows that have waited in quarantine since this moment or longer, the
-/// longest first; at most so many, and how many.
-///
-/// # Errors
-/// The store's.
-pub fn purge_due(
-    call: &mut Call,
-    tx: &mut Tx<'_>,
-    shape: &Shape,
-    since: Timestamp,
-    limit: usize,
-) -> Result<usize, Problem> {
-    let Some(column) = shape.deletion.hiding() else { return Ok(0) };
-    let sql = shape.select_hidden(call).push(&format!(" AND t.{column} <= ")).bind(since.0);
-    let sql = sql.push(&format!(" ORDER BY t.{column} LIMIT {limit}"));
-    let mut due = Vec::new();
-    tx.query(&sql.text, &sql.parameters, |row| {
-        due.push(Stored::read(shape, &call.scope, None, row)?);
-        Ok(())
-    })?;
-    due.iter().try_for_each(|row| change::purge(call, tx, shape, row))?;
-    gone(call, tx, shape, &due)?;
-    Ok(due.len())
 }
 
 /// The body as a record of its own.
@@ -323,7 +141,7 @@ pub fn read_one(
         parameters: sql.parameters.clone(),
     };
     let relations: Vec<Sql> =
-        shape.relations.iter().map(|relation| nested::of_row(relation, &number)).collect();
+        shape.relations.iter().map(|relation| nested::of_row(relation, &call.scope, &number)).collect();
     let mut statements = vec![(sql.text.as_str(), sql.parameters.as_slice())];
     statements.extend(relations.iter().map(|sql| (sql.text.as_str(), sql.parameters.as_slice())));
     let mut items: Vec<nested::Items> = relations.iter().map(|_| nested::Items::default()).collect();
@@ -339,7 +157,7 @@ pub fn read_one(
     })?;
     let rid = rid.ok_or_else(|| Problem::not_found(shape.name))?;
     out.begin(call.op.status, Vec::new(), true);
-    nested::write(tx, shape, &items, rid, out)?;
+    nested::write(tx, shape, scope, &items, rid, out)?;
     Ok(Answer::resource(call.op.status))
 }
 
@@ -358,17 +176,17 @@ fn read_in_turn(
         write_row((shape, master), scope, owner, row, &mut out.bytes)
     })?;
     let rid = rid.ok_or_else(|| Problem::not_found(shape.name))?;
-    let items = nested::load(tx, shape, &[rid])?;
+    let items = nested::load(tx, shape, scope, &[rid])?;
     out.begin(call.op.status, Vec::new(), true);
-    nested::write(tx, shape, &items, rid, out)?;
+    nested::write(tx, shape, scope, &items, rid, out)?;
     Ok(Answer::resource(call.op.status))
 }
 
 /// Writes a row whose values are at hand, and its relations.
 pub fn write_stored(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, stored: &Stored) -> Result<(), Problem> {
-    let items = nested::load(tx, shape, &[stored.rid])?;
+    let items = nested::load(tx, shape, &call.scope, &[stored.rid])?;
     write_values(shape, &call.desk.master, &stored.values, &mut call.out.bytes);
-    nested::write(tx, shape, &items, stored.rid, &mut call.out)
+    nested::write(tx, shape, &call.scope, &items, stored.rid, &mut call.out)
 }
 
 /// Answers with an object of the operation's own: what [`Reply::Form`] promises.
@@ -435,7 +253,11 @@ pub fn read_later(call: &mut Call, tx: &mut Tx<'_>, key: &Value) -> Result<Answe
     read_one(call, tx, shape, None, &sql)
 }
 
-fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+/// Creates a row from the body.
+///
+/// # Errors
+/// What is wrong with the body.
+pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let shape = call.op.shape;
     let body = call.body()?;
     let draft = read_draft(shape.fields, &shape.arrays(), Form::Create, body, "").map_err(Problem::wrong)?;
@@ -453,8 +275,20 @@ fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     }
     check_data(call, tx, shape, None, &mut values)?;
     change::insert(call, tx, shape, owner.as_ref(), &values)?;
+    confine(call, tx, shape, std::iter::once((String::new(), values.as_slice())))?;
+    keep(call, tx, shape)?;
     if call.op.reply == Reply::Owner {
         return reply(call, tx, owner.as_ref(), None);
+    }
+    if let Some(born) = shape.born {
+        born(call, tx, &values)?;
+    }
+    if shape.is_read_back() {
+        let body = call.body()?.clone();
+        let key = values.get(shape.plan().key).cloned().unwrap_or(Value::Null);
+        let stored = load(call, tx, shape, owner.as_ref(), key)?;
+        relate::relate_new(call, tx, shape, &stored, &body, "")?;
+        return answer_with(call, tx, shape, &stored);
     }
     write_values(shape, &call.desk.master, &values, &mut call.out.bytes);
     write_no_relations(shape, &mut call.out.bytes);
@@ -475,7 +309,7 @@ pub fn new_values(
     let mut wrong = Vec::new();
     for (field, value) in shape.fields.iter().zip(&mut values) {
         let ours = match field.access.column {
-            Column::Own => continue,
+            Column::Own | Column::Seen | Column::Given => continue,
             Column::Scope => Value::from(call.scope.store_id()),
             Column::Owner => Value::from(owner.map(|owner| owner.id)),
         };
@@ -550,6 +384,8 @@ fn change_one(
     let mut values = changed_values(call, shape, &was, &draft, "")?.map_err(Refusal::into_problem)?;
     check_data(call, tx, shape, Some(&was), &mut values)?;
     change::update(call, tx, shape, &was, &values)?;
+    confine(call, tx, shape, std::iter::once((String::new(), values.as_slice())))?;
+    keep(call, tx, shape)?;
     reply(call, tx, owner.as_ref(), Some(&was.with(values)))
 }
 
@@ -652,5 +488,6 @@ fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if !change::hides(call, shape) {
         gone(call, tx, shape, std::slice::from_ref(&was))?;
     }
+    keep(call, tx, shape)?;
     reply(call, tx, owner.as_ref(), None)
 }

@@ -7,10 +7,11 @@ use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::{
-    Answer, Call, Problem, ProblemKind, Relating, Relation, Sql, change,
+    Answer, Call, Problem, ProblemKind, Relating, Relation, Scope, Shape, Sql, change,
     emit::Stored,
     family::visible,
-    pattern::{answer_with, check_if_match, key_of, load},
+    load::{key_of, load},
+    pattern::{answer_with, check_if_match},
     sql::LIST,
 };
 
@@ -24,31 +25,73 @@ pub fn relate(call: &mut Call, tx: &mut Tx<'_>, name: &str, how: Relating) -> Re
     let key = key_of(call, shape)?;
     let owner = load(call, tx, shape, None, key)?;
     check_if_match(call, tx, shape, &owner)?;
+    let at = |place: usize| format!("/relatedIds/{place}");
     match how {
         Relating::Set => {
-            let linked = all_linked(tx, relation, owner.rid)?;
+            let linked = all_linked(tx, &call.scope, relation, owner.rid)?;
             let wanted: HashSet<Uuid> = ids.iter().copied().collect();
             let missing: Vec<Uuid> = ids.iter().copied().filter(|id| !linked.contains_key(id)).collect();
-            let added = resolve(call, tx, relation, &missing, &ids)?;
+            let place = |missed: usize| ids.iter().position(|id| missing.get(missed) == Some(id));
+            let added = resolve(call, tx, relation, &missing, &|missed| at(place(missed).unwrap_or(missed)))?;
             let mut removed: Vec<(Uuid, i64)> =
                 linked.into_iter().filter(|(id, _)| !wanted.contains(id)).collect();
             removed.sort_unstable();
             apply(call, tx, relation, &owner, &added, &removed)?;
         }
         Relating::Add => {
-            let known = resolve(call, tx, relation, &ids, &ids)?;
+            let known = resolve(call, tx, relation, &ids, &at)?;
             let linked = linked_of(tx, relation, owner.rid, &known)?;
             let added: Vec<_> = known.into_iter().filter(|(_, rid)| !linked.contains(rid)).collect();
             apply(call, tx, relation, &owner, &added, &[])?;
         }
         Relating::Remove => {
-            let known = resolve(call, tx, relation, &ids, &ids)?;
+            let known = resolve(call, tx, relation, &ids, &at)?;
             let linked = linked_of(tx, relation, owner.rid, &known)?;
             let removed: Vec<_> = known.into_iter().filter(|(_, rid)| linked.contains(rid)).collect();
             apply(call, tx, relation, &owner, &[], &removed)?;
         }
     }
     answer_with(call, tx, shape, &owner)
+}
+
+/// Links what a create body lists by ids, `[{"id": ..}]`.
+///
+/// # Errors
+/// Unknown and foreign ids, each with its place.
+pub fn relate_new(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    owner: &Stored,
+    body: &Json,
+    base: &str,
+) -> Result<(), Problem> {
+    for relation in shape.relations.iter().filter(|relation| relation.at_creation) {
+        let at = pointer(base, relation.name);
+        let items = match body.get(relation.name) {
+            None | Some(Json::Null) => continue,
+            Some(Json::Array(items)) if items.len() <= MAX_RELATED => items,
+            Some(_) => {
+                return Err(Problem::wrong_at(&at, "must be an array of at most 100000 objects with an id"));
+            }
+        };
+        let mut ids = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            let id = match item.get("id") {
+                Some(Json::Text(text)) => Uuid::try_parse(text).ok(),
+                _ => None,
+            };
+            ids.push(id.ok_or_else(|| Problem::wrong_at(format!("{at}/{index}/id"), "must be a UUID"))?);
+        }
+        let mut seen = HashSet::new();
+        let unique: Vec<Uuid> = ids.iter().copied().filter(|id| seen.insert(*id)).collect();
+        let known = resolve(call, tx, relation, &unique, &|place| {
+            let index = ids.iter().position(|id| unique.get(place) == Some(id)).unwrap_or(place);
+            format!("{at}/{index}/id")
+        })?;
+        apply(call, tx, relation, owner, &known, &[])?;
+    }
+    Ok(())
 }
 
 /// The ids of a body, in order, each once.
@@ -89,15 +132,19 @@ fn related_ids(body: &Json) -> Result<Vec<Uuid>, Problem> {
 }
 
 /// All visible links of a row: the others' ids and row numbers.
-fn all_linked(tx: &mut Tx<'_>, relation: &Relation, own: i64) -> Result<HashMap<Uuid, i64>, Problem> {
+fn all_linked(
+    tx: &mut Tx<'_>,
+    scope: &Scope,
+    relation: &Relation,
+    own: i64,
+) -> Result<HashMap<Uuid, i64>, Problem> {
     let mut sql = Sql::new(format!(
         "SELECT o.id, o.rid FROM {} m JOIN {} o ON o.rid = m.{} WHERE m.{} = ",
         relation.table, relation.target.table, relation.other, relation.own
     ))
     .bind(own);
-    if let Some(column) = relation.target.deletion.hiding() {
-        sql = sql.push(" AND o.").push(column).push(" IS NULL");
-    }
+    // what the caller does not see stays as it is
+    relation.target.add_nested_reach(&mut sql, scope);
     let mut linked = HashMap::new();
     tx.query(&sql.text, &sql.parameters, |row| {
         linked.insert(row.id(0)?, row.int(1)?);
@@ -126,23 +173,22 @@ fn linked_of(
     Ok(linked)
 }
 
-/// The row numbers of these ids, all of which must be in the caller's scope. `all` is the body's
-/// list, for pointers.
+/// The row numbers of these ids, all of which must be in the caller's scope. `at` tells where one
+/// stands in the body.
 fn resolve(
     call: &Call,
     tx: &mut Tx<'_>,
     relation: &Relation,
     ids: &[Uuid],
-    all: &[Uuid],
+    at: &dyn Fn(usize) -> String,
 ) -> Result<Vec<(Uuid, i64)>, Problem> {
     let known = visible(call, tx, relation.target, ids)?;
     if known.len() == ids.len() {
         return Ok(ids.iter().filter_map(|id| Some((*id, *known.get(id)?))).collect());
     }
-    let unknown: HashSet<Uuid> = ids.iter().copied().filter(|id| !known.contains_key(id)).collect();
-    let errors = all.iter().enumerate().filter(|(_, id)| unknown.contains(id)).map(|(index, _)| {
-        FieldError::new(format!("/relatedIds/{index}"), format!("names no {}", relation.target.name))
-    });
+    let unknown = ids.iter().enumerate().filter(|(_, id)| !known.contains_key(id));
+    let errors =
+        unknown.map(|(place, _)| FieldError::new(at(place), format!("names no {}", relation.target.name)));
     Err(Problem::wrong(errors.collect()))
 }
 

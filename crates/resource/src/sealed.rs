@@ -6,7 +6,7 @@ use chancery_record::{Cell, Field, Sealing, Value};
 use chancery_store::Row;
 use uuid::Uuid;
 
-use crate::{MasterKey, Shape, call::random, master::SealingKey};
+use crate::{MasterKey, Scope, Shape, call::random, master::SealingKey};
 
 /// Sealed text begins with this, which no text of a caller can.
 const MARK: char = '\u{1}';
@@ -84,6 +84,7 @@ fn secret_place(table: &str, column: &str, key: &Value) -> String {
 /// A member of a row as it is answered: opened where it is sealed, null where its key is gone.
 pub fn reveal(
     master: &MasterKey,
+    scope: &Scope,
     shape: &Shape,
     field: &Field,
     row: &Row<'_>,
@@ -96,6 +97,9 @@ pub fn reveal(
             let Cell::Text(text) = cell else { return Ok(cell.to_value()) };
             if !is_sealed(text) {
                 return Ok(cell.to_value());
+            }
+            if !scope.reveals() {
+                return Ok(Value::Null);
             }
             let key = shape.plan().key_column.map_or(Ok(Value::Null), |at| row.id(at).map(Value::Id))?;
             open_secret(master, shape.table, field.column, &key, text).into()

@@ -6,24 +6,7 @@ use chancery_record::{Column, Draft, Field, FieldError, Given, Kind, Mismatch, R
 use chancery_store::Tx;
 use uuid::Uuid;
 
-use crate::{Call, Problem, ProblemKind, Scope, Sql, emit::Stored, family};
-
-/// What limits the rows of a resource to the caller's scope.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
-    /// The column `store` holds the number of the user store.
-    Store,
-    /// This column holds the id of the customer.
-    Customer(&'static str),
-    /// This column holds the id of the subscription.
-    Subscription(&'static str),
-    /// These columns hold the ids of the subscription and of the identity provider instance.
-    Instance(&'static str, &'static str),
-    /// These columns hold the ids of the subscription and of the tenant.
-    Tenant(&'static str, &'static str),
-    /// Only what shows it reaches it: it is part of that.
-    Part,
-}
+use crate::{Call, Problem, ProblemKind, Reach, emit::Stored, family, plan::Plan};
 
 /// The resource that owns another: the path names it before the other's key.
 #[derive(Clone, Copy)]
@@ -37,10 +20,27 @@ pub struct Owner {
 /// A unique index that a body can run into.
 #[derive(Clone, Copy, Debug)]
 pub struct Unique {
-    /// The index.
+    /// The index: `table__column__column`.
     pub index: &'static str,
     /// The field of the body that collides.
     pub column: &'static str,
+}
+
+impl Unique {
+    /// This index; a collision is told of this field.
+    pub const fn new(index: &'static str, column: &'static str) -> Self {
+        Self { index, column }
+    }
+
+    /// The columns of the index that are of fields of the resource, each with the place of its field.
+    pub(crate) fn columns(&self, shape: &Shape) -> Vec<(&'static str, usize)> {
+        let columns = self.index.split("__").skip(1);
+        let place = |column: &'static str| {
+            let plain = column.strip_suffix("_key").and_then(|plain| shape.place(plain));
+            shape.place(column).or(plain).map(|place| (column, place))
+        };
+        columns.filter_map(place).collect()
+    }
 }
 
 /// What a DELETE does.
@@ -109,10 +109,25 @@ pub type Against = fn(&Call, &mut Tx<'_>, &mut [Proposed<'_>]) -> Result<Vec<Bre
 pub struct Child {
     /// What they are.
     pub what: &'static str,
-    /// Their table. It has a column `name`.
+    /// Their table.
     pub table: &'static str,
-    /// The column.
+    /// The column; `store` holds the row number.
     pub column: &'static str,
+    /// The column that tells one from another to people; it may be empty.
+    pub name: &'static str,
+}
+
+impl Child {
+    /// Rows of this table with a column `name`.
+    pub const fn new(what: &'static str, table: &'static str, column: &'static str) -> Self {
+        Self { what, table, column, name: "name" }
+    }
+
+    /// The same, told by another column.
+    #[must_use]
+    pub const fn told_by(self, name: &'static str) -> Self {
+        Self { name, ..self }
+    }
 }
 
 /// A field that names a row of another resource: one that the caller's scope covers.
@@ -124,8 +139,21 @@ pub struct Parent {
     pub shape: &'static Shape,
 }
 
+impl Parent {
+    /// This column names a row of this resource.
+    pub const fn new(column: &'static str, shape: &'static Shape) -> Self {
+        Self { column, shape }
+    }
+}
+
 /// What else goes when rows are gone for good: gets their ids, at most `LIST` of them.
 pub type Gone = fn(&mut Call, &mut Tx<'_>, &[Uuid]) -> Result<(), Problem>;
+
+/// What is made with a new row: gets its values.
+pub type Born = fn(&Call, &mut Tx<'_>, &[Value]) -> Result<(), Problem>;
+
+/// What must hold after every write.
+pub type Afterwards = fn(&Call, &mut Tx<'_>) -> Result<(), Problem>;
 
 /// A rule on new links: gets the owner's row number and those of the new ones.
 pub type Guard = fn(&mut Tx<'_>, i64, &[i64]) -> Result<(), Problem>;
@@ -137,7 +165,7 @@ pub struct Relation {
     pub name: &'static str,
     /// What the relation means, for the OpenAPI document.
     pub about: &'static str,
-    /// The table of pairs.
+    /// The table of pairs, or a query of pairs in brackets where the others are children.
     pub table: &'static str,
     /// Its column with this resource's row number.
     pub own: &'static str,
@@ -145,10 +173,97 @@ pub struct Relation {
     pub other: &'static str,
     /// The other resource.
     pub target: &'static Shape,
-    /// The columns of the other that are shown nested.
+    /// The columns of the other that are shown nested; none are all that it shows.
     pub shown: &'static [&'static str],
     /// The rule on new links.
     pub guard: Option<Guard>,
+    /// Whether there is at most one, shown as an object or null.
+    pub single: bool,
+    /// Whether a create body may list them by their ids.
+    pub at_creation: bool,
+}
+
+impl Relation {
+    /// A set that pairs of row numbers make, shown by ids and names.
+    pub const fn new(
+        name: &'static str,
+        about: &'static str,
+        (table, own, other): (&'static str, &'static str, &'static str),
+        target: &'static Shape,
+    ) -> Self {
+        Self {
+            name,
+            about,
+            table,
+            own,
+            other,
+            target,
+            shown: &["id", "name"],
+            guard: None,
+            single: false,
+            at_creation: false,
+        }
+    }
+
+    /// The same, showing these columns.
+    #[must_use]
+    pub const fn showing(self, shown: &'static [&'static str]) -> Self {
+        Self { shown, ..self }
+    }
+
+    /// The same with a rule on new links.
+    #[must_use]
+    pub const fn guarded(self, guard: Guard) -> Self {
+        Self { guard: Some(guard), ..self }
+    }
+
+    /// The same, where there is at most one.
+    #[must_use]
+    pub const fn single(self) -> Self {
+        Self { single: true, ..self }
+    }
+
+    /// The same, which a create body may list.
+    #[must_use]
+    pub const fn at_creation(self) -> Self {
+        Self { at_creation: true, ..self }
+    }
+
+    /// The fields of the other that are shown.
+    pub fn fields(&self) -> impl Iterator<Item = &'static Field> {
+        let shown = self.shown;
+        let all = self.target.fields.iter().filter(|field| field.access.shown && shown.is_empty());
+        all.chain(
+            shown.iter().filter_map(|column| self.target.fields.iter().find(|field| field.column == *column)),
+        )
+    }
+}
+
+/// The relation with children that go with their parent: the parent's table, theirs, their column
+/// with the parent's id, and the resource.
+#[macro_export]
+macro_rules! children {
+    ($name:literal, $about:literal, $parent:literal, $table:literal, $column:literal, $target:expr) => {
+        $crate::Relation::new(
+            $name,
+            $about,
+            (
+                concat!(
+                    "(SELECT p.rid AS own_rid, c.rid AS other_rid FROM ",
+                    $parent,
+                    " p JOIN ",
+                    $table,
+                    " c ON c.",
+                    $column,
+                    " = p.id)"
+                ),
+                "own_rid",
+                "other_rid",
+            ),
+            $target,
+        )
+        .showing(&[])
+    };
 }
 
 /// Which fields a body gave a value or emptied.
@@ -224,10 +339,16 @@ pub struct Shape {
     pub parents: &'static [Parent],
     /// What else goes when rows are gone for good.
     pub gone: Option<Gone>,
+    /// What is made with a new row.
+    pub born: Option<Born>,
+    /// What must hold after every write.
+    pub afterwards: Option<Afterwards>,
     /// Whether a change of it takes effect in what every process remembers.
     pub settles: bool,
     /// The rule against the data.
     pub against: Option<Against>,
+    /// Whether an element of a batch that names no key is found by its token.
+    pub found_by_token: bool,
     /// Whether a row holds a secret in its sealed fields.
     pub secret: fn(&[Value]) -> bool,
     apply: Option<Apply>,
@@ -253,8 +374,11 @@ impl Shape {
             children: &[],
             parents: &[],
             gone: None,
+            born: None,
+            afterwards: None,
             settles: false,
             against: None,
+            found_by_token: false,
             secret: |_| true,
             apply: None,
             plan: OnceLock::new(),
@@ -345,6 +469,20 @@ impl Shape {
         self
     }
 
+    /// With this made with a new row.
+    #[must_use]
+    pub const fn born_with(mut self, born: Born) -> Self {
+        self.born = Some(born);
+        self
+    }
+
+    /// With this holding after every write.
+    #[must_use]
+    pub const fn keeping(mut self, afterwards: Afterwards) -> Self {
+        self.afterwards = Some(afterwards);
+        self
+    }
+
     /// A change of it takes effect at once in what every process remembers.
     #[must_use]
     pub const fn settles(mut self) -> Self {
@@ -366,6 +504,13 @@ impl Shape {
         self
     }
 
+    /// Found by its token in a batch where an element names no key.
+    #[must_use]
+    pub const fn found_by_token(mut self) -> Self {
+        self.found_by_token = true;
+        self
+    }
+
     /// Possibly large.
     #[must_use]
     pub const fn large(mut self) -> Self {
@@ -381,6 +526,23 @@ impl Shape {
     /// The names of the nested arrays of the response form.
     pub fn arrays(&self) -> Vec<&'static str> {
         self.relations.iter().map(|relation| relation.name).collect()
+    }
+
+    /// Whether its key is an id.
+    pub fn has_id(&self) -> bool {
+        self.key().is_some_and(|key| matches!(key.kind, Kind::Id))
+    }
+
+    /// Whether its key is a location, which takes the rest of a path.
+    pub fn is_located(&self) -> bool {
+        self.key().is_some_and(|key| matches!(key.kind, Kind::Text(rule) if rule.name == "Location"))
+    }
+
+    /// Whether a new row is more than what its body says, so that its answer is read.
+    pub(crate) fn is_read_back(&self) -> bool {
+        self.born.is_some()
+            || self.relations.iter().any(|relation| relation.at_creation)
+            || self.fields.iter().any(|field| field.access.column == Column::Seen)
     }
 
     /// The place of a column among the fields.
@@ -420,85 +582,6 @@ impl Shape {
         }
     }
 
-    /// `SELECT` the row number and the columns of the visible rows, up to the condition that
-    /// limits them to the scope. `t` is the table.
-    pub(crate) fn select(&self, call: &Call, owner: Option<i64>) -> Sql {
-        let mut sql = self.begin(call, &self.plan().select);
-        self.add_reach(&mut sql, &call.scope, owner);
-        sql
-    }
-
-    /// The same for rows that wait in quarantine.
-    pub(crate) fn select_hidden(&self, call: &Call) -> Sql {
-        let mut sql = self.begin(call, &self.plan().select);
-        self.add_reach_to(&mut sql, &call.scope, None, true);
-        sql
-    }
-
-    /// A statement about this resource that begins like this.
-    pub(crate) fn begin(&self, call: &Call, text: &str) -> Sql {
-        let mut sql =
-            Sql { text: String::with_capacity(text.len() + 256), parameters: Vec::with_capacity(4) };
-        sql.add(text);
-        if self.view.is_some() {
-            sql.parameters.push(Value::Int(call.now.0));
-        }
-        sql
-    }
-
-    /// What is read: the table, or the view of it.
-    pub(crate) fn source(&self) -> &'static str {
-        self.view.unwrap_or(self.table)
-    }
-
-    /// Adds the condition that limits rows to the scope and hides what is in quarantine.
-    pub(crate) fn add_reach(&self, sql: &mut Sql, scope: &Scope, owner: Option<i64>) {
-        self.add_reach_to(sql, scope, owner, false);
-    }
-
-    /// Adds the condition that limits rows to the scope, and to those in quarantine or not.
-    pub(crate) fn add_reach_to(&self, sql: &mut Sql, scope: &Scope, owner: Option<i64>, hidden: bool) {
-        match (self.reach, scope) {
-            (Reach::Store, scope) => {
-                sql.add("t.store = ");
-                sql.add_bound(scope.store());
-            }
-            (Reach::Customer(column), Scope::Parts { customers, .. }) if !customers.is_empty() => {
-                sql.add("t.");
-                sql.add(column);
-                sql.add(" IN ");
-                sql.add_list(customers.iter().copied().map(Value::Id));
-            }
-            (_, Scope::Everything) => sql.add("TRUE"),
-            (Reach::Subscription(column) | Reach::Instance(column, _) | Reach::Tenant(column, _), scope) => {
-                sql.add("(FALSE");
-                add_parts(sql, column, self.reach, scope);
-                sql.add(")");
-            }
-            (Reach::Customer(_) | Reach::Part, _) => sql.add("FALSE"),
-        }
-        if let (Some(owner), Some(rid)) = (self.owner, owner) {
-            sql.add(" AND t.");
-            sql.add(owner.column);
-            sql.add(" = ");
-            sql.add_bound(rid);
-        }
-        if let Personal::Of(person, column) = self.personal
-            && let Some(hiding) = person.deletion.hiding()
-        {
-            // what belongs to somebody hidden is hidden with them
-            sql.add(&format!(
-                " AND EXISTS (SELECT 1 FROM {} o WHERE o.store = t.store AND o.id = t.{column} AND o.{hiding} IS NULL)",
-                person.table
-            ));
-        }
-        if let Some(column) = self.deletion.hiding() {
-            sql.add(" AND t.");
-            sql.add(column);
-            sql.add(if hidden { " IS NOT NULL" } else { " IS NULL" });
-        }
-    }
-
     /// What the rule against the data finds wrong with rows to be written together: the place of
     /// the row, the kind and the error.
     pub(crate) fn check_against(
@@ -508,10 +591,11 @@ impl Shape {
         rows: &mut [Proposed<'_>],
         base: impl Fn(usize) -> String,
     ) -> Result<Vec<(usize, ProblemKind, FieldError)>, Problem> {
-        let mut breaches = family::find_strangers(self, call, tx, rows)?;
-        if let Some(against) = self.against {
-            breaches.extend(against(call, tx, rows)?);
-        }
+        let mut breaches = match self.against {
+            Some(against) => against(call, tx, rows)?,
+            None => Vec::new(),
+        };
+        breaches.extend(family::find_strangers(self, call, tx, rows)?);
         let errors = breaches.into_iter().map(|Breach { row, kind, column, detail }| {
             let wire = self.place(column).and_then(|place| self.fields.get(place));
             let at = chancery_record::pointer(&base(row), wire.map_or("", |field| field.wire()));
@@ -538,110 +622,5 @@ impl Shape {
             FieldError::new(chancery_record::pointer(base, wire.map_or("", |field| field.wire())), detail)
         });
         Ok(Err(errors.collect()))
-    }
-}
-
-/// Adds: the row is in one of the parts, by its subscription, its instance or its tenant.
-fn add_parts(sql: &mut Sql, subscription: &str, reach: Reach, scope: &Scope) {
-    let Scope::Parts { customers, subscriptions, tenants, instances } = scope else { return };
-    let mut add = |ids: &[Uuid], column: &str, below: &str| {
-        if ids.is_empty() {
-            return;
-        }
-        sql.add(&format!(" OR t.{column} IN {below}"));
-        sql.add_list(ids.iter().copied().map(Value::Id));
-        if !below.is_empty() {
-            sql.add(")");
-        }
-    };
-    add(subscriptions, subscription, "");
-    add(customers, subscription, "(SELECT id FROM subscription WHERE customer_id IN ");
-    match reach {
-        Reach::Instance(_, instance) => {
-            add(instances, instance, "");
-            add(tenants, instance, "(SELECT idp_instance_id FROM tenant_idp_instance WHERE tenant_id IN ");
-        }
-        Reach::Tenant(_, tenant) => add(tenants, tenant, ""),
-        _ => {}
-    }
-}
-
-/// An entry's person and that person's key, and where the key is found. Persons of a user store have
-/// entries in its trail, others in that of the configuration.
-fn join_persons(persons: &[&Shape]) -> (String, String) {
-    let (mut keys, mut joins) = (Vec::new(), String::new());
-    for (number, person) in persons.iter().enumerate() {
-        let Personal::Is(key) = person.personal else { continue };
-        let trail = if person.reach == Reach::Store { format!("p{number}.store") } else { "0".to_owned() };
-        keys.push(format!("p{number}.{key}"));
-        let condition = format!(" p{number} ON t.store = {trail} AND p{number}.id = t.person");
-        joins.extend([" LEFT JOIN ", person.table, &condition]);
-    }
-    (format!(", t.person, COALESCE({}, NULL)", keys.join(", ")), joins)
-}
-
-/// What is worked out once from a shape.
-pub struct Plan {
-    /// `SELECT t.rid, t.a, t.b FROM table t WHERE `
-    pub select: String,
-    /// For each field, `"name":` ready to be written; empty when it is not shown.
-    pub labels: Vec<String>,
-    /// For each relation, `,"name":[`.
-    pub array_labels: Vec<String>,
-    /// The place of the key among the fields.
-    pub key: usize,
-    /// The column of the key in `select`.
-    pub key_column: Option<usize>,
-    /// For an audit entry, the columns of `select` with its person and that person's key.
-    pub person_columns: (usize, usize),
-    /// The place of the concurrency token, if there is one.
-    pub token: Option<usize>,
-    /// The insert statement.
-    pub insert: String,
-}
-
-impl Plan {
-    fn of(shape: &Shape) -> Self {
-        let own = || shape.fields.iter().filter(|field| field.access.column == Column::Own);
-        let columns: Vec<String> = own().map(|field| format!("t.{}", field.column)).collect();
-        let labels = shape
-            .fields
-            .iter()
-            .map(|field| if field.access.shown { format!("\"{}\":", field.wire()) } else { String::new() });
-        let mut insert: Vec<String> = Vec::new();
-        if shape.reach == Reach::Store {
-            insert.push("store".into());
-        }
-        insert.extend(shape.owner.map(|owner| owner.column.to_owned()));
-        insert.extend(own().map(|field| field.column.to_owned()));
-        insert.extend(own().filter(|field| field.access.folded).map(|field| format!("{}_key", field.column)));
-        let (more, join) = match shape.personal {
-            Personal::Tells(persons) => join_persons(persons),
-            _ => (String::new(), String::new()),
-        };
-        let marks: Vec<String> = (1..=insert.len()).map(|number| format!("?{number}")).collect();
-        Self {
-            select: format!(
-                "SELECT t.rid, {}{more} FROM {} t{join} WHERE ",
-                columns.join(", "),
-                shape.source()
-            ),
-            key_column: own().position(|field| field.access.key).map(|place| place + 1),
-            person_columns: (columns.len() + 1, columns.len() + 2),
-            labels: labels.collect(),
-            array_labels: shape
-                .relations
-                .iter()
-                .map(|relation| format!(",\"{}\":[", relation.name))
-                .collect(),
-            key: shape.fields.iter().position(|field| field.access.key).unwrap_or(0),
-            token: shape.fields.iter().position(Field::is_token),
-            insert: format!(
-                "INSERT INTO {} ({}) VALUES ({})",
-                shape.table,
-                insert.join(", "),
-                marks.join(", ")
-            ),
-        }
     }
 }

@@ -4,6 +4,8 @@
 //! is committed, the work is done in a bounded pool, and the operation is called again in a new
 //! transaction, where [`Call::result`](crate::Call::result) has what the work came to.
 //!
+//! A rule of the standard pattern that needs it says so with [`Call::need`](crate::Call::need).
+//!
 //! One that has too much to do for a single transaction does a piece, answers
 //! [`Answer::again`](crate::Answer::again) and is called again at once: nothing waits for the pool.
 
@@ -52,6 +54,15 @@ impl fmt::Debug for Piece {
 }
 
 impl Call {
+    /// Says that a rule cannot decide before this is done, outside of any transaction. The problem
+    /// that it returns ends the operation, which runs again with the result. A rule runs before
+    /// anything is written, so nothing is lost.
+    #[must_use]
+    pub fn need(&self, work: Work) -> Problem {
+        self.needed.set(Some(work));
+        chancery_store::Error::Internal(format!("{} left its work undone", self.op.name)).into()
+    }
+
     /// What the work of a step came to; nothing while it was not done.
     ///
     /// # Errors

@@ -2,7 +2,10 @@
 //! store named `default`, and the client app `root`.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use chancery_management::customer::{CUSTOMER, Customer, CustomerId};
+use chancery_management::{
+    customer::{CUSTOMER, Customer, CustomerId},
+    idp_type,
+};
 use chancery_record::{Name, Record as _, Secret, Token, Value, fold};
 use chancery_resource::{Call, MasterKey, Problem, insert, random};
 use chancery_store::{Error, Tx};
@@ -27,6 +30,7 @@ pub fn ensure(
     master: &MasterKey,
     configured: Option<&Secret>,
 ) -> Result<Welcome, Problem> {
+    idp_type::seed(call, tx)?;
     let found =
         tx.one("SELECT id FROM client_app WHERE name_key = ?1 ORDER BY rid", &[ROOT.into()], |row| {
             row.id(0)
@@ -72,12 +76,19 @@ fn make_all(call: &Call, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
         vec![tenant.into(), subscription.into(), token()],
     )?;
     tx.queue(
-        "INSERT INTO idp_instance (id, subscription_id, idp_type, name, name_key, store_name_key, is_active, concurrency_token) \
-         VALUES (?1, ?2, 'UserStore', 'default', ?3, ?3, TRUE, ?4)",
-        vec![store.into(), subscription.into(), fold("default").into(), token()],
+        "INSERT INTO idp_instance (id, subscription_id, idp_type, idp_type_id, name, name_key, store_name_key, is_active, concurrency_token) \
+         VALUES (?1, ?2, 'UserStore', ?5, 'default', ?3, ?3, TRUE, ?4)",
+        vec![
+            store.into(),
+            subscription.into(),
+            fold("default").into(),
+            token(),
+            idp_type::id_of(idp_type::FactoryType::UserStore).into(),
+        ],
     )?;
     tx.queue(
-        "INSERT INTO tenant_idp_instance (tenant_id, idp_instance_id) VALUES (?1, ?2)",
+        "INSERT INTO tenant_idp_instance (tenant_rid, idp_instance_rid) \
+         SELECT t.rid, i.rid FROM tenant t CROSS JOIN idp_instance i WHERE t.id = ?1 AND i.id = ?2",
         vec![tenant.into(), store.into()],
     )?;
     tx.queue(

@@ -153,6 +153,7 @@ async fn assemble(
     let desk = Arc::new(Desk {
         master,
         hashing: config.hashing,
+        services: SERVICES,
         has_reset_program: config.reset_program.is_some(),
         seal: Seal::new(audit_key, audit_keys, last),
         cursors,
@@ -187,6 +188,7 @@ pub fn own_call(desk: &Arc<Desk>, scope: Scope) -> Call {
         merge_patch: false,
         bytes: None,
         results: Vec::new(),
+        needed: std::cell::Cell::new(None),
         scope,
         actor: None,
         now: now(),

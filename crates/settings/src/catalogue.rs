@@ -37,8 +37,8 @@ pub struct Entry {
 }
 
 impl Owner {
-    /// The identity provider types as they are kept, with their owner.
-    pub const IDP_TYPES: [(&'static str, Self); 7] = [
+    /// What has options, by what serves it: the factory types, and tenants.
+    pub const TYPES: [(&'static str, Self); 11] = [
         ("UserStore", Self::UserStore),
         ("OpenIdConnect", Self::OpenIdConnect),
         ("AdfsOAuth", Self::AdfsOAuth),
@@ -46,11 +46,25 @@ impl Owner {
         ("Google", Self::Google),
         ("Facebook", Self::Facebook),
         ("Twitter", Self::Twitter),
+        ("email", Self::MfaEmail),
+        ("totp", Self::MfaTotp),
+        ("sms", Self::MfaSms),
+        ("Tenant", Self::Tenant),
     ];
 
-    /// The owner for an identity provider type.
-    pub fn of_idp_type(name: &str) -> Option<Self> {
-        Self::IDP_TYPES.iter().find(|(known, _)| *known == name).map(|(_, owner)| *owner)
+    /// The owner of this type.
+    pub fn of_type(name: &str) -> Option<Self> {
+        Self::TYPES.iter().find(|(known, _)| *known == name).map(|(_, owner)| *owner)
+    }
+
+    /// Its type.
+    pub fn type_name(self) -> &'static str {
+        Self::TYPES.iter().find(|(_, owner)| *owner == self).map_or("", |(name, _)| *name)
+    }
+
+    /// Whether it is a second factor.
+    pub const fn is_second_factor(self) -> bool {
+        matches!(self, Self::MfaEmail | Self::MfaTotp | Self::MfaSms)
     }
 
     /// Its options.

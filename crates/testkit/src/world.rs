@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use chancery::{Arguments, Config, Server};
-use chancery_record::Secret;
 use chancery_store::{Error, Mode};
 use chancery_web::App;
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{Client, Database, Engine};
@@ -142,55 +141,58 @@ impl World {
         run.await.map_err(|error: Error| error.to_string()).expect("the statements run");
     }
 
+    /// Makes something of the management service and returns its answer.
+    pub async fn make(&self, resource: &str, body: Value) -> Value {
+        self.admin.post(&format!("/api/management/v2/{resource}"), body).await.is(201).json()
+    }
+
+    /// Everything of a resource of the management service.
+    pub async fn all(&self, resource: &str) -> Value {
+        self.admin.get(&format!("/api/management/v2/{resource}")).await.is(200).json()
+    }
+
     /// Makes a client app with these roles in the default subscription, and logs it in.
     pub async fn client(&self, name: &str, roles: &[RoleRow<'_>]) -> Client {
-        let (id, secret) = (Uuid::now_v7(), Secret::new("secret of a client"));
-        let digest = self.app.desk.master.secret_digest(secret.expose());
-        let text = |text: &str| chancery_record::Value::from(text);
-        let mut statements = vec![
-            (
-                "INSERT INTO client_app (id, subscription_id, name, name_key, enabled, \
-                 allow_client_credential_login, concurrency_token) \
-                 SELECT ?1, s.id, ?2, ?2, TRUE, TRUE, 't' FROM subscription s WHERE s.name_key = 'default'",
-                vec![id.into(), text(name)],
-            ),
-            (
-                "INSERT INTO client_app_secret (id, client_app_id, name, digest, concurrency_token) \
-                 VALUES (?1, ?1, '', ?2, 't')",
-                vec![id.into(), digest.into()],
-            ),
-        ];
+        let subscriptions = self.all("Subscription").await;
+        let default =
+            subscriptions.as_array().and_then(|all| all.iter().find(|one| one["name"] == "Default"));
+        let home = default.map_or(Value::Null, |one| one["id"].clone());
+        self.client_in(&home, name, roles).await
+    }
+
+    /// Makes a client app with these roles in a subscription, and logs it in.
+    pub async fn client_in(&self, subscription: &Value, name: &str, roles: &[RoleRow<'_>]) -> Client {
+        let body =
+            json!({ "name": name, "allowClientCredentialLogin": true, "subscriptionId": subscription });
+        let app = self.make("ClientApp", body).await;
+        let secret = self.make("ClientAppSecret", json!({ "clientAppId": app["id"] })).await;
         for (role, tenant, instance) in roles {
-            statements.push((
-                "INSERT INTO client_app_role (id, client_app_id, role_type, apply_to_tenant_id, \
-                 apply_to_idp_instance_id, concurrency_token) VALUES (?1, ?2, ?3, ?4, ?5, 't')",
-                vec![Uuid::now_v7().into(), id.into(), text(role), (*tenant).into(), (*instance).into()],
-            ));
+            let body = json!({
+                "clientAppId": app["id"], "roleType": role,
+                "applyToTenantId": tenant, "applyToIdpInstanceId": instance,
+            });
+            self.make("ClientAppRole", body).await;
         }
-        self.sql(statements).await;
-        log_in(&self.anonymous, name, "secret of a client").await
+        let id = app["id"].as_str().unwrap_or_default();
+        log_in(&self.anonymous, id, secret["secret"].as_str().unwrap_or_default()).await
+    }
+
+    /// Makes a subscription of another customer; its id.
+    pub async fn other_subscription(&self, name: &str) -> Value {
+        let customer = self.make("Customer", json!({ "name": name })).await;
+        self.make("Subscription", json!({ "name": name, "customerId": customer["id"] })).await["id"].clone()
     }
 
     /// Makes a second user store with this name, in a subscription of another customer; its id.
     pub async fn other_store(&self, name: &'static str) -> Uuid {
-        let (customer, subscription, store) = (Uuid::now_v7(), Uuid::now_v7(), Uuid::now_v7());
-        self.sql(vec![
-            (
-                "INSERT INTO customer (id, name, name_key, concurrency_token) VALUES (?1, 'other', 'other', 't')",
-                vec![customer.into()],
-            ),
-            (
-                "INSERT INTO subscription (id, customer_id, name, name_key, status, concurrency_token) \
-                 VALUES (?1, ?2, 'other', 'other', 'Active', 't')",
-                vec![subscription.into(), customer.into()],
-            ),
-            (
-                "INSERT INTO idp_instance (id, subscription_id, idp_type, name, name_key, store_name_key, \
-                 is_active, concurrency_token) VALUES (?1, ?2, 'UserStore', ?3, ?3, ?3, TRUE, 't')",
-                vec![store.into(), subscription.into(), name.into()],
-            ),
-        ])
-        .await;
-        store
+        let subscription = self.other_subscription("other").await;
+        let kinds = self.all("IdpType").await;
+        let kind =
+            kinds.as_array().and_then(|all| all.iter().find(|one| one["name"] == "UserStore")).cloned();
+        let body = json!({
+            "name": name, "subscriptionId": subscription, "idpTypeId": kind.unwrap_or_default()["id"],
+        });
+        let store = self.make("IdpInstance", body).await;
+        store["id"].as_str().and_then(|id| id.parse().ok()).unwrap_or_default()
     }
 }

@@ -46,6 +46,6 @@ pub static SERVICE: Service = Service {
         group_metadata::OPERATIONS,
         synchronize::OPERATIONS,
         user_profile::OPERATIONS,
-        audit_trail::OPERATIONS,
+        &audit_trail::OPERATIONS,
     ],
 };

@@ -108,8 +108,9 @@ pub async fn execute(
         body: json,
         bytes: content,
         results: Vec::new(),
+        needed: std::cell::Cell::new(None),
         merge_patch,
-        scope: allowed.scope.clone(),
+        scope: allowed.scope.clone().to_be_changed(op.writes()),
         actor: allowed.caller.as_ref().map(|caller| caller.id),
         now,
         dry_run,
@@ -207,7 +208,7 @@ impl Running<'_> {
                     let store = self.store.as_deref();
                     self.app.rights.forget(allowed.epoch);
                     allowed = self.app.authorize(self.parts, op.permit, store, self.now).await?;
-                    self.with(|call| call.scope = allowed.scope.clone());
+                    self.with(|call| call.scope = allowed.scope.clone().to_be_changed(op.writes()));
                 }
                 Err(problem)
                     if op.is_batch() && is_refused_row(&problem) && !self.with(|call| call.diagnose) =>

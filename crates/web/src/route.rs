@@ -39,7 +39,11 @@ impl Routes {
         for service in services {
             let is_user_store = service.base.contains("{userstore}");
             for op in service.all() {
-                let path = format!("{}{}", service.base, op.path);
+                let mut path = format!("{}{}", service.base, op.path);
+                if op.shape.is_located() {
+                    // a location is the rest of the path
+                    path = path.replace("/{id}", "/{*id}");
+                }
                 let entry = Entry { op, number, is_user_store };
                 number += 1;
                 match paths.iter_mut().find(|(known, _)| *known == path) {

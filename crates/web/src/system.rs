@@ -97,7 +97,7 @@ impl SystemRoute {
             Self::Live => respond(200, "application/json", "{\"status\":\"live\"}"),
             Self::Ready => ready(app).await?,
             Self::Metrics => {
-                app.authorize(parts, Permit::Metrics, None, now).await?;
+                app.authorize(parts, Permit::SystemAdmin, None, now).await?;
                 app.metrics_text().await
             }
             Self::Discovery | Self::OAuthDiscovery => respond(200, "application/json", discovery(app)),

@@ -1,7 +1,5 @@
 //! Platform users and groups, to be read: synchronizing a user store writes them.
 
-mod parents;
-
 use chancery_application::{APPLICATION_GROUP, APPLICATION_USER};
 use chancery_resource::{
     Action as A, Answer, Call, Custom, Method as M, Op, Permit::ApplicationData, Problem, Shape, find_row,
@@ -9,7 +7,7 @@ use chancery_resource::{
 };
 use chancery_store::Tx;
 
-use parents::{IDP_INSTANCE, TENANT};
+use crate::{idp_instance::IDP_INSTANCE, tenant::TENANT};
 
 const fn op(
     name: &'static str,
@@ -65,13 +63,15 @@ pub static OPERATIONS: &[Op] = &[
 ];
 
 fn of_tenant(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    find_row(call, tx, &TENANT, call.parameter(0))?;
-    let tenant = TENANT.read_key(call.parameter(0))?;
+    let tenant = find_row(call, tx, &TENANT, call.parameter(0))?;
     // asked of each row: rows come in the order of their ids, whatever the instance
     list_where(call, tx, &|sql| {
-        sql.add(" AND EXISTS (SELECT 1 FROM tenant_idp_instance a WHERE a.tenant_id = ");
-        sql.add_bound(tenant.clone());
-        sql.add(" AND a.idp_instance_id = t.idp_instance_id)");
+        sql.add(
+            " AND EXISTS (SELECT 1 FROM tenant_idp_instance a JOIN idp_instance i ON i.rid = a.idp_instance_rid \
+             WHERE i.id = t.idp_instance_id AND a.tenant_rid = ",
+        );
+        sql.add_bound(tenant);
+        sql.add(")");
     })
 }
 

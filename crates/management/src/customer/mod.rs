@@ -25,7 +25,7 @@ record! {
 /// The resource.
 pub static CUSTOMER: Shape = Shape::of::<Customer>("Customer", "customer", Reach::Customer("id"))
     .unique(&[Unique { index: "customer__id", column: "id" }])
-    .held_by(&[Child { what: "subscription", table: "subscription", column: "customer_id" }]);
+    .held_by(&[Child::new("subscription", "subscription", "customer_id")]);
 
 /// Its operations.
-pub static OPERATIONS: [Op; 9] = standard!("Customer", "/Customer", CustomerRead, CustomerWrite, &CUSTOMER);
+pub static OPERATIONS: [Op; 9] = standard!("Customer", "/Customer", CustomerAdmin, SystemAdmin, &CUSTOMER);

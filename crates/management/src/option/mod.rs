@@ -4,14 +4,22 @@ mod rules;
 mod seed;
 
 use chancery_record::{
-    HIDDEN, KEY, Name, OPEN, OptionValue, Preset, SHOWN, Sealing, Token, id_types, record,
+    HIDDEN, KEY, Name, OPEN, OptionValue, Preset, SHOWN, Sealing, Token, Value, id_types, record,
 };
 use chancery_resource::{
-    Action as A, Method as M, Op,
-    Permit::{OptionRead, OptionWrite},
-    Reach, Shape, Unique,
+    Call, Op, Parent, Problem, ProblemKind, Reach, Shape, Stored, Unique, added, load_by, select_where,
+    standard, update,
 };
+use chancery_settings::Owner;
+use chancery_store::Tx;
 use uuid::Uuid;
+
+use crate::{
+    idp_instance::IDP_INSTANCE,
+    mfa_instance::MFA_INSTANCE,
+    place::{id_in, put},
+    tenant::TENANT,
+};
 
 pub use seed::{add_new_entries, make_all};
 
@@ -50,27 +58,63 @@ record! {
     }
 }
 
-/// The resource.
-pub static OPTION: Shape =
-    Shape::of::<OptionRow>("Option", "option_value", Reach::Subscription("subscription_id"))
-        .unique(&[
-            Unique { index: "option_value__id", column: "id" },
-            Unique { index: "option_value__apply_to_idp_instance_id__name", column: "name" },
-            Unique { index: "option_value__apply_to_mfa_instance_id__name", column: "name" },
-            Unique { index: "option_value__apply_to_tenant_id__name", column: "name" },
-        ])
-        .ruled::<OptionRow>()
-        .against(rules::find_targets)
-        .secret_when(rules::is_secret)
-        .settles();
-
-const ALL: &str = "/Option";
-const ONE: &str = "/Option/{id}";
-
-/// Its operations.
-pub static OPERATIONS: &[Op] = &[
-    Op::new("GetOptions", M::Get, ALL, OptionRead, &OPTION, A::List, "Lists the options.").added(),
-    Op::new("GetOption", M::Get, ONE, OptionRead, &OPTION, A::Read, "Reads an option.").added(),
-    Op::new("UpdateOption", M::Put, ONE, OptionWrite, &OPTION, A::Replace, "Replaces an option.").added(),
-    Op::new("PatchOption", M::Patch, ONE, OptionWrite, &OPTION, A::Patch, "Changes an option.").added(),
+/// Whom an option is seen by: who has its tenant, and who sees its instance.
+static REACH: [Reach; 3] = [
+    Reach::Tenant("subscription_id", "apply_to_tenant_id"),
+    Reach::Of("apply_to_idp_instance_id", &IDP_INSTANCE),
+    Reach::Of("apply_to_mfa_instance_id", &MFA_INSTANCE),
 ];
+
+/// The resource.
+pub static OPTION: Shape = Shape::of::<OptionRow>("Option", "option_value", Reach::Any(&REACH))
+    .belonging(&[
+        Parent::new("apply_to_idp_instance_id", &IDP_INSTANCE),
+        Parent::new("apply_to_mfa_instance_id", &MFA_INSTANCE),
+        Parent::new("apply_to_tenant_id", &TENANT),
+    ])
+    .unique(&[
+        Unique::new("option_value__id", "id"),
+        Unique::new("option_value__apply_to_idp_instance_id__name", "name"),
+        Unique::new("option_value__apply_to_mfa_instance_id__name", "name"),
+        Unique::new("option_value__apply_to_tenant_id__name", "name"),
+    ])
+    .ruled::<OptionRow>()
+    .against(rules::find_targets)
+    .secret_when(rules::is_secret)
+    .settles();
+
+/// Its operations: who sees what an instance is set to need not be one who may change it.
+pub static OPERATIONS: [Op; 9] = added(standard!("Option", "/Option", TenantMember, TenantAdmin, &OPTION));
+
+/// The option of this name of an instance, if it is there.
+///
+/// # Errors
+/// The store's.
+pub fn find(call: &Call, tx: &mut Tx<'_>, instance: Uuid, name: &str) -> Result<Option<Stored>, Problem> {
+    let sql = select_where(call, &OPTION, "apply_to_idp_instance_id", instance.into());
+    let sql = sql.push(" AND t.name = ").bind(name);
+    match load_by(call, tx, &OPTION, None, &sql) {
+        Ok(row) => Ok(Some(row)),
+        Err(problem) if problem.kind == ProblemKind::NotFound => Ok(None),
+        Err(problem) => Err(problem),
+    }
+}
+
+/// Sets an option of an instance, which is made where it was deleted.
+///
+/// # Errors
+/// The store's.
+pub fn set(call: &Call, tx: &mut Tx<'_>, instance: &Stored, name: &str, value: Value) -> Result<(), Problem> {
+    let ids = ["id", "subscription_id"].map(|column| id_in(&IDP_INSTANCE, &instance.values, column));
+    let [Some(id), Some(subscription)] = ids else { return Ok(()) };
+    let mut was = find(call, tx, id, name)?;
+    if was.is_none() {
+        seed::make_one(call, tx, Owner::OpenIdConnect, name, id, subscription)?;
+        was = find(call, tx, id, name)?;
+    }
+    let was = was.ok_or_else(|| Problem::not_found("Option"))?;
+    let mut values = was.values.clone();
+    put(&OPTION, &mut values, "value", value);
+    put(&OPTION, &mut values, "concurrency_token", call.new_token());
+    update(call, tx, &OPTION, &was, &values)
+}

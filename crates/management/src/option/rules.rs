@@ -1,12 +1,15 @@
 //! An option's rules: one target, a form for its value, and a target that is there.
 
+use std::collections::{HashMap, HashSet};
+
 use chancery_record::{FieldType as _, Name, Record as _, Value};
-use chancery_resource::{Breach, Call, Problem, ProblemKind, Proposed, Rules, Said, Scope, Sql};
-use chancery_settings::Owner;
-use chancery_store::{Row, Tx};
+use chancery_resource::{Breach, Call, LIST, Problem, Proposed, Rules, Said, Sql};
+use chancery_settings::{Entry, Owner};
+use chancery_store::Tx;
 use uuid::Uuid;
 
 use super::{OPTION, OptionRow};
+use crate::place::{id_in, text_in, wrong};
 
 impl OptionRow {
     const TARGETS: [&'static str; 3] =
@@ -52,101 +55,80 @@ impl Rules for OptionRow {
     }
 }
 
-/// The kind of owner, as `owner_type` keeps it.
-fn owner_of(kind: Option<&str>) -> Option<Owner> {
-    match kind? {
-        "Tenant" => Some(Owner::Tenant),
-        kind => Owner::of_idp_type(kind),
-    }
-}
-
 /// Whether a row holds a secret: what the catalogue says of its name.
 pub fn is_secret(values: &[Value]) -> bool {
-    let text = |column| match OPTION.place(column).and_then(|place| values.get(place)) {
-        Some(Value::Text(text)) => Some(text.as_str()),
-        _ => None,
-    };
-    let owner = owner_of(text("owner_type"));
-    owner.zip(text("name")).and_then(|(owner, name)| owner.entry(name)).is_some_and(|entry| entry.secret)
+    let owner = text_in(&OPTION, values, "owner_type").and_then(Owner::of_type);
+    let name = text_in(&OPTION, values, "name");
+    owner.zip(name).and_then(|(owner, name)| owner.entry(name)).is_some_and(|entry| entry.secret)
 }
 
-/// Finds the targets within the caller's scope, and what follows from their kind.
-pub fn find_targets(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+/// The tables of the targets, and what tells their kind.
+const TABLES: [(&str, &str); 3] =
+    [("idp_instance", "idp_type"), ("mfa_instance", "idp_type"), ("tenant", "'Tenant'")];
+
+/// What is known of targets: their subscription and kind.
+type Targets = HashMap<Uuid, (Uuid, String)>;
+
+fn load_targets(tx: &mut Tx<'_>, table: &str, kind: &str, ids: &[Uuid]) -> Result<Targets, Problem> {
+    let mut targets = Targets::new();
+    for chunk in ids.chunks(LIST) {
+        let mut sql = Sql::new(format!("SELECT id, subscription_id, {kind} FROM {table} WHERE id IN "));
+        sql.add_list(chunk.iter().copied().map(Value::Id));
+        tx.query(&sql.text, &sql.parameters, |row| {
+            targets.insert(row.id(0)?, (row.id(1)?, row.text(2)?.to_owned()));
+            Ok(())
+        })?;
+    }
+    Ok(targets)
+}
+
+/// What follows from the kind of the targets. That they are the caller's is the resource's own rule.
+pub fn find_targets(_: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+    let mut targets = Targets::new();
+    for (column, (table, kind)) in OptionRow::TARGETS.into_iter().zip(TABLES) {
+        let ids: HashSet<Uuid> = rows.iter().filter_map(|row| id_in(&OPTION, row.values, column)).collect();
+        targets.extend(load_targets(tx, table, kind, &ids.into_iter().collect::<Vec<_>>())?);
+    }
     let mut breaches = Vec::new();
     for (place, row) in rows.iter_mut().enumerate() {
-        let mut option = OptionRow::from_values(row.values.clone())?;
-        let found = if let Some(id) = option.apply_to_idp_instance_id {
-            find(call, tx, "idp_instance", "idp_type", id)?
-        } else if let Some(id) = option.apply_to_tenant_id {
-            find(call, tx, "tenant", "'Tenant'", id)?
-        } else {
-            None
-        };
-        let Some((subscription, kind)) = found else {
-            let column =
-                OptionRow::TARGETS.into_iter().zip(option.targets()).find(|(_, target)| target.is_some());
-            breaches.push(Breach {
-                row: place,
-                kind: ProblemKind::InvalidRequest,
-                column: column.map_or("name", |(column, _)| column),
-                detail: "names nothing here".to_owned(),
-            });
-            continue;
-        };
-        let was = row.was.map(|was| OptionRow::from_values(was.values.clone())).transpose()?;
-        let name = |text: &str| Name::from_value(text.into());
-        let entry = owner_of(Some(&kind)).and_then(|owner| owner.entry(option.name.as_str()));
+        let option = OptionRow::from_values(row.values.clone())?;
+        let target = option.targets().into_iter().flatten().next().and_then(|id| targets.get(&id));
+        // an unknown target is told by the resource
+        let Some((subscription, kind)) = target else { continue };
+        let owner = Owner::of_type(kind);
+        let entry = owner.and_then(|owner| owner.entry(option.name.as_str()));
         if row.was.is_some_and(|was| is_secret(&was.values)) && !entry.is_some_and(|entry| entry.secret) {
-            breaches.push(Breach {
-                row: place,
-                kind: ProblemKind::InvalidRequest,
-                column: "name",
-                detail: "names a secret, which does not become an option that is none".to_owned(),
-            });
+            breaches.push(wrong(
+                place,
+                "name",
+                "names a secret, which does not become an option that is none",
+            ));
             continue;
         }
-        let (data_type, editor_type) = entry.map_or(("String", "Text"), |entry| entry.form.hints());
-        let is_kept = was.as_ref().is_some_and(|was| was.value == option.value && was.name == option.name);
-        if !is_kept {
-            let value = option.value.as_str();
-            option.has_configuration_error =
-                entry.is_some_and(|entry| (entry.mandatory && value.is_empty()) || !entry.form.fits(value));
-        }
-        option.data_type = name(data_type)?;
-        option.editor_type = name(editor_type)?;
-        option.subscription_id = Some(subscription);
-        option.owner_type = Some(name(&kind)?);
-        *row.values = option.into_values();
+        let was = row.was.map(|was| OptionRow::from_values(was.values.clone())).transpose()?;
+        *row.values = settled(option, was.as_ref(), entry, *subscription, kind)?.into_values();
     }
     Ok(breaches)
 }
 
-/// The subscription and kind of a target, when the caller's scope has it.
-fn find(
-    call: &Call,
-    tx: &mut Tx<'_>,
-    table: &str,
+fn settled(
+    mut option: OptionRow,
+    was: Option<&OptionRow>,
+    entry: Option<&Entry>,
+    subscription: Uuid,
     kind: &str,
-    id: Uuid,
-) -> Result<Option<(Uuid, String)>, Problem> {
-    let sql = Sql::new(format!(
-        "SELECT t.subscription_id, {kind}, s.customer_id FROM {table} t \
-         JOIN subscription s ON s.id = t.subscription_id WHERE t.id = "
-    ))
-    .bind(id);
-    let read = |row: &Row<'_>| Ok((row.id(0)?, row.text(1)?.to_owned(), row.id(2)?));
-    let found = tx.one(&sql.text, &sql.parameters, read)?;
-    Ok(found
-        .filter(|(subscription, _, customer)| covers(&call.scope, *subscription, *customer))
-        .map(|(subscription, kind, _)| (subscription, kind)))
-}
-
-fn covers(scope: &Scope, subscription: Uuid, customer: Uuid) -> bool {
-    match scope {
-        Scope::Everything => true,
-        Scope::Parts { customers, subscriptions, .. } => {
-            customers.contains(&customer) || subscriptions.contains(&subscription)
-        }
-        Scope::Store(_) => false,
+) -> Result<OptionRow, Problem> {
+    let name = |text: &str| Name::from_value(text.into());
+    let (data_type, editor_type) = entry.map_or(("String", "Text"), |entry| entry.form.hints());
+    let is_kept = was.is_some_and(|was| was.value == option.value && was.name == option.name);
+    if !is_kept {
+        let value = option.value.as_str();
+        option.has_configuration_error =
+            entry.is_some_and(|entry| (entry.mandatory && value.is_empty()) || !entry.form.fits(value));
     }
+    option.data_type = name(data_type)?;
+    option.editor_type = name(editor_type)?;
+    option.subscription_id = Some(subscription);
+    option.owner_type = Some(name(kind)?);
+    Ok(option)
 }

@@ -22,6 +22,21 @@ pub fn make_all(
     owner.entries().try_for_each(|entry| make(call, tx, entry, target, subscription))
 }
 
+/// Makes one of an owner's options, with its default.
+///
+/// # Errors
+/// The store's.
+pub fn make_one(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    owner: Owner,
+    name: &str,
+    target: Uuid,
+    subscription: Uuid,
+) -> Result<(), Problem> {
+    owner.entry(name).map_or(Ok(()), |entry| make(call, tx, entry, target, subscription))
+}
+
 fn make(
     call: &Call,
     tx: &mut Tx<'_>,
@@ -30,17 +45,17 @@ fn make(
     subscription: Uuid,
 ) -> Result<(), Problem> {
     let (data_type, editor_type) = entry.form.hints();
-    let (is_tenant, kind) = match kind_of(entry.owner) {
-        Some(kind) => (false, kind),
-        None => (true, "Tenant"),
-    };
+    let kind = entry.owner.type_name();
+    let is_factor = entry.owner.is_second_factor();
+    let is_tenant = entry.owner == Owner::Tenant;
     let value_of = |column: &str| match column {
         "name" => entry.name.into(),
         "value" => entry.default.into(),
         "data_type" => data_type.into(),
         "editor_type" => editor_type.into(),
         "has_configuration_error" => Value::Bool(entry.mandatory && entry.default.is_empty()),
-        "apply_to_idp_instance_id" if !is_tenant => target.into(),
+        "apply_to_idp_instance_id" if !is_tenant && !is_factor => target.into(),
+        "apply_to_mfa_instance_id" if is_factor => target.into(),
         "apply_to_tenant_id" if is_tenant => target.into(),
         "subscription_id" => subscription.into(),
         "owner_type" => kind.into(),
@@ -48,10 +63,6 @@ fn make(
     };
     let values = OPTION.fields.iter().map(|field| value_of(field.column)).collect();
     insert(call, tx, &OPTION, None, &new_row(call, &OPTION, None, values)?)
-}
-
-fn kind_of(owner: Owner) -> Option<&'static str> {
-    Owner::IDP_TYPES.iter().find(|(_, known)| *known == owner).map(|(name, _)| *name)
 }
 
 /// Gives every owner that there is already the entries that this release added.
@@ -82,23 +93,19 @@ pub fn add_new_entries(call: &Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
 
 /// The owners without a row for an entry.
 fn targets(tx: &mut Tx<'_>, entry: &Entry) -> Result<Vec<(Uuid, Uuid)>, Problem> {
-    let sql = match (kind_of(entry.owner), entry.owner) {
-        (Some(kind), _) => Sql::new(
-            "SELECT t.id, t.subscription_id FROM idp_instance t LEFT JOIN option_value o \
-             ON o.apply_to_idp_instance_id = t.id AND o.name = ",
-        )
-        .bind(entry.name)
-        .push(" WHERE o.rid IS NULL AND t.idp_type = ")
-        .bind(kind),
-        (None, Owner::Tenant) => Sql::new(
-            "SELECT t.id, t.subscription_id FROM tenant t LEFT JOIN option_value o \
-             ON o.apply_to_tenant_id = t.id AND o.name = ",
-        )
-        .bind(entry.name)
-        .push(" WHERE o.rid IS NULL"),
-        // there are no MFA instances yet
-        (None, _) => return Ok(Vec::new()),
+    let (table, column) = match entry.owner {
+        Owner::Tenant => ("tenant", "apply_to_tenant_id"),
+        owner if owner.is_second_factor() => ("mfa_instance", "apply_to_mfa_instance_id"),
+        _ => ("idp_instance", "apply_to_idp_instance_id"),
     };
+    let mut sql = Sql::new(format!(
+        "SELECT t.id, t.subscription_id FROM {table} t LEFT JOIN option_value o ON o.{column} = t.id AND o.name = "
+    ))
+    .bind(entry.name)
+    .push(" WHERE o.rid IS NULL");
+    if entry.owner != Owner::Tenant {
+        sql = sql.push(" AND t.idp_type = ").bind(entry.owner.type_name());
+    }
     let mut targets = Vec::new();
     tx.query(&sql.text, &sql.parameters, |row| {
         targets.push((row.id(0)?, row.id(1)?));

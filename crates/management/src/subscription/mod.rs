@@ -39,11 +39,14 @@ record! {
 /// The resource.
 pub static SUBSCRIPTION: Shape =
     Shape::of::<Subscription>("Subscription", "subscription", Reach::Subscription("id"))
-        .belonging(&[Parent { column: "customer_id", shape: &CUSTOMER }])
+        .belonging(&[Parent::new("customer_id", &CUSTOMER)])
         .held_by(&[
-            Child { what: "tenant", table: "tenant", column: "subscription_id" },
-            Child { what: "instance", table: "idp_instance", column: "subscription_id" },
-            Child { what: "client app", table: "client_app", column: "subscription_id" },
+            Child::new("tenant", "tenant", "subscription_id"),
+            Child::new("instance", "idp_instance", "subscription_id"),
+            Child::new("MFA instance", "mfa_instance", "subscription_id"),
+            Child::new("client app", "client_app", "subscription_id"),
+            Child::new("cert store", "cert_store", "subscription_id"),
+            Child::new("claim rule", "claim_rule", "subscription_id"),
         ])
         .unique(&[
             Unique { index: "subscription__id", column: "id" },
@@ -53,4 +56,4 @@ pub static SUBSCRIPTION: Shape =
 
 /// Its operations.
 pub static OPERATIONS: [Op; 9] =
-    added(standard!("Subscription", "/Subscription", SubscriptionRead, SubscriptionWrite, &SUBSCRIPTION));
+    added(standard!("Subscription", "/Subscription", SubscriptionAdmin, CustomerAdmin, &SUBSCRIPTION));

@@ -30,36 +30,27 @@ pub static GROUP: Shape = Shape::of::<Group>("Group", "user_group", Reach::Store
         Unique { index: "user_group__store__name_key", column: "name" },
     ])
     .relations(&[
-        Relation {
-            name: "memberUsers",
-            about: "The users in the group.",
-            table: "group_member",
-            own: "group_rid",
-            other: "user_rid",
-            target: &USER,
-            shown: &["id", "login_name", "first_name", "last_name", "email_address"],
-            guard: None,
-        },
-        Relation {
-            name: "parentGroups",
-            about: "The groups that the group is in.",
-            table: "group_edge",
-            own: "child_rid",
-            other: "parent_rid",
-            target: &GROUP,
-            shown: &["id", "name"],
-            guard: Some(membership::guard_parents),
-        },
-        Relation {
-            name: "memberGroups",
-            about: "The groups in the group.",
-            table: "group_edge",
-            own: "parent_rid",
-            other: "child_rid",
-            target: &GROUP,
-            shown: &["id", "name"],
-            guard: Some(membership::guard_members),
-        },
+        Relation::new(
+            "memberUsers",
+            "The users in the group.",
+            ("group_member", "group_rid", "user_rid"),
+            &USER,
+        )
+        .showing(&["id", "login_name", "first_name", "last_name", "email_address"]),
+        Relation::new(
+            "parentGroups",
+            "The groups that the group is in.",
+            ("group_edge", "child_rid", "parent_rid"),
+            &GROUP,
+        )
+        .guarded(membership::guard_parents),
+        Relation::new(
+            "memberGroups",
+            "The groups in the group.",
+            ("group_edge", "parent_rid", "child_rid"),
+            &GROUP,
+        )
+        .guarded(membership::guard_members),
     ])
     .large();
 

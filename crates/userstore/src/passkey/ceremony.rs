@@ -3,8 +3,8 @@
 use chancery_passkey::{Credential, Kind, Policy, Refusal, Used, User as Person};
 use chancery_record::{Bytes, LoginName, Name, OPEN, Record as _, SHOWN, Timestamp, Uuid, Value, record};
 use chancery_resource::{
-    Answer, BodyForm, Call, OwnerRow, Problem, Stored, Telling, Work, amend, answer_form, find_owner, insert,
-    load_by, new_row, owner_of, read_form, select_of, write_stored,
+    Answer, BodyForm, Call, OwnerRow, Problem, Stored, Telling, Work, amend, answer_form,
+    audit_trail::Digest, find_owner, insert, load_by, new_row, owner_of, read_form, select_of, write_stored,
 };
 use chancery_store::{Row, Tx};
 use serde_json::json;
@@ -16,7 +16,6 @@ use super::{
 };
 use crate::{
     InstanceId, UserId,
-    audit_trail::Digest,
     password::{by_login, mail::display_name},
     user::{Found, USER},
 };

@@ -14,7 +14,7 @@ use chancery_record::{
 };
 use chancery_resource::{
     Action as A, Answer, Body, Call, Custom, JsonForm, Method as M, Op, Permit::UserStore, Problem, Reach,
-    Reply, Shape, Unique, delete as delete_row, load, owner_of,
+    Reply, Shape, Unique, audit_trail::Digest, delete as delete_row, load, owner_of,
 };
 use chancery_store::Tx;
 use serde_json::json;
@@ -24,7 +24,7 @@ pub use event::OPERATIONS as EVENT_OPERATIONS;
 pub use overview::OPERATIONS as OVERVIEW_OPERATIONS;
 pub use recovery::OPERATIONS as RECOVERY_OPERATIONS;
 
-use crate::{InstanceId, UserId, audit_trail::Digest, password::options, user::USER};
+use crate::{InstanceId, UserId, password::options, user::USER};
 
 id_types! {
     /// The id of a passkey.

@@ -120,16 +120,12 @@ pub static USER: Shape = Shape::of::<User>("User", "user_account", Reach::Store)
         Unique { index: "user_account__store__id", column: "id" },
         Unique { index: "user_account__store__login_name_key", column: "login_name" },
     ])
-    .relations(&[Relation {
-        name: "memberOfGroups",
-        about: "The groups that the user is in.",
-        table: "group_member",
-        own: "user_rid",
-        other: "group_rid",
-        target: &GROUP,
-        shown: &["id", "name"],
-        guard: None,
-    }]);
+    .relations(&[Relation::new(
+        "memberOfGroups",
+        "The groups that the user is in.",
+        ("group_member", "user_rid", "group_rid"),
+        &GROUP,
+    )]);
 
 const ALL: &str = "/administration/User";
 const ONE: &str = "/administration/User/{id}";

@@ -4,12 +4,12 @@ use chancery_picture::{MAX_BODY_BYTES, Picture, Refused, normalize, parse};
 use chancery_record::{KEY, Name, OWNER, Record as _, SHOWN, Token, Value, id_types, record};
 use chancery_resource::{
     Action as A, Answer, Body, Call, Custom, Method as M, Op, OwnerRow, Permit::UserStore, Problem,
-    ProblemKind, Reach, Reply, Shape, Stored, Telling, Work, amend, check_if_match, delete, insert, load_by,
-    new_row, owner_of, read_one, select_of, write_stored,
+    ProblemKind, Reach, Reply, Shape, Stored, Telling, Work, amend, audit_trail::Digest, check_if_match,
+    delete, insert, load_by, new_row, owner_of, read_one, select_of, write_stored,
 };
 use chancery_store::Tx;
 
-use crate::{UserId, audit_trail::Digest, user::USER};
+use crate::{UserId, user::USER};
 
 id_types! {
     /// The id of an image.

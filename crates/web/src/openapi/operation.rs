@@ -37,12 +37,13 @@ pub fn describe(service: &Service, op: &Op, schemas: &mut Map<String, Value>) ->
 fn description(op: &Op) -> String {
     let role = match op.permit {
         Permit::UserStore => "UserStoreAdmin of the store, or one above it",
-        Permit::UserStoreAudit => "SystemAdmin or AuditTrailReader",
-        Permit::CustomerRead => "CustomerAdmin, which shows its own customer, or SystemAdmin",
-        Permit::SubscriptionRead => "SubscriptionAdmin, which shows its own subscription, or one above it",
-        Permit::SubscriptionWrite => "CustomerAdmin of the customer, or SystemAdmin",
-        Permit::CustomerWrite | Permit::Metrics => "SystemAdmin",
-        Permit::OptionRead | Permit::OptionWrite => "SubscriptionAdmin of the subscription, or one above it",
+        Permit::UserStoreAudit | Permit::Audit => "SystemAdmin or AuditTrailReader",
+        Permit::SystemAdmin => "SystemAdmin",
+        Permit::CustomerAdmin => "CustomerAdmin within its customer, or SystemAdmin",
+        Permit::SubscriptionAdmin => "SubscriptionAdmin within its subscription, or one above it",
+        Permit::TenantAdmin => "TenantAdmin for what its tenant owns, or one above it",
+        Permit::TenantMember => "TenantAdmin for what its tenant owns or is assigned, or one above it",
+        Permit::Oneself => "an administrator whose scope covers it, or whoever it is about",
         Permit::ApplicationData => {
             "ApplicationDataReader, or an administrator: each sees what its scope holds"
         }

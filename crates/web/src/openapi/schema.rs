@@ -2,7 +2,7 @@
 
 #![expect(clippy::indexing_slicing, reason = "indexing a serde_json::Value to write makes the member")]
 
-use chancery_record::{Column, Encoding, Field, Kind, Preset};
+use chancery_record::{Column, Encoding, Field, Kind, Preset, Sealing};
 use chancery_resource::{BodyForm, MAX_BATCH, MAX_RELATED, Relation, Shape};
 use serde_json::{Map, Value, json};
 
@@ -83,8 +83,7 @@ pub fn add_shape(schemas: &mut Map<String, Value>, shape: &Shape) {
         schemas.entry(name).or_insert_with(|| body(shape, form));
     }
     for relation in shape.relations {
-        let name = format!("{}Reference", relation.target.name);
-        schemas.entry(name).or_insert_with(|| item(relation));
+        schemas.entry(item_name(relation)).or_insert_with(|| item(relation));
     }
 }
 
@@ -104,13 +103,24 @@ fn body(shape: &Shape, form: Form) -> Value {
         Form::MergePatch =>
             format!("What changes of a {name}: a member that is missing stays as it is, null empties it."),
     });
+    if form == Form::Create {
+        for relation in shape.relations.iter().filter(|relation| relation.at_creation) {
+            schema["properties"][relation.name] = json!({
+                "type": ["array", "null"], "maxItems": MAX_RELATED, "description": relation.about,
+                "items": { "type": "object", "required": ["id"], "properties": {
+                    "id": { "type": "string", "format": "uuid", "description": "Which." },
+                } },
+            });
+        }
+    }
     if form == Form::Response {
         for relation in shape.relations {
-            schema["properties"][relation.name] = json!({
-                "type": "array",
-                "description": relation.about,
-                "items": reference(&format!("{}Reference", relation.target.name)),
-            });
+            let item = reference(&item_name(relation));
+            schema["properties"][relation.name] = if relation.single {
+                json!({ "description": relation.about, "anyOf": [item, { "type": "null" }] })
+            } else {
+                json!({ "type": "array", "description": relation.about, "items": item })
+            };
             if let Some(required) = schema["required"].as_array_mut() {
                 required.push(json!(relation.name));
             }
@@ -140,7 +150,9 @@ pub fn object(shape: &Shape, columns: &[&str], form: Form) -> Value {
         schema["required"] = Value::Array(required);
     }
     if form != Form::Response {
-        ignored.extend(shape.arrays());
+        let written =
+            |name: &&str| form == Form::Create && shape.relation(name).is_some_and(|one| one.at_creation);
+        ignored.extend(shape.arrays().into_iter().filter(|name| !written(name)));
         if !ignored.is_empty() {
             let names = format!("^({})$", ignored.join("|"));
             schema["patternProperties"] = json!({ names: {
@@ -152,23 +164,41 @@ pub fn object(shape: &Shape, columns: &[&str], form: Form) -> Value {
     schema
 }
 
+/// What the items of a relation are called. Those that show all are of the resource's own form.
+fn item_name(relation: &Relation) -> String {
+    let kind = if relation.shown.is_empty() { "Item" } else { "Reference" };
+    format!("{}{kind}", relation.target.name)
+}
+
 fn item(relation: &Relation) -> Value {
-    let mut schema = object(relation.target, relation.shown, Form::Response);
+    let columns: Vec<&str> = relation.fields().map(|field| field.column).collect();
+    let mut schema = object(relation.target, &columns, Form::Response);
+    // a secret is not shown by others, whatever its own resource says
+    for field in relation.fields().filter(|field| field.access.sealing == Sealing::Secret) {
+        schema["properties"][field.wire()]["type"] = json!(["string", "null"]);
+    }
     schema["description"] = json!(format!("A {} as others show it.", relation.target.name));
     schema
 }
 
 /// A JSON object of an operation's own.
 pub fn own(form: &BodyForm, direction: Form) -> Value {
+    let mut schema = members(form.fields, direction);
+    schema["description"] = json!(form.about.trim());
+    schema
+}
+
+/// An object with these members.
+fn members(fields: &[Field], direction: Form) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
-    for field in form.fields {
+    for field in fields {
         properties.insert(field.wire().to_owned(), property(field, direction));
         if direction.requires(field) {
             required.push(json!(field.wire()));
         }
     }
-    let mut schema = json!({ "type": "object", "description": form.about.trim(), "properties": properties });
+    let mut schema = json!({ "type": "object", "properties": properties });
     if !required.is_empty() {
         schema["required"] = Value::Array(required);
     }
@@ -217,6 +247,7 @@ pub fn kind(field: &Field, form: Form) -> Value {
         Kind::Bytes(Encoding::Base64) => {
             json!({ "type": "string", "contentEncoding": "base64", "examples": ["AQID"] })
         }
+        Kind::Object(fields) => members(fields, form),
         Kind::Bytes(Encoding::Hex) => {
             json!({ "type": "string", "pattern": "^[0-9a-f]*$", "examples": ["0a0b"] })
         }

@@ -1,0 +1,44 @@
+//! Uploaded certificates and private keys: read from PKCS#12, PEM or DER, judged, and signed with;
+//! and the names of a client certificate, for clients that authenticate by TLS.
+//!
+//! Everything is pure: no clock, no files, no network, and bounded work for any bytes. Whether a
+//! certificate is valid now, or whom it leads to, is the caller's question: what is read here is
+//! what it says, and that the private key is its own.
+//!
+//! The cryptography is `aws-lc-rs`'s, but for 3DES and RC2, which old PKCS#12 files need. The
+//! container itself is read here: a file may ask for more key derivations than anyone can wait
+//! for, some of them inside what must be decrypted first, and only who reads it step by step can
+//! keep one account of them.
+
+mod algorithm;
+mod der;
+mod derivation;
+mod encryption;
+mod facts;
+mod mutual_tls;
+mod name;
+mod pem;
+mod pkcs12;
+mod private_key;
+mod public_key;
+mod read;
+mod refusal;
+
+pub use algorithm::Algorithm;
+pub use facts::{Facts, facts_of};
+pub use mutual_tls::{Names, matches_subject, names_of};
+pub use name::normalised_name;
+pub use private_key::PrivateKey;
+pub use public_key::{KeyKind, PublicKey};
+pub use read::{Format, Read, read};
+pub use refusal::{Part, Refusal};
+
+/// How many bytes an uploaded file may have.
+pub const MAX_BYTES: usize = 1 << 20;
+/// How many certificates an uploaded file may have.
+pub const MAX_CERTIFICATES: usize = 16;
+/// How many bytes a password may have.
+pub const MAX_PASSWORD_BYTES: usize = 1024;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! The names of a client certificate, for clients that authenticate by TLS (RFC 8705).
+
+use std::net::IpAddr;
+
+use x509_parser::extensions::GeneralName;
+
+use crate::{Part, Refusal, facts::parse, name::DistinguishedName};
+
+/// The names that a certificate has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    /// The subject as RFC 4514 writes it; empty when there is none.
+    pub subject: String,
+    /// Names of hosts.
+    pub dns: Vec<String>,
+    /// URIs.
+    pub uri: Vec<String>,
+    /// Addresses of hosts.
+    pub ip: Vec<IpAddr>,
+    /// Addresses of mail.
+    pub email: Vec<String>,
+}
+
+impl Names {
+    /// Whether the host is among the names, without regard to case. A `*` stands for itself.
+    pub fn has_dns(&self, expected: &str) -> bool {
+        self.dns.iter().any(|name| name.eq_ignore_ascii_case(expected))
+    }
+
+    /// Whether the URI is among the names, letter by letter.
+    pub fn has_uri(&self, expected: &str) -> bool {
+        self.uri.iter().any(|name| name == expected)
+    }
+
+    /// Whether the address is among the names, however it is written.
+    pub fn has_ip(&self, expected: &str) -> bool {
+        expected.parse().is_ok_and(|expected| self.ip.contains(&expected))
+    }
+
+    /// Whether the address is among the names, letter by letter.
+    pub fn has_email(&self, expected: &str) -> bool {
+        self.email.iter().any(|name| name == expected)
+    }
+}
+
+/// Reads the names of a certificate in DER. Names that cannot be read are no names.
+pub fn names_of(der: &[u8]) -> Result<Names, Refusal> {
+    let broken = Refusal::Broken(Part::Certificate);
+    let certificate = parse(der)?;
+    let subject = DistinguishedName::from_der(certificate.subject().as_raw()).ok_or(broken)?.to_text();
+    let mut names = Names { subject, ..Names::default() };
+    // more than one extension of this kind is an error, and one that cannot be parsed is none
+    let Some(alternative) = certificate.subject_alternative_name().map_err(|_| broken)? else {
+        return Ok(names);
+    };
+    for name in &alternative.value.general_names {
+        match name {
+            GeneralName::DNSName(name) => names.dns.push((*name).to_owned()),
+            GeneralName::URI(name) => names.uri.push((*name).to_owned()),
+            GeneralName::RFC822Name(name) => names.email.push((*name).to_owned()),
+            GeneralName::IPAddress(bytes) => {
+                let four = <[u8; 4]>::try_from(*bytes).map(IpAddr::from);
+                names.ip.extend(four.or_else(|_| <[u8; 16]>::try_from(*bytes).map(IpAddr::from)));
+            }
+            _ => {}
+        }
+    }
+    Ok(names)
+}
+
+/// Whether the subject of a certificate, in DER, is the name that RFC 4514's text says.
+///
+/// Names are the same when their parts are, in their order: types without regard to case and to
+/// whether they are words or numbers, values letter by letter after escapes and encodings are
+/// gone. No subject is nobody's, and text that is no name fits none.
+pub fn matches_subject(expected: &str, der: &[u8]) -> Result<bool, Refusal> {
+    let certificate = parse(der)?;
+    let subject = DistinguishedName::from_der(certificate.subject().as_raw())
+        .ok_or(Refusal::Broken(Part::Certificate))?;
+    Ok(!subject.is_empty() && DistinguishedName::from_text(expected) == Some(subject))
+}

@@ -1,0 +1,104 @@
+//! PEM (RFC 7468): blocks of base64 between lines that name them.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use zeroize::Zeroizing;
+
+use crate::{MAX_CERTIFICATES, Refusal};
+
+/// One block.
+pub struct Block<'a> {
+    pub label: &'a str,
+    pub content: Zeroizing<Vec<u8>>,
+    /// The line that it begins at, counted from 1.
+    pub line: usize,
+}
+
+/// Whether bytes are meant as PEM.
+pub fn is_pem(bytes: &[u8]) -> bool {
+    bytes.windows(BEGIN.len()).any(|window| window == BEGIN.as_bytes())
+}
+
+const BEGIN: &str = "-----BEGIN ";
+const END: &str = "-----END ";
+const RULE: &str = "-----";
+/// How many blocks are read: some beside the certificates, such as the key and its parameters.
+const MAX_BLOCKS: usize = 2 * MAX_CERTIFICATES;
+
+/// Reads the blocks. Text around them is passed over, as other tools write some there.
+pub fn blocks(bytes: &[u8]) -> Result<Vec<Block<'_>>, Refusal> {
+    let text = str::from_utf8(bytes).map_err(|error| {
+        let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
+        Refusal::BrokenPem(before.split(|byte| *byte == b'\n').count())
+    })?;
+    let mut blocks = Vec::new();
+    let mut lines = (1..).zip(text.lines().map(str::trim));
+    while let Some((begin, line)) = lines.next() {
+        let Some(label) = line.strip_prefix(BEGIN) else { continue };
+        let label = label.strip_suffix(RULE).ok_or(Refusal::BrokenPem(begin))?;
+        if blocks.len() == MAX_BLOCKS {
+            return Err(Refusal::TooManyCertificates);
+        }
+        // room for all of it at once: what grows leaves copies behind
+        let mut digits = Zeroizing::new(String::with_capacity(bytes.len()));
+        loop {
+            let (number, line) = lines.next().ok_or(Refusal::BrokenPem(begin))?;
+            if let Some(end) = line.strip_prefix(END) {
+                if end.strip_suffix(RULE) == Some(label) {
+                    break;
+                }
+                return Err(Refusal::BrokenPem(number));
+            }
+            // how OpenSSL once encrypted keys: from MD5, without a count of iterations
+            if line.starts_with("Proc-Type:") {
+                return Err(Refusal::UnsupportedProtection);
+            }
+            let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
+            if !line.bytes().all(is_digit) {
+                return Err(Refusal::BrokenPem(number));
+            }
+            digits.push_str(line);
+        }
+        let content = STANDARD.decode(digits.as_bytes()).map_err(|_| Refusal::BrokenPem(begin))?;
+        blocks.push(Block { label, content: Zeroizing::new(content), line: begin });
+    }
+    Ok(blocks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::blocks;
+    use crate::Refusal;
+
+    fn read(text: &str) -> Result<Vec<(String, Vec<u8>)>, Refusal> {
+        let blocks = blocks(text.as_bytes())?;
+        Ok(blocks.into_iter().map(|block| (block.label.to_owned(), block.content.to_vec())).collect())
+    }
+
+    #[test]
+    fn blocks_are_found_among_text() {
+        let text = "Bag Attributes\r\n-----BEGIN A B-----\r\nAQ\r\nID\r\n-----END A B-----\n\n-----BEGIN C-----\n-----END C-----";
+        assert_eq!(read(text), Ok(vec![("A B".into(), vec![1, 2, 3]), ("C".into(), vec![])]));
+        assert_eq!(read("nothing"), Ok(vec![]));
+    }
+
+    #[test]
+    fn a_broken_block_names_its_line() {
+        for (text, line) in [
+            ("\n-----BEGIN A----\nAQID\n-----END A-----", 2),
+            ("-----BEGIN A-----\nAQID\n", 1),
+            ("-----BEGIN A-----\nAQID\n-----END B-----", 3),
+            ("-----BEGIN A-----\nAQID\n-----BEGIN A-----\nAQID\n-----END A-----", 3),
+            ("-----BEGIN A-----\nAQID\nA!==\n-----END A-----", 3),
+            ("-----BEGIN A-----\nAQI\n-----END A-----", 1),
+        ] {
+            assert_eq!(read(text), Err(Refusal::BrokenPem(line)), "{text}");
+        }
+        assert!(matches!(blocks(b"x\n\xff"), Err(Refusal::BrokenPem(2))));
+    }
+
+    #[test]
+    fn the_old_encryption_is_refused() {
+        let text = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: X\n\nAQID\n-----END RSA PRIVATE KEY-----";
+        assert_eq!(read(text), Err(Refusal::UnsupportedProtection));
+    }
+}

@@ -1,0 +1,187 @@
+//! PKCS#12 files (RFC 7292): what is inside, once the MAC holds.
+
+use std::num::NonZeroU32;
+
+use aws_lc_rs::{
+    constant_time::verify_slices_are_equal,
+    digest::{self, SHA1_FOR_LEGACY_USE_ONLY, SHA224, SHA256, SHA384, SHA512},
+    hmac::{self, HMAC_SHA1_FOR_LEGACY_USE_ONLY, HMAC_SHA224, HMAC_SHA256, HMAC_SHA384, HMAC_SHA512},
+};
+use chancery_record::Secret;
+use zeroize::Zeroizing;
+
+use crate::{
+    MAX_CERTIFICATES, Part, Refusal,
+    der::{EXPLICIT_0, IMPLICIT_0, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE, Walk},
+    derivation::{self, Password, Purpose, Work},
+    encryption::{decrypt, decrypt_private_key},
+    read::Contents,
+};
+
+const DATA: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x07\x01";
+const ENCRYPTED_DATA: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x07\x06";
+const KEY: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x0c\x0a\x01\x01";
+const SHROUDED_KEY: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x0c\x0a\x01\x02";
+const CERTIFICATE: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x0c\x0a\x01\x03";
+const X509: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x09\x16\x01";
+const SHA1: &[u8] = b"\x2b\x0e\x03\x02\x1a";
+const SHA2_256: &[u8] = b"\x60\x86\x48\x01\x65\x03\x04\x02\x01";
+const SHA2_384: &[u8] = b"\x60\x86\x48\x01\x65\x03\x04\x02\x02";
+const SHA2_512: &[u8] = b"\x60\x86\x48\x01\x65\x03\x04\x02\x03";
+const SHA2_224: &[u8] = b"\x60\x86\x48\x01\x65\x03\x04\x02\x04";
+
+const BROKEN: Refusal = Refusal::Broken(Part::File);
+
+/// Opens a file.
+pub fn open(file: &[u8], password: Option<&Secret>, work: &mut Work) -> Result<Contents, Refusal> {
+    let mut walk = Walk::only(file, SEQUENCE).ok_or(BROKEN)?;
+    if walk.number().ok_or(BROKEN)? != 3 {
+        return Err(BROKEN);
+    }
+    let mut authenticated = walk.enter(SEQUENCE).ok_or(BROKEN)?;
+    // a file that is signed instead of having a MAC has another type here
+    if authenticated.take(OBJECT_IDENTIFIER).ok_or(BROKEN)? != DATA {
+        return Err(Refusal::UnsupportedProtection);
+    }
+    let safes = plain_content(&mut authenticated)?;
+    if walk.is_done() {
+        return Err(Refusal::NoMac);
+    }
+    let mac = Mac::read(walk.enter(SEQUENCE).ok_or(BROKEN)?)?;
+    let mut fits = None;
+    for meant in Password::meant(password)? {
+        if mac.holds(safes, &meant, work)? {
+            fits = Some(meant);
+            break;
+        }
+    }
+    let Some(fits) = fits else {
+        return Err(if password.is_none() { Refusal::PasswordMissing } else { Refusal::WrongPassword });
+    };
+    let mut contents = Contents::default();
+    let mut safes = Walk::only(safes, SEQUENCE).ok_or(BROKEN)?;
+    while !safes.is_done() {
+        read_safe(safes.enter(SEQUENCE).ok_or(BROKEN)?, &fits, work, &mut contents)?;
+    }
+    Ok(contents)
+}
+
+/// What a content of the type "data" is: an octet string in `[0]`.
+fn plain_content<'a>(walk: &mut Walk<'a>) -> Result<&'a [u8], Refusal> {
+    walk.enter(EXPLICIT_0).and_then(|mut inside| inside.take(OCTET_STRING)).ok_or(BROKEN)
+}
+
+/// What shows that the file is as it was made by someone who knew the password.
+struct Mac<'a> {
+    hash: &'static digest::Algorithm,
+    keyed: hmac::Algorithm,
+    value: &'a [u8],
+    salt: &'a [u8],
+    iterations: NonZeroU32,
+}
+
+impl<'a> Mac<'a> {
+    fn read(mut walk: Walk<'a>) -> Result<Self, Refusal> {
+        let mut info = walk.enter(SEQUENCE).ok_or(BROKEN)?;
+        let mut algorithm = info.enter(SEQUENCE).ok_or(BROKEN)?;
+        let (hash, keyed) = match algorithm.take(OBJECT_IDENTIFIER).ok_or(BROKEN)? {
+            SHA1 => (&SHA1_FOR_LEGACY_USE_ONLY, HMAC_SHA1_FOR_LEGACY_USE_ONLY),
+            SHA2_224 => (&SHA224, HMAC_SHA224),
+            SHA2_256 => (&SHA256, HMAC_SHA256),
+            SHA2_384 => (&SHA384, HMAC_SHA384),
+            SHA2_512 => (&SHA512, HMAC_SHA512),
+            _ => return Err(Refusal::UnsupportedProtection),
+        };
+        let value = info.take(OCTET_STRING).ok_or(BROKEN)?;
+        let salt = walk.take(OCTET_STRING).ok_or(BROKEN)?;
+        let iterations = if walk.is_done() { Some(1) } else { walk.number() };
+        let iterations = iterations.and_then(NonZeroU32::new).ok_or(BROKEN)?;
+        Ok(Self { hash, keyed, value, salt, iterations })
+    }
+
+    fn holds(&self, content: &[u8], password: &Password, work: &mut Work) -> Result<bool, Refusal> {
+        let length = self.hash.output_len();
+        let key =
+            derivation::pkcs12(self.hash, Purpose::Mac, password, self.salt, self.iterations, length, work)?;
+        let value = hmac::sign(&hmac::Key::new(self.keyed, &key), content);
+        Ok(verify_slices_are_equal(value.as_ref(), self.value).is_ok())
+    }
+}
+
+/// Reads one safe: bags, perhaps encrypted together.
+fn read_safe(
+    mut safe: Walk<'_>,
+    password: &Password,
+    work: &mut Work,
+    contents: &mut Contents,
+) -> Result<(), Refusal> {
+    match safe.take(OBJECT_IDENTIFIER).ok_or(BROKEN)? {
+        DATA => read_bags(plain_content(&mut safe)?, password, work, contents),
+        ENCRYPTED_DATA => {
+            let mut inside =
+                safe.enter(EXPLICIT_0).and_then(|mut inside| inside.enter(SEQUENCE)).ok_or(BROKEN)?;
+            inside.number().ok_or(BROKEN)?;
+            let mut inside = inside.enter(SEQUENCE).ok_or(BROKEN)?;
+            inside.take(OBJECT_IDENTIFIER).ok_or(BROKEN)?;
+            let algorithm = inside.enter(SEQUENCE).ok_or(BROKEN)?;
+            let content = inside.take(IMPLICIT_0).ok_or(BROKEN)?;
+            let bags = decrypt(algorithm, content, password, work, BROKEN)?;
+            read_bags(&bags, password, work, contents)
+        }
+        _ => Err(Refusal::UnsupportedProtection),
+    }
+}
+
+/// Reads bags. What is neither key nor X.509 certificate is passed over, bags inside bags too.
+fn read_bags(
+    bags: &[u8],
+    password: &Password,
+    work: &mut Work,
+    contents: &mut Contents,
+) -> Result<(), Refusal> {
+    let mut bags = Walk::only(bags, SEQUENCE).ok_or(BROKEN)?;
+    while !bags.is_done() {
+        let mut bag = bags.enter(SEQUENCE).ok_or(BROKEN)?;
+        let kind = bag.take(OBJECT_IDENTIFIER).ok_or(BROKEN)?;
+        let value = bag.take(EXPLICIT_0).ok_or(BROKEN)?;
+        match kind {
+            KEY => contents.add_key(Zeroizing::new(value.to_vec()))?,
+            SHROUDED_KEY => contents.add_key(decrypt_private_key(value, password, work)?)?,
+            CERTIFICATE => {
+                let mut value = Walk::only(value, SEQUENCE).ok_or(BROKEN)?;
+                if value.take(OBJECT_IDENTIFIER).ok_or(BROKEN)? == X509 {
+                    contents.certificates.push(plain_content(&mut value)?.to_vec());
+                }
+            }
+            _ => {}
+        }
+        if contents.certificates.len() > MAX_CERTIFICATES {
+            return Err(Refusal::TooManyCertificates);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Mac, Password, SEQUENCE, Walk, Work, plain_content};
+
+    /// No password and an empty one make different MACs, and tools write both.
+    #[test]
+    fn no_password_and_an_empty_one_are_told_apart() {
+        for (file, expected) in [
+            (&include_bytes!("../testdata/empty-password.p12")[..], [true, false]),
+            (&include_bytes!("../testdata/absent-password.p12")[..], [false, true]),
+        ] {
+            let mut walk = Walk::only(file, SEQUENCE).unwrap();
+            walk.number().unwrap();
+            let mut content = walk.enter(SEQUENCE).unwrap();
+            content.element().unwrap();
+            let content = plain_content(&mut content).unwrap();
+            let mac = Mac::read(walk.enter(SEQUENCE).unwrap()).unwrap();
+            let meant = Password::meant(None).unwrap();
+            let held = meant.iter().map(|one| mac.holds(content, one, &mut Work::full()).unwrap());
+            assert_eq!(held.collect::<Vec<_>>(), expected);
+        }
+    }
+}

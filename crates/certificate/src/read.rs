@@ -1,0 +1,137 @@
+//! From an upload to a certificate, its chain and its private key.
+
+use chancery_record::Secret;
+use zeroize::Zeroizing;
+
+use crate::{
+    Facts, MAX_BYTES, MAX_CERTIFICATES, PrivateKey, PublicKey, Refusal,
+    derivation::Work,
+    facts::{facts, parse},
+    pem, pkcs12,
+    private_key::is_key,
+};
+
+/// How an upload is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// PKCS#12: certificates and their key in one file, under a password.
+    Pkcs12,
+    /// PEM: blocks of base64, certificates and perhaps their key.
+    Pem,
+    /// DER: one certificate.
+    Der,
+}
+
+/// What an upload held.
+#[derive(Debug)]
+pub struct Read {
+    /// The certificate, in DER.
+    pub certificate: Vec<u8>,
+    /// Its issuer, that one's issuer and so on, as far as the upload has them, in DER. Found by
+    /// name: no signature is verified. Certificates that are not of the chain are left out.
+    pub chain: Vec<Vec<u8>>,
+    /// Its private key.
+    pub private_key: Option<PrivateKey>,
+    /// What the certificate says.
+    pub facts: Facts,
+}
+
+/// What is in a file, as it is found there.
+#[derive(Default)]
+pub struct Contents {
+    pub certificates: Vec<Vec<u8>>,
+    /// The private key in DER, perhaps still encrypted in a PEM file.
+    pub key: Option<Zeroizing<Vec<u8>>>,
+}
+
+impl Contents {
+    pub fn add_key(&mut self, key: Zeroizing<Vec<u8>>) -> Result<(), Refusal> {
+        match self.key.replace(key) {
+            None => Ok(()),
+            Some(_) => Err(Refusal::SeveralPrivateKeys),
+        }
+    }
+}
+
+/// Reads an upload.
+///
+/// `private_key` is for a certificate whose key is in a file of its own, in PEM or DER. With a
+/// private key, the certificate is the one that the key fits. Without, it is the only one; of
+/// several, the first of a PEM file, or the one of a PKCS#12 file that issued no other.
+pub fn read(
+    format: Format,
+    data: &[u8],
+    private_key: Option<&[u8]>,
+    password: Option<&Secret>,
+) -> Result<Read, Refusal> {
+    if data.len() > MAX_BYTES || private_key.is_some_and(|key| key.len() > MAX_BYTES) {
+        return Err(Refusal::TooLarge);
+    }
+    let mut work = Work::full();
+    let contents = match format {
+        Format::Pkcs12 => pkcs12::open(data, password, &mut work)?,
+        Format::Pem => open_pem(data)?,
+        Format::Der => Contents { certificates: vec![data.to_vec()], key: None },
+    };
+    let key = match (&contents.key, private_key) {
+        (Some(_), Some(_)) => return Err(Refusal::SeveralPrivateKeys),
+        (Some(inside), None) => Some(PrivateKey::from_der(inside, password, &mut work)?),
+        (None, Some(apart)) => Some(PrivateKey::read_working(apart, password, &mut work)?),
+        (None, None) => None,
+    };
+    pick(&contents.certificates, key, format)
+}
+
+fn open_pem(data: &[u8]) -> Result<Contents, Refusal> {
+    let mut contents = Contents::default();
+    for block in pem::blocks(data)? {
+        if is_key(block.label) {
+            contents.add_key(block.content)?;
+        } else if block.label == "CERTIFICATE" {
+            parse(&block.content).map_err(|_| Refusal::BrokenPem(block.line))?;
+            contents.certificates.push(block.content.to_vec());
+        }
+    }
+    Ok(contents)
+}
+
+/// Finds the certificate that is meant, and puts the others in order behind it.
+fn pick(certificates: &[Vec<u8>], key: Option<PrivateKey>, format: Format) -> Result<Read, Refusal> {
+    if certificates.len() > MAX_CERTIFICATES {
+        return Err(Refusal::TooManyCertificates);
+    }
+    let parsed: Result<Vec<_>, _> = certificates.iter().map(|der| parse(der).map(|one| (der, one))).collect();
+    let parsed = parsed?;
+    let first = parsed.first().ok_or(Refusal::NoCertificate)?;
+    let (der, own) = match &key {
+        Some(key) => parsed
+            .iter()
+            .find(|(_, one)| PublicKey::from_spki(one.public_key().raw).as_ref() == Some(key.public()))
+            .ok_or(Refusal::KeyDoesNotFit)?,
+        None if format != Format::Pkcs12 => first,
+        None => {
+            let issued = |der: &[u8], name: &[u8]| {
+                parsed.iter().any(|(other, one)| other.as_slice() != der && one.issuer().as_raw() == name)
+            };
+            let mut last = parsed.iter().filter(|(der, one)| !issued(der, one.subject().as_raw()));
+            match (last.next(), last.next()) {
+                (Some(only), None) => only,
+                _ => return Err(Refusal::AmbiguousCertificate),
+            }
+        }
+    };
+    let mut chain: Vec<Vec<u8>> = Vec::new();
+    let mut link = own;
+    // each certificate once, so that names in a circle end
+    while let Some((next, issuer)) = parsed.iter().find(|(other, one)| {
+        one.subject().as_raw() == link.issuer().as_raw() && other != der && !chain.contains(*other)
+    }) {
+        if link.issuer().as_raw() == link.subject().as_raw() {
+            break;
+        }
+        chain.push((*next).clone());
+        link = issuer;
+    }
+    let facts = facts(der, own)?;
+    Ok(Read { certificate: (*der).clone(), chain, private_key: key, facts })
+}

@@ -1,0 +1,142 @@
+//! What other tools write is read.
+
+use super::{der, file, read_p12, read_pem};
+use crate::{Format, KeyKind, PublicKey, facts_of, read};
+
+const KINDS: [(&str, KeyKind); 5] = [
+    ("rsa", KeyKind::Rsa { bits: 2048 }),
+    ("p256", KeyKind::P256),
+    ("p384", KeyKind::P384),
+    ("p521", KeyKind::P521),
+    ("ed25519", KeyKind::Ed25519),
+];
+
+#[test]
+fn pkcs12_has_certificate_chain_and_key_of_every_kind() {
+    for (name, kind) in KINDS {
+        let read = read_p12(&format!("modern-{name}.p12"), "secret").unwrap();
+        assert_eq!(read.facts.key, kind);
+        assert_eq!(read.facts.subject, format!("CN={name},OU=Tokens,O=Example\\, Ltd,C=DE"));
+        assert_eq!(read.facts.issuer, "CN=Middle,O=Example,C=DE");
+        assert_eq!(read.facts.serial_number, "A0B1C2D3E4F50617");
+        assert_eq!(read.certificate, der(&format!("{name}.certificate.pem")));
+        let chain: Vec<_> = read.chain.iter().map(|der| facts_of(der).unwrap().subject).collect();
+        assert_eq!(chain, ["CN=Middle,O=Example,C=DE", "CN=Root,O=Example,C=DE"]);
+        let key = read.private_key.unwrap();
+        assert_eq!(key.kind(), kind);
+        assert_eq!(Some(key.public()), PublicKey::from_spki(&read.facts.subject_public_key_info).as_ref());
+    }
+}
+
+#[test]
+fn every_protection_is_opened() {
+    for (name, password) in [
+        ("legacy-rc2-3des.p12", "secret"),
+        ("legacy-rc2-128.p12", "secret"),
+        ("sha512-aes128.p12", "secret"),
+        ("unencrypted.p12", "secret"),
+        ("unicode-password.p12", "pässwörd 🔑"),
+        ("empty-password.p12", ""),
+        ("absent-password.p12", ""),
+    ] {
+        let read = read_p12(name, password).unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
+        assert!(read.private_key.is_some(), "{name}");
+        let chain = if name == "absent-password.p12" { 0 } else { 2 };
+        assert_eq!(read.chain.len(), chain, "{name}");
+    }
+    for name in ["empty-password.p12", "absent-password.p12"] {
+        assert!(read(Format::Pkcs12, &file(name), None, None).is_ok(), "{name}");
+    }
+    let bare = read_p12("certificate-only.p12", "secret").unwrap();
+    assert!(bare.private_key.is_none());
+    assert_eq!(bare.certificate, der("p256.certificate.pem"));
+}
+
+#[test]
+fn pem_has_certificates_and_keys_in_every_form_and_order() {
+    for (key, certificate) in [
+        ("rsa.key.pem", "rsa.certificate.pem"),
+        ("rsa.pkcs1.pem", "rsa.certificate.pem"),
+        ("p256.key.pem", "p256.certificate.pem"),
+        ("p256.sec1.pem", "p256.certificate.pem"),
+        ("p384.sec1.pem", "p384.certificate.pem"),
+        ("p521.sec1.pem", "p521.certificate.pem"),
+        ("ed25519.key.pem", "ed25519.certificate.pem"),
+        ("p256.encrypted.pem", "p256.certificate.pem"),
+        ("p256.encrypted-3des.pem", "p256.certificate.pem"),
+    ] {
+        for names in [[key, certificate, "root-and-middle.pem"], ["root-and-middle.pem", certificate, key]] {
+            let read = read_pem(&names, Some("secret")).unwrap_or_else(|refusal| panic!("{key}: {refusal}"));
+            assert_eq!(read.certificate, der(certificate));
+            assert_eq!(read.chain.len(), 2);
+            assert!(read.private_key.is_some());
+        }
+    }
+}
+
+#[test]
+fn the_first_of_pem_is_meant_when_there_is_no_key() {
+    let read =
+        read_pem(&["p384.certificate.pem", "p256.certificate.pem", "root-and-middle.pem"], None).unwrap();
+    assert_eq!(read.certificate, der("p384.certificate.pem"));
+    assert_eq!(read.chain.len(), 2, "what is not of the chain is left out");
+    let root = read_pem(&["root-and-middle.pem"], None).unwrap();
+    assert_eq!((root.facts.subject.as_str(), root.chain.len()), ("CN=Root,O=Example,C=DE", 0));
+}
+
+#[test]
+fn a_key_may_come_apart() {
+    let certificate = der("p256.certificate.pem");
+    let key_of = |read: crate::Read| read.private_key.unwrap().expose_pkcs8().clone();
+    let apart = |key: &[u8]| read(Format::Der, &certificate, Some(key), None).map(key_of);
+    let pkcs8 = apart(&file("p256.key.pem")).unwrap();
+    for key in ["p256.key.pem", "p256.sec1.pem"] {
+        assert!(apart(&file(key)).unwrap().matches(pkcs8.expose()), "one form for all");
+        let text = file(key);
+        let block = crate::pem::blocks(&text).unwrap().remove(0);
+        assert!(apart(&block.content).unwrap().matches(pkcs8.expose()));
+    }
+    let encrypted = file("p256.encrypted.pem");
+    let password = chancery_record::Secret::new("secret");
+    let block = crate::pem::blocks(&encrypted).unwrap().remove(0);
+    for encrypted in [&encrypted[..], &block.content] {
+        let read = read(Format::Der, &certificate, Some(encrypted), Some(&password)).unwrap();
+        assert!(key_of(read).matches(pkcs8.expose()));
+    }
+    let pem = read(Format::Pem, &file("p256.certificate.pem"), Some(&file("p256.key.pem")), None);
+    assert!(key_of(pem.unwrap()).matches(pkcs8.expose()));
+    assert!(read(Format::Der, &certificate, None, None).unwrap().private_key.is_none());
+}
+
+/// Against what `openssl x509 -fingerprint` says of the file.
+#[test]
+fn thumbprints_are_of_the_whole_certificate() {
+    let facts = facts_of(&der("p256.certificate.pem")).unwrap();
+    assert_eq!(facts.thumbprint, "6CFEDC999347BD7436E451D3CE1F6D29BD20B382");
+    assert_eq!(facts.thumbprint_sha256, "z8C_UQUAFZm0IkmDbDmWSGoCzQfisvoTjx6gsow8XWo");
+    assert_eq!(facts.valid_from.0, 1_795_284_451_000);
+    assert_eq!(facts.valid_to.0, 4_948_884_451_000);
+}
+
+/// Years that RFC 3339 cannot write, and the last that it can.
+#[test]
+fn dates_are_brought_into_range() {
+    let certificate = der("p256.certificate.pem");
+    let at = certificate.windows(2).rposition(|window| window == [0x18, 15]).unwrap() + 2;
+    for (year, expected) in [
+        ("99991231235959Z", 253_402_300_799_000),
+        ("00000101000000Z", -62_135_596_800_000),
+        ("00010101000000Z", -62_135_596_800_000),
+    ] {
+        let mut changed = certificate.clone();
+        changed[at..at + 15].copy_from_slice(year.as_bytes());
+        assert_eq!(facts_of(&changed).unwrap().valid_to.0, expected, "{year}");
+    }
+}
+
+/// A certificate for a key that cannot be signed with is read when the key stays away.
+#[test]
+fn a_bare_certificate_may_have_any_key() {
+    assert_eq!(facts_of(&der("k256.certificate.pem")).unwrap().key, KeyKind::Other);
+    assert_eq!(facts_of(&der("weak.certificate.pem")).unwrap().key, KeyKind::Rsa { bits: 1024 });
+}

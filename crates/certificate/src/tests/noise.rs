@@ -1,0 +1,84 @@
+//! Whatever comes in, there is an answer and no panic.
+
+use chancery_record::Secret;
+use proptest::{prelude::*, sample::Index};
+
+use super::{
+    der, file,
+    forged::{safes, safes_of_a_file},
+};
+use crate::{Format, PrivateKey, PublicKey, facts_of, matches_subject, names_of, read};
+
+const FILES: [(&str, Format); 8] = [
+    ("modern-p256.p12", Format::Pkcs12),
+    ("unencrypted.p12", Format::Pkcs12),
+    ("legacy-rc2-3des.p12", Format::Pkcs12),
+    ("absent-password.p12", Format::Pkcs12),
+    ("p256.certificate.pem", Format::Pem),
+    ("p256.encrypted.pem", Format::Pem),
+    ("ed25519.key.pem", Format::Pem),
+    ("rsa.pkcs1.pem", Format::Pem),
+];
+
+type Damage = (Vec<(Index, u8)>, Option<Index>, Vec<u8>);
+
+/// Some bytes changed, and perhaps the end cut off and other bytes put there.
+fn damage() -> impl Strategy<Value = Damage> {
+    let changes = proptest::collection::vec(any::<(Index, u8)>(), 0..4);
+    (changes, proptest::option::weighted(0.2, any::<Index>()), any::<Vec<u8>>())
+}
+
+fn damaged(whole: &[u8], (changes, cut, extra): &Damage) -> Vec<u8> {
+    let mut bytes = whole.to_vec();
+    for (at, value) in changes {
+        let at = at.index(bytes.len());
+        bytes[at] = *value;
+    }
+    if let Some(cut) = cut {
+        bytes.truncate(cut.index(bytes.len()));
+        bytes.extend(extra);
+    }
+    bytes
+}
+
+fn try_all(bytes: &[u8], format: Format) {
+    let password = Secret::new("secret");
+    let _ = read(format, bytes, None, Some(&password));
+    let _ = read(format, bytes, Some(bytes), None);
+    let _ = facts_of(bytes);
+    let _ = names_of(bytes);
+    let _ = matches_subject("CN=a", bytes);
+    let _ = PrivateKey::read(bytes, Some(&password));
+    let _ = PublicKey::from_spki(bytes);
+}
+
+proptest! {
+    #[test]
+    fn damaged_files_are_answered(which in any::<Index>(), damage in damage()) {
+        let (name, format) = FILES[which.index(FILES.len())];
+        try_all(&damaged(&file(name), &damage), format);
+    }
+
+    #[test]
+    fn damaged_certificates_and_keys_are_answered(which in any::<Index>(), damage in damage()) {
+        let names = ["rsa", "p256", "p521", "ed25519"];
+        let name = names[which.index(names.len())];
+        try_all(&damaged(&der(&format!("{name}.certificate.pem")), &damage), Format::Der);
+        let key = crate::pem::blocks(&file(&format!("{name}.key.pem"))).unwrap().remove(0).content;
+        try_all(&damaged(&key, &damage), Format::Der);
+    }
+
+    /// What is behind the MAC is reached only with one that holds.
+    #[test]
+    fn damaged_bags_are_answered(damage in damage()) {
+        let file = safes(&damaged(&safes_of_a_file(), &damage), 1);
+        let _ = read(Format::Pkcs12, &file, None, Some(&Secret::new("secret")));
+    }
+
+    #[test]
+    fn any_bytes_are_answered(bytes in any::<Vec<u8>>()) {
+        for format in [Format::Pkcs12, Format::Pem, Format::Der] {
+            try_all(&bytes, format);
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! What there is too much of.
+
+use std::fmt;
+
+use uuid::Uuid;
+
+use crate::{MAX_CLAIMS, MAX_TEXT_BYTES, MAX_TOTAL_BYTES};
+
+/// A bound that the claims do not keep, before or after the rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exceeded {
+    /// More than [`MAX_CLAIMS`].
+    Claims,
+    /// A claim's type or value of more than [`MAX_TEXT_BYTES`].
+    Text,
+    /// Types and values of more than [`MAX_TOTAL_BYTES`].
+    Total,
+    /// This rule would write a text of more than [`MAX_TEXT_BYTES`], or replace more places of one
+    /// text than a rule may.
+    Rewriting(Uuid),
+}
+
+impl fmt::Display for Exceeded {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Claims => write!(formatter, "there are more than {MAX_CLAIMS} claims"),
+            Self::Text => write!(formatter, "a claim has more than {MAX_TEXT_BYTES} bytes"),
+            Self::Total => write!(formatter, "the claims have more than {MAX_TOTAL_BYTES} bytes together"),
+            Self::Rewriting(rule) => {
+                write!(formatter, "the rule {rule} would make a claim longer than {MAX_TEXT_BYTES} bytes")?;
+                write!(formatter, " or replace too many places of one")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Exceeded {}

@@ -1,0 +1,77 @@
+//! Claim rules: which claims about a user go into which token, and how they are written there.
+//!
+//! Nothing here knows a clock, a database or HTTP. The caller decides which rules apply;
+//! [`RuleSet::new`] compiles them, [`RuleSet::evaluate`] runs claims through them.
+//!
+//! # Groups
+//!
+//! The rules of one `priority` are a group. Groups run one after another, the lowest priority
+//! first, each on what the one before forwarded. The rules of a group all run on the same claims,
+//! and what they forward is united. Equal claims (type, value and source) are one claim. Without
+//! any rule everything is forwarded, into both tokens.
+//!
+//! # What a rule does
+//!
+//! A rule looks at the claims of its `input_source`. It matches those in which its evaluation
+//! patterns are found (see [`Pattern`]): the type's, the value's or both, as its `filter_target`
+//! says.
+//!
+//! | Type | Forwards |
+//! |---|---|
+//! | `Filter` | the claims that it matches |
+//! | `Transform` | the claims that it matches, rewritten |
+//! | `Remove` | the claims that neither it nor another `Remove` of its group matches |
+//! | `Add` | one claim of its own, if it matches a claim, or has nothing to match |
+//!
+//! - A group decides on a claim when a `Filter`, `Transform` or `Remove` of it looks at the claim:
+//!   then only what one of these forwards goes on. On all others, e.g. the claims of the identity
+//!   provider in a group of rules for the platform's, or every claim in a group of `Add` alone, it
+//!   decides nothing, and they pass as they are. So an `Add` beside a `Filter` does not undo it.
+//! - `Remove` rules of a group speak with one voice. Each for itself would forward what the other
+//!   is to remove.
+//! - A `Transform` does not forward what it does not match: that is for a `Filter` or `Remove`
+//!   beside it, which say so. It rewrites the type, the value or both, as its `transform_target`
+//!   says: each place where the transformation pattern is found is replaced by the replacement, in
+//!   which `$1` and `${name}` are groups, `$0` is the match and `$$` is a dollar (`${1}` where a
+//!   letter follows). With an empty pattern the replacement takes the place of the whole text,
+//!   unless it is empty too: then the text stays.
+//! - `Add` takes its replacements for type and value as they stand, and needs a type. Its claim is
+//!   the platform's; the rules of its own group do not see it.
+//! - Protected claims ([`PROTECTED`]) pass every group untouched. No rule looks at them; one that
+//!   would make one makes nothing.
+//!
+//! # Where a claim goes
+//!
+//! A claim begins with both tokens, told always. Along the groups the narrower counts: a claim
+//! goes where it went before and the rule's `destination` includes, and is told on request if it
+//! was before or the rule's `disclosure` says so. Side by side, where rules of a group forward the
+//! same claim, the wider counts: destinations are OR-ed, and it is told always if one says so. An
+//! added claim has the destination and the disclosure of its rule. A claim for no token stays in
+//! the outcome, with the destination `None`.
+
+mod choices;
+mod claim;
+mod exceeded;
+mod pattern;
+mod pool;
+mod rule;
+mod rule_set;
+
+pub use choices::{Destination, Disclosure, InputSource, RuleType, Source, Target};
+pub use claim::{Claim, OutClaim, Outcome, PROTECTED, is_protected};
+pub use exceeded::Exceeded;
+pub use pattern::{MAX_PATTERN_CHARACTERS, Pattern};
+pub use rule::{MAX_REPLACEMENT_CHARACTERS, Rule, check_rule};
+pub use rule_set::{Fault, RuleSet};
+
+/// How many claims there may be, before and after each group.
+pub const MAX_CLAIMS: usize = 10_000;
+/// How many bytes the type or the value of a claim may have.
+pub const MAX_TEXT_BYTES: usize = 64 << 10;
+/// How many bytes all of them may have together.
+pub const MAX_TOTAL_BYTES: usize = 4 << 20;
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;

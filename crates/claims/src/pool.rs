@@ -1,0 +1,75 @@
+//! Claims between two groups: equal ones are one, and there is an end to how many.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{Claim, Destination, Exceeded, MAX_CLAIMS, MAX_TEXT_BYTES, MAX_TOTAL_BYTES, rule::Compiled};
+
+/// What has become of a claim so far.
+#[derive(Clone, Debug)]
+pub(crate) struct Fate {
+    pub(crate) destination: Destination,
+    pub(crate) on_request: bool,
+    /// The places, in the order of the rules, of those that it passed.
+    pub(crate) path: BTreeSet<usize>,
+}
+
+impl Fate {
+    /// Of a claim that has met no rule.
+    pub(crate) const fn fresh() -> Self {
+        Self { destination: Destination::IdTokenAndAccessToken, on_request: false, path: BTreeSet::new() }
+    }
+
+    /// Along the groups the narrower counts.
+    pub(crate) fn through(&self, place: usize, rule: &Compiled) -> Self {
+        let mut path = self.path.clone();
+        path.insert(place);
+        Self {
+            destination: self.destination & rule.destination,
+            on_request: self.on_request || rule.on_request,
+            path,
+        }
+    }
+
+    /// Side by side the wider counts.
+    fn merge(&mut self, other: Self) {
+        self.destination = self.destination | other.destination;
+        self.on_request = self.on_request && other.on_request;
+        self.path.extend(other.path);
+    }
+}
+
+/// Claims with their fates. Each has its number by its first appearance.
+#[derive(Debug, Default)]
+pub(crate) struct Pool {
+    claims: BTreeMap<Claim, (usize, Fate)>,
+    bytes: usize,
+}
+
+impl Pool {
+    pub(crate) fn put(&mut self, claim: Claim, fate: Fate) -> Result<(), Exceeded> {
+        if let Some((_, known)) = self.claims.get_mut(&claim) {
+            known.merge(fate);
+            return Ok(());
+        }
+        let number = self.claims.len();
+        if number >= MAX_CLAIMS {
+            return Err(Exceeded::Claims);
+        }
+        if claim.claim_type.len().max(claim.value.len()) > MAX_TEXT_BYTES {
+            return Err(Exceeded::Text);
+        }
+        self.bytes += claim.claim_type.len() + claim.value.len();
+        if self.bytes > MAX_TOTAL_BYTES {
+            return Err(Exceeded::Total);
+        }
+        self.claims.insert(claim, (number, fate));
+        Ok(())
+    }
+
+    /// In the order of first appearance.
+    pub(crate) fn into_claims(self) -> Vec<(Claim, Fate)> {
+        let mut claims: Vec<_> = self.claims.into_iter().collect();
+        claims.sort_unstable_by_key(|(_, (number, _))| *number);
+        claims.into_iter().map(|(claim, (_, fate))| (claim, fate)).collect()
+    }
+}

@@ -1,0 +1,182 @@
+//! What holds whatever the rules are.
+
+use std::collections::BTreeSet;
+
+use proptest::{collection::vec, prelude::*, sample::select};
+
+use crate::{
+    Claim, Destination, Disclosure, InputSource, MAX_TEXT_BYTES, Outcome, PROTECTED, Rule, RuleSet, RuleType,
+    Source, Target, is_protected, tests::rule,
+};
+
+/// Few enough words that rules and claims meet.
+fn word() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => select(vec!["role", "email", "ada", "adaada", "x", ""]),
+        1 => select(&PROTECTED[..]),
+    ]
+    .prop_map(str::to_owned)
+}
+
+fn claim() -> impl Strategy<Value = Claim> {
+    (word(), word(), select(Source::ALL)).prop_map(|(claim_type, value, source)| Claim {
+        claim_type,
+        value,
+        source,
+    })
+}
+
+fn pattern() -> impl Strategy<Value = String> {
+    select(vec!["", "", "^role$", "a", "(a)(d)", ".*", "^.", "x|email", "[^a]+", "^$", "i"])
+        .prop_map(str::to_owned)
+}
+
+fn replacement() -> impl Strategy<Value = String> {
+    prop_oneof![
+        select(vec!["", "role", "$0$0", "${1}b", "$nobody", "sub", "s${2}ub", "$$"]).prop_map(str::to_owned),
+        word(),
+    ]
+}
+
+prop_compose! {
+    fn any_rule(types: &'static [RuleType])(
+        rule_type in select(types),
+        filter_target in select(Target::ALL),
+        transform_target in select(Target::ALL),
+        destination in select(Destination::ALL),
+        input_source in select(InputSource::ALL),
+        disclosure in select(Disclosure::ALL),
+        priority in -1..2_i64,
+        patterns in [pattern(), pattern(), pattern(), pattern()],
+        replacements in [replacement(), replacement()],
+    ) -> Rule {
+        let [type_evaluation_rule, value_evaluation_rule, type_transformation_rule, value_transformation_rule] =
+            patterns;
+        let [type_transformation_replacement, value_transformation_replacement] = replacements;
+        Rule {
+            filter_target, transform_target, destination, input_source, disclosure, priority,
+            type_evaluation_rule, value_evaluation_rule, type_transformation_rule, value_transformation_rule,
+            type_transformation_replacement, value_transformation_replacement,
+            ..rule(0, rule_type)
+        }
+    }
+}
+
+/// Rules, each with an id of its own.
+fn rules(types: &'static [RuleType]) -> impl Strategy<Value = Vec<Rule>> {
+    vec(any_rule(types), 0..7).prop_map(|mut rules| {
+        for (id, rule) in (1..).zip(&mut rules) {
+            rule.id = uuid::Uuid::from_u128(id);
+        }
+        rules
+    })
+}
+
+fn evaluate(rules: &[Rule], claims: &[Claim]) -> Outcome {
+    RuleSet::new(rules).unwrap().evaluate(claims).unwrap()
+}
+
+fn plain(outcome: &Outcome) -> Vec<Claim> {
+    outcome
+        .claims
+        .iter()
+        .map(|one| Claim { claim_type: one.claim_type.clone(), value: one.value.clone(), source: one.source })
+        .collect()
+}
+
+proptest! {
+    #[test]
+    fn no_rules_change_nothing(claims in vec(claim(), 0..12)) {
+        let mut seen = BTreeSet::new();
+        let distinct: Vec<_> = claims.iter().filter(|one| seen.insert(*one)).cloned().collect();
+        prop_assert_eq!(plain(&evaluate(&[], &claims)), distinct);
+    }
+
+    #[test]
+    fn protected_claims_pass_untouched(rules in rules(RuleType::ALL), claims in vec(claim(), 0..12)) {
+        let protected = |outcome: &Outcome| -> Vec<_> {
+            outcome.claims.iter().filter(|one| is_protected(&one.claim_type)).cloned().collect()
+        };
+        prop_assert_eq!(protected(&evaluate(&rules, &claims)), protected(&evaluate(&[], &claims)));
+    }
+
+    #[test]
+    fn the_order_of_the_rules_given_does_not_show(
+        (rules, shuffled) in rules(RuleType::ALL).prop_flat_map(|rules| {
+            (Just(rules.clone()), Just(rules).prop_shuffle())
+        }),
+        claims in vec(claim(), 0..12),
+    ) {
+        prop_assert_eq!(evaluate(&rules, &claims), evaluate(&shuffled, &claims));
+    }
+
+    #[test]
+    fn nor_do_the_ids_that_order_a_group(rules in rules(RuleType::ALL), claims in vec(claim(), 0..12)) {
+        let turned: Vec<_> = rules
+            .iter()
+            .map(|rule| Rule { id: uuid::Uuid::from_u128(100 - rule.id.as_u128()), ..rule.clone() })
+            .collect();
+        let set = |rules: &[Rule]| -> BTreeSet<_> {
+            let outcome = evaluate(rules, &claims);
+            let fates = outcome.claims.iter().map(|one| (one.destination, one.on_request, one.path.len()));
+            plain(&outcome).into_iter().zip(fates).collect()
+        };
+        prop_assert_eq!(set(&rules), set(&turned));
+    }
+
+    #[test]
+    fn equal_claims_are_one_and_paths_name_a_rule_once(
+        rules in rules(RuleType::ALL),
+        claims in vec(claim(), 0..12),
+    ) {
+        let outcome = evaluate(&rules, &claims);
+        let distinct: BTreeSet<_> = plain(&outcome).into_iter().collect();
+        prop_assert_eq!(distinct.len(), outcome.claims.len());
+        for one in &outcome.claims {
+            let priorities: Vec<_> = one
+                .path
+                .iter()
+                .map(|id| rules.iter().find(|rule| rule.id == *id).unwrap().priority)
+                .collect();
+            prop_assert!(priorities.is_sorted());
+            prop_assert_eq!(one.path.iter().collect::<BTreeSet<_>>().len(), one.path.len());
+        }
+    }
+
+    #[test]
+    fn filters_and_removes_invent_nothing(
+        rules in rules(&[RuleType::Filter, RuleType::Remove]),
+        claims in vec(claim(), 0..12),
+    ) {
+        for one in plain(&evaluate(&rules, &claims)) {
+            prop_assert!(claims.contains(&one));
+        }
+    }
+
+    #[test]
+    fn no_text_breaks_a_rule(
+        mut rule in any_rule(RuleType::ALL),
+        texts in vec(prop_oneof!["\\PC{0,24}", r"([a-c]|[()\[\]{}.*+?|^$\\]|\$[0-9a-c]){0,16}"], 6),
+        claims in vec(("\\PC{0,12}", any::<String>()), 0..6),
+    ) {
+        let mut texts = texts.into_iter();
+        for member in [
+            &mut rule.type_evaluation_rule,
+            &mut rule.value_evaluation_rule,
+            &mut rule.type_transformation_rule,
+            &mut rule.value_transformation_rule,
+            &mut rule.type_transformation_replacement,
+            &mut rule.value_transformation_replacement,
+        ] {
+            *member = texts.next().unwrap();
+        }
+        let claims: Vec<_> = claims
+            .into_iter()
+            .map(|(claim_type, value)| Claim { claim_type, value, source: Source::Platform })
+            .collect();
+        let Ok(rules) = RuleSet::new(&[rule]) else { return Ok(()) };
+        for one in rules.evaluate(&claims).map_or_else(|_| Vec::new(), |outcome| outcome.claims) {
+            prop_assert!(one.claim_type.len().max(one.value.len()) <= MAX_TEXT_BYTES);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Which addresses are of the public internet.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Blocks that are not of the public internet (the special-purpose registry of IANA), as first
+/// address and length of the prefix.
+const SPECIAL_V4: [(Ipv4Addr, u32); 15] = [
+    (Ipv4Addr::UNSPECIFIED, 8),
+    (Ipv4Addr::new(10, 0, 0, 0), 8),
+    (Ipv4Addr::new(100, 64, 0, 0), 10), // of a provider's own
+    (Ipv4Addr::new(127, 0, 0, 0), 8),
+    (Ipv4Addr::new(169, 254, 0, 0), 16), // link-local; clouds tell secrets there
+    (Ipv4Addr::new(172, 16, 0, 0), 12),
+    (Ipv4Addr::new(192, 0, 0, 0), 24),
+    (Ipv4Addr::new(192, 0, 2, 0), 24),   // documentation
+    (Ipv4Addr::new(192, 88, 99, 0), 24), // relays to IPv6
+    (Ipv4Addr::new(192, 168, 0, 0), 16),
+    (Ipv4Addr::new(198, 18, 0, 0), 15),   // measurements
+    (Ipv4Addr::new(198, 51, 100, 0), 24), // documentation
+    (Ipv4Addr::new(203, 0, 113, 0), 24),  // documentation
+    (Ipv4Addr::new(224, 0, 0, 0), 4),     // multicast
+    (Ipv4Addr::new(240, 0, 0, 0), 4),     // reserved, broadcast
+];
+
+/// The same within `2000::/3`, outside of which IPv6 has nothing public.
+const SPECIAL_V6: [(Ipv6Addr, u32); 4] = [
+    (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23), // protocols, Teredo among them
+    (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32), // documentation
+    (Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0), 16), // 6to4, which holds any IPv4 address
+    (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20), // documentation
+];
+const GLOBAL_V6: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
+/// Where a network without IPv4 reaches the rest: the last 32 bits are the address meant.
+const TRANSLATED_V6: (Ipv6Addr, u32) = (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96);
+
+/// Whether an address is of the public internet: not private, not of this machine or link, no
+/// multicast, documentation or tunnel, and no IPv4 address dressed up as one of IPv6.
+pub fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => is_public_v4(address),
+        IpAddr::V6(address) if within_v6(address, TRANSLATED_V6) => {
+            let [.., a, b, c, d] = address.octets();
+            is_public_v4(Ipv4Addr::new(a, b, c, d))
+        }
+        IpAddr::V6(address) => {
+            within_v6(address, GLOBAL_V6) && !SPECIAL_V6.into_iter().any(|block| within_v6(address, block))
+        }
+    }
+}
+
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    !SPECIAL_V4.into_iter().any(|(first, length)| {
+        let shift = 32 - length;
+        address.to_bits() >> shift == first.to_bits() >> shift
+    })
+}
+
+fn within_v6(address: Ipv6Addr, (first, length): (Ipv6Addr, u32)) -> bool {
+    let shift = 128 - length;
+    address.to_bits() >> shift == first.to_bits() >> shift
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_public() {
+        for public in [
+            "1.1.1.1",
+            "9.255.255.255",
+            "11.0.0.0",
+            "100.63.255.255",
+            "100.128.0.0",
+            "126.255.255.255",
+            "128.0.0.0",
+            "172.15.255.255",
+            "172.32.0.0",
+            "192.0.1.0",
+            "192.167.255.255",
+            "198.17.255.255",
+            "198.20.0.0",
+            "223.255.255.255",
+            "2606:4700::1111",
+            "2001:200::1",
+            "2a00::1",
+            "64:ff9b::1.1.1.1",
+        ] {
+            assert!(is_public(public.parse().unwrap()), "{public}");
+        }
+    }
+
+    #[test]
+    fn what_is_not() {
+        for inner in [
+            "0.0.0.0",
+            "0.1.2.3",
+            "10.0.0.1",
+            "100.64.0.1",
+            "100.127.255.255",
+            "127.0.0.1",
+            "127.255.255.254",
+            "169.254.169.254",
+            "172.16.0.1",
+            "172.31.255.255",
+            "192.0.0.8",
+            "192.0.2.1",
+            "192.88.99.1",
+            "192.168.1.1",
+            "198.18.0.1",
+            "198.19.255.255",
+            "198.51.100.1",
+            "203.0.113.1",
+            "224.0.0.1",
+            "239.255.255.255",
+            "240.0.0.1",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "::127.0.0.1",
+            "::ffff:127.0.0.1",
+            "::ffff:1.1.1.1",
+            "64:ff9b::10.0.0.1",
+            "64:ff9b::127.0.0.1",
+            "64:ff9b:1::1",
+            "100::1",
+            "2001::1",
+            "2001:db8::1",
+            "2002:7f00:1::1",
+            "3fff::1",
+            "5f00::1",
+            "fc00::1",
+            "fd00:ec2::254",
+            "fe80::1",
+            "fec0::1",
+            "ff02::1",
+        ] {
+            assert!(!is_public(inner.parse().unwrap()), "{inner}");
+        }
+    }
+}

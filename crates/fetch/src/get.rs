@@ -1,0 +1,146 @@
+//! The request.
+
+use std::{net::SocketAddr, time::Duration};
+
+use http::{
+    Request, StatusCode,
+    header::{ACCEPT, HOST, USER_AGENT},
+};
+use http_body_util::{BodyExt as _, Empty};
+use hyper::{
+    body::{Body as _, Bytes},
+    client::conn::http1,
+};
+use hyper_util::rt::TokioIo;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpStream, lookup_host},
+    task::JoinSet,
+    time::timeout,
+};
+use url::{Host, Position, Url};
+
+use crate::{Failure, is_public, tls};
+
+const MAX_URL: usize = 2_048;
+const MAX_HEAD: usize = 64 * 1024;
+
+/// How much is taken, and how long it is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The largest answer, in bytes.
+    pub bytes: usize,
+    /// From the first look-up to the last byte.
+    pub seconds: u64,
+}
+
+/// What is allowed beyond `https` to the public internet. By default nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    /// Addresses that are not of the public internet: what is fetched stands in the server's own
+    /// network.
+    pub private_addresses: bool,
+    /// `http`, to this machine alone: for tests and development.
+    pub plain_loopback: bool,
+    /// Roots (DER) that are trusted beside the system's; one that cannot be read is left out.
+    pub roots: Vec<Vec<u8>>,
+}
+
+/// Fetches the document at a URL.
+pub async fn get(url: &str, limits: Limits, policy: &Policy) -> Result<Vec<u8>, Failure> {
+    if url.len() > MAX_URL {
+        return Err(Failure::Url);
+    }
+    let url = Url::parse(url).map_err(|_| Failure::Url)?;
+    let is_plain = match url.scheme() {
+        "https" => false,
+        "http" if policy.plain_loopback => true,
+        _ => return Err(Failure::Scheme),
+    };
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(Failure::Url);
+    }
+    let time = Duration::from_secs(limits.seconds);
+    let fetching = async {
+        let tcp = connect(&addresses(&url, is_plain, policy).await?, time).await?;
+        if is_plain {
+            ask(tcp, &url, limits.bytes).await
+        } else {
+            let host = url.host().ok_or(Failure::Url)?;
+            ask(tls::secure(tcp, &host, &policy.roots).await?, &url, limits.bytes).await
+        }
+    };
+    timeout(time, fetching).await.unwrap_or(Err(Failure::TimedOut))
+}
+
+/// The addresses of the host that are allowed. What is looked at is what is connected to: a
+/// second look-up could tell another address.
+async fn addresses(url: &Url, is_plain: bool, policy: &Policy) -> Result<Vec<SocketAddr>, Failure> {
+    let port = url.port_or_known_default().ok_or(Failure::Url)?;
+    let mut addresses: Vec<SocketAddr> = match url.host().ok_or(Failure::Url)? {
+        Host::Ipv4(address) => vec![(address, port).into()],
+        Host::Ipv6(address) => vec![(address, port).into()],
+        Host::Domain(name) => lookup_host((name, port)).await.map_err(|_| Failure::Name)?.collect(),
+    };
+    if addresses.is_empty() {
+        return Err(Failure::Name);
+    }
+    addresses.retain(|address| {
+        if is_plain {
+            address.ip().is_loopback()
+        } else {
+            policy.private_addresses || is_public(address.ip())
+        }
+    });
+    if addresses.is_empty() { Err(Failure::Address) } else { Ok(addresses) }
+}
+
+/// Connects to the first address that answers. One that is silent leaves time for the others.
+async fn connect(addresses: &[SocketAddr], time: Duration) -> Result<TcpStream, Failure> {
+    let shares = u32::try_from(addresses.len()).unwrap_or(u32::MAX).saturating_add(1);
+    for address in addresses {
+        if let Ok(Ok(tcp)) = timeout(time / shares, TcpStream::connect(address)).await {
+            return Ok(tcp);
+        }
+    }
+    Err(Failure::Connect)
+}
+
+async fn ask<S>(stream: S, url: &Url, limit: usize) -> Result<Vec<u8>, Failure>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let request = Request::get(&url[Position::BeforePath..Position::AfterQuery])
+        .header(HOST, &url[Position::BeforeHost..Position::AfterPort])
+        .header(USER_AGENT, concat!("chancery/", env!("CARGO_PKG_VERSION")))
+        .header(ACCEPT, "*/*")
+        .body(Empty::<Bytes>::new())
+        .map_err(|_| Failure::Url)?;
+    let (mut sender, connection) = http1::Builder::new()
+        .max_buf_size(MAX_HEAD)
+        .handshake(TokioIo::new(stream))
+        .await
+        .map_err(|_| Failure::Broken)?;
+    // dropped with this future, so that nothing goes on after the time is up
+    let mut driving = JoinSet::new();
+    driving.spawn(connection);
+    let mut answer = sender.send_request(request).await.map_err(|_| Failure::Broken)?;
+    if answer.status() != StatusCode::OK {
+        return Err(Failure::Status(answer.status().as_u16()));
+    }
+    // said ahead: there is no need to fetch it all to know
+    if answer.body().size_hint().lower() > u64::try_from(limit).unwrap_or(u64::MAX) {
+        return Err(Failure::TooLarge);
+    }
+    let mut document = Vec::new();
+    while let Some(frame) = answer.frame().await {
+        let frame = frame.map_err(|_| Failure::Broken)?;
+        if let Some(data) = frame.data_ref() {
+            if data.len() > limit - document.len() {
+                return Err(Failure::TooLarge);
+            }
+            document.extend_from_slice(data);
+        }
+    }
+    Ok(document)
+}

@@ -1,0 +1,198 @@
+//! What is fetched and what is not, from a server in the test.
+
+#![expect(clippy::unwrap_used, reason = "tests fail by it, and read as they are written")]
+
+mod office;
+
+use chancery_fetch::{Failure, Limits, Policy, get};
+use office::Office;
+
+const LIMITS: Limits = Limits { bytes: 1_000, seconds: 5 };
+const SHORT: Limits = Limits { bytes: 1_000, seconds: 1 };
+
+fn plain() -> Policy {
+    Policy { plain_loopback: true, ..Policy::default() }
+}
+
+fn answer(head: &str, body: &str) -> String {
+    format!("HTTP/1.1 {head}\r\n\r\n{body}")
+}
+
+async fn from(answer: &str, limits: Limits) -> Result<Vec<u8>, Failure> {
+    let office = Office::plain(answer.as_bytes()).await;
+    get(&office.url("/keys"), limits, &plain()).await
+}
+
+#[tokio::test]
+async fn a_document_is_fetched() {
+    let office = Office::plain(answer("200 OK\r\nContent-Length: 5", "hello").as_bytes()).await;
+    assert_eq!(get(&office.url("/a/b?c=d#e"), LIMITS, &plain()).await.unwrap(), b"hello");
+    let asked = office.asked();
+    assert_eq!(asked.len(), 1);
+    let asked = asked[0].to_ascii_lowercase();
+    assert!(asked.starts_with("get /a/b?c=d http/1.1\r\n"), "{asked}");
+    assert!(asked.contains(&format!("host: {}\r\n", office.address)), "{asked}");
+    assert!(asked.contains(&format!("user-agent: chancery/{}\r\n", env!("CARGO_PKG_VERSION"))), "{asked}");
+}
+
+#[tokio::test]
+async fn a_document_in_pieces_or_up_to_the_end_is_fetched() {
+    let chunked = answer("200 OK\r\nTransfer-Encoding: chunked", "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
+    assert_eq!(from(&chunked, LIMITS).await.unwrap(), b"abcde");
+    assert_eq!(from(&answer("200 OK\r\nConnection: close", "abc"), LIMITS).await.unwrap(), b"abc");
+}
+
+#[tokio::test]
+async fn size_is_bounded() {
+    let full = "x".repeat(1_000);
+    assert_eq!(from(&answer("200 OK\r\nContent-Length: 1000", &full), LIMITS).await.unwrap().len(), 1_000);
+    for large in [
+        // said and never sent
+        answer("200 OK\r\nContent-Length: 1001", ""),
+        answer("200 OK\r\nContent-Length: 18446744073709551000", ""),
+        // not said
+        answer("200 OK", &format!("{full}x")),
+        answer("200 OK\r\nTransfer-Encoding: chunked", &format!("3e8\r\n{full}\r\n1\r\nx\r\n0\r\n\r\n")),
+    ] {
+        assert_eq!(from(&large, LIMITS).await, Err(Failure::TooLarge), "{large}");
+    }
+    // a head without an end
+    let head = format!("HTTP/1.1 200 OK\r\nX: {}", "x".repeat(200_000));
+    assert_eq!(from(&head, LIMITS).await, Err(Failure::Broken));
+}
+
+#[tokio::test]
+async fn time_is_bounded() {
+    for silent in [String::new(), "HTTP/1.1 200".to_owned(), answer("200 OK\r\nContent-Length: 9", "half")] {
+        let office = Office::silent_after(silent.as_bytes()).await;
+        assert_eq!(get(&office.url("/"), SHORT, &plain()).await, Err(Failure::TimedOut), "{silent}");
+    }
+    // a server that speaks no TLS and says nothing
+    let office = Office::silent_after(b"").await;
+    let private = Policy { private_addresses: true, ..Policy::default() };
+    let url = office.url("/").replace("http:", "https:");
+    assert_eq!(get(&url, SHORT, &private).await, Err(Failure::TimedOut));
+}
+
+#[tokio::test]
+async fn only_200_is_taken_and_no_redirect_is_followed() {
+    let aim = Office::plain(answer("200 OK\r\nContent-Length: 2", "no").as_bytes()).await;
+    for status in [301, 302, 303, 307, 308] {
+        let redirect =
+            answer(&format!("{status} Elsewhere\r\nLocation: {}\r\nContent-Length: 0", aim.url("/")), "");
+        assert_eq!(from(&redirect, LIMITS).await, Err(Failure::Status(status)));
+    }
+    assert!(aim.asked().is_empty());
+    for status in [201, 204, 206, 304, 400, 401, 404, 500, 503] {
+        let other = answer(&format!("{status} Other\r\nContent-Length: 0"), "");
+        assert_eq!(from(&other, LIMITS).await, Err(Failure::Status(status)));
+    }
+}
+
+#[tokio::test]
+async fn what_breaks_off_or_is_no_http_is_no_document() {
+    let broken = answer("200 OK\r\nContent-Length: 10", "half");
+    assert_eq!(from(&broken, LIMITS).await, Err(Failure::Broken));
+    assert_eq!(from("SSH-2.0-x\r\n", LIMITS).await, Err(Failure::Broken));
+    assert_eq!(from("", LIMITS).await, Err(Failure::Broken));
+}
+
+#[tokio::test]
+async fn addresses_that_are_not_public_are_refused() {
+    let office = Office::plain(answer("200 OK\r\nContent-Length: 2", "no").as_bytes()).await;
+    let port = office.address.port();
+    for host in [
+        "127.0.0.1",
+        "localhost",
+        "127.1",
+        "0x7f000001",
+        "2130706433",
+        "017700000001",
+        "0.0.0.0",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "10.0.0.1",
+        "169.254.169.254",
+        "192.168.1.1",
+        "[fd00::1]",
+        "[fe80::1]",
+        "224.0.0.1",
+        "[ff02::1]",
+    ] {
+        let refused = get(&format!("https://{host}:{port}/"), LIMITS, &Policy::default()).await;
+        assert_eq!(refused, Err(Failure::Address), "{host}");
+        // what is allowed over http is allowed over https by its own word alone
+        assert_eq!(get(&format!("https://{host}:{port}/"), LIMITS, &plain()).await, Err(Failure::Address));
+    }
+    assert!(office.asked().is_empty());
+}
+
+#[tokio::test]
+async fn plain_http_goes_to_this_machine_alone_and_only_where_allowed() {
+    let office = Office::plain(answer("200 OK\r\nContent-Length: 2", "no").as_bytes()).await;
+    let private = Policy { private_addresses: true, ..Policy::default() };
+    for policy in [Policy::default(), private] {
+        assert_eq!(get(&office.url("/"), LIMITS, &policy).await, Err(Failure::Scheme));
+    }
+    assert!(office.asked().is_empty());
+    let all = Policy { private_addresses: true, ..plain() };
+    for host in ["1.1.1.1", "10.0.0.1", "[2606:4700::1111]"] {
+        assert_eq!(get(&format!("http://{host}/"), LIMITS, &all).await, Err(Failure::Address));
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_url_to_fetch_from() {
+    let long = format!("https://a.example/{}", "x".repeat(2_048));
+    for (url, failure) in [
+        ("", Failure::Url),
+        ("a.example", Failure::Url),
+        ("https://", Failure::Url),
+        ("https://user@a.example/", Failure::Url),
+        ("https://user:word@a.example/", Failure::Url),
+        ("https://a.example:99999/", Failure::Url),
+        (long.as_str(), Failure::Url),
+        ("ftp://a.example/", Failure::Scheme),
+        ("file:///etc/passwd", Failure::Scheme),
+        ("data:,x", Failure::Scheme),
+        ("http://a.example/", Failure::Scheme),
+        ("https://nothing.invalid/", Failure::Name),
+    ] {
+        assert_eq!(get(url, LIMITS, &Policy::default()).await, Err(failure), "{url}");
+    }
+}
+
+#[tokio::test]
+async fn tls_trusts_the_root_that_is_given_and_the_name_that_is_asked() {
+    let (office, root) = Office::tls(answer("200 OK\r\nContent-Length: 5", "hello").as_bytes()).await;
+    let port = office.address.port();
+    let trusting = Policy { private_addresses: true, roots: vec![root], ..Policy::default() };
+    let by_name = format!("https://localhost:{port}/");
+    assert_eq!(get(&by_name, LIMITS, &trusting).await.unwrap(), b"hello");
+    // the certificate is not for the address
+    let by_address = format!("https://127.0.0.1:{port}/");
+    assert_eq!(get(&by_address, LIMITS, &trusting).await, Err(Failure::Tls));
+    // the system does not know the root
+    let private = Policy { roots: vec![b"no root".to_vec()], ..trusting.clone() };
+    assert_eq!(get(&by_name, LIMITS, &private).await, Err(Failure::Tls));
+    // nor does trusting it make the address public
+    let public = Policy { private_addresses: false, ..trusting };
+    assert_eq!(get(&by_name, LIMITS, &public).await, Err(Failure::Address));
+    assert_eq!(office.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn nobody_there() {
+    // bound, so that nobody else gets the port, and not listened on
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let url = format!("http://{}/", socket.local_addr().unwrap());
+    assert_eq!(get(&url, LIMITS, &plain()).await, Err(Failure::Connect));
+}
+
+#[test]
+fn failures_are_said_in_words() {
+    assert_eq!(Failure::Status(302).to_string(), "the host answered 302 instead of 200");
+    assert_eq!(Failure::Address.to_string(), "the host is not on the public internet");
+}

@@ -1,0 +1,113 @@
+//! A server that says the same to everybody.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+};
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
+    net::TcpListener,
+    task::JoinSet,
+    time::{Duration, sleep},
+};
+use tokio_rustls::{
+    TlsAcceptor,
+    rustls::{
+        ServerConfig,
+        crypto::aws_lc_rs::default_provider,
+        pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer},
+    },
+};
+
+/// Listens on this machine until it is dropped.
+pub struct Office {
+    pub address: SocketAddr,
+    asked: Arc<Mutex<Vec<String>>>,
+    _at_work: JoinSet<()>,
+}
+
+impl Office {
+    /// Says something and hangs up.
+    pub async fn plain(answer: &[u8]) -> Self {
+        Self::open(answer, false, None).await
+    }
+
+    /// Says something and nothing more, and keeps the line.
+    pub async fn silent_after(answer: &[u8]) -> Self {
+        Self::open(answer, true, None).await
+    }
+
+    /// Speaks TLS as `localhost`; gives the root that its certificate leads to.
+    pub async fn tls(answer: &[u8]) -> (Self, Vec<u8>) {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let root = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let leaf = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        let leaf = leaf.signed_by(&key, &root).unwrap();
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+        let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![leaf.der().clone()], key)
+            .unwrap();
+        let office = Self::open(answer, false, Some(TlsAcceptor::from(Arc::new(config)))).await;
+        (office, root.der().to_vec())
+    }
+
+    async fn open(answer: &[u8], stays: bool, tls: Option<TlsAcceptor>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let mut at_work = JoinSet::new();
+        let (heard, answer) = (asked.clone(), answer.to_vec());
+        at_work.spawn(async move {
+            let mut talks = JoinSet::new();
+            while let Ok((tcp, _)) = listener.accept().await {
+                let (heard, answer, tls) = (heard.clone(), answer.clone(), tls.clone());
+                talks.spawn(async move {
+                    match tls {
+                        None => talk(tcp, &answer, stays, &heard).await,
+                        Some(tls) => {
+                            if let Ok(tls) = tls.accept(tcp).await {
+                                talk(tls, &answer, stays, &heard).await;
+                            }
+                        }
+                    }
+                });
+            }
+        });
+        Self { address, asked, _at_work: at_work }
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// The heads of the requests that came.
+    pub fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+async fn talk(
+    mut line: impl AsyncRead + AsyncWrite + Unpin,
+    answer: &[u8],
+    stays: bool,
+    heard: &Mutex<Vec<String>>,
+) {
+    let mut request = Vec::new();
+    while !request.ends_with(b"\r\n\r\n") {
+        let Ok(byte) = line.read_u8().await else { return };
+        request.push(byte);
+    }
+    heard.lock().unwrap().push(String::from_utf8_lossy(&request).into_owned());
+    let _ = line.write_all(answer).await;
+    if stays {
+        sleep(Duration::from_mins(1)).await;
+    }
+    let _ = line.shutdown().await;
+}

@@ -1,0 +1,99 @@
+//! Which certificates there are of a type, and for whom.
+
+use chancery_record::{Kind, Value};
+use chancery_resource::{
+    Action as A, Answer, Call, Custom, Method as M, Op, Permit::TenantAdmin, Problem, Run, find_row,
+    list_where,
+};
+use chancery_store::Tx;
+
+use super::{CERT_STORE, CertType};
+use crate::{idp_instance::IDP_INSTANCE, subscription::SUBSCRIPTION, tenant::TENANT};
+
+const fn op(name: &'static str, path: &'static str, run: Run, about: &'static str) -> Op {
+    Op::new(name, M::Get, path, TenantAdmin, &CERT_STORE, A::Custom(Custom::listing(run)), about)
+}
+
+/// Its operations.
+pub static OPERATIONS: &[Op] = &[
+    op("GetCertStoresByType", "/CertStore/type/{type}", of_type, "Lists the certificates of a type."),
+    op(
+        "GetCertStoresByTypeAndSubscription",
+        "/CertStore/type/{type}/subscription/{subscriptionId}",
+        of_subscription,
+        "Lists the certificates of a type that are for a subscription.",
+    ),
+    op(
+        "GetCertStoresByTypeAndTenant",
+        "/CertStore/type/{type}/tenant/{tenantId}",
+        of_tenant,
+        "Lists the certificates of a type that are for a tenant.",
+    ),
+    op(
+        "GetCertStoresByTypeAndIdpInstance",
+        "/CertStore/type/{type}/idpinstance/{idpInstanceId}",
+        of_instance,
+        "Lists the certificates of a type that an instance works with.",
+    ),
+];
+
+/// The type that the path names.
+fn wanted(call: &Call) -> Result<&'static str, Problem> {
+    let Kind::Choice(names) = <CertType as chancery_record::FieldType>::KIND else {
+        return Err(Problem::not_found("certType"));
+    };
+    let found = names.iter().find(|name| name.eq_ignore_ascii_case(call.parameter(0)));
+    found.copied().ok_or_else(|| {
+        Problem::invalid(format!(
+            "{:?} in the path is no certType; there are {}.",
+            call.parameter(0),
+            names.join(", ")
+        ))
+    })
+}
+
+fn of_type(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let kind = wanted(call)?;
+    list_where(call, tx, &|sql| {
+        sql.add(" AND t.cert_type = ");
+        sql.add_bound(kind);
+    })
+}
+
+fn applying(call: &mut Call, tx: &mut Tx<'_>, column: &str, id: &Value) -> Result<Answer, Problem> {
+    let kind = wanted(call)?;
+    list_where(call, tx, &|sql| {
+        sql.add(" AND t.cert_type = ");
+        sql.add_bound(kind);
+        sql.add(" AND t.");
+        sql.add(column);
+        sql.add(" = ");
+        sql.add_bound(id.clone());
+    })
+}
+
+fn of_subscription(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    wanted(call)?;
+    find_row(call, tx, &SUBSCRIPTION, call.parameter(1))?;
+    let id = SUBSCRIPTION.read_key(call.parameter(1))?;
+    applying(call, tx, "apply_to_subscription_id", &id)
+}
+
+fn of_tenant(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    wanted(call)?;
+    find_row(call, tx, &TENANT, call.parameter(1))?;
+    let id = TENANT.read_key(call.parameter(1))?;
+    applying(call, tx, "apply_to_tenant_id", &id)
+}
+
+fn of_instance(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let kind = wanted(call)?;
+    let instance = find_row(call, tx, &IDP_INSTANCE, call.parameter(1))?;
+    list_where(call, tx, &|sql| {
+        sql.add(" AND t.cert_type = ");
+        sql.add_bound(kind);
+        sql.add(" AND t.rid IN (SELECT m.cert_store_rid FROM idp_instance_cert_store m WHERE m.idp_instance_rid = ");
+        sql.add_bound(instance);
+        sql.add(")");
+    })
+}

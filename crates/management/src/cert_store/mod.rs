@@ -1,0 +1,188 @@
+//! Cert stores: certificates, perhaps with their private keys, which never leave.
+
+mod look_up;
+mod upload;
+
+use chancery_record::{
+    Bytes, Description, FIXED, FieldType, HIDDEN, JsonText, KEY, Kind, Mismatch, Name, OPEN, Preset, Record,
+    SHOWN, Sealing, ShortText, Timestamp, Token, Value, choice_types, id_types, record,
+};
+use chancery_resource::{Op, Parent, Reach, Relation, Rules, Shape, Unique, relation, standard};
+
+use crate::{
+    idp_instance::IDP_INSTANCE,
+    location::ApplyToType,
+    subscription::{SUBSCRIPTION, SubscriptionId},
+    tenant::{TENANT, TenantId},
+};
+
+pub use look_up::OPERATIONS as LOOK_UPS;
+
+id_types! {
+    /// The id of a cert store.
+    CertStoreId
+}
+
+choice_types! {
+    /// What a certificate is for.
+    CertType {
+        /// What has no certificate of its own; everyone's.
+        Default,
+        /// Signing tokens.
+        OidcTokenSigning,
+        /// Encrypting tokens.
+        OidcTokenEncryption,
+        /// Verifying tokens of Active Directory Federation Services.
+        AdfsOAuthTokenSigning,
+        /// Signing the audit trail; everyone's.
+        AuditTrailSigning,
+    }
+    /// How an upload is written.
+    CertificateStorageFormat {
+        /// PKCS #12, the certificate with its key.
+        Pkcs12,
+        /// PEM, the certificate and perhaps its key.
+        Pem,
+        /// DER, the certificate.
+        Der,
+    }
+    /// Whether an upload was under a password.
+    CertificatePasswordProtection {
+        /// It was not.
+        None,
+        /// It was.
+        Password,
+    }
+}
+
+impl CertType {
+    /// Whether certificates of it are everyone's.
+    pub const fn is_global(self) -> bool {
+        matches!(self, Self::Default | Self::AuditTrailSigning)
+    }
+}
+
+record! {
+    /// An upload, told apart from the certificate that it holds.
+    pub struct CertificateInput {
+        /// How it is written.
+        format: CertificateStorageFormat = OPEN.or(Preset::Text("Pkcs12")),
+        /// The file: PEM as text, the others as base64.
+        data: JsonText = OPEN,
+        /// The private key where it is in a file of its own: PEM as text, DER as base64.
+        private_key: Option<JsonText> = OPEN,
+        /// The password.
+        password: Option<ShortText> = OPEN,
+    }
+}
+
+/// An upload as the text of its JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateInputText(pub String);
+
+impl FieldType for CertificateInputText {
+    const KIND: Kind = Kind::Object(<CertificateInput as Record>::FIELDS);
+    fn into_value(self) -> Value {
+        Value::Text(self.0)
+    }
+    fn from_value(value: Value) -> Result<Self, Mismatch> {
+        if let Value::Text(text) = value { Ok(Self(text)) } else { Err(Mismatch("")) }
+    }
+}
+
+record! {
+    /// A certificate, perhaps with its private key.
+    pub struct CertStore {
+        /// The cert store.
+        id: CertStoreId = KEY,
+        /// Its name.
+        name: Name = OPEN,
+        /// What it is for.
+        description: Option<Description> = OPEN,
+        /// What its certificate is for.
+        cert_type: CertType = OPEN,
+        /// The certificate. A body holds the file, as base64; an answer the certificate, as DER. One
+        /// that is absent or the same keeps the private key.
+        certificate: Option<Bytes> = OPEN,
+        /// The password of the file. It is never told.
+        password: Option<ShortText> = OPEN.not_kept(),
+        /// The upload told apart, in the place of certificate and password.
+        certificate_input: Option<CertificateInputText> = FIXED.not_kept().unseen(),
+        /// SHA-1 over the certificate.
+        thumbprint: Option<Name> = SHOWN,
+        /// From when the certificate is valid.
+        valid_from: Option<Timestamp> = SHOWN,
+        /// Until when the certificate is valid.
+        valid_to: Option<Timestamp> = SHOWN,
+        /// Who issued the certificate (RFC 4514).
+        issuer: Option<Description> = SHOWN,
+        /// Its number among its issuer's.
+        serial_number: Option<Name> = SHOWN,
+        /// Whom the certificate is about (RFC 4514).
+        subject: Option<Description> = SHOWN,
+        /// Whom it is for: what the targets say.
+        apply_to_type: Option<ApplyToType> = SHOWN,
+        /// The subscription that owns it; none of what is everyone's.
+        subscription_id: Option<SubscriptionId> = FIXED,
+        /// The subscription that it is for.
+        apply_to_subscription_id: Option<SubscriptionId> = OPEN,
+        /// The tenant that it is for.
+        apply_to_tenant_id: Option<TenantId> = OPEN,
+        /// How the file was written.
+        certificate_storage_format: CertificateStorageFormat = OPEN.or(Preset::Text("Pkcs12")),
+        /// Whether the file was under a password.
+        certificate_password_protection: CertificatePasswordProtection = OPEN.or(Preset::Text("None")),
+        /// Whether its private key is here.
+        certificate_has_private_key: bool = SHOWN.or(Preset::Bool(false)),
+        /// The private key, encrypted.
+        private_key: Option<JsonText> = HIDDEN.sealed(Sealing::Secret),
+        /// Changes with every write to the cert store.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+impl Rules for CertStore {
+    fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
+        if self.apply_to_subscription_id.is_some() && self.apply_to_tenant_id.is_some() {
+            wrong.push(("apply_to_tenant_id", "must be empty beside applyToSubscriptionId".to_owned()));
+        }
+        let is_for_some = self.apply_to_subscription_id.is_some() || self.apply_to_tenant_id.is_some();
+        if self.cert_type.is_global() && is_for_some {
+            let detail =
+                format!("must not be {} for a part: such a certificate is everyone's", self.cert_type.name());
+            wrong.push(("cert_type", detail));
+        }
+        if self.certificate_input.is_some() && self.certificate.is_some() {
+            wrong.push(("certificate_input", "must be empty beside certificate".to_owned()));
+        }
+    }
+}
+
+/// The resource.
+pub static CERT_STORE: Shape =
+    Shape::of::<CertStore>("CertStore", "cert_store", Reach::Tenant("subscription_id", "apply_to_tenant_id"))
+        .belonging(&[
+            Parent::new("apply_to_subscription_id", &SUBSCRIPTION),
+            Parent::new("apply_to_tenant_id", &TENANT),
+        ])
+        .unique(&[Unique::new("cert_store__id", "id")])
+        .relations(&[Relation::new(
+            "idpInstances",
+            "The instances that work with it.",
+            ("idp_instance_cert_store", "cert_store_rid", "idp_instance_rid"),
+            &IDP_INSTANCE,
+        )])
+        .ruled::<CertStore>()
+        .against(upload::settle_upload)
+        .settles();
+
+/// Its operations.
+pub static OPERATIONS: [Op; 9] = standard!("CertStore", "/CertStore", TenantAdmin, TenantAdmin, &CERT_STORE);
+/// Its instances.
+pub static IDP_INSTANCES: [Op; 3] = relation!(
+    "CertStoreIdpInstances",
+    "/CertStore/{id}/idpinstances",
+    SubscriptionAdmin,
+    &CERT_STORE,
+    "idpInstances"
+);

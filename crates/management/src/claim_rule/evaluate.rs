@@ -1,0 +1,233 @@
+//! What the rules in force make of claims, without a token.
+
+use chancery_claims::{Claim, Outcome, RuleSet, Source};
+use chancery_record::{Json, Record as _, Value};
+use chancery_resource::{
+    Action as A, Answer, Body, Call, Custom, JsonForm, Method as M, Op, Permit::TenantMember, Problem, Reply,
+    Sql, visible,
+};
+use chancery_store::{Mode, Tx};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::{CLAIM_RULE, ClaimRule};
+use crate::{client_app::CLIENT_APP, idp_instance::IDP_INSTANCE, tenant::TENANT};
+
+/// The most claims of a call.
+const MAX_CLAIMS: usize = 10_000;
+/// The most rules that are in force at once.
+const MAX_RULES: usize = 1_000;
+
+static BODY: JsonForm = JsonForm { name: "ClaimRuleEvaluation", schema: body_schema };
+static REPLY: JsonForm = JsonForm { name: "ClaimRuleOutcome", schema: reply_schema };
+
+/// Its operations.
+pub static OPERATIONS: &[Op] = &[Op::new(
+    "EvaluateClaimRules",
+    M::Post,
+    "/ClaimRule/evaluate",
+    TenantMember,
+    &CLAIM_RULE,
+    A::Custom(
+        Custom { mode: Mode::Long, ..Custom::reading(evaluate) }
+            .taking(Body::Json(&BODY))
+            .replying(Reply::Json(&REPLY)),
+    ),
+    "Tells what the rules in force make of claims: where each goes, and the rules that it passed.",
+)
+.added()];
+
+fn body_schema() -> serde_json::Value {
+    let id = |about: &str| json!({ "type": ["string", "null"], "format": "uuid", "description": about });
+    json!({
+        "type": "object", "description": "Claims, and for whom.", "required": ["claims"], "additionalProperties": false,
+        "properties": {
+            "claims": {
+                "type": "array", "maxItems": MAX_CLAIMS, "description": "The claims.",
+                "items": {
+                    "type": "object", "required": ["type", "value"], "additionalProperties": false,
+                    "properties": {
+                        "type": { "type": "string", "description": "Its type.", "examples": ["role"] },
+                        "value": { "type": "string", "description": "Its value.", "examples": ["editor"] },
+                        "source": { "type": ["string", "null"], "enum": ["Platform", "IdentityProvider", null],
+                            "description": "Whose it is; Platform where it is not said." },
+                    },
+                },
+            },
+            "clientAppId": id("The client app that a token is for."),
+            "idpInstanceId": id("The instance that the person comes from."),
+            "tenantId": id("The tenant that the person signs in at."),
+        },
+    })
+}
+
+fn reply_schema() -> serde_json::Value {
+    json!({
+        "type": "object", "description": "What became of the claims.", "required": ["claims"],
+        "properties": { "claims": {
+            "type": "array", "description": "The claims, where they go and what they passed.",
+            "items": {
+                "type": "object", "required": ["type", "value", "source", "destination", "onRequest", "rules"],
+                "properties": {
+                    "type": { "type": "string", "description": "Its type." },
+                    "value": { "type": "string", "description": "Its value." },
+                    "source": { "type": "string", "description": "Whose it is." },
+                    "destination": { "type": "string", "description": "Where it goes." },
+                    "onRequest": { "type": "boolean", "description": "Whether it is told only when asked for." },
+                    "rules": { "type": "array", "description": "The rules that it passed, in order.",
+                        "items": { "type": "string", "format": "uuid" } },
+                },
+            },
+        } },
+    })
+}
+
+fn evaluate(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let claims = read_claims(call.body()?)?;
+    let rules = in_force(call, tx)?;
+    let set = RuleSet::new(&rules).map_err(|faults| {
+        let told: Vec<String> = faults
+            .iter()
+            .map(|fault| format!("{} of rule {}: {}", fault.member, fault.rule, fault.detail))
+            .collect();
+        Problem::conflict(format!("A rule in force cannot be used: {}.", told.join("; ")))
+    })?;
+    let outcome = set.evaluate(&claims).map_err(|exceeded| Problem::conflict(format!("{exceeded}.")))?;
+    write(call, &outcome);
+    Ok(Answer::new(call.op.status))
+}
+
+fn read_claims(body: &Json) -> Result<Vec<Claim>, Problem> {
+    let Json::Object(members) = body else {
+        return Err(Problem::wrong_at("", format!("must be an object, not {}", body.word())));
+    };
+    let known = ["claims", "clientAppId", "idpInstanceId", "tenantId"];
+    if let Some((name, _)) = members.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+        return Err(Problem::wrong_at(chancery_record::pointer("", name), "is not a member of this body"));
+    }
+    let items = match body.get("claims") {
+        Some(Json::Array(items)) if items.len() <= MAX_CLAIMS => items,
+        Some(_) => {
+            return Err(Problem::wrong_at(
+                "/claims",
+                format!("must be an array of at most {MAX_CLAIMS} claims"),
+            ));
+        }
+        None => return Err(Problem::wrong_at("/claims", "is missing")),
+    };
+    items.iter().enumerate().map(|(index, item)| read_claim(index, item)).collect()
+}
+
+fn read_claim(index: usize, item: &Json) -> Result<Claim, Problem> {
+    let at = |member: &str| format!("/claims/{index}/{member}");
+    if let Json::Object(members) = item
+        && let Some((name, _)) =
+            members.iter().find(|(name, _)| !["type", "value", "source"].contains(&name.as_str()))
+    {
+        return Err(Problem::wrong_at(at(name), "is not a member of a claim"));
+    }
+    let text = |member: &str| match item.get(member) {
+        Some(Json::Text(text)) => Ok(text.clone()),
+        Some(other) => Err(Problem::wrong_at(at(member), format!("must be a string, not {}", other.word()))),
+        None => Err(Problem::wrong_at(at(member), "is missing")),
+    };
+    let source = match item.get("source") {
+        None | Some(Json::Null) => Source::Platform,
+        Some(Json::Text(name)) => Source::parse(name).ok_or_else(|| {
+            Problem::wrong_at(at("source"), format!("must be one of {}", Source::NAMES.join(", ")))
+        })?,
+        Some(_) => return Err(Problem::wrong_at(at("source"), "must be a string")),
+    };
+    Ok(Claim { claim_type: text("type")?, value: text("value")?, source })
+}
+
+/// The id in a member, of something that the caller sees; with its row number.
+fn named(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    member: &'static str,
+    shape: &'static chancery_resource::Shape,
+) -> Result<Option<(Uuid, i64)>, Problem> {
+    let text = match call.body()?.get(member) {
+        None | Some(Json::Null) => return Ok(None),
+        Some(Json::Text(text)) => text,
+        Some(_) => return Err(Problem::wrong_at(format!("/{member}"), "must be a UUID")),
+    };
+    let wrong = || Problem::wrong_at(format!("/{member}"), format!("names no {}", shape.name));
+    let id = Uuid::try_parse(text).map_err(|_| Problem::wrong_at(format!("/{member}"), "must be a UUID"))?;
+    let found = visible(call, tx, shape, &[id])?;
+    found.get(&id).map(|rid| Some((id, *rid))).ok_or_else(wrong)
+}
+
+/// The active rules that apply: those of the subscription, the tenant, the client app, and the client
+/// app with the instance.
+fn in_force(call: &Call, tx: &mut Tx<'_>) -> Result<Vec<chancery_claims::Rule>, Problem> {
+    let app = named(call, tx, "clientAppId", &CLIENT_APP)?;
+    let instance = named(call, tx, "idpInstanceId", &IDP_INSTANCE)?;
+    let tenant = named(call, tx, "tenantId", &TENANT)?;
+    let null = |id: Option<Uuid>| id.map_or(Value::Null, Value::Id);
+    let mut sql =
+        Sql::new("SELECT ").push(&columns()).push(" FROM claim_rule t WHERE t.is_active AND (FALSE");
+    for (table, id) in [("client_app", app), ("tenant", tenant), ("idp_instance", instance)] {
+        if let Some((id, _)) = id {
+            sql = sql.push(&format!(
+                " OR (t.rule_level = 'Subscription' AND t.apply_to_subscription_id = (SELECT subscription_id FROM {table} WHERE id = "
+            ));
+            sql = sql.bind(id).push("))");
+        }
+    }
+    if let Some((id, _)) = tenant {
+        sql = sql
+            .push(" OR (t.rule_level = 'Tenant' AND t.apply_to_tenant_id = ")
+            .bind(null(Some(id)))
+            .push(")");
+    }
+    if let Some((_, rid)) = app {
+        sql = sql.push(
+            " OR (t.rid IN (SELECT m.claim_rule_rid FROM client_app_claim_rule m WHERE m.client_app_rid = ",
+        );
+        sql = sql.bind(rid).push(") AND (t.rule_level = 'ClientApp'");
+        if let Some((id, _)) = instance {
+            sql = sql
+                .push(" OR (t.rule_level = 'ClientAppIdpInstance' AND t.apply_to_idp_instance_id = ")
+                .bind(id)
+                .push(")");
+        }
+        sql = sql.push("))");
+    }
+    sql.add(&format!(") ORDER BY t.priority, t.id LIMIT {}", MAX_RULES + 1));
+    let mut rules = Vec::new();
+    let kinds: Vec<_> = CLAIM_RULE.fields.iter().map(|field| field.kind).collect();
+    tx.query(&sql.text, &sql.parameters, |row| {
+        let values =
+            kinds.iter().enumerate().map(|(at, kind)| row.value(at, kind)).collect::<Result<Vec<_>, _>>()?;
+        rules.push(values);
+        Ok(())
+    })?;
+    if rules.len() > MAX_RULES {
+        return Err(Problem::conflict(format!(
+            "More than {MAX_RULES} rules are in force at once: there are too many."
+        )));
+    }
+    let rules = rules.into_iter().map(ClaimRule::from_values).collect::<Result<Vec<_>, _>>()?;
+    Ok(rules.iter().map(ClaimRule::to_rule).collect())
+}
+
+fn columns() -> String {
+    CLAIM_RULE.fields.iter().map(|field| format!("t.{}", field.column)).collect::<Vec<_>>().join(", ")
+}
+
+fn write(call: &mut Call, outcome: &Outcome) {
+    let claims: Vec<serde_json::Value> = outcome
+        .claims
+        .iter()
+        .map(|claim| {
+            json!({
+                "type": claim.claim_type, "value": claim.value, "source": claim.source.name(),
+                "destination": claim.destination.name(), "onRequest": claim.on_request,
+                "rules": claim.path.iter().map(Uuid::to_string).collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    call.out.bytes.extend_from_slice(json!({ "claims": claims }).to_string().as_bytes());
+}

@@ -1,0 +1,241 @@
+//! Claim rules: which claims go where, and as what.
+
+mod evaluate;
+
+use chancery_claims::{Rule, check_rule};
+use chancery_record::{
+    FIXED, KEY, Name, OPEN, PatternText, Preset, Record as _, SHOWN, Token, choice_types, id_types, record,
+};
+use chancery_resource::{
+    Breach, Call, Op, Parent, Problem, Proposed, Reach, Relation, Rules, Said, Shape, Unique, relation,
+    standard,
+};
+use chancery_store::Tx;
+
+use crate::{
+    client_app::CLIENT_APP,
+    idp_instance::{IDP_INSTANCE, IdpInstanceId},
+    place::{id_in, put, settle},
+    subscription::SubscriptionId,
+    tenant::{TENANT, TenantId},
+};
+
+pub use evaluate::OPERATIONS as EVALUATE;
+
+id_types! {
+    /// The id of a claim rule.
+    ClaimRuleId
+}
+
+choice_types! {
+    /// What a rule does.
+    RuleType {
+        /// Forwards what it matches.
+        Filter,
+        /// Forwards what it matches, rewritten.
+        Transform,
+        /// Adds a claim.
+        Add,
+        /// Forwards what it does not match.
+        Remove,
+    }
+    /// What of a claim is looked at.
+    ClaimTarget {
+        /// Its type.
+        ClaimType,
+        /// Its value.
+        ClaimValue,
+        /// Both.
+        ClaimTypeAndValue,
+    }
+    /// Where a rule applies.
+    RuleLevel {
+        /// To all of a subscription.
+        Subscription,
+        /// To a tenant.
+        Tenant,
+        /// To client apps.
+        ClientApp,
+        /// To client apps, for people of one instance.
+        ClientAppIdpInstance,
+    }
+    /// Where a claim goes.
+    Destination {
+        /// Nowhere.
+        None,
+        /// Into ID tokens.
+        IdToken,
+        /// Into access tokens.
+        AccessToken,
+        /// Into both.
+        IdTokenAndAccessToken,
+    }
+    /// Whose claims are looked at.
+    InputSource {
+        /// All.
+        All,
+        /// Those of the platform.
+        Platform,
+        /// Those of the identity provider.
+        IdentityProvider,
+    }
+    /// When a claim is told.
+    DisclosureMode {
+        /// Always.
+        Always,
+        /// When it is asked for.
+        OnRequest,
+    }
+}
+
+record! {
+    /// A rule about claims: what people are, as tokens tell it.
+    pub struct ClaimRule {
+        /// The rule.
+        id: ClaimRuleId = KEY,
+        /// Its name.
+        name: Name = OPEN,
+        /// What it does.
+        rule_type: RuleType = OPEN,
+        /// What of a claim is matched.
+        filter_target: ClaimTarget = OPEN.or(Preset::Text("ClaimType")),
+        /// What of a claim is rewritten.
+        transform_target: ClaimTarget = OPEN.or(Preset::Text("ClaimType")),
+        /// Where it applies.
+        rule_level: RuleLevel = OPEN,
+        /// Where its claims go.
+        destination: Destination = OPEN.or(Preset::Text("IdTokenAndAccessToken")),
+        /// Whose claims it looks at.
+        input_source: InputSource = OPEN.or(Preset::Text("All")),
+        /// When its claims are told.
+        disclosure_mode: DisclosureMode = OPEN.or(Preset::Text("Always")),
+        /// Rules of one priority run on the same claims; a lower one runs first.
+        priority: i64 = OPEN.or(Preset::Int(0)),
+        /// The pattern of the types that it matches; an empty one matches all.
+        type_evaluation_rule: Option<PatternText> = OPEN,
+        /// The pattern of the values that it matches; an empty one matches all.
+        value_evaluation_rule: Option<PatternText> = OPEN,
+        /// The pattern of what is rewritten of a type.
+        type_transformation_rule: Option<PatternText> = OPEN,
+        /// The pattern of what is rewritten of a value.
+        value_transformation_rule: Option<PatternText> = OPEN,
+        /// What it is rewritten to; of a rule that adds, the claim's type.
+        type_transformation_replacement: Option<PatternText> = OPEN,
+        /// What it is rewritten to; of a rule that adds, the claim's value.
+        value_transformation_replacement: Option<PatternText> = OPEN,
+        /// Whether it is used.
+        is_active: bool = OPEN.or(Preset::Bool(true)),
+        /// The subscription that owns it; `Default` where that is the only one.
+        subscription_id: Option<SubscriptionId> = FIXED,
+        /// The instance whose people it is about.
+        apply_to_idp_instance_id: Option<IdpInstanceId> = OPEN,
+        /// The subscription that it applies to; the owning one where none is given.
+        apply_to_subscription_id: Option<SubscriptionId> = OPEN,
+        /// The tenant that it applies to.
+        apply_to_tenant_id: Option<TenantId> = OPEN,
+        /// Changes with every write to the rule.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+impl ClaimRule {
+    /// The rule as the engine of claims knows it.
+    fn to_rule(&self) -> Rule {
+        let text = |text: &Option<PatternText>| text.as_ref().map_or("", PatternText::as_str).to_owned();
+        Rule {
+            id: self.id.0,
+            name: self.name.as_str().to_owned(),
+            rule_type: chancery_claims::RuleType::parse(self.rule_type.name())
+                .unwrap_or(chancery_claims::RuleType::Filter),
+            filter_target: chancery_claims::Target::parse(self.filter_target.name())
+                .unwrap_or(chancery_claims::Target::ClaimType),
+            transform_target: chancery_claims::Target::parse(self.transform_target.name())
+                .unwrap_or(chancery_claims::Target::ClaimType),
+            destination: chancery_claims::Destination::parse(self.destination.name())
+                .unwrap_or(chancery_claims::Destination::None),
+            input_source: chancery_claims::InputSource::parse(self.input_source.name())
+                .unwrap_or(chancery_claims::InputSource::All),
+            disclosure: chancery_claims::Disclosure::parse(self.disclosure_mode.name())
+                .unwrap_or(chancery_claims::Disclosure::Always),
+            priority: self.priority,
+            type_evaluation_rule: text(&self.type_evaluation_rule),
+            value_evaluation_rule: text(&self.value_evaluation_rule),
+            type_transformation_rule: text(&self.type_transformation_rule),
+            value_transformation_rule: text(&self.value_transformation_rule),
+            type_transformation_replacement: text(&self.type_transformation_replacement),
+            value_transformation_replacement: text(&self.value_transformation_replacement),
+        }
+    }
+
+    /// What each level needs and refuses.
+    fn check_level(&self, wrong: &mut Vec<(&'static str, String)>) {
+        let level = self.rule_level.name();
+        let instance = self.rule_level == RuleLevel::ClientAppIdpInstance;
+        let tenant = self.rule_level == RuleLevel::Tenant;
+        if instance != self.apply_to_idp_instance_id.is_some() {
+            let verb = if instance { "is missing: " } else { "must be empty: " };
+            wrong.push(("apply_to_idp_instance_id", format!("{verb}the rule's level is {level}")));
+        }
+        if tenant != self.apply_to_tenant_id.is_some() {
+            let verb = if tenant { "is missing: " } else { "must be empty: " };
+            wrong.push(("apply_to_tenant_id", format!("{verb}the rule's level is {level}")));
+        }
+    }
+}
+
+impl Rules for ClaimRule {
+    fn adjust(&mut self, was: Option<&Self>, _: &Said<'_>) {
+        if self.rule_level == RuleLevel::Subscription && self.apply_to_subscription_id.is_none() {
+            self.apply_to_subscription_id = self.subscription_id.or(was.and_then(|was| was.subscription_id));
+        }
+    }
+
+    fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
+        wrong.extend(check_rule(&self.to_rule()));
+        self.check_level(wrong);
+    }
+}
+
+/// The resource.
+pub static CLAIM_RULE: Shape =
+    Shape::of::<ClaimRule>("ClaimRule", "claim_rule", Reach::Tenant("subscription_id", "apply_to_tenant_id"))
+        .belonging(&[
+            Parent::new("apply_to_idp_instance_id", &IDP_INSTANCE),
+            Parent::new("apply_to_tenant_id", &TENANT),
+        ])
+        .unique(&[Unique::new("claim_rule__id", "id")])
+        .relations(&[Relation::new(
+            "clientApps",
+            "The client apps that a rule of their level applies to.",
+            ("client_app_claim_rule", "claim_rule_rid", "client_app_rid"),
+            &CLIENT_APP,
+        )
+        .at_creation()])
+        .ruled::<ClaimRule>()
+        .against(check);
+
+/// A rule applies within its subscription, and at its level.
+fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+    let targets = [
+        ("apply_to_tenant_id", "tenant"),
+        ("apply_to_idp_instance_id", "idp_instance"),
+        ("apply_to_subscription_id", "subscription"),
+    ];
+    let breaches = settle(call, tx, &CLAIM_RULE, rows, &targets, |_| false)?;
+    for row in rows.iter_mut() {
+        let level = ClaimRule::from_values(row.values.clone())?.rule_level;
+        let owner = id_in(&CLAIM_RULE, row.values, "subscription_id");
+        let is_open = id_in(&CLAIM_RULE, row.values, "apply_to_subscription_id").is_none();
+        if let (RuleLevel::Subscription, Some(owner), true) = (level, owner, is_open) {
+            put(&CLAIM_RULE, row.values, "apply_to_subscription_id", owner);
+        }
+    }
+    Ok(breaches)
+}
+
+/// Its operations.
+pub static OPERATIONS: [Op; 9] =
+    standard!("ClaimRule", "/ClaimRule", TenantMember, TenantMember, &CLAIM_RULE);
+/// Its client apps.
+pub static CLIENT_APPS: [Op; 3] =
+    relation!("ClaimRuleClientApps", "/ClaimRule/{id}/clientapps", TenantMember, &CLAIM_RULE, "clientApps");

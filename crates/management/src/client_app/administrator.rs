@@ -1,0 +1,54 @@
+//! The administrator of everything: there is always one who can get a token, and nobody becomes it
+//! through a client app that has more rights than they.
+
+use chancery_record::Value;
+use chancery_resource::{Call, Problem, Scope, Sql};
+use chancery_store::Tx;
+
+/// Client apps that have this role, or hold it for everything, have more rights than any part of
+/// the configuration gives.
+const HIGHEST: &str = "r.role_type IN ('SystemAdmin', 'AuditTrailReader') \
+    OR (r.role_type = 'ApplicationDataReader' AND r.target_key = '')";
+
+/// Adds: the client app has no rights beyond those of the scope. Who could change one that has could
+/// take its rights.
+pub fn is_no_higher(sql: &mut Sql, alias: &str, scope: &Scope) {
+    sql.add(&format!(
+        "NOT EXISTS (SELECT 1 FROM client_app_role r WHERE r.client_app_id = {alias}.id AND ({HIGHEST} \
+         OR (r.role_type = 'CustomerAdmin'"
+    ));
+    if let Scope::Parts { customers, .. } = scope
+        && !customers.is_empty()
+    {
+        sql.add(&format!(
+            " AND {alias}.subscription_id NOT IN (SELECT id FROM subscription WHERE customer_id IN "
+        ));
+        sql.add_list(customers.iter().copied().map(Value::Id));
+        sql.add(")");
+    }
+    sql.add(")))");
+}
+
+/// Whether some client app is SystemAdmin and can prove itself.
+const ONE_IS_THERE: &str = "SELECT 1 FROM client_app a \
+    JOIN client_app_role r ON r.client_app_id = a.id AND r.role_type = 'SystemAdmin' \
+    LEFT JOIN client_app_authentication_configuration c ON c.client_app_id = a.id \
+    WHERE a.enabled AND a.allow_client_credential_login AND ( \
+    (COALESCE(c.token_endpoint_auth_method, 'client_secret_basic') IN ('client_secret_basic', 'client_secret_post') \
+     AND EXISTS (SELECT 1 FROM client_app_secret s WHERE s.client_app_id = a.id AND (s.expiry IS NULL OR s.expiry > ?1))) \
+    OR (c.token_endpoint_auth_method = 'client_secret_jwt' AND EXISTS (SELECT 1 FROM client_app_secret s \
+     WHERE s.client_app_id = a.id AND s.sealed_secret IS NOT NULL AND (s.expiry IS NULL OR s.expiry > ?1))) \
+    OR (c.token_endpoint_auth_method IN ('private_key_jwt', 'self_signed_tls_client_auth') AND EXISTS ( \
+     SELECT 1 FROM client_app_key_set k WHERE k.client_app_id = a.id AND k.status IN ('Active', 'Retiring') \
+     AND (k.valid_from IS NULL OR k.valid_from <= ?1) AND (k.valid_to IS NULL OR k.valid_to > ?1))) \
+    OR c.token_endpoint_auth_method = 'tls_client_auth') LIMIT 1";
+
+/// Refuses a change that leaves nobody who is SystemAdmin and can get a token.
+pub fn keep_one(call: &Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
+    if tx.one(ONE_IS_THERE, &[Value::Int(call.now.0)], |_| Ok(()))?.is_some() {
+        return Ok(());
+    }
+    Err(Problem::conflict(
+        "Nobody who is SystemAdmin could get a token any more. Give another client app that role and a secret first.",
+    ))
+}

@@ -1,0 +1,144 @@
+//! How a client app proves who it is, and what its tokens are bound to.
+
+use std::collections::{HashMap, HashSet};
+
+use chancery_record::{
+    Identifier, KEY, OPEN, Preset, Record as _, SHOWN, Token, Value, choice_types, record,
+};
+use chancery_resource::{
+    Breach, Call, LIST, Op, Parent, Problem, Proposed, Reach, Shape, Sql, Unique, standard,
+};
+use chancery_store::Tx;
+use uuid::Uuid;
+
+use super::{CLIENT_APP, ClientAppId, administrator, profile::check_configurations};
+use crate::place::{conflict, id_in};
+
+choice_types! {
+    /// How a client proves who it is at the token endpoint, by the names of the IANA registry.
+    TokenEndpointAuthMethod {
+        /// Its secret, in the header.
+        ClientSecretBasic = "client_secret_basic",
+        /// Its secret, in the body.
+        ClientSecretPost = "client_secret_post",
+        /// What it signed with its secret.
+        ClientSecretJwt = "client_secret_jwt",
+        /// What it signed with its key.
+        PrivateKeyJwt = "private_key_jwt",
+        /// A certificate by its name (RFC 8705).
+        TlsClientAuth = "tls_client_auth",
+        /// A certificate of its key sets (RFC 8705).
+        SelfSignedTlsClientAuth = "self_signed_tls_client_auth",
+        /// Not at all.
+        None = "none",
+    }
+}
+
+const NO: Preset = Preset::Bool(false);
+
+record! {
+    /// How a client app proves who it is. While there is none it is by its secret, in the header.
+    pub struct ClientAppAuthenticationConfiguration {
+        /// The client app.
+        client_app_id: ClientAppId = KEY,
+        /// How it proves who it is.
+        token_endpoint_auth_method: TokenEndpointAuthMethod = OPEN.or(Preset::Text("client_secret_basic")),
+        /// Whether its tokens are bound to its certificate (RFC 8705).
+        require_certificate_bound_access_tokens: bool = OPEN.or(NO),
+        /// Whether its tokens are bound to a key that it shows (RFC 9449).
+        dpop_bound_access_tokens: bool = OPEN.or(NO),
+        /// Whether what it shows must hold a nonce of this server.
+        require_dpop_nonce: bool = OPEN.or(NO),
+        /// The subject of its certificate (RFC 4514).
+        tls_client_auth_subject_dn: Option<Identifier> = OPEN,
+        /// A DNS name in its certificate.
+        tls_client_auth_san_dns: Option<Identifier> = OPEN,
+        /// A URI in its certificate.
+        tls_client_auth_san_uri: Option<Identifier> = OPEN,
+        /// An IP address in its certificate.
+        tls_client_auth_san_ip: Option<Identifier> = OPEN,
+        /// An e-mail address in its certificate.
+        tls_client_auth_san_email: Option<Identifier> = OPEN,
+        /// Changes with every write to the configuration.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+/// The resource.
+pub static CLIENT_APP_AUTHENTICATION_CONFIGURATION: Shape =
+    Shape::of::<ClientAppAuthenticationConfiguration>(
+        "ClientAppAuthenticationConfiguration",
+        "client_app_authentication_configuration",
+        Reach::Of("client_app_id", &CLIENT_APP),
+    )
+    .belonging(&[Parent::new("client_app_id", &CLIENT_APP)])
+    .unique(&[Unique::new("client_app_authentication_configuration__client_app_id", "client_app_id")])
+    .found_by_token()
+    .against(check)
+    .keeping(administrator::keep_one)
+    .settles();
+
+/// One that signs with its secret needs a secret that can be used for it.
+fn check(_: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+    let shape = &CLIENT_APP_AUTHENTICATION_CONFIGURATION;
+    let mut breaches = check_configurations(tx, rows)?;
+    let signing = TokenEndpointAuthMethod::ClientSecretJwt;
+    let mut asked = HashMap::new();
+    for (place, row) in rows.iter().enumerate() {
+        let to_be = ClientAppAuthenticationConfiguration::from_values(row.values.clone())?;
+        if to_be.token_endpoint_auth_method == signing
+            && let Some(app) = id_in(shape, row.values, "client_app_id")
+        {
+            asked.insert(app, place);
+        }
+    }
+    let with_secret = which_have_sealed(tx, &asked.keys().copied().collect::<Vec<_>>())?;
+    for (app, place) in asked {
+        if !with_secret.contains(&app) && has_secrets(tx, app)? {
+            let detail = "needs a secret that is kept for signing: delete the client app's secrets, set this, then make a new one";
+            breaches.push(conflict(place, "token_endpoint_auth_method", detail));
+        }
+    }
+    Ok(breaches)
+}
+
+fn has_secrets(tx: &mut Tx<'_>, app: Uuid) -> Result<bool, Problem> {
+    let text = "SELECT 1 FROM client_app_secret WHERE client_app_id = ?1 LIMIT 1";
+    Ok(tx.one(text, &[Value::Id(app)], |_| Ok(()))?.is_some())
+}
+
+fn ids(tx: &mut Tx<'_>, begin: &str, apps: &[Uuid]) -> Result<HashSet<Uuid>, Problem> {
+    let mut found = HashSet::new();
+    for chunk in apps.chunks(LIST) {
+        let mut sql = Sql::new(format!("{begin} AND client_app_id IN "));
+        sql.add_list(chunk.iter().copied().map(Value::Id));
+        tx.query(&sql.text, &sql.parameters, |row| {
+            found.insert(row.id(0)?);
+            Ok(())
+        })?;
+    }
+    Ok(found)
+}
+
+fn which_have_sealed(tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<HashSet<Uuid>, Problem> {
+    ids(tx, "SELECT client_app_id FROM client_app_secret WHERE sealed_secret IS NOT NULL", apps)
+}
+
+/// Those of these client apps that sign with their secret.
+pub fn which_sign(tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<HashSet<Uuid>, Problem> {
+    ids(
+        tx,
+        "SELECT client_app_id FROM client_app_authentication_configuration \
+         WHERE token_endpoint_auth_method = 'client_secret_jwt'",
+        apps,
+    )
+}
+
+/// Its operations.
+pub static OPERATIONS: [Op; 9] = standard!(
+    "ClientAppAuthenticationConfiguration",
+    "/ClientAppAuthenticationConfiguration",
+    TenantMember,
+    SubscriptionAdmin,
+    &CLIENT_APP_AUTHENTICATION_CONFIGURATION
+);

@@ -1,0 +1,54 @@
+//! Federated identities of a client app: tokens of another issuer that stand for its secret.
+
+use chancery_record::{Description, FIXED, Identifier, KEY, Name, OPEN, SHOWN, Token, Url, id_types, record};
+use chancery_resource::{Op, Parent, Reach, Shape, Unique, added, standard};
+
+use super::{CLIENT_APP, ClientAppId};
+
+id_types! {
+    /// The id of a federated identity.
+    ClientAppFederatedIdentityId
+}
+
+record! {
+    /// An identity at another issuer by which a client app can prove itself (RFC 7523).
+    pub struct ClientAppFederatedIdentity {
+        /// The federated identity.
+        id: ClientAppFederatedIdentityId = KEY,
+        /// Its name, unique for the client app.
+        name: Name = OPEN,
+        /// Who vouches for it.
+        issuer: Url = OPEN,
+        /// Its name there.
+        subject: Identifier = OPEN,
+        /// Whom its tokens must be meant for.
+        audience: Option<Identifier> = OPEN,
+        /// What it is for.
+        description: Option<Description> = OPEN,
+        /// The client app.
+        client_app_id: ClientAppId = FIXED,
+        /// Changes with every write to the federated identity.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+/// The resource.
+pub static CLIENT_APP_FEDERATED_IDENTITY: Shape = Shape::of::<ClientAppFederatedIdentity>(
+    "ClientAppFederatedIdentity",
+    "client_app_federated_identity",
+    Reach::Of("client_app_id", &CLIENT_APP),
+)
+.belonging(&[Parent::new("client_app_id", &CLIENT_APP)])
+.unique(&[
+    Unique::new("client_app_federated_identity__id", "id"),
+    Unique::new("client_app_federated_identity__client_app_id__name", "name"),
+]);
+
+/// Its operations.
+pub static OPERATIONS: [Op; 9] = added(standard!(
+    "ClientAppFederatedIdentity",
+    "/ClientAppFederatedIdentity",
+    TenantMember,
+    SubscriptionAdmin,
+    &CLIENT_APP_FEDERATED_IDENTITY
+));

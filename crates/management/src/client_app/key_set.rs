@@ -1,0 +1,152 @@
+//! Key sets of a client app: its own keys, by which it signs and is written to.
+
+use chancery_certificate::facts_of;
+use chancery_oauth::{JwkSet, Status};
+use chancery_record::{
+    Bytes, FIXED, Identifier, JsonText, KEY, Name, OPEN, Preset, SHOWN, Timestamp, Token, Url, Value,
+    choice_types, id_types, record,
+};
+use chancery_resource::{
+    Breach, Call, Op, Parent, Problem, Proposed, Reach, Rules, Shape, Unique, added, standard,
+};
+use chancery_store::Tx;
+
+use super::{CLIENT_APP, ClientAppId, administrator};
+use crate::place::{conflict, text_in};
+
+id_types! {
+    /// The id of a key set.
+    ClientAppKeySetId
+}
+
+choice_types! {
+    /// What keys are for.
+    KeyUse {
+        /// The client signs with them.
+        Signing,
+        /// It is written to with them.
+        Encryption,
+    }
+    /// Where a key set stands.
+    KeySetStatus {
+        /// It is not used yet.
+        Pending,
+        /// It is used.
+        Active,
+        /// It is still used, and to be replaced.
+        Retiring,
+        /// It is not used any more.
+        Retired,
+        /// It must not be used.
+        Revoked,
+    }
+}
+
+record! {
+    /// Keys of a client app's own: a JWK set, the address of one, or a certificate.
+    pub struct ClientAppKeySet {
+        /// The key set.
+        id: ClientAppKeySetId = KEY,
+        /// Its name, unique for the client app.
+        name: Option<Name> = OPEN,
+        /// What the keys are for.
+        key_use: KeyUse = OPEN.named("use"),
+        /// The keys as a JWK set (RFC 7517): public ones only.
+        jwks: Option<JsonText> = OPEN,
+        /// Where the keys are.
+        jwks_uri: Option<Url> = OPEN,
+        /// A certificate with the key, DER.
+        certificate: Option<Bytes> = OPEN,
+        /// Which of the keys; all of them where it is empty.
+        kid: Option<Identifier> = OPEN,
+        /// The only algorithm that the keys are used with, where there is one.
+        algorithm: Option<Name> = OPEN,
+        /// Where it stands: from Pending to Active to Retiring to Retired, and from any to Revoked.
+        status: KeySetStatus = OPEN.or(Preset::Text("Pending")),
+        /// From when it can be used.
+        valid_from: Option<Timestamp> = OPEN,
+        /// Until when it can be used.
+        valid_to: Option<Timestamp> = OPEN,
+        /// The client app.
+        client_app_id: ClientAppId = FIXED,
+        /// Changes with every write to the key set.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+impl Rules for ClientAppKeySet {
+    fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
+        let given = [self.jwks.is_some(), self.jwks_uri.is_some(), self.certificate.is_some()];
+        if given.iter().filter(|given| **given).count() != 1 {
+            wrong.push(("jwks", "exactly one of jwks, jwksUri and certificate is to be given".to_owned()));
+        }
+        if let Some(jwks) = &self.jwks {
+            match JwkSet::parse(jwks.as_str().as_bytes()) {
+                Ok(set) if set.skipped.is_empty() => {}
+                Ok(set) => {
+                    let kinds = set.skipped.iter().map(|place| format!("/keys/{place}")).collect::<Vec<_>>();
+                    wrong.push((
+                        "jwks",
+                        format!("holds keys of a kind that is not known here: {}", kinds.join(", ")),
+                    ));
+                }
+                Err(problem) => wrong.push(("jwks", problem.to_string())),
+            }
+        }
+        if self.jwks_uri.as_ref().is_some_and(|uri| !uri.as_str().starts_with("https://")) {
+            wrong.push(("jwks_uri", "must be an https address".to_owned()));
+        }
+        if let Some(certificate) = &self.certificate
+            && let Err(refusal) = facts_of(&certificate.0)
+        {
+            wrong.push(("certificate", refusal.to_string()));
+        }
+        if let (Some(from), Some(to)) = (self.valid_from, self.valid_to)
+            && from >= to
+        {
+            wrong.push(("valid_to", "must be after validFrom".to_owned()));
+        }
+    }
+}
+
+/// The resource.
+pub static CLIENT_APP_KEY_SET: Shape = Shape::of::<ClientAppKeySet>(
+    "ClientAppKeySet",
+    "client_app_key_set",
+    Reach::Of("client_app_id", &CLIENT_APP),
+)
+.belonging(&[Parent::new("client_app_id", &CLIENT_APP)])
+.unique(&[
+    Unique::new("client_app_key_set__id", "id"),
+    Unique::new("client_app_key_set__client_app_id__name", "name"),
+])
+.ruled::<ClientAppKeySet>()
+.against(check)
+.keeping(administrator::keep_one)
+.settles();
+
+/// A key set goes from one status to the next, never back.
+#[expect(clippy::unnecessary_wraps, reason = "the engine calls it by this form")]
+fn check(_: &Call, _: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+    let status = |values: &[Value]| text_in(&CLIENT_APP_KEY_SET, values, "status").and_then(Status::named);
+    let mut breaches = Vec::new();
+    for (place, row) in rows.iter().enumerate() {
+        let before = row.was.and_then(|was| status(&was.values));
+        if let (Some(before), Some(next)) = (before, status(row.values))
+            && !before.may_become(next)
+        {
+            let detail = format!("goes from {} to another, but not to {}", before.name(), next.name());
+            breaches.push(conflict(place, "status", detail));
+        }
+    }
+    Ok(breaches)
+}
+
+/// Its operations.
+pub static OPERATIONS: [Op; 9] = added(standard!(
+    "ClientAppKeySet",
+    "/ClientAppKeySet",
+    TenantMember,
+    SubscriptionAdmin,
+    &CLIENT_APP_KEY_SET
+));

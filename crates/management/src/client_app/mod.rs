@@ -1,0 +1,398 @@
+//! Client apps: what asks for tokens, for itself or for people.
+
+mod administrator;
+pub mod configuration;
+pub mod federated_identity;
+pub mod key_set;
+pub mod metadata;
+pub mod part;
+mod profile;
+pub mod role;
+mod rules;
+pub mod secret;
+pub mod uri;
+
+use chancery_application::{APPLICATION_GROUP, APPLICATION_USER};
+use chancery_record::{FIXED, KEY, Name, OPEN, Preset, SHOWN, Token, Url, choice_types, id_types, record};
+use chancery_resource::{Op, Reach, Relation, Shape, Unique, added_at, children, relation, standard};
+
+use crate::{
+    claim_rule::CLAIM_RULE, idp_instance::IDP_INSTANCE, mfa_instance::MFA_INSTANCE,
+    subscription::SubscriptionId, tenant::TENANT,
+};
+
+id_types! {
+    /// The id of a client app.
+    ClientAppId
+}
+
+choice_types! {
+    /// When people are asked whether a client app may act for them.
+    AccessGrantConsent {
+        /// Never: it may.
+        Implicit,
+        /// Once.
+        Explicit,
+        /// Each time.
+        Systematic,
+        /// By somebody else.
+        External,
+    }
+    /// Whether people are asked before they are signed out.
+    LogoutConsent {
+        /// They are not.
+        Implicit,
+        /// They are.
+        Explicit,
+    }
+    /// What access tokens are.
+    AccessTokenType {
+        /// A signed token that says all (RFC 9068).
+        Jwt,
+        /// A reference that is asked about (RFC 7662).
+        Reference,
+    }
+    /// A profile of rules beyond those of OAuth.
+    SecurityProfile {
+        /// None.
+        None,
+        /// FAPI 1.0 Advanced.
+        Fapi1Advanced,
+        /// FAPI 2.0 Security Profile.
+        Fapi2SecurityProfile,
+        /// FAPI 2.0 Message Signing.
+        Fapi2MessageSigning,
+    }
+    /// What people are called to a client app.
+    SubjectType {
+        /// What they are called to all.
+        Public,
+        /// What they are called to no other (OpenID Connect Core, section 8.1).
+        Pairwise,
+    }
+    /// How keys of a client are used to encrypt to it (RFC 7518, section 4).
+    EncryptionAlgorithm {
+        /// RSA-OAEP with SHA-256.
+        RsaOaep256 = "RSA-OAEP-256",
+        /// RSA-OAEP with SHA-1.
+        RsaOaep = "RSA-OAEP",
+        /// Direct key agreement.
+        EcdhEs = "ECDH-ES",
+        /// Key agreement with 128-bit key wrapping.
+        EcdhEsA128Kw = "ECDH-ES+A128KW",
+        /// Key agreement with 256-bit key wrapping.
+        EcdhEsA256Kw = "ECDH-ES+A256KW",
+    }
+    /// How content is encrypted (RFC 7518, section 5).
+    ContentEncryption {
+        /// AES-128-CBC with HMAC-SHA-256.
+        A128CbcHs256 = "A128CBC-HS256",
+        /// AES-256-CBC with HMAC-SHA-512.
+        A256CbcHs512 = "A256CBC-HS512",
+        /// AES-128-GCM.
+        A128Gcm = "A128GCM",
+        /// AES-256-GCM.
+        A256Gcm = "A256GCM",
+    }
+    /// How a client signs (RFC 7518, section 3).
+    SigningAlgorithm {
+        /// RSA with PKCS #1 v1.5 and SHA-256.
+        Rs256 = "RS256",
+        /// The same with SHA-384.
+        Rs384 = "RS384",
+        /// The same with SHA-512.
+        Rs512 = "RS512",
+        /// RSA-PSS with SHA-256.
+        Ps256 = "PS256",
+        /// The same with SHA-384.
+        Ps384 = "PS384",
+        /// The same with SHA-512.
+        Ps512 = "PS512",
+        /// ECDSA on P-256.
+        Es256 = "ES256",
+        /// ECDSA on P-384.
+        Es384 = "ES384",
+        /// ECDSA on P-521.
+        Es512 = "ES512",
+        /// Ed25519.
+        EdDsa = "EdDSA",
+    }
+}
+
+const YES: Preset = Preset::Bool(true);
+const NO: Preset = Preset::Bool(false);
+
+record! {
+    /// What asks for tokens, for itself or for people.
+    pub struct ClientApp {
+        /// The client app.
+        id: ClientAppId = KEY,
+        /// Its name, unique in the subscription without regard to case.
+        name: Name = OPEN.folded(),
+        /// When people are asked whether it may act for them.
+        access_grant_consent: AccessGrantConsent = OPEN.or(Preset::Text("Implicit")),
+        /// Whether people are asked before they are signed out.
+        logout_consent: LogoutConsent = OPEN.or(Preset::Text("Implicit")),
+        /// Whether it gets tokens for its own resources only.
+        resource_filter_enabled: bool = OPEN.or(NO),
+        /// Whether it gets its own scopes only.
+        scope_filter_enabled: bool = OPEN.or(NO),
+        /// Its home page.
+        client_uri: Option<Url> = OPEN,
+        /// Its picture.
+        logo_uri: Option<Url> = OPEN,
+        /// Where it is told that somebody signed out, by the server.
+        backchannel_logout_uri: Option<Url> = OPEN,
+        /// Whether it must be told which session that was.
+        backchannel_logout_session_required: bool = OPEN.or(NO),
+        /// Where it is told that somebody signed out, by the browser.
+        frontchannel_logout_uri: Option<Url> = OPEN,
+        /// Whether it must be told which session that was.
+        frontchannel_logout_session_required: bool = OPEN.or(NO),
+        /// Whether it may get and use tokens.
+        enabled: bool = OPEN.or(YES),
+        /// Whether it cannot keep a secret (RFC 6749, section 2.1).
+        is_public: bool = OPEN.or(NO),
+        /// Whether it runs on the person's own device.
+        is_native_application: bool = OPEN.or(NO),
+        /// The response types it may ask for, separated by commas.
+        allowed_response_types: Name = OPEN.or(Preset::Text("code")),
+        /// Whether only authorized users and groups may use it.
+        is_restricted: bool = OPEN.or(NO),
+        /// Whether its tokens hold the groups.
+        include_groups_claims: bool = OPEN.or(NO),
+        /// Whether people of other subscriptions may use it.
+        allow_cross_subscription: bool = OPEN.or(NO),
+        /// Whether it gets tokens for people.
+        allow_user_login: bool = OPEN.or(YES),
+        /// Whether it gets tokens for itself.
+        allow_client_credential_login: bool = OPEN.or(NO),
+        /// What its access tokens are.
+        access_token_type: AccessTokenType = OPEN.or(Preset::Text("Jwt")),
+        /// A profile of rules beyond those of OAuth.
+        security_profile: SecurityProfile = OPEN.or(Preset::Text("None")),
+        /// What people are called to it.
+        subject_type: SubjectType = OPEN.or(Preset::Text("Public")),
+        /// Where its redirect URIs are listed, when they are on several hosts.
+        sector_identifier_uri: Option<Url> = OPEN,
+        /// Whether its access tokens are encrypted; empty takes the server's setting.
+        access_token_encryption_enabled_override: Option<bool> = OPEN,
+        /// How the keys of ID tokens are encrypted to it.
+        id_token_encrypted_response_alg: Option<EncryptionAlgorithm> = OPEN,
+        /// How ID tokens are encrypted.
+        id_token_encrypted_response_enc: Option<ContentEncryption> = OPEN,
+        /// How the keys of user info are encrypted to it.
+        userinfo_encrypted_response_alg: Option<EncryptionAlgorithm> = OPEN,
+        /// How user info is encrypted.
+        userinfo_encrypted_response_enc: Option<ContentEncryption> = OPEN,
+        /// How the keys of introspection answers are encrypted to it.
+        introspection_encrypted_response_alg: Option<EncryptionAlgorithm> = OPEN,
+        /// How introspection answers are encrypted.
+        introspection_encrypted_response_enc: Option<ContentEncryption> = OPEN,
+        /// Whether it must push its authorization requests (RFC 9126).
+        require_pushed_authorization_requests: bool = OPEN.or(NO),
+        /// How it must sign request objects (RFC 9101).
+        request_object_signing_alg: Option<SigningAlgorithm> = OPEN,
+        /// How the keys of its request objects are encrypted.
+        request_object_encryption_alg: Option<EncryptionAlgorithm> = OPEN,
+        /// How its request objects are encrypted.
+        request_object_encryption_enc: Option<ContentEncryption> = OPEN,
+        /// Whether it may use device codes (RFC 8628).
+        allow_device_authorization_grant: bool = OPEN.or(NO),
+        /// The subscription; `Default` where that is the only one.
+        subscription_id: Option<SubscriptionId> = FIXED,
+        /// Changes with every write to the client app.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+/// Who sees client apps.
+static SEEN_BY: Reach = Reach::Assigned("subscription_id", "tenant_client_app", "client_app_rid");
+
+/// The resource.
+pub static CLIENT_APP: Shape =
+    Shape::of::<ClientApp>("ClientApp", "client_app", Reach::Unless(&SEEN_BY, administrator::is_no_higher))
+        .unique(&[
+            Unique::new("client_app__id", "id"),
+            Unique::new("client_app__subscription_id__name_key", "name"),
+        ])
+        .relations(&[
+            children!(
+                "clientAppRedirectUris",
+                "Where people are sent back to.",
+                "client_app",
+                "client_app_redirect_uri",
+                "client_app_id",
+                &uri::CLIENT_APP_REDIRECT_URI
+            ),
+            children!(
+                "clientAppKeySets",
+                "Its own keys.",
+                "client_app",
+                "client_app_key_set",
+                "client_app_id",
+                &key_set::CLIENT_APP_KEY_SET
+            ),
+            children!(
+                "clientAppResources",
+                "The resources it gets tokens for.",
+                "client_app",
+                "client_app_resource",
+                "client_app_id",
+                &part::CLIENT_APP_RESOURCE
+            ),
+            children!(
+                "clientAppSecrets",
+                "Its secrets, without their values.",
+                "client_app",
+                "client_app_secret",
+                "client_app_id",
+                &secret::CLIENT_APP_SECRET
+            ),
+            children!(
+                "clientAppRequestUris",
+                "Where its request objects are.",
+                "client_app",
+                "client_app_request_uri",
+                "client_app_id",
+                &uri::CLIENT_APP_REQUEST_URI
+            ),
+            children!(
+                "clientAppFederatedIdentities",
+                "Whose tokens stand for its own secret.",
+                "client_app",
+                "client_app_federated_identity",
+                "client_app_id",
+                &federated_identity::CLIENT_APP_FEDERATED_IDENTITY
+            ),
+            Relation::new(
+                "metadata",
+                "Entries about it, by key.",
+                ("client_app_metadata", "client_app_rid", "rid"),
+                &metadata::CLIENT_APP_METADATA,
+            )
+            .showing(&["key", "value", "concurrency_token"]),
+            Relation::new(
+                "claimRules",
+                "The claim rules of level ClientApp that apply to it.",
+                ("client_app_claim_rule", "client_app_rid", "claim_rule_rid"),
+                &CLAIM_RULE,
+            ),
+            children!(
+                "clientAppScopes",
+                "The scopes it gets.",
+                "client_app",
+                "client_app_scope",
+                "client_app_id",
+                &part::CLIENT_APP_SCOPE
+            ),
+            Relation::new(
+                "authorizedPlatformUsers",
+                "The platform users who may use it while it is restricted.",
+                ("client_app_authorized_user", "client_app_rid", "application_user_rid"),
+                &APPLICATION_USER,
+            )
+            .showing(&["id", "first_name", "last_name", "email_address"]),
+            Relation::new(
+                "authorizedPlatformGroups",
+                "The platform groups whose members may use it while it is restricted.",
+                ("client_app_authorized_group", "client_app_rid", "application_group_rid"),
+                &APPLICATION_GROUP,
+            ),
+            Relation::new(
+                "allowedTokenExchangeClientApps",
+                "The client apps that may exchange its tokens (RFC 8693).",
+                ("client_app_token_exchange", "client_app_rid", "allowed_rid"),
+                &CLIENT_APP,
+            ),
+            Relation::new(
+                "tenants",
+                "The tenants that have it.",
+                ("tenant_client_app", "client_app_rid", "tenant_rid"),
+                &TENANT,
+            ),
+            Relation::new(
+                "idpInstances",
+                "The identity provider instances offered for it.",
+                ("idp_instance_client_app", "client_app_rid", "idp_instance_rid"),
+                &IDP_INSTANCE,
+            ),
+            Relation::new(
+                "mfaInstances",
+                "The second factors asked for it.",
+                ("client_app_mfa_instance", "client_app_rid", "mfa_instance_rid"),
+                &MFA_INSTANCE,
+            ),
+            children!(
+                "clientAppAuthenticationConfiguration",
+                "How it proves who it is; null while it is as usual.",
+                "client_app",
+                "client_app_authentication_configuration",
+                "client_app_id",
+                &configuration::CLIENT_APP_AUTHENTICATION_CONFIGURATION
+            )
+            .single(),
+        ])
+        .ruled::<ClientApp>()
+        .against(rules::check)
+        .keeping(administrator::keep_one)
+        .settles();
+
+/// Its operations. Those on a single one are not listed in the documents, nor is the DELETE of many.
+pub static OPERATIONS: [Op; 9] = added_at(
+    standard!("ClientApp", "/ClientApp", TenantMember, SubscriptionAdmin, &CLIENT_APP),
+    [2, 3, 4, 5, 8],
+);
+/// Its tenants.
+pub static TENANTS: [Op; 3] = added_at(
+    relation!("ClientAppTenants", "/ClientApp/{id}/tenants", TenantMember, &CLIENT_APP, "tenants"),
+    [0, 1],
+);
+/// Its instances.
+pub static IDP_INSTANCES: [Op; 3] = relation!(
+    "ClientAppIdpInstances",
+    "/ClientApp/{id}/idpinstances",
+    SubscriptionAdmin,
+    &CLIENT_APP,
+    "idpInstances"
+);
+/// Its second factors.
+pub static MFA_INSTANCES: [Op; 3] = relation!(
+    "ClientAppMfaInstances",
+    "/ClientApp/{id}/mfainstances",
+    SubscriptionAdmin,
+    &CLIENT_APP,
+    "mfaInstances"
+);
+/// Its claim rules.
+pub static CLAIM_RULES: [Op; 3] = relation!(
+    "ClientAppClaimRules",
+    "/ClientApp/{id}/claimrules",
+    SubscriptionAdmin,
+    &CLIENT_APP,
+    "claimRules"
+);
+/// Who may exchange its tokens.
+pub static TOKEN_EXCHANGE: [Op; 3] = relation!(
+    "ClientAppAllowedTokenExchangeClientApps",
+    "/ClientApp/{id}/allowedtokenexchangeclientapps",
+    SubscriptionAdmin,
+    &CLIENT_APP,
+    "allowedTokenExchangeClientApps"
+);
+/// Who may use it.
+pub static AUTHORIZED_USERS: [Op; 3] = relation!(
+    "ClientAppAuthorizedUsers",
+    "/ClientApp/{id}/authorizedusers",
+    TenantMember,
+    &CLIENT_APP,
+    "authorizedPlatformUsers"
+);
+/// Whose members may use it.
+pub static AUTHORIZED_GROUPS: [Op; 3] = relation!(
+    "ClientAppAuthorizedGroups",
+    "/ClientApp/{id}/authorizedgroups",
+    TenantMember,
+    &CLIENT_APP,
+    "authorizedPlatformGroups"
+);

@@ -1,0 +1,204 @@
+//! What holds between a client app, how it proves who it is, and where people are sent back to:
+//! looked at whenever one of them changes.
+
+use std::collections::{HashMap, HashSet};
+
+use chancery_oauth::{Authentication, ClientFacts, Encryption, Method, SecurityProfile, findings};
+use chancery_record::{Identifier, Record, Url, Value};
+use chancery_resource::{Breach, LIST, Problem, Proposed, Shape, Sql};
+use chancery_store::Tx;
+use uuid::Uuid;
+
+use super::{
+    CLIENT_APP, ClientApp, SubjectType,
+    configuration::{CLIENT_APP_AUTHENTICATION_CONFIGURATION, ClientAppAuthenticationConfiguration},
+    uri::{CLIENT_APP_REDIRECT_URI, ClientAppRedirectUri},
+};
+use crate::place::{id_in, wrong};
+
+type Configuration = ClientAppAuthenticationConfiguration;
+
+/// What is kept of client apps.
+#[derive(Default)]
+struct Known {
+    apps: HashMap<Uuid, ClientApp>,
+    configurations: HashMap<Uuid, Configuration>,
+    /// By the redirect URI's own id.
+    uris: HashMap<Uuid, HashMap<Uuid, String>>,
+}
+
+impl Known {
+    fn load(tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<Self, Problem> {
+        let mut known = Self::default();
+        for app in load_records::<ClientApp>(tx, &CLIENT_APP, "id", apps)? {
+            known.apps.insert(app.id.0, app);
+        }
+        let configuration = &CLIENT_APP_AUTHENTICATION_CONFIGURATION;
+        for one in load_records::<Configuration>(tx, configuration, "client_app_id", apps)? {
+            known.configurations.insert(one.client_app_id.0, one);
+        }
+        let uris = load_records::<ClientAppRedirectUri>(tx, &CLIENT_APP_REDIRECT_URI, "client_app_id", apps)?;
+        for one in uris {
+            known.uris.entry(one.client_app_id.0).or_default().insert(one.id.0, one.uri.as_str().to_owned());
+        }
+        Ok(known)
+    }
+}
+
+/// The rows of a resource whose column holds one of these ids.
+fn load_records<R: Record>(
+    tx: &mut Tx<'_>,
+    shape: &'static Shape,
+    column: &str,
+    ids: &[Uuid],
+) -> Result<Vec<R>, Problem> {
+    let columns: Vec<&str> = shape.fields.iter().map(|field| field.column).collect();
+    let mut rows = Vec::new();
+    for chunk in ids.chunks(LIST) {
+        let text = format!("SELECT {} FROM {} WHERE {column} IN ", columns.join(", "), shape.table);
+        let mut sql = Sql::new(text);
+        sql.add_list(chunk.iter().copied().map(Value::Id));
+        tx.query(&sql.text, &sql.parameters, |row| {
+            let values = shape.fields.iter().enumerate().map(|(at, field)| row.value(at, &field.kind));
+            rows.push(values.collect::<Result<Vec<_>, _>>()?);
+            Ok(())
+        })?;
+    }
+    Ok(rows.into_iter().map(R::from_values).collect::<Result<_, _>>()?)
+}
+
+/// The client apps of rows, each once.
+fn apps_of(shape: &Shape, rows: &[Proposed<'_>], column: &str) -> Vec<Uuid> {
+    let apps: HashSet<Uuid> = rows.iter().filter_map(|row| id_in(shape, row.values, column)).collect();
+    apps.into_iter().collect()
+}
+
+/// Finds client apps that contradict themselves.
+pub fn check_apps(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+    let known = Known::load(tx, &apps_of(&CLIENT_APP, rows, "id"))?;
+    let mut breaches = Vec::new();
+    for (place, row) in rows.iter().enumerate() {
+        let app = ClientApp::from_values(row.values.clone())?;
+        let uris: Vec<&str> =
+            known.uris.get(&app.id.0).into_iter().flat_map(HashMap::values).map(String::as_str).collect();
+        tell(
+            &CLIENT_APP,
+            "id",
+            place,
+            &facts(&app, known.configurations.get(&app.id.0), &uris),
+            &mut breaches,
+        );
+    }
+    Ok(breaches)
+}
+
+/// Finds configurations that contradict their client apps.
+pub fn check_configurations(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+    let shape = &CLIENT_APP_AUTHENTICATION_CONFIGURATION;
+    let known = Known::load(tx, &apps_of(shape, rows, "client_app_id"))?;
+    let mut breaches = Vec::new();
+    for (place, row) in rows.iter().enumerate() {
+        let configuration = Configuration::from_values(row.values.clone())?;
+        let id = configuration.client_app_id.0;
+        let Some(app) = known.apps.get(&id) else { continue };
+        let uris: Vec<&str> =
+            known.uris.get(&id).into_iter().flat_map(HashMap::values).map(String::as_str).collect();
+        tell(shape, "client_app_id", place, &facts(app, Some(&configuration), &uris), &mut breaches);
+    }
+    Ok(breaches)
+}
+
+/// Finds redirect URIs that their client apps cannot have, those of one request together.
+pub fn check_uris(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+    let shape = &CLIENT_APP_REDIRECT_URI;
+    let mut known = Known::load(tx, &apps_of(shape, rows, "client_app_id"))?;
+    let mut breaches = Vec::new();
+    for (place, row) in rows.iter().enumerate() {
+        let new = ClientAppRedirectUri::from_values(row.values.clone())?;
+        let id = new.client_app_id.0;
+        known.uris.entry(id).or_default().insert(new.id.0, new.uri.as_str().to_owned());
+        let Some(app) = known.apps.get(&id) else { continue };
+        let uris: Vec<&str> =
+            known.uris.get(&id).into_iter().flat_map(HashMap::values).map(String::as_str).collect();
+        tell(shape, "uri", place, &facts(app, known.configurations.get(&id), &uris), &mut breaches);
+    }
+    Ok(breaches)
+}
+
+/// Tells what is found at the member of the body, or at another one where the body has none.
+fn tell(
+    shape: &'static Shape,
+    other: &'static str,
+    place: usize,
+    facts: &ClientFacts<'_>,
+    breaches: &mut Vec<Breach>,
+) {
+    for finding in findings(facts) {
+        let own = shape.fields.iter().find(|field| field.is_named(finding.member));
+        breaches.push(match own {
+            Some(field) => wrong(place, field.column, finding.detail),
+            None => wrong(place, other, format!("contradicts {}, which {}", finding.member, finding.detail)),
+        });
+    }
+}
+
+fn facts<'a>(
+    app: &'a ClientApp,
+    configuration: Option<&'a Configuration>,
+    uris: &'a [&'a str],
+) -> ClientFacts<'a> {
+    let encryption =
+        |alg: Option<super::EncryptionAlgorithm>, enc: Option<super::ContentEncryption>| Encryption {
+            alg: alg.map(super::EncryptionAlgorithm::name),
+            enc: enc.map(super::ContentEncryption::name),
+        };
+    ClientFacts {
+        is_public: app.is_public,
+        is_native_application: app.is_native_application,
+        allow_client_credential_login: app.allow_client_credential_login,
+        require_pushed_authorization_requests: app.require_pushed_authorization_requests,
+        allowed_response_types: app.allowed_response_types.as_str(),
+        security_profile: match app.security_profile {
+            super::SecurityProfile::None => SecurityProfile::None,
+            super::SecurityProfile::Fapi1Advanced => SecurityProfile::Fapi1Advanced,
+            super::SecurityProfile::Fapi2SecurityProfile => SecurityProfile::Fapi2SecurityProfile,
+            super::SecurityProfile::Fapi2MessageSigning => SecurityProfile::Fapi2MessageSigning,
+        },
+        is_pairwise: app.subject_type == SubjectType::Pairwise,
+        sector_identifier_uri: app.sector_identifier_uri.as_ref().map(Url::as_str),
+        redirect_uris: uris,
+        id_token_encryption: encryption(
+            app.id_token_encrypted_response_alg,
+            app.id_token_encrypted_response_enc,
+        ),
+        userinfo_encryption: encryption(
+            app.userinfo_encrypted_response_alg,
+            app.userinfo_encrypted_response_enc,
+        ),
+        introspection_encryption: encryption(
+            app.introspection_encrypted_response_alg,
+            app.introspection_encrypted_response_enc,
+        ),
+        request_object_encryption: encryption(
+            app.request_object_encryption_alg,
+            app.request_object_encryption_enc,
+        ),
+        request_object_signing_alg: app.request_object_signing_alg.map(super::SigningAlgorithm::name),
+        authentication: configuration.map(authentication),
+    }
+}
+
+fn authentication(configuration: &Configuration) -> Authentication<'_> {
+    Authentication {
+        method: Method::named(configuration.token_endpoint_auth_method.name())
+            .unwrap_or(Method::ClientSecretBasic),
+        require_certificate_bound_access_tokens: configuration.require_certificate_bound_access_tokens,
+        dpop_bound_access_tokens: configuration.dpop_bound_access_tokens,
+        require_dpop_nonce: configuration.require_dpop_nonce,
+        tls_client_auth_subject_dn: configuration.tls_client_auth_subject_dn.as_ref().map(Identifier::as_str),
+        tls_client_auth_san_dns: configuration.tls_client_auth_san_dns.as_ref().map(Identifier::as_str),
+        tls_client_auth_san_uri: configuration.tls_client_auth_san_uri.as_ref().map(Identifier::as_str),
+        tls_client_auth_san_ip: configuration.tls_client_auth_san_ip.as_ref().map(Identifier::as_str),
+        tls_client_auth_san_email: configuration.tls_client_auth_san_email.as_ref().map(Identifier::as_str),
+    }
+}

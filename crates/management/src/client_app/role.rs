@@ -1,0 +1,148 @@
+//! Roles of a client app: what it may do here.
+
+use chancery_record::{
+    FIXED, HIDDEN, KEY, Name, OPEN, Preset, Record as _, SHOWN, Token, choice_types, id_types, record,
+};
+use chancery_resource::{
+    Breach, Call, Op, Parent, Problem, Proposed, Reach, Rules, Said, Shape, Unique, standard,
+};
+use chancery_store::Tx;
+
+use super::{CLIENT_APP, ClientAppId, administrator, part::of_client_app};
+use crate::{
+    grant::{Place, check_grants},
+    idp_instance::{IDP_INSTANCE, IdpInstanceId},
+    tenant::{TENANT, TenantId},
+};
+
+id_types! {
+    /// The id of a role of a client app.
+    ClientAppRoleId
+}
+
+choice_types! {
+    /// What may be done.
+    RoleType {
+        /// Everything.
+        SystemAdmin,
+        /// Everything of a customer.
+        CustomerAdmin,
+        /// Everything of a subscription.
+        SubscriptionAdmin,
+        /// What a tenant owns.
+        TenantAdmin,
+        /// Everything in a user store.
+        UserStoreAdmin,
+        /// The users of a user store.
+        UserAdmin,
+        /// To read platform users and groups.
+        ApplicationDataReader,
+        /// To read audit trails.
+        AuditTrailReader,
+    }
+}
+
+record! {
+    /// What a client app may do here. CustomerAdmin and SubscriptionAdmin are those of its own
+    /// customer and subscription.
+    pub struct ClientAppRole {
+        /// The role.
+        id: ClientAppRoleId = KEY,
+        /// What may be done.
+        role_type: RoleType = OPEN,
+        /// The tenant, of a TenantAdmin or an ApplicationDataReader.
+        apply_to_tenant_id: Option<TenantId> = OPEN,
+        /// The instance, of a UserStoreAdmin or an ApplicationDataReader.
+        apply_to_idp_instance_id: Option<IdpInstanceId> = OPEN,
+        /// The client app.
+        client_app_id: ClientAppId = FIXED,
+        /// What it applies to, as text.
+        target_key: Name = HIDDEN.or(Preset::Text("")),
+        /// Changes with every write to the role.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+impl Rules for ClientAppRole {
+    fn adjust(&mut self, _: Option<&Self>, _: &Said<'_>) {
+        let target = self.apply_to_tenant_id.map(|id| id.0).or(self.apply_to_idp_instance_id.map(|id| id.0));
+        if let Some(key) = target.and_then(|id| Name::new(id.to_string()).ok()) {
+            self.target_key = key;
+        }
+    }
+
+    fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
+        let (tenant, instance) = (self.apply_to_tenant_id.is_some(), self.apply_to_idp_instance_id.is_some());
+        let role = self.role_type.name();
+        match self.role_type {
+            RoleType::TenantAdmin if !tenant => {
+                wrong.push(("apply_to_tenant_id", format!("is missing: a {role} is one of a tenant")));
+            }
+            RoleType::UserStoreAdmin if !instance => {
+                wrong.push((
+                    "apply_to_idp_instance_id",
+                    format!("is missing: a {role} is one of a user store"),
+                ));
+            }
+            RoleType::ApplicationDataReader if tenant && instance => {
+                wrong.push(("apply_to_idp_instance_id", "must be empty beside applyToTenantId".to_owned()));
+            }
+            _ => {}
+        }
+        let takes_tenant = matches!(self.role_type, RoleType::TenantAdmin | RoleType::ApplicationDataReader);
+        let takes_instance =
+            matches!(self.role_type, RoleType::UserStoreAdmin | RoleType::ApplicationDataReader);
+        if tenant && !takes_tenant {
+            wrong.push(("apply_to_tenant_id", format!("must be empty: a {role} is of no tenant")));
+        }
+        if instance && !takes_instance {
+            wrong.push(("apply_to_idp_instance_id", format!("must be empty: a {role} is of no instance")));
+        }
+    }
+}
+
+/// The resource.
+pub static CLIENT_APP_ROLE: Shape =
+    Shape::of::<ClientAppRole>("ClientAppRole", "client_app_role", Reach::Of("client_app_id", &CLIENT_APP))
+        .belonging(&[
+            Parent::new("client_app_id", &CLIENT_APP),
+            Parent::new("apply_to_tenant_id", &TENANT),
+            Parent::new("apply_to_idp_instance_id", &IDP_INSTANCE),
+        ])
+        .unique(&[
+            Unique::new("client_app_role__id", "id"),
+            Unique::new("client_app_role__client_app_id__role_type__target_key", "role_type"),
+        ])
+        .ruled::<ClientAppRole>()
+        .against(check)
+        .keeping(administrator::keep_one)
+        .settles();
+
+fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+    let roles = rows
+        .iter()
+        .map(|row| ClientAppRole::from_values(row.values.clone()))
+        .collect::<Result<Vec<_>, _>>()?;
+    let grants: Vec<_> = roles
+        .iter()
+        .map(|role| {
+            let place = match (role.apply_to_tenant_id, role.apply_to_idp_instance_id) {
+                (Some(tenant), _) => Place::Tenant(tenant.0),
+                (_, Some(instance)) => Place::IdpInstance(instance.0),
+                _ => Place::ClientApp(role.client_app_id.0),
+            };
+            (role.role_type, place)
+        })
+        .collect();
+    check_grants(call, tx, &grants)
+}
+
+/// Its operations.
+pub static OPERATIONS: [Op; 9] =
+    standard!("ClientAppRole", "/ClientAppRole", TenantMember, SubscriptionAdmin, &CLIENT_APP_ROLE);
+/// Those of a client app.
+pub static OF_CLIENT_APP: &[Op] = &[of_client_app(
+    "GetClientAppRolesByClientApp",
+    "/ClientAppRole/clientapp/{clientAppId}",
+    &CLIENT_APP_ROLE,
+)];

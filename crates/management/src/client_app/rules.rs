@@ -1,0 +1,83 @@
+//! A client app's rules.
+
+use chancery_record::Name;
+use chancery_resource::{Breach, Call, Problem, Proposed, Rules, Said};
+use chancery_store::Tx;
+
+use super::{CLIENT_APP, ClientApp, ContentEncryption, profile::check_apps};
+use crate::place::settle;
+
+/// The response types that a client app may be allowed.
+const RESPONSE_TYPES: [&str; 8] = [
+    "code",
+    "code id_token",
+    "code id_token token",
+    "code token",
+    "id_token",
+    "id_token token",
+    "token",
+    "none",
+];
+
+/// Response types in their usual order of words, each once; `None` where one is unknown.
+fn response_types(text: &str) -> Option<String> {
+    let mut known: Vec<&str> = Vec::new();
+    for part in text.split(',') {
+        let mut words: Vec<&str> = part.split_whitespace().collect();
+        words.sort_unstable();
+        let found = RESPONSE_TYPES.iter().find(|kind| kind.split(' ').eq(words.iter().copied()))?;
+        if !known.contains(found) {
+            known.push(found);
+        }
+    }
+    Some(known.join(","))
+}
+
+impl Rules for ClientApp {
+    fn adjust(&mut self, _: Option<&Self>, _: &Said<'_>) {
+        if let Some(types) = response_types(self.allowed_response_types.as_str())
+            && let Ok(types) = Name::new(types)
+        {
+            self.allowed_response_types = types;
+        }
+        let usual = Some(ContentEncryption::A128CbcHs256);
+        let pairs = [
+            (self.id_token_encrypted_response_alg, &mut self.id_token_encrypted_response_enc),
+            (self.userinfo_encrypted_response_alg, &mut self.userinfo_encrypted_response_enc),
+            (self.introspection_encrypted_response_alg, &mut self.introspection_encrypted_response_enc),
+            (self.request_object_encryption_alg, &mut self.request_object_encryption_enc),
+        ];
+        for (alg, enc) in pairs {
+            *enc = enc.or(usual.filter(|_| alg.is_some()));
+        }
+    }
+
+    fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
+        if response_types(self.allowed_response_types.as_str()).is_none() {
+            let detail = format!("must be some of {}, separated by commas", RESPONSE_TYPES.join(", "));
+            wrong.push(("allowed_response_types", detail));
+        }
+    }
+}
+
+/// A client app's rules against the data.
+pub fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+    let mut breaches = settle(call, tx, &CLIENT_APP, rows, &[], |_| false)?;
+    breaches.extend(check_apps(tx, rows)?);
+    Ok(breaches)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::response_types;
+
+    #[test]
+    fn response_types_are_brought_into_order() {
+        assert_eq!(response_types("code").as_deref(), Some("code"));
+        assert_eq!(response_types(" token  code , code,code").as_deref(), Some("code token,code"));
+        assert_eq!(response_types("id_token token").as_deref(), Some("id_token token"));
+        for wrong in ["", "code,", "password", "code code"] {
+            assert_eq!(response_types(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Secrets of a client app. A value is in the answer to its creation, and never again.
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_record::{
+    Bytes, FIXED, HIDDEN, KEY, OPEN, OptionValue, SHOWN, Sealing, ShortText, Timestamp, Token, Value,
+    id_types, record,
+};
+use chancery_resource::{
+    Breach, Call, Op, Parent, Problem, Proposed, Reach, Shape, Unique, random, standard,
+};
+use chancery_store::Tx;
+
+use super::{CLIENT_APP, ClientAppId, administrator, configuration, part::of_client_app};
+use crate::place::{id_in, put, text_in, wrong};
+
+id_types! {
+    /// The id of a secret.
+    ClientAppSecretId
+}
+
+record! {
+    /// A secret by which a client app proves who it is.
+    pub struct ClientAppSecret {
+        /// The secret.
+        id: ClientAppSecretId = KEY,
+        /// Its name.
+        name: ShortText = OPEN.or(chancery_record::Preset::Text("")),
+        /// Its value: 16 to 512 characters, or left to the server, which takes 32 random bytes. It is
+        /// told when it is made and never again.
+        secret: Option<ShortText> = FIXED.not_kept(),
+        /// When it ends.
+        expiry: Option<Timestamp> = OPEN,
+        /// The client app.
+        client_app_id: ClientAppId = FIXED,
+        /// A keyed digest of the value.
+        digest: Option<Bytes> = HIDDEN,
+        /// The value, encrypted, where it is needed: to verify what was signed with it.
+        sealed_secret: Option<OptionValue> = HIDDEN.sealed(Sealing::Secret),
+        /// Changes with every write to the secret.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+/// The resource.
+pub static CLIENT_APP_SECRET: Shape = Shape::of::<ClientAppSecret>(
+    "ClientAppSecret",
+    "client_app_secret",
+    Reach::Of("client_app_id", &CLIENT_APP),
+)
+.belonging(&[Parent::new("client_app_id", &CLIENT_APP)])
+.unique(&[
+    Unique::new("client_app_secret__id", "id"),
+    Unique::new("client_app_secret__client_app_id__digest", "secret"),
+])
+.against(make)
+.keeping(administrator::keep_one)
+.settles();
+
+/// Fewest and most characters of a value.
+const LENGTHS: std::ops::RangeInclusive<usize> = 16..=512;
+/// Fewest bytes of a value that signs (RFC 7518, section 3.2, for HS256).
+const SIGNING: usize = 32;
+
+/// Gives new rows their value, or digests the one that was given.
+fn make(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+    let shape = &CLIENT_APP_SECRET;
+    let apps: Vec<_> = rows.iter().filter_map(|row| id_in(shape, row.values, "client_app_id")).collect();
+    let signing = configuration::which_sign(tx, &apps)?;
+    let mut breaches = Vec::new();
+    for (place, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.was.is_none()) {
+        let given = text_in(shape, row.values, "secret").map(str::to_owned);
+        let secret = given.unwrap_or_else(|| BASE64_URL_SAFE_NO_PAD.encode(random::<32>()));
+        let signs = id_in(shape, row.values, "client_app_id").is_some_and(|app| signing.contains(&app));
+        if !LENGTHS.contains(&secret.chars().count()) {
+            breaches.push(wrong(place, "secret", "must have 16 to 512 characters, or be left to the server"));
+        } else if signs && secret.len() < SIGNING {
+            breaches.push(wrong(
+                place,
+                "secret",
+                "must have at least 32 bytes: the client app signs with it",
+            ));
+        }
+        put(shape, row.values, "digest", Value::Bytes(call.desk.master.secret_digest(secret.as_bytes())));
+        if signs {
+            put(shape, row.values, "sealed_secret", secret.as_str());
+        }
+        put(shape, row.values, "secret", secret);
+    }
+    Ok(breaches)
+}
+
+/// Its operations.
+pub static OPERATIONS: [Op; 9] =
+    standard!("ClientAppSecret", "/ClientAppSecret", TenantMember, SubscriptionAdmin, &CLIENT_APP_SECRET);
+/// Those of a client app.
+pub static OF_CLIENT_APP: &[Op] = &[of_client_app(
+    "GetClientAppSecretsByClientApp",
+    "/ClientAppSecret/clientapp/{clientAppId}",
+    &CLIENT_APP_SECRET,
+)];

@@ -1,0 +1,181 @@
+//! Redirect and request URIs of a client app.
+
+use chancery_record::{FIXED, KEY, OPEN, Preset, SHOWN, Token, Url, choice_types, id_types, record};
+use chancery_resource::{Op, Parent, Reach, Rules, Shape, Unique, added, added_at, standard};
+
+use super::{CLIENT_APP, ClientAppId, profile::check_uris};
+
+id_types! {
+    /// The id of a request URI.
+    ClientAppRequestUriId,
+    /// The id of a redirect URI.
+    ClientAppRedirectUriId,
+}
+
+choice_types! {
+    /// When people are sent there.
+    RedirectUriType {
+        /// When they have signed in.
+        Login,
+        /// When they have signed out.
+        Logout,
+    }
+}
+
+record! {
+    /// Where request objects of a client app are (RFC 9101).
+    pub struct ClientAppRequestUri {
+        /// The request URI.
+        id: ClientAppRequestUriId = KEY,
+        /// The address: https, without a fragment that is a name.
+        uri: Url = OPEN,
+        /// The client app.
+        client_app_id: ClientAppId = FIXED,
+        /// Changes with every write to the request URI.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+record! {
+    /// Where people are sent back to (RFC 6749, section 3.1.2).
+    pub struct ClientAppRedirectUri {
+        /// The redirect URI.
+        id: ClientAppRedirectUriId = KEY,
+        /// The address, whole, without a fragment.
+        uri: Url = OPEN,
+        /// When people are sent there.
+        redirect_uri_type: RedirectUriType = OPEN.or(Preset::Text("Login")),
+        /// The client app.
+        client_app_id: ClientAppId = FIXED,
+        /// Changes with every write to the redirect URI.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+/// The scheme of an address that is whole.
+fn scheme(uri: &str) -> Option<&str> {
+    let (scheme, rest) = uri.split_once(':')?;
+    let mut letters = scheme.chars();
+    let begins = letters.next().is_some_and(|first| first.is_ascii_alphabetic());
+    let good = begins && letters.all(|letter| letter.is_ascii_alphanumeric() || "+-.".contains(letter));
+    (good && !rest.is_empty() && !uri.contains(char::is_whitespace)).then_some(scheme)
+}
+
+/// The host of an http address, without port and without somebody's name.
+pub fn host(uri: &str) -> Option<&str> {
+    let (_, rest) = uri.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let host = authority.rsplit('@').next()?;
+    let host =
+        if host.starts_with('[') { host.split_inclusive(']').next()? } else { host.split(':').next()? };
+    (!host.is_empty()).then_some(host)
+}
+
+impl Rules for ClientAppRequestUri {
+    fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
+        let uri = self.uri.as_str();
+        if !scheme(uri).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https")) || host(uri).is_none() {
+            wrong.push(("uri", "must be an https address".to_owned()));
+        }
+    }
+}
+
+impl Rules for ClientAppRedirectUri {
+    fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
+        let uri = self.uri.as_str();
+        let Some(scheme) = scheme(uri) else {
+            wrong.push(("uri", "must be a whole address, such as https://app.example.com/back".to_owned()));
+            return;
+        };
+        if uri.contains('#') {
+            wrong.push(("uri", "must not have a fragment (RFC 6749, section 3.1.2)".to_owned()));
+        }
+        if ["javascript", "data", "vbscript", "file", "blob"]
+            .iter()
+            .any(|bad| scheme.eq_ignore_ascii_case(bad))
+        {
+            wrong.push(("uri", "must not be of a scheme that runs or shows what it holds".to_owned()));
+        }
+        let loopback = ["localhost", "127.0.0.1", "[::1]"];
+        let is_local = host(uri).is_some_and(|host| loopback.contains(&host));
+        if scheme.eq_ignore_ascii_case("http") && !is_local {
+            wrong.push((
+                "uri",
+                "must be https, but for the device itself (localhost, 127.0.0.1, [::1])".to_owned(),
+            ));
+        }
+        if scheme.to_ascii_lowercase().starts_with("http") && host(uri).is_none() {
+            wrong.push(("uri", "must have a host".to_owned()));
+        }
+        if uri
+            .split_once("://")
+            .is_some_and(|(_, rest)| rest.split(['/', '?']).next().is_some_and(|part| part.contains('@')))
+        {
+            wrong.push(("uri", "must not hold somebody's name".to_owned()));
+        }
+    }
+}
+
+const OF_CLIENT_APP: [Parent; 1] = [Parent::new("client_app_id", &CLIENT_APP)];
+
+/// Request URIs.
+pub static CLIENT_APP_REQUEST_URI: Shape = Shape::of::<ClientAppRequestUri>(
+    "ClientAppRequestUri",
+    "client_app_request_uri",
+    Reach::Of("client_app_id", &CLIENT_APP),
+)
+.belonging(&OF_CLIENT_APP)
+.unique(&[
+    Unique::new("client_app_request_uri__id", "id"),
+    Unique::new("client_app_request_uri__client_app_id__uri", "uri"),
+])
+.ruled::<ClientAppRequestUri>();
+
+/// Redirect URIs.
+pub static CLIENT_APP_REDIRECT_URI: Shape = Shape::of::<ClientAppRedirectUri>(
+    "ClientAppRedirectUri",
+    "client_app_redirect_uri",
+    Reach::Of("client_app_id", &CLIENT_APP),
+)
+.belonging(&OF_CLIENT_APP)
+.unique(&[
+    Unique::new("client_app_redirect_uri__id", "id"),
+    Unique::new("client_app_redirect_uri__client_app_id__uri__redirect_uri_type", "uri"),
+])
+.ruled::<ClientAppRedirectUri>()
+.against(|_, tx, rows| check_uris(tx, rows));
+
+/// Operations on request URIs. The documents list the batches and the PATCH.
+pub static REQUEST_URIS: [Op; 9] = added_at(
+    standard!(
+        "ClientAppRequestUri",
+        "/ClientAppRequestUri",
+        TenantMember,
+        SubscriptionAdmin,
+        &CLIENT_APP_REQUEST_URI
+    ),
+    [0, 1, 2, 4, 5],
+);
+/// Operations on redirect URIs.
+pub static REDIRECT_URIS: [Op; 9] = added(standard!(
+    "ClientAppRedirectUri",
+    "/ClientAppRedirectUri",
+    TenantMember,
+    SubscriptionAdmin,
+    &CLIENT_APP_REDIRECT_URI
+));
+
+#[cfg(test)]
+mod tests {
+    use super::{host, scheme};
+
+    #[test]
+    fn addresses_are_taken_apart() {
+        assert_eq!(scheme("com.example.app:/back"), Some("com.example.app"));
+        assert_eq!(scheme("back"), None);
+        assert_eq!(scheme("1x:y"), None);
+        assert_eq!(host("https://user@a.example:8443/x"), Some("a.example"));
+        assert_eq!(host("http://[::1]:80/x"), Some("[::1]"));
+        assert_eq!(host("https:///x"), None);
+    }
+}

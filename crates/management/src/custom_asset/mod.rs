@@ -1,0 +1,160 @@
+//! Custom assets: files that pages show.
+
+use chancery_presentation::{asset, location::Kind as Wanted};
+use chancery_record::{Bytes, HIDDEN, Json, KEY, Name, OPEN, SHOWN, Token, Value, record};
+use chancery_resource::{
+    Action as A, Answer, Body, BodyForm, Breach, Call, Custom, JsonForm, Method as M, Op,
+    Permit::TenantAdmin, Problem, Proposed, Reach, Reply, Shape, Unique, create, read_form, standard,
+};
+use chancery_store::Tx;
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::{
+    location::{ApplyToType, Location, expanded, settle_levels},
+    place::{put, text_in, wrong},
+};
+
+record! {
+    /// A file that pages show.
+    pub struct CustomAsset {
+        /// Where it is; the level and the id in it say whom it is for.
+        location: Location = KEY,
+        /// Its media type.
+        mimetype: Name = OPEN,
+        /// Its bytes, which must be of that type; at most 5 MiB.
+        data: Bytes = OPEN,
+        /// How many bytes it has.
+        size: Option<i64> = SHOWN,
+        /// The last part of its location.
+        file_name: Option<Name> = SHOWN,
+        /// The subscription that it belongs to.
+        subscription_id: Option<Uuid> = HIDDEN,
+        /// The tenant that it belongs to.
+        tenant_id: Option<Uuid> = HIDDEN,
+        /// Changes with every write to the asset.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+/// The resource.
+pub static CUSTOM_ASSET: Shape =
+    Shape::of::<CustomAsset>("CustomAsset", "custom_asset", Reach::Tenant("subscription_id", "tenant_id"))
+        .unique(&[Unique::new("custom_asset__location", "location")])
+        .against(check)
+        .large();
+
+fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+    let mut breaches = settle_levels(call, tx, &CUSTOM_ASSET, rows)?;
+    for (place, row) in rows.iter_mut().enumerate() {
+        let data = CUSTOM_ASSET.place("data").and_then(|at| row.values.get(at));
+        let (Some(Value::Bytes(data)), Some(kind)) = (data, text_in(&CUSTOM_ASSET, row.values, "mimetype"))
+        else {
+            continue;
+        };
+        if !asset::mime_types().contains(&kind) {
+            let detail = format!("must be one of {}", asset::mime_types().join(", "));
+            breaches.push(wrong(place, "mimetype", detail));
+        } else if let Err(detail) = asset::check(kind, data) {
+            breaches.push(wrong(place, "data", detail));
+        }
+        let size = i64::try_from(data.len()).unwrap_or(i64::MAX);
+        let location = text_in(&CUSTOM_ASSET, row.values, "location").unwrap_or_default();
+        let name = asset::file_name_of(location).chars().take(256).collect::<String>();
+        put(&CUSTOM_ASSET, row.values, "size", size);
+        put(&CUSTOM_ASSET, row.values, "file_name", name);
+    }
+    Ok(breaches)
+}
+
+record! {
+    /// An asset whose location follows from what it is for.
+    pub struct CustomAssetCreateByExpander {
+        /// Its media type.
+        mimetype: Name = OPEN,
+        /// The name of its file, the last part of its location.
+        asset_file_name: Name = OPEN,
+        /// Its bytes.
+        data: Bytes = OPEN,
+        /// Whom it is for.
+        apply_to_type: ApplyToType = OPEN.or(chancery_record::Preset::Text("Global")),
+        /// The tenant that it is for.
+        tenant_id: Option<Uuid> = OPEN,
+        /// The client app that it is for.
+        client_app_id: Option<Uuid> = OPEN,
+        /// The subscription that it is for.
+        subscription_id: Option<Uuid> = OPEN,
+        /// Where it is; the other members say it where none is given.
+        location: Option<Location> = OPEN,
+    }
+}
+
+static EXPANDER: BodyForm = BodyForm::of::<CustomAssetCreateByExpander>("CustomAssetCreateByExpander");
+static MIME_TYPES: JsonForm = JsonForm { name: "MimeTypes", schema: mime_types_schema };
+
+fn mime_types_schema() -> serde_json::Value {
+    json!({ "type": "array", "description": "Media types.", "items": { "type": "string", "examples": ["image/png"] } })
+}
+
+/// Its operations.
+pub static OPERATIONS: [Op; 9] =
+    standard!("CustomAsset", "/CustomAsset", TenantAdmin, TenantAdmin, &CUSTOM_ASSET);
+/// Those beside the pattern.
+pub static MORE: &[Op] = &[
+    Op::new(
+        "GetCustomAssetMimeTypes",
+        M::Get,
+        "/CustomAsset/mimetypes",
+        TenantAdmin,
+        &CUSTOM_ASSET,
+        A::Custom(Custom::reading(mime_types).replying(Reply::Json(&MIME_TYPES))),
+        "Lists the media types that an asset can have.",
+    ),
+    Op::new(
+        "CreateCustomAssetByExpander",
+        M::Post,
+        "/CustomAsset/create",
+        TenantAdmin,
+        &CUSTOM_ASSET,
+        A::Custom(Custom::writing(create_expanded).taking(Body::Form(&EXPANDER))),
+        "Creates an asset whose location follows from what it is for.",
+    )
+    .answering(201, Reply::One),
+];
+
+#[expect(clippy::unnecessary_wraps, reason = "the engine calls it by this form")]
+fn mime_types(call: &mut Call, _: &mut Tx<'_>) -> Result<Answer, Problem> {
+    call.out.bytes.extend_from_slice(json!(asset::mime_types()).to_string().as_bytes());
+    Ok(Answer::new(call.op.status))
+}
+
+fn create_expanded(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let form = read_form::<CustomAssetCreateByExpander>(call)?;
+    let ids = [
+        ("/tenantId", form.tenant_id),
+        ("/clientAppId", form.client_app_id),
+        ("/subscriptionId", form.subscription_id),
+    ];
+    let name = form.asset_file_name.as_str();
+    let location = expanded(Wanted::Asset, form.location.as_ref(), form.apply_to_type, ids, name)?;
+    let given =
+        |member: &str| call.body.as_ref().and_then(|body| body.get(member)).cloned().unwrap_or(Json::Null);
+    let body = Json::Object(vec![
+        ("location".to_owned(), Json::Text(location)),
+        ("mimetype".to_owned(), given("mimetype")),
+        ("data".to_owned(), given("data")),
+    ]);
+    create_from(call, tx, body)
+}
+
+/// Creates a row from another body than the one that was sent, which is the call's again afterwards:
+/// an operation can run twice.
+///
+/// # Errors
+/// What is wrong with the body.
+pub fn create_from(call: &mut Call, tx: &mut Tx<'_>, body: Json) -> Result<Answer, Problem> {
+    let sent = call.body.replace(body);
+    let answer = create(call, tx);
+    call.body = sent;
+    answer
+}

@@ -1,0 +1,148 @@
+//! Custom views: the pages that people meet, as templates.
+
+use chancery_presentation::{location::Kind as Wanted, shipped, view};
+use chancery_record::{HIDDEN, Json, KEY, Name, OPEN, SHOWN, Token, ViewText, record};
+use chancery_resource::{
+    Action as A, Answer, Body, BodyForm, Breach, Call, Custom, JsonForm, Method as M, Op,
+    Permit::TenantAdmin, Problem, Proposed, Reach, Reply, Shape, Unique, read_form, standard,
+};
+use chancery_store::Tx;
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::{
+    custom_asset::create_from,
+    location::{ApplyToType, Location, expanded, settle_levels},
+    place::{text_in, wrong},
+};
+
+record! {
+    /// A page that people meet, as a template.
+    pub struct CustomView {
+        /// Where it is; the level and the id in it say whom it is for.
+        location: Location = KEY,
+        /// The template; at most 1 MiB.
+        content: ViewText = OPEN,
+        /// The subscription that it belongs to.
+        subscription_id: Option<Uuid> = HIDDEN,
+        /// The tenant that it belongs to.
+        tenant_id: Option<Uuid> = HIDDEN,
+        /// Changes with every write to the view.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+/// The resource.
+pub static CUSTOM_VIEW: Shape =
+    Shape::of::<CustomView>("CustomView", "custom_view", Reach::Tenant("subscription_id", "tenant_id"))
+        .unique(&[Unique::new("custom_view__location", "location")])
+        .against(check)
+        .large();
+
+fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+    let mut breaches = settle_levels(call, tx, &CUSTOM_VIEW, rows)?;
+    for (place, row) in rows.iter().enumerate() {
+        if let Err(refusal) = view::check(text_in(&CUSTOM_VIEW, row.values, "content").unwrap_or_default()) {
+            let detail = format!("line {}, column {}: {}", refusal.line, refusal.column, refusal.detail);
+            breaches.push(wrong(place, "content", detail));
+        }
+    }
+    Ok(breaches)
+}
+
+record! {
+    /// A view that begins as one that is shipped.
+    pub struct CustomViewCreateFromTemplate {
+        /// The shipped view.
+        view_name: Name = OPEN,
+        /// Whom it is for.
+        apply_to_type: ApplyToType = OPEN.or(chancery_record::Preset::Text("Global")),
+        /// The tenant that it is for.
+        tenant_id: Option<Uuid> = OPEN,
+        /// The client app that it is for.
+        client_app_id: Option<Uuid> = OPEN,
+        /// The subscription that it is for.
+        subscription_id: Option<Uuid> = OPEN,
+        /// Where it is; the other members say it where none is given.
+        location: Option<Location> = OPEN,
+    }
+}
+
+static TEMPLATE: BodyForm = BodyForm::of::<CustomViewCreateFromTemplate>("CustomViewCreateFromTemplate");
+static NAMES: JsonForm = JsonForm { name: "ViewNames", schema: names_schema };
+static CONTENT: JsonForm = JsonForm { name: "ViewContent", schema: content_schema };
+
+fn names_schema() -> serde_json::Value {
+    json!({ "type": "array", "description": "Names of views.", "items": { "type": "string", "examples": ["SignIn"] } })
+}
+
+fn content_schema() -> serde_json::Value {
+    json!({ "type": "string", "description": "A template.", "examples": ["<p>{{ title }}</p>"] })
+}
+
+/// Its operations.
+pub static OPERATIONS: [Op; 9] =
+    standard!("CustomView", "/CustomView", TenantAdmin, TenantAdmin, &CUSTOM_VIEW);
+/// Those beside the pattern.
+pub static MORE: &[Op] = &[
+    Op::new(
+        "CreateCustomViewFromTemplate",
+        M::Post,
+        "/CustomView/viewtemplate/view",
+        TenantAdmin,
+        &CUSTOM_VIEW,
+        A::Custom(Custom::writing(create_from_template).taking(Body::Form(&TEMPLATE))),
+        "Creates a view that begins as one that is shipped.",
+    )
+    .answering(201, Reply::One),
+    Op::new(
+        "GetViewTemplateNames",
+        M::Get,
+        "/CustomView/viewtemplate/names",
+        TenantAdmin,
+        &CUSTOM_VIEW,
+        A::Custom(Custom::reading(names).replying(Reply::Json(&NAMES))),
+        "Lists the views that are shipped.",
+    ),
+    Op::new(
+        "GetViewTemplateContent",
+        M::Get,
+        "/CustomView/viewtemplate/content/{viewName}",
+        TenantAdmin,
+        &CUSTOM_VIEW,
+        A::Custom(Custom::reading(content).replying(Reply::Json(&CONTENT))),
+        "Reads a view that is shipped.",
+    ),
+];
+
+#[expect(clippy::unnecessary_wraps, reason = "the engine calls it by this form")]
+fn names(call: &mut Call, _: &mut Tx<'_>) -> Result<Answer, Problem> {
+    call.out.bytes.extend_from_slice(json!(shipped::names()).to_string().as_bytes());
+    Ok(Answer::new(call.op.status))
+}
+
+fn content(call: &mut Call, _: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let found = shipped::content(call.parameter(0)).ok_or_else(|| Problem::not_found("shipped view"))?;
+    call.out.bytes.extend_from_slice(json!(found).to_string().as_bytes());
+    Ok(Answer::new(call.op.status))
+}
+
+fn create_from_template(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let form = read_form::<CustomViewCreateFromTemplate>(call)?;
+    let name = form.view_name.as_str();
+    let Some(content) = shipped::content(name) else {
+        let detail = format!("names no shipped view; there are {}", shipped::names().join(", "));
+        return Err(Problem::wrong_at("/viewName", detail));
+    };
+    let ids = [
+        ("/tenantId", form.tenant_id),
+        ("/clientAppId", form.client_app_id),
+        ("/subscriptionId", form.subscription_id),
+    ];
+    let location = expanded(Wanted::View, form.location.as_ref(), form.apply_to_type, ids, name)?;
+    let body = Json::Object(vec![
+        ("location".to_owned(), Json::Text(location)),
+        ("content".to_owned(), Json::Text(content.to_owned())),
+    ]);
+    create_from(call, tx, body)
+}

@@ -1,0 +1,155 @@
+//! Which roles somebody has: their own, and those of the groups that they are in.
+
+use chancery_record::{FieldType as _, Value};
+use chancery_resource::{LIST, Problem, Sql};
+use chancery_store::{Error, Row, Tx};
+use uuid::Uuid;
+
+use crate::client_app::role::RoleType;
+
+/// The most groups that count.
+const MAX_GROUPS: usize = 10_000;
+/// The most roles that are told.
+const MAX_ROLES: usize = 100_000;
+
+/// A role, through what it is held, and what it covers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assigned {
+    /// The role.
+    pub role: RoleType,
+    /// `Direct`, `Group` or `ClientApp`.
+    pub source: &'static str,
+    /// Who was given it.
+    pub source_id: Uuid,
+    /// What it covers.
+    pub scope_type: &'static str,
+    /// Which of them.
+    pub scope_id: Option<Uuid>,
+}
+
+fn role_of(row: &Row<'_>, column: usize) -> Result<RoleType, Error> {
+    let unknown = |_| Error::Internal("a role is of no known type".into());
+    RoleType::from_value(Value::from(row.text(column)?)).map_err(unknown)
+}
+
+/// The roles of a client app. Those of an administrator are of its own customer or subscription.
+pub fn of_client_app(tx: &mut Tx<'_>, id: Uuid) -> Result<Vec<Assigned>, Problem> {
+    let text = format!(
+        "SELECT r.role_type, r.apply_to_tenant_id, r.apply_to_idp_instance_id, s.customer_id, s.id \
+         FROM client_app a JOIN subscription s ON s.id = a.subscription_id \
+         JOIN client_app_role r ON r.client_app_id = a.id WHERE a.id = ?1 ORDER BY r.id LIMIT {MAX_ROLES}"
+    );
+    let mut assigned = Vec::new();
+    tx.query(&text, &[Value::Id(id)], |row| {
+        let role = role_of(row, 0)?;
+        let (scope_type, scope_id) = match (role, row.optional_id(1)?, row.optional_id(2)?) {
+            (RoleType::CustomerAdmin, ..) => ("Customer", Some(row.id(3)?)),
+            (RoleType::SubscriptionAdmin, ..) => ("Subscription", Some(row.id(4)?)),
+            (_, Some(tenant), _) => ("Tenant", Some(tenant)),
+            (_, _, Some(instance)) => ("IdpInstance", Some(instance)),
+            _ => ("System", None),
+        };
+        assigned.push(Assigned { role, source: "ClientApp", source_id: id, scope_type, scope_id });
+        Ok(())
+    })?;
+    Ok(assigned)
+}
+
+/// The roles of a platform user: their own, and those of the groups that they are in.
+pub fn of_user(tx: &mut Tx<'_>, id: Uuid) -> Result<Vec<Assigned>, Problem> {
+    let text = "SELECT i.idp_instance_id, i.subject FROM application_identity i \
+        JOIN application_user u ON u.rid = i.application_user_rid \
+        WHERE u.id = ?1 AND i.is_user_store_identity AND i.lifecycle_status = 'Active'";
+    let members = "SELECT m.group_rid FROM group_member m JOIN user_account u ON u.rid = m.user_rid \
+        JOIN idp_instance i ON i.rid = u.store WHERE i.id = ?1 AND u.id = ?2 AND u.quarantined_on IS NULL";
+    let mut assigned = direct(tx, &[id], "Direct")?;
+    let groups = groups_above(tx, text, members, id)?;
+    assigned.extend(direct(tx, &groups, "Group")?);
+    Ok(assigned)
+}
+
+/// The roles of a platform group: its own, and those of the groups that it is in.
+pub fn of_group(tx: &mut Tx<'_>, id: Uuid) -> Result<Vec<Assigned>, Problem> {
+    let text = "SELECT i.idp_instance_id, i.subject FROM application_group_identity i \
+        JOIN application_group g ON g.rid = i.application_group_rid \
+        WHERE g.id = ?1 AND i.is_user_store_identity AND i.lifecycle_status = 'Active'";
+    let parents = "SELECT e.parent_rid FROM group_edge e JOIN user_group g ON g.rid = e.child_rid \
+        JOIN idp_instance i ON i.rid = g.store WHERE i.id = ?1 AND g.id = ?2";
+    let mut assigned = direct(tx, &[id], "Direct")?;
+    let groups: Vec<Uuid> =
+        groups_above(tx, text, parents, id)?.into_iter().filter(|group| *group != id).collect();
+    assigned.extend(direct(tx, &groups, "Group")?);
+    Ok(assigned)
+}
+
+/// The platform groups that somebody is in, at any depth: who they are in a store, the groups there
+/// that `first` finds and all above those, and who those are to the platform.
+fn groups_above(tx: &mut Tx<'_>, identities: &str, first: &str, id: Uuid) -> Result<Vec<Uuid>, Problem> {
+    let mut known = Vec::new();
+    tx.query(identities, &[Value::Id(id)], |row| {
+        if let Ok(subject) = Uuid::try_parse(row.text(1)?) {
+            known.push((row.id(0)?, subject));
+        }
+        Ok(())
+    })?;
+    let mut groups = Vec::new();
+    for (instance, subject) in known {
+        let text = format!(
+            "WITH RECURSIVE above (rid) AS ({first} UNION SELECT e.parent_rid FROM group_edge e \
+             JOIN above a ON a.rid = e.child_rid) SELECT g.id FROM above a JOIN user_group g ON g.rid = a.rid \
+             LIMIT {MAX_GROUPS}"
+        );
+        let mut subjects = Vec::new();
+        tx.query(&text, &[Value::Id(instance), Value::Id(subject)], |row| {
+            subjects.push(row.id(0)?);
+            Ok(())
+        })?;
+        for chunk in subjects.chunks(LIST) {
+            let mut sql = Sql::new(
+                "SELECT g.id FROM application_group_identity i JOIN application_group g \
+                 ON g.rid = i.application_group_rid WHERE i.lifecycle_status = 'Active' AND i.idp_instance_id = ",
+            )
+            .bind(instance)
+            .push(" AND i.subject IN ");
+            sql.add_list(chunk.iter().map(|subject| Value::Text(subject.to_string())));
+            tx.query(&sql.text, &sql.parameters, |row| {
+                groups.push(row.id(0)?);
+                Ok(())
+            })?;
+        }
+    }
+    groups.sort_unstable();
+    groups.dedup();
+    Ok(groups)
+}
+
+/// The roles that these were given.
+fn direct(tx: &mut Tx<'_>, principals: &[Uuid], source: &'static str) -> Result<Vec<Assigned>, Problem> {
+    let mut assigned = Vec::new();
+    for chunk in principals.chunks(LIST) {
+        let mut sql = Sql::new(
+            "SELECT principal_id, role_type, apply_to_customer_id, apply_to_subscription_id, apply_to_tenant_id, \
+             apply_to_idp_instance_id FROM role_assignment WHERE principal_id IN ",
+        );
+        sql.add_list(chunk.iter().copied().map(Value::Id));
+        sql.add(&format!(" ORDER BY principal_id, id LIMIT {MAX_ROLES}"));
+        tx.query(&sql.text, &sql.parameters, |row| {
+            let scopes = ["Customer", "Subscription", "Tenant", "IdpInstance"];
+            let mut scope = ("System", None);
+            for (place, scope_type) in scopes.into_iter().enumerate() {
+                if let Some(id) = row.optional_id(place + 2)? {
+                    scope = (scope_type, Some(id));
+                }
+            }
+            assigned.push(Assigned {
+                role: role_of(row, 1)?,
+                source,
+                source_id: row.id(0)?,
+                scope_type: scope.0,
+                scope_id: scope.1,
+            });
+            Ok(())
+        })?;
+    }
+    Ok(assigned)
+}

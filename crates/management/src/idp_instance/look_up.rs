@@ -1,0 +1,143 @@
+//! Which instances there are for a tenant, a client app or a subscription, and whether one works.
+
+use chancery_record::{Record as _, record};
+use chancery_resource::{
+    Action as A, Answer, BodyForm, Call, Custom, Method as M, Op,
+    Permit::{self, SubscriptionAdmin, TenantMember},
+    Problem, ProblemKind, Reply, Shape, Sql, Stored, answer_form, find_row, list_where, load, select_by,
+    write_items,
+};
+use chancery_store::Tx;
+use uuid::Uuid;
+
+use super::{IDP_INSTANCE, IdpInstance, IdpInstanceId};
+use crate::{client_app::CLIENT_APP, subscription::SUBSCRIPTION, tenant::TENANT};
+
+record! {
+    /// Whether an instance works.
+    struct IdpInstanceHealth {
+        /// The instance.
+        instance_id: IdpInstanceId = chancery_record::SHOWN,
+        /// Whether an option of it is mandatory and empty, or cannot be read.
+        has_configuration_error: bool = chancery_record::SHOWN,
+        /// Whether people can sign in there: it is active, and set as it must be.
+        is_operational: bool = chancery_record::SHOWN,
+    }
+}
+
+static HEALTH: BodyForm = BodyForm::of::<IdpInstanceHealth>("IdpInstanceHealth");
+
+const fn op(
+    name: &'static str,
+    path: &'static str,
+    permit: Permit,
+    action: Custom,
+    about: &'static str,
+) -> Op {
+    Op::new(name, M::Get, path, permit, &IDP_INSTANCE, A::Custom(action), about)
+}
+
+/// Its operations.
+pub static OPERATIONS: &[Op] = &[
+    op(
+        "GetIdpInstancesByTenantAndClientApp",
+        "/IdpInstance/tenant/{tenantId}/clientapp/{clientAppId}",
+        TenantMember,
+        Custom::listing(of_both),
+        "Lists the instances that are assigned to a tenant and to a client app.",
+    ),
+    op(
+        "GetIdpInstancesByTenant",
+        "/IdpInstance/tenant/{tenantId}",
+        TenantMember,
+        Custom::listing(of_tenant),
+        "Lists the instances that are assigned to a tenant.",
+    ),
+    op(
+        "GetIdpInstancesBySubscription",
+        "/IdpInstance/subscription/{subscriptionId}",
+        SubscriptionAdmin,
+        Custom::listing(of_subscription),
+        "Lists the instances of a subscription.",
+    ),
+    op(
+        "GetIdpInstanceHealth",
+        "/IdpInstance/{idpInstance}/health",
+        TenantMember,
+        Custom::reading(health).replying(Reply::Form(&HEALTH)),
+        "Tells whether an instance works.",
+    ),
+];
+
+fn assigned_to_tenant(sql: &mut Sql, tenant: i64) {
+    sql.add(" AND t.rid IN (SELECT m.idp_instance_rid FROM tenant_idp_instance m WHERE m.tenant_rid = ");
+    sql.add_bound(tenant);
+    sql.add(")");
+}
+
+/// The whole set comes by position, then by name; pages and filtered sets as any list does.
+fn list(call: &mut Call, tx: &mut Tx<'_>, condition: &dyn Fn(&mut Sql)) -> Result<Answer, Problem> {
+    if !call.query.is_empty() {
+        return list_where(call, tx, condition);
+    }
+    call.out.begin(call.op.status, Vec::new(), false);
+    write_items(call, tx, &IDP_INSTANCE, None, condition, " ORDER BY t.position, t.name_key, t.id")?;
+    Ok(Answer::new(call.op.status))
+}
+
+fn of_tenant(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let tenant = find_row(call, tx, &TENANT, call.parameter(0))?;
+    list(call, tx, &|sql| assigned_to_tenant(sql, tenant))
+}
+
+fn of_both(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let tenant = find_row(call, tx, &TENANT, call.parameter(0))?;
+    let app = find_row(call, tx, &CLIENT_APP, call.parameter(1))?;
+    list(call, tx, &|sql| {
+        assigned_to_tenant(sql, tenant);
+        sql.add(" AND t.rid IN (SELECT m.idp_instance_rid FROM idp_instance_client_app m WHERE m.client_app_rid = ");
+        sql.add_bound(app);
+        sql.add(")");
+    })
+}
+
+fn of_subscription(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    find_row(call, tx, &SUBSCRIPTION, call.parameter(0))?;
+    let subscription = SUBSCRIPTION.read_key(call.parameter(0))?;
+    list(call, tx, &|sql| {
+        sql.add(" AND t.subscription_id = ");
+        sql.add_bound(subscription.clone());
+    })
+}
+
+/// The instance that a path names, by its id or its name.
+pub fn find(call: &Call, tx: &mut Tx<'_>, shape: &Shape) -> Result<Stored, Problem> {
+    let named = call.parameter(0);
+    if Uuid::try_parse(named).is_ok() {
+        return load(call, tx, shape, None, shape.read_key(named)?);
+    }
+    let sql = select_by(call, shape, "name", named);
+    let mut found = Vec::new();
+    tx.query(&sql.text, &sql.parameters, |row| {
+        found.push(row.int(0)?);
+        Ok(())
+    })?;
+    match found.as_slice() {
+        [rid] => {
+            let rows = chancery_resource::load_rows(call, tx, shape, &[*rid])?;
+            rows.into_iter().next().ok_or_else(|| Problem::not_found(shape.name))
+        }
+        [] => Err(Problem::not_found(shape.name)),
+        _ => Err(Problem::new(ProblemKind::Conflict, "More than one instance has this name: say the id.")),
+    }
+}
+
+fn health(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let found = IdpInstance::from_values(find(call, tx, &IDP_INSTANCE)?.values)?;
+    let health = IdpInstanceHealth {
+        instance_id: found.id,
+        has_configuration_error: found.has_configuration_error,
+        is_operational: found.is_active && !found.has_configuration_error,
+    };
+    Ok(answer_form(call, health))
+}

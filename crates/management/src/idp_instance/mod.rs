@@ -1,0 +1,233 @@
+//! Identity provider instances: where people sign in. One of type UserStore is a user store.
+
+mod look_up;
+mod metadata;
+mod scim;
+
+use std::collections::HashMap;
+
+use chancery_record::{
+    FIXED, HIDDEN, KEY, Name, OPEN, Preset, SEEN, SHOWN, Token, Value, fold, id_types, record,
+};
+use chancery_resource::{
+    Breach, Call, Child, Op, Problem, Proposed, Reach, Relation, Shape, Unique, children, relation, standard,
+};
+use chancery_settings::Owner;
+use chancery_store::Tx;
+use uuid::Uuid;
+
+use crate::{
+    cert_store::CERT_STORE,
+    client_app::CLIENT_APP,
+    idp_type::{IdpTypeId, ProviderType},
+    mfa_instance::MFA_INSTANCE,
+    option::{self, OPTION},
+    place::{id_in, put, settle, text_in, wrong},
+    subscription::SubscriptionId,
+    tenant::TENANT,
+};
+
+pub use look_up::OPERATIONS as LOOK_UPS;
+pub use metadata::{IDP_INSTANCE_METADATA, OPERATIONS as METADATA};
+pub use scim::OPERATIONS as SCIM;
+
+id_types! {
+    /// The id of an identity provider instance.
+    IdpInstanceId
+}
+
+record! {
+    /// An identity provider instance.
+    pub struct IdpInstance {
+        /// The instance.
+        id: IdpInstanceId = KEY,
+        /// Its name, unique in the subscription without regard to case; that of a user store is
+        /// unique in the installation and can stand in a path.
+        name: Name = OPEN.folded(),
+        /// Its place among others.
+        position: i64 = OPEN.or(Preset::Int(0)),
+        /// Whether people can sign in there.
+        is_active: bool = OPEN.or(Preset::Bool(true)),
+        /// Whether claims that it gives of a second factor are believed.
+        treat_mfa_factor_claims_as_confirmed: bool = OPEN.or(Preset::Bool(false)),
+        /// Whether somebody who signs in for the first time becomes a platform user.
+        auto_create_platform_user: bool = OPEN.or(Preset::Bool(true)),
+        /// Whether it is not offered to people who choose.
+        is_hidden: bool = OPEN.or(Preset::Bool(false)),
+        /// Its type.
+        idp_type_id: IdpTypeId = FIXED,
+        /// The subscription; `Default` where that is the only one.
+        subscription_id: Option<SubscriptionId> = FIXED,
+        /// What serves it.
+        idp_factory_type: Option<Name> = SHOWN.stored_as("idp_type"),
+        /// A user store's name, folded.
+        store_name_key: Option<Name> = HIDDEN,
+        /// Whether an option of it is mandatory and empty, or cannot be read.
+        has_configuration_error: bool = SEEN.or(Preset::Bool(false)),
+        /// Changes with every write to the instance.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+/// The resource.
+pub static IDP_INSTANCE: Shape =
+    Shape::of::<IdpInstance>("IdpInstance", "idp_instance", Reach::Instance("subscription_id", "id"))
+        .seen_as(
+            "(SELECT i.*, EXISTS (SELECT 1 FROM option_value o WHERE o.apply_to_idp_instance_id = i.id \
+             AND o.has_configuration_error) AS has_configuration_error FROM idp_instance i)",
+        )
+        .unique(&[
+            Unique::new("idp_instance__id", "id"),
+            Unique::new("idp_instance__subscription_id__name_key", "name"),
+            Unique::new("idp_instance__store_name_key", "name"),
+        ])
+        .held_by(&[
+            Child::new("user", "user_account", "store").told_by("login_name"),
+            Child::new("group", "user_group", "store"),
+            Child::new("platform user", "application_user", "idp_instance_id").told_by("last_name"),
+            Child::new("platform group", "application_group", "idp_instance_id"),
+            Child::new("claim rule", "claim_rule", "apply_to_idp_instance_id"),
+            Child::new("role", "client_app_role", "apply_to_idp_instance_id").told_by("role_type"),
+        ])
+        .relations(&[
+            Relation::new(
+                "mfaInstances",
+                "The second factors that are asked for here.",
+                ("idp_instance_mfa_instance", "idp_instance_rid", "mfa_instance_rid"),
+                &MFA_INSTANCE,
+            ),
+            Relation::new(
+                "tenants",
+                "The tenants that have it.",
+                ("tenant_idp_instance", "idp_instance_rid", "tenant_rid"),
+                &TENANT,
+            ),
+            Relation::new(
+                "clientApps",
+                "The client apps that it is offered for.",
+                ("idp_instance_client_app", "idp_instance_rid", "client_app_rid"),
+                &CLIENT_APP,
+            ),
+            Relation::new(
+                "certStores",
+                "The certificates that it works with.",
+                ("idp_instance_cert_store", "idp_instance_rid", "cert_store_rid"),
+                &CERT_STORE,
+            ),
+            children!(
+                "options",
+                "What it is set to.",
+                "idp_instance",
+                "option_value",
+                "apply_to_idp_instance_id",
+                &OPTION
+            ),
+            children_of_instance(),
+        ])
+        .against(check)
+        .born_with(make_options)
+        .settles();
+
+const fn children_of_instance() -> Relation {
+    Relation::new(
+        "metadata",
+        "Entries about it, by key.",
+        ("idp_instance_metadata", "idp_instance_rid", "rid"),
+        &IDP_INSTANCE_METADATA,
+    )
+    .showing(&["key", "value", "concurrency_token"])
+}
+
+fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+    let mut breaches = settle(call, tx, &IDP_INSTANCE, rows, &[], |_| false)?;
+    breaches.extend(settle_types(tx, &IDP_INSTANCE, rows, ProviderType::IdentityProvider)?);
+    for (place, row) in rows.iter_mut().enumerate() {
+        if text_in(&IDP_INSTANCE, row.values, "idp_type") != Some("UserStore") {
+            continue;
+        }
+        let Some(name) = text_in(&IDP_INSTANCE, row.values, "name").map(str::to_owned) else { continue };
+        if !can_stand_in_a_path(&name) {
+            let detail = "names a user store, so it stands in paths: letters, digits, `-`, `.`, `_` and `~`, and no UUID";
+            breaches.push(wrong(place, "name", detail));
+        }
+        put(&IDP_INSTANCE, row.values, "store_name_key", fold(&name));
+    }
+    Ok(breaches)
+}
+
+fn can_stand_in_a_path(name: &str) -> bool {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-._~".contains(letter);
+    name.chars().all(plain) && name.chars().any(|letter| letter != '.') && Uuid::try_parse(name).is_err()
+}
+
+/// Finds the types of new rows, which say what serves them.
+pub fn settle_types(
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    rows: &mut [Proposed<'_>],
+    wanted: ProviderType,
+) -> Result<Vec<Breach>, Problem> {
+    if rows.iter().all(|row| row.was.is_some()) {
+        return Ok(Vec::new());
+    }
+    // there are few types
+    let mut types = HashMap::new();
+    tx.query("SELECT id, factory_type, provider_type, is_active FROM idp_type", &[], |row| {
+        let fits = row.text(2)? == wanted.name() && row.bool(3)?;
+        types.insert(row.id(0)?, (row.text(1)?.to_owned(), fits));
+        Ok(())
+    })?;
+    let mut breaches = Vec::new();
+    for (place, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.was.is_none()) {
+        match id_in(shape, row.values, "idp_type_id").and_then(|id| types.get(&id)) {
+            Some((factory, true)) => put(shape, row.values, "idp_type", factory.as_str()),
+            Some((_, false)) => {
+                let detail = format!("names a type that is not active, or is none of {}", wanted.name());
+                breaches.push(wrong(place, "idp_type_id", detail));
+            }
+            None => breaches.push(wrong(place, "idp_type_id", "names no IdpType")),
+        }
+    }
+    Ok(breaches)
+}
+
+fn make_options(call: &Call, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
+    let ids = (id_in(&IDP_INSTANCE, values, "id"), id_in(&IDP_INSTANCE, values, "subscription_id"));
+    let owner = text_in(&IDP_INSTANCE, values, "idp_type").and_then(Owner::of_type);
+    let ((Some(id), Some(subscription)), Some(owner)) = (ids, owner) else { return Ok(()) };
+    option::make_all(call, tx, owner, id, subscription)
+}
+
+/// Its operations.
+pub static OPERATIONS: [Op; 9] =
+    standard!("IdpInstance", "/IdpInstance", TenantMember, SubscriptionAdmin, &IDP_INSTANCE);
+/// Its tenants.
+pub static TENANTS: [Op; 3] =
+    relation!("IdpInstanceTenants", "/IdpInstance/{id}/tenants", SubscriptionAdmin, &IDP_INSTANCE, "tenants");
+/// Its certificates.
+pub static CERT_STORES: [Op; 3] = relation!(
+    "IdpInstanceCertStores",
+    "/IdpInstance/{id}/certstores",
+    SubscriptionAdmin,
+    &IDP_INSTANCE,
+    "certStores"
+);
+/// Its client apps.
+pub static CLIENT_APPS: [Op; 3] = relation!(
+    "IdpInstanceClientApps",
+    "/IdpInstance/{id}/clientapps",
+    SubscriptionAdmin,
+    &IDP_INSTANCE,
+    "clientApps"
+);
+/// Its second factors.
+pub static MFA_INSTANCES: [Op; 3] = chancery_resource::added_at(
+    relation!(
+        "IdpInstanceMfaInstances",
+        "/IdpInstance/{id}/mfainstances",
+        SubscriptionAdmin,
+        &IDP_INSTANCE,
+        "mfaInstances"
+    ),
+    [1, 2],
+);

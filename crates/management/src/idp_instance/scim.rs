@@ -1,0 +1,47 @@
+//! The token that a provisioning client shows to an instance (SCIM, RFC 7644).
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_record::Value;
+use chancery_resource::{
+    Action as A, Answer, Call, Custom, Method as M, Op, Permit::SubscriptionAdmin, Problem, Reply, random,
+};
+use chancery_store::Tx;
+
+use super::{IDP_INSTANCE, look_up::find};
+use crate::{
+    option,
+    place::{id_in, text_in},
+};
+
+/// Its operations.
+pub static OPERATIONS: &[Op] = &[Op::new(
+    "CreateIdpInstanceScimToken",
+    M::Post,
+    "/IdpInstance/{idpInstance}/scim/token",
+    SubscriptionAdmin,
+    &IDP_INSTANCE,
+    A::Custom(Custom::writing(make).replying(Reply::Empty)),
+    "Makes a new SCIM token: it replaces the one before and is readable in the options ScimToken and ScimTokenId.",
+)
+.answering(204, Reply::Empty)];
+
+fn make(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let instance = find(call, tx, &IDP_INSTANCE)?;
+    let is_open_id = text_in(&IDP_INSTANCE, &instance.values, "idp_type") == Some("OpenIdConnect");
+    let Some(id) = id_in(&IDP_INSTANCE, &instance.values, "id").filter(|_| is_open_id) else {
+        return Err(Problem::invalid("Only an instance of type OpenIdConnect has a SCIM token."));
+    };
+    let enabled = option::find(call, tx, id, "ScimEnabled")?;
+    let is_on = enabled.is_some_and(|row| {
+        text_in(&option::OPTION, &row.values, "value").is_some_and(|value| value.eq_ignore_ascii_case("true"))
+    });
+    if !is_on {
+        return Err(Problem::invalid(
+            "SCIM is off here: set the option ScimEnabled of the instance to true.",
+        ));
+    }
+    let token = BASE64_URL_SAFE_NO_PAD.encode(random::<32>());
+    option::set(call, tx, &instance, "ScimToken", Value::Text(token))?;
+    option::set(call, tx, &instance, "ScimTokenId", Value::Text(call.new_id().to_string()))?;
+    Ok(Answer::new(call.op.status))
+}

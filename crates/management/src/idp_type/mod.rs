@@ -1,0 +1,134 @@
+//! Types of identity providers and of second factors.
+
+mod seed;
+
+use chancery_record::{
+    HIDDEN, KEY, Name, OPEN, Preset, Record as _, SHOWN, Token, choice_types, id_types, record,
+};
+use chancery_resource::{
+    Breach, Call, Child, Op, Problem, Proposed, Reach, Relation, Shape, Unique, added, standard,
+};
+use chancery_store::Tx;
+
+use crate::{
+    mfa_instance::MFA_INSTANCE,
+    place::{conflict, wrong},
+};
+
+pub use seed::{id_of, seed};
+
+id_types! {
+    /// The id of a type.
+    IdpTypeId
+}
+
+choice_types! {
+    /// What instances of a type do.
+    ProviderType {
+        /// They say who somebody is.
+        IdentityProvider,
+        /// They add a second factor.
+        MultiFactor,
+    }
+    /// What serves instances of a type.
+    FactoryType {
+        /// A user store of this server.
+        UserStore,
+        /// An OpenID provider.
+        OpenIdConnect,
+        /// Active Directory Federation Services, by OAuth.
+        AdfsOAuth,
+        /// Accounts of Microsoft.
+        Microsoft,
+        /// Accounts of Google.
+        Google,
+        /// Accounts of Facebook.
+        Facebook,
+        /// Accounts of Twitter.
+        Twitter,
+        /// A code by mail.
+        Email = "email",
+        /// A code by text message.
+        Sms = "sms",
+        /// A code of an authenticator app (RFC 6238).
+        Totp = "totp",
+    }
+}
+
+impl FactoryType {
+    /// What its instances do.
+    pub const fn provider(self) -> ProviderType {
+        match self {
+            Self::Email | Self::Sms | Self::Totp => ProviderType::MultiFactor,
+            _ => ProviderType::IdentityProvider,
+        }
+    }
+}
+
+record! {
+    /// A type of identity providers or of second factors.
+    pub struct IdpType {
+        /// The type.
+        id: IdpTypeId = KEY,
+        /// Its name, unique without regard to case.
+        name: Name = OPEN.folded(),
+        /// What its instances do.
+        provider_type: ProviderType = OPEN,
+        /// What serves them.
+        factory_type: FactoryType = OPEN,
+        /// Whether instances of it can be made.
+        is_active: bool = OPEN.or(Preset::Bool(true)),
+        /// Whether it came with the server.
+        is_seeded: bool = HIDDEN.or(Preset::Bool(false)),
+        /// Changes with every write to the type.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+/// The resource.
+pub static IDP_TYPE: Shape = Shape::of::<IdpType>("IdpType", "idp_type", Reach::All)
+    .unique(&[Unique::new("idp_type__id", "id"), Unique::new("idp_type__name_key", "name")])
+    .relations(&[Relation::new(
+        "mfaInstances",
+        "The second factors of this type.",
+        (
+            "(SELECT p.rid AS own_rid, c.rid AS other_rid FROM idp_type p JOIN mfa_instance c ON c.idp_type_id = p.id)",
+            "own_rid",
+            "other_rid",
+        ),
+        &MFA_INSTANCE,
+    )])
+    .held_by(&[
+        Child::new("instance", "idp_instance", "idp_type_id"),
+        Child::new("MFA instance", "mfa_instance", "idp_type_id"),
+        // what came with the server stays
+        Child::new(
+            "its place in the server, as a type that came with it,",
+            "(SELECT rid, id AS of_id, name FROM idp_type WHERE is_seeded)",
+            "of_id",
+        ),
+    ])
+    .against(stay_whole);
+
+/// A type that came with the server keeps what it is, and what serves instances fits what they do.
+fn stay_whole(_: &Call, _: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+    let mut breaches = Vec::new();
+    for (place, row) in rows.iter().enumerate() {
+        let to_be = IdpType::from_values(row.values.clone())?;
+        if to_be.factory_type.provider() != to_be.provider_type {
+            let fits = to_be.factory_type.provider().name();
+            breaches.push(wrong(place, "provider_type", format!("must be {fits} for this factoryType")));
+        }
+        let Some(was) = row.was else { continue };
+        let was = IdpType::from_values(was.values.clone())?;
+        let is_same = was.name == to_be.name && was.factory_type == to_be.factory_type;
+        if was.is_seeded && !is_same {
+            breaches.push(conflict(place, "name", "stays: the type came with the server"));
+        }
+    }
+    Ok(breaches)
+}
+
+/// Its operations.
+pub static OPERATIONS: [Op; 9] =
+    added(standard!("IdpType", "/IdpType", TenantMember, SystemAdmin, &IDP_TYPE));

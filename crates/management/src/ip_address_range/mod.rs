@@ -1,0 +1,69 @@
+//! Ranges of IP addresses of a tenant.
+
+use std::net::IpAddr;
+
+use chancery_record::{FIXED, KEY, Name, OPEN, SHOWN, Token, id_types, record};
+use chancery_resource::{Op, Parent, Reach, Rules, Said, Shape, Unique, added, standard};
+
+use crate::tenant::{TENANT, TenantId};
+
+id_types! {
+    /// The id of a range.
+    IpAddressRangeId
+}
+
+record! {
+    /// A range of IP addresses that belongs to a tenant.
+    pub struct IpAddressRange {
+        /// The range.
+        id: IpAddressRangeId = KEY,
+        /// Its first address.
+        lower: Name = OPEN,
+        /// Its last address, of the same family and not below the first.
+        upper: Name = OPEN,
+        /// The tenant.
+        tenant_id: TenantId = FIXED,
+        /// Changes with every write to the range.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+impl Rules for IpAddressRange {
+    /// Addresses are kept in their shortest form.
+    fn adjust(&mut self, _: Option<&Self>, _: &Said<'_>) {
+        for end in [&mut self.lower, &mut self.upper] {
+            let plain = end.as_str().parse::<IpAddr>().map(|address| address.to_string());
+            if let Some(plain) = plain.ok().and_then(|text| Name::new(text).ok()) {
+                *end = plain;
+            }
+        }
+    }
+
+    fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
+        let ends = [("lower", &self.lower), ("upper", &self.upper)];
+        let [lower, upper] = ends.map(|(column, end)| {
+            let address = end.as_str().parse::<IpAddr>().ok();
+            if address.is_none() {
+                wrong.push((column, "must be an IP address".to_owned()));
+            }
+            address
+        });
+        let (Some(lower), Some(upper)) = (lower, upper) else { return };
+        if lower.is_ipv4() != upper.is_ipv4() {
+            wrong.push(("upper", "must be of the same family as lower".to_owned()));
+        } else if lower > upper {
+            wrong.push(("upper", "must not be below lower".to_owned()));
+        }
+    }
+}
+
+/// The resource.
+pub static IP_ADDRESS_RANGE: Shape =
+    Shape::of::<IpAddressRange>("IpAddressRange", "ip_address_range", Reach::Of("tenant_id", &TENANT))
+        .belonging(&[Parent::new("tenant_id", &TENANT)])
+        .unique(&[Unique::new("ip_address_range__id", "id")])
+        .ruled::<IpAddressRange>();
+
+/// Its operations.
+pub static OPERATIONS: [Op; 9] =
+    added(standard!("IpAddressRange", "/IpAddressRange", TenantMember, SubscriptionAdmin, &IP_ADDRESS_RANGE));

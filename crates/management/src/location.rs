@@ -1,0 +1,133 @@
+//! Locations of assets and views, and whom one belongs to: what its level says.
+
+use chancery_presentation::location::{ApplyTo, Kind as Wanted, expand, level_of, normalise};
+use chancery_record::{FieldType, Kind, Mismatch, TextRule, Value, choice_types};
+use chancery_resource::{Breach, Call, Problem, Proposed, Shape, visible};
+use chancery_store::Tx;
+use uuid::Uuid;
+
+use crate::{
+    client_app::CLIENT_APP,
+    place::{put, text_in, wrong},
+    subscription::SUBSCRIPTION,
+    tenant::TENANT,
+};
+
+choice_types! {
+    /// Whom an asset, a view or a certificate is for.
+    ApplyToType {
+        /// Everyone.
+        Global,
+        /// A subscription.
+        Subscription,
+        /// A client app.
+        ClientApp,
+        /// A tenant.
+        Tenant,
+    }
+}
+
+/// Where an asset or a view is: a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Location(pub String);
+
+impl Location {
+    const RULE: TextRule = TextRule {
+        name: "Location",
+        min: 1,
+        max: 1024,
+        format: None,
+        pattern: None,
+        example: "/assets/global/logo.png",
+        shape,
+    };
+}
+
+fn shape(text: &str) -> Result<Option<String>, &'static str> {
+    let good = normalise(text).ok().filter(|location| level_of(location).is_some());
+    good.map(Some).ok_or(
+        "a path such as /assets/global/logo.png or /views/tenant/0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f/SignIn: \
+         no empty segment, no `.` or `..`, no word of the paths here",
+    )
+}
+
+impl FieldType for Location {
+    const KIND: Kind = Kind::Text(&Self::RULE);
+    fn into_value(self) -> Value {
+        Value::Text(self.0)
+    }
+    fn from_value(value: Value) -> Result<Self, Mismatch> {
+        if let Value::Text(text) = value { Ok(Self(text)) } else { Err(Mismatch("")) }
+    }
+}
+
+/// Finds whom new locations belong to.
+pub fn settle_levels(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    rows: &mut [Proposed<'_>],
+) -> Result<Vec<Breach>, Problem> {
+    let mut breaches = Vec::new();
+    for (place, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.was.is_none()) {
+        let level = text_in(shape, row.values, "location").and_then(level_of);
+        let Some((apply_to, Some(id))) = level else { continue };
+        let Some((subscription, tenant)) = owner_of(call, tx, apply_to, id)? else {
+            breaches.push(wrong(place, "location", format!("names no {}", apply_to.name())));
+            continue;
+        };
+        put(shape, row.values, "subscription_id", subscription);
+        put(shape, row.values, "tenant_id", tenant);
+    }
+    Ok(breaches)
+}
+
+/// The subscription and tenant of what a level names, if the caller sees it.
+fn owner_of(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    apply_to: ApplyTo,
+    id: Uuid,
+) -> Result<Option<(Uuid, Option<Uuid>)>, Problem> {
+    let (shape, table) = match apply_to {
+        ApplyTo::Global => return Ok(None),
+        ApplyTo::Subscription => (&SUBSCRIPTION, "subscription"),
+        ApplyTo::ClientApp => (&CLIENT_APP, "client_app"),
+        ApplyTo::Tenant => (&TENANT, "tenant"),
+    };
+    if visible(call, tx, shape, &[id])?.is_empty() {
+        return Ok(None);
+    }
+    let column = if table == "subscription" { "id" } else { "subscription_id" };
+    let text = format!("SELECT {column} FROM {table} WHERE id = ?1");
+    let subscription = tx.one(&text, &[Value::Id(id)], |row| row.id(0))?;
+    Ok(subscription.map(|subscription| (subscription, (apply_to == ApplyTo::Tenant).then_some(id))))
+}
+
+/// The location that a create body gives or leaves to its other members.
+///
+/// # Errors
+/// A member that is missing or does not fit the level.
+pub fn expanded(
+    wanted: Wanted,
+    given: Option<&Location>,
+    apply_to: ApplyToType,
+    ids: [(&'static str, Option<Uuid>); 3],
+    name: &str,
+) -> Result<String, Problem> {
+    if let Some(location) = given {
+        return Ok(location.0.clone());
+    }
+    let level = ApplyTo::named(apply_to.name()).unwrap_or(ApplyTo::Global);
+    let needed = match apply_to {
+        ApplyToType::Global => None,
+        ApplyToType::Subscription => Some("/subscriptionId"),
+        ApplyToType::ClientApp => Some("/clientAppId"),
+        ApplyToType::Tenant => Some("/tenantId"),
+    };
+    let id = ids.iter().find(|(pointer, _)| Some(*pointer) == needed).and_then(|(_, id)| *id);
+    if let (Some(pointer), None) = (needed, id) {
+        return Err(Problem::wrong_at(pointer, format!("is missing: applyToType is {}", apply_to.name())));
+    }
+    expand(wanted, level, id, name).map_err(Problem::invalid)
+}

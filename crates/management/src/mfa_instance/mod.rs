@@ -1,0 +1,133 @@
+//! Second factors: what a person proves beside who they are.
+
+use chancery_record::{FIXED, HIDDEN, KEY, Name, OPEN, Preset, SEEN, SHOWN, Token, Value, id_types, record};
+use chancery_resource::{
+    Breach, Call, Op, Problem, Proposed, Reach, Relation, Shape, Unique, added, children, relation, standard,
+};
+use chancery_settings::Owner;
+use chancery_store::Tx;
+
+use crate::{
+    client_app::CLIENT_APP,
+    idp_instance::{IDP_INSTANCE, settle_types},
+    idp_type::{IdpTypeId, ProviderType},
+    option::{self, OPTION},
+    place::{id_in, settle, text_in},
+    subscription::SubscriptionId,
+    tenant::TENANT,
+};
+
+id_types! {
+    /// The id of a second factor.
+    MfaInstanceId
+}
+
+record! {
+    /// A second factor that people can use.
+    pub struct MfaInstance {
+        /// The second factor.
+        id: MfaInstanceId = KEY,
+        /// Its name, unique in the subscription without regard to case.
+        name: Name = OPEN.folded(),
+        /// Its place among others.
+        position: i64 = OPEN.or(Preset::Int(0)),
+        /// Whether it can be used.
+        is_active: bool = OPEN.or(Preset::Bool(true)),
+        /// Its type.
+        idp_type_id: IdpTypeId = FIXED,
+        /// The subscription; `Default` where that is the only one.
+        subscription_id: Option<SubscriptionId> = FIXED,
+        /// What serves it.
+        idp_type: Option<Name> = HIDDEN,
+        /// Whether an option of it is mandatory and empty, or cannot be read.
+        has_configuration_error: bool = SEEN.or(Preset::Bool(false)),
+        /// Changes with every write to the second factor.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+/// The resource.
+pub static MFA_INSTANCE: Shape = Shape::of::<MfaInstance>(
+    "MfaInstance",
+    "mfa_instance",
+    Reach::Assigned("subscription_id", "tenant_mfa_instance", "mfa_instance_rid"),
+)
+.seen_as(
+    "(SELECT i.*, EXISTS (SELECT 1 FROM option_value o WHERE o.apply_to_mfa_instance_id = i.id \
+     AND o.has_configuration_error) AS has_configuration_error FROM mfa_instance i)",
+)
+.unique(&[
+    Unique::new("mfa_instance__id", "id"),
+    Unique::new("mfa_instance__subscription_id__name_key", "name"),
+])
+.relations(&[
+    Relation::new(
+        "tenants",
+        "The tenants that have it.",
+        ("tenant_mfa_instance", "mfa_instance_rid", "tenant_rid"),
+        &TENANT,
+    ),
+    Relation::new(
+        "idpInstances",
+        "The instances that it adds a factor to.",
+        ("idp_instance_mfa_instance", "mfa_instance_rid", "idp_instance_rid"),
+        &IDP_INSTANCE,
+    ),
+    Relation::new(
+        "clientApps",
+        "The client apps that it is asked for.",
+        ("client_app_mfa_instance", "mfa_instance_rid", "client_app_rid"),
+        &CLIENT_APP,
+    ),
+    children!(
+        "options",
+        "What it is set to.",
+        "mfa_instance",
+        "option_value",
+        "apply_to_mfa_instance_id",
+        &OPTION
+    ),
+])
+.against(check)
+.born_with(make_options);
+
+fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+    let mut breaches = settle(call, tx, &MFA_INSTANCE, rows, &[], |_| false)?;
+    breaches.extend(settle_types(tx, &MFA_INSTANCE, rows, ProviderType::MultiFactor)?);
+    Ok(breaches)
+}
+
+fn make_options(call: &Call, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
+    let ids = (id_in(&MFA_INSTANCE, values, "id"), id_in(&MFA_INSTANCE, values, "subscription_id"));
+    let owner = text_in(&MFA_INSTANCE, values, "idp_type").and_then(Owner::of_type);
+    let ((Some(id), Some(subscription)), Some(owner)) = (ids, owner) else { return Ok(()) };
+    option::make_all(call, tx, owner, id, subscription)
+}
+
+/// Its operations.
+pub static OPERATIONS: [Op; 9] =
+    added(standard!("MfaInstance", "/MfaInstance", TenantMember, SubscriptionAdmin, &MFA_INSTANCE));
+/// Its tenants.
+pub static TENANTS: [Op; 3] = added(relation!(
+    "MfaInstanceTenants",
+    "/MfaInstance/{id}/tenants",
+    SubscriptionAdmin,
+    &MFA_INSTANCE,
+    "tenants"
+));
+/// Its instances.
+pub static IDP_INSTANCES: [Op; 3] = added(relation!(
+    "MfaInstanceIdpInstances",
+    "/MfaInstance/{id}/idpinstances",
+    SubscriptionAdmin,
+    &MFA_INSTANCE,
+    "idpInstances"
+));
+/// Its client apps.
+pub static CLIENT_APPS: [Op; 3] = added(relation!(
+    "MfaInstanceClientApps",
+    "/MfaInstance/{id}/clientapps",
+    SubscriptionAdmin,
+    &MFA_INSTANCE,
+    "clientApps"
+));

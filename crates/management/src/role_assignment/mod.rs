@@ -1,0 +1,182 @@
+//! Roles of platform users and groups.
+
+use std::collections::HashSet;
+
+use chancery_application::{APPLICATION_GROUP, APPLICATION_USER};
+use chancery_record::{
+    FIXED, HIDDEN, KEY, Name, Preset, Record as _, SHOWN, Token, choice_types, id_types, record,
+};
+use chancery_resource::{
+    Breach, Call, Op, Parent, Problem, Proposed, Reach, Rules, Said, Shape, Unique, added, standard, visible,
+};
+use chancery_store::Tx;
+use uuid::Uuid;
+
+use crate::{
+    client_app::role::RoleType,
+    customer::{CUSTOMER, CustomerId},
+    grant::{Place, check_grants},
+    idp_instance::{IDP_INSTANCE, IdpInstanceId},
+    place::wrong,
+    subscription::{SUBSCRIPTION, SubscriptionId},
+    tenant::{TENANT, TenantId},
+};
+
+id_types! {
+    /// The id of a role assignment.
+    RoleAssignmentId
+}
+
+choice_types! {
+    /// Who can have a role.
+    AssignedPrincipal {
+        /// A platform user.
+        PlatformUser,
+        /// A platform group, and so its members.
+        PlatformGroup,
+    }
+}
+
+record! {
+    /// What a platform user or group may do here.
+    pub struct RoleAssignment {
+        /// The assignment.
+        id: RoleAssignmentId = KEY,
+        /// Who has the role.
+        principal_type: AssignedPrincipal = FIXED,
+        /// The platform user or group.
+        principal_id: Uuid = FIXED,
+        /// What may be done.
+        role_type: RoleType = FIXED,
+        /// The customer, of a CustomerAdmin.
+        apply_to_customer_id: Option<CustomerId> = FIXED,
+        /// The subscription, of a SubscriptionAdmin.
+        apply_to_subscription_id: Option<SubscriptionId> = FIXED,
+        /// The tenant, of a TenantAdmin or an ApplicationDataReader.
+        apply_to_tenant_id: Option<TenantId> = FIXED,
+        /// The instance, of a UserStoreAdmin or an ApplicationDataReader.
+        apply_to_idp_instance_id: Option<IdpInstanceId> = FIXED,
+        /// What it applies to, as text.
+        target_key: Name = HIDDEN.or(Preset::Text("")),
+        /// Changes with every write to the assignment.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+impl RoleAssignment {
+    fn targets(&self) -> [(&'static str, Option<Uuid>); 4] {
+        [
+            ("apply_to_customer_id", self.apply_to_customer_id.map(|id| id.0)),
+            ("apply_to_subscription_id", self.apply_to_subscription_id.map(|id| id.0)),
+            ("apply_to_tenant_id", self.apply_to_tenant_id.map(|id| id.0)),
+            ("apply_to_idp_instance_id", self.apply_to_idp_instance_id.map(|id| id.0)),
+        ]
+    }
+
+    fn place(&self) -> Place {
+        match (
+            self.apply_to_customer_id,
+            self.apply_to_subscription_id,
+            self.apply_to_tenant_id,
+            self.apply_to_idp_instance_id,
+        ) {
+            (Some(id), ..) => Place::Customer(id.0),
+            (_, Some(id), ..) => Place::Subscription(id.0),
+            (_, _, Some(id), _) => Place::Tenant(id.0),
+            (.., Some(id)) => Place::IdpInstance(id.0),
+            _ => Place::Everything,
+        }
+    }
+}
+
+impl Rules for RoleAssignment {
+    fn adjust(&mut self, _: Option<&Self>, _: &Said<'_>) {
+        let target = self.targets().into_iter().find_map(|(_, target)| target);
+        if let Some(key) = target.and_then(|id| Name::new(id.to_string()).ok()) {
+            self.target_key = key;
+        }
+    }
+
+    fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
+        let (wanted, optional): (&[&str], bool) = match self.role_type {
+            RoleType::CustomerAdmin => (&["apply_to_customer_id"], false),
+            RoleType::SubscriptionAdmin => (&["apply_to_subscription_id"], false),
+            RoleType::TenantAdmin => (&["apply_to_tenant_id"], false),
+            RoleType::UserStoreAdmin => (&["apply_to_idp_instance_id"], false),
+            RoleType::ApplicationDataReader => (&["apply_to_tenant_id", "apply_to_idp_instance_id"], true),
+            _ => (&[], true),
+        };
+        let role = self.role_type.name();
+        let given: Vec<&'static str> = self
+            .targets()
+            .into_iter()
+            .filter(|(_, target)| target.is_some())
+            .map(|(column, _)| column)
+            .collect();
+        for column in given.iter().filter(|column| !wanted.contains(*column)) {
+            wrong.push((column, format!("must be empty: that is not what a {role} is of")));
+        }
+        if let ([column], false, true) = (wanted, optional, given.is_empty()) {
+            let column = self
+                .targets()
+                .into_iter()
+                .find(|(known, _)| known == column)
+                .map_or("role_type", |(known, _)| known);
+            wrong.push((column, format!("is missing: it is what a {role} is of")));
+        }
+        if given.len() > 1 && wanted.len() > 1 {
+            wrong.push(("apply_to_idp_instance_id", "must be empty beside applyToTenantId".to_owned()));
+        }
+    }
+}
+
+/// Who sees an assignment: who has what it is of.
+static REACH: [Reach; 4] = [
+    Reach::Of("apply_to_customer_id", &CUSTOMER),
+    Reach::Of("apply_to_subscription_id", &SUBSCRIPTION),
+    Reach::Of("apply_to_tenant_id", &TENANT),
+    Reach::Of("apply_to_idp_instance_id", &IDP_INSTANCE),
+];
+
+/// The resource.
+pub static ROLE_ASSIGNMENT: Shape =
+    Shape::of::<RoleAssignment>("RoleAssignment", "role_assignment", Reach::Any(&REACH))
+        .belonging(&[
+            Parent::new("apply_to_customer_id", &CUSTOMER),
+            Parent::new("apply_to_subscription_id", &SUBSCRIPTION),
+            Parent::new("apply_to_tenant_id", &TENANT),
+            Parent::new("apply_to_idp_instance_id", &IDP_INSTANCE),
+        ])
+        .unique(&[
+            Unique::new("role_assignment__id", "id"),
+            Unique::new("role_assignment__principal_id__role_type__target_key", "role_type"),
+        ])
+        .ruled::<RoleAssignment>()
+        .against(check)
+        .settles();
+
+fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+    let assignments = rows
+        .iter()
+        .map(|row| RoleAssignment::from_values(row.values.clone()))
+        .collect::<Result<Vec<_>, _>>()?;
+    let grants: Vec<_> = assignments.iter().map(|assigned| (assigned.role_type, assigned.place())).collect();
+    let mut breaches = check_grants(call, tx, &grants)?;
+    for (kind, shape) in [
+        (AssignedPrincipal::PlatformUser, &APPLICATION_USER),
+        (AssignedPrincipal::PlatformGroup, &APPLICATION_GROUP),
+    ] {
+        let of_kind =
+            || assignments.iter().enumerate().filter(|(_, assigned)| assigned.principal_type == kind);
+        let ids: HashSet<Uuid> = of_kind().map(|(_, assigned)| assigned.principal_id).collect();
+        let known = visible(call, tx, shape, &ids.into_iter().collect::<Vec<_>>())?;
+        for (place, _) in of_kind().filter(|(_, assigned)| !known.contains_key(&assigned.principal_id)) {
+            breaches.push(wrong(place, "principal_id", format!("names no {}", kind.name())));
+        }
+    }
+    Ok(breaches)
+}
+
+/// Its operations. What an assignment says does not change: another is made instead.
+pub static OPERATIONS: [Op; 9] =
+    added(standard!("RoleAssignment", "/RoleAssignment", TenantMember, TenantMember, &ROLE_ASSIGNMENT));

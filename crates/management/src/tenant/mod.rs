@@ -1,0 +1,103 @@
+//! Tenants: who signs in where; what is assigned to one is what its people meet.
+
+use chancery_record::{Description, FIXED, KEY, Name, OPEN, Preset, SHOWN, Token, Value, id_types, record};
+use chancery_resource::{
+    Call, Child, Op, Parent, Problem, Reach, Relation, Shape, Unique, added, relation, standard,
+};
+use chancery_settings::Owner;
+use chancery_store::Tx;
+
+use crate::{
+    client_app::CLIENT_APP,
+    idp_instance::IDP_INSTANCE,
+    mfa_instance::MFA_INSTANCE,
+    option,
+    place::id_in,
+    subscription::{SUBSCRIPTION, SubscriptionId},
+};
+
+id_types! {
+    /// The id of a tenant.
+    TenantId
+}
+
+record! {
+    /// A tenant of a subscription.
+    pub struct Tenant {
+        /// The tenant.
+        id: TenantId = KEY,
+        /// Its name, unique in the subscription without regard to case.
+        name: Name = OPEN.folded(),
+        /// What it is for.
+        description: Option<Description> = OPEN,
+        /// Whether its people can sign in.
+        is_active: bool = OPEN.or(Preset::Bool(true)),
+        /// The subscription.
+        subscription_id: SubscriptionId = FIXED,
+        /// Changes with every write to the tenant.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+/// The resource.
+pub static TENANT: Shape = Shape::of::<Tenant>("Tenant", "tenant", Reach::Tenant("subscription_id", "id"))
+    .belonging(&[Parent::new("subscription_id", &SUBSCRIPTION)])
+    .held_by(&[
+        Child::new("claim rule", "claim_rule", "apply_to_tenant_id"),
+        Child::new("cert store", "cert_store", "apply_to_tenant_id"),
+        Child::new("role", "client_app_role", "apply_to_tenant_id").told_by("role_type"),
+        Child::new("asset", "custom_asset", "tenant_id").told_by("location"),
+        Child::new("view", "custom_view", "tenant_id").told_by("location"),
+    ])
+    .unique(&[Unique::new("tenant__id", "id"), Unique::new("tenant__subscription_id__name_key", "name")])
+    .relations(&[
+        Relation::new(
+            "idpInstances",
+            "The identity provider instances of the tenant.",
+            ("tenant_idp_instance", "tenant_rid", "idp_instance_rid"),
+            &IDP_INSTANCE,
+        ),
+        Relation::new(
+            "mfaInstances",
+            "The second factors of the tenant.",
+            ("tenant_mfa_instance", "tenant_rid", "mfa_instance_rid"),
+            &MFA_INSTANCE,
+        ),
+        Relation::new(
+            "clientApps",
+            "The client apps of the tenant.",
+            ("tenant_client_app", "tenant_rid", "client_app_rid"),
+            &CLIENT_APP,
+        ),
+    ])
+    .born_with(make_options)
+    .settles();
+
+fn make_options(call: &Call, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
+    let ids = (id_in(&TENANT, values, "id"), id_in(&TENANT, values, "subscription_id"));
+    let (Some(id), Some(subscription)) = ids else { return Ok(()) };
+    option::make_all(call, tx, Owner::Tenant, id, subscription)
+}
+
+/// Its operations.
+pub static OPERATIONS: [Op; 9] =
+    added(standard!("Tenant", "/Tenant", TenantMember, SubscriptionAdmin, &TENANT));
+/// Its instances.
+pub static IDP_INSTANCES: [Op; 3] = added(relation!(
+    "TenantIdpInstances",
+    "/Tenant/{id}/idpinstances",
+    SubscriptionAdmin,
+    &TENANT,
+    "idpInstances"
+));
+/// Its second factors.
+pub static MFA_INSTANCES: [Op; 3] = added(relation!(
+    "TenantMfaInstances",
+    "/Tenant/{id}/mfainstances",
+    SubscriptionAdmin,
+    &TENANT,
+    "mfaInstances"
+));
+/// Its client apps.
+pub static CLIENT_APPS: [Op; 3] =
+    added(relation!("TenantClientApps", "/Tenant/{id}/clientapps", SubscriptionAdmin, &TENANT, "clientApps"));

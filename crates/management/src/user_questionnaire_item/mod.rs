@@ -1,0 +1,115 @@
+//! Questionnaire items: what people are asked for when they sign in.
+
+use chancery_questionnaire::{Format, Item, check_item};
+use chancery_record::{
+    FIXED, FieldType, KEY, Key, Kind, Mismatch, Name, OPEN, PatternText, Preset, SHOWN, Token, Value,
+    choice_types, id_types, record,
+};
+use chancery_resource::{Op, Parent, Reach, Rules, Shape, Unique, added, standard};
+
+use crate::tenant::{TENANT, TenantId};
+
+id_types! {
+    /// The id of a questionnaire item.
+    UserQuestionnaireItemId
+}
+
+choice_types! {
+    /// What an answer must look like.
+    ValidationFormat {
+        /// Anything.
+        None,
+        /// An e-mail address.
+        Email,
+        /// A telephone number by E.164.
+        PhoneE164,
+        /// What the pattern says.
+        Regex,
+    }
+}
+
+/// A number of characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Length(pub i64);
+
+impl FieldType for Length {
+    const KIND: Kind = Kind::Int { min: 0, max: 4000 };
+    fn into_value(self) -> Value {
+        Value::Int(self.0)
+    }
+    fn from_value(value: Value) -> Result<Self, Mismatch> {
+        i64::from_value(value).map(Self)
+    }
+}
+
+record! {
+    /// An item of the questionnaire that people of a tenant fill in when they sign in.
+    pub struct UserQuestionnaireItem {
+        /// The item.
+        id: UserQuestionnaireItemId = KEY,
+        /// The tenant.
+        tenant_id: TenantId = FIXED,
+        /// What it is called in profiles, unique in the tenant.
+        key: Key = OPEN,
+        /// What people read.
+        label: Name = OPEN,
+        /// Its place among others.
+        position: i64 = OPEN.or(Preset::Int(0)),
+        /// Whether it must be answered. The id of an optional item is submitted, too.
+        is_required: bool = OPEN.or(Preset::Bool(true)),
+        /// The fewest characters of an answer.
+        min_length: Option<Length> = OPEN,
+        /// The most characters of an answer.
+        max_length: Option<Length> = OPEN,
+        /// What an answer must look like.
+        validation_format: ValidationFormat = OPEN.or(Preset::Text("None")),
+        /// The regular expression that an answer must match, where validationFormat is Regex.
+        validation_pattern: Option<PatternText> = OPEN,
+        /// Changes with every write to the item.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+impl UserQuestionnaireItem {
+    /// The item as its rules know it.
+    fn as_item(&self) -> Item {
+        Item {
+            id: self.id.0,
+            key: self.key.as_str().to_owned(),
+            label: self.label.as_str().to_owned(),
+            is_required: self.is_required,
+            min_length: self.min_length.map(|length| length.0),
+            max_length: self.max_length.map(|length| length.0),
+            format: Format::parse(self.validation_format.name()).unwrap_or(Format::None),
+            pattern: self.validation_pattern.as_ref().map(|pattern| pattern.as_str().to_owned()),
+        }
+    }
+}
+
+impl Rules for UserQuestionnaireItem {
+    fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
+        wrong.extend(check_item(&self.as_item()));
+    }
+}
+
+/// The resource.
+pub static USER_QUESTIONNAIRE_ITEM: Shape = Shape::of::<UserQuestionnaireItem>(
+    "UserQuestionnaireItem",
+    "user_questionnaire_item",
+    Reach::Of("tenant_id", &TENANT),
+)
+.belonging(&[Parent::new("tenant_id", &TENANT)])
+.unique(&[
+    Unique::new("user_questionnaire_item__id", "id"),
+    Unique::new("user_questionnaire_item__tenant_id__key", "key"),
+])
+.ruled::<UserQuestionnaireItem>();
+
+/// Its operations.
+pub static OPERATIONS: [Op; 9] = added(standard!(
+    "UserQuestionnaireItem",
+    "/UserQuestionnaireItem",
+    TenantAdmin,
+    TenantAdmin,
+    &USER_QUESTIONNAIRE_ITEM
+));

@@ -1,0 +1,50 @@
+//! A signed token in its compact form (RFC 7515, section 7.1), read strictly; not yet verified.
+
+use chancery_record::{Json, read_json};
+
+use crate::{
+    Algorithm,
+    claims::{from_base64, text},
+};
+
+/// The longest token that is read.
+const LONGEST: usize = 8 * 1024;
+
+/// A token's parts.
+pub struct Compact<'a> {
+    pub header: Json,
+    pub claims: Json,
+    pub algorithm: Algorithm,
+    /// What the signature is over.
+    pub signed: &'a [u8],
+    pub signature: Vec<u8>,
+}
+
+impl<'a> Compact<'a> {
+    /// Reads a token. Members there twice, `crit`, `b64` and unknown algorithms are refused.
+    pub fn read(token: &'a str) -> Result<Self, &'static str> {
+        if token.len() > LONGEST {
+            return Err("The token is longer than 8 KiB.");
+        }
+        let malformed = "The token is not of the form header.claims.signature in base64url.";
+        let (signed, signature) = token.rsplit_once('.').ok_or(malformed)?;
+        let (header, claims) = signed.split_once('.').ok_or(malformed)?;
+        let signature = from_base64(signature).ok_or(malformed)?;
+        let header = object(&from_base64(header).ok_or(malformed)?)
+            .ok_or("The header is no JSON object, or has a member twice.")?;
+        let claims = object(&from_base64(claims).ok_or(malformed)?)
+            .ok_or("The claims are no JSON object, or have a member twice.")?;
+        // no extension is known here, and what is critical and unknown must be refused
+        if header.get("crit").is_some() || header.get("b64").is_some() {
+            return Err("The header must not hold crit or b64.");
+        }
+        let algorithm = text(&header, "alg")
+            .and_then(Algorithm::named)
+            .ok_or("The algorithm is missing or not served.")?;
+        Ok(Self { header, claims, algorithm, signed: signed.as_bytes(), signature })
+    }
+}
+
+fn object(bytes: &[u8]) -> Option<Json> {
+    read_json(bytes).ok().filter(|json| matches!(json, Json::Object(_)))
+}

@@ -1,0 +1,135 @@
+//! Proof that a client holds the key that its tokens are bound to (DPoP, RFC 9449).
+
+use aws_lc_rs::digest::{SHA256, digest};
+use chancery_record::{Json, Timestamp};
+
+use crate::{
+    Code, Jwk, KeyFault, Nonces, Refusal,
+    claims::{seconds, short_text, text, to_base64},
+    compact::Compact,
+    target::is_same,
+};
+
+/// How old a proof may be, in seconds.
+const MAX_AGE: i64 = 300;
+/// How far a client's clock may be ahead, in seconds.
+const MAX_AHEAD: i64 = 60;
+/// The longest id and nonce.
+const MAX_TEXT: usize = 256;
+
+/// What is asked of a proof's nonce.
+#[derive(Clone, Copy, Debug)]
+pub enum NoncePolicy<'a> {
+    /// Nonces are not looked at.
+    Ignored,
+    /// One that is there must be good.
+    Optional(&'a Nonces),
+    /// There must be one, and good: `requireDpopNonce`.
+    Required(&'a Nonces),
+}
+
+/// The request that a proof came with.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// Its method.
+    pub method: &'a str,
+    /// Its URL, as the client sees it; query and fragment do not matter.
+    pub url: &'a str,
+    /// The access token that came with it, where one did.
+    pub access_token: Option<&'a str>,
+    /// What is asked of the nonce.
+    pub nonce: NoncePolicy<'a>,
+    /// When.
+    pub now: Timestamp,
+}
+
+/// A proof that was verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proof {
+    /// The thumbprint of the key, to be compared with the token's `cnf.jkt` (section 6.1) or
+    /// written there.
+    pub jkt: String,
+    /// The proof's id. Per target, it is good once (section 11.1).
+    pub jti: String,
+    /// When it was made.
+    pub issued_on: Timestamp,
+    /// When it cannot be used any more: until then its id must be remembered.
+    pub expires_on: Timestamp,
+    /// The nonce in it, if one was looked at.
+    pub nonce: Option<String>,
+}
+
+/// Verifies a proof by the list in section 4.3. That it was not used before, and that its key is the
+/// token's, is for the caller to see.
+///
+/// # Errors
+/// `invalid_dpop_proof`, and which rule it breaks; `use_dpop_nonce` where all is well but the nonce.
+pub fn verify_proof(proof: &str, request: &Request<'_>) -> Result<Proof, Refusal> {
+    let token = Compact::read(proof).map_err(refuse)?;
+    if text(&token.header, "typ") != Some("dpop+jwt") {
+        return Err(refuse("typ must be dpop+jwt."));
+    }
+    if token.algorithm.is_symmetric() {
+        return Err(refuse("A proof is signed with a private key."));
+    }
+    let jwk = token.header.get("jwk").ok_or(refuse("jwk is missing."))?;
+    let jwk = Jwk::read(jwk).map_err(|fault| {
+        refuse(match fault {
+            KeyFault::Private => "jwk holds a private key.",
+            KeyFault::Symmetric => "jwk is a symmetric key.",
+            KeyFault::Weak => "jwk is an RSA key of less than 2048 or more than 8192 bits.",
+            _ => "jwk cannot be read or is of a kind that is not served.",
+        })
+    })?;
+    let claims = &token.claims;
+    let jti = short_text(claims, "jti", MAX_TEXT).ok_or(refuse("jti is missing or too long."))?;
+    if text(claims, "htm") != Some(request.method) {
+        return Err(refuse("htm is not the method of the request."));
+    }
+    if !text(claims, "htu").is_some_and(|url| is_same(url, request.url)) {
+        return Err(refuse("htu is not the URL of the request."));
+    }
+    let issued =
+        seconds(claims, "iat").ok().flatten().ok_or(refuse("iat is missing or no whole seconds."))?;
+    let now = request.now.0.div_euclid(1000);
+    if issued.saturating_add(MAX_AGE) < now || issued > now.saturating_add(MAX_AHEAD) {
+        return Err(refuse("iat is too long ago or in the future."));
+    }
+    if let Some(access_token) = request.access_token {
+        let hash = to_base64(digest(&SHA256, access_token.as_bytes()).as_ref());
+        if text(claims, "ath") != Some(&hash) {
+            return Err(refuse("ath is not the hash of the access token."));
+        }
+    }
+    if !jwk.verifies(token.algorithm, token.signed, &token.signature) {
+        return Err(refuse("The signature is not that of the key in jwk."));
+    }
+    Ok(Proof {
+        jkt: jwk.key.thumbprint(),
+        jti: jti.to_owned(),
+        issued_on: Timestamp(issued.saturating_mul(1000)),
+        // the whole second of the last moment is still good
+        expires_on: Timestamp(issued.saturating_add(MAX_AGE + 1).saturating_mul(1000)),
+        nonce: check_nonce(claims, request)?,
+    })
+}
+
+const fn refuse(detail: &'static str) -> Refusal {
+    Refusal::new(Code::InvalidDpopProof, detail)
+}
+
+/// The nonce, if one was looked at: then it is good.
+fn check_nonce(claims: &Json, request: &Request<'_>) -> Result<Option<String>, Refusal> {
+    let (nonces, required) = match request.nonce {
+        NoncePolicy::Ignored => return Ok(None),
+        NoncePolicy::Optional(nonces) => (nonces, false),
+        NoncePolicy::Required(nonces) => (nonces, true),
+    };
+    if claims.get("nonce").is_none() && !required {
+        return Ok(None);
+    }
+    match short_text(claims, "nonce", MAX_TEXT) {
+        Some(nonce) if nonces.is_good(nonce, request.now) => Ok(Some(nonce.to_owned())),
+        _ => Err(Refusal::new(Code::UseDpopNonce, "The proof must hold the nonce of the DPoP-Nonce header.")),
+    }
+}

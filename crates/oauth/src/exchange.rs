@@ -1,0 +1,224 @@
+//! Token exchange: what a client asks for (RFC 8693, section 2.1) and who acted for whom (section 4.1).
+
+use chancery_record::{Json, Secret};
+use serde_json::{Value, json};
+
+use crate::{
+    Code, Refusal, Scope,
+    claims::{short_text, text},
+};
+
+/// The `grant_type` of an exchange.
+pub const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
+/// What the names of token types begin with (section 3).
+const TYPE: &str = "urn:ietf:params:oauth:token-type:";
+/// The longest token that is read.
+const MAX_TOKEN: usize = 16 * 1024;
+/// The most targets of one exchange, and the longest name of one.
+const MAX_TARGETS: usize = 32;
+const MAX_TARGET: usize = 2048;
+/// Who acts for who acts for whom: further it does not go.
+const MAX_ACTORS: usize = 5;
+/// The longest name of an actor or its issuer.
+const MAX_NAME: usize = 2048;
+/// What may be there once only. `resource` and `audience` may be there often.
+const SINGLE: [&str; 7] = [
+    "grant_type",
+    "subject_token",
+    "subject_token_type",
+    "actor_token",
+    "actor_token_type",
+    "requested_token_type",
+    "scope",
+];
+
+/// A type of token that can be exchanged. Refresh tokens and SAML assertions cannot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenType {
+    /// An access token, whatever its form.
+    AccessToken,
+    /// An ID token.
+    IdToken,
+    /// A JWT that says what it is itself.
+    Jwt,
+}
+
+impl TokenType {
+    /// The type of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        match name.strip_prefix(TYPE)? {
+            "access_token" => Some(Self::AccessToken),
+            "id_token" => Some(Self::IdToken),
+            "jwt" => Some(Self::Jwt),
+            _ => None,
+        }
+    }
+
+    /// Its name, as in `issued_token_type`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AccessToken => "urn:ietf:params:oauth:token-type:access_token",
+            Self::IdToken => "urn:ietf:params:oauth:token-type:id_token",
+            Self::Jwt => "urn:ietf:params:oauth:token-type:jwt",
+        }
+    }
+}
+
+/// Whether a token of who acts may come along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ActorTokens {
+    /// None may.
+    Refused,
+    /// One may.
+    Accepted,
+}
+
+/// A token to be exchanged, not yet verified.
+#[derive(Debug)]
+pub struct TypedToken {
+    /// The token.
+    pub token: Secret,
+    /// What it is said to be.
+    pub kind: TokenType,
+}
+
+/// What a client asks for. What is issued is an access token.
+#[derive(Debug)]
+pub struct Exchange {
+    /// Of whom the new token shall be.
+    pub subject: TypedToken,
+    /// Who acts for them.
+    pub actor: Option<TypedToken>,
+    /// Where the new token shall be used, by address.
+    pub resources: Vec<String>,
+    /// The same, by name.
+    pub audiences: Vec<String>,
+    /// What it shall allow.
+    pub scope: Option<Scope>,
+}
+
+/// Reads the form of an exchange. A parameter without a value counts as absent (RFC 6749, section 3.2).
+///
+/// # Errors
+/// `unsupported_grant_type`, `invalid_request`, `invalid_target` or `invalid_scope`.
+pub fn parse_exchange(form: &[(String, String)], actors: ActorTokens) -> Result<Exchange, Refusal> {
+    let all = |name: &'static str| {
+        form.iter()
+            .filter(move |(key, value)| key == name && !value.is_empty())
+            .map(|(_, value)| value.as_str())
+    };
+    let one = |name| all(name).next();
+    // a repeated parameter is refused even when it is empty
+    if SINGLE.iter().any(|name| form.iter().filter(|(key, _)| key == name).count() > 1) {
+        return Err(refuse("A parameter is there twice."));
+    }
+    match one("grant_type") {
+        Some(GRANT_TYPE) => {}
+        Some(_) => return Err(Refusal::new(Code::UnsupportedGrantType, "This is no token exchange.")),
+        None => return Err(refuse("grant_type is missing.")),
+    }
+    if one("requested_token_type").is_some_and(|name| TokenType::named(name) != Some(TokenType::AccessToken))
+    {
+        return Err(refuse("requested_token_type: only access tokens are issued."));
+    }
+    let subject = typed(one("subject_token"), one("subject_token_type"))?
+        .ok_or(refuse("subject_token and subject_token_type are missing."))?;
+    let actor = typed(one("actor_token"), one("actor_token_type"))?;
+    if actor.is_some() && actors == ActorTokens::Refused {
+        return Err(refuse("No actor_token is accepted."));
+    }
+    Ok(Exchange {
+        subject,
+        actor,
+        resources: targets(all("resource"))?,
+        audiences: targets(all("audience"))?,
+        scope: one("scope").map(Scope::parse).transpose()?,
+    })
+}
+
+/// A token and its type belong together.
+fn typed(token: Option<&str>, kind: Option<&str>) -> Result<Option<TypedToken>, Refusal> {
+    let (token, kind) = match (token, kind) {
+        (None, None) => return Ok(None),
+        (Some(token), Some(kind)) => (token, kind),
+        _ => return Err(refuse("A token and its token type must both be there.")),
+    };
+    if token.len() > MAX_TOKEN {
+        return Err(refuse("A token is longer than 16 KiB."));
+    }
+    let kind = TokenType::named(kind)
+        .ok_or(refuse("Tokens of the types access_token, id_token and jwt can be exchanged."))?;
+    Ok(Some(TypedToken { token: Secret::new(token), kind }))
+}
+
+/// Names of targets, which have no fragment (RFC 8707, section 2).
+fn targets<'a>(names: impl Iterator<Item = &'a str>) -> Result<Vec<String>, Refusal> {
+    let mut targets: Vec<String> = Vec::new();
+    for name in names {
+        let readable = name.len() <= MAX_TARGET && name.bytes().all(|byte| byte.is_ascii_graphic());
+        if !readable || name.contains('#') || targets.len() >= MAX_TARGETS {
+            return Err(Refusal::new(
+                Code::InvalidTarget,
+                "A resource or audience is malformed, or there are too many.",
+            ));
+        }
+        targets.push(name.to_owned());
+    }
+    Ok(targets)
+}
+
+/// Who acts, as in the claim `act`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Actor {
+    /// Who.
+    pub sub: String,
+    /// Of which issuer, where it is said.
+    pub iss: Option<String>,
+}
+
+/// Who acts by a token's claims, the one of now first (section 4.1).
+///
+/// # Errors
+/// `invalid_request` where `act` is malformed or nested too deep.
+pub fn actors_of(claims: &Json) -> Result<Vec<Actor>, Refusal> {
+    let mut actors = Vec::new();
+    let mut level = claims;
+    while let Some(act) = level.get("act") {
+        let sub = short_text(act, "sub", MAX_NAME).ok_or(refuse("act has no sub."))?;
+        if actors.len() >= MAX_ACTORS {
+            return Err(refuse("act is nested too deep."));
+        }
+        let iss = match act.get("iss") {
+            None => None,
+            Some(_) if short_text(act, "iss", MAX_NAME).is_none() => {
+                return Err(refuse("iss of act is no text."));
+            }
+            Some(_) => text(act, "iss").map(str::to_owned),
+        };
+        actors.push(Actor { sub: sub.to_owned(), iss });
+        level = act;
+    }
+    Ok(actors)
+}
+
+/// The claim `act` for those who act, the one of now first; none where nobody does.
+///
+/// # Errors
+/// `invalid_request` where there are too many.
+pub fn write_actors(actors: &[Actor]) -> Result<Option<Value>, Refusal> {
+    if actors.len() > MAX_ACTORS {
+        return Err(refuse("act is nested too deep."));
+    }
+    Ok(actors.iter().rev().fold(None, |before, actor| {
+        let mut act = json!({ "sub": actor.sub });
+        if let Some(members) = act.as_object_mut() {
+            members.extend(actor.iss.as_ref().map(|iss| ("iss".to_owned(), json!(iss))));
+            members.extend(before.map(|before| ("act".to_owned(), before)));
+        }
+        Some(act)
+    }))
+}
+
+const fn refuse(detail: &'static str) -> Refusal {
+    Refusal::new(Code::InvalidRequest, detail)
+}

@@ -1,0 +1,173 @@
+//! What of a client app and its authentication configuration the rules between them look at.
+
+/// How a client proves itself at the token endpoint (`tokenEndpointAuthMethod`; the registered
+/// names of RFC 8414, section 2 and RFC 8705, section 2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// Its secret, in the header.
+    ClientSecretBasic,
+    /// Its secret, in the body.
+    ClientSecretPost,
+    /// An assertion signed with its secret.
+    ClientSecretJwt,
+    /// An assertion signed with its private key.
+    PrivateKeyJwt,
+    /// A certificate of a known authority.
+    TlsClientAuth,
+    /// A certificate of its own.
+    SelfSignedTlsClientAuth,
+    /// Not at all.
+    None,
+}
+
+impl Method {
+    /// All of them; the place of each is its number in version 1.
+    pub const ALL: [Self; 7] = [
+        Self::ClientSecretBasic,
+        Self::ClientSecretPost,
+        Self::ClientSecretJwt,
+        Self::PrivateKeyJwt,
+        Self::TlsClientAuth,
+        Self::SelfSignedTlsClientAuth,
+        Self::None,
+    ];
+
+    /// Its registered name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ClientSecretBasic => "client_secret_basic",
+            Self::ClientSecretPost => "client_secret_post",
+            Self::ClientSecretJwt => "client_secret_jwt",
+            Self::PrivateKeyJwt => "private_key_jwt",
+            Self::TlsClientAuth => "tls_client_auth",
+            Self::SelfSignedTlsClientAuth => "self_signed_tls_client_auth",
+            Self::None => "none",
+        }
+    }
+
+    /// The method of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|method| method.name() == name)
+    }
+}
+
+/// The profile that a client app keeps to (`securityProfile`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SecurityProfile {
+    /// None.
+    #[default]
+    None,
+    /// FAPI 1.0, part 2: Advanced.
+    Fapi1Advanced,
+    /// FAPI 2.0 Security Profile.
+    Fapi2SecurityProfile,
+    /// FAPI 2.0 Message Signing.
+    Fapi2MessageSigning,
+}
+
+/// The two members that say how something is encrypted for the client.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Encryption<'a> {
+    /// How the key is.
+    pub alg: Option<&'a str>,
+    /// How the content is.
+    pub enc: Option<&'a str>,
+}
+
+/// The authentication configuration.
+#[derive(Clone, Copy, Debug)]
+pub struct Authentication<'a> {
+    /// `tokenEndpointAuthMethod`
+    pub method: Method,
+    /// `requireCertificateBoundAccessTokens`
+    pub require_certificate_bound_access_tokens: bool,
+    /// `dpopBoundAccessTokens`
+    pub dpop_bound_access_tokens: bool,
+    /// `requireDpopNonce`
+    pub require_dpop_nonce: bool,
+    /// `tlsClientAuthSubjectDn`
+    pub tls_client_auth_subject_dn: Option<&'a str>,
+    /// `tlsClientAuthSanDns`
+    pub tls_client_auth_san_dns: Option<&'a str>,
+    /// `tlsClientAuthSanUri`
+    pub tls_client_auth_san_uri: Option<&'a str>,
+    /// `tlsClientAuthSanIp`
+    pub tls_client_auth_san_ip: Option<&'a str>,
+    /// `tlsClientAuthSanEmail`
+    pub tls_client_auth_san_email: Option<&'a str>,
+}
+
+impl Default for Authentication<'_> {
+    /// As a client app behaves that has none.
+    fn default() -> Self {
+        Self {
+            method: Method::ClientSecretBasic,
+            require_certificate_bound_access_tokens: false,
+            dpop_bound_access_tokens: false,
+            require_dpop_nonce: false,
+            tls_client_auth_subject_dn: None,
+            tls_client_auth_san_dns: None,
+            tls_client_auth_san_uri: None,
+            tls_client_auth_san_ip: None,
+            tls_client_auth_san_email: None,
+        }
+    }
+}
+
+/// A client app as it would be after a write. The default is that of a new one.
+#[expect(clippy::struct_excessive_bools, reason = "the members of a client app are what they are")]
+#[derive(Clone, Copy, Debug)]
+pub struct ClientFacts<'a> {
+    /// `isPublic`
+    pub is_public: bool,
+    /// `isNativeApplication`
+    pub is_native_application: bool,
+    /// `allowClientCredentialLogin`
+    pub allow_client_credential_login: bool,
+    /// `requirePushedAuthorizationRequests`
+    pub require_pushed_authorization_requests: bool,
+    /// `allowedResponseTypes`, comma-separated.
+    pub allowed_response_types: &'a str,
+    /// `securityProfile`
+    pub security_profile: SecurityProfile,
+    /// Whether `subjectType` is Pairwise.
+    pub is_pairwise: bool,
+    /// `sectorIdentifierUri`
+    pub sector_identifier_uri: Option<&'a str>,
+    /// The login redirect URIs.
+    pub redirect_uris: &'a [&'a str],
+    /// `idTokenEncryptedResponseAlg`, `idTokenEncryptedResponseEnc`
+    pub id_token_encryption: Encryption<'a>,
+    /// `userinfoEncryptedResponseAlg`, `userinfoEncryptedResponseEnc`
+    pub userinfo_encryption: Encryption<'a>,
+    /// `introspectionEncryptedResponseAlg`, `introspectionEncryptedResponseEnc`
+    pub introspection_encryption: Encryption<'a>,
+    /// `requestObjectEncryptionAlg`, `requestObjectEncryptionEnc`
+    pub request_object_encryption: Encryption<'a>,
+    /// `requestObjectSigningAlg`
+    pub request_object_signing_alg: Option<&'a str>,
+    /// The authentication configuration, once there is one.
+    pub authentication: Option<Authentication<'a>>,
+}
+
+impl Default for ClientFacts<'_> {
+    fn default() -> Self {
+        Self {
+            is_public: false,
+            is_native_application: false,
+            allow_client_credential_login: false,
+            require_pushed_authorization_requests: false,
+            allowed_response_types: "code",
+            security_profile: SecurityProfile::None,
+            is_pairwise: false,
+            sector_identifier_uri: None,
+            redirect_uris: &[],
+            id_token_encryption: Encryption::default(),
+            userinfo_encryption: Encryption::default(),
+            introspection_encryption: Encryption::default(),
+            request_object_encryption: Encryption::default(),
+            request_object_signing_alg: None,
+            authentication: None,
+        }
+    }
+}

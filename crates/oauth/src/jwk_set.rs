@@ -1,0 +1,56 @@
+//! A set of public keys (RFC 7517, section 5), as a client app uploads or publishes it.
+
+use std::collections::HashSet;
+
+use chancery_record::{Json, read_json};
+
+use crate::{Jwk, KeyFault, KeyProblem};
+
+/// The most keys that a set may have.
+pub const MAX_KEYS: usize = 100;
+/// The longest text of a set, in bytes.
+pub const MAX_LENGTH: usize = 256 * 1024;
+
+/// The keys of a set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JwkSet {
+    /// Those that can be used; there is one at least.
+    pub keys: Vec<Jwk>,
+    /// The places of those of a kind or on a curve that is not served. A set that a client
+    /// publishes for many servers may have such (RFC 7517, section 5); in an upload they are
+    /// better refused.
+    pub skipped: Vec<usize>,
+}
+
+impl JwkSet {
+    /// Reads a set.
+    ///
+    /// # Errors
+    /// What is wrong, and with which key.
+    pub fn parse(bytes: &[u8]) -> Result<Self, KeyProblem> {
+        if bytes.len() > MAX_LENGTH {
+            return Err(KeyFault::TooLong.into());
+        }
+        let json = read_json(bytes).map_err(|_| KeyFault::NotJson)?;
+        let Some(Json::Array(items)) = json.get("keys") else { return Err(KeyFault::NotASet.into()) };
+        if items.len() > MAX_KEYS {
+            return Err(KeyFault::TooMany.into());
+        }
+        let mut set = Self { keys: Vec::new(), skipped: Vec::new() };
+        let mut names = HashSet::new();
+        for (position, item) in items.iter().enumerate() {
+            let problem = |fault| KeyProblem { position: Some(position), fault };
+            match Jwk::read(item) {
+                Ok(jwk) => {
+                    if jwk.kid.as_ref().is_some_and(|kid| !names.insert(kid.clone())) {
+                        return Err(problem(KeyFault::TwiceNamed));
+                    }
+                    set.keys.push(jwk);
+                }
+                Err(KeyFault::Unsupported) => set.skipped.push(position),
+                Err(fault) => return Err(problem(fault)),
+            }
+        }
+        if set.keys.is_empty() { Err(KeyFault::Empty.into()) } else { Ok(set) }
+    }
+}

@@ -1,0 +1,76 @@
+//! Why a key, or a set of keys, is not taken.
+
+use std::fmt;
+
+/// What is wrong with a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyFault {
+    /// The text is longer than is read.
+    TooLong,
+    /// The text is no JSON, or a member is there twice.
+    NotJson,
+    /// There is no array `keys`.
+    NotASet,
+    /// There are more keys than are read.
+    TooMany,
+    /// No key is of a kind that is served.
+    Empty,
+    /// A member is missing or not of its form; the text says which.
+    Malformed(&'static str),
+    /// There are private members: who sent it must make a new key.
+    Private,
+    /// The key is symmetric.
+    Symmetric,
+    /// RSA with fewer or more bits than are safe and served.
+    Weak,
+    /// Two keys have one `kid`.
+    TwiceNamed,
+    /// A kind of key or a curve that is not served.
+    Unsupported,
+}
+
+impl fmt::Display for KeyFault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::TooLong => "is longer than 256 KiB",
+            Self::NotJson => "is no JSON, or has a member twice",
+            Self::NotASet => "is no JWK set: there is no array keys",
+            Self::TooMany => "has more than 100 keys",
+            Self::Empty => "has no key that can be used: RSA, EC on P-256, P-384 or P-521, Ed25519",
+            Self::Malformed(which) => which,
+            Self::Private => {
+                "holds a private key: it is not secret any more, so make a new one and send only its public part"
+            }
+            Self::Symmetric => "is a symmetric key: send a public one",
+            Self::Weak => "is an RSA key of less than 2048 or more than 8192 bits",
+            Self::TwiceNamed => "has the kid of another key of the set",
+            Self::Unsupported => "is of a kind or on a curve that is not served",
+        })
+    }
+}
+
+/// A fault, and which key of a set has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyProblem {
+    /// The key's place in `keys`, from 0; none when it is about the whole.
+    pub position: Option<usize>,
+    /// What is wrong.
+    pub fault: KeyFault,
+}
+
+impl From<KeyFault> for KeyProblem {
+    fn from(fault: KeyFault) -> Self {
+        Self { position: None, fault }
+    }
+}
+
+impl fmt::Display for KeyProblem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.position {
+            Some(position) => write!(formatter, "/keys/{position}: {}", self.fault),
+            None => self.fault.fmt(formatter),
+        }
+    }
+}
+
+impl std::error::Error for KeyProblem {}

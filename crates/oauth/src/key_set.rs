@@ -1,0 +1,122 @@
+//! The life of a client app's key set.
+
+use chancery_record::Timestamp;
+
+/// Where a key set is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// Not yet in use.
+    Pending,
+    /// In use.
+    Active,
+    /// Still good while the next takes over.
+    Retiring,
+    /// Ended as planned.
+    Retired,
+    /// Ended because it must not be trusted.
+    Revoked,
+}
+
+impl Status {
+    /// All of them; the place of each is its number in version 1.
+    pub const ALL: [Self; 5] = [Self::Pending, Self::Active, Self::Retiring, Self::Retired, Self::Revoked];
+
+    /// Its name on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "Pending",
+            Self::Active => "Active",
+            Self::Retiring => "Retiring",
+            Self::Retired => "Retired",
+            Self::Revoked => "Revoked",
+        }
+    }
+
+    /// The status of that name, in any case.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.name().eq_ignore_ascii_case(name))
+    }
+
+    /// Whether it may become another: step by step to Retired, and Revoked from wherever it has not
+    /// ended. To stay is always allowed.
+    pub fn may_become(self, next: Self) -> bool {
+        use Status::{Active, Pending, Retired, Retiring, Revoked};
+        self == next
+            || matches!(
+                (self, next),
+                (Pending, Active)
+                    | (Active, Retiring)
+                    | (Retiring, Retired)
+                    | (Pending | Active | Retiring, Revoked)
+            )
+    }
+
+    /// Whether keys of this status and window serve now. The window begins with `valid_from` and ends
+    /// before `valid_to`.
+    pub fn is_usable(
+        self,
+        valid_from: Option<Timestamp>,
+        valid_to: Option<Timestamp>,
+        now: Timestamp,
+    ) -> bool {
+        matches!(self, Self::Active | Self::Retiring)
+            && valid_from.is_none_or(|from| from.0 <= now.0)
+            && valid_to.is_none_or(|to| now.0 < to.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chancery_record::Timestamp;
+    use proptest::{collection::vec, option, prelude::*, sample::select};
+
+    use super::Status;
+
+    #[test]
+    fn every_step_is_as_listed() {
+        let mut steps = Vec::new();
+        for from in Status::ALL {
+            let next = Status::ALL.into_iter().filter(|next| *next != from && from.may_become(*next));
+            steps.extend(next.map(|next| format!("{}>{}", from.name(), next.name())));
+        }
+        let listed = [
+            "Pending>Active",
+            "Pending>Revoked",
+            "Active>Retiring",
+            "Active>Revoked",
+            "Retiring>Retired",
+            "Retiring>Revoked",
+        ];
+        assert_eq!(steps, listed);
+        assert_eq!(Status::named("retiring"), Some(Status::Retiring));
+        assert_eq!(Status::named("Gone"), None);
+    }
+
+    proptest! {
+        /// However often it is changed: never back, and what has ended has ended.
+        #[test]
+        fn a_life_goes_one_way(wishes in vec(select(Status::ALL.to_vec()), 0..40)) {
+            let mut status = Status::Pending;
+            for wish in wishes {
+                if !status.may_become(wish) {
+                    continue;
+                }
+                prop_assert!(wish as u8 >= status as u8);
+                prop_assert!(wish == status || !matches!(status, Status::Retired | Status::Revoked));
+                status = wish;
+            }
+        }
+
+        #[test]
+        fn usable_in_the_window_only(
+            status in select(Status::ALL.to_vec()),
+            from in option::of(0_i64..100),
+            to in option::of(0_i64..100),
+            now in 0_i64..100,
+        ) {
+            let usable = status.is_usable(from.map(Timestamp), to.map(Timestamp), Timestamp(now));
+            let inside = (from.unwrap_or(0)..to.unwrap_or(100)).contains(&now);
+            prop_assert_eq!(usable, inside && matches!(status, Status::Active | Status::Retiring));
+        }
+    }
+}

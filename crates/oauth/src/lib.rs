@@ -1,0 +1,45 @@
+//! What proves an OAuth client, and what it may ask for, as pure functions.
+//!
+//! Nothing here knows a clock, a database or HTTP: the time, the client's keys and the request are
+//! handed in. The caller remembers the ids of assertions and proofs that were used, for as long as
+//! [`Proven`] and [`Proof`] say, so that none is good twice. Signatures are checked by `aws-lc-rs`
+//! alone; what a key is decides which algorithms it can serve, never what a header says.
+
+mod algorithm;
+mod assertion;
+mod claims;
+mod compact;
+mod dpop;
+mod exchange;
+mod facts;
+mod fapi;
+mod jwk;
+mod jwk_set;
+mod key_fault;
+mod key_set;
+mod nonce;
+mod profile;
+mod public_key;
+mod refusal;
+mod scope;
+mod spki;
+mod target;
+
+pub use algorithm::Algorithm;
+pub use assertion::{Expected, Keys, LEEWAY, MAX_LIFETIME, Proven, client_of, verify_assertion};
+pub use dpop::{NoncePolicy, Proof, Request, verify_proof};
+pub use exchange::{Actor, TypedToken};
+pub use exchange::{ActorTokens, Exchange, GRANT_TYPE, TokenType, actors_of, parse_exchange, write_actors};
+pub use facts::{Authentication, ClientFacts, Encryption, Method, SecurityProfile};
+pub use jwk::{Jwk, Purpose};
+pub use jwk_set::{JwkSet, MAX_KEYS, MAX_LENGTH};
+pub use key_fault::{KeyFault, KeyProblem};
+pub use key_set::Status;
+pub use nonce::Nonces;
+pub use profile::{Finding, findings};
+pub use public_key::{Curve, PublicKey};
+pub use refusal::{Code, Refusal};
+pub use scope::Scope;
+
+#[cfg(test)]
+mod tests;

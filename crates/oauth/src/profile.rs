@@ -1,0 +1,193 @@
+//! The rules between the members of a client app and its authentication configuration.
+
+use std::collections::BTreeSet;
+
+use crate::{Algorithm, Authentication, ClientFacts, Encryption, Method, fapi};
+
+/// A broken rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The member to change, as it is spelled on the wire.
+    pub member: &'static str,
+    /// What to do about it.
+    pub detail: &'static str,
+}
+
+/// Key management for what is encrypted for a client (RFC 7518, section 4.1). RSA1_5 and symmetric
+/// ones are not served.
+const ENCRYPTION_ALGS: [&str; 5] =
+    ["RSA-OAEP-256", "RSA-OAEP", "ECDH-ES", "ECDH-ES+A128KW", "ECDH-ES+A256KW"];
+/// Content encryption (RFC 7518, section 5.1).
+const ENCRYPTION_ENCS: [&str; 4] = ["A128CBC-HS256", "A256CBC-HS512", "A128GCM", "A256GCM"];
+/// The response types, their words sorted (OAuth 2.0 Multiple Response Type Encoding Practices).
+const RESPONSE_TYPES: [&str; 8] = [
+    "code",
+    "code id_token",
+    "code id_token token",
+    "code token",
+    "id_token",
+    "id_token token",
+    "none",
+    "token",
+];
+
+/// Every broken rule, in a fixed order; none where all fits.
+pub fn findings(facts: &ClientFacts<'_>) -> Vec<Finding> {
+    let mut found = Findings::default();
+    check_encryption(facts, &mut found);
+    check_requests(facts, &mut found);
+    check_subjects(facts, &mut found);
+    check_public(facts, &mut found);
+    if let Some(authentication) = &facts.authentication {
+        check_authentication(authentication, &mut found);
+    }
+    fapi::check(facts, &mut found);
+    found.0
+}
+
+#[derive(Default)]
+pub struct Findings(Vec<Finding>);
+
+impl Findings {
+    pub fn add(&mut self, member: &'static str, detail: &'static str) {
+        self.0.push(Finding { member, detail });
+    }
+
+    /// Adds what is broken where a rule does not hold.
+    pub fn require(&mut self, holds: bool, member: &'static str, detail: &'static str) {
+        if !holds {
+            self.add(member, detail);
+        }
+    }
+}
+
+/// The response types that are allowed, each with its words sorted.
+pub fn response_types(facts: &ClientFacts<'_>) -> Vec<String> {
+    let sorted = |name: &str| {
+        let mut words: Vec<&str> = name.split_ascii_whitespace().collect();
+        words.sort_unstable();
+        words.join(" ")
+    };
+    facts.allowed_response_types.split(',').map(sorted).filter(|name| !name.is_empty()).collect()
+}
+
+fn check_encryption(facts: &ClientFacts<'_>, found: &mut Findings) {
+    let pairs = [
+        ("idTokenEncryptedResponseAlg", "idTokenEncryptedResponseEnc", facts.id_token_encryption),
+        ("userinfoEncryptedResponseAlg", "userinfoEncryptedResponseEnc", facts.userinfo_encryption),
+        (
+            "introspectionEncryptedResponseAlg",
+            "introspectionEncryptedResponseEnc",
+            facts.introspection_encryption,
+        ),
+        ("requestObjectEncryptionAlg", "requestObjectEncryptionEnc", facts.request_object_encryption),
+    ];
+    for (alg_member, enc_member, Encryption { alg, enc }) in pairs {
+        found.require(
+            alg.is_none_or(|alg| ENCRYPTION_ALGS.contains(&alg)),
+            alg_member,
+            "Use RSA-OAEP-256, RSA-OAEP, ECDH-ES, ECDH-ES+A128KW or ECDH-ES+A256KW.",
+        );
+        found.require(
+            enc.is_none_or(|enc| ENCRYPTION_ENCS.contains(&enc)),
+            enc_member,
+            "Use A128CBC-HS256, A256CBC-HS512, A128GCM or A256GCM.",
+        );
+        found.require(
+            alg.is_some() || enc.is_none(),
+            enc_member,
+            "Set the Alg that belongs to this Enc too.",
+        );
+    }
+}
+
+fn check_requests(facts: &ClientFacts<'_>, found: &mut Findings) {
+    let asymmetric = |name| Algorithm::named(name).is_some_and(|algorithm| !algorithm.is_symmetric());
+    found.require(
+        facts.request_object_signing_alg.is_none_or(asymmetric),
+        "requestObjectSigningAlg",
+        "Use RS, PS or ES with 256, 384 or 512, or EdDSA.",
+    );
+    let types = response_types(facts);
+    found.require(
+        types.iter().all(|name| RESPONSE_TYPES.contains(&name.as_str())),
+        "allowedResponseTypes",
+        "Use code, token, id_token, their combinations or none, with commas between them.",
+    );
+}
+
+/// OpenID Connect Core 1.0, section 8.1.
+fn check_subjects(facts: &ClientFacts<'_>, found: &mut Findings) {
+    let hosts: BTreeSet<String> = facts.redirect_uris.iter().filter_map(|uri| host_of(uri)).collect();
+    found.require(
+        !facts.is_pairwise || facts.sector_identifier_uri.is_some() || hosts.len() <= 1,
+        "sectorIdentifierUri",
+        "Set it: the redirect URIs have several hosts, and pairwise subjects need one sector.",
+    );
+    found.require(
+        facts.sector_identifier_uri.is_none_or(|uri| has_scheme(uri, "https") && host_of(uri).is_some()),
+        "sectorIdentifierUri",
+        "Use an https URL.",
+    );
+}
+
+/// A public client has nothing that it could prove itself with (RFC 6749, section 2.1).
+fn check_public(facts: &ClientFacts<'_>, found: &mut Findings) {
+    let method = facts.authentication.map(|authentication| authentication.method);
+    // without a configuration there is no method yet that could contradict
+    found.require(
+        !facts.is_public || method.is_none_or(|method| method == Method::None),
+        "tokenEndpointAuthMethod",
+        "Use none: the client app is public.",
+    );
+    found.require(
+        facts.is_public || method != Some(Method::None),
+        "tokenEndpointAuthMethod",
+        "Use another method than none, or make the client app public.",
+    );
+    found.require(
+        !facts.is_public || !facts.allow_client_credential_login,
+        "allowClientCredentialLogin",
+        "Turn it off: a public client app has no credentials.",
+    );
+}
+
+fn check_authentication(authentication: &Authentication<'_>, found: &mut Findings) {
+    found.require(
+        !authentication.require_dpop_nonce || authentication.dpop_bound_access_tokens,
+        "requireDpopNonce",
+        "Turn dpopBoundAccessTokens on too, or this off.",
+    );
+    let names = [
+        ("tlsClientAuthSubjectDn", authentication.tls_client_auth_subject_dn),
+        ("tlsClientAuthSanDns", authentication.tls_client_auth_san_dns),
+        ("tlsClientAuthSanUri", authentication.tls_client_auth_san_uri),
+        ("tlsClientAuthSanIp", authentication.tls_client_auth_san_ip),
+        ("tlsClientAuthSanEmail", authentication.tls_client_auth_san_email),
+    ];
+    let set = || names.iter().filter(|(_, value)| value.is_some_and(|value| !value.is_empty()));
+    // RFC 8705, section 2.1.2
+    if authentication.method != Method::TlsClientAuth {
+        set().for_each(|(member, _)| found.add(member, "Leave it empty: only tls_client_auth uses it."));
+    } else if set().count() == 0 {
+        found.add("tlsClientAuthSubjectDn", "Set this or one of tlsClientAuthSanDns, Uri, Ip and Email.");
+    } else if set().count() > 1 {
+        set().for_each(|(member, _)| found.add(member, "Set exactly one of the tlsClientAuth members."));
+    }
+}
+
+/// The host of a URI that has one, in lower case.
+pub fn host_of(uri: &str) -> Option<String> {
+    let authority = uri.split_once("://")?.1.split(['/', '?', '#']).next()?;
+    let host = authority.rsplit('@').next()?;
+    let host = match host.strip_prefix('[') {
+        Some(address) => address.split(']').next()?,
+        None => host.split(':').next()?,
+    };
+    (!host.is_empty()).then(|| host.to_ascii_lowercase())
+}
+
+/// Whether a URI has a scheme.
+pub fn has_scheme(uri: &str, scheme: &str) -> bool {
+    uri.split_once(':').is_some_and(|(found, _)| found.eq_ignore_ascii_case(scheme))
+}

@@ -1,0 +1,105 @@
+//! The scope that a client asks for (RFC 6749, section 3.3).
+
+use std::fmt;
+
+use crate::{Code, Refusal};
+
+/// The longest text of a scope.
+const MAX_LENGTH: usize = 4096;
+/// The most words of a scope.
+const MAX_WORDS: usize = 100;
+
+/// A set of scope words, in the order in which they were asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scope(Vec<String>);
+
+impl Scope {
+    /// Reads a scope: words with one space between them. One that is there twice is there once.
+    ///
+    /// # Errors
+    /// `invalid_scope` where the grammar is broken or there are too many words.
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
+        if text.len() > MAX_LENGTH {
+            return Err(refuse("The scope is longer than 4 KiB."));
+        }
+        let mut words: Vec<String> = Vec::new();
+        for word in text.split(' ') {
+            if !is_word(word) {
+                return Err(refuse("A scope is words with one space between them."));
+            }
+            if !words.iter().any(|seen| seen == word) {
+                words.push(word.to_owned());
+            }
+        }
+        if words.len() > MAX_WORDS {
+            Err(refuse("The scope has more than 100 words."))
+        } else {
+            Ok(Self(words))
+        }
+    }
+
+    /// Its words.
+    pub fn words(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
+    /// Whether there is no word.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What of it is granted. An answer with less than was asked for says so (RFC 6749, section 5.1).
+    #[must_use]
+    pub fn filter(&self, is_granted: impl Fn(&str) -> bool) -> Self {
+        Self(self.0.iter().filter(|word| is_granted(word)).cloned().collect())
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0.join(" "))
+    }
+}
+
+/// `1*( %x21 / %x23-5B / %x5D-7E )`
+fn is_word(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e))
+}
+
+const fn refuse(detail: &'static str) -> Refusal {
+    Refusal::new(Code::InvalidScope, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::Scope;
+    use crate::Code;
+
+    #[test]
+    fn reads_and_filters() {
+        let scope = Scope::parse("openid read:all openid https://api.example/x!").unwrap();
+        assert_eq!(scope.to_string(), "openid read:all https://api.example/x!");
+        assert_eq!(scope.filter(|word| word.starts_with("read")).words().collect::<Vec<_>>(), ["read:all"]);
+        assert!(scope.filter(|_| false).is_empty());
+    }
+
+    #[test]
+    fn refuses_what_is_not_the_grammar() {
+        let many = (0..101).map(|number| number.to_string()).collect::<Vec<_>>().join(" ");
+        let long = "a".repeat(4097);
+        for wrong in ["", " ", "a  b", " a", "a ", "a\tb", "a\"b", "a\\b", "ä", "a\u{7f}", &many, &long] {
+            assert_eq!(Scope::parse(wrong).unwrap_err().code, Code::InvalidScope, "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_as_the_same(text in "\\PC{0,60}") {
+            if let Ok(scope) = Scope::parse(&text) {
+                prop_assert_eq!(Scope::parse(&scope.to_string()).unwrap(), scope);
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Token exchange: the form, and who acts for whom.
+
+use proptest::{collection::vec, prelude::*, sample::select};
+use serde_json::json;
+
+use super::to_json;
+use crate::{
+    Actor, ActorTokens, Code, Exchange, GRANT_TYPE, Refusal, TokenType, actors_of, parse_exchange,
+    write_actors,
+};
+
+const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
+
+fn form(more: &[(&str, &str)]) -> Vec<(String, String)> {
+    let least = [("grant_type", GRANT_TYPE), ("subject_token", "abc"), ("subject_token_type", ACCESS_TOKEN)];
+    least.iter().chain(more).map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+}
+
+fn parse(more: &[(&str, &str)]) -> Result<Exchange, Refusal> {
+    parse_exchange(&form(more), ActorTokens::Accepted)
+}
+
+#[test]
+fn reads_all_of_a_form() {
+    let exchange = parse(&[
+        ("resource", "PlatformUserStoreService"),
+        ("resource", "https://api.example/a?b=c"),
+        ("audience", "printer"),
+        ("scope", "read write"),
+        ("requested_token_type", ACCESS_TOKEN),
+        ("actor_token", "def"),
+        ("actor_token_type", "urn:ietf:params:oauth:token-type:jwt"),
+        ("something", "else"),
+    ])
+    .unwrap();
+    assert_eq!(exchange.subject.token.expose(), b"abc");
+    assert_eq!(exchange.subject.kind, TokenType::AccessToken);
+    assert_eq!(exchange.actor.as_ref().unwrap().kind, TokenType::Jwt);
+    assert_eq!(exchange.resources, ["PlatformUserStoreService", "https://api.example/a?b=c"]);
+    assert_eq!(exchange.audiences, ["printer"]);
+    assert_eq!(exchange.scope.as_ref().unwrap().to_string(), "read write");
+    assert!(!format!("{exchange:?}").contains("abc"));
+    let least = parse(&[("actor_token", ""), ("scope", ""), ("resource", "")]).unwrap();
+    assert!(least.actor.is_none() && least.scope.is_none() && least.resources.is_empty());
+    for kind in [TokenType::AccessToken, TokenType::IdToken, TokenType::Jwt] {
+        assert_eq!(TokenType::named(kind.name()), Some(kind));
+    }
+}
+
+#[test]
+fn each_rule_of_the_form() {
+    let jwt = "urn:ietf:params:oauth:token-type:jwt";
+    let long = "x".repeat(17_000);
+    let many = [("resource", "a"); 33];
+    for (more, code) in [
+        (&[("subject_token", "abc")][..], Code::InvalidRequest),
+        (&[("scope", ""), ("scope", "")], Code::InvalidRequest),
+        (&[("grant_type", GRANT_TYPE)], Code::InvalidRequest),
+        (&[("requested_token_type", jwt)], Code::InvalidRequest),
+        (&[("requested_token_type", "access_token")], Code::InvalidRequest),
+        (&[("actor_token", "def")], Code::InvalidRequest),
+        (&[("actor_token_type", jwt)], Code::InvalidRequest),
+        (&[("actor_token", "def"), ("actor_token_type", "jwt")], Code::InvalidRequest),
+        (&[("actor_token", &long), ("actor_token_type", jwt)], Code::InvalidRequest),
+        (&[("resource", "https://api.example/#a")], Code::InvalidTarget),
+        (&[("resource", "a b")], Code::InvalidTarget),
+        (&[("audience", &long)], Code::InvalidTarget),
+        (&many, Code::InvalidTarget),
+        (&[("scope", "a  b")], Code::InvalidScope),
+    ] {
+        assert_eq!(parse(more).unwrap_err().code, code, "{more:?}");
+    }
+    let without = |name: &str| {
+        let form: Vec<_> = form(&[]).into_iter().filter(|(key, _)| key != name).collect();
+        parse_exchange(&form, ActorTokens::Accepted).unwrap_err().code
+    };
+    for name in ["grant_type", "subject_token", "subject_token_type"] {
+        assert_eq!(without(name), Code::InvalidRequest);
+    }
+    for kind in ["refresh_token", "saml1", "saml2", "other", ""] {
+        let kind = format!("urn:ietf:params:oauth:token-type:{kind}");
+        let form = [("grant_type", GRANT_TYPE), ("subject_token", "abc"), ("subject_token_type", &kind)]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()));
+        assert_eq!(parse_exchange(&form, ActorTokens::Accepted).unwrap_err().code, Code::InvalidRequest);
+    }
+    let other = [("grant_type".to_owned(), "client_credentials".to_owned())];
+    let refusal = parse_exchange(&other, ActorTokens::Accepted).unwrap_err();
+    assert_eq!(refusal.code, Code::UnsupportedGrantType);
+    let actor = form(&[("actor_token", "def"), ("actor_token_type", jwt)]);
+    assert!(parse_exchange(&actor, ActorTokens::Accepted).is_ok());
+    let refusal = parse_exchange(&actor, ActorTokens::Refused).unwrap_err();
+    assert_eq!((refusal.code, refusal.code.status()), (Code::InvalidRequest, 400));
+}
+
+#[test]
+fn actors_are_nested_and_bounded() {
+    let actor = |sub: &str, iss: Option<&str>| Actor { sub: sub.to_owned(), iss: iss.map(str::to_owned) };
+    // after RFC 8693, section 4.1
+    let claims = json!({
+        "sub": "user", "act": { "sub": "https://service16.example.com", "act": { "sub": "77", "iss": "x" } },
+    });
+    let actors = actors_of(&to_json(&claims)).unwrap();
+    assert_eq!(actors, [actor("https://service16.example.com", None), actor("77", Some("x"))]);
+    assert_eq!(write_actors(&actors).unwrap().unwrap(), claims["act"]);
+    assert!(actors_of(&to_json(&json!({ "sub": "user" }))).unwrap().is_empty());
+    assert_eq!(write_actors(&[]), Ok(None));
+    for wrong in [json!({}), json!("a"), json!({ "sub": 1 }), json!({ "sub": "a", "iss": 1 }), json!(null)] {
+        assert!(actors_of(&to_json(&json!({ "act": wrong }))).is_err(), "{wrong}");
+    }
+    let chain = vec![actor("a", None); 5];
+    let five = json!({ "act": write_actors(&chain).unwrap() });
+    assert_eq!(actors_of(&to_json(&five)).unwrap(), chain);
+    let six = json!({ "act": { "sub": "b", "act": five["act"] } });
+    assert!(actors_of(&to_json(&six)).is_err());
+    assert!(write_actors(&[&chain[..], &chain[..1]].concat()).is_err());
+}
+
+proptest! {
+    /// Whatever the form: no panic, and what is read keeps its bounds.
+    #[test]
+    fn any_form(
+        more in vec((select(vec!["resource", "audience", "scope", "actor_token", "actor_token_type", "x"]), "\\PC{0,40}"), 0..40),
+    ) {
+        let pairs: Vec<(&str, &str)> = more.iter().map(|(key, value)| (*key, value.as_str())).collect();
+        if let Ok(exchange) = parse(&pairs) {
+            prop_assert!(exchange.resources.len() <= 32 && exchange.audiences.len() <= 32);
+            prop_assert!(exchange.resources.iter().all(|name| !name.contains(['#', ' '])));
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Keys, assertions and proofs: of own making, of the standards' examples, of a foreign signer, and
+//! noise.
+
+mod assertion;
+mod dpop;
+mod exchange;
+mod foreign;
+mod jwk;
+mod noise;
+mod profile;
+mod signer;
+
+use chancery_record::{Json, Timestamp, read_json};
+use serde_json::{Value, json};
+
+use crate::{Expected, Jwk, LEEWAY, MAX_LIFETIME, NoncePolicy, Request};
+
+/// When all of it happens, in seconds.
+pub const NOW: i64 = 1_800_000_000;
+pub const CLIENT: &str = "0190b5a0-0000-7000-8000-000000000001";
+pub const ISSUER: &str = "https://id.example.org";
+pub const TOKEN_ENDPOINT: &str = "https://id.example.org/connect/token";
+
+pub fn now() -> Timestamp {
+    Timestamp(NOW * 1000)
+}
+
+pub fn expected() -> Expected<'static> {
+    Expected {
+        client_ids: &[CLIENT, "invoice printer"],
+        audiences: &[ISSUER, TOKEN_ENDPOINT],
+        one_audience: false,
+        now: now(),
+        max_lifetime: MAX_LIFETIME,
+        leeway: LEEWAY,
+    }
+}
+
+pub fn request() -> Request<'static> {
+    Request {
+        method: "POST",
+        url: TOKEN_ENDPOINT,
+        access_token: None,
+        nonce: NoncePolicy::Ignored,
+        now: now(),
+    }
+}
+
+/// The claims of an assertion that is good.
+pub fn claims() -> Value {
+    json!({
+        "iss": CLIENT, "sub": CLIENT, "aud": ISSUER, "jti": "one",
+        "iat": NOW - 10, "nbf": NOW - 10, "exp": NOW + 300,
+    })
+}
+
+/// The claims of a proof that is good.
+pub fn proof_claims() -> Value {
+    json!({ "jti": "one", "htm": "POST", "htu": TOKEN_ENDPOINT, "iat": NOW - 10 })
+}
+
+/// The same with one member changed; `null` takes it away.
+pub fn with(mut object: Value, name: &str, value: Value) -> Value {
+    let members = object.as_object_mut().unwrap();
+    members.remove(name);
+    if !value.is_null() {
+        members.insert(name.to_owned(), value);
+    }
+    object
+}
+
+pub fn to_json(value: &Value) -> Json {
+    read_json(value.to_string().as_bytes()).unwrap()
+}
+
+pub fn to_jwk(value: &Value) -> Jwk {
+    Jwk::read(&to_json(value)).unwrap()
+}

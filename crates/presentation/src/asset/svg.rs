@@ -1,0 +1,219 @@
+//! SVG images that hold nothing but shapes.
+//!
+//! An SVG that is opened by its own address is a document with scripts. What is taken is a small
+//! part of the format: known elements, no handlers, and references only to what is inside.
+
+const ELEMENTS: [&str; 23] = [
+    "circle",
+    "clipPath",
+    "defs",
+    "desc",
+    "ellipse",
+    "g",
+    "line",
+    "linearGradient",
+    "marker",
+    "mask",
+    "metadata",
+    "path",
+    "pattern",
+    "polygon",
+    "polyline",
+    "radialGradient",
+    "rect",
+    "stop",
+    "svg",
+    "symbol",
+    "text",
+    "title",
+    "tspan",
+];
+
+/// How deep elements may be in each other.
+const DEEPEST: usize = 100;
+
+pub(super) fn check(text: &str) -> Result<(), String> {
+    let mut rest = text.trim_start_matches('\u{feff}').trim_start();
+    if let Some(declaration) = rest.strip_prefix("<?xml ") {
+        rest = declaration.split_once("?>").ok_or("the XML declaration does not end")?.1;
+    }
+    let mut open: Vec<&str> = Vec::new();
+    let mut roots = 0;
+    while let Some((before, tag)) = rest.split_once('<') {
+        references(before)?;
+        if open.is_empty() && !before.trim().is_empty() {
+            return Err("an SVG has no text outside of its element".to_owned());
+        }
+        if let Some(comment) = tag.strip_prefix("!--") {
+            rest = comment.split_once("-->").ok_or("a comment does not end")?.1;
+        } else if let Some(end) = tag.strip_prefix('/') {
+            let (name, after) = end.split_once('>').ok_or("a tag does not end")?;
+            if open.pop() != Some(name.trim_end()) {
+                return Err("the tags of the SVG do not match".to_owned());
+            }
+            rest = after;
+        } else {
+            let (name, closed, after) = element(tag)?;
+            if open.is_empty() {
+                roots += 1;
+            }
+            if roots != 1 || (open.is_empty() && name != "svg") {
+                return Err("the content must be one svg element".to_owned());
+            }
+            if !closed {
+                open.push(name);
+            }
+            if open.len() > DEEPEST {
+                return Err(format!("elements of an SVG are at most {DEEPEST} deep in each other"));
+            }
+            rest = after;
+        }
+    }
+    if roots != 1 || !open.is_empty() || !rest.trim().is_empty() {
+        return Err("the content must be one whole svg element".to_owned());
+    }
+    Ok(())
+}
+
+/// An element's name, whether it ends at once, and what follows.
+fn element(tag: &str) -> Result<(&str, bool, &str), String> {
+    let (name, mut rest) = name(tag);
+    if !ELEMENTS.contains(&name) && name != "use" {
+        return Err("an SVG holds shapes alone: no script, style, image, link, animation or HTML".to_owned());
+    }
+    loop {
+        let trimmed = rest.trim_start();
+        if let Some(after) = trimmed.strip_prefix("/>") {
+            return Ok((name, true, after));
+        }
+        if let Some(after) = trimmed.strip_prefix('>') {
+            return Ok((name, false, after));
+        }
+        if trimmed.len() == rest.len() {
+            return Err("a tag of the SVG cannot be read".to_owned());
+        }
+        let (attribute, after) = self::name(trimmed);
+        let value = after.trim_start().strip_prefix('=').map(str::trim_start);
+        let value = value.and_then(|value| {
+            let quote = value.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
+            value.get(1..)?.split_once(quote)
+        });
+        let (value, after) = value.ok_or("an attribute of the SVG cannot be read")?;
+        check_attribute(attribute, value)?;
+        rest = after;
+    }
+}
+
+fn name(text: &str) -> (&str, &str) {
+    let end = text.find(|letter: char| !letter.is_ascii_alphanumeric() && !matches!(letter, ':' | '-' | '_'));
+    text.split_at_checked(end.unwrap_or(text.len())).unwrap_or((text, ""))
+}
+
+fn check_attribute(name: &str, value: &str) -> Result<(), String> {
+    references(value)?;
+    let local = name.rsplit(':').next().unwrap_or_default().to_ascii_lowercase();
+    if local.is_empty() || value.contains('<') {
+        return Err("an attribute of the SVG cannot be read".to_owned());
+    }
+    if local.starts_with("on") {
+        return Err("an SVG must have no event handlers".to_owned());
+    }
+    // names of namespaces are addresses that nobody opens
+    if name == "xmlns" || name.starts_with("xmlns:") {
+        return Ok(());
+    }
+    if matches!(local.as_str(), "href" | "src" | "base") && !value.starts_with('#') {
+        return Err("an SVG must refer only to what is in it".to_owned());
+    }
+    // a reference or an escape could spell `url(` in another way
+    let plain = value.to_ascii_lowercase().replace(char::is_whitespace, "");
+    let outside = plain.split("url(").skip(1).any(|url| !url.starts_with(['#', '"', '\'']) || opens(url));
+    if outside || plain.contains("javascript:") || plain.contains("@import") || plain.contains("image-set(") {
+        return Err("an SVG must refer only to what is in it".to_owned());
+    }
+    if plain.contains('\\') || (value.contains('&') && plain.contains('(')) {
+        return Err("an SVG must have no escapes in its styles".to_owned());
+    }
+    Ok(())
+}
+
+/// Whether an address in quotes is one outside.
+fn opens(url: &str) -> bool {
+    url.strip_prefix(['"', '\'']).is_some_and(|url| !url.starts_with('#'))
+}
+
+/// Only the references that every XML knows: others would have to be declared.
+fn references(text: &str) -> Result<(), String> {
+    let known = |reference: &str| {
+        matches!(reference, "amp" | "lt" | "gt" | "quot" | "apos")
+            || reference.strip_prefix('#').is_some_and(|code| code.chars().all(|c| c.is_ascii_alphanumeric()))
+    };
+    let all = text.split('&').skip(1).all(|rest| rest.split_once(';').is_some_and(|(name, _)| known(name)));
+    if all { Ok(()) } else { Err("the SVG has a reference that is not known".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check;
+
+    #[test]
+    fn drawings_are_taken() {
+        for good in [
+            "<svg/>",
+            "\u{feff}<?xml version=\"1.0\"?>\n<!-- a > b --><svg xmlns='http://www.w3.org/2000/svg' \
+             xmlns:xlink=\"http://www.w3.org/1999/xlink\" viewBox=\"0 0 9 9\"><defs><linearGradient id=\"a\">\
+             <stop offset=\"0\"/></linearGradient></defs><g fill=\"url(#a)\" style=\"fill: url('#a')\">\
+             <use xlink:href=\"#b\"/><text x = '1'>A &amp; &#228;</text ></g></svg>\n",
+        ] {
+            assert_eq!(check(good), Ok(()), "{good}");
+        }
+    }
+
+    #[test]
+    fn what_could_run_or_load_is_refused() {
+        for inside in [
+            "<script/>",
+            "<SCRIPT>1</SCRIPT>",
+            "<svg:script/>",
+            "<foreignObject><p/></foreignObject>",
+            "<style>a{}</style>",
+            "<image href=\"#a\"/>",
+            "<a href=\"#a\">x</a>",
+            "<animate/>",
+            "<set/>",
+            "<g onclick=\"x\"/>",
+            "<g ONload='x'/>",
+            "<g x:onload='x'/>",
+            "<use href=\"https://a/b.svg#c\"/>",
+            "<use href=\"javascript:x\"/>",
+            "<use xlink:href=\"data:image/svg+xml,x\"/>",
+            "<use href=\"&#35;a\"/>",
+            "<g fill=\"url(https://a)\"/>",
+            "<g fill='url(\"https://a\")'/>",
+            "<g fill=\"URL( //a)\"/>",
+            "<g style=\"fill:u\\72l(//a)\"/>",
+            "<g style=\"fill:&#117;rl(//a)\"/>",
+            "<g xml:base=\"https://a\"/>",
+            "<![CDATA[<script/>]]>",
+            "<!ENTITY a 'b'>",
+            "<?xml-stylesheet href='a'?>",
+            "&unknown;",
+            "<g a=1/>",
+            "<g a/>",
+            "<g a=\"1\"b=\"2\"/>",
+            "<g>",
+            "</g>",
+            "<g",
+            "<g a=\"<script>\"/>",
+        ] {
+            let svg = format!("<svg xmlns=\"http://www.w3.org/2000/svg\">{inside}</svg>");
+            assert!(check(&svg).is_err(), "{inside}");
+        }
+        for odd in
+            ["", "x", "<g/>", "<svg/><svg/>", "<svg/>x", "x<svg/>", "<!DOCTYPE svg><svg/>", "<svg", "<svg>"]
+        {
+            assert!(check(odd).is_err(), "{odd}");
+        }
+        assert!(check(&format!("<svg>{}{}</svg>", "<g>".repeat(200), "</g>".repeat(200))).is_err());
+    }
+}

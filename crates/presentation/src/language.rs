@@ -1,0 +1,107 @@
+//! What the pages say, in German and English.
+
+use std::sync::LazyLock;
+
+use minijinja::{Value, value::Serde};
+
+/// A language that the shipped pages speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// English.
+    English,
+    /// German.
+    German,
+}
+
+static ENGLISH: LazyLock<Value> = LazyLock::new(|| table(Language::English));
+static GERMAN: LazyLock<Value> = LazyLock::new(|| table(Language::German));
+
+impl Language {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::English, Self::German];
+
+    /// By the first part of a language tag (BCP 47): German for `de` and `de-AT`, English for all
+    /// else.
+    pub fn of(tag: Option<&str>) -> Self {
+        let first = tag.and_then(|tag| tag.split(['-', '_']).next());
+        if first.is_some_and(|first| first.eq_ignore_ascii_case("de")) { Self::German } else { Self::English }
+    }
+
+    /// Its tag (BCP 47), as a page's `lang` has it.
+    pub const fn tag(self) -> &'static str {
+        match self {
+            Self::English => "en",
+            Self::German => "de",
+        }
+    }
+
+    /// The texts of the shipped pages, as TOML.
+    pub const fn source(self) -> &'static str {
+        match self {
+            Self::English => include_str!("../texts/en.toml"),
+            Self::German => include_str!("../texts/de.toml"),
+        }
+    }
+
+    pub(crate) fn texts(self) -> Value {
+        match self {
+            Self::English => ENGLISH.clone(),
+            Self::German => GERMAN.clone(),
+        }
+    }
+}
+
+/// A table that cannot be read is empty, and no page can be made: tests see that it can be read.
+fn table(language: Language) -> Value {
+    let texts: Option<serde_json::Value> = toml::from_str(language.source()).ok();
+    Value::from(Serde(texts))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::Language;
+
+    /// Each text's path and the names in braces in it.
+    fn keys(path: &str, table: &toml::Table, found: &mut BTreeSet<(String, Vec<String>)>) {
+        for (key, value) in table {
+            let path = format!("{path}.{key}");
+            match value {
+                toml::Value::Table(table) => keys(&path, table, found),
+                toml::Value::String(text) => {
+                    assert!(!text.trim().is_empty(), "{path}");
+                    let names = text.split('{').skip(1).map(|rest| rest.split('}').next().unwrap().into());
+                    let mut names: Vec<String> = names.collect();
+                    names.sort();
+                    found.insert((path, names));
+                }
+                _ => panic!("{path} is no text"),
+            }
+        }
+    }
+
+    #[test]
+    fn all_languages_have_the_same_texts_with_the_same_gaps() {
+        let [english, german] = Language::ALL.map(|language| {
+            let mut found = BTreeSet::new();
+            keys("text", &toml::from_str(language.source()).unwrap(), &mut found);
+            found
+        });
+        assert_eq!(english, german);
+        assert!(english.len() > 80);
+    }
+
+    #[test]
+    fn tags_choose_the_language() {
+        for (tag, language) in [
+            (None, Language::English),
+            (Some("de"), Language::German),
+            (Some("DE-at"), Language::German),
+            (Some("den"), Language::English),
+            (Some("fr"), Language::English),
+        ] {
+            assert_eq!(Language::of(tag), language);
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The pages that are there from the start, which a customer's own can begin from.
+//!
+//! What each is given, `samples` shows in the folder of that name. All of them take `nonce`,
+//! `brand` (`name`, `logo`, `colour`), `errors` (`code`, and `field` where it is one's), `links`
+//! and `languages` (`name` and `url`, `tag`); those with a form take `action` and `csrf`.
+
+/// The name above a page when the brand has none.
+pub(crate) const NAME: &str = "Chancery";
+
+macro_rules! templates {
+    ($($name:literal),*) => { [$(($name, include_str!(concat!("../templates/", $name, ".html")))),*] };
+}
+
+macro_rules! views {
+    ($($name:literal),*) => {
+        const NAMES: &[&str] = &[$($name),*];
+        const VIEWS: [(&str, &str); NAMES.len()] = templates!($($name),*);
+    };
+}
+
+views!(
+    "Layout",
+    "SignIn",
+    "SecondFactor",
+    "PasswordChange",
+    "PasswordReset",
+    "Consent",
+    "DeviceCode",
+    "Logout",
+    "Error"
+);
+
+/// What the views are made of. A customer's view may include them too.
+const PARTS: [(&str, &str); 3] = templates!("Field", "Rules", "Style");
+
+/// The names of the views.
+pub const fn names() -> &'static [&'static str] {
+    NAMES
+}
+
+/// A view's source.
+pub fn content(name: &str) -> Option<&'static str> {
+    find(&VIEWS, name)
+}
+
+/// The source of a view or a part.
+pub(crate) fn source(name: &str) -> Option<&'static str> {
+    content(name).or_else(|| find(&PARTS, name))
+}
+
+fn find(templates: &[(&str, &'static str)], name: &str) -> Option<&'static str> {
+    templates.iter().find(|(own, _)| *own == name).map(|(_, source)| *source)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::{collections::BTreeMap, fs, path::Path};
+
+    use serde_json::Value;
+
+    use super::{PARTS, VIEWS, content, names};
+    use crate::{
+        language::Language,
+        view::{check, render, words},
+    };
+
+    /// What a view is given in its samples.
+    pub(crate) fn samples(name: &str) -> BTreeMap<String, Value> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("samples");
+        serde_json::from_str(&fs::read_to_string(folder.join(format!("{name}.json"))).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn all_pages_are_whole() {
+        for name in names() {
+            assert_eq!(check(content(name).unwrap()), Ok(()), "{name}");
+            for (sample, context) in samples(name) {
+                for language in Language::ALL {
+                    let page = render(name, &context, language, &|_| None)
+                        .unwrap_or_else(|failure| panic!("{name} {sample}: {failure}"));
+                    look_at(&page, language);
+                    assert_eq!(page.contains("<form"), context.get("csrf").is_some(), "{name} {sample}");
+                }
+            }
+        }
+        assert_eq!(content("Field"), None);
+    }
+
+    fn look_at(page: &str, language: Language) {
+        assert!(page.starts_with("<!DOCTYPE html>\n"), "{page}");
+        assert!(page.contains(&format!("<html lang=\"{}\">", language.tag())));
+        assert!(!page.contains("{{") && !page.contains("{%") && !page.contains("<script"), "{page}");
+        let title = page.split("<title>").nth(1).unwrap().split("</title>").next().unwrap();
+        assert!(title.ends_with("Chancery") || title.ends_with("Northwind Traders"), "{title}");
+        assert!(page.contains("<style nonce=\"bm9uY2U\">") && page.matches("<h1>").count() == 1);
+        for form in page.split("<form ").skip(1) {
+            assert!(form.starts_with("method=\"post\" action=\"&#x2f;"), "{form}");
+            assert!(form.split("</form>").next().unwrap().contains("name=\"csrf\" value=\"3q2-7w\""));
+        }
+        for input in page.split("<input").skip(1).map(|rest| rest.split('>').next().unwrap()) {
+            if input.contains("type=\"hidden\"") {
+                continue;
+            }
+            let id = input.split(" id=\"").nth(1).map(|rest| rest.split('"').next().unwrap());
+            let labelled = id.is_some_and(|id| page.contains(&format!("<label for=\"{id}\">")));
+            assert!(labelled || input.contains("aria-label="), "{input}");
+            assert!(input.contains("type=\"checkbox\"") || input.contains(" autocomplete=\""), "{input}");
+        }
+        // nothing is loaded from elsewhere
+        for odd in [" src=\"http", "<link", "@import", "url(", "style=\"", " onclick"] {
+            assert!(!page.contains(odd), "{odd}");
+        }
+    }
+
+    #[test]
+    fn inputs_say_what_they_are_for() {
+        let has = |name: &str, sample: &str, words: &str| {
+            let page = render(name, &samples(name)[sample], Language::English, &|_| None).unwrap();
+            assert!(page.contains(words), "{words} in {page}");
+        };
+        has("SignIn", "first", "autocomplete=\"username webauthn\"");
+        has("SignIn", "first", "autocomplete=\"current-password\"");
+        has("SignIn", "refused", "role=\"alert\"");
+        has("SignIn", "refused", "aria-invalid=\"true\" aria-describedby=\"password-about\"");
+        has("SignIn", "refused", "<title>Error: Sign in · Chancery</title>");
+        has("SignIn", "branded", "--accent: #f2b705; --on-accent: #000");
+        has("SecondFactor", "totp", "autocomplete=\"one-time-code\"");
+        has("PasswordChange", "expired", "autocomplete=\"new-password\"");
+        has("PasswordReset", "set", "autocomplete=\"username\"");
+    }
+
+    /// A text that a page asks for by its name is there; by the tests above in both languages.
+    #[test]
+    fn every_text_that_is_used_is_there() {
+        let texts: toml::Table = toml::from_str(Language::English.source()).unwrap();
+        let mut used = 0;
+        for (name, source) in VIEWS.into_iter().chain(PARTS) {
+            for path in words(source, "text") {
+                let part = texts.get(&path.0).and_then(toml::Value::as_table);
+                let part = part.unwrap_or_else(|| panic!("{name}: {path:?}"));
+                if let Some(key) = &path.1 {
+                    assert!(part.contains_key(key), "{name}: {path:?}");
+                    used += 1;
+                }
+            }
+        }
+        assert!(used > 60);
+    }
+}

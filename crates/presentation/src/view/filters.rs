@@ -1,0 +1,187 @@
+//! What views can do with what they are given: all there is, for nothing is there by itself.
+//!
+//! None of it makes a long text of a short one, more than a known number of times.
+
+use minijinja::{
+    Environment, Error, ErrorKind, State, Value,
+    value::{Kwargs, Rest, ValueKind},
+};
+
+/// The filters.
+pub(super) const FILTERS: [&str; 14] = [
+    "colour", "count", "d", "default", "e", "escape", "fill", "ink", "length", "lower", "of", "trim",
+    "upper", "url",
+];
+
+/// The tests.
+pub(super) const TESTS: [&str; 3] = ["defined", "none", "undefined"];
+
+/// The functions.
+pub(super) const FUNCTIONS: [&str; 1] = ["range"];
+
+/// Characters of a text that was filled in or whose case was changed.
+const LONGEST: usize = 16_384;
+
+/// Numbers of a range.
+const MOST_NUMBERS: i64 = 10_000;
+
+/// Adds them all.
+pub(super) fn add_to(environment: &mut Environment) {
+    for name in ["d", "default"] {
+        environment.add_filter(name, default);
+    }
+    for name in ["count", "length"] {
+        environment.add_filter(name, length);
+    }
+    // all is escaped when it is written; templates from elsewhere ask for it
+    for name in ["e", "escape"] {
+        environment.add_filter(name, |value: Value| value);
+    }
+    environment.add_filter("fill", |text: &str, values: Kwargs| fill(text, &values));
+    environment.add_filter("of", of);
+    environment.add_filter("lower", |text: &str| bounded(text.to_lowercase()));
+    environment.add_filter("upper", |text: &str| bounded(text.to_uppercase()));
+    environment.add_filter("trim", |text: &str| bounded(text.trim().to_owned()));
+    environment.add_filter("url", url);
+    environment.add_filter("colour", colour);
+    environment.add_filter("ink", ink);
+    environment.add_test("defined", |value: &Value| !value.is_undefined());
+    environment.add_test("undefined", Value::is_undefined);
+    environment.add_test("none", Value::is_none);
+    environment.add_function("range", range);
+    environment.set_formatter(write);
+}
+
+/// Writes text, numbers and truth values; a list or a map is no text.
+fn write(out: &mut minijinja::Output, state: &mut State, value: &Value) -> Result<(), Error> {
+    match value.kind() {
+        ValueKind::String | ValueKind::Number | ValueKind::Bool | ValueKind::Undefined => {
+            minijinja::escape_formatter(out, state, value)
+        }
+        kind => Err(invalid(format!("a {kind} cannot be written"))),
+    }
+}
+
+fn invalid(detail: impl Into<String>) -> Error {
+    Error::new(ErrorKind::InvalidOperation, detail.into())
+}
+
+fn bounded(text: String) -> Result<String, Error> {
+    if text.len() > LONGEST { Err(invalid("the text is too long")) } else { Ok(text) }
+}
+
+fn default(value: &Value, otherwise: Rest<Value>) -> Value {
+    if value.is_undefined() || value.is_none() {
+        otherwise.0.into_iter().next().unwrap_or_else(|| Value::from(""))
+    } else {
+        value.clone()
+    }
+}
+
+fn length(value: &Value) -> Result<usize, Error> {
+    let characters = value.as_str().map(|text| text.chars().count());
+    characters.or_else(|| value.len()).ok_or_else(|| invalid("this has no length"))
+}
+
+/// Puts values where a text has their names in braces: `"at least {count}" | fill(count=8)`.
+fn fill(text: &str, values: &Kwargs) -> Result<String, Error> {
+    let mut filled = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        let (name, after) = after.split_once('}').ok_or_else(|| invalid("the text has an open brace"))?;
+        let value: Value = values.get(name)?;
+        if !matches!(value.kind(), ValueKind::String | ValueKind::Number) {
+            return Err(invalid(format!("{name} must be a text or a number")));
+        }
+        filled = bounded(filled)?;
+        filled.push_str(before);
+        filled.push_str(&value.to_string());
+        rest = after;
+    }
+    filled.push_str(rest);
+    bounded(filled)
+}
+
+/// Of the errors those of one field: `errors | of("username")`.
+fn of(errors: &Value, field: &str) -> Result<Vec<Value>, Error> {
+    let of_field = |error: &Value| error.get_attr("field").is_ok_and(|own| own.as_str() == Some(field));
+    Ok(errors.try_iter()?.filter(of_field).collect())
+}
+
+/// An address of the web or of this server as it is, and nothing for any other: behind a link,
+/// `javascript:` would be a script.
+fn url(text: &str) -> String {
+    let address = text.trim();
+    let lower = address.get(..8).unwrap_or(address).to_ascii_lowercase();
+    let of_the_web = lower.starts_with("https://") || lower.starts_with("http://");
+    let other_host = address.starts_with("//") || address.starts_with("/\\");
+    let of_this_server = address.starts_with(['/', '?']) && !other_host;
+    let odd = address.contains(char::is_control);
+    if (of_the_web || of_this_server) && !odd { address.to_owned() } else { String::new() }
+}
+
+/// Red, green and blue of `#rgb` or `#rrggbb`.
+fn parts(colour: &str) -> Result<[u8; 3], Error> {
+    let refused = || invalid("a colour is written #rgb or #rrggbb");
+    let digits = colour.strip_prefix('#').ok_or_else(refused)?;
+    let digits: Option<Vec<u8>> =
+        digits.chars().map(|digit| digit.to_digit(16).and_then(|digit| u8::try_from(digit).ok())).collect();
+    match digits.as_deref() {
+        Some([red, green, blue]) => Ok([red * 17, green * 17, blue * 17]),
+        Some([r, red, g, green, b, blue]) => Ok([r * 16 + red, g * 16 + green, b * 16 + blue]),
+        _ => Err(refused()),
+    }
+}
+
+/// The colour as it is; anything else fails: between the tags of a style there is no escaping.
+fn colour(colour: &str) -> Result<String, Error> {
+    parts(colour).map(|_| colour.to_owned())
+}
+
+/// Black or white, whichever can be read better on a colour.
+fn ink(colour: &str) -> Result<&'static str, Error> {
+    let [red, green, blue] = parts(colour)?.map(|part| {
+        let part = f64::from(part) / 255.0;
+        if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+    });
+    // relative luminance as WCAG has it; at 0.179 black and white have the same contrast
+    let luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+    Ok(if luminance > 0.179 { "#000" } else { "#fff" })
+}
+
+/// The numbers below one number, or from one to below another.
+fn range(first: i64, second: Option<i64>) -> Result<Value, Error> {
+    let (from, to) = second.map_or((0, first), |second| (first, second));
+    if to.saturating_sub(from) > MOST_NUMBERS {
+        return Err(invalid(format!("a range has at most {MOST_NUMBERS} numbers")));
+    }
+    Ok(Value::make_iterable(move || from..to))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{colour, ink, url};
+
+    #[test]
+    fn addresses() {
+        for good in ["https://a", "HTTP://a", "/a", "?a=b", "/", "https://ä.example/?a#b"] {
+            assert_eq!(url(good), good);
+        }
+        for odd in
+            ["javascript:alert(1)", " javascript:x", "//a", "/\\a", "data:text/html,x", "a", "", "/a\nb"]
+        {
+            assert_eq!(url(odd), "", "{odd}");
+        }
+    }
+
+    #[test]
+    fn colours() {
+        assert_eq!(colour("#1a2B3c").unwrap(), "#1a2B3c");
+        for odd in ["red", "#12", "#1234567", "#12g", "#000;}", "", "#é00"] {
+            assert!(colour(odd).is_err(), "{odd}");
+        }
+        for (back, front) in [("#fff", "#000"), ("#000", "#fff"), ("#ff0", "#000"), ("#22406b", "#fff")] {
+            assert_eq!(ink(back).unwrap(), front);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! A view becomes a page.
+
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    error::Error as _,
+    io::{self, Write},
+};
+
+use minijinja::{AutoEscape, Environment, Error, UndefinedBehavior, Value as Data, value::Serde};
+use serde_json::{Map, Value, json};
+
+use super::{Failure, Refusal, filters, rules};
+use crate::{language::Language, shipped};
+
+/// Bytes of a page.
+pub const LONGEST_PAGE: usize = 2 << 20;
+
+/// Steps that a page may take; the shipped ones take about a thousand.
+const FUEL: u64 = 50_000;
+
+/// How deep views may include each other, in MiniJinja's measure: ten for each.
+const DEPTH: usize = 200;
+
+/// How many views may make one page.
+const MOST_VIEWS: usize = 20;
+
+/// Makes the page of a view. `own` answers the customer's own source for a name, and None where
+/// there is none: then it is the shipped one's. It is asked for the view and for those that the
+/// view names in quotes after `extends` or `include`.
+///
+/// The context is an object; null in it is the same as absent. `text` and `language` are there
+/// besides.
+///
+/// # Errors
+/// Which view fails, where and why.
+pub fn render(
+    name: &str,
+    context: &Value,
+    language: Language,
+    own: &dyn Fn(&str) -> Option<String>,
+) -> Result<String, Failure> {
+    let sources = collect(name, own)?;
+    let mut environment = Environment::empty();
+    environment.set_debug(false);
+    environment.set_fuel(Some(FUEL));
+    environment.set_recursion_limit(DEPTH);
+    environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.add_global("text", language.texts());
+    environment.add_global("language", language.tag());
+    filters::add_to(&mut environment);
+
+    let failed = |error: &Error| failure(name, error, &sources);
+    for (name, source) in &sources {
+        environment.add_template(name, source).map_err(|error| failed(&error))?;
+    }
+    let view = environment.get_template(name).map_err(|error| failed(&error))?;
+    let mut page = Page(Vec::new());
+    view.render_captured_to(data(context), &mut page).map_err(|error| failed(&error))?;
+    let whole = String::from_utf8(page.0);
+    whole.map_err(|_| Failure { view: name.to_owned(), refusal: Refusal::at(0, "", "the page is no text") })
+}
+
+type Sources = BTreeMap<String, Cow<'static, str>>;
+
+/// The view and all that it names, and that those name.
+fn collect(name: &str, own: &dyn Fn(&str) -> Option<String>) -> Result<Sources, Failure> {
+    let mut sources = Sources::new();
+    let mut wanted = vec![name.to_owned()];
+    while let Some(name) = wanted.pop() {
+        if sources.contains_key(&name) {
+            continue;
+        }
+        let found = own(&name).map(Cow::Owned).or_else(|| shipped::source(&name).map(Cow::Borrowed));
+        // what is missing may be missing on purpose; if not, the engine says so
+        let Some(source) = found else { continue };
+        let refused = |refusal| Failure { view: name.clone(), refusal };
+        if sources.len() == MOST_VIEWS {
+            let detail = format!("a page is made of at most {MOST_VIEWS} views");
+            return Err(refused(Refusal::at(0, &source, detail)));
+        }
+        rules::check(&source).map_err(refused)?;
+        wanted.extend(rules::names(&source).map_err(refused)?.into_iter().map(str::to_owned));
+        sources.insert(name, source);
+    }
+    Ok(sources)
+}
+
+/// Of an error in what is included, the engine tells the outermost first.
+fn failure(name: &str, error: &Error, sources: &Sources) -> Failure {
+    let mut innermost = error;
+    while let Some(inner) = innermost.source().and_then(|inner| inner.downcast_ref::<Error>()) {
+        innermost = inner;
+    }
+    let view = innermost.name().unwrap_or(name);
+    let source = sources.get(view).map_or("", AsRef::as_ref);
+    Failure { view: view.to_owned(), refusal: Refusal::of(innermost, source) }
+}
+
+/// The context with what every page looks for.
+fn data(context: &Value) -> Data {
+    let mut all = Map::new();
+    all.insert("brand".to_owned(), json!({}));
+    all.insert("errors".to_owned(), json!([]));
+    if let Value::Object(given) = without_null(context) {
+        all.extend(given);
+    }
+    if let Some(Value::Object(brand)) = all.get_mut("brand") {
+        brand.entry("name").or_insert_with(|| shipped::NAME.into());
+    }
+    Data::from(Serde(all))
+}
+
+fn without_null(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let there = members.iter().filter(|(_, value)| !value.is_null());
+            there.map(|(name, value)| (name.clone(), without_null(value))).collect()
+        }
+        Value::Array(items) => items.iter().map(without_null).collect(),
+        other => other.clone(),
+    }
+}
+
+struct Page(Vec<u8>);
+
+impl Write for Page {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > LONGEST_PAGE {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

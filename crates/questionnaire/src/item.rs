@@ -1,0 +1,160 @@
+//! One item, as it is configured.
+
+use chancery_claims::Pattern;
+use uuid::Uuid;
+
+/// The form of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// Any.
+    None,
+    /// An e-mail address.
+    Email,
+    /// A telephone number with its country: `+`, then two to fifteen digits, the first not zero.
+    PhoneE164,
+    /// One in which the item's pattern is found.
+    Regex,
+}
+
+impl Format {
+    /// Every value.
+    pub const ALL: &'static [Self] = &[Self::None, Self::Email, Self::PhoneE164, Self::Regex];
+    /// The name of every value.
+    pub const NAMES: &'static [&'static str] = &["None", "Email", "PhoneE164", "Regex"];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "None",
+            Self::Email => "Email",
+            Self::PhoneE164 => "PhoneE164",
+            Self::Regex => "Regex",
+        }
+    }
+
+    /// The value of that name, written as the name is.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|one| one.name() == name)
+    }
+}
+
+/// A question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// Its id.
+    pub id: Uuid,
+    /// What the answer is called in the user's profile.
+    pub key: String,
+    /// The question, for people.
+    pub label: String,
+    /// Whether it has to be answered.
+    pub is_required: bool,
+    /// The fewest characters of an answer.
+    pub min_length: Option<i64>,
+    /// The most.
+    pub max_length: Option<i64>,
+    /// The form of an answer.
+    pub format: Format,
+    /// The regular expression of [`Format::Regex`]; without meaning for the other formats.
+    pub pattern: Option<String>,
+}
+
+impl Item {
+    /// The compiled pattern; one that matches everything where the format has none.
+    pub(crate) fn compiled(&self) -> Result<Pattern, String> {
+        match (self.format, self.pattern.as_deref().unwrap_or_default()) {
+            (Format::Regex, "") => Err("is required when validationFormat is Regex".to_owned()),
+            (Format::Regex, pattern) => Pattern::new(pattern),
+            _ => Ok(Pattern::default()),
+        }
+    }
+}
+
+/// What is wrong with an item: the members' names as columns, with a detail for people.
+pub fn check_item(item: &Item) -> Vec<(&'static str, String)> {
+    let mut wrong = Vec::new();
+    for (member, length) in [("min_length", item.min_length), ("max_length", item.max_length)] {
+        if length.is_some_and(i64::is_negative) {
+            wrong.push((member, "must not be negative".to_owned()));
+        }
+    }
+    if let (Some(min), Some(max)) = (item.min_length, item.max_length)
+        && min > max
+    {
+        wrong.push(("min_length", format!("must be at most maxLength, which is {max}")));
+    }
+    if let Err(detail) = item.compiled() {
+        wrong.push(("validation_pattern", detail));
+    }
+    wrong
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use uuid::Uuid;
+
+    use super::{Format, Item, check_item};
+
+    fn item() -> Item {
+        Item {
+            id: Uuid::nil(),
+            key: "team".to_owned(),
+            label: "Which team?".to_owned(),
+            is_required: true,
+            min_length: None,
+            max_length: None,
+            format: Format::None,
+            pattern: None,
+        }
+    }
+
+    fn members(item: &Item) -> Vec<&'static str> {
+        check_item(item).into_iter().map(|(member, _)| member).collect()
+    }
+
+    #[test]
+    fn names_are_those_of_the_wire() {
+        for (format, name) in Format::ALL.iter().zip(Format::NAMES) {
+            assert_eq!((format.name(), Format::parse(name)), (*name, Some(*format)));
+        }
+        assert_eq!(Format::parse("regex"), None);
+    }
+
+    #[test]
+    fn the_least_length_is_not_over_the_most() {
+        let with = |min_length, max_length| members(&Item { min_length, max_length, ..item() });
+        assert_eq!(with(None, None), [""; 0]);
+        assert_eq!(with(Some(3), Some(3)), [""; 0]);
+        assert_eq!(with(Some(3), None), [""; 0]);
+        assert_eq!(with(Some(4), Some(3)), ["min_length"]);
+        assert_eq!(with(None, Some(-1)), ["max_length"]);
+        assert_eq!(with(Some(-2), Some(-1)), ["min_length", "max_length"]);
+    }
+
+    #[test]
+    fn a_pattern_is_required_and_compiles_where_it_counts() {
+        let with = |format, pattern: Option<&str>| {
+            check_item(&Item { format, pattern: pattern.map(str::to_owned), ..item() })
+        };
+        assert_eq!(with(Format::Regex, Some("^[A-Z]{3}$")), []);
+        for none in [None, Some("")] {
+            let required = "is required when validationFormat is Regex".to_owned();
+            assert_eq!(with(Format::Regex, none), [("validation_pattern", required)]);
+        }
+        assert!(with(Format::Regex, Some("[A-Z")).first().unwrap().1.contains("unclosed character class"));
+        for format in [Format::None, Format::Email, Format::PhoneE164] {
+            assert_eq!(with(format, Some("[A-Z")), []);
+            assert_eq!(with(format, None), []);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_pattern_is_taken_or_refused(pattern in r"([a-z]|[()\[\]{}.*+?|^$\\]|\\p\{[A-Z]\}){1,24}") {
+            let checked = members(&Item { format: Format::Regex, pattern: Some(pattern.clone()), ..item() });
+            let good = chancery_claims::Pattern::check(&pattern).is_ok();
+            prop_assert_eq!(checked.is_empty(), good);
+        }
+    }
+}

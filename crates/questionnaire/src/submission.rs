@@ -1,0 +1,228 @@
+//! What a user answered, against the items.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chancery_record::{Email, ShortText};
+use uuid::Uuid;
+
+use crate::{Format, Item};
+
+/// What is wrong with the answer to one item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Which item, or what was taken for one.
+    pub item: Uuid,
+    /// What to do, for people.
+    pub detail: String,
+}
+
+/// Checks a submission against all items; `Err` has a finding for each item that is not answered
+/// well. The good answers come in the order of the items, as they were given; blank ones are empty.
+///
+/// Each item is in the submission once, also when the answer is blank, and nothing else is. A
+/// blank answer is nothing but white space: it is for an item that is not required, and is held to
+/// nothing else. Any other one is also what the value of a profile takes, where it is going.
+pub fn check_submission(
+    items: &[Item],
+    answers: &[(Uuid, String)],
+) -> Result<Vec<(Uuid, String)>, Vec<Finding>> {
+    let mut given = BTreeMap::<Uuid, Vec<&str>>::new();
+    for (id, answer) in answers {
+        given.entry(*id).or_default().push(answer);
+    }
+    let mut good = Vec::with_capacity(items.len());
+    let mut findings = Vec::new();
+    for item in items {
+        let checked = match given.get(&item.id).map(Vec::as_slice) {
+            Some([answer]) => check_answer(item, answer),
+            Some(_) => Err("is answered more than once".to_owned()),
+            None => Err("is missing from the submission".to_owned()),
+        };
+        match checked {
+            Ok(answer) => good.push((item.id, answer)),
+            Err(detail) => findings.push(Finding { item: item.id, detail }),
+        }
+    }
+    let known: BTreeSet<_> = items.iter().map(|item| item.id).collect();
+    findings.extend(
+        given
+            .keys()
+            .filter(|id| !known.contains(id))
+            .map(|id| Finding { item: *id, detail: "is no item of this questionnaire".to_owned() }),
+    );
+    if findings.is_empty() { Ok(good) } else { Err(findings) }
+}
+
+fn check_answer(item: &Item, answer: &str) -> Result<String, String> {
+    if answer.trim().is_empty() {
+        return if item.is_required { Err("needs an answer".to_owned()) } else { Ok(String::new()) };
+    }
+    let answer = ShortText::RULE.check(answer.to_owned())?;
+    let length = i64::try_from(answer.chars().count()).unwrap_or(i64::MAX);
+    if let Some(min) = item.min_length.filter(|min| length < *min) {
+        return Err(format!("needs at least {min} characters"));
+    }
+    if let Some(max) = item.max_length.filter(|max| length > *max) {
+        return Err(format!("takes at most {max} characters"));
+    }
+    match item.format {
+        Format::None => Ok(answer),
+        Format::Email => Email::RULE.check(answer),
+        Format::PhoneE164 if is_e164(&answer) => Ok(answer),
+        Format::PhoneE164 => Err("must be a telephone number such as +4930123456".to_owned()),
+        Format::Regex => match item.compiled() {
+            Ok(pattern) if pattern.is_match(&answer) => Ok(answer),
+            Ok(_) => Err("is not in the form that is asked for".to_owned()),
+            // checked when it was configured; one that is bad all the same admits nothing
+            Err(_) => Err("cannot be checked: the item's pattern is not valid".to_owned()),
+        },
+    }
+}
+
+/// `^\+[1-9]\d{1,14}$`, with the digits of ASCII alone.
+fn is_e164(text: &str) -> bool {
+    text.strip_prefix('+').is_some_and(|digits| {
+        (2..=15).contains(&digits.len())
+            && !digits.starts_with('0')
+            && digits.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use chancery_claims::Pattern;
+    use proptest::prelude::*;
+    use uuid::Uuid;
+
+    use super::{Finding, check_submission, is_e164};
+    use crate::{Format, Item};
+
+    fn id(number: u128) -> Uuid {
+        Uuid::from_u128(number)
+    }
+
+    fn item(number: u128) -> Item {
+        Item {
+            id: id(number),
+            key: format!("key{number}"),
+            label: String::new(),
+            is_required: true,
+            min_length: None,
+            max_length: None,
+            format: Format::None,
+            pattern: None,
+        }
+    }
+
+    fn answers(given: &[(u128, &str)]) -> Vec<(Uuid, String)> {
+        given.iter().map(|(number, answer)| (id(*number), (*answer).to_owned())).collect()
+    }
+
+    fn wrong(items: &[Item], given: &[(u128, &str)]) -> Vec<u128> {
+        let findings = check_submission(items, &answers(given)).err().unwrap_or_default();
+        findings.iter().map(|finding| finding.item.as_u128()).collect()
+    }
+
+    fn takes(item: &Item, answer: &str) -> bool {
+        check_submission(std::slice::from_ref(item), &answers(&[(item.id.as_u128(), answer)])).is_ok()
+    }
+
+    #[test]
+    fn every_item_is_there_once_and_nothing_else() {
+        let items = [item(1), Item { is_required: false, ..item(2) }];
+        let good = check_submission(&items, &answers(&[(2, " "), (1, " Ada ")]));
+        assert_eq!(good, Ok(answers(&[(1, " Ada "), (2, "")])));
+        assert_eq!(wrong(&items, &[(1, "Ada")]), [2]);
+        assert_eq!(wrong(&items, &[(1, "Ada"), (2, ""), (1, "Ada")]), [1]);
+        assert_eq!(wrong(&items, &[(9, ""), (1, "Ada"), (2, ""), (9, "")]), [9]);
+        assert_eq!(wrong(&items, &[(9, "x")]), [1, 2, 9]);
+        assert_eq!(check_submission(&[], &[]), Ok(vec![]));
+    }
+
+    #[test]
+    fn a_required_item_is_not_blank_and_an_optional_one_may_be() {
+        let required = Item { min_length: Some(3), format: Format::Email, ..item(1) };
+        let optional = Item { is_required: false, ..required.clone() };
+        for blank in ["", "  ", "\t\n", "\u{a0}"] {
+            assert!(!takes(&required, blank));
+            assert!(takes(&optional, blank));
+        }
+        assert!(!takes(&optional, "ada"));
+    }
+
+    #[test]
+    fn lengths_are_in_characters() {
+        let item = Item { min_length: Some(2), max_length: Some(4), ..item(1) };
+        assert!(takes(&item, "äö") && takes(&item, "🐜🐜🐜🐜"));
+        assert!(!takes(&item, "ä") && !takes(&item, "🐜🐜🐜🐜🐜"));
+        assert!(!takes(&self::item(1), &"x".repeat(4_001)));
+        assert!(!takes(&self::item(1), "a\0b"));
+    }
+
+    #[test]
+    fn formats() {
+        let with = |format, pattern: &str| Item { format, pattern: Some(pattern.to_owned()), ..item(1) };
+        assert!(takes(&with(Format::Email, "^never$"), "ada@example.com"));
+        assert!(!takes(&with(Format::Email, ""), "ada@"));
+        assert!(takes(&with(Format::Regex, "^[A-Z]{2}$"), "AB"));
+        assert!(!takes(&with(Format::Regex, "^[A-Z]{2}$"), "ABC"));
+        assert!(takes(&with(Format::Regex, "[A-Z]{2}"), "see ABC"));
+        assert!(!takes(&with(Format::Regex, "("), "("));
+        assert!(!takes(&with(Format::Regex, ""), "x"));
+    }
+
+    #[test]
+    fn telephone_numbers() {
+        let item = Item { format: Format::PhoneE164, ..item(1) };
+        for good in ["+12", "+4930123456", "+123456789012345"] {
+            assert!(takes(&item, good), "{good}");
+        }
+        for bad in
+            ["+1", "12", "+012", "+1234567890123456", "+49 30", "+4९", "+12\n", " +12", "++12", "+", "+1a"]
+        {
+            assert!(!takes(&item, bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn no_detail_repeats_the_answer() {
+        let items: Vec<_> = [Format::Email, Format::PhoneE164, Format::Regex]
+            .into_iter()
+            .zip(1..)
+            .map(|(format, number)| Item { format, pattern: Some("^$".to_owned()), ..item(number) })
+            .collect();
+        let found: Vec<Finding> =
+            check_submission(&items, &answers(&[(1, "SECRET"), (2, "SECRET"), (3, "SECRET")])).unwrap_err();
+        assert_eq!(found.len(), 3);
+        assert!(!format!("{found:?}").contains("SECRET"));
+    }
+
+    proptest! {
+        #[test]
+        fn telephone_numbers_are_the_contracts_pattern(text in r"\PC?\+?[0-9٣]{0,17}\n?") {
+            let contract = Pattern::new(r"^\+[1-9][0-9]{1,14}$").unwrap();
+            prop_assert_eq!(is_e164(&text), contract.is_match(&text));
+        }
+
+        #[test]
+        fn a_good_submission_has_every_item_and_no_other(
+            given in proptest::collection::vec((0..5_u128, "[ a]{0,2}"), 0..6),
+            required in proptest::collection::vec(any::<bool>(), 0..4),
+        ) {
+            let items: Vec<_> =
+                (0..).zip(&required).map(|(number, is_required)| Item { is_required: *is_required, ..item(number) }).collect();
+            let given: Vec<_> = given.iter().map(|(number, answer)| (*number, answer.as_str())).collect();
+            match check_submission(&items, &answers(&given)) {
+                Ok(good) => {
+                    prop_assert_eq!(given.len(), items.len());
+                    let ids: Vec<_> = good.iter().map(|(id, _)| *id).collect();
+                    prop_assert_eq!(ids, items.iter().map(|item| item.id).collect::<Vec<_>>());
+                    for ((_, answer), item) in good.iter().zip(&items) {
+                        prop_assert!(!item.is_required || answer.contains('a'));
+                    }
+                }
+                Err(findings) => prop_assert!(!findings.is_empty()),
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The audit trail: written by every change, read by auditors.
+
+use chancery_record::{
+    Bytes, Encoding, FieldType, KEY, Kind, Mismatch, Name, SHOWN, Sealing, ShortText, Timestamp, Value,
+    record,
+};
+
+/// A digest, shown in hexadecimal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Digest(pub Vec<u8>);
+
+impl FieldType for Digest {
+    const KIND: Kind = Kind::Bytes(Encoding::Hex);
+    fn into_value(self) -> Value {
+        Value::Bytes(self.0)
+    }
+    fn from_value(value: Value) -> Result<Self, Mismatch> {
+        Bytes::from_value(value).map(|bytes| Self(bytes.0))
+    }
+}
+
+record! {
+    /// An entry of the audit trail: one change, signed.
+    pub struct AuditTrail {
+        /// The entry's number, unique and roughly ascending.
+        id: i64 = KEY.stored_as("rid"),
+        /// When the change was made.
+        timestamp: Timestamp = SHOWN,
+        /// Who made it: the id of a client app or user; null for the server's own jobs.
+        user: Option<Name> = SHOWN.stored_as("actor"),
+        /// The resource that was changed.
+        area: Name = SHOWN,
+        /// The key of what was changed; a composite one is joined by `|`.
+        primary_key: Name = SHOWN,
+        /// The kind of entry.
+        category: Name = SHOWN,
+        /// Added, Modified or Deleted.
+        action: Name = SHOWN,
+        /// The store that it was made in.
+        data_source: Name = SHOWN,
+        /// The state before, as canonical JSON (RFC 8785).
+        original_content: Option<ShortText> = SHOWN.sealed(Sealing::Person),
+        /// The state after, as canonical JSON (RFC 8785).
+        current_content: Option<ShortText> = SHOWN.sealed(Sealing::Person),
+        /// The salt of the digest of the state before.
+        original_salt: Option<Bytes> = SHOWN.sealed(Sealing::Person),
+        /// The salt of the digest of the state after.
+        current_salt: Option<Bytes> = SHOWN.sealed(Sealing::Person),
+        /// SHA-256 over the salt and the state before.
+        original_digest: Option<Digest> = SHOWN,
+        /// SHA-256 over the salt and the state after.
+        current_digest: Option<Digest> = SHOWN,
+        /// The signature over the entry's canonical form.
+        signature: Bytes = SHOWN,
+        /// The public key that proves it: a DER `SubjectPublicKeyInfo`.
+        signature_public_key_info: Bytes = SHOWN,
+    }
+}
+
+/// The operations of an audit trail: its path, who may read it and its shape. The first two are in
+/// the documents of a user store.
+#[macro_export]
+macro_rules! audit_operations {
+    ($path:literal, $permit:ident, $shape:expr) => {{
+        use $crate::{Action as A, Custom, Method as M, Op, Permit, Reply, audit_proof as proof};
+        const READ: Permit = Permit::$permit;
+        const CHECKPOINT: Custom = Custom::reading(proof::checkpoint).replying(Reply::Content(&[proof::NOTE]));
+        const INCLUSION: Custom =
+            Custom::reading(proof::inclusion).replying(Reply::Json(&proof::INCLUSION));
+        const CONSISTENCY: Custom =
+            Custom::reading(proof::consistency).replying(Reply::Json(&proof::CONSISTENCY));
+        [
+            Op::new(
+                "GetAuditTrail",
+                M::Get,
+                concat!($path, "/{id}"),
+                READ,
+                $shape,
+                A::Read,
+                "Reads an entry of the audit trail.",
+            ),
+            Op::new(
+                "GetAuditTrails",
+                M::Get,
+                $path,
+                READ,
+                $shape,
+                A::List,
+                "Lists the entries of the audit trail.",
+            ),
+            Op::new(
+                "GetAuditTrailCheckpoint",
+                M::Get,
+                concat!($path, "/checkpoint"),
+                READ,
+                $shape,
+                A::Custom(CHECKPOINT),
+                "Reads the newest signed checkpoint of the audit trail: a C2SP note with size and root of its tree.",
+            )
+            .added(),
+            Op::new(
+                "GetAuditTrailInclusionProof",
+                M::Get,
+                concat!($path, "/{id}/inclusion-proof"),
+                READ,
+                $shape,
+                A::Custom(INCLUSION),
+                "Proves that an entry is in the tree of the newest checkpoint.",
+            )
+            .added(),
+            Op::new(
+                "GetAuditTrailConsistencyProof",
+                M::Get,
+                concat!($path, "/consistency-proof"),
+                READ,
+                $shape,
+                A::Custom(CONSISTENCY),
+                "Proves that a later tree of the audit trail begins with an earlier one.",
+            )
+            .with_query(proof::SIZES)
+            .added(),
+        ]
+    }};
+}

@@ -1,0 +1,70 @@
+//! The key of the person whom a row is about.
+
+use chancery_record::Value;
+use chancery_store::Tx;
+use uuid::Uuid;
+
+use crate::{Call, OwnerRow, PersonKey, Personal, Problem, Shape};
+
+/// The key of the person that a row is or belongs to. One that has none yet gets it.
+pub fn person(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    values: &[Value],
+    owner: Option<&OwnerRow>,
+) -> Result<Option<PersonKey>, Problem> {
+    let master = &call.desk.master;
+    let found = match (shape.personal, shape.owner, owner) {
+        (Personal::Is(column), ..) => {
+            let id = values.get(shape.plan().key);
+            let kept = shape.place(column).and_then(|place| values.get(place));
+            match (id, kept) {
+                (Some(Value::Id(id)), Some(Value::Bytes(kept))) => {
+                    Some((*id, Some(kept.clone()), shape, column))
+                }
+                (Some(Value::Id(id)), _) => Some((*id, None, shape, column)),
+                _ => None,
+            }
+        }
+        (Personal::Of(person, column), ..) => {
+            let Some(Value::Id(id)) = shape.place(column).and_then(|place| values.get(place)) else {
+                return Ok(None);
+            };
+            match person.personal {
+                Personal::Is(column) => Some((*id, find_key(call, tx, person, column, *id)?, person, column)),
+                _ => None,
+            }
+        }
+        (_, Some(owner), Some(row)) => match owner.shape.personal {
+            Personal::Is(column) => Some((row.id, row.person_key.clone(), owner.shape, column)),
+            _ => None,
+        },
+        _ => None,
+    };
+    let Some((id, kept, shape, column)) = found else { return Ok(None) };
+    if let Some(kept) = kept {
+        return Ok(PersonKey::open(master, id, &kept));
+    }
+    let Value::Bytes(made) = PersonKey::make(master, id) else { return Ok(None) };
+    let text =
+        format!("UPDATE {} SET {column} = ?1 WHERE store = ?2 AND id = ?3 AND {column} IS NULL", shape.table);
+    let parameters = vec![made.clone().into(), Value::Int(call.scope.store()), Value::Id(id)];
+    tx.queue_one(&text, parameters)?;
+    Ok(PersonKey::open(master, id, &made))
+}
+
+/// The key of a person as it is kept, if the person has one yet; hidden or not.
+fn find_key(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    column: &str,
+    id: Uuid,
+) -> Result<Option<Vec<u8>>, Problem> {
+    let text = format!("SELECT {column} FROM {} WHERE store = ?1 AND id = ?2", shape.table);
+    let found = tx.one(&text, &[Value::Int(call.scope.store()), Value::Id(id)], |row| {
+        Ok(if row.is_null(0)? { None } else { Some(row.bytes(0)?.to_vec()) })
+    })?;
+    Ok(found.flatten())
+}

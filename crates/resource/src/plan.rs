@@ -1,0 +1,89 @@
+//! What is worked out once from a shape: its statements and labels.
+
+use chancery_record::{Column, Field, Sealing};
+
+use crate::{Personal, Shape};
+
+/// An entry's person and that person's key, and where the key is found. Persons of a user store have
+/// entries in its trail, others in that of the configuration.
+fn join_persons(persons: &[&Shape]) -> (String, String) {
+    let (mut keys, mut joins) = (Vec::new(), String::new());
+    for (number, person) in persons.iter().enumerate() {
+        let Personal::Is(key) = person.personal else { continue };
+        let trail = if person.reach.is_store() { format!("p{number}.store") } else { "0".to_owned() };
+        keys.push(format!("p{number}.{key}"));
+        let condition = format!(" p{number} ON t.store = {trail} AND p{number}.id = t.person");
+        joins.extend([" LEFT JOIN ", person.table, &condition]);
+    }
+    (format!(", t.person, COALESCE({}, NULL)", keys.join(", ")), joins)
+}
+
+/// What is worked out once from a shape.
+pub struct Plan {
+    /// `SELECT t.rid, t.a, t.b FROM table t WHERE `
+    pub select: String,
+    /// For each field, `"name":` ready to be written; empty when it is not shown.
+    pub labels: Vec<String>,
+    /// For each relation, `,"name":[`, or `,"name":` where it shows one or none.
+    pub array_labels: Vec<String>,
+    /// The place of the key among the fields.
+    pub key: usize,
+    /// The column of the key in `select`.
+    pub key_column: Option<usize>,
+    /// For an audit entry, the columns of `select` with its person and that person's key.
+    pub person_columns: (usize, usize),
+    /// The place of the concurrency token, if there is one.
+    pub token: Option<usize>,
+    /// The insert statement.
+    pub insert: String,
+    /// Whether fields are kept encrypted under the master key.
+    pub seals: bool,
+}
+
+impl Plan {
+    pub fn of(shape: &Shape) -> Self {
+        let own = || shape.fields.iter().filter(|field| field.access.column == Column::Own);
+        let read = || shape.fields.iter().filter(|field| field.access.column.is_read());
+        let columns: Vec<String> = read().map(|field| format!("t.{}", field.column)).collect();
+        let labels = shape
+            .fields
+            .iter()
+            .map(|field| if field.access.shown { format!("\"{}\":", field.wire()) } else { String::new() });
+        let mut insert: Vec<String> = Vec::new();
+        if shape.reach.is_store() {
+            insert.push("store".into());
+        }
+        insert.extend(shape.owner.map(|owner| owner.column.to_owned()));
+        insert.extend(own().map(|field| field.column.to_owned()));
+        insert.extend(own().filter(|field| field.access.folded).map(|field| format!("{}_key", field.column)));
+        let (more, join) = match shape.personal {
+            Personal::Tells(persons) => join_persons(persons),
+            _ => (String::new(), String::new()),
+        };
+        let marks: Vec<String> = (1..=insert.len()).map(|number| format!("?{number}")).collect();
+        Self {
+            select: format!(
+                "SELECT t.rid, {}{more} FROM {} t{join} WHERE ",
+                columns.join(", "),
+                shape.source()
+            ),
+            key_column: read().position(|field| field.access.key).map(|place| place + 1),
+            person_columns: (columns.len() + 1, columns.len() + 2),
+            labels: labels.collect(),
+            array_labels: shape
+                .relations
+                .iter()
+                .map(|relation| format!(",\"{}\":{}", relation.name, if relation.single { "" } else { "[" }))
+                .collect(),
+            key: shape.fields.iter().position(|field| field.access.key).unwrap_or(0),
+            token: shape.fields.iter().position(Field::is_token),
+            seals: shape.fields.iter().any(|field| field.access.sealing == Sealing::Secret),
+            insert: format!(
+                "INSERT INTO {} ({}) VALUES ({})",
+                shape.table,
+                insert.join(", "),
+                marks.join(", ")
+            ),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Whose signatures are believed.
+
+use std::time::Duration;
+
+use chancery_record::Timestamp;
+use rustls_pki_types::{CertificateDer, ServerName, TrustAnchor, UnixTime};
+use webpki::{ALL_VERIFICATION_ALGS, EndEntityCert, Error, KeyUsage, anchor_from_trusted_cert};
+
+use crate::{Kind, Refusal};
+
+/// GlobalSign Root CA - R3: the one that FIDO's certificates led to until August 2026. SHA-256
+/// `cbb522d7b7f127ad6a0113865bdf1cd4102e7d0759af635a7cf4720dc963c53b`.
+const R3: &[u8] = include_bytes!("../data/globalsign-root-r3.der");
+/// GlobalSign Root R46: the one that they lead to since. SHA-256
+/// `4fa3126d8d3a11d1c4855a4f807cbad6cf919d3a5a88b03bea2c6372d93c40c9`.
+const R46: &[u8] = include_bytes!("../data/globalsign-root-r46.der");
+/// The name that FIDO signs under. The roots are those of half the web: without the name, anybody
+/// with a certificate for their own site could sign.
+const NAME: &str = "mds.fidoalliance.org";
+
+/// The roots that a signer's certificate must lead to, and the name that it must be for.
+#[derive(Clone, Debug)]
+pub struct Anchors {
+    roots: Vec<TrustAnchor<'static>>,
+    name: String,
+}
+
+impl Anchors {
+    /// FIDO's own.
+    pub fn pinned() -> Self {
+        let roots = [R3, R46].into_iter().filter_map(|root| anchor(root).ok());
+        Self { roots: roots.collect(), name: NAME.to_owned() }
+    }
+
+    /// One root (DER) and the name that it certifies: a test's, or a private mirror's.
+    pub fn of(root: &[u8], name: &str) -> Result<Self, Refusal> {
+        let root = anchor(root).map_err(|error| {
+            Refusal::new(Kind::Certificate, format!("the root is no certificate: {error}"))
+        })?;
+        Ok(Self { roots: vec![root], name: name.to_owned() })
+    }
+
+    /// Checks that a chain, the signer's certificate first, leads to one of the roots at a time,
+    /// and is for the name. Gives back the signer's public key (DER).
+    pub(crate) fn key_of(&self, chain: &[CertificateDer<'_>], now: Timestamp) -> Result<Vec<u8>, Refusal> {
+        let refused = |error: Error| Refusal::new(Kind::Certificate, words(&error));
+        let Some((leaf, others)) = chain.split_first() else {
+            return Err(Refusal::new(Kind::Certificate, "no certificate is given with the signature"));
+        };
+        let leaf = EndEntityCert::try_from(leaf).map_err(refused)?;
+        leaf.verify_for_usage(
+            ALL_VERIFICATION_ALGS,
+            &self.roots,
+            others,
+            unix_time(now),
+            KeyUsage::server_auth(),
+            None,
+            None,
+        )
+        .map_err(refused)?;
+        let name = ServerName::try_from(self.name.as_str())
+            .map_err(|_| Refusal::new(Kind::Name, "the name that is expected of the signer is none"))?;
+        leaf.verify_is_valid_for_subject_name(&name).map_err(|_| {
+            Refusal::new(Kind::Name, format!("the signer's certificate is not for {}", self.name))
+        })?;
+        Ok(leaf.subject_public_key_info().to_vec())
+    }
+}
+
+fn anchor(der: &[u8]) -> Result<TrustAnchor<'static>, Error> {
+    anchor_from_trusted_cert(&CertificateDer::from(der)).map(|anchor| anchor.to_owned())
+}
+
+/// A time before 1970 is 1970: no certificate is valid then either.
+fn unix_time(now: Timestamp) -> UnixTime {
+    UnixTime::since_unix_epoch(Duration::from_millis(u64::try_from(now.0).unwrap_or(0)))
+}
+
+fn words(error: &Error) -> String {
+    match error {
+        Error::CertExpired { .. } => "a certificate of the signer has expired".to_owned(),
+        Error::CertNotValidYet { .. } => "a certificate of the signer is not valid yet".to_owned(),
+        Error::UnknownIssuer => "the signer's certificate does not lead to a root that is trusted".to_owned(),
+        other => format!("the signer's certificate is not valid: {other}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_pinned_roots_are_read_and_are_what_their_sums_say() {
+        assert_eq!(Anchors::pinned().roots.len(), 2);
+        for (root, sum) in [
+            (R3, "cbb522d7b7f127ad6a0113865bdf1cd4102e7d0759af635a7cf4720dc963c53b"),
+            (R46, "4fa3126d8d3a11d1c4855a4f807cbad6cf919d3a5a88b03bea2c6372d93c40c9"),
+        ] {
+            assert_eq!(crate::token::sha256_hex(root), sum);
+        }
+    }
+
+    #[test]
+    fn no_certificate_is_no_root() {
+        assert_eq!(Anchors::of(b"no certificate", "a.example").unwrap_err().kind, Kind::Certificate);
+    }
+}

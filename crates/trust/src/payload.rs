@@ -1,0 +1,156 @@
+//! What is signed: the list of makes, read as far as it can be.
+
+use std::collections::{BTreeMap, HashMap};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use chancery_record::parse_timestamp;
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+use uuid::Uuid;
+use x509_cert::{Certificate, der::Decode as _};
+
+use crate::{Kind, Make, Refusal, Snapshot, Status};
+
+/// How many reasons for skipping are kept: enough to see what is wrong.
+const MAX_REASONS: usize = 10;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Payload<'a> {
+    no: i64,
+    next_update: String,
+    #[serde(borrow)]
+    entries: Vec<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry {
+    /// Only what speaks FIDO2 has one.
+    aaguid: Option<String>,
+    metadata_statement: Option<Statement>,
+    status_reports: Vec<Report>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Statement {
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    attestation_types: Vec<String>,
+    #[serde(default)]
+    attestation_root_certificates: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    status: String,
+    effective_date: Option<Value>,
+}
+
+/// Reads the payload. One entry or certificate that cannot be read is counted and left out: a
+/// manufacturer's mistake must not take the others' compromises from sight.
+pub(crate) fn read(json: &[u8], sum: &str) -> Result<Snapshot, Refusal> {
+    let payload: Payload<'_> = serde_json::from_slice(json)
+        .map_err(|_| Refusal::new(Kind::Payload, "what is signed is not metadata of version 3"))?;
+    let next_update = parse_timestamp(&payload.next_update)
+        .ok_or_else(|| Refusal::new(Kind::Payload, "the date of the next update is none"))?;
+    let mut reader = Reader::default();
+    for (index, entry) in payload.entries.iter().enumerate() {
+        if let Err(reason) = reader.entry(entry) {
+            reader.skipped += 1;
+            reader.note(format!("entry {index}: {reason}"));
+        }
+    }
+    Ok(Snapshot {
+        no: payload.no,
+        version: format!("{}-{}", payload.no, sum.get(..12).unwrap_or(sum)),
+        next_update,
+        entries: payload.entries.len(),
+        skipped: reader.skipped,
+        skipped_roots: reader.skipped_roots,
+        reasons: reader.reasons,
+        makes: reader.makes,
+        roots: reader.roots,
+    })
+}
+
+#[derive(Default)]
+struct Reader {
+    makes: BTreeMap<Uuid, Make>,
+    roots: Vec<Vec<u8>>,
+    /// Where a root is: many makes share one.
+    known: HashMap<Vec<u8>, usize>,
+    skipped: usize,
+    skipped_roots: usize,
+    reasons: Vec<String>,
+}
+
+impl Reader {
+    fn entry(&mut self, entry: &RawValue) -> Result<(), &'static str> {
+        let entry: Entry =
+            serde_json::from_str(entry.get()).map_err(|_| "a member is missing or of another form")?;
+        let Some(aaguid) = entry.aaguid else { return Ok(()) };
+        let aaguid = Uuid::try_parse(&aaguid).map_err(|_| "the AAGUID is none")?;
+        if aaguid.is_nil() {
+            // whatever does not tell its make says so: an entry for it would be for all of them
+            return Err("the AAGUID is that of no make");
+        }
+        let statement = entry.metadata_statement.unwrap_or_default();
+        let roots: Vec<usize> = statement
+            .attestation_root_certificates
+            .iter()
+            .filter_map(|text| {
+                let root = self.root(text);
+                if root.is_none() {
+                    self.skipped_roots += 1;
+                    self.note(format!("a root of {aaguid} is no certificate"));
+                }
+                root
+            })
+            .collect();
+        // two entries for one make are both true
+        let make = self.makes.entry(aaguid).or_default();
+        if make.name.is_empty() {
+            make.name = statement.description;
+        }
+        for kind in statement.attestation_types {
+            if !make.attestation_types.contains(&kind) {
+                make.attestation_types.push(kind);
+            }
+        }
+        for root in roots {
+            if !make.roots.contains(&root) {
+                make.roots.push(root);
+            }
+        }
+        make.statuses.extend(entry.status_reports.into_iter().map(|report| Status {
+            // a date that cannot be read hides no compromise: it counts as passed
+            since: report.effective_date.as_ref().and_then(Value::as_str).and_then(parse_timestamp),
+            status: report.status,
+        }));
+        Ok(())
+    }
+
+    /// Where the certificate is that a text stands for. One that the library for attestations
+    /// could not read either is none.
+    fn root(&mut self, text: &str) -> Option<usize> {
+        let text: String = text.split_ascii_whitespace().collect();
+        let der = BASE64_STANDARD.decode(text).ok()?;
+        if let Some(known) = self.known.get(&der) {
+            return Some(*known);
+        }
+        Certificate::from_der(&der).ok()?;
+        self.roots.push(der.clone());
+        self.known.insert(der, self.roots.len() - 1);
+        Some(self.roots.len() - 1)
+    }
+
+    fn note(&mut self, reason: String) {
+        if self.reasons.len() < MAX_REASONS {
+            self.reasons.push(reason);
+        }
+    }
+}

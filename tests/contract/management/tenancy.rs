@@ -1,0 +1,163 @@
+//! Customers, subscriptions and tenants, and the roles that follow them.
+
+use chancery_testkit::{Client, World, on_both_engines};
+use serde_json::{Value, json};
+
+use super::{BASE, one, related, type_id};
+use crate::{each, id, pointers};
+
+/// A second customer with a subscription, a tenant, a user store and a client app in it.
+struct Elsewhere {
+    tenant: Value,
+    store: Value,
+    app: Value,
+}
+
+async fn elsewhere(world: &World) -> Elsewhere {
+    let subscription = world.other_subscription("Far").await;
+    let kind = type_id(world, "UserStore").await;
+    Elsewhere {
+        tenant: world.make("Tenant", json!({ "name": "Far", "subscriptionId": subscription })).await,
+        store: world
+            .make("IdpInstance", json!({ "name": "far", "idpTypeId": kind, "subscriptionId": subscription }))
+            .await,
+        app: world.make("ClientApp", json!({ "name": "Far", "subscriptionId": subscription })).await,
+    }
+}
+
+async fn default_of(client: &Client, resource: &str) -> Value {
+    let all = client.get(&format!("{BASE}/{resource}")).await.is(200).json();
+    all.as_array()
+        .unwrap()
+        .iter()
+        .find(|one| one["name"].as_str().unwrap().eq_ignore_ascii_case("default"))
+        .unwrap()
+        .clone()
+}
+
+on_both_engines! {
+    async fn a_tenant_has_its_options(world: World) {
+        let subscription = default_of(&world.admin, "Subscription").await;
+        let made = world.make("Tenant", json!({ "name": "Sales", "subscriptionId": subscription["id"] })).await;
+        assert_eq!((&made["isActive"], &made["idpInstances"]), (&json!(true), &json!([])));
+        let options = world.all(&format!("Option?filter=applyToTenantId%20eq%20%22{}%22", id(&made))).await;
+        assert_eq!(options.as_array().unwrap().len(), 8);
+        let taken = world.admin.post(&format!("{BASE}/Tenant"), json!({ "name": "sales", "subscriptionId": subscription["id"] })).await;
+        assert_eq!(pointers(&taken.problem(409, "conflict")), ["/name"]);
+        world.admin.delete(&one("Tenant", &made)).await.expect(204);
+        world.admin.get(&one("Tenant", &made)).await.expect(404);
+        let left = world.all(&format!("Option?filter=applyToTenantId%20eq%20%22{}%22", id(&made))).await;
+        assert_eq!(left, json!([]), "what is the tenant's own goes with it");
+    }
+
+    /// Names collide within their subscription only, in a batch, too.
+    async fn names_are_unique_within_their_subscription(world: World) {
+        let near = default_of(&world.admin, "Subscription").await["id"].clone();
+        let far = world.other_subscription("Far").await;
+        let batch = json!([{ "name": "T", "subscriptionId": near }, { "name": "T", "subscriptionId": far }]);
+        world.admin.post(&format!("{BASE}/Tenant/batch"), batch.clone()).await.expect(200);
+        let again = json!([{ "name": "U", "subscriptionId": near }, { "name": "t", "subscriptionId": far }]);
+        let problem = world.admin.post(&format!("{BASE}/Tenant/batch"), again).await.problem(409, "conflict");
+        assert_eq!(pointers(&problem), ["/1/name"]);
+        let twice = json!([{ "name": "V", "subscriptionId": near }, { "name": "v", "subscriptionId": near }]);
+        let problem = world.admin.post(&format!("{BASE}/Tenant/batch"), twice).await.problem(409, "conflict");
+        assert_eq!(pointers(&problem), ["/1/name"]);
+    }
+
+    /// A TenantAdmin sees what its tenant owns or is assigned, and nothing else, at every depth.
+    async fn a_tenant_admin_sees_what_its_tenant_has(world: World) {
+        let far = elsewhere(&world).await;
+        let tenant = default_of(&world.admin, "Tenant").await;
+        let low = world.client("low", &[("TenantAdmin", Some(id(&tenant).parse().unwrap()), None)]).await;
+        assert_eq!(each(&low.get(&format!("{BASE}/Tenant")).await.is(200).json(), "name"), ["Default"]);
+        assert_eq!(each(&low.get(&format!("{BASE}/IdpInstance")).await.is(200).json(), "name"), ["default"]);
+        assert_eq!(low.get(&format!("{BASE}/ClientApp")).await.is(200).json(), json!([]));
+        for (resource, item) in [("Tenant", &far.tenant), ("IdpInstance", &far.store), ("ClientApp", &far.app)] {
+            low.get(&one(resource, item)).await.problem(404, "not-found");
+        }
+        // what is not its own is not to be changed
+        let store = default_of(&low, "IdpInstance").await;
+        low.delete(&one("IdpInstance", &store)).await.problem(403, "forbidden");
+        // an instance assigned to both is seen, the other tenant is not
+        world.admin.post(&format!("{}/tenants", one("IdpInstance", &store)), related(&[&far.tenant])).await.expect(202);
+        let seen = low.get(&one("IdpInstance", &store)).await.is(200).json();
+        assert_eq!(each(&seen["tenants"], "name"), ["Default"]);
+        let all = world.admin.get(&one("IdpInstance", &store)).await.is(200).json();
+        assert_eq!(each(&all["tenants"], "name"), ["Default", "Far"]);
+        // secrets are shown to who may write them
+        world.set_option("MailServerConfig", "{\"Host\":\"mail.example.com\"}").await;
+        let filter = "Option?filter=name%20eq%20%22MailServerConfig%22";
+        let options = low.get(&format!("{BASE}/{filter}")).await.is(200).json();
+        assert_eq!(options[0]["value"], json!(null));
+        let shown = world.admin.get(&one("IdpInstance", &store)).await.is(200).json();
+        let nested = shown["options"].as_array().unwrap().iter().find(|one| one["name"] == "MailServerConfig").unwrap();
+        assert_eq!(nested["value"], json!(null), "never nested");
+    }
+
+    /// One foreign id among many refuses the whole call, and a foreign link is neither seen nor lost.
+    async fn relations_stay_within_the_scope(world: World) {
+        let far = elsewhere(&world).await;
+        let near = world.client("near", &[("SubscriptionAdmin", None, None)]).await;
+        let store = default_of(&near, "IdpInstance").await;
+        let tenant = default_of(&near, "Tenant").await;
+        let path = format!("{}/tenants", one("IdpInstance", &store));
+        for method in [http::Method::PUT, http::Method::POST, http::Method::DELETE] {
+            let body = related(&[&tenant, &far.tenant]).to_string().into_bytes();
+            let answer = near.send(method, &path, &[("content-type", "application/json")], body).await;
+            assert_eq!(pointers(&answer.problem(400, "invalid-request")), ["/relatedIds/1"]);
+        }
+        world.admin.post(&path, related(&[&far.tenant])).await.expect(202);
+        let set = near.put(&path, json!({ "relatedIds": [] })).await.is(202).json();
+        assert_eq!(set["tenants"], json!([]));
+        let all = world.admin.get(&one("IdpInstance", &store)).await.is(200).json();
+        assert_eq!(each(&all["tenants"], "name"), ["Far"], "what it did not see it did not remove");
+        near.put(&one("IdpInstance", &far.store), json!({ "name": "mine", "concurrencyToken": "t" })).await.problem(404, "not-found");
+        let body = json!({ "name": "x", "subscriptionId": far.app["subscriptionId"] });
+        assert_eq!(pointers(&near.post(&format!("{BASE}/ClientApp"), body).await.problem(400, "invalid-request")), ["/subscriptionId"]);
+    }
+
+    /// A body without subscriptionId falls to Default while that is the only one in the scope.
+    async fn the_only_subscription_is_the_default(world: World) {
+        let made = world.make("ClientApp", json!({ "name": "one" })).await;
+        assert_eq!(made["subscriptionId"], default_of(&world.admin, "Subscription").await["id"]);
+        world.other_subscription("Far").await;
+        let problem = world.admin.post(&format!("{BASE}/ClientApp"), json!({ "name": "two" })).await.problem(400, "invalid-request");
+        assert_eq!(pointers(&problem), ["/subscriptionId"]);
+        let near = world.client("near", &[("SubscriptionAdmin", None, None)]).await;
+        near.post(&format!("{BASE}/ClientApp"), json!({ "name": "two" })).await.expect(201);
+    }
+
+    async fn a_range_has_two_ends(world: World) {
+        let tenant = default_of(&world.admin, "Tenant").await;
+        let range = |lower: &str, upper: &str| json!({ "lower": lower, "upper": upper, "tenantId": tenant["id"] });
+        let made = world.make("IpAddressRange", range("2001:0db8::0001", "2001:db8::ff")).await;
+        assert_eq!((&made["lower"], &made["upper"]), (&json!("2001:db8::1"), &json!("2001:db8::ff")));
+        for (lower, upper, at) in [("10.0.0.2", "10.0.0.1", "/upper"), ("10.0.0.1", "::1", "/upper"), ("here", "10.0.0.1", "/lower")] {
+            let problem = world.admin.post(&format!("{BASE}/IpAddressRange"), range(lower, upper)).await.problem(400, "invalid-request");
+            assert_eq!(pointers(&problem), [at]);
+        }
+    }
+
+    async fn questionnaire_items_keep_their_rules(world: World) {
+        let tenant = default_of(&world.admin, "Tenant").await;
+        let low = world.client("low", &[("TenantAdmin", Some(id(&tenant).parse().unwrap()), None)]).await;
+        let path = format!("{BASE}/UserQuestionnaireItem");
+        let item = |key: &str, more: Value| {
+            let mut body = json!({ "tenantId": tenant["id"], "key": key, "label": "What?" });
+            body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            body
+        };
+        let made = low.post(&path, item("phone", json!({ "validationFormat": "phonee164", "minLength": 3, "maxLength": 3 }))).await.is(201).json();
+        assert_eq!((&made["isRequired"], &made["validationFormat"]), (&json!(true), &json!("PhoneE164")));
+        for (more, at) in [
+            (json!({ "minLength": 4, "maxLength": 3 }), "/minLength"),
+            (json!({ "validationFormat": "Regex" }), "/validationPattern"),
+            (json!({ "validationFormat": "Regex", "validationPattern": "(" }), "/validationPattern"),
+        ] {
+            assert_eq!(pointers(&low.post(&path, item("x", more)).await.problem(400, "invalid-request")), [at]);
+        }
+        // a pattern is ignored where the format is another
+        low.post(&path, item("y", json!({ "validationPattern": "(" }))).await.expect(201);
+        assert_eq!(pointers(&low.post(&path, item("phone", json!({}))).await.problem(409, "conflict")), ["/key"]);
+    }
+}

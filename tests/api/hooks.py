@@ -35,6 +35,36 @@ PROOFS = [
     (r"/apply\w+", r"exactly one of .*|names nothing here"),
     (r"/name|/apply\w+", r"would .*|.* secret.*"),
 ]
+# Rules between members of the management service, and against what is there, by the operation's path.
+MANAGED = [
+    (r"/.*", r".*/(\w+Id|apply\w+)", r"names no \w+|belongs to another subscription"),
+    (r"/.*", r".*/(apply\w+|roleType)", r"(must be empty|is missing|does not change|exactly one of).*"),
+    (r"/.*", r".*/subscriptionId", r"must be empty.*|is missing: there is more than one"),
+    (r"/(IdpInstance|MfaInstance).*", r".*/(name|idpTypeId)", r"names a (user store|type) .*"),
+    (r"/IdpType.*", r".*/providerType", r"must be \w+ for this factoryType"),
+    (r"/IpAddressRange.*", r".*/(lower|upper)", r"must .*"),
+    (r"/UserQuestionnaireItem.*", r".*/(minLength|maxLength|validationPattern)", r".*"),
+    (r"/ClientApp.*", r".*", r"(contradicts|must|needs|is missing|is a|is not|cannot|holds|takes|exactly|has|only|use|set|leave|list|name) ?.*"),
+    (r"/ClaimRule.*", r".*/\w+(Rule|Replacement)", r".*"),
+    (r"/Custom(Asset|View).*", r".*/(location|data|content|viewName|tenantId|clientAppId|subscriptionId)", r".*"),
+    (r"/CertStore.*", r".*/(certificate|certificateInput|certType)", r".*"),
+    (r"/RoleAssignment.*", r".*/principalId", r"names no \w+"),
+    (r"/identity-replacements.*", r"/(platformUserId|replacement\w+|reason|policyFingerprint)", r".*"),
+    (r"/passkey-trust/.*", r"/signedBlobJwt", r".*"),
+]
+# What names what is there, by member.
+NAMING = {
+    "customerId": "Customer",
+    "applyToCustomerId": "Customer",
+    "subscriptionId": "Subscription",
+    "applyToSubscriptionId": "Subscription",
+    "tenantId": "Tenant",
+    "applyToTenantId": "Tenant",
+    "idpTypeId": "IdpType",
+    "idpInstanceId": "IdpInstance",
+    "applyToIdpInstanceId": "IdpInstance",
+    "clientAppId": "ClientApp",
+}
 # Operations that read what a browser or a camera made: what a schema lets through is seldom it.
 MADE_ELSEWHERE = ("/PasskeyCredential/", "/User/{userId}/image")
 # The same of parameters: a filter has a grammar, a cursor is made by the server.
@@ -43,6 +73,9 @@ DETAILS = [
     r"The user has no e-mail address .*",
     r"The tree has \d+ entries: .*",
     r"In filter, column \d+: .*",
+    r"Only an instance of type OpenIdConnect .*",
+    r"SCIM is off here: .*",
+    r"must be a name without a slash",
     r"The cursor does not belong to this list\. .*",
 ]
 
@@ -105,6 +138,9 @@ def before_call(context, case, kwargs):
     path = case.path_parameters or {}
     if "userName" in path and Seen.login_names:
         path["userName"] = Seen.login_names[len(path["userName"]) % len(Seen.login_names)]
+    for name, resource in NAMING.items():
+        if is_uuid(path.get(name)) and Seen.ids[resource] and uuid.UUID(path[name]).int % 4:
+            path[name] = Seen.ids[resource][uuid.UUID(path[name]).int % len(Seen.ids[resource])]
     if isinstance(case.body, dict):
         if is_uuid(case.body.get("id")) and is_uuid(path.get("id")):
             case.body["id"] = path["id"]
@@ -119,6 +155,10 @@ def before_call(context, case, kwargs):
             if Seen.ids["User"]:
                 item["userId"] = Seen.ids["User"][len(str(item)) % len(Seen.ids["User"])]
             continue
+        for name, resource in NAMING.items():
+            # one in four stays, to be refused
+            if is_uuid(item.get(name)) and Seen.ids[resource] and uuid.UUID(item[name]).int % 4:
+                item[name] = Seen.ids[resource][uuid.UUID(item[name]).int % len(Seen.ids[resource])]
         for name in ("instanceId", "userId", "groupId"):
             # one in four stays, to be refused
             if is_uuid(item.get(name)) and uuid.UUID(item[name]).int % 4:
@@ -141,8 +181,10 @@ def filter_failure(context, failure, case, response):
     errors = problem.get("errors")
     if not errors:
         return not any(re.fullmatch(rule, problem["detail"]) for rule in DETAILS)
+    path = case.operation.path.removeprefix("/api/management/v2")
+    rules = [(pointer, detail) for at, pointer, detail in MANAGED if re.fullmatch(at, path)]
     follows = lambda error: any(
         re.fullmatch(pointer, error["pointer"]) and re.fullmatch(detail, error["detail"])
-        for pointer, detail in RULES + PROOFS
+        for pointer, detail in RULES + PROOFS + rules
     )
     return not all(map(follows, errors))

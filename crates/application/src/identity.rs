@@ -1,8 +1,10 @@
 //! Who a platform user or group is at an identity provider instance.
 
-use chancery_record::{KEY, Name, OptionValue, SHOWN, choice_types, id_types, record};
+use chancery_record::{KEY, Name, OWNER, OptionValue, SHOWN, choice_types, id_types, record};
 use chancery_resource::{Reach, Relation, Shape};
 use uuid::Uuid;
+
+use crate::user::APPLICATION_USER;
 
 id_types! {
     /// The id of an identity.
@@ -28,6 +30,8 @@ record! {
     pub struct ApplicationIdentity {
         /// The identity.
         id: ApplicationIdentityId = KEY,
+        /// The platform user or group.
+        owner_id: Uuid = OWNER.unseen(),
         /// The instance.
         idp_instance_id: Uuid = SHOWN,
         /// Who vouches for it: of a user store, its option ClaimIssuer.
@@ -43,7 +47,8 @@ record! {
 
 /// The identities of platform users.
 pub static APPLICATION_IDENTITY: Shape =
-    Shape::of::<ApplicationIdentity>("ApplicationIdentity", "application_identity", Reach::Part);
+    Shape::of::<ApplicationIdentity>("ApplicationIdentity", "application_identity", Reach::Part)
+        .owned(&APPLICATION_USER, "application_user_rid");
 
 /// The identities of platform groups.
 pub static APPLICATION_GROUP_IDENTITY: Shape =

@@ -105,7 +105,9 @@ impl Mirror {
         }
         let (identities, instance) = (self.identities()?, call.scope.of_store()?.id);
         let text = format!("SELECT {} FROM {} WHERE idp_instance_id = ", identities.own, identities.table);
-        let mut sql = Sql::new(text).bind(instance).push(" AND subject IN ");
+        // who has come to be somebody else here, or is to be, stays
+        let mut sql = Sql::new(text).bind(instance).push(" AND lifecycle_status = ");
+        sql = sql.bind(LifecycleStatus::Active.name()).push(" AND subject IN ");
         sql.add_list(ids.iter().map(|id| id.to_string().into()));
         let mut rids = Vec::new();
         tx.query(&sql.text, &sql.parameters, |row| {

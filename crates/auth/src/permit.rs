@@ -172,6 +172,7 @@ mod tests {
                 id: id(1),
                 name: "default".into(),
                 options: Arc::new(Options::new(Owner::UserStore, HashMap::new())),
+                metadata: None,
             },
             subscription: id(2),
             customer: id(3),

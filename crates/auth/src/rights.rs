@@ -189,14 +189,21 @@ pub fn load_place(tx: &mut Tx<'_>, name: &str) -> Result<Option<Place>, Error> {
         Err(_) => ("i.store_name_key = ?1", Value::Text(fold(name))),
     };
     let text = format!(
-        "SELECT i.rid, i.id, i.name, i.subscription_id, s.customer_id, i.is_active \
+        "SELECT i.rid, i.id, i.name, i.subscription_id, s.customer_id, i.is_active, \
+         (SELECT snapshot_number FROM passkey_trust WHERE source = 'mds') \
          FROM idp_instance i JOIN subscription s ON s.id = i.subscription_id \
          WHERE {condition} AND i.store_name_key IS NOT NULL"
     );
     let found = tx.one(&text, &[key], |row| {
         let options = Arc::new(Options::new(Owner::UserStore, HashMap::new()));
         Ok(Place {
-            scope: StoreScope { number: row.int(0)?, id: row.id(1)?, name: row.text(2)?.to_owned(), options },
+            scope: StoreScope {
+                number: row.int(0)?,
+                id: row.id(1)?,
+                name: row.text(2)?.to_owned(),
+                options,
+                metadata: if row.is_null(6)? { None } else { Some(row.int(6)?) },
+            },
             subscription: row.id(3)?,
             customer: row.id(4)?,
             is_active: row.bool(5)?,

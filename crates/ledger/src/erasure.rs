@@ -11,8 +11,10 @@ use crate::{
 };
 
 /// The areas whose entries are about one person, named by the first part of their primary key.
-const PERSONAL: [&str; 8] = [
+const PERSONAL: [&str; 10] = [
+    "ApplicationIdentity",
     "ApplicationUser",
+    "IdentityReplacement",
     "PasskeyCredential",
     "RecoveryTransaction",
     "SecurityContact",

@@ -10,12 +10,14 @@ pub mod custom_view;
 pub mod customer;
 pub mod effective_permissions;
 mod grant;
+pub mod identity_replacement;
 pub mod idp_instance;
 pub mod idp_type;
 pub mod ip_address_range;
 mod location;
 pub mod mfa_instance;
 pub mod option;
+pub mod passkey_trust;
 mod place;
 pub mod role_assignment;
 pub mod subscription;
@@ -83,6 +85,8 @@ static OPERATIONS: &[&[Op]] = &[
     &role_assignment::OPERATIONS,
     effective_permissions::OPERATIONS,
     application::OPERATIONS,
+    identity_replacement::OPERATIONS,
+    passkey_trust::OPERATIONS,
     &audit_trail::OPERATIONS,
 ];
 

@@ -7,7 +7,7 @@ use webauthn_rs_core::{
     proto::{ParsedAttestationData, Registration},
 };
 
-use crate::{Attestation, Kind, Policy, Refusal, answer::malformed};
+use crate::{Attestation, Kind, Makes, Policy, Refusal, answer::malformed};
 
 /// The parts of an attestation object that a policy looks at.
 pub(crate) struct Attested {
@@ -44,16 +44,32 @@ impl Attested {
     }
 
     /// Whether the policy takes this authenticator. A list of what is admitted means little when
-    /// anybody can claim to be on it: where the policy asks for attestation, it must be there.
-    pub(crate) fn check(&self, policy: &Policy) -> Result<(), Refusal> {
+    /// anybody can claim to be on it: where the policy asks for direct attestation, the certificates
+    /// must lead to a root of the make; where the client may make it anonymous, there must be some.
+    /// Without a list, certificates are not asked for, but those of a make that is known must be
+    /// its.
+    pub(crate) fn check(
+        &self,
+        policy: &Policy,
+        makes: Makes<'_>,
+        proved: &ParsedAttestationData,
+    ) -> Result<(), Refusal> {
         if !policy.admits(self.aaguid) {
             return Err(Refusal::new(Kind::Authenticator, "the make of authenticator is not admitted"));
         }
-        let listed = !policy.allowed_aaguids.is_empty() && policy.attestation != Attestation::None;
-        if listed && self.chain.is_empty() {
-            return Err(Refusal::new(Kind::Attestation, "the make of authenticator is not attested"));
+        makes.check_desired(self.aaguid)?;
+        let listed = !policy.allowed_aaguids.is_empty();
+        match policy.attestation {
+            Attestation::Indirect if listed && self.chain.is_empty() => {
+                Err(Refusal::new(Kind::Attestation, "the make of authenticator is not attested"))
+            }
+            Attestation::Direct | Attestation::Enterprise
+                if listed || (!self.chain.is_empty() && makes.has_roots(self.aaguid)) =>
+            {
+                makes.check_chain(self.aaguid, &self.chain, proved)
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 

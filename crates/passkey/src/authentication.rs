@@ -6,7 +6,7 @@ use webauthn_rs_core::proto::{
 };
 
 use crate::{
-    Credential, Kind, Policy, Refusal,
+    Credential, Kind, Makes, Policy, Refusal,
     answer::{
         MAX_AUTHENTICATOR_DATA, MAX_CLIENT_DATA, MAX_SIGNATURE, bytes, check_origin, credential_id_of,
         malformed, response_of, to_base64, user_handle_of,
@@ -62,9 +62,10 @@ pub fn start_authentication(
 /// a credential does not change its backup eligibility, the signature, and that a counter grows
 /// ([`Kind::SignCount`], where the stored or the new one is not 0). Checked here: the origin as
 /// text and framing, that the credential may answer and is the named user's, that its make is
-/// still admitted, and the policy of now.
+/// still admitted and not compromised, and the policy of now.
 pub fn finish_authentication(
     policy: &Policy,
+    makes: Makes<'_>,
     state: &[u8],
     answer: &Value,
     credential: &Credential,
@@ -104,6 +105,7 @@ pub fn finish_authentication(
     if !policy.admits(credential.aaguid) {
         return Err(Refusal::new(Kind::Authenticator, "the make of authenticator is not admitted any more"));
     }
+    makes.check_desired(credential.aaguid)?;
     Ok(Used {
         sign_count: result.counter(),
         backed_up: result.backup_state(),

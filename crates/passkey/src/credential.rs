@@ -30,8 +30,9 @@ pub struct Credential {
     /// The ways to reach the authenticator, as the client told them.
     pub transports: Vec<String>,
     /// The certificates of the attestation (DER, the authenticator's own first), whose signature
-    /// over the registration is verified and whose trust is not. Empty without attestation, and
-    /// when the credential attested to itself.
+    /// over the registration is verified; that they are the make's, only where the policy of the
+    /// registration depended on it. Empty without attestation, and when the credential attested to
+    /// itself.
     #[serde(with = "certificates")]
     pub attestation_chain: Vec<Vec<u8>>,
     pub(crate) key: COSEKey,

@@ -8,7 +8,7 @@ use webauthn_rs_core::proto::{
 };
 
 use crate::{
-    Attestation, Credential, Kind, Policy, Refusal,
+    Attestation, Credential, Kind, Makes, Policy, Refusal,
     answer::{
         MAX_ATTESTATION, MAX_CLIENT_DATA, bytes, check_origin, credential_id_of, malformed, response_of,
         to_base64,
@@ -70,9 +70,15 @@ pub fn start_registration(
 /// The library checks type, challenge, relying party, presence and verification of the user, the
 /// algorithm and the attestation's signature. Checked here: the origin as text and framing, that
 /// the answer is about the credential that was made, the key's curve, the make of authenticator,
-/// that the user does not have the credential already, and the policy of now. The trust in an
-/// attestation's certificates is the caller's to establish.
-pub fn finish_registration(policy: &Policy, state: &[u8], answer: &Value) -> Result<Credential, Refusal> {
+/// that the user does not have the credential already, what is known of the make of authenticator,
+/// that the attestation's certificates are the make's where the policy depends on it, and the policy
+/// of now.
+pub fn finish_registration(
+    policy: &Policy,
+    makes: Makes<'_>,
+    state: &[u8],
+    answer: &Value,
+) -> Result<Credential, Refusal> {
     let relying_party = relying_party(policy)?;
     let State::Registration { core, user, existing } = State::from_bytes(state)? else {
         return Err(malformed("the state is of an authentication"));
@@ -107,7 +113,7 @@ pub fn finish_registration(policy: &Policy, state: &[u8], answer: &Value) -> Res
     attested.keep_checked(&made.attestation.data);
     check_key(&made.cred)?;
     check_verified(policy, made.user_verified)?;
-    attested.check(policy)?;
+    attested.check(policy, makes, &made.attestation.data)?;
     Ok(Credential {
         id,
         user,

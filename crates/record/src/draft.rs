@@ -215,6 +215,7 @@ fn read_value(kind: Kind, value: &Json) -> Result<Value, String> {
                 Kind::Bool => "true or false",
                 Kind::Int { .. } => "a whole number",
                 Kind::Object(_) => "an object",
+                Kind::Ids => "left to the server",
                 _ => "a string",
             };
             format!("must be {wanted}, not {}", value.word())

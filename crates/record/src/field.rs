@@ -5,7 +5,7 @@ use uuid::Uuid;
 use crate::{
     Value,
     text::TextRule,
-    value::{Bytes, Encoding},
+    value::{Bytes, Encoding, Ids},
 };
 
 /// What a field holds, with its bounds.
@@ -32,6 +32,8 @@ pub enum Kind {
     Bytes(Encoding),
     /// An object of a body with these members, kept as its JSON.
     Object(&'static [Field]),
+    /// Ids, kept as their JSON array: shown, and written by us alone.
+    Ids,
 }
 
 /// What a field starts with when a create body does not say.
@@ -373,6 +375,19 @@ impl FieldType for Bytes {
     }
 }
 
+impl FieldType for Ids {
+    const KIND: Kind = Kind::Ids;
+    fn into_value(self) -> Value {
+        let ids: Vec<String> = self.0.iter().map(|id| format!("\"{id}\"")).collect();
+        Value::Text(format!("[{}]", ids.join(",")))
+    }
+    fn from_value(value: Value) -> Result<Self, Mismatch> {
+        let Value::Text(text) = value else { return Err(Mismatch("")) };
+        let ids = text.split('"').skip(1).step_by(2).map(Uuid::try_parse);
+        ids.collect::<Result<_, _>>().map(Self).map_err(|_| Mismatch(""))
+    }
+}
+
 /// Declares identifier types, one a resource, so that a user's id cannot pass for a group's.
 #[macro_export]
 macro_rules! id_types {
@@ -453,7 +468,25 @@ macro_rules! secret_types {
 
 #[cfg(test)]
 mod tests {
-    use super::WireName;
+    use uuid::Uuid;
+
+    use super::{FieldType as _, WireName};
+    use crate::{Ids, Value};
+
+    #[test]
+    fn ids_are_kept_as_their_json() {
+        for (ids, kept) in [
+            (Vec::new(), "[]".to_owned()),
+            (
+                vec![Uuid::from_u128(1), Uuid::from_u128(2)],
+                format!("[\"{}\",\"{}\"]", Uuid::from_u128(1), Uuid::from_u128(2)),
+            ),
+        ] {
+            assert_eq!(Ids(ids.clone()).into_value(), Value::Text(kept.clone()));
+            assert_eq!(Ids::from_value(Value::Text(kept)), Ok(Ids(ids)));
+        }
+        assert!(Ids::from_value(Value::Text("[\"x\"]".into())).is_err());
+    }
 
     #[test]
     fn wire_names_are_camel_case() {

@@ -23,10 +23,10 @@ pub use json::{Json, JsonError, MAX_DEPTH, read_json};
 pub use secret::Secret;
 pub use text::{
     Birthdate, Description, Email, Gender, Identifier, JsonText, Key, Locale, LoginName, Name, OptionValue,
-    PatternText, Phone, ShortText, TextRule, Token, Url, ViewText, Zone,
+    PatternText, Phone, ShortText, SignedText, TextRule, Token, Url, ViewText, Zone,
 };
 pub use time::{Timestamp, format_timestamp, parse_timestamp};
-pub use value::{Bytes, Cell, Encoding, Value};
+pub use value::{Bytes, Cell, Encoding, Ids, Value};
 pub use write::{canonical_json, write_cell, write_string};
 
 #[doc(hidden)]

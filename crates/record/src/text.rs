@@ -79,6 +79,7 @@ const LOCALE: Option<&str> = Some(r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$");
 const ZONE: Option<&str> = Some(r"^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$");
 const KEY: Option<&str> = LINE;
 const OPAQUE: Option<&str> = None;
+const SIGNED: Option<&str> = Some(r"^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$");
 
 text_types! {
     /// The name of something, on one line.
@@ -114,6 +115,8 @@ text_types! {
     JsonText(2..=262_144, None, FREE, free, "{}");
     /// A regular expression, or what it is replaced by; may be empty.
     PatternText(0..=2000, None, FREE, free, "^role$");
+    /// A signed text: a compact JSON Web Signature (RFC 7515).
+    SignedText(5..=10_485_760, None, SIGNED, signed, "eyJhbGciOiJFUzI1NiJ9.e30.c2lnbmF0dXJl");
     /// A page's template.
     ViewText(0..=1_048_576, None, FREE, free, "<p>{{ title }}</p>");
     /// A concurrency token: opaque, compared byte for byte, new on every write.
@@ -142,6 +145,13 @@ fn free(text: &str) -> Shaped {
 
 fn opaque(text: &str) -> Shaped {
     only(!text.contains(is_control), "text without control characters")
+}
+
+fn signed(text: &str) -> Shaped {
+    let is_encoded = |letter: u8| letter.is_ascii_alphanumeric() || b"_-".contains(&letter);
+    let is_part = |part: &str| !part.is_empty() && part.bytes().all(is_encoded);
+    let good = text.split('.').count() == 3 && text.split('.').all(is_part);
+    only(good, "a compact JSON Web Signature: three parts in base64url, with dots between them")
 }
 
 fn mail(text: &str) -> Shaped {
@@ -225,6 +235,7 @@ mod tests {
             super::Gender::RULE,
             super::Description::RULE,
             super::Token::RULE,
+            super::SignedText::RULE,
         ] {
             assert!(rule.check(rule.example.to_owned()).is_ok(), "{}", rule.name);
         }

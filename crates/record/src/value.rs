@@ -118,3 +118,7 @@ pub enum Encoding {
 /// Bytes of a record, shown as base64.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bytes(pub Vec<u8>);
+
+/// Ids of a record, shown as an array.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ids(pub Vec<Uuid>);

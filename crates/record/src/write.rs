@@ -20,6 +20,8 @@ pub fn write_cell(kind: &Kind, cell: Cell<'_>, out: &mut Vec<u8>) {
             out.push(b'"');
         }
         (Cell::Int(value), _) => write_int(value, out),
+        // kept as it is written
+        (Cell::Text(text), Kind::Ids) => out.extend_from_slice(text.as_bytes()),
         (Cell::Text(text), _) => write_string(text, out),
         (Cell::Id(id), _) => write_id(id, out),
         // SQLite knows an id only as its bytes

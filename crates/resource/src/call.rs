@@ -13,7 +13,9 @@ use chancery_record::{Json, Timestamp, Value};
 use chancery_settings::Options;
 use uuid::Uuid;
 
-use crate::{CursorKey, MasterKey, Op, Out, Piece, Problem, Seal, Service, Work, work::Results};
+use crate::{
+    CursorKey, MasterKey, Memory, MetadataSource, Op, Out, Piece, Problem, Seal, Service, Work, work::Results,
+};
 
 /// What the caller's rights cover, and so what every query is limited to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +52,8 @@ pub struct StoreScope {
     pub name: String,
     /// Its options.
     pub options: Arc<Options>,
+    /// The number of the snapshot of authenticators' metadata in effect, if there is one.
+    pub metadata: Option<i64>,
 }
 
 impl Scope {
@@ -112,6 +116,45 @@ pub struct Hashing {
     pub parallelism: u32,
 }
 
+/// Which identities must be proven before one takes the other's place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Proofs {
+    /// Neither.
+    #[default]
+    None,
+    /// The one that is replaced.
+    Current,
+    /// The one that takes its place.
+    Replacement,
+    /// Both.
+    Both,
+}
+
+impl Proofs {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::None, Self::Current, Self::Replacement, Self::Both];
+
+    /// Its name in the configuration.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Current => "current",
+            Self::Replacement => "replacement",
+            Self::Both => "both",
+        }
+    }
+
+    /// Whether the identity that is replaced must be proven.
+    pub const fn of_current(self) -> bool {
+        matches!(self, Self::Current | Self::Both)
+    }
+
+    /// Whether the identity that takes its place must be proven.
+    pub const fn of_replacement(self) -> bool {
+        matches!(self, Self::Replacement | Self::Both)
+    }
+}
+
 /// What operations share: the keys they work with, made once at the start.
 pub struct Desk {
     /// The master key.
@@ -122,6 +165,8 @@ pub struct Desk {
     pub services: &'static [&'static Service],
     /// Whether a program of the operator's delivers reset tokens where there is no mail server.
     pub has_reset_program: bool,
+    /// Which identities must be proven before one takes the other's place.
+    pub proofs: Proofs,
     /// Signs audit entries.
     pub seal: Seal,
     /// Makes and opens cursors.
@@ -131,6 +176,10 @@ pub struct Desk {
     pub counter: AtomicU32,
     /// What links to this server begin with, without a slash at the end.
     pub public_url: String,
+    /// Where metadata of authenticators come from.
+    pub metadata: MetadataSource,
+    /// The snapshot of them that was read last.
+    pub snapshot: Memory,
 }
 
 /// The conditions of RFC 9110, section 13.
@@ -300,6 +349,15 @@ impl Answer {
     pub fn resource(status: u16) -> Self {
         Self { tagged: true, ..Self::new(status) }
     }
+}
+
+/// The SHA-256 of text, in lower-case hexadecimal.
+pub fn digest(text: &str) -> String {
+    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, text.as_bytes());
+    digest.as_ref().iter().fold(String::with_capacity(64), |mut hex, byte| {
+        hex.extend([byte >> 4, byte & 15].iter().filter_map(|half| char::from_digit(u32::from(*half), 16)));
+        hex
+    })
 }
 
 /// The strong `ETag` of a representation.

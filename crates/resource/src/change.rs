@@ -128,6 +128,28 @@ pub fn amend(
     }
 }
 
+/// Writes the changed columns of a row and its new token, if it is still the row that was read, and
+/// tells it as this: a step of a workflow. Of two that were taken at once from the same state, one
+/// is done and the other is run again, to find the new one.
+///
+/// # Errors
+/// The store's.
+pub fn advance(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    was: &Stored,
+    mut values: Vec<Value>,
+    told: (&'static str, &'static str),
+) -> Result<(), Problem> {
+    let token = shape.plan().token;
+    if let Some(value) = token.and_then(|place| values.get_mut(place)) {
+        *value = call.new_token();
+    }
+    let changed = write_columns(call, tx, shape, was, &values, token)?;
+    tell_change(call, tx, shape, was, &values, &changed, told)
+}
+
 fn tell_change(
     call: &Call,
     tx: &mut Tx<'_>,

@@ -18,6 +18,7 @@ mod filter_sql;
 mod list;
 mod load;
 mod master;
+mod metadata;
 mod nested;
 mod op;
 mod page;
@@ -36,8 +37,8 @@ mod work;
 pub use audit_read::{Placed, next_leaf, read_entries, read_leaves, read_strays};
 pub use audit_tree::{Tree, number, origin, with_nodes};
 pub use batch::MAX_BATCH;
-pub use call::{Answer, Call, Desk, Hashing, Preconditions, Scope, StoreScope, etag, random};
-pub use change::{OwnerRow, Telling, amend, append, delete, gone, insert, purge, purge_due, update};
+pub use call::{Answer, Call, Desk, Hashing, Preconditions, Proofs, Scope, StoreScope, digest, etag, random};
+pub use change::{OwnerRow, Telling, advance, amend, append, delete, gone, insert, purge, purge_due, update};
 pub use cursor::CursorKey;
 pub use emit::{Out, Part, Sink, Stored};
 pub use family::visible;
@@ -48,6 +49,7 @@ pub use load::{
     select_by, select_of, select_where,
 };
 pub use master::{MasterKey, SealingKey};
+pub use metadata::{Fetch, Fetched, Memory, MetadataSource};
 pub use op::{
     Action, Body, BodyForm, Custom, JsonForm, Method, Op, Permit, Relating, Reply, Run, Service, added,
     added_at,
@@ -67,4 +69,4 @@ pub use shape::{
     Rules, Said, Shape, Unique,
 };
 pub use sql::{LIST, Sql};
-pub use work::{Piece, Work};
+pub use work::{Piece, Task, Work};

@@ -1,6 +1,6 @@
 //! The parameters of a list: filter, order, count, cursor.
 
-use chancery_record::{Field, Value, fold};
+use chancery_record::{Field, Kind, Value, fold};
 
 use crate::{Call, Expression, Problem, Shape, filter, filter_sql::find_field};
 
@@ -132,7 +132,7 @@ fn sort_field(shape: &'static Shape, name: &str) -> Result<&'static Field, Probl
     let field = find_field(shape, name, 1).map_err(|_| {
         Problem::invalid(format!("sortBy, column 1: {} gives no order by {name:?}.", shape.name))
     })?;
-    if !field.access.column.is_read() || matches!(field.kind, chancery_record::Kind::Bytes(_)) {
+    if !field.access.column.is_read() || matches!(field.kind, Kind::Bytes(_) | Kind::Ids) {
         return Err(Problem::invalid(format!("sortBy, column 1: {name} gives no order.")));
     }
     Ok(field)

@@ -4,7 +4,7 @@ use chancery_record::Value;
 use chancery_store::Tx;
 use uuid::Uuid;
 
-use crate::{Call, OwnerRow, PersonKey, Personal, Problem, Shape};
+use crate::{Call, OwnerRow, PersonKey, Personal, Problem, Shape, Sql};
 
 /// The key of the person that a row is or belongs to. One that has none yet gets it.
 pub fn person(
@@ -62,8 +62,11 @@ fn find_key(
     column: &str,
     id: Uuid,
 ) -> Result<Option<Vec<u8>>, Problem> {
-    let text = format!("SELECT {column} FROM {} WHERE store = ?1 AND id = ?2", shape.table);
-    let found = tx.one(&text, &[Value::Int(call.scope.store()), Value::Id(id)], |row| {
+    let mut sql = Sql::new(format!("SELECT {column} FROM {} WHERE id = ", shape.table)).bind(id);
+    if shape.reach.is_store() {
+        sql = sql.push(" AND store = ").bind(call.scope.store());
+    }
+    let found = tx.one(&sql.text, &sql.parameters, |row| {
         Ok(if row.is_null(0)? { None } else { Some(row.bytes(0)?.to_vec()) })
     })?;
     Ok(found.flatten())

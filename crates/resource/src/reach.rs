@@ -174,9 +174,10 @@ impl Shape {
             sql.add_bound(rid);
         }
         if let Personal::Of(person, column) = self.personal
+            && person.reach.is_store()
             && let Some(hiding) = person.deletion.hiding()
         {
-            // what belongs to somebody hidden is hidden with them
+            // what belongs to somebody hidden in a store is hidden with them
             sql.add(&format!(
                 " AND EXISTS (SELECT 1 FROM {} o WHERE o.store = t.store AND o.id = t.{column} AND o.{hiding} IS NULL)",
                 person.table

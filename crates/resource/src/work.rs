@@ -9,15 +9,26 @@
 //! One that has too much to do for a single transaction does a piece, answers
 //! [`Answer::again`](crate::Answer::again) and is called again at once: nothing waits for the pool.
 
-use std::{any::Any, fmt, sync::Arc};
+use std::{any::Any, fmt, pin::Pin, sync::Arc};
 
 use crate::{Call, Problem};
 
 /// What work came to, one a step. They stay with the call, since a transaction may run twice.
 pub type Results = Vec<Arc<dyn Any + Send + Sync>>;
 
+/// What work comes to.
+type Outcome = Arc<dyn Any + Send + Sync>;
+
 /// Something to do outside of any transaction.
-pub struct Work(Box<dyn FnOnce() -> Arc<dyn Any + Send + Sync> + Send>);
+pub struct Work(Task);
+
+/// How work is done.
+pub enum Task {
+    /// By a processor of ours: in one of few places.
+    Compute(Box<dyn FnOnce() -> Outcome + Send>),
+    /// By somebody else, who is waited for: what is computed meanwhile must not wait, too.
+    Wait(Pin<Box<dyn Future<Output = Outcome> + Send>>),
+}
 
 impl fmt::Debug for Work {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -28,12 +39,17 @@ impl fmt::Debug for Work {
 impl Work {
     /// This, when there is a place in the pool.
     pub fn new<T: Send + Sync + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Self {
-        Self(Box::new(move || Arc::new(work())))
+        Self(Task::Compute(Box::new(move || Arc::new(work()))))
     }
 
-    /// Does it.
-    pub fn run(self) -> Arc<dyn Any + Send + Sync> {
-        (self.0)()
+    /// Waiting for this, such as an answer from the network. It must have its bound of time.
+    pub fn waiting<T: Send + Sync + 'static>(answer: impl Future<Output = T> + Send + 'static) -> Self {
+        Self(Task::Wait(Box::pin(async move { Arc::new(answer.await) as Outcome })))
+    }
+
+    /// What is to be done.
+    pub fn into_task(self) -> Task {
+        self.0
     }
 }
 

@@ -4,7 +4,7 @@ use std::{fmt, fs, net::SocketAddr, path::PathBuf};
 
 use chancery_credential::hash::Parameters;
 use chancery_record::Secret;
-use chancery_resource::Hashing;
+use chancery_resource::{Hashing, Proofs};
 use chancery_store::Target;
 use chancery_web::TlsFiles;
 use clap::{Args, Parser, Subcommand};
@@ -95,6 +95,16 @@ struct Options {
     /// message as JSON on its standard input and ends with 0 when it was delivered [default: none]
     #[arg(long, global = true, env = "CHANCERY_RESET_PROGRAM", value_name = "FILE")]
     reset_program: Option<PathBuf>,
+    /// Where FIDO's signed metadata of authenticators are fetched from, daily; FIDO has them at
+    /// https://mds3.fidoalliance.org/ [default: none; they can be imported]
+    #[arg(long, global = true, env = "CHANCERY_MDS_URL", value_name = "URL")]
+    mds_url: Option<String>,
+    /// The root certificate that their signer must lead to, DER or PEM [default: FIDO's]
+    #[arg(long, global = true, env = "CHANCERY_MDS_ROOT", value_name = "FILE")]
+    mds_root: Option<PathBuf>,
+    /// The name that their signer's certificate must be for; goes with the root
+    #[arg(long, global = true, env = "CHANCERY_MDS_NAME", value_name = "NAME")]
+    mds_name: Option<String>,
     /// Memory of one password hash in KiB (argon2id) [default: 19456]
     #[arg(long, global = true, env = "CHANCERY_PASSWORD_MEMORY", value_name = "KIB")]
     password_memory: Option<u32>,
@@ -104,6 +114,10 @@ struct Options {
     /// Lanes of one password hash (argon2id) [default: 1]
     #[arg(long, global = true, env = "CHANCERY_PASSWORD_PARALLELISM", value_name = "NUMBER")]
     password_parallelism: Option<u32>,
+    /// Which identities must be proven before an identity replacement is executed: none, current,
+    /// replacement or both [default: none]
+    #[arg(long, global = true, env = "CHANCERY_IDENTITY_REPLACEMENT_PROOFS", value_name = "WHICH")]
+    identity_replacement_proofs: Option<String>,
     /// What is logged: error, warn, info, debug, trace, or a filter of tracing [default: info]
     #[arg(long, global = true, env = "CHANCERY_LOG", value_name = "LEVEL")]
     log: Option<String>,
@@ -137,8 +151,14 @@ pub struct Config {
     pub public_rate_limit: Option<u32>,
     /// Delivers password reset tokens for stores without a mail server.
     pub reset_program: Option<PathBuf>,
+    /// Where metadata of authenticators are fetched from.
+    pub mds_url: Option<String>,
+    /// The root and the name of their signer, where they are not FIDO's.
+    pub mds_root: Option<(PathBuf, String)>,
     /// What hashing a password costs.
     pub hashing: Hashing,
+    /// Which identities must be proven before an identity replacement is executed.
+    pub proofs: Proofs,
     /// What is logged.
     pub log: String,
     /// The master key's file.
@@ -191,6 +211,12 @@ impl Config {
                 ))
             })?),
         };
+        let mds_url = options.mds_url.filter(|url| !url.is_empty()).map(mds_url).transpose()?;
+        let mds_root = match (options.mds_root, options.mds_name) {
+            (Some(root), Some(name)) => Some((root, name)),
+            (None, None) => None,
+            _ => return Err(ConfigError("mds_root and mds_name go together: give both or none".into())),
+        };
         let hashing = Hashing {
             memory_kib: options.password_memory.unwrap_or(19_456),
             iterations: options.password_iterations.unwrap_or(2),
@@ -199,6 +225,13 @@ impl Config {
         Parameters::new(hashing.memory_kib, hashing.iterations, hashing.parallelism).map_err(|wrong| {
             ConfigError(format!("password_memory, password_iterations and password_parallelism: {wrong}"))
         })?;
+        let proofs = match options.identity_replacement_proofs {
+            None => Proofs::None,
+            Some(text) => Proofs::ALL.into_iter().find(|proofs| proofs.name() == text).ok_or_else(|| {
+                let names = Proofs::ALL.map(Proofs::name).join(", ");
+                ConfigError(format!("identity_replacement_proofs is one of {names}, not {text:?}"))
+            })?,
+        };
         let tls = match (options.tls_certificate, options.tls_key) {
             (Some(certificate), Some(key)) => Some(TlsFiles { certificate, key }),
             (None, None) => None,
@@ -222,7 +255,10 @@ impl Config {
             root_client_secret,
             metrics_listen,
             public_rate_limit,
+            mds_url,
+            mds_root,
             hashing,
+            proofs,
             reset_program: options.reset_program,
             tls,
         })
@@ -240,6 +276,7 @@ impl Config {
         table.insert("log".into(), text(&self.log));
         let limit = self.public_rate_limit.map_or_else(|| "off".to_owned(), |limit| limit.to_string());
         table.insert("public_rate_limit".into(), text(&limit));
+        table.insert("identity_replacement_proofs".into(), text(self.proofs.name()));
         for (name, value) in [
             ("password_memory", self.hashing.memory_kib),
             ("password_iterations", self.hashing.iterations),
@@ -249,6 +286,13 @@ impl Config {
         }
         if let Some(program) = &self.reset_program {
             table.insert("reset_program".into(), path(program));
+        }
+        if let Some(url) = &self.mds_url {
+            table.insert("mds_url".into(), text(url));
+        }
+        if let Some((root, name)) = &self.mds_root {
+            table.insert("mds_root".into(), path(root));
+            table.insert("mds_name".into(), text(name));
         }
         if let Some(url) = &self.public_url {
             table.insert("public_url".into(), text(url));
@@ -278,9 +322,15 @@ impl Options {
             metrics_listen: self.metrics_listen.or(other.metrics_listen),
             public_rate_limit: self.public_rate_limit.or(other.public_rate_limit),
             reset_program: self.reset_program.or(other.reset_program),
+            mds_url: self.mds_url.or(other.mds_url),
+            mds_root: self.mds_root.or(other.mds_root),
+            mds_name: self.mds_name.or(other.mds_name),
             password_memory: self.password_memory.or(other.password_memory),
             password_iterations: self.password_iterations.or(other.password_iterations),
             password_parallelism: self.password_parallelism.or(other.password_parallelism),
+            identity_replacement_proofs: self
+                .identity_replacement_proofs
+                .or(other.identity_replacement_proofs),
             log: self.log.or(other.log),
             master_key_file: self.master_key_file.or(other.master_key_file),
             tls_certificate: self.tls_certificate.or(other.tls_certificate),
@@ -317,6 +367,25 @@ fn public_url(text: &str) -> Result<String, ConfigError> {
         return Err(ConfigError(format!("public_url is a URL such as https://id.example.com, not {text:?}")));
     }
     Ok(text.trim_end_matches('/').to_owned())
+}
+
+/// Without TLS the text is as safe, since it is signed, but whoever listens could hold a new one back:
+/// that is for a source on this machine.
+fn mds_url(url: String) -> Result<String, ConfigError> {
+    let host = url.strip_prefix("http://").map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
+    let is_own = |host: &str| ["localhost", "127.0.0.1", "[::1]"].contains(&name_of(host));
+    if url.starts_with("https://") || host.is_some_and(is_own) {
+        return Ok(url);
+    }
+    Err(ConfigError(format!("mds_url is an address such as https://mds3.fidoalliance.org/, not {url:?}")))
+}
+
+/// The host without its port.
+fn name_of(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    }
 }
 
 /// A connection string without its password.
@@ -375,10 +444,27 @@ mod tests {
             ("lisen = 'x'", "lisen"),
             ("root_client_secret = ''", "root_client_secret"),
             ("password_memory = 1024", "password_memory"),
+            ("identity_replacement_proofs = 'some'", "identity_replacement_proofs"),
+            ("mds_url = 'http://mds.example'", "mds_url"),
+            ("mds_url = 'http://127.0.0.1.example'", "mds_url"),
+            ("mds_url = 'mds.example'", "mds_url"),
+            ("mds_root = 'root.pem'", "mds_name"),
         ] {
             let error = read(toml).unwrap_err();
             assert!(error.contains(word), "{toml}: {error}");
         }
+    }
+
+    #[test]
+    fn metadata_come_from_where_it_is_said() {
+        let config = read("").unwrap();
+        assert!(config.mds_url.is_none() && config.mds_root.is_none());
+        assert!(read("mds_url = ''").unwrap().mds_url.is_none());
+        for url in ["https://mds.example/", "http://127.0.0.1:8/x", "http://localhost", "http://[::1]:8/"] {
+            assert_eq!(read(&format!("mds_url = '{url}'")).unwrap().mds_url.as_deref(), Some(url));
+        }
+        let config = read("mds_root = 'root.pem'\nmds_name = 'mds.example'").unwrap();
+        assert!(config.display().contains("mds_name = \"mds.example\""), "{}", config.display());
     }
 
     #[test]

@@ -14,5 +14,7 @@ pub use jobs::{
     mail::{Post, deliver},
     prune::prune_piece,
     purge::purge_due,
+    revoke::revoke_due,
+    trust::refresh_due,
 };
-pub use start::{SERVICES, Server, StartError};
+pub use start::{SERVICES, Server, StartError, own_call};

@@ -9,12 +9,15 @@ use std::{
 };
 
 use chancery_auth::{Bearer, ensure_keys};
+use chancery_fetch::{Limits as FetchLimits, Policy, get};
 use chancery_ledger::AuditKeys;
 use chancery_management::option::add_new_entries;
 use chancery_resource::{
-    Call, CursorKey, Desk, MasterKey, Out, Preconditions, Problem, Scope, Seal, Service,
+    Call, CursorKey, Desk, Fetch, MasterKey, Memory, MetadataSource, Out, Preconditions, Problem, Scope,
+    Seal, Service,
 };
 use chancery_store::{Error, Mode, Store, Target};
+use chancery_trust::Anchors;
 use chancery_web::{App, Limits, Listener, now, serve};
 
 use crate::{
@@ -22,7 +25,7 @@ use crate::{
     jobs::{
         ledger,
         mail::{Post, send_mail},
-        prune, purge,
+        prune, purge, revoke, trust,
     },
 };
 
@@ -112,6 +115,8 @@ impl Server {
         let pruning = tokio::spawn(prune::prune(store.clone(), now));
         let sealing = tokio::spawn(ledger::seal(store.clone(), Arc::clone(&self.app.desk), now));
         let purging = tokio::spawn(purge::purge(store.clone(), Arc::clone(&self.app.desk), now));
+        let revoking = tokio::spawn(revoke::revoke(store.clone(), Arc::clone(&self.app.desk), now));
+        let refreshing = tokio::spawn(trust::refresh(store.clone(), Arc::clone(&self.app.desk), now));
         let post = Post { master: self.app.desk.master.clone(), program: self.reset_program };
         let mailing = [(); 2].map(|()| tokio::spawn(send_mail(store.clone(), post.clone(), now)));
         let metrics = self
@@ -121,6 +126,8 @@ impl Server {
         pruning.abort();
         sealing.abort();
         purging.abort();
+        revoking.abort();
+        refreshing.abort();
         mailing.iter().for_each(tokio::task::JoinHandle::abort);
         if let Some(metrics) = metrics {
             metrics.abort();
@@ -150,15 +157,19 @@ async fn assemble(
         .map_err(|error| StartError::new("the keys of the audit trail", error))?;
     let cursors = CursorKey::new(&master.derive("cursor"))
         .ok_or_else(|| StartError::new("cannot start", "the cursor key is not usable"))?;
+    let metadata = metadata_source(config)?;
     let desk = Arc::new(Desk {
         master,
         hashing: config.hashing,
         services: SERVICES,
+        proofs: config.proofs,
         has_reset_program: config.reset_program.is_some(),
         seal: Seal::new(audit_key, audit_keys, last),
         cursors,
         counter: AtomicU32::new(0),
         public_url: public_url.to_owned(),
+        metadata,
+        snapshot: Memory::default(),
     });
     let (call, secret) = (own_call(&desk, Scope::Everything), config.root_client_secret.clone());
     let welcome = store.run("FirstStart", Mode::Write, None, move |tx| {
@@ -174,6 +185,34 @@ async fn assemble(
     let limits = Limits { public_rate: config.public_rate_limit, ..Limits::default() };
     let app = App::new(store, bearer, desk, limits, SERVICES);
     Ok((app.map_err(|error| StartError::new("two operations share a path", error))?, welcome))
+}
+
+/// The bounds of fetching metadata of authenticators, which are 7 MB.
+const METADATA: FetchLimits = FetchLimits { bytes: chancery_trust::MAX_BYTES, seconds: 60 };
+
+/// Where metadata of authenticators come from. A source in the server's own network is allowed: who
+/// configures it has the server.
+fn metadata_source(config: &Config) -> Result<MetadataSource, StartError> {
+    let fetch = config.mds_url.clone().map(|url| {
+        let plain_loopback = url.starts_with("http://");
+        let policy = Policy { private_addresses: true, plain_loopback, ..Policy::default() };
+        let known = Arc::new((url, policy));
+        let fetch: Fetch = Arc::new(move || {
+            let known = Arc::clone(&known);
+            Box::pin(
+                async move { get(&known.0, METADATA, &known.1).await.map_err(|failure| failure.to_string()) },
+            )
+        });
+        fetch
+    });
+    let root = config.mds_root.as_ref().map(|(path, name)| {
+        let failed =
+            |error: &dyn fmt::Display| StartError::new(format!("mds_root {}", path.display()), error);
+        let root = fs::read(path).map_err(|error| failed(&error))?;
+        Anchors::of(&root, name).map_err(|refusal| failed(&refusal))?;
+        Ok(Arc::new((root, name.clone())))
+    });
+    Ok(MetadataSource { fetch, root: root.transpose()? })
 }
 
 /// A call of the server itself.

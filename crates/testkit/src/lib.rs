@@ -15,13 +15,14 @@ mod world;
 pub use client::{Answer, Client};
 pub use engine::{Database, Engine};
 pub use process::Process;
-pub use world::{RoleRow, World, run};
+pub use world::{RoleRow, World, no_words, run_with};
 
 /// Declares tests that run on both engines: each becomes a module with a test `sqlite` and a
-/// test `postgres`.
+/// test `postgres`. A function in brackets before them tells further words of the server's command
+/// line; it is given the folder of the server's files.
 #[macro_export]
 macro_rules! on_both_engines {
-    ($($(#[doc = $doc:literal])* async fn $name:ident($world:ident: World) $body:block)*) => {$(
+    ([$words:path] $($(#[doc = $doc:literal])* async fn $name:ident($world:ident: World) $body:block)*) => {$(
         mod $name {
             #[allow(unused_imports, reason = "a test may need nothing from around it")]
             use super::*;
@@ -29,12 +30,15 @@ macro_rules! on_both_engines {
             async fn test($world: $crate::World) $body
             #[test]
             fn sqlite() {
-                $crate::run($crate::Engine::Sqlite, test);
+                $crate::run_with($crate::Engine::Sqlite, $words, test);
             }
             #[test]
             fn postgres() {
-                $crate::run($crate::Engine::Postgres, test);
+                $crate::run_with($crate::Engine::Postgres, $words, test);
             }
         }
     )*};
+    ($($tests:tt)*) => {
+        $crate::on_both_engines! { [$crate::no_words] $($tests)* }
+    };
 }

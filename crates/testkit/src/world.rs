@@ -1,6 +1,6 @@
 //! What a test meets: a server with its callers.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use chancery::{Arguments, Config, Server};
 use chancery_store::{Error, Mode};
@@ -32,16 +32,26 @@ pub struct World {
     pub base: String,
 }
 
-/// Runs a test with a world of its own.
+/// No further words of the command line.
+pub fn no_words(_: &Path) -> Vec<String> {
+    Vec::new()
+}
+
+/// Runs a test with a world of its own, whose server is started with further words.
 ///
 /// # Panics
 /// When the server does not start.
 #[expect(clippy::expect_used, reason = "a test cannot go on without its server")]
-pub fn run<F: Future<Output = ()>>(engine: Engine, test: impl FnOnce(World) -> F) {
+pub fn run_with<F: Future<Output = ()>>(
+    engine: Engine,
+    words: fn(&Path) -> Vec<String>,
+    test: impl FnOnce(World) -> F,
+) {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let database = Arc::new(Database::create(engine));
-        let server = Server::start(&config(&database)).await.expect("the server starts");
+        let server =
+            Server::start(&config(&database, words(&database.folder()))).await.expect("the server starts");
         let (base, app) = (server.public_url.clone(), server.app());
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let running = tokio::spawn(server.run(async {
@@ -57,7 +67,7 @@ pub fn run<F: Future<Output = ()>>(engine: Engine, test: impl FnOnce(World) -> F
 }
 
 #[expect(clippy::expect_used, reason = "a test cannot go on without its server")]
-fn config(database: &Database) -> Config {
+fn config(database: &Database, more: Vec<String>) -> Config {
     let folder = database.folder().display().to_string();
     let words = [
         "chancery",
@@ -73,7 +83,7 @@ fn config(database: &Database) -> Config {
         "--public-rate-limit",
         "off",
     ];
-    let arguments = <Arguments as clap::Parser>::parse_from(words);
+    let arguments = <Arguments as clap::Parser>::parse_from(words.into_iter().map(str::to_owned).chain(more));
     Config::read(&arguments).expect("the configuration is good")
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chancery_record::Timestamp;
-use rustls_pki_types::{CertificateDer, ServerName, TrustAnchor, UnixTime};
+use rustls_pki_types::{CertificateDer, ServerName, TrustAnchor, UnixTime, pem::PemObject as _};
 use webpki::{ALL_VERIFICATION_ALGS, EndEntityCert, Error, KeyUsage, anchor_from_trusted_cert};
 
 use crate::{Kind, Refusal};
@@ -32,11 +32,17 @@ impl Anchors {
         Self { roots: roots.collect(), name: NAME.to_owned() }
     }
 
-    /// One root (DER) and the name that it certifies: a test's, or a private mirror's.
+    /// One root (DER or PEM) and the name that it certifies: a test's, or a private mirror's.
     pub fn of(root: &[u8], name: &str) -> Result<Self, Refusal> {
-        let root = anchor(root).map_err(|error| {
+        let refused = |error: &dyn std::fmt::Display| {
             Refusal::new(Kind::Certificate, format!("the root is no certificate: {error}"))
-        })?;
+        };
+        let root = if root.trim_ascii_start().starts_with(b"-----BEGIN") {
+            CertificateDer::from_pem_slice(root).map_err(|error| refused(&error))?
+        } else {
+            CertificateDer::from(root)
+        };
+        let root = anchor(&root).map_err(|error| refused(&error))?;
         Ok(Self { roots: vec![root], name: name.to_owned() })
     }
 
@@ -102,6 +108,18 @@ mod tests {
 
     #[test]
     fn no_certificate_is_no_root() {
-        assert_eq!(Anchors::of(b"no certificate", "a.example").unwrap_err().kind, Kind::Certificate);
+        for odd in [&b"no certificate"[..], b"", b"-----BEGIN CERTIFICATE-----", b"-----BEGIN NOTHING-----"] {
+            assert_eq!(Anchors::of(odd, "a.example").unwrap_err().kind, Kind::Certificate);
+        }
+    }
+
+    #[test]
+    fn a_root_comes_as_der_or_as_pem() {
+        use base64::{Engine as _, prelude::BASE64_STANDARD};
+        let pem = format!(
+            "-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n",
+            BASE64_STANDARD.encode(R46)
+        );
+        assert_eq!(Anchors::of(pem.as_bytes(), NAME).unwrap().roots, Anchors::of(R46, NAME).unwrap().roots);
     }
 }

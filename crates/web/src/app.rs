@@ -225,14 +225,28 @@ impl App {
             let text = "SELECT (SELECT count(*) FROM outbox_event), \
                 (SELECT count(*) FROM mail_message WHERE state = 'Waiting'), \
                 (SELECT count(*) FROM mail_message WHERE state <> 'Waiting'), \
-                (SELECT count(*) FROM audit_pending), (SELECT coalesce(max(made_on), 0) FROM audit_tree)";
+                (SELECT count(*) FROM audit_pending), (SELECT coalesce(max(made_on), 0) FROM audit_tree), \
+                (SELECT count(*) FROM identity_revocation), \
+                (SELECT count(*) FROM identity_revocation WHERE last_error IS NOT NULL), \
+                (SELECT coalesce(max(refreshed_on), 0) FROM passkey_trust), \
+                (SELECT coalesce(max(next_update_on), 0) FROM passkey_trust), \
+                (SELECT coalesce(max(failures), 0) FROM passkey_trust_refresh)";
             tx.one(text, &[], |row| {
-                Ok(((row.int(0)?, row.int(1)?, row.int(2)?), (row.int(3)?, row.int(4)? / 1000)))
+                let figures: Vec<i64> = (0..10).map(|at| row.int(at)).collect::<Result<_, _>>()?;
+                Ok(figures)
             })
         });
-        if let Ok(Some(((events, mails, dead), (unsealed, checkpoint)))) = counted.await {
+        if let Ok(Some(figures)) = counted.await
+            && let [events, mails, dead, unsealed, checkpoint, revoking, failed, refreshed, due, failures] =
+                figures[..]
+        {
+            self.metrics.revocations_waiting.set(revoking);
+            self.metrics.revocations_failed.set(failed);
+            self.metrics.trust_refreshed.set(refreshed / 1000);
+            self.metrics.trust_due.set(due / 1000);
+            self.metrics.trust_failures.set(failures);
             self.metrics.entries_unsealed.set(unsealed);
-            self.metrics.checkpoint_made.set(checkpoint);
+            self.metrics.checkpoint_made.set(checkpoint / 1000);
             self.metrics.events_waiting.set(events);
             self.metrics.mails_waiting.set(mails);
             self.metrics.mails_dead.set(dead);

@@ -81,7 +81,8 @@ pub async fn execute(
             (json, merge_patch) = (Some(read), merge);
         }
     }
-    let claim = match idempotency::key(parts)?.filter(|_| !dry_run && allowed.caller.is_some()) {
+    let claim = match idempotency::key(parts)?.filter(|_| !dry_run && op.writes() && allowed.caller.is_some())
+    {
         Some(key) => {
             let renew = || app.authorize(parts, op.permit, store.as_deref(), now);
             match claim_key(app, &mut allowed, renew, (key, request_digest), now).await? {

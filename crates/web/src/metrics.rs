@@ -53,10 +53,20 @@ pub struct Metrics {
     pub mails_waiting: Gauge,
     /// Mails that were given up: somebody should look.
     pub mails_dead: Gauge,
+    /// Replaced identities whose sessions and tokens are to be ended yet.
+    pub revocations_waiting: Gauge,
+    /// Those of them for which that has failed: it is tried again.
+    pub revocations_failed: Gauge,
     /// Audit entries that are in no tree yet.
     pub entries_unsealed: Gauge,
     /// When the newest checkpoint of an audit trail was made, in seconds since 1970.
     pub checkpoint_made: Gauge,
+    /// When the metadata of authenticators in use were taken into use, in seconds since 1970.
+    pub trust_refreshed: Gauge,
+    /// When the next are due, in seconds since 1970.
+    pub trust_due: Gauge,
+    /// Refreshes of them that failed one after another.
+    pub trust_failures: Gauge,
 }
 
 const SECONDS: [f64; 10] = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 10.0];
@@ -99,8 +109,13 @@ impl Metrics {
             events_waiting: Gauge::default(),
             mails_waiting: Gauge::default(),
             mails_dead: Gauge::default(),
+            revocations_waiting: Gauge::default(),
+            revocations_failed: Gauge::default(),
             entries_unsealed: Gauge::default(),
             checkpoint_made: Gauge::default(),
+            trust_refreshed: Gauge::default(),
+            trust_due: Gauge::default(),
+            trust_failures: Gauge::default(),
             registry,
         };
         metrics.with_store_figures()
@@ -121,6 +136,16 @@ impl Metrics {
         registry.register("mails_waiting", "Mails that wait to be sent", self.mails_waiting.clone());
         registry.register("mails_dead", "Mails that were given up", self.mails_dead.clone());
         registry.register(
+            "revocations_waiting",
+            "Replaced identities whose sessions and tokens are to be ended yet",
+            self.revocations_waiting.clone(),
+        );
+        registry.register(
+            "revocations_failed",
+            "Those of them for which that has failed: it is tried again",
+            self.revocations_failed.clone(),
+        );
+        registry.register(
             "audit_unsealed",
             "Audit entries that are in no tree yet",
             self.entries_unsealed.clone(),
@@ -131,6 +156,21 @@ impl Metrics {
             about,
             Unit::Seconds,
             self.checkpoint_made.clone(),
+        );
+        for (name, about, gauge) in [
+            (
+                "passkey_trust_refreshed_time",
+                "When the metadata of authenticators in use were taken into use; 0: there are none",
+                &self.trust_refreshed,
+            ),
+            ("passkey_trust_due_time", "When newer metadata of authenticators are due", &self.trust_due),
+        ] {
+            registry.register_with_unit(name, about, Unit::Seconds, gauge.clone());
+        }
+        registry.register(
+            "passkey_trust_failures",
+            "Refreshes of metadata of authenticators that failed one after another",
+            self.trust_failures.clone(),
         );
         registry.register("outbox_events", "Events kept in the outbox", self.events_waiting.clone());
         self

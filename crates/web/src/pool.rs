@@ -1,4 +1,5 @@
-//! A bounded pool for work that would hold others up: hashing passwords, decoding images.
+//! A bounded pool for work that would hold others up: hashing passwords, decoding images, asking
+//! other servers.
 
 use std::{
     any::Any,
@@ -8,16 +9,19 @@ use std::{
     },
 };
 
-use chancery_resource::Work;
+use chancery_resource::{Task, Work};
 use chancery_store::Error;
 use tokio::sync::Semaphore;
 
 /// How many may wait; one more is told to come back.
 const WAITING: usize = 512;
+/// Answers of others that are waited for at once: each may be large.
+const ASKING: usize = 4;
 
 /// Fewer places than processors, so that something is left for other requests.
 pub struct Pool {
     places: Arc<Semaphore>,
+    asking: Arc<Semaphore>,
     waiting: Arc<AtomicUsize>,
 }
 
@@ -26,6 +30,7 @@ impl Default for Pool {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Self {
             places: Arc::new(Semaphore::new(processors.saturating_sub(1).max(1))),
+            asking: Arc::new(Semaphore::new(ASKING)),
             waiting: Arc::default(),
         }
     }
@@ -48,10 +53,17 @@ impl Pool {
     /// Too much waits already, or the work broke.
     pub async fn run(&self, work: Work) -> Result<Arc<dyn Any + Send + Sync>, Error> {
         let turn = Turn::take(&self.waiting).ok_or(Error::Busy)?;
+        let compute = match work.into_task() {
+            Task::Compute(compute) => compute,
+            Task::Wait(answer) => {
+                let _place = self.asking.acquire().await.map_err(|_| Error::Busy)?;
+                return Ok(answer.await);
+            }
+        };
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| Error::Busy)?;
         // the work keeps its place even when nobody waits for it any more
         let working = tokio::task::spawn_blocking(move || {
-            let result = work.run();
+            let result = compute();
             drop((turn, place));
             result
         });

@@ -1,7 +1,9 @@
 //! Custom assets: files that pages show.
 
 use chancery_presentation::{asset, location::Kind as Wanted};
-use chancery_record::{Bytes, HIDDEN, Json, KEY, Name, OPEN, SHOWN, Token, Value, record};
+use chancery_record::{
+    Bytes, FieldType, HIDDEN, Json, KEY, Kind, Mismatch, Name, OPEN, SHOWN, Token, Value, record,
+};
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Breach, Call, Custom, JsonForm, Method as M, Op,
     Permit::TenantAdmin, Problem, Proposed, Reach, Reply, Shape, Unique, create, read_form, standard,
@@ -15,13 +17,27 @@ use crate::{
     place::{put, text_in, wrong},
 };
 
+/// A media type that an asset can have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MimeType(pub String);
+
+impl FieldType for MimeType {
+    const KIND: Kind = Kind::Choice(asset::mime_types());
+    fn into_value(self) -> Value {
+        Value::Text(self.0)
+    }
+    fn from_value(value: Value) -> Result<Self, Mismatch> {
+        if let Value::Text(text) = value { Ok(Self(text)) } else { Err(Mismatch("")) }
+    }
+}
+
 record! {
     /// A file that pages show.
     pub struct CustomAsset {
         /// Where it is; the level and the id in it say whom it is for.
         location: Location = KEY,
         /// Its media type.
-        mimetype: Name = OPEN,
+        mimetype: MimeType = OPEN,
         /// Its bytes, which must be of that type; at most 5 MiB.
         data: Bytes = OPEN,
         /// How many bytes it has.
@@ -52,10 +68,7 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
         else {
             continue;
         };
-        if !asset::mime_types().contains(&kind) {
-            let detail = format!("must be one of {}", asset::mime_types().join(", "));
-            breaches.push(wrong(place, "mimetype", detail));
-        } else if let Err(detail) = asset::check(kind, data) {
+        if let Err(detail) = asset::check(kind, data) {
             breaches.push(wrong(place, "data", detail));
         }
         let size = i64::try_from(data.len()).unwrap_or(i64::MAX);
@@ -71,7 +84,7 @@ record! {
     /// An asset whose location follows from what it is for.
     pub struct CustomAssetCreateByExpander {
         /// Its media type.
-        mimetype: Name = OPEN,
+        mimetype: MimeType = OPEN,
         /// The name of its file, the last part of its location.
         asset_file_name: Name = OPEN,
         /// Its bytes.

@@ -33,6 +33,8 @@ pub struct Authenticator {
     /// Members of the client data that replace or join the honest ones.
     pub client: Map<String, Value>,
     pub attests: bool,
+    /// Attests with a key of the make's, whose certificates come along.
+    pub attester: Option<(EcdsaKeyPair, Vec<Vec<u8>>)>,
     /// A certificate that is put in with nothing to check it.
     pub boast: Option<Vec<u8>>,
 }
@@ -57,6 +59,7 @@ impl Authenticator {
             user_handle: Some(uuid::Uuid::from_u128(7).as_bytes().to_vec()),
             client: Map::new(),
             attests: false,
+            attester: None,
             boast: None,
         }
     }
@@ -126,7 +129,17 @@ impl Authenticator {
         data.extend(&self.id);
         data.extend(serde_cbor_2::to_vec(&self.cose_key()).unwrap());
         let text = |text: &str| Cbor::Text(text.to_owned());
-        let (format, statement) = if self.attests {
+        let (format, statement) = if let Some((key, chain)) = &self.attester {
+            let message = [&data, digest(&SHA256, &client_data).as_ref()].concat();
+            let signature = key.sign(&SystemRandom::new(), &message).unwrap();
+            let chain = chain.iter().cloned().map(Cbor::Bytes).collect();
+            let members = [
+                (text("alg"), Cbor::Integer(-7)),
+                (text("sig"), Cbor::Bytes(signature.as_ref().to_vec())),
+                (text("x5c"), Cbor::Array(chain)),
+            ];
+            ("packed", members.into_iter().collect())
+        } else if self.attests {
             let signature = Cbor::Bytes(self.sign(&data, &client_data));
             let members = [(text("alg"), Cbor::Integer(self.algorithm())), (text("sig"), signature)];
             ("packed", members.into_iter().collect())

@@ -2,10 +2,12 @@
 
 use serde_json::json;
 
-use super::{Authenticator, authenticate, policy, register, user};
+use super::{
+    Authenticator, authenticate, finish_authentication, finish_registration, policy, register, user,
+};
 use crate::{
-    Attestation, Credential, Kind, User, UserVerification, credential_id_of, finish_authentication,
-    finish_registration, start_authentication, start_registration,
+    Attestation, Credential, Kind, User, UserVerification, credential_id_of, start_authentication,
+    start_registration,
     tests::authenticator::{BACKED_UP, ELIGIBLE, PRESENT, VERIFIED},
     user_handle_of,
 };

@@ -2,16 +2,18 @@
 
 mod authenticator;
 mod ceremony;
+mod makes;
 mod noise;
 mod tampering;
 mod vectors;
 
+use chancery_record::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::{
-    Attestation, Credential, Policy, Refusal, Used, User, UserVerification, finish_authentication,
-    finish_registration, start_authentication, start_registration,
+    Attestation, Credential, Makes, Policy, Refusal, Used, User, UserVerification, start_authentication,
+    start_registration,
 };
 use authenticator::Authenticator;
 
@@ -35,6 +37,22 @@ pub fn policy() -> Policy {
 
 pub fn user() -> User {
     User { id: Uuid::from_u128(7), login_name: "ada".to_owned(), display_name: "Ada Byron".to_owned() }
+}
+
+/// Nothing is known of makes.
+const UNKNOWN: Makes<'static> = Makes::new(None, Timestamp(0));
+
+pub fn finish_registration(policy: &Policy, state: &[u8], answer: &Value) -> Result<Credential, Refusal> {
+    crate::finish_registration(policy, UNKNOWN, state, answer)
+}
+
+pub fn finish_authentication(
+    policy: &Policy,
+    state: &[u8],
+    answer: &Value,
+    credential: &Credential,
+) -> Result<Used, Refusal> {
+    crate::finish_authentication(policy, UNKNOWN, state, answer, credential)
 }
 
 pub fn register(policy: &Policy, device: &Authenticator) -> Result<Credential, Refusal> {

@@ -3,10 +3,9 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Authenticator, policy, register, user};
+use super::{Authenticator, finish_authentication, finish_registration, policy, register, user};
 use crate::{
-    Credential, answer::to_base64, credential_id_of, finish_authentication, finish_registration,
-    start_authentication, start_registration, user_handle_of,
+    Credential, answer::to_base64, credential_id_of, start_authentication, start_registration, user_handle_of,
 };
 
 fn json_value() -> impl Strategy<Value = Value> {

@@ -2,11 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::{Authenticator, authenticate, policy, register, user};
+use super::{
+    Authenticator, authenticate, finish_authentication, finish_registration, policy, register, user,
+};
 use crate::{
     Credential, Kind,
     answer::to_base64,
-    finish_authentication, finish_registration, start_authentication, start_registration,
+    start_authentication, start_registration,
     tests::authenticator::{BACKED_UP, ELIGIBLE, PRESENT, VERIFIED},
 };
 

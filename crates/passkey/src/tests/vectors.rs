@@ -4,11 +4,8 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{expect_challenge, policy, user};
-use crate::{
-    Policy, UserVerification, answer::to_base64, finish_authentication, finish_registration,
-    start_authentication, start_registration,
-};
+use super::{expect_challenge, finish_authentication, finish_registration, policy, user};
+use crate::{Policy, UserVerification, answer::to_base64, start_authentication, start_registration};
 
 #[derive(Deserialize)]
 struct Vector {

@@ -4,3 +4,5 @@ pub mod ledger;
 pub mod mail;
 pub mod prune;
 pub mod purge;
+pub mod revoke;
+pub mod trust;

@@ -1,6 +1,6 @@
 //! Ceremonies: a passkey is made, a passkey is used. Begun and finished in two calls.
 
-use chancery_passkey::{Credential, Kind, Policy, Refusal, Used, User as Person};
+use chancery_passkey::{Credential, Kind, Makes, Policy, Refusal, Used, User as Person};
 use chancery_record::{Bytes, LoginName, Name, OPEN, Record as _, SHOWN, Timestamp, Uuid, Value, record};
 use chancery_resource::{
     Answer, BodyForm, Call, OwnerRow, Problem, Stored, Telling, Work, amend, answer_form,
@@ -12,7 +12,7 @@ use serde_json::json;
 use super::{
     PASSKEY, PasskeyCredential, PasskeyId,
     event::{self, EventType},
-    policy,
+    make, policy,
 };
 use crate::{
     InstanceId, UserId,
@@ -154,8 +154,10 @@ pub fn finish_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, P
             return Err(Problem::not_found("ceremony of this user"));
         }
         let (policy, answer) = (policy(call)?, answer(call)?);
+        let (snapshot, now) = (make::snapshot(call, tx)?, call.now);
         return Ok(Answer::after(Work::new(move || -> Registered {
-            chancery_passkey::finish_registration(&policy, &state, &answer)
+            let makes = Makes::new(snapshot.as_deref(), now);
+            chancery_passkey::finish_registration(&policy, makes, &state, &answer)
         })));
     };
     let credential = match registered.as_ref() {
@@ -243,10 +245,12 @@ fn check(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     }
     let kept = find(call, tx, user, passkey)?;
     let policy: Policy = policy(call)?;
-    Ok(Answer::after(Work::new(move || Proved {
-        id: passkey,
-        user,
-        used: chancery_passkey::finish_authentication(&policy, &state, &answer, &kept.credential),
+    let (snapshot, now) = (make::snapshot(call, tx)?, call.now);
+    Ok(Answer::after(Work::new(move || {
+        let makes = Makes::new(snapshot.as_deref(), now);
+        let outcome =
+            chancery_passkey::finish_authentication(&policy, makes, &state, &answer, &kept.credential);
+        Proved { id: passkey, user, used: outcome }
     })))
 }
 

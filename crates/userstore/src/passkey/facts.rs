@@ -3,11 +3,13 @@
 
 use std::collections::HashMap;
 
-use chancery_passkey::{CredentialFacts, Facts, PasswordFacts, Policy, Readiness, readiness};
+use chancery_passkey::{CredentialFacts, Facts, Makes, PasswordFacts, Policy, Readiness, readiness};
 use chancery_record::{Timestamp, Uuid, Value};
 use chancery_resource::{Call, Problem, Sql};
 use chancery_store::{Row, Tx};
 use serde_json::{Value as Json, json};
+
+use super::make;
 
 /// A user with what is known of them.
 pub struct Person {
@@ -104,7 +106,8 @@ pub fn people(
         Ok(())
     })?;
     if !people.is_empty() {
-        add_credentials(tx, &mut people)?;
+        let snapshot = make::snapshot(call, tx)?;
+        add_credentials(tx, &mut people, Makes::new(snapshot.as_deref(), call.now))?;
     }
     Ok(people)
 }
@@ -115,7 +118,7 @@ fn of_users(text: &str, rids: &[i64], rest: &str) -> Sql {
     sql.push(rest)
 }
 
-fn add_credentials(tx: &mut Tx<'_>, people: &mut [Person]) -> Result<(), Problem> {
+fn add_credentials(tx: &mut Tx<'_>, people: &mut [Person], makes: Makes<'_>) -> Result<(), Problem> {
     let rids: Vec<i64> = people.iter().map(|person| person.rid).collect();
     let mut facts: HashMap<i64, &mut Facts> =
         people.iter_mut().map(|person| (person.rid, &mut person.facts)).collect();
@@ -140,14 +143,17 @@ fn add_credentials(tx: &mut Tx<'_>, people: &mut [Person]) -> Result<(), Problem
         match place {
             0 => facts.password.set = true,
             1 => facts.verified_security_contacts = row.int(1)?,
-            _ => facts.credentials.push(CredentialFacts {
-                aaguid: row.bytes(1)?.try_into().unwrap_or_default(),
-                created_on: Timestamp(row.int(2)?),
-                last_used_on: time(row, 3)?,
-                is_backed_up: row.bool(4)?,
-                is_backup_eligible: row.bool(5)?,
-                has_undesired_status: false,
-            }),
+            _ => {
+                let aaguid = row.bytes(1)?.try_into().unwrap_or_default();
+                facts.credentials.push(CredentialFacts {
+                    aaguid,
+                    created_on: Timestamp(row.int(2)?),
+                    last_used_on: time(row, 3)?,
+                    is_backed_up: row.bool(4)?,
+                    is_backup_eligible: row.bool(5)?,
+                    has_undesired_status: makes.is_undesired(aaguid),
+                });
+            }
         }
         Ok(())
     })?;

@@ -5,6 +5,7 @@ mod access_pass;
 mod ceremony;
 mod event;
 mod facts;
+mod make;
 mod overview;
 mod recovery;
 

@@ -1,6 +1,6 @@
 //! Overviews: one user's passkeys and what is around them; those of a whole store.
 
-use chancery_passkey::{CredentialFacts, Policy, is_usable};
+use chancery_passkey::{CredentialFacts, Makes, Policy, is_usable};
 use chancery_record::{Timestamp, Value, format_timestamp};
 use chancery_resource::{
     Action as A, Answer, Call, Custom, JsonForm, LIST, Method as M, Op, Permit::UserStore, Problem, Reply,
@@ -9,7 +9,7 @@ use chancery_resource::{
 use chancery_store::{Mode, Tx};
 use serde_json::{Value as Json, json};
 
-use super::{PASSKEY, access_pass::ACCESS_PASS, event::EVENT, facts, policy, recovery::RECOVERY};
+use super::{PASSKEY, access_pass::ACCESS_PASS, event::EVENT, facts, make, policy, recovery::RECOVERY};
 use crate::user::USER;
 
 /// Users in the operations overview.
@@ -92,7 +92,7 @@ static USER_OVERVIEW: JsonForm = JsonForm {
         let passkey = json!({ "allOf": [
             { "$ref": "#/components/schemas/PasskeyCredential" },
             { "type": "object", "required": ["isUsable", "authenticatorName"], "properties": {
-                "isUsable": flag("Whether the store's rules admit it."),
+                "isUsable": flag("Whether the store's rules admit it, and nothing bad is known of its make."),
                 "authenticatorName": { "type": ["string", "null"], "description": "The make of authenticator, where it is known." },
             } },
         ] });
@@ -213,20 +213,23 @@ fn credentials(
     let written = call.out.bytes.split_off(before);
     let mut passkeys: Vec<serde_json::Map<String, Json>> =
         serde_json::from_slice(&written).unwrap_or_default();
+    let snapshot = make::snapshot(call, tx)?;
+    let makes = Makes::new(snapshot.as_deref(), call.now);
     for passkey in &mut passkeys {
+        let aaguid = aaguid(passkey.get("aaguidHex"));
         let usable = is_usable(
             policy,
             &CredentialFacts {
-                aaguid: aaguid(passkey.get("aaguidHex")),
+                aaguid,
                 created_on: Timestamp(0),
                 last_used_on: None,
                 is_backed_up: false,
                 is_backup_eligible: false,
-                has_undesired_status: false,
+                has_undesired_status: makes.is_undesired(aaguid),
             },
         );
         passkey.insert("isUsable".into(), usable.into());
-        passkey.insert("authenticatorName".into(), Json::Null);
+        passkey.insert("authenticatorName".into(), makes.name(aaguid).into());
     }
     Ok(passkeys.into())
 }

@@ -154,7 +154,7 @@ fn parameters(service: &Service, op: &Op) -> Vec<Value> {
     }
     let header = |name: &str, about: &str, schema: Value| json!({ "name": name, "in": "header", "required": false, "description": about, "schema": schema });
     match op.method {
-        Method::Post if op.permit != Permit::Public => parameters.push(header(
+        Method::Post if op.permit != Permit::Public && op.writes() => parameters.push(header(
             "Idempotency-Key",
             "Makes a repetition of the request harmless: it gets the first answer again, for a day.",
             json!({ "type": "string", "minLength": 1, "maxLength": 255 }),
@@ -183,7 +183,7 @@ fn gives_order(field: &Field) -> bool {
     field.access.shown
         && field.access.column == Column::Own
         && field.access.sealing == Sealing::Open
-        && !matches!(field.kind, Kind::Bytes(_))
+        && !matches!(field.kind, Kind::Bytes(_) | Kind::Ids)
 }
 
 fn path_parameter(name: &str, shape: &Shape) -> Value {
@@ -192,6 +192,10 @@ fn path_parameter(name: &str, shape: &Shape) -> Value {
     let (about, schema) = match (name, key) {
         ("userstore", _) => ("The user store: the id of its instance, or its name.", word("default")),
         ("userName" | "loginName" | "loginname", _) => ("The login name.", word("ada")),
+        ("type", _) => ("The type, as in the items.", type_schema(shape)),
+        ("viewName", _) => ("The name of a shipped view.", word("SignIn")),
+        ("idpInstance", _) => ("The instance: its id or its name.", word("default")),
+        ("id", Some(key)) if shape.is_located() => ("The item's location.", schema::kind(key, Form::Create)),
         ("key", Some(key)) => ("The entry's key.", schema::kind(key, Form::Create)),
         ("id", Some(key)) if matches!(key.kind, Kind::Int { .. }) => {
             ("The entry's number.", schema::kind(key, Form::Create))
@@ -199,6 +203,15 @@ fn path_parameter(name: &str, shape: &Shape) -> Value {
         _ => ("The item's id.", json!({ "type": "string", "format": "uuid" })),
     };
     json!({ "name": name, "in": "path", "required": true, "description": about, "schema": schema })
+}
+
+/// The choices of the resource's type.
+fn type_schema(shape: &Shape) -> Value {
+    let field = shape
+        .fields
+        .iter()
+        .find(|field| field.wire().ends_with("Type") && matches!(field.kind, Kind::Choice(_)));
+    field.map_or_else(|| json!({ "type": "string" }), |field| schema::kind(field, Form::Create))
 }
 
 fn request(op: &Op, schemas: &mut Map<String, Value>) -> Option<Value> {
@@ -211,7 +224,11 @@ fn request(op: &Op, schemas: &mut Map<String, Value>) -> Option<Value> {
         Action::Patch => form(Form::Patch),
         Action::CreateBatch => array(form(Form::Create)),
         Action::ReplaceBatch => array(form(Form::UpdateElement)),
-        Action::DeleteBatch => reference("Ids"),
+        Action::DeleteBatch if op.shape.has_id() => reference("Ids"),
+        Action::DeleteBatch => {
+            let key = op.shape.fields.iter().find(|field| field.access.key);
+            array(key.map_or_else(|| json!({ "type": "string" }), |key| schema::kind(key, Form::Create)))
+        }
         Action::Relate(..) => reference("RelatedIds"),
         Action::ReplaceMembers(columns) => {
             let columns: Vec<&str> = columns.iter().copied().chain(["id", "concurrency_token"]).collect();
@@ -321,7 +338,7 @@ fn responses(op: &Op, schemas: &mut Map<String, Value>) -> Value {
         }
         Reply::Empty => {}
     }
-    if op.method == Method::Post && op.permit != Permit::Public {
+    if op.method == Method::Post && op.permit != Permit::Public && op.writes() {
         success["headers"]["Idempotency-Replayed"] =
             header("`true` when the answer is that of an earlier request with the same key.", "string");
     }

@@ -248,6 +248,9 @@ pub fn kind(field: &Field, form: Form) -> Value {
             json!({ "type": "string", "contentEncoding": "base64", "examples": ["AQID"] })
         }
         Kind::Object(fields) => members(fields, form),
+        Kind::Ids => {
+            json!({ "type": "array", "items": { "type": "string", "format": "uuid" }, "examples": [[]] })
+        }
         Kind::Bytes(Encoding::Hex) => {
             json!({ "type": "string", "pattern": "^[0-9a-f]*$", "examples": ["0a0b"] })
         }

@@ -1,0 +1,265 @@
+//! What a replacement does to the identities of a platform user. Each change has its own entry.
+
+use std::collections::HashMap;
+
+use chancery_application::{
+    APPLICATION_IDENTITY, APPLICATION_USER, ApplicationIdentity, ApplicationIdentityId, LifecycleStatus,
+};
+use chancery_record::{Name, OptionValue, Record as _, Uuid, Value};
+use chancery_resource::{
+    Call, OwnerRow, Problem, Stored, Telling, amend, delete, insert, load, load_by, load_hidden, select_of,
+};
+use chancery_settings::{Options, Owner};
+use chancery_store::Tx;
+
+use super::record::{IdentityReplacement, NewIdentityReplacement};
+use crate::{
+    idp_instance::IDP_INSTANCE,
+    place::{id_in, text_in},
+};
+
+/// A platform user whose identities are changed.
+pub struct Person {
+    /// Its row.
+    pub row: Stored,
+    /// The same as the owner of its identities.
+    owner: OwnerRow,
+    /// Whether who it follows waits to be deleted.
+    pub is_hidden: bool,
+}
+
+/// The identity that is to take another's place.
+pub struct Wanted {
+    pub instance: Uuid,
+    pub issuer: OptionValue,
+    pub subject: Name,
+    pub is_user_store: bool,
+}
+
+/// Nothing where there is nothing.
+pub fn optional<T>(found: Result<T, Problem>) -> Result<Option<T>, Problem> {
+    match found {
+        Err(problem) if problem.status() == 404 => Ok(None),
+        found => found.map(Some),
+    }
+}
+
+impl Person {
+    /// A platform user that the caller reaches, hidden or not.
+    pub fn find(call: &Call, tx: &mut Tx<'_>, id: Uuid) -> Result<Self, Problem> {
+        let (row, is_hidden) = match optional(load(call, tx, &APPLICATION_USER, None, Value::Id(id)))? {
+            Some(row) => (row, false),
+            None => (load_hidden(call, tx, &APPLICATION_USER, Value::Id(id))?, true),
+        };
+        let key = APPLICATION_USER.place("audit_key").map(|place| row.value(place));
+        let person_key = if let Some(Value::Bytes(key)) = key { Some(key.clone()) } else { None };
+        let owner = OwnerRow { rid: row.rid, id, person_key };
+        Ok(Self { row, owner, is_hidden })
+    }
+
+    fn identity(
+        &self,
+        call: &Call,
+        tx: &mut Tx<'_>,
+        id: ApplicationIdentityId,
+    ) -> Result<Option<Stored>, Problem> {
+        optional(load(call, tx, &APPLICATION_IDENTITY, Some(&self.owner), Value::Id(id.0)))
+    }
+
+    /// The identity that the platform user has now: the one where it comes from before others.
+    pub fn current(&self, call: &mut Call, tx: &mut Tx<'_>) -> Result<ApplicationIdentityId, Problem> {
+        let home = id_in(&APPLICATION_USER, &self.row.values, "idp_instance_id");
+        let found = call.on_configuration(|call| {
+            let sql = select_of(call, &APPLICATION_IDENTITY, &self.owner).push(" AND t.lifecycle_status = ");
+            let sql =
+                sql.bind(LifecycleStatus::Active.name()).push(" ORDER BY CASE WHEN t.idp_instance_id = ");
+            let sql = sql.bind(home).push(" THEN 0 ELSE 1 END, t.rid LIMIT 1");
+            optional(load_by(call, tx, &APPLICATION_IDENTITY, Some(&self.owner), &sql))
+        })?;
+        let found = found.map(|row| ApplicationIdentity::from_values(row.values)).transpose()?;
+        let none = || Problem::conflict("The platform user has no active identity that could be replaced.");
+        found.map(|identity| identity.id).ok_or_else(none)
+    }
+
+    /// Makes the new identity, or takes an old one of the platform user up again, so that nobody
+    /// else gets it while the request is open.
+    pub fn reserve(
+        &self,
+        call: &mut Call,
+        tx: &mut Tx<'_>,
+        wanted: &Wanted,
+    ) -> Result<ApplicationIdentityId, Problem> {
+        let known = holder(tx, wanted)?;
+        let Some(Holder { identity, owner, status }) = known else {
+            let id = ApplicationIdentityId(call.new_id());
+            let identity = ApplicationIdentity {
+                id,
+                owner_id: self.owner.id,
+                idp_instance_id: wanted.instance,
+                issuer: wanted.issuer.clone(),
+                subject: wanted.subject.clone(),
+                is_user_store_identity: wanted.is_user_store,
+                lifecycle_status: LifecycleStatus::Pending,
+            };
+            insert(call, tx, &APPLICATION_IDENTITY, Some(&self.owner), &identity.into_values())?;
+            return Ok(id);
+        };
+        if owner != self.owner.rid {
+            return Err(Problem::conflict("The replacement identity belongs to another platform user."));
+        }
+        if status == LifecycleStatus::Active.name() || status == LifecycleStatus::Pending.name() {
+            return Err(Problem::conflict("The platform user has the replacement identity already."));
+        }
+        let id = ApplicationIdentityId(identity);
+        call.on_configuration(|call| {
+            let row = load(call, tx, &APPLICATION_IDENTITY, Some(&self.owner), Value::Id(identity))?;
+            change(call, tx, &row, |identity| {
+                identity.issuer = wanted.issuer.clone();
+                identity.lifecycle_status = LifecycleStatus::Pending;
+            })
+        })?;
+        Ok(id)
+    }
+
+    /// Lets go of the new identity of a request that comes to nothing: it goes, unless it is one
+    /// that the platform user had before.
+    pub fn release(
+        &self,
+        call: &mut Call,
+        tx: &mut Tx<'_>,
+        replacement: &IdentityReplacement,
+    ) -> Result<(), Problem> {
+        let id = replacement.replacement_identity_id;
+        call.on_configuration(|call| {
+            let Some(row) = self.identity(call, tx, id)?.filter(is_pending) else { return Ok(()) };
+            let text = "SELECT 1 FROM identity_replacement WHERE current_identity_id = ?1 AND executed_on IS NOT NULL";
+            if tx.one(text, &[Value::Id(id.0)], |_| Ok(()))?.is_some() {
+                change(call, tx, &row, |identity| identity.lifecycle_status = LifecycleStatus::Replaced)
+            } else {
+                delete(call, tx, &APPLICATION_IDENTITY, &row)
+            }
+        })
+    }
+
+    /// Puts the new identity in the place of the old one.
+    pub fn exchange(
+        &self,
+        call: &mut Call,
+        tx: &mut Tx<'_>,
+        replacement: &IdentityReplacement,
+    ) -> Result<(), Problem> {
+        let gone = |which| {
+            Problem::conflict(format!("The {which} identity is not what it was. Cancel and ask anew."))
+        };
+        call.on_configuration(|call| {
+            let old = self.identity(call, tx, replacement.current_identity_id)?.filter(is_active);
+            let old = old.ok_or_else(|| gone("current"))?;
+            let new = self.identity(call, tx, replacement.replacement_identity_id)?.filter(is_pending);
+            let new = new.ok_or_else(|| gone("replacement"))?;
+            change(call, tx, &old, |identity| identity.lifecycle_status = LifecycleStatus::Replaced)?;
+            change(call, tx, &new, |identity| identity.lifecycle_status = LifecycleStatus::Active)
+        })
+    }
+}
+
+fn has_status(row: &Stored, status: LifecycleStatus) -> bool {
+    text_in(&APPLICATION_IDENTITY, &row.values, "lifecycle_status") == Some(status.name())
+}
+
+fn is_active(row: &Stored) -> bool {
+    has_status(row, LifecycleStatus::Active)
+}
+
+fn is_pending(row: &Stored) -> bool {
+    has_status(row, LifecycleStatus::Pending)
+}
+
+fn change(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    row: &Stored,
+    change: impl FnOnce(&mut ApplicationIdentity),
+) -> Result<(), Problem> {
+    let mut identity = ApplicationIdentity::from_values(row.values.clone())?;
+    change(&mut identity);
+    let telling = Telling::As("Modified", "updated");
+    amend(call, tx, &APPLICATION_IDENTITY, row, &identity.into_values(), telling)
+}
+
+/// Who has an identity, in whatever state.
+pub struct Holder {
+    pub identity: Uuid,
+    owner: i64,
+    status: String,
+}
+
+/// Who has the wanted identity already.
+pub fn holder(tx: &mut Tx<'_>, wanted: &Wanted) -> Result<Option<Holder>, Problem> {
+    let text = "SELECT id, application_user_rid, lifecycle_status FROM application_identity \
+                WHERE idp_instance_id = ?1 AND subject = ?2";
+    let key = [Value::Id(wanted.instance), wanted.subject.as_str().into()];
+    Ok(tx.one(text, &key, |row| {
+        Ok(Holder { identity: row.id(0)?, owner: row.int(1)?, status: row.text(2)?.to_owned() })
+    })?)
+}
+
+/// The identity that a body asks for.
+pub fn wanted(call: &Call, tx: &mut Tx<'_>, form: &NewIdentityReplacement) -> Result<Wanted, Problem> {
+    let instance = form.replacement_idp_instance_id.0;
+    let found = optional(load(call, tx, &IDP_INSTANCE, None, Value::Id(instance)))?;
+    let found =
+        found.ok_or_else(|| Problem::wrong_at("/replacementIdpInstanceId", "names no IdpInstance"))?;
+    let is_user_store = text_in(&IDP_INSTANCE, &found.values, "store_name_key").is_some();
+    if form.is_user_store_identity.is_some_and(|said| said != is_user_store) {
+        let is = if is_user_store { "true: the instance is" } else { "false: the instance is not" };
+        return Err(Problem::wrong_at("/isUserStoreIdentity", format!("must be {is} a user store")));
+    }
+    let given = form.replacement_issuer.clone().filter(|issuer| !issuer.as_str().is_empty());
+    let subject = form.replacement_subject.clone().unwrap_or_else(|| form.replacement_unique_user_id.clone());
+    if !is_user_store {
+        let authority = option_of(tx, instance, "Authority")?.unwrap_or_default();
+        let issuer = given.or_else(|| OptionValue::new(authority).ok());
+        let missing = || Problem::wrong_at("/replacementIssuer", "is missing: the instance has no Authority");
+        return Ok(Wanted { instance, issuer: issuer.ok_or_else(missing)?, subject, is_user_store });
+    }
+    let subject = user_of(tx, instance, &form.replacement_unique_user_id, &subject)?;
+    let values = option_of(tx, instance, "ClaimIssuer")?.map(|value| ("ClaimIssuer".to_owned(), value));
+    let options = Options::new(Owner::UserStore, HashMap::from_iter(values));
+    let issuer = options.text("ClaimIssuer");
+    if given.is_some_and(|given| given.as_str() != issuer) {
+        return Err(Problem::wrong_at(
+            "/replacementIssuer",
+            format!("must be {issuer:?}, as the store's ClaimIssuer"),
+        ));
+    }
+    let wrong = |wrong| Problem::wrong_at("/replacementIssuer", wrong);
+    Ok(Wanted { instance, issuer: OptionValue::new(issuer).map_err(wrong)?, subject, is_user_store })
+}
+
+/// The subject of a user of a store: one that is there.
+fn user_of(tx: &mut Tx<'_>, instance: Uuid, unique: &Name, subject: &Name) -> Result<Name, Problem> {
+    let no_user = || Problem::wrong_at("/replacementUniqueUserId", "names no User of the instance");
+    let user = Uuid::try_parse(unique.as_str()).map_err(|_| no_user())?;
+    if Uuid::try_parse(subject.as_str()) != Ok(user) {
+        return Err(Problem::wrong_at(
+            "/replacementSubject",
+            "must be the user's id, as replacementUniqueUserId",
+        ));
+    }
+    if !is_there(tx, instance, user)? {
+        return Err(no_user());
+    }
+    Name::new(user.to_string()).map_err(|wrong| Problem::wrong_at("/replacementUniqueUserId", wrong))
+}
+
+/// Whether a store has this user, and not in quarantine.
+pub fn is_there(tx: &mut Tx<'_>, instance: Uuid, user: Uuid) -> Result<bool, Problem> {
+    let text = "SELECT 1 FROM user_account u JOIN idp_instance i ON i.rid = u.store \
+                WHERE i.id = ?1 AND u.id = ?2 AND u.quarantined_on IS NULL";
+    Ok(tx.one(text, &[Value::Id(instance), Value::Id(user)], |_| Ok(()))?.is_some())
+}
+
+fn option_of(tx: &mut Tx<'_>, instance: Uuid, name: &str) -> Result<Option<String>, Problem> {
+    let text = "SELECT value FROM option_value WHERE apply_to_idp_instance_id = ?1 AND name = ?2";
+    Ok(tx.one(text, &[Value::Id(instance), name.into()], |row| Ok(row.text(0)?.to_owned()))?)
+}

@@ -1,0 +1,164 @@
+//! Identity replacements: one identity of a platform user takes another's place. Asked for by one,
+//! approved by others, executed once; what the replaced identity still had is ended afterwards.
+
+mod identity;
+mod record;
+mod request;
+mod revocation;
+mod transition;
+
+use chancery_application::{APPLICATION_IDENTITY, APPLICATION_USER, ApplicationIdentity};
+use chancery_resource::{
+    Action as A, Body, BodyForm, Custom, Method as M, Op, Permit, Reach, Relation, Reply, Shape, Unique,
+    list_where,
+};
+
+pub use record::{IdentityReplacement, IdentityReplacementId, ReplacementStatus};
+pub use revocation::{Replaced, STEPS, Step, complete, due, expire_due, fail, is_overdue, lease};
+
+use record::{NewIdentityReplacement, Proof};
+
+/// The identities that take or took a place. The row of one goes when its request comes to nothing;
+/// what it was is then told by the request.
+static REPLACEMENT_IDENTITY: Shape = Shape::of::<ApplicationIdentity>(
+    "ApplicationIdentity",
+    "(SELECT r.rid, r.replacement_identity_id AS id, r.replacement_idp_instance_id AS idp_instance_id, \
+     r.replacement_issuer AS issuer, r.replacement_subject AS subject, \
+     r.replacement_is_user_store AS is_user_store_identity, \
+     COALESCE(i.lifecycle_status, 'Revoked') AS lifecycle_status FROM identity_replacement r \
+     LEFT JOIN application_identity i ON i.id = r.replacement_identity_id)",
+    Reach::Part,
+);
+
+static RELATIONS: [Relation; 2] = [
+    Relation::new(
+        "currentIdentity",
+        "The identity that is replaced.",
+        (
+            "(SELECT r.rid AS own_rid, i.rid AS other_rid FROM identity_replacement r \
+             JOIN application_identity i ON i.id = r.current_identity_id)",
+            "own_rid",
+            "other_rid",
+        ),
+        &APPLICATION_IDENTITY,
+    )
+    .showing(&[])
+    .single(),
+    Relation::new(
+        "replacementIdentity",
+        "The identity that takes its place.",
+        ("identity_replacement", "rid", "rid"),
+        &REPLACEMENT_IDENTITY,
+    )
+    .showing(&[])
+    .single(),
+];
+
+/// The resource: who reaches the platform user reaches it.
+pub static IDENTITY_REPLACEMENT: Shape = Shape::of::<IdentityReplacement>(
+    "IdentityReplacement",
+    "identity_replacement",
+    Reach::Of("platform_user_id", &APPLICATION_USER),
+)
+.seen_as(
+    "(SELECT rid, id, platform_user_id, current_identity_id, replacement_identity_id, \
+     CASE WHEN status IN ('PendingApproval', 'Approved') AND expires_on <= ?1 THEN 'Expired' ELSE status END \
+     AS status, requested_by_actor_id, reason, required_approvals, approved_by_actor_ids, requested_on, \
+     expires_on, current_identity_proven_on, replacement_identity_proven_on, approval_satisfied_on, \
+     executed_on, revocation_completed_on, revocation_attempts, policy_fingerprint, \
+     replacement_idp_instance_id, replacement_issuer, replacement_subject, replacement_is_user_store, \
+     open_user_id, concurrency_token FROM identity_replacement)",
+)
+.unique(&[Unique::new("identity_replacement__open_user_id", "platform_user_id")])
+.relations(&RELATIONS)
+.of_person(&APPLICATION_USER, "platform_user_id");
+
+static NEW: BodyForm = BodyForm::of::<NewIdentityReplacement>("IdentityReplacementRequest");
+static PROOF: BodyForm = BodyForm::of::<Proof>("IdentityReplacementProof");
+
+const fn op(
+    name: &'static str,
+    method: M,
+    path: &'static str,
+    permit: Permit,
+    action: A,
+    summary: &'static str,
+) -> Op {
+    Op::new(name, method, path, permit, &IDENTITY_REPLACEMENT, action, summary)
+}
+
+const QUEUE: Custom = Custom::listing(|call, tx| {
+    list_where(call, tx, &|sql| {
+        sql.add(" AND t.open_user_id IS NOT NULL AND t.status IN ('PendingApproval', 'Approved')");
+    })
+});
+
+/// Its operations. Names are those of the contract.
+pub static OPERATIONS: &[Op] = &[
+    op(
+        "GetIdentityReplacements",
+        M::Get,
+        "/identity-replacements",
+        Permit::SubscriptionAdmin,
+        A::List,
+        "Lists the identity replacements.",
+    ),
+    op(
+        "Request",
+        M::Post,
+        "/identity-replacements",
+        Permit::SubscriptionAdmin,
+        A::Custom(Custom::writing(request::request).taking(Body::Form(&NEW))),
+        "Asks for an identity replacement.",
+    )
+    .answering(201, Reply::One),
+    op(
+        "GetIdentityReplacementQueue",
+        M::Get,
+        "/identity-replacements/queue",
+        Permit::SubscriptionAdmin,
+        A::Custom(QUEUE.replying(Reply::Items)),
+        "Lists the open identity replacements, the oldest first.",
+    ),
+    op(
+        "GetIdentityReplacement",
+        M::Get,
+        "/identity-replacements/{id}",
+        Permit::SubscriptionAdmin,
+        A::Read,
+        "Reads an identity replacement.",
+    ),
+    op(
+        "Approve",
+        M::Post,
+        "/identity-replacements/{id}/approvals",
+        Permit::SubscriptionAdmin,
+        A::Custom(Custom::writing(transition::approve)),
+        "Approves an identity replacement that somebody else asked for.",
+    ),
+    op(
+        "ProveReplacementIdentity",
+        M::Post,
+        "/identity-replacements/{id}/proofs",
+        Permit::SystemAdmin,
+        A::Custom(Custom::writing(transition::prove).taking(Body::Form(&PROOF))),
+        "Notes that one of the identities was shown to be the person's.",
+    )
+    .added(),
+    op(
+        "Execute",
+        M::Post,
+        "/identity-replacements/{id}/execute",
+        Permit::SystemAdmin,
+        A::Custom(Custom::writing(transition::execute)),
+        "Executes an approved identity replacement; of one that was executed it answers what it is.",
+    ),
+    op(
+        "Cancel",
+        M::Post,
+        "/identity-replacements/{id}/cancel",
+        Permit::SystemAdmin,
+        A::Custom(Custom::writing(transition::cancel)),
+        "Cancels an open identity replacement.",
+    ),
+];

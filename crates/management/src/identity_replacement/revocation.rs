@@ -1,0 +1,185 @@
+//! What is left to do once an identity was replaced: what it still has, such as sessions and
+//! tokens, is ended. A background job does it, and does it again until it is done.
+
+use chancery_record::{Record as _, Timestamp, Uuid, Value};
+use chancery_resource::{Call, Problem, Telling, advance, amend, load_rows};
+use chancery_store::{Error, Tx};
+
+use super::{
+    IDENTITY_REPLACEMENT,
+    record::{IdentityReplacement, ReplacementStatus as Status},
+    transition::expire,
+};
+
+/// How long whoever took a revocation up has for it, in milliseconds.
+const LEASE: i64 = 120_000;
+/// How long it is rested after the first failure, in milliseconds; after each further one twice as
+/// long.
+const REST: i64 = 10_000;
+/// The longest rest, in milliseconds.
+const LONGEST_REST: i64 = 3_600_000;
+
+/// Whose identity was replaced, and which.
+#[derive(Clone, Copy, Debug)]
+pub struct Replaced {
+    /// The platform user.
+    pub platform_user: Uuid,
+    /// The identity that was replaced.
+    pub identity: Uuid,
+}
+
+/// Ends one kind of what a replaced identity has. It may be called again for what it has ended.
+pub type Step = fn(&Call, &mut Tx<'_>, Replaced) -> Result<(), Problem>;
+
+/// The steps of a revocation: all of them, or none is done. What gives people sessions or tokens
+/// adds the step that ends them; nothing here does yet.
+pub static STEPS: &[Step] = &[];
+
+/// Leaves the revocation to the job.
+pub(super) fn begin(tx: &mut Tx<'_>, rid: i64, now: Timestamp) -> Result<(), Error> {
+    tx.queue(
+        "INSERT INTO identity_revocation (replacement_rid, due_on, attempts, leased_until) VALUES (?1, ?2, 0, 0)",
+        vec![Value::Int(rid), Value::Int(now.0)],
+    )
+}
+
+/// Revocations that are due and that nobody works on, the oldest first, at most so many.
+///
+/// # Errors
+/// The store's.
+pub fn due(tx: &mut Tx<'_>, now: Timestamp, limit: usize) -> Result<Vec<i64>, Error> {
+    let mut found = Vec::new();
+    let text = format!(
+        "SELECT replacement_rid FROM identity_revocation WHERE due_on <= ?1 AND leased_until <= ?1 \
+         ORDER BY due_on, replacement_rid LIMIT {limit}"
+    );
+    tx.query(&text, &[Value::Int(now.0)], |row| {
+        found.push(row.int(0)?);
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Takes a revocation up and counts the attempt, so that one that kills its process is counted,
+/// too. Whether it was still to be had.
+///
+/// # Errors
+/// The store's.
+pub fn lease(tx: &mut Tx<'_>, rid: i64, lease: Uuid, now: Timestamp) -> Result<bool, Error> {
+    let changed = tx.execute(
+        "UPDATE identity_revocation SET lease = ?1, leased_until = ?2, attempts = attempts + 1 \
+         WHERE replacement_rid = ?3 AND due_on <= ?4 AND leased_until <= ?4",
+        &[Value::Id(lease), Value::Int(now.plus(LEASE).0), Value::Int(rid), Value::Int(now.0)],
+    )?;
+    Ok(changed == 1)
+}
+
+/// How often it was tried, if the lease still holds.
+fn attempts(tx: &mut Tx<'_>, rid: i64, lease: Uuid) -> Result<Option<i64>, Error> {
+    let text = "SELECT attempts FROM identity_revocation WHERE replacement_rid = ?1 AND lease = ?2";
+    tx.one(text, &[Value::Int(rid), Value::Id(lease)], |row| row.int(0))
+}
+
+/// Takes the steps of a revocation that was taken up, and with them completes the replacement.
+/// Whether the lease still held.
+///
+/// # Errors
+/// That of a step: nothing of any step is done then. The store's.
+pub fn complete(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    rid: i64,
+    lease: Uuid,
+    steps: &[Step],
+) -> Result<bool, Problem> {
+    let Some(attempts) = attempts(tx, rid, lease)? else { return Ok(false) };
+    let Some(was) = load_rows(call, tx, &IDENTITY_REPLACEMENT, &[rid])?.pop() else { return Ok(false) };
+    let mut replacement = IdentityReplacement::from_values(was.values.clone())?;
+    let replaced = Replaced {
+        platform_user: replacement.platform_user_id.0,
+        identity: replacement.current_identity_id.0,
+    };
+    steps.iter().try_for_each(|step| step(call, tx, replaced))?;
+    replacement.status = Status::Completed;
+    replacement.revocation_completed_on = Some(call.now);
+    replacement.revocation_attempts = attempts;
+    let text = "DELETE FROM identity_revocation WHERE replacement_rid = ?1 AND lease = ?2";
+    tx.queue_one(text, vec![Value::Int(rid), Value::Id(lease)])?;
+    advance(call, tx, &IDENTITY_REPLACEMENT, &was, replacement.into_values(), ("Modified", "completed"))?;
+    Ok(true)
+}
+
+/// Puts a revocation off that failed, for longer each time. Whether the lease still held.
+///
+/// # Errors
+/// The store's.
+pub fn fail(call: &Call, tx: &mut Tx<'_>, rid: i64, lease: Uuid, why: &str) -> Result<bool, Problem> {
+    let Some(attempts) = attempts(tx, rid, lease)? else { return Ok(false) };
+    let Some(was) = load_rows(call, tx, &IDENTITY_REPLACEMENT, &[rid])?.pop() else { return Ok(false) };
+    tx.queue_one(
+        "UPDATE identity_revocation SET due_on = ?1, lease = NULL, leased_until = 0, last_error = ?2 \
+         WHERE replacement_rid = ?3 AND lease = ?4",
+        vec![Value::Int(call.now.plus(rest(attempts)).0), why.into(), Value::Int(rid), Value::Id(lease)],
+    )?;
+    let mut replacement = IdentityReplacement::from_values(was.values.clone())?;
+    let had_failed = replacement.status == Status::RevocationFailed;
+    replacement.status = Status::RevocationFailed;
+    replacement.revocation_attempts = attempts;
+    let values = replacement.into_values();
+    if had_failed {
+        // one more attempt is a counter: it is not told
+        amend(call, tx, &IDENTITY_REPLACEMENT, &was, &values, Telling::Silent)?;
+    } else {
+        advance(call, tx, &IDENTITY_REPLACEMENT, &was, values, ("Modified", "revocationfailed"))?;
+    }
+    Ok(true)
+}
+
+/// How long it is rested after so many attempts.
+fn rest(attempts: i64) -> i64 {
+    let doublings = u32::try_from(attempts.saturating_sub(1).clamp(0, 20)).unwrap_or(0);
+    (REST << doublings).min(LONGEST_REST)
+}
+
+/// Whether there are open requests whose time is over.
+///
+/// # Errors
+/// The store's.
+pub fn is_overdue(tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, Error> {
+    let text =
+        "SELECT 1 FROM identity_replacement WHERE open_user_id IS NOT NULL AND expires_on <= ?1 LIMIT 1";
+    Ok(tx.one(text, &[Value::Int(now.0)], |_| Ok(()))?.is_some())
+}
+
+/// Closes some of the requests whose time is over, at most so many; how many. What they held for
+/// the platform user is free again.
+///
+/// # Errors
+/// The store's.
+pub fn expire_due(call: &mut Call, tx: &mut Tx<'_>, limit: usize) -> Result<usize, Problem> {
+    let mut rids = Vec::new();
+    let text = format!(
+        "SELECT rid FROM identity_replacement WHERE open_user_id IS NOT NULL AND expires_on <= ?1 \
+         ORDER BY expires_on LIMIT {limit}"
+    );
+    tx.query(&text, &[Value::Int(call.now.0)], |row| {
+        rids.push(row.int(0)?);
+        Ok(())
+    })?;
+    for was in load_rows(call, tx, &IDENTITY_REPLACEMENT, &rids)? {
+        let replacement = IdentityReplacement::from_values(was.values.clone())?;
+        expire(call, tx, &was, replacement)?;
+    }
+    Ok(rids.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LONGEST_REST, REST, rest};
+
+    #[test]
+    fn rests_grow_up_to_a_bound() {
+        assert_eq!([0, 1, 2, 3].map(rest), [REST, REST, 2 * REST, 4 * REST]);
+        assert_eq!([20, 64, i64::MAX].map(rest), [LONGEST_REST; 3]);
+    }
+}

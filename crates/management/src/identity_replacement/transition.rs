@@ -1,0 +1,210 @@
+//! The steps from state to state. Each is taken from the state that was read, or not at all.
+
+use chancery_application::APPLICATION_USER;
+use chancery_record::{Ids, Record as _, Uuid, Value};
+use chancery_resource::{Answer, Call, Problem, Stored, advance, check_if_match, load, read_form, update};
+use chancery_store::Tx;
+
+use super::{
+    IDENTITY_REPLACEMENT,
+    identity::{Person, is_there},
+    record::{IdentityReplacement, Proof, ReplacementStatus as Status, WhichIdentity},
+    request::answer,
+    revocation,
+};
+use crate::place::put;
+
+/// A replacement that a step is taken on.
+type Found = (Stored, IdentityReplacement);
+
+/// What comes before a step: the replacement, or the answer where there is no step to take.
+enum Start {
+    Step(Box<Found>),
+    Over(Answer),
+}
+
+/// The replacement that the path names, in one of these states. One whose time is over is closed,
+/// and that stays, though the caller is refused.
+fn start(call: &mut Call, tx: &mut Tx<'_>, from: &[Status]) -> Result<Start, Problem> {
+    let key = IDENTITY_REPLACEMENT.read_key(call.parameter(0))?;
+    let was = load(call, tx, &IDENTITY_REPLACEMENT, None, key)?;
+    check_if_match(call, tx, &IDENTITY_REPLACEMENT, &was)?;
+    let replacement = IdentityReplacement::from_values(was.values.clone())?;
+    if from.contains(&replacement.status) {
+        return Ok(Start::Step(Box::new((was, replacement))));
+    }
+    let wanted: Vec<&str> = from.iter().map(|status| status.name()).collect();
+    let detail =
+        format!("The replacement is {}; it must be {}.", replacement.status.name(), wanted.join(" or "));
+    let refusal = Problem::conflict(detail);
+    if replacement.status == Status::Expired && replacement.open_user_id.is_some() {
+        expire(call, tx, &was, replacement)?;
+        return Ok(Start::Over(Answer::refusing(refusal)));
+    }
+    Err(refusal)
+}
+
+/// Takes a step: a change of the replacement, and how it is told.
+fn step(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    was: &Stored,
+    replacement: IdentityReplacement,
+    event: &'static str,
+) -> Result<Answer, Problem> {
+    let id = replacement.id.0;
+    advance(call, tx, &IDENTITY_REPLACEMENT, was, replacement.into_values(), ("Modified", event))?;
+    answer(call, tx, id)
+}
+
+/// Closes a request whose time is over.
+pub fn expire(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    was: &Stored,
+    mut replacement: IdentityReplacement,
+) -> Result<(), Problem> {
+    // what was read says already what time made of it; what is written is still what it was
+    let open =
+        if replacement.approval_satisfied_on.is_some() { Status::Approved } else { Status::PendingApproval };
+    let mut values = was.values.clone();
+    put(&IDENTITY_REPLACEMENT, &mut values, "status", open.name());
+    let was = was.with(values);
+    let user = replacement.platform_user_id.0;
+    // whoever comes upon it: that it is over is nobody's decision
+    let person = call.on_configuration(|call| Person::find(call, tx, user))?;
+    person.release(call, tx, &replacement)?;
+    replacement.status = Status::Expired;
+    replacement.open_user_id = None;
+    advance(call, tx, &IDENTITY_REPLACEMENT, &was, replacement.into_values(), ("Modified", "expired"))
+}
+
+pub fn approve(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let (was, mut replacement) = match start(call, tx, &[Status::PendingApproval])? {
+        Start::Step(found) => *found,
+        Start::Over(answer) => return Ok(answer),
+    };
+    let Some(actor) = call.actor else { return Err(Problem::conflict("Nobody approves.")) };
+    if replacement.requested_by_actor_id == Some(actor) {
+        let detail = "Who asked for a replacement cannot approve it: somebody else must.";
+        return Err(Problem::conflict(detail));
+    }
+    let added = tx.execute(
+        "INSERT INTO identity_replacement_approval (replacement_rid, actor_id, approved_on) VALUES (?1, ?2, ?3) \
+         ON CONFLICT DO NOTHING",
+        &[Value::Int(was.rid), Value::Id(actor), Value::Int(call.now.0)],
+    )?;
+    if added == 0 {
+        return Err(Problem::conflict(
+            "You have approved this replacement already: somebody else must, too.",
+        ));
+    }
+    let approved = approvals(tx, was.rid)?;
+    if i64::try_from(approved.len()).unwrap_or(0) >= replacement.required_approvals.0 {
+        replacement.status = Status::Approved;
+        replacement.approval_satisfied_on = Some(call.now);
+    }
+    replacement.approved_by_actor_ids = Ids(approved);
+    step(call, tx, &was, replacement, "approved")
+}
+
+fn approvals(tx: &mut Tx<'_>, rid: i64) -> Result<Vec<Uuid>, Problem> {
+    let mut actors = Vec::new();
+    let text = "SELECT actor_id FROM identity_replacement_approval WHERE replacement_rid = ?1 \
+                ORDER BY approved_on, actor_id";
+    tx.query(text, &[Value::Int(rid)], |row| {
+        actors.push(row.id(0)?);
+        Ok(())
+    })?;
+    Ok(actors)
+}
+
+pub fn prove(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let form: Proof = read_form(call)?;
+    let (was, mut replacement) = match start(call, tx, &[Status::PendingApproval, Status::Approved])? {
+        Start::Step(found) => *found,
+        Start::Over(answer) => return Ok(answer),
+    };
+    if replacement.requested_by_actor_id == call.actor {
+        let detail = "Who asked for a replacement cannot vouch for its identities: somebody else must.";
+        return Err(Problem::conflict(detail));
+    }
+    let proven = match form.identity {
+        WhichIdentity::Current => &mut replacement.current_identity_proven_on,
+        WhichIdentity::Replacement => &mut replacement.replacement_identity_proven_on,
+    };
+    if proven.is_some() {
+        return answer(call, tx, replacement.id.0);
+    }
+    *proven = Some(call.now);
+    step(call, tx, &was, replacement, "proven")
+}
+
+pub fn execute(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let from = [Status::Approved, Status::Executed, Status::Completed, Status::RevocationFailed];
+    let (was, mut replacement) = match start(call, tx, &from)? {
+        Start::Step(found) => *found,
+        Start::Over(answer) => return Ok(answer),
+    };
+    if replacement.executed_on.is_some() {
+        return answer(call, tx, replacement.id.0);
+    }
+    check_proofs(call, &replacement)?;
+    let person = Person::find(call, tx, replacement.platform_user_id.0)?;
+    if person.is_hidden {
+        return Err(Problem::conflict("The platform user waits to be deleted. Restore the user first."));
+    }
+    let instance = replacement.replacement_idp_instance_id;
+    if replacement.replacement_is_user_store {
+        let user = Uuid::try_parse(replacement.replacement_subject.as_str()).unwrap_or_default();
+        if !is_there(tx, instance, user)? {
+            return Err(Problem::conflict(
+                "The user who is the replacement identity is gone from the store.",
+            ));
+        }
+    }
+    person.exchange(call, tx, &replacement)?;
+    // the platform user comes from where its identity is now, and follows that
+    let text = "SELECT subscription_id FROM idp_instance WHERE id = ?1";
+    let subscription = tx.one(text, &[Value::Id(instance)], |row| row.id(0))?;
+    let subscription =
+        subscription.ok_or_else(|| Problem::conflict("The replacement's instance is gone."))?;
+    let mut values = person.row.values.clone();
+    put(&APPLICATION_USER, &mut values, "idp_instance_id", instance);
+    put(&APPLICATION_USER, &mut values, "subscription_id", subscription);
+    put(&APPLICATION_USER, &mut values, "concurrency_token", call.new_token());
+    update(call, tx, &APPLICATION_USER, &person.row, &values)?;
+    revocation::begin(tx, was.rid, call.now)?;
+    replacement.status = Status::Executed;
+    replacement.executed_on = Some(call.now);
+    replacement.open_user_id = None;
+    step(call, tx, &was, replacement, "executed")
+}
+
+/// The proofs that the settings ask for are there.
+fn check_proofs(call: &Call, replacement: &IdentityReplacement) -> Result<(), Problem> {
+    let proofs = call.desk.proofs;
+    let mut missing = Vec::new();
+    if proofs.of_current() && replacement.current_identity_proven_on.is_none() {
+        missing.push("current");
+    }
+    if proofs.of_replacement() && replacement.replacement_identity_proven_on.is_none() {
+        missing.push("replacement");
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Problem::conflict(format!("A proof is missing: of the {} identity.", missing.join(" and the "))))
+}
+
+pub fn cancel(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let (was, mut replacement) = match start(call, tx, &[Status::PendingApproval, Status::Approved])? {
+        Start::Step(found) => *found,
+        Start::Over(answer) => return Ok(answer),
+    };
+    let person = Person::find(call, tx, replacement.platform_user_id.0)?;
+    person.release(call, tx, &replacement)?;
+    replacement.status = Status::Cancelled;
+    replacement.open_user_id = None;
+    step(call, tx, &was, replacement, "cancelled")
+}

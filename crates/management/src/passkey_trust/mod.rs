@@ -1,0 +1,186 @@
+//! What is known of makes of authenticators: FIDO's signed metadata, refreshed or imported.
+//!
+//! Fetching and verifying are work between transactions. What was verified takes effect in every
+//! process at once: the security epoch advances, and each reads the new snapshot when it needs it.
+
+mod settle;
+
+use std::sync::Arc;
+
+use chancery_record::{KEY, Name, OPEN, SHOWN, ShortText, SignedText, Timestamp, record};
+use chancery_resource::{
+    Action as A, Answer, Body, BodyForm, Call, Custom, Fetched, MetadataSource, Method as M, Op,
+    Permit::SystemAdmin, Problem, Reach, Reply, Shape, Work, answer_form, load, read_form,
+};
+use chancery_store::Tx;
+use chancery_trust::{Anchors, Refusal, Snapshot, verify};
+
+pub use settle::{Settled, settle};
+
+/// Whose metadata they are: the word of the path, and the key of the one row.
+const SOURCE: &str = "mds";
+
+record! {
+    /// What is known of makes of authenticators: the snapshot in use of FIDO's signed metadata.
+    pub struct TrustSnapshot {
+        /// Whose metadata they are.
+        source: Name = KEY,
+        /// The number that the signer gave it.
+        snapshot_number: Option<i64> = SHOWN,
+        /// The number, and the first digits of the SHA-256 of what was signed.
+        snapshot_version: Option<Name> = SHOWN,
+        /// When it was taken into use.
+        refreshed_on: Option<Timestamp> = SHOWN,
+        /// When the next one is due.
+        next_update_on: Option<Timestamp> = SHOWN,
+        /// How many entries it has.
+        entry_count: i64 = SHOWN,
+        /// How many more could not be read and were left out.
+        skipped_entry_count: i64 = SHOWN,
+        /// How many root certificates could not be read and were left out.
+        skipped_certificate_count: i64 = SHOWN,
+        /// Why the first of both were left out.
+        skipped_because: Option<ShortText> = SHOWN,
+        /// Why the last refresh failed, if it did.
+        last_refresh_error: Option<ShortText> = SHOWN,
+    }
+}
+
+record! {
+    /// How far what is known of makes of authenticators can be relied on.
+    pub struct PasskeyTrustStatus {
+        /// Whether there is a snapshot in use.
+        has_last_known_good_snapshot: bool = SHOWN,
+        /// The number that the signer gave it.
+        snapshot_number: Option<Name> = SHOWN,
+        /// The number, and the first digits of the SHA-256 of what was signed.
+        snapshot_version: Option<Name> = SHOWN,
+        /// When it was taken into use.
+        refreshed_on: Option<Timestamp> = SHOWN,
+        /// When the next one is due.
+        next_update_on: Option<Timestamp> = SHOWN,
+        /// How many entries it has; those that could not be read are left out.
+        entry_count: i64 = SHOWN,
+        /// Why the last refresh failed; null when it did not.
+        last_refresh_error: Option<ShortText> = SHOWN,
+    }
+}
+
+record! {
+    /// The text of the metadata service, for a server that does not reach it.
+    pub struct SignedBlob {
+        /// The text: a JSON Web Signature with its certificates.
+        signed_blob_jwt: SignedText = OPEN,
+    }
+}
+
+/// The resource: one row.
+pub static TRUST_SNAPSHOT: Shape = Shape::of::<TrustSnapshot>("TrustSnapshot", "passkey_trust", Reach::All);
+
+static STATUS: BodyForm = BodyForm::of::<PasskeyTrustStatus>("PasskeyTrustStatus");
+static BLOB: BodyForm = BodyForm::of::<SignedBlob>("SignedBlob");
+
+const fn op(name: &'static str, method: M, path: &'static str, custom: Custom, summary: &'static str) -> Op {
+    let action = A::Custom(custom.replying(Reply::Form(&STATUS)));
+    Op::new(name, method, path, SystemAdmin, &TRUST_SNAPSHOT, action, summary)
+}
+
+/// Its operations.
+pub static OPERATIONS: &[Op] = &[
+    op(
+        "GetPasskeyTrustStatus",
+        M::Get,
+        "/passkey-trust/mds",
+        Custom::reading(show),
+        "Shows how old what is known of makes of authenticators is.",
+    ),
+    op(
+        "RefreshPasskeyTrust",
+        M::Post,
+        "/passkey-trust/mds/refresh",
+        Custom::working(refresh),
+        "Fetches the signed metadata of authenticators from the configured source.",
+    ),
+    op(
+        "ImportPasskeyTrust",
+        M::Post,
+        "/passkey-trust/mds/signed-offline-import",
+        Custom::working(import).taking(Body::Form(&BLOB)),
+        "Imports the signed metadata of authenticators from a file.",
+    ),
+];
+
+/// What was read of a text, ready to be kept; or why it is not believed.
+#[derive(Debug)]
+pub struct Verified {
+    /// What it says.
+    pub snapshot: Snapshot,
+    /// The same to be stored.
+    pub bytes: Vec<u8>,
+}
+
+impl Verified {
+    /// Reads a text after checking who signed it. It takes a while: nothing for a transaction.
+    ///
+    /// # Errors
+    /// It is not to be believed, or the configured root is none.
+    pub fn read(jwt: &str, source: &MetadataSource, now: Timestamp) -> Result<Self, Refusal> {
+        let anchors = match source.root.as_deref() {
+            Some((root, name)) => Anchors::of(root, name)?,
+            None => Anchors::pinned(),
+        };
+        let snapshot = verify(jwt, &anchors, now)?;
+        Ok(Self { bytes: snapshot.to_bytes(), snapshot })
+    }
+
+    /// Reads what was fetched; a failure is told for people.
+    ///
+    /// # Errors
+    /// It was not fetched, or is not to be believed.
+    pub fn of_fetched(fetched: &Fetched, source: &MetadataSource, now: Timestamp) -> Result<Self, String> {
+        let bytes = fetched.as_ref().map_err(|why| format!("The source does not answer well: {why}."))?;
+        let text =
+            std::str::from_utf8(bytes).map_err(|_| "What the source answered is no text.".to_owned())?;
+        Self::read(text, source, now)
+            .map_err(|refusal| format!("What the source answered is refused: {refusal}."))
+    }
+}
+
+fn row(call: &Call, tx: &mut Tx<'_>) -> Result<chancery_resource::Stored, Problem> {
+    load(call, tx, &TRUST_SNAPSHOT, None, SOURCE.into())
+}
+
+fn show(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let status = settle::status_of(row(call, tx)?.values)?;
+    Ok(answer_form(call, status))
+}
+
+fn refresh(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let Some(fetch) = call.desk.metadata.fetch.clone() else {
+        let failure = Err("No source is configured.".to_owned());
+        return settle(call, tx, &failure).map(|settled| answer_form(call, settled.status));
+    };
+    let Some(fetched) = call.result::<Fetched>(0)? else {
+        return Ok(Answer::after(Work::waiting(async move { fetch().await })));
+    };
+    let Some(read) = call.result::<Result<Verified, String>>(1)? else {
+        let (desk, now) = (Arc::clone(&call.desk), call.now);
+        return Ok(Answer::after(Work::new(move || Verified::of_fetched(&fetched, &desk.metadata, now))));
+    };
+    settle(call, tx, &read).map(|settled| answer_form(call, settled.status))
+}
+
+fn import(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let Some(read) = call.result::<Result<Verified, Refusal>>(0)? else {
+        let form: SignedBlob = read_form(call)?;
+        let (desk, now) = (Arc::clone(&call.desk), call.now);
+        let work = move || Verified::read(form.signed_blob_jwt.as_str(), &desk.metadata, now);
+        return Ok(Answer::after(Work::new(work)));
+    };
+    let verified = read
+        .as_ref()
+        .as_ref()
+        .map_err(|refusal| Problem::wrong_at("/signedBlobJwt", format!("is refused: {refusal}")))?;
+    let status = settle::import(call, tx, verified)?;
+    Ok(answer_form(call, status))
+}

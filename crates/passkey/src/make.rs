@@ -1,0 +1,105 @@
+//! What is known of makes of authenticators, and what an attestation proves by it.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, SystemTime},
+};
+
+use chancery_record::Timestamp;
+use chancery_trust::Snapshot;
+use uuid::Uuid;
+use webauthn_rs_core::{
+    attestation::verify_attestation_ca_chain,
+    proto::{AttestationCaListBuilder, ParsedAttestationData},
+};
+
+use crate::{Kind, Refusal};
+
+/// What is known of makes of authenticators at a moment; nothing where there is no snapshot.
+#[derive(Clone, Copy, Debug)]
+pub struct Makes<'a> {
+    snapshot: Option<&'a Snapshot>,
+    now: Timestamp,
+}
+
+impl<'a> Makes<'a> {
+    /// What a snapshot tells at a moment.
+    pub const fn new(snapshot: Option<&'a Snapshot>, now: Timestamp) -> Self {
+        Self { snapshot, now }
+    }
+
+    /// What a person calls a make, where it is known.
+    pub fn name(&self, aaguid: [u8; 16]) -> Option<&'a str> {
+        self.snapshot?.name(aaguid)
+    }
+
+    /// Whether a make is known to be compromised or withdrawn.
+    pub fn is_undesired(&self, aaguid: [u8; 16]) -> bool {
+        self.snapshot.is_some_and(|snapshot| snapshot.is_undesired(aaguid, self.now))
+    }
+
+    /// Refuses a make that is compromised or withdrawn.
+    pub(crate) fn check_desired(&self, aaguid: [u8; 16]) -> Result<(), Refusal> {
+        if self.is_undesired(aaguid) {
+            let detail = "the make of authenticator is known to be compromised or withdrawn";
+            return Err(Refusal::new(Kind::Authenticator, detail));
+        }
+        Ok(())
+    }
+
+    /// Whether it is known where attestations of a make lead.
+    pub(crate) fn has_roots(&self, aaguid: [u8; 16]) -> bool {
+        self.roots(aaguid).next().is_some()
+    }
+
+    fn roots(&self, aaguid: [u8; 16]) -> impl Iterator<Item = &'a [u8]> {
+        self.snapshot.into_iter().flat_map(move |snapshot| snapshot.roots(aaguid))
+    }
+
+    /// Checks that the certificates of an attestation lead to a root of the make, or are one.
+    /// `chain` are those that `proved` holds, as they came.
+    pub(crate) fn check_chain(
+        &self,
+        aaguid: [u8; 16],
+        chain: &[Vec<u8>],
+        proved: &ParsedAttestationData,
+    ) -> Result<(), Refusal> {
+        let refused = |detail: &str| Err(Refusal::new(Kind::Attestation, detail));
+        if chain.is_empty() {
+            return refused("the make of authenticator is not attested");
+        }
+        if !self.has_roots(aaguid) {
+            return refused("nothing is known that the attestation of this make could be checked with");
+        }
+        // a make may name a certificate between, or the authenticator's own, in the place of a root
+        let to = chain.iter().position(|own| self.roots(aaguid).any(|root| root == own));
+        if to == Some(0) {
+            return Ok(());
+        }
+        let proved = up_to(proved, to.unwrap_or(chain.len()));
+        let mut roots = AttestationCaListBuilder::new();
+        for root in self.roots(aaguid) {
+            // one that the library cannot read proves nothing
+            let _ = roots.insert_device_der(root, Uuid::from_bytes(aaguid), String::new(), BTreeMap::new());
+        }
+        match verify_attestation_ca_chain(&proved, &roots.build(), time(self.now)) {
+            Ok(Some(_)) => Ok(()),
+            _ => refused("the attestation does not lead to a root of the make of authenticator"),
+        }
+    }
+}
+
+/// The first certificates of an attestation.
+fn up_to(proved: &ParsedAttestationData, count: usize) -> ParsedAttestationData {
+    use ParsedAttestationData as Data;
+    match proved {
+        Data::Basic(chain) => Data::Basic(chain.iter().take(count).cloned().collect()),
+        Data::AttCa(chain) => Data::AttCa(chain.iter().take(count).cloned().collect()),
+        Data::AnonCa(chain) => Data::AnonCa(chain.iter().take(count).cloned().collect()),
+        other => other.clone(),
+    }
+}
+
+fn time(now: Timestamp) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_millis(u64::try_from(now.0).unwrap_or(0))
+}

@@ -1,0 +1,173 @@
+//! What is known of makes of authenticators, and what follows from it.
+
+use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair};
+use base64::{Engine as _, prelude::BASE64_STANDARD_NO_PAD};
+use chancery_record::{Timestamp, parse_timestamp};
+use chancery_trust::Snapshot;
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose, date_time_ymd,
+};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::{Authenticator, policy, user};
+use crate::{
+    Attestation, Credential, Kind, Makes, Policy, Refusal, finish_authentication, finish_registration,
+    start_authentication, start_registration,
+};
+
+/// The make of the authenticator of the tests.
+const MAKE: [u8; 16] = [9; 16];
+
+fn at(text: &str) -> Timestamp {
+    parse_timestamp(text).unwrap()
+}
+
+/// A manufacturer: a root, and an office that certifies authenticators.
+struct Manufacturer {
+    root: CertifiedIssuer<'static, KeyPair>,
+    office: CertifiedIssuer<'static, KeyPair>,
+}
+
+fn authority(name: &str) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+    params.distinguished_name.push(DnType::CommonName, name);
+    params
+}
+
+impl Manufacturer {
+    fn new(name: &str) -> Self {
+        let root = CertifiedIssuer::self_signed(authority(name), KeyPair::generate().unwrap()).unwrap();
+        let office = authority(&format!("office of {name}"));
+        let office = CertifiedIssuer::signed_by(office, KeyPair::generate().unwrap(), &root).unwrap();
+        Self { root, office }
+    }
+
+    /// An authenticator that attests with a certificate of the year 2026.
+    fn make(&self) -> Authenticator {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::ExplicitNoCa;
+        params.not_before = date_time_ymd(2026, 1, 1);
+        params.not_after = date_time_ymd(2027, 1, 1);
+        for (kind, text) in [
+            (DnType::CountryName, "DE"),
+            (DnType::OrganizationName, "A manufacturer"),
+            (DnType::OrganizationalUnitName, "Authenticator Attestation"),
+            (DnType::CommonName, "A key"),
+        ] {
+            params.distinguished_name.push(kind, text);
+        }
+        let own = params.signed_by(&key, &self.office).unwrap();
+        let chain = vec![own.der().to_vec(), self.office.der().to_vec()];
+        let signer = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &key.serialize_der()).unwrap();
+        Authenticator { attester: Some((signer, chain)), ..Authenticator::new() }
+    }
+}
+
+/// A snapshot that knows the make of the tests: its status, and its roots.
+fn snapshot(status: &str, since: Option<i64>, roots: &[&[u8]]) -> Snapshot {
+    let make = json!({
+        "name": "A key", "attestation_types": ["basic_full"],
+        "statuses": [{ "status": status, "since": since }],
+        "roots": (0..roots.len()).collect::<Vec<_>>(),
+    });
+    let roots: Vec<_> = roots.iter().map(|root| BASE64_STANDARD_NO_PAD.encode(root)).collect();
+    let kept = json!({
+        "no": 1, "version": "1-a", "next_update": 0, "entries": 1, "skipped": 0, "skipped_roots": 0,
+        "reasons": [], "makes": { Uuid::from_bytes(MAKE).to_string(): make }, "roots": roots,
+    });
+    Snapshot::from_bytes(kept.to_string().as_bytes()).unwrap()
+}
+
+fn register(policy: &Policy, makes: Makes<'_>, device: &Authenticator) -> Result<Credential, Refusal> {
+    let (options, state) = start_registration(policy, &user(), &[])?;
+    finish_registration(policy, makes, &state, &device.create(&options))
+}
+
+fn listed(attestation: Attestation) -> Policy {
+    Policy { attestation, allowed_aaguids: vec!["09".repeat(16)], ..policy() }
+}
+
+#[test]
+fn a_make_that_is_compromised_is_refused_from_then_on() {
+    let (before, after) = (at("2026-05-31"), at("2026-06-01"));
+    let snapshot = snapshot("USER_KEY_REMOTE_COMPROMISE", Some(after.0), &[]);
+    let mut device = Authenticator::new();
+    let then = Makes::new(Some(&snapshot), before);
+    let credential = register(&policy(), then, &device).unwrap();
+    assert_eq!((then.name(MAKE), then.is_undesired(MAKE)), (Some("A key"), false));
+    let now = Makes::new(Some(&snapshot), after);
+    assert!(now.is_undesired(MAKE) && !now.is_undesired([1; 16]));
+    assert_eq!(register(&policy(), now, &device).unwrap_err().kind, Kind::Authenticator);
+    // what was registered before is of no use either
+    device.sign_count = 2;
+    for (makes, refused) in [(then, None), (now, Some(Kind::Authenticator))] {
+        let (options, state) =
+            start_authentication(&policy(), Some(std::slice::from_ref(&credential))).unwrap();
+        let used = finish_authentication(&policy(), makes, &state, &device.get(&options), &credential);
+        assert_eq!(used.err().map(|refusal| refusal.kind), refused);
+    }
+}
+
+#[test]
+fn a_list_with_direct_attestation_wants_certificates_of_the_make() {
+    let (own, other) = (Manufacturer::new("one"), Manufacturer::new("another"));
+    let device = own.make();
+    let known = snapshot("FIDO_CERTIFIED", None, &[own.root.der()]);
+    let wrong = snapshot("FIDO_CERTIFIED", None, &[other.root.der()]);
+    let none = snapshot("FIDO_CERTIFIED", None, &[]);
+    let now = at("2026-06-01");
+    for attestation in [Attestation::Direct, Attestation::Enterprise] {
+        let policy = listed(attestation);
+        let made = register(&policy, Makes::new(Some(&known), now), &device).unwrap();
+        assert_eq!(made.attestation_chain.len(), 2);
+        for makes in [Some(&wrong), Some(&none), None] {
+            let refusal = register(&policy, Makes::new(makes, now), &device).unwrap_err();
+            assert_eq!(refusal.kind, Kind::Attestation, "{}", refusal.detail);
+        }
+        // its certificate is of the year 2026
+        for moment in ["2025-06-01", "2027-06-01"] {
+            let refusal = register(&policy, Makes::new(Some(&known), at(moment)), &device).unwrap_err();
+            assert_eq!(refusal.kind, Kind::Attestation);
+        }
+        let silent = Authenticator::new();
+        let refusal = register(&policy, Makes::new(Some(&known), now), &silent).unwrap_err();
+        assert_eq!(refusal.kind, Kind::Attestation);
+    }
+    // what the client may make anonymous leads to nobody's root
+    register(&listed(Attestation::Indirect), Makes::new(Some(&wrong), now), &device).unwrap();
+}
+
+#[test]
+fn a_make_may_name_another_certificate_than_the_last() {
+    let own = Manufacturer::new("one");
+    let device = own.make();
+    let chain = device.attester.as_ref().unwrap().1.clone();
+    let now = at("2026-06-01");
+    for root in &chain {
+        let known = snapshot("FIDO_CERTIFIED", None, &[root]);
+        register(&listed(Attestation::Direct), Makes::new(Some(&known), now), &device).unwrap();
+    }
+    // the root may come along, too
+    let mut device = own.make();
+    device.attester.as_mut().unwrap().1.push(own.root.der().to_vec());
+    let known = snapshot("FIDO_CERTIFIED", None, &[own.root.der()]);
+    register(&listed(Attestation::Direct), Makes::new(Some(&known), now), &device).unwrap();
+}
+
+#[test]
+fn without_a_list_nobody_can_claim_a_make_that_is_known() {
+    let (own, other) = (Manufacturer::new("one"), Manufacturer::new("another"));
+    let known = snapshot("FIDO_CERTIFIED", None, &[own.root.der()]);
+    let makes = Makes::new(Some(&known), at("2026-06-01"));
+    let direct = Policy { attestation: Attestation::Direct, ..policy() };
+    register(&direct, makes, &own.make()).unwrap();
+    assert_eq!(register(&direct, makes, &other.make()).unwrap_err().kind, Kind::Attestation);
+    register(&direct, makes, &Authenticator::new()).unwrap();
+    // a make of which nothing is known
+    let unknown = Authenticator { aaguid: [1; 16], ..other.make() };
+    register(&direct, makes, &unknown).unwrap();
+}

@@ -1,0 +1,89 @@
+//! What identity replacements leave to do: what replaced identities still have is ended, and
+//! requests whose time is over are closed.
+
+use std::{sync::Arc, time::Duration};
+
+use chancery_management::identity_replacement::{
+    STEPS, Step, complete, due, expire_due, fail, is_overdue, lease,
+};
+use chancery_record::Timestamp;
+use chancery_resource::{Call, Desk, Problem, Scope, random};
+use chancery_store::{Error, Mode, Store};
+use uuid::Uuid;
+
+use crate::start::own_call;
+
+/// How often it is looked.
+const REST: Duration = Duration::from_secs(1);
+/// Revocations found at once, and requests closed in one transaction, so that others do not wait.
+const PIECE: usize = 64;
+
+/// Revokes until the server stops.
+pub async fn revoke(store: Store, desk: Arc<Desk>, now: fn() -> Timestamp) {
+    loop {
+        tokio::time::sleep(REST).await;
+        if let Err(problem) = revoke_due(&store, &desk, now(), STEPS).await {
+            tracing::warn!(cause = ?problem.cause, "replaced identities wait; it is tried again");
+        }
+    }
+}
+
+/// Closes requests whose time is over, and takes these steps for the replaced identities that are
+/// due; how many were completed. One that fails does not keep others waiting.
+///
+/// # Errors
+/// The store's, when it does not tell what is due.
+pub async fn revoke_due(
+    store: &Store,
+    desk: &Arc<Desk>,
+    now: Timestamp,
+    steps: &'static [Step],
+) -> Result<usize, Problem> {
+    let own = |desk: &Arc<Desk>| Call { now, ..own_call(desk, Scope::Everything) };
+    let found = store.run("FindRevocations", Mode::Quick, None, move |tx| {
+        Ok::<_, Problem>((is_overdue(tx, now)?, due(tx, now, PIECE)?))
+    });
+    let (mut overdue, found) = found.await?;
+    while overdue {
+        let mut call = own(desk);
+        let closed =
+            store.run("ExpireReplacements", Mode::Write, None, move |tx| expire_due(&mut call, tx, PIECE));
+        overdue = closed.await? == PIECE;
+    }
+    let mut completed = 0;
+    for rid in found {
+        match revoke_one(store, &|| own(desk), rid, steps).await {
+            Ok(done) => completed += usize::from(done),
+            Err(problem) => {
+                tracing::warn!(replacement = rid, cause = ?problem.cause, "a revocation waits for its lease to end");
+            }
+        }
+    }
+    Ok(completed)
+}
+
+/// Takes one revocation up and its steps; whether it was completed. Another process may be quicker.
+async fn revoke_one(
+    store: &Store,
+    own: &impl Fn() -> Call,
+    rid: i64,
+    steps: &'static [Step],
+) -> Result<bool, Problem> {
+    let (mark, call) = (Uuid::from_bytes(random::<16>()), own());
+    let taken = store.run("LeaseRevocation", Mode::Write, None, move |tx| lease(tx, rid, mark, call.now));
+    if !taken.await.map_err(|error: Error| Problem::from(error))? {
+        return Ok(false);
+    }
+    let call = own();
+    let done = store.run("Revoke", Mode::Write, None, move |tx| complete(&call, tx, rid, mark, steps)).await;
+    let Err(problem) = done else { return done };
+    let why = problem.cause.as_ref().map_or_else(|| problem.detail.clone(), ToString::to_string);
+    tracing::warn!(
+        replacement = rid,
+        why,
+        "what a replaced identity has could not be ended; it is tried again"
+    );
+    let call = own();
+    store.run("PutOffRevocation", Mode::Write, None, move |tx| fail(&call, tx, rid, mark, &why)).await?;
+    Ok(false)
+}

@@ -1,0 +1,113 @@
+//! Metadata of authenticators are refreshed daily, by one of the processes.
+
+use std::{sync::Arc, time::Duration};
+
+use chancery_management::passkey_trust::{Settled, Verified, settle};
+use chancery_record::{Timestamp, Value};
+use chancery_resource::{Call, Desk, Fetched, Problem, Scope, random};
+use chancery_store::{Error, Mode, Store, Tx};
+
+use crate::start::own_call;
+
+/// How often it is looked whether a refresh is due.
+const REST: Duration = Duration::from_mins(1);
+const MINUTE: i64 = 60 * 1000;
+/// How long one process has for a refresh before another one tries, in milliseconds.
+const LEASE: i64 = 10 * MINUTE;
+/// From one refresh to the next, in milliseconds.
+const DAY: i64 = 24 * 60 * MINUTE;
+/// From the first failure to the next attempt, in milliseconds; doubled by each further one.
+const AFTER_FAILURE: i64 = 5 * MINUTE;
+/// The longest rest after a failure, in milliseconds.
+const LONGEST: i64 = 6 * 60 * MINUTE;
+
+/// Refreshes until the server stops; not at all where no source is configured.
+pub async fn refresh(store: Store, desk: Arc<Desk>, now: fn() -> Timestamp) {
+    while desk.metadata.fetch.is_some() {
+        tokio::time::sleep(REST).await;
+        if let Err(problem) = refresh_due(&store, &desk, now()).await {
+            tracing::warn!(cause = ?problem.cause, "metadata of authenticators wait; it is tried again later");
+        }
+    }
+}
+
+/// Refreshes if it is due and no other process has taken it upon itself; whether it did.
+///
+/// # Errors
+/// The store's.
+pub async fn refresh_due(store: &Store, desk: &Arc<Desk>, now: Timestamp) -> Result<bool, Problem> {
+    let Some(fetch) = desk.metadata.fetch.clone() else { return Ok(false) };
+    let due = store.run("FindRefresh", Mode::Quick, None, move |tx| is_due(tx, now)).await?;
+    if !due || !store.run("LeaseRefresh", Mode::Write, None, move |tx| lease(tx, now)).await? {
+        return Ok(false);
+    }
+    let verified = verify(fetch().await, desk, now).await;
+    let (desk, jitter) = (Arc::clone(desk), i64::from(u16::from_be_bytes(random::<2>())));
+    let end = move |tx: &mut Tx<'_>| -> Result<Settled, Problem> {
+        let call = Call { now, ..own_call(&desk, Scope::Everything) };
+        let settled = settle(&call, tx, &verified)?;
+        schedule(tx, now, settled.failure.is_some(), jitter)?;
+        Ok(settled)
+    };
+    let settled = store.run("RefreshTrust", Mode::Write, None, end).await?;
+    match (settled.failure, settled.status.snapshot_number) {
+        (Some(why), _) => tracing::warn!(why, "metadata of authenticators were not refreshed"),
+        (None, number) => {
+            let number = number.as_ref().map_or("", chancery_record::Name::as_str);
+            tracing::info!(number, "metadata of authenticators were refreshed");
+        }
+    }
+    Ok(true)
+}
+
+async fn verify(fetched: Fetched, desk: &Arc<Desk>, now: Timestamp) -> Result<Verified, String> {
+    let desk = Arc::clone(desk);
+    let read = move || Verified::of_fetched(&fetched, &desk.metadata, now);
+    let verified = tokio::task::spawn_blocking(read).await;
+    verified.unwrap_or_else(|_| Err("What the source answered could not be read.".to_owned()))
+}
+
+fn is_due(tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, Error> {
+    let text = "SELECT 1 FROM passkey_trust_refresh WHERE source = 'mds' AND due_on <= ?1";
+    tx.one(text, &[Value::Int(now.0)], |_| Ok(())).map(|due| due.is_some())
+}
+
+/// Moves on when it is due, so that no other process begins. Whether this one was the first.
+fn lease(tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, Error> {
+    let text = "UPDATE passkey_trust_refresh SET due_on = ?1 WHERE source = 'mds' AND due_on <= ?2";
+    tx.execute(text, &[Value::Int(now.0 + LEASE), Value::Int(now.0)]).map(|rows| rows == 1)
+}
+
+/// Says when the next refresh is due. Chance keeps servers from asking all at once.
+fn schedule(tx: &mut Tx<'_>, now: Timestamp, failed: bool, jitter: i64) -> Result<(), Error> {
+    let text = "SELECT failures FROM passkey_trust_refresh WHERE source = 'mds'";
+    let before = tx.one(text, &[], |row| row.int(0))?.unwrap_or(0);
+    let failures = if failed { before.saturating_add(1) } else { 0 };
+    let due = now.0 + rest(failures) + spread(rest(failures), jitter);
+    let text = "UPDATE passkey_trust_refresh SET due_on = ?1, failures = ?2 WHERE source = 'mds'";
+    tx.execute(text, &[Value::Int(due), Value::Int(failures)]).map(drop)
+}
+
+fn rest(failures: i64) -> i64 {
+    match failures {
+        0 => DAY,
+        many => AFTER_FAILURE.saturating_mul(1 << (many - 1).clamp(0, 10)).min(LONGEST),
+    }
+}
+
+/// A twentieth of a rest at most: a part of 65,536.
+const fn spread(rest: i64, jitter: i64) -> i64 {
+    rest / 20 * jitter / 65_536
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AFTER_FAILURE, DAY, LONGEST, rest, spread};
+
+    #[test]
+    fn failures_make_the_rest_longer() {
+        assert_eq!((rest(0), rest(1), rest(2)), (DAY, AFTER_FAILURE, 2 * AFTER_FAILURE));
+        assert_eq!((rest(8), rest(i64::MAX)), (LONGEST, LONGEST));
+        assert_eq!((spread(DAY, 0), spread(DAY, 65_535) / 60_000), (0, 71));
+    }
+}

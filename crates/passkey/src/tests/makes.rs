@@ -5,7 +5,8 @@ use base64::{Engine as _, prelude::BASE64_STANDARD_NO_PAD};
 use chancery_record::{Timestamp, parse_timestamp};
 use chancery_trust::Snapshot;
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose, date_time_ymd,
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose,
+    date_time_ymd,
 };
 use serde_json::json;
 use uuid::Uuid;

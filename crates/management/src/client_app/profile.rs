@@ -125,6 +125,12 @@ pub fn check_uris(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Breach>,
     Ok(breaches)
 }
 
+/// A sentence as it goes on after a member's name.
+fn in_a_sentence(text: &str) -> String {
+    let mut letters = text.trim_end_matches('.').chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+}
+
 /// Tells what is found at the member of the body, or at another one where the body has none.
 fn tell(
     shape: &'static Shape,
@@ -135,9 +141,10 @@ fn tell(
 ) {
     for finding in findings(facts) {
         let own = shape.fields.iter().find(|field| field.is_named(finding.member));
+        let detail = in_a_sentence(finding.detail);
         breaches.push(match own {
-            Some(field) => wrong(place, field.column, finding.detail),
-            None => wrong(place, other, format!("contradicts {}, which {}", finding.member, finding.detail)),
+            Some(field) => wrong(place, field.column, detail),
+            None => wrong(place, other, format!("contradicts {}: {detail}", finding.member)),
         });
     }
 }

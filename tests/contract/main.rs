@@ -43,6 +43,7 @@ mod store;
 mod subscription;
 mod synchronize;
 mod tidy;
+mod token;
 mod user;
 mod wire;
 

@@ -1,145 +1,165 @@
-//! Access tokens (RFC 9068): made here, verified here, remembered once verified.
+//! Access tokens: made here, opened here.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_fetch::Policy;
+use chancery_oauth::{Algorithm, Nonces};
 use chancery_record::Timestamp;
-use chancery_resource::random;
-use jsonwebtoken::{Algorithm, Header, Validation};
-use serde::{Deserialize, Serialize};
+use chancery_resource::{MasterKey, random};
+use chancery_store::{Error, Mode, Store, Tx};
+use serde_json::json;
 use uuid::Uuid;
 
-use crate::{Keyring, MANAGEMENT_AUDIENCE, USER_STORE_AUDIENCE};
+use crate::{
+    Claims, Keyring,
+    remote_keys::RemoteKeys,
+    signer::{Unverified, sign},
+    signing_certificate::Certificates,
+};
 
-/// How long an access token is good, in seconds.
-const LIFETIME: i64 = 3600;
-/// Tokens remembered.
-const REMEMBERED: usize = 10_000;
-/// A token longer than this is none of ours.
-const MAX_LENGTH: usize = 4096;
+/// Bytes of a token that is a reference.
+const REFERENCE: usize = 32;
+/// The characters of it.
+const REFERENCE_LENGTH: usize = 43;
 
-/// What a token may be used for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Audience {
-    /// The management service; its tokens serve the user store service too.
-    Management,
-    /// The user store service.
-    UserStore,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Claims {
-    iss: String,
-    sub: Uuid,
-    client_id: Uuid,
-    aud: Vec<String>,
-    iat: i64,
-    exp: i64,
-    jti: String,
-}
-
-/// A token that was verified.
-#[derive(Debug)]
-pub struct Seen {
-    /// The client app.
-    pub client_id: Uuid,
-    audience: Vec<String>,
-    expires: i64,
-}
-
-impl Seen {
-    /// Whether the token is meant for a service.
-    pub fn is_for(&self, audience: Audience) -> bool {
-        let has = |name: &str| self.audience.iter().any(|audience| audience == name);
-        has(MANAGEMENT_AUDIENCE) || (audience == Audience::UserStore && has(USER_STORE_AUDIENCE))
-    }
-}
-
-/// Makes and verifies tokens.
+/// Makes and opens tokens.
 pub struct Bearer {
     /// The keys.
     pub keyring: Keyring,
     /// Who issues.
     pub issuer: String,
-    validation: Validation,
-    remembered: RwLock<HashMap<String, Arc<Seen>>>,
+    /// What vouches for claims.
+    pub(crate) master: MasterKey,
+    /// Nonces for DPoP.
+    pub nonces: Nonces,
+    /// Keys that clients publish.
+    pub(crate) remote: RemoteKeys,
+    certificates: RwLock<Arc<Certificates>>,
+}
+
+/// A token as it was shown.
+#[derive(Debug)]
+pub enum Shown {
+    /// A signed one, verified. If a certificate's key signed it, that holds at this epoch.
+    Signed(Box<Claims>, Option<i64>),
+    /// The digest of one that may be a reference.
+    Reference(Vec<u8>),
 }
 
 impl Bearer {
     /// With these keys, as this issuer.
-    pub fn new(keyring: Keyring, issuer: String) -> Self {
-        let mut validation = Validation::new(Algorithm::ES256);
-        validation.set_issuer(&[&issuer]);
-        validation.set_required_spec_claims(&["exp", "iss", "sub"]);
-        // the audience depends on the operation, and the time is the caller's clock
-        validation.validate_aud = false;
-        validation.validate_exp = false;
-        Self { keyring, issuer, validation, remembered: RwLock::default() }
+    pub fn new(keyring: Keyring, issuer: String, master: MasterKey, policy: Policy) -> Self {
+        Self {
+            nonces: Nonces::new(&master.derive("dpop-nonce")),
+            remote: RemoteKeys::new(policy),
+            certificates: RwLock::default(),
+            keyring,
+            issuer,
+            master,
+        }
     }
 
-    /// Makes a token for a client app; with it, its lifetime in seconds.
+    /// The address of an endpoint.
+    pub fn endpoint(&self, path: &str) -> String {
+        format!("{}{path}", self.issuer)
+    }
+
+    /// Signs claims for a client app of this subscription, and of this tenant if it is of one alone.
+    /// `None`: no key can.
+    pub(crate) fn sign(
+        &self,
+        claims: &Claims,
+        certificates: &Certificates,
+        (tenant, subscription): (Option<Uuid>, Uuid),
+        now: Timestamp,
+    ) -> Option<String> {
+        let found = certificates.signing(tenant, subscription, now);
+        if let Some((one, key)) = found.and_then(|one| Some((one, one.private(&self.master)?))) {
+            return sign(key, &one.kid, Some(&one.x5t), claims);
+        }
+        let (kid, key) = &self.keyring.token_key;
+        sign(key, kid, None, claims)
+    }
+
+    /// Makes a token that is a reference; with it, the digest that it is kept by.
+    pub(crate) fn make_reference(&self) -> (String, Vec<u8>) {
+        let token = BASE64_URL_SAFE_NO_PAD.encode(random::<REFERENCE>());
+        let digest = self.reference_digest(&token);
+        (token, digest)
+    }
+
+    fn reference_digest(&self, token: &str) -> Vec<u8> {
+        self.master.digest("reference-token", token.as_bytes())
+    }
+
+    /// What a token is, as far as it shows by itself. `None`: not ours, or broken.
     ///
     /// # Errors
-    /// The key cannot sign.
-    pub fn issue(
+    /// The store's.
+    pub(crate) async fn open(
         &self,
-        client_id: Uuid,
-        audience: Vec<String>,
+        store: &Store,
+        token: &str,
         now: Timestamp,
-    ) -> Result<(String, i64), jsonwebtoken::errors::Error> {
-        let (key_id, key) = &self.keyring.token_key;
-        let mut header = Header::new(Algorithm::ES256);
-        header.typ = Some("at+jwt".into());
-        header.kid = Some(key_id.clone());
-        let issued = now.0.div_euclid(1000);
-        let claims = Claims {
-            iss: self.issuer.clone(),
-            sub: client_id,
-            client_id,
-            aud: audience,
-            iat: issued,
-            exp: issued + LIFETIME,
-            jti: BASE64_URL_SAFE_NO_PAD.encode(random::<16>()),
+    ) -> Result<Option<Shown>, Error> {
+        let Some(unverified) = Unverified::read(token) else {
+            let is_reference = token.len() == REFERENCE_LENGTH && !token.contains('.');
+            return Ok(is_reference.then(|| Shown::Reference(self.reference_digest(token))));
         };
-        Ok((jsonwebtoken::encode(&header, &claims, key)?, LIFETIME))
+        let kid = unverified.header.kid.as_str();
+        if let Some(key) = self.keyring.token_keys.get(kid) {
+            let claims = unverified.verified(key, Algorithm::Es256);
+            return Ok(claims
+                .filter(|claims| self.issued(claims))
+                .map(|claims| Shown::Signed(claims.into(), None)));
+        }
+        let certificates = self.certificates(store).await?;
+        let mut named = certificates.named(kid, now);
+        let claims = named.find_map(|one| unverified.verified(&one.public, one.algorithm));
+        let claims = claims.filter(|claims| self.issued(claims));
+        Ok(claims.map(|claims| Shown::Signed(claims.into(), Some(certificates.epoch))))
     }
 
-    /// Verifies a token; one seen before costs a look-up. `None`: not ours, broken or expired.
-    pub fn verify(&self, token: &str, now: Timestamp) -> Option<Arc<Seen>> {
-        let now = now.0.div_euclid(1000);
-        let known = self.remembered.read().unwrap_or_else(PoisonError::into_inner).get(token).cloned();
-        let seen = match known {
-            Some(seen) => seen,
-            None => self.verify_new(token, now)?,
-        };
-        (now < seen.expires).then_some(seen)
+    fn issued(&self, claims: &Claims) -> bool {
+        claims.iss == self.issuer && claims.are_vouched_for(&self.master)
     }
 
-    fn verify_new(&self, token: &str, now: i64) -> Option<Arc<Seen>> {
-        if token.len() > MAX_LENGTH {
-            return None;
+    /// The signing certificates as they are now.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(crate) async fn certificates(&self, store: &Store) -> Result<Arc<Certificates>, Error> {
+        let before = Arc::clone(&self.certificates.read().unwrap_or_else(PoisonError::into_inner));
+        let known = Arc::clone(&before);
+        let loaded = store
+            .run("SigningCertificates", Mode::Quick, None, move |tx| load_certificates(tx, &known))
+            .await?;
+        if loaded.epoch > before.epoch {
+            let mut kept = self.certificates.write().unwrap_or_else(PoisonError::into_inner);
+            if kept.epoch < loaded.epoch {
+                *kept = Arc::clone(&loaded);
+            }
         }
-        let header = jsonwebtoken::decode_header(token).ok()?;
-        let is_access_token = header.typ.is_some_and(|typ| typ.eq_ignore_ascii_case("at+jwt"));
-        if !is_access_token || header.alg != Algorithm::ES256 {
-            return None;
-        }
-        let key = self.keyring.token_keys.get(&header.kid?)?;
-        let claims = jsonwebtoken::decode::<Claims>(token, key, &self.validation).ok()?.claims;
-        let Claims { client_id, aud, exp, .. } = claims;
-        let seen = Arc::new(Seen { client_id, audience: aud, expires: exp });
-        let mut remembered = self.remembered.write().unwrap_or_else(PoisonError::into_inner);
-        if remembered.len() >= REMEMBERED {
-            remembered.retain(|_, seen| now < seen.expires);
-        }
-        if remembered.len() >= REMEMBERED {
-            // all still good: to forget them costs a verification each
-            remembered.clear();
-        }
-        remembered.insert(token.to_owned(), Arc::clone(&seen));
-        Some(seen)
+        Ok(loaded)
     }
+
+    /// The public keys of tokens, as a JWK set.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn jwks(&self, store: &Store, now: Timestamp) -> Result<String, Error> {
+        let mut keys = self.keyring.token_jwks.clone();
+        keys.extend(self.certificates(store).await?.jwks(now));
+        Ok(json!({ "keys": keys }).to_string())
+    }
+}
+
+/// Those of before, while nothing has changed since.
+fn load_certificates(tx: &mut Tx<'_>, before: &Arc<Certificates>) -> Result<Arc<Certificates>, Error> {
+    let epoch = tx.epoch()?;
+    if epoch == before.epoch {
+        return Ok(Arc::clone(before));
+    }
+    Certificates::load(tx, epoch, before).map(Arc::new)
 }

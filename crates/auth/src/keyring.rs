@@ -7,10 +7,11 @@ use aws_lc_rs::{
     signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _},
 };
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_certificate::PrivateKey;
+use chancery_oauth::{Jwk, PublicKey};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{AuditKey, MasterKey, random};
 use chancery_store::{Error, Tx};
-use jsonwebtoken::{DecodingKey, EncodingKey};
 use serde_json::json;
 
 /// What a key is for.
@@ -32,11 +33,11 @@ impl Purpose {
 /// The keys, ready for use.
 pub struct Keyring {
     /// The key that signs access tokens, with its id.
-    pub token_key: (String, EncodingKey),
-    /// The keys that access tokens are verified with, by id.
-    pub token_keys: HashMap<String, DecodingKey>,
-    /// The public keys for tokens, as a JWK set.
-    pub jwks: String,
+    pub token_key: (String, PrivateKey),
+    /// The keys that access tokens are verified with, by id: ES256.
+    pub token_keys: HashMap<String, PublicKey>,
+    /// The public keys for tokens, as JWKs.
+    pub token_jwks: Vec<serde_json::Value>,
     /// The public keys for the audit trail, as a JWK set.
     pub audit_jwks: String,
 }
@@ -135,13 +136,16 @@ fn open(stored: &[StoredKey], master: &MasterKey) -> Option<(Keyring, AuditKey)>
     let token = newest(Purpose::Token)?;
     let audit = AuditKey::from_pkcs8(private(newest(Purpose::Audit)?)?.expose())?;
     let of = |purpose: Purpose| stored.iter().filter(move |key| key.purpose == purpose.name());
-    let token_keys = of(Purpose::Token)
-        .map(|key| (key.key_id.clone(), DecodingKey::from_ec_der(&key.public_key)))
-        .collect();
+    let public = |key: &StoredKey| {
+        let jwk = Jwk::parse(ec_jwk(key).to_string().as_bytes()).ok()?;
+        Some((key.key_id.clone(), jwk.key))
+    };
+    let token_keys = of(Purpose::Token).map(public).collect::<Option<_>>()?;
+    let token_private = PrivateKey::read(private(token)?.expose(), None).ok()?;
     let keyring = Keyring {
-        token_key: (token.key_id.clone(), EncodingKey::from_ec_der(private(token)?.expose())),
+        token_key: (token.key_id.clone(), token_private),
         token_keys,
-        jwks: json!({ "keys": of(Purpose::Token).map(ec_jwk).collect::<Vec<_>>() }).to_string(),
+        token_jwks: of(Purpose::Token).map(ec_jwk).collect(),
         audit_jwks: json!({ "keys": of(Purpose::Audit).map(ed_jwk).collect::<Vec<_>>() }).to_string(),
     };
     Some((keyring, audit))

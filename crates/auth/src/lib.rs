@@ -1,16 +1,34 @@
-//! Who may do what: keys, the token endpoint, bearer tokens, roles and permits.
+//! Who may do what: keys, the OAuth endpoints, access tokens, roles and permits.
 
+mod authenticate;
 mod bearer;
+mod claims;
+mod client;
+mod grant;
+mod introspect;
 mod keyring;
-mod oauth;
 mod permit;
+mod presented;
+mod refusal;
+mod remote_keys;
 mod rights;
+mod signer;
+mod signing_certificate;
+mod used;
 
-pub use bearer::{Audience, Bearer, Seen};
+pub use bearer::Bearer;
+pub use claims::{Audience, Claims, Confirmation};
+pub use grant::{TokenGrant, grant};
+pub use introspect::{introspect, revoke};
 pub use keyring::{Keyring, ensure_keys};
-pub use oauth::{OAuthError, TokenGrant, TokenRequest};
 pub use permit::{Refused, decide};
+pub use presented::{ClientCertificate, EndpointRequest, certificate_thumbprint};
+pub use refusal::OAuthError;
 pub use rights::{Caller, Known, Place, Rights, Role, load_place};
+pub use used::Used;
+
+/// What DPoP is checked with at the services' own doors.
+pub use chancery_oauth::{Code, NoncePolicy, Request as ProofRequest, verify_proof};
 
 /// The audience of both services.
 pub const MANAGEMENT_AUDIENCE: &str = "PlatformManagementService";

@@ -178,7 +178,9 @@ mod tests {
             customer: id(3),
             is_active: true,
         };
-        decide(permit, &Caller { id: id(9), enabled: true, roles: vec![role] }, Some(&place))
+        let caller =
+            Caller { id: id(9), enabled: true, needs_nonce: false, subscription: id(2), roles: vec![role] };
+        decide(permit, &caller, Some(&place))
     }
 
     #[test]

@@ -5,14 +5,18 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-use chancery_record::{Value, fold};
+use chancery_record::{Timestamp, Value, fold};
 use chancery_resource::StoreScope;
 use chancery_settings::{Options, Owner};
 use chancery_store::{Error, Mode, Store, Tx};
 use uuid::Uuid;
 
-/// Callers and stores remembered.
+use crate::{Bearer, Claims, bearer::Shown};
+
+/// Tokens and stores remembered.
 const REMEMBERED: usize = 10_000;
+/// How often a token is opened again when keys change meanwhile.
+const STALE: usize = 5;
 
 /// A role and what it covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +44,12 @@ pub enum Role {
 pub struct Caller {
     /// The client app.
     pub id: Uuid,
-    /// Whether it may get and use tokens now.
+    /// Whether its token may be used now.
     pub enabled: bool,
+    /// Whether DPoP proofs of who holds the token need a nonce.
+    pub needs_nonce: bool,
+    /// The subscription of who holds the token.
+    pub subscription: Uuid,
     /// Its roles.
     pub roles: Vec<Role>,
 }
@@ -59,23 +67,31 @@ pub struct Place {
     pub is_active: bool,
 }
 
-/// Remembers rights of one epoch.
+/// Remembers tokens and rights of one epoch.
 #[derive(Default)]
 pub struct Rights(RwLock<Remembered>);
 
 #[derive(Default)]
 struct Remembered {
     epoch: i64,
-    callers: HashMap<Uuid, Option<Arc<Caller>>>,
+    tokens: HashMap<String, Seen>,
     places: HashMap<String, Option<Arc<Place>>>,
 }
 
-/// What is known of a request: the caller, the store it names, and since which epoch.
+#[derive(Clone)]
+struct Seen {
+    claims: Arc<Claims>,
+    caller: Arc<Caller>,
+}
+
+/// What is known of a request: the token, whose it is, the store it names, and since which epoch.
 #[derive(Clone, Debug)]
 pub struct Known {
     /// The epoch that all of this was true at.
     pub epoch: i64,
-    /// The caller, if there is such a client app.
+    /// The token, if one was shown and it was good. When it ends is for the caller to see.
+    pub claims: Option<Arc<Claims>>,
+    /// Whose rights it carries, if there is such a client app.
     pub caller: Option<Arc<Caller>>,
     /// The store, if the path names one and there is one.
     pub place: Option<Arc<Place>>,
@@ -83,17 +99,18 @@ pub struct Known {
 
 impl Rights {
     /// What is remembered, if it is remembered whole.
-    pub fn recall(&self, client: Option<Uuid>, store: Option<&str>) -> Option<Known> {
+    pub fn recall(&self, token: Option<&str>, store: Option<&str>) -> Option<Known> {
         let remembered = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let caller = match client {
-            Some(client) => remembered.callers.get(&client)?.clone(),
+        let seen = match token {
+            Some(token) => Some(remembered.tokens.get(token)?.clone()),
             None => None,
         };
         let place = match store {
             Some(name) => remembered.places.get(name)?.clone(),
             None => None,
         };
-        Some(Known { epoch: remembered.epoch, caller, place })
+        let (claims, caller) = seen.map(|seen| (seen.claims, seen.caller)).unzip();
+        Some(Known { epoch: remembered.epoch, claims, caller, place })
     }
 
     /// Forgets what was true at an epoch that is over.
@@ -111,55 +128,119 @@ impl Rights {
     pub async fn load(
         &self,
         store: &Store,
-        client: Option<Uuid>,
+        bearer: &Bearer,
+        token: Option<&str>,
         name: Option<&str>,
+        now: Timestamp,
     ) -> Result<Known, Error> {
-        let wanted = name.map(str::to_owned);
-        let known = store
-            .run("LoadRights", Mode::Quick, None, move |tx| {
-                let epoch = tx.epoch()?;
-                let caller = match client {
-                    Some(client) => load_caller(tx, client)?.map(Arc::new),
-                    None => None,
-                };
-                let place = match &wanted {
-                    Some(name) => load_place(tx, name)?.map(Arc::new),
-                    None => None,
-                };
-                Ok::<_, Error>(Known { epoch, caller, place })
-            })
-            .await?;
+        for _ in 0..STALE {
+            let shown = match token {
+                Some(token) => bearer.open(store, token, now).await?,
+                None => None,
+            };
+            let wanted = name.map(str::to_owned);
+            let looked = store
+                .run("LoadRights", Mode::Quick, None, move |tx| {
+                    look_up(tx, shown.as_ref(), wanted.as_deref())
+                })
+                .await?;
+            if let Some(known) = looked {
+                self.remember(&known, token, name, now);
+                return Ok(known);
+            }
+        }
+        Err(Error::Retry)
+    }
+
+    fn remember(&self, known: &Known, token: Option<&str>, name: Option<&str>, now: Timestamp) {
         let mut remembered = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let full = remembered.callers.len() + remembered.places.len() >= REMEMBERED;
+        if remembered.tokens.len() + remembered.places.len() >= REMEMBERED {
+            remembered.tokens.retain(|_, seen| seen.claims.is_current(now));
+        }
+        // all still good: to forget them costs a look-up each
+        let full = remembered.tokens.len() + remembered.places.len() >= REMEMBERED;
         if remembered.epoch < known.epoch || full {
             *remembered = Remembered { epoch: known.epoch, ..Remembered::default() };
         }
         if remembered.epoch == known.epoch {
-            if let Some(client) = client {
-                remembered.callers.insert(client, known.caller.clone());
+            // a token that is none is not remembered, nor a name: there are too many of them
+            if let (Some(token), Some(claims), Some(caller)) = (token, &known.claims, &known.caller) {
+                let seen = Seen { claims: Arc::clone(claims), caller: Arc::clone(caller) };
+                remembered.tokens.insert(token.to_owned(), seen);
             }
-            // a name that is none is not remembered: there are too many of them
             if let (Some(name), Some(place)) = (name, &known.place) {
                 remembered.places.insert(name.to_owned(), Some(Arc::clone(place)));
             }
         }
-        Ok(known)
     }
 }
 
-fn load_caller(tx: &mut Tx<'_>, client: Uuid) -> Result<Option<Caller>, Error> {
+/// `None`: the key that signed was looked up at another epoch than this.
+fn look_up(tx: &mut Tx<'_>, shown: Option<&Shown>, name: Option<&str>) -> Result<Option<Known>, Error> {
+    let epoch = tx.epoch()?;
+    if matches!(shown, Some(Shown::Signed(_, Some(since))) if *since != epoch) {
+        return Ok(None);
+    }
+    let claims = match shown {
+        Some(shown) => load_claims(tx, shown)?,
+        None => None,
+    };
+    let caller = match &claims {
+        Some(claims) => load_caller(tx, claims)?.map(Arc::new),
+        None => None,
+    };
+    let place = match name {
+        Some(name) => load_place(tx, name)?.map(Arc::new),
+        None => None,
+    };
+    Ok(Some(Known { epoch, claims: claims.map(Arc::new), caller, place }))
+}
+
+/// What a token says, if it is kept or was not revoked.
+fn load_claims(tx: &mut Tx<'_>, shown: &Shown) -> Result<Option<Claims>, Error> {
+    match shown {
+        Shown::Signed(claims, _) => {
+            let text = "SELECT 1 FROM revoked_token WHERE jti = ?1";
+            let is_revoked = tx.one(text, &[claims.jti.as_str().into()], |_| Ok(()))?.is_some();
+            Ok((!is_revoked).then(|| (**claims).clone()))
+        }
+        Shown::Reference(digest) => {
+            let text = "SELECT claims FROM reference_token WHERE digest = ?1";
+            let found = tx.one(text, &[Value::Bytes(digest.clone())], |row| {
+                serde_json::from_str(row.text(0)?)
+                    .map_err(|_| Error::Internal("a kept token cannot be read".into()))
+            })?;
+            Ok(found)
+        }
+    }
+}
+
+/// Whose rights a token carries. It counts while both who got it and whose rights it carries may use
+/// tokens.
+fn load_caller(tx: &mut Tx<'_>, claims: &Claims) -> Result<Option<Caller>, Error> {
+    let client = claims.sub;
     let mut caller: Option<Caller> = None;
     let text = "SELECT a.enabled, a.allow_client_credential_login, a.subscription_id, s.customer_id, \
-        r.role_type, r.apply_to_tenant_id, r.apply_to_idp_instance_id \
+        r.role_type, r.apply_to_tenant_id, r.apply_to_idp_instance_id, \
+        g.enabled, c.require_dpop_nonce, g.subscription_id \
         FROM client_app a JOIN subscription s ON s.id = a.subscription_id \
+        JOIN client_app g ON g.id = ?2 \
+        LEFT JOIN client_app_authentication_configuration c ON c.client_app_id = g.id \
         LEFT JOIN client_app_role r ON r.client_app_id = a.id WHERE a.id = ?1";
-    tx.query(text, &[Value::Id(client)], |row| {
-        let enabled = row.bool(0)? && row.bool(1)?;
-        let caller = caller.get_or_insert_with(|| Caller { id: client, enabled, roles: Vec::new() });
+    tx.query(text, &[Value::Id(client), Value::Id(claims.client_id)], |row| {
+        let enabled = row.bool(0)? && row.bool(1)? && row.bool(7)?;
+        let needs_nonce = !row.is_null(8)? && row.bool(8)?;
+        let (subscription, customer, holder) = (row.id(2)?, row.id(3)?, row.id(9)?);
+        let caller = caller.get_or_insert_with(|| Caller {
+            id: client,
+            enabled,
+            needs_nonce,
+            subscription: holder,
+            roles: Vec::new(),
+        });
         if row.is_null(4)? {
             return Ok(());
         }
-        let (subscription, customer) = (row.id(2)?, row.id(3)?);
         let role = match row.text(4)? {
             "SystemAdmin" => Some(Role::SystemAdmin),
             "CustomerAdmin" => Some(Role::CustomerAdmin(customer)),

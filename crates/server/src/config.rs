@@ -130,6 +130,10 @@ struct Options {
     /// The private key for TLS, PEM
     #[arg(long, global = true, env = "CHANCERY_TLS_KEY", value_name = "FILE")]
     tls_key: Option<PathBuf>,
+    /// The authorities of client certificates, PEM: clients may prove themselves by TLS. Without any
+    /// certificate in it, by self-signed ones only [default: clients are not asked]
+    #[arg(long, global = true, env = "CHANCERY_TLS_CLIENT_CA", value_name = "FILE")]
+    tls_client_ca: Option<PathBuf>,
 }
 
 /// The configuration as it takes effect.
@@ -232,8 +236,12 @@ impl Config {
                 ConfigError(format!("identity_replacement_proofs is one of {names}, not {text:?}"))
             })?,
         };
+        let client_authorities = options.tls_client_ca;
         let tls = match (options.tls_certificate, options.tls_key) {
-            (Some(certificate), Some(key)) => Some(TlsFiles { certificate, key }),
+            (Some(certificate), Some(key)) => Some(TlsFiles { certificate, key, client_authorities }),
+            (None, None) if client_authorities.is_some() => {
+                return Err(ConfigError("tls_client_ca needs tls_certificate and tls_key".into()));
+            }
             (None, None) => None,
             _ => {
                 return Err(ConfigError("tls_certificate and tls_key go together: give both or none".into()));
@@ -303,6 +311,9 @@ impl Config {
         if let Some(tls) = &self.tls {
             table.insert("tls_certificate".into(), path(&tls.certificate));
             table.insert("tls_key".into(), path(&tls.key));
+            if let Some(file) = &tls.client_authorities {
+                table.insert("tls_client_ca".into(), path(file));
+            }
         }
         if self.root_client_secret.is_some() {
             table.insert("root_client_secret".into(), text("(hidden)"));
@@ -335,6 +346,7 @@ impl Options {
             master_key_file: self.master_key_file.or(other.master_key_file),
             tls_certificate: self.tls_certificate.or(other.tls_certificate),
             tls_key: self.tls_key.or(other.tls_key),
+            tls_client_ca: self.tls_client_ca.or(other.tls_client_ca),
         }
     }
 }
@@ -440,6 +452,7 @@ mod tests {
             ("database = 'mysql://x'", "database"),
             ("public_rate_limit = '0'", "public_rate_limit"),
             ("tls_key = 'x'", "tls_certificate"),
+            ("tls_client_ca = 'x'", "tls_certificate"),
             ("public_url = 'id.example.com'", "public_url"),
             ("lisen = 'x'", "lisen"),
             ("root_client_secret = ''", "root_client_secret"),

@@ -92,7 +92,8 @@ impl Server {
             tokio::task::spawn_blocking(move || Store::open(&database, chancery_store::Limits::default()));
         let store = store.await.map_err(|error| StartError::new("cannot open the database", error))?;
         let store = store.map_err(|error| StartError::new("cannot open the database", error))?;
-        let (app, welcome) = assemble(config, store, master, &public_url).await?;
+        let (mut app, welcome) = assemble(config, store, master, &public_url).await?;
+        app.asks_for_certificates = listener.asks_for_certificates();
         Ok(Self {
             public_url,
             welcome,
@@ -158,6 +159,8 @@ async fn assemble(
     let cursors = CursorKey::new(&master.derive("cursor"))
         .ok_or_else(|| StartError::new("cannot start", "the cursor key is not usable"))?;
     let metadata = metadata_source(config)?;
+    let bearer =
+        Bearer::new(keyring, public_url.to_owned(), master.clone(), chancery_fetch::Policy::default());
     let desk = Arc::new(Desk {
         master,
         hashing: config.hashing,
@@ -181,7 +184,6 @@ async fn assemble(
         let cause = problem.cause.map_or(problem.detail, |cause| cause.to_string());
         StartError::new("cannot prepare the database", cause)
     })?;
-    let bearer = Bearer::new(keyring, public_url.to_owned());
     let limits = Limits { public_rate: config.public_rate_limit, ..Limits::default() };
     let app = App::new(store, bearer, desk, limits, SERVICES);
     Ok((app.map_err(|error| StartError::new("two operations share a path", error))?, welcome))

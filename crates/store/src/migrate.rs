@@ -15,6 +15,7 @@ pub const MIGRATIONS: &[(i64, &str)] = &[
     (9, include_str!("../../../migrations/0009_application.sql")),
     (10, include_str!("../../../migrations/0010_image_and_passkey.sql")),
     (11, include_str!("../../../migrations/0011_management.sql")),
+    (12, include_str!("../../../migrations/0012_token.sql")),
     (13, include_str!("../../../migrations/0013_identity_replacement.sql")),
     (14, include_str!("../../../migrations/0014_passkey_trust.sql")),
 ];

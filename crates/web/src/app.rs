@@ -16,13 +16,13 @@ use tokio::sync::Semaphore;
 
 use crate::{
     answer::{self, AnswerBody, respond},
-    execute,
+    execute, guard,
     limiter::Limiter,
     listener::Peer,
     metrics::Metrics,
     openapi,
     pool::Pool,
-    request::bearer,
+    request::{Scheme, access_token},
     route::{Routes, Target, choose},
 };
 
@@ -65,6 +65,8 @@ pub struct App {
     pub desk: Arc<Desk>,
     /// Bounds.
     pub limits: Limits,
+    /// Whether clients are asked for a certificate.
+    pub asks_for_certificates: bool,
     pub(crate) pool: Pool,
     pub(crate) limiter: Limiter,
     /// Places for larger bodies, one a MiB.
@@ -110,6 +112,7 @@ impl App {
             desk,
             pool: Pool::default(),
             limiter: Limiter::new(limits.public_rate),
+            asks_for_certificates: false,
             limits,
         })
     }
@@ -171,41 +174,53 @@ impl App {
         if permit == Permit::Public {
             return self.enter(store).await;
         }
-        let Some(token) = bearer(&parts.headers) else {
+        let Some((scheme, token)) = access_token(&parts.headers) else {
             return Err(unauthorized("Send an access token: Authorization: Bearer ...", None));
         };
-        let invalid = || {
-            let detail =
-                "The access token is not valid here or has expired. Get a new one at /connect/token.";
-            unauthorized(detail, Some("invalid_token"))
+        let known = match self.rights.recall(Some(token), store) {
+            Some(known) => known,
+            None => self.rights.load(&self.store, &self.bearer, Some(token), store, now).await?,
         };
-        let seen = self.bearer.verify(token, now).ok_or_else(invalid)?;
-        let audience = if store.is_some() { Audience::UserStore } else { Audience::Management };
-        if !seen.is_for(audience) {
-            return Err(invalid());
+        let claims = known.claims.filter(|claims| claims.is_current(now));
+        let claims = claims.ok_or_else(|| guard::invalid(scheme))?;
+        let needs_nonce = known.caller.is_some_and(|caller| caller.needs_nonce);
+        guard::check(self, parts, &guard::Bound { scheme, token, claims: &claims, needs_nonce }, now).await?;
+        self.authorize_again(parts, permit, store, now).await
+    }
+
+    /// The same for a request that was let in before: what its token is bound to was looked at, and
+    /// is not proven twice.
+    pub async fn authorize_again(
+        &self,
+        parts: &Parts,
+        permit: Permit,
+        store: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Allowed, Problem> {
+        if permit == Permit::Public {
+            return self.enter(store).await;
         }
-        if let Some(known) = self.rights.recall(Some(seen.client_id), store)
-            && let Ok(allowed) = judge(permit, known)
-        {
+        let Some((scheme, token)) = access_token(&parts.headers) else {
+            return Err(guard::invalid(Scheme::Bearer));
+        };
+        let audience = if store.is_some() { Audience::UserStore } else { Audience::Management };
+        let judged = |known: Known| {
+            let fits =
+                known.claims.as_ref().is_some_and(|claims| claims.is_current(now) && claims.is_for(audience));
+            if fits { judge(permit, known) } else { Err(None) }
+        };
+        if let Some(allowed) = self.rights.recall(Some(token), store).and_then(|known| judged(known).ok()) {
             return Ok(allowed);
         }
-        let known = self.rights.load(&self.store, Some(seen.client_id), store).await?;
-        judge(permit, known).map_err(|refused| match refused {
-            None => invalid(),
-            Some(Refused::Forbidden) => {
-                Problem::new(ProblemKind::Forbidden, "The client app has no role that allows this.")
-            }
-            Some(Refused::NotFound) => {
-                Problem::new(ProblemKind::NotFound, "There is no such user store here.")
-            }
-        })
+        let known = self.rights.load(&self.store, &self.bearer, Some(token), store, now).await?;
+        judged(known).map_err(|refused| refuse(refused, scheme))
     }
 
     /// Lets anyone into a store.
     async fn enter(&self, store: Option<&str>) -> Result<Allowed, Problem> {
         let known = match self.rights.recall(None, store) {
             Some(known) => known,
-            None => self.rights.load(&self.store, None, store).await?,
+            None => self.rights.load(&self.store, &self.bearer, None, store, now()).await?,
         };
         let place = known.place.filter(|place| place.is_active);
         let place = place.ok_or_else(|| Problem::not_found("user store"))?;
@@ -230,21 +245,37 @@ impl App {
                 (SELECT count(*) FROM identity_revocation WHERE last_error IS NOT NULL), \
                 (SELECT coalesce(max(refreshed_on), 0) FROM passkey_trust), \
                 (SELECT coalesce(max(next_update_on), 0) FROM passkey_trust), \
-                (SELECT coalesce(max(failures), 0) FROM passkey_trust_refresh)";
+                (SELECT coalesce(max(failures), 0) FROM passkey_trust_refresh), \
+                (SELECT coalesce(min(last), 0) FROM (SELECT max(valid_to) AS last FROM cert_store \
+                 WHERE certificate_has_private_key AND (cert_type = 'Default' OR (cert_type = 'OidcTokenSigning' \
+                 AND (apply_to_tenant_id IS NOT NULL OR apply_to_subscription_id IS NOT NULL))) \
+                 GROUP BY cert_type, apply_to_subscription_id, apply_to_tenant_id) AS ends)";
             tx.one(text, &[], |row| {
-                let figures: Vec<i64> = (0..10).map(|at| row.int(at)).collect::<Result<_, _>>()?;
+                let figures: Vec<i64> = (0..11).map(|at| row.int(at)).collect::<Result<_, _>>()?;
                 Ok(figures)
             })
         });
         if let Ok(Some(figures)) = counted.await
-            && let [events, mails, dead, unsealed, checkpoint, revoking, failed, refreshed, due, failures] =
-                figures[..]
+            && let [
+                events,
+                mails,
+                dead,
+                unsealed,
+                checkpoint,
+                revoking,
+                failed,
+                refreshed,
+                due,
+                failures,
+                certificates,
+            ] = figures[..]
         {
             self.metrics.revocations_waiting.set(revoking);
             self.metrics.revocations_failed.set(failed);
             self.metrics.trust_refreshed.set(refreshed / 1000);
             self.metrics.trust_due.set(due / 1000);
             self.metrics.trust_failures.set(failures);
+            self.metrics.certificates_end.set(certificates / 1000);
             self.metrics.entries_unsealed.set(unsealed);
             self.metrics.checkpoint_made.set(checkpoint / 1000);
             self.metrics.events_waiting.set(events);
@@ -264,7 +295,18 @@ fn judge(permit: Permit, known: Known) -> Result<Allowed, Option<Refused>> {
     Ok(Allowed { epoch: known.epoch, caller: Some(caller), scope })
 }
 
-fn unauthorized(detail: &str, error: Option<&str>) -> Problem {
+fn refuse(refused: Option<Refused>, scheme: Scheme) -> Problem {
+    match refused {
+        None => guard::invalid(scheme),
+        Some(Refused::Forbidden) => {
+            Problem::new(ProblemKind::Forbidden, "The client app has no role that allows this.")
+        }
+        Some(Refused::NotFound) => Problem::new(ProblemKind::NotFound, "There is no such user store here."),
+    }
+}
+
+/// A challenge (RFC 6750, section 3).
+pub fn unauthorized(detail: &str, error: Option<&str>) -> Problem {
     let challenge = match error {
         Some(error) => format!("Bearer realm=\"chancery\", error=\"{error}\""),
         None => "Bearer realm=\"chancery\"".to_owned(),

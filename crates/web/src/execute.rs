@@ -84,7 +84,7 @@ pub async fn execute(
     let claim = match idempotency::key(parts)?.filter(|_| !dry_run && op.writes() && allowed.caller.is_some())
     {
         Some(key) => {
-            let renew = || app.authorize(parts, op.permit, store.as_deref(), now);
+            let renew = || app.authorize_again(parts, op.permit, store.as_deref(), now);
             match claim_key(app, &mut allowed, renew, (key, request_digest), now).await? {
                 Claim::Ours(claim) => Some(claim),
                 Claim::Answered(response) => return Ok(response),
@@ -208,7 +208,7 @@ impl Running<'_> {
                     stale += 1;
                     let store = self.store.as_deref();
                     self.app.rights.forget(allowed.epoch);
-                    allowed = self.app.authorize(self.parts, op.permit, store, self.now).await?;
+                    allowed = self.app.authorize_again(self.parts, op.permit, store, self.now).await?;
                     self.with(|call| call.scope = allowed.scope.clone().to_be_changed(op.writes()));
                 }
                 Err(problem)

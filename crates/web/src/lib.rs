@@ -3,7 +3,9 @@
 
 mod answer;
 mod app;
+mod client_certificate;
 mod execute;
+mod guard;
 mod idempotency;
 mod limiter;
 mod listener;

@@ -2,6 +2,7 @@
 
 use std::{io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
+use chancery_auth::ClientCertificate;
 use http::Request;
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
@@ -9,7 +10,6 @@ use hyper_util::{
     server::{conn::auto::Builder, graceful::GracefulShutdown},
 };
 use tokio::{
-    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     sync::Semaphore,
 };
@@ -19,9 +19,10 @@ use tokio_rustls::{
         ServerConfig,
         pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
     },
+    server::TlsStream,
 };
 
-use crate::App;
+use crate::{App, client_certificate::ClientTrust};
 
 /// How long a client may take to send the head of a request, and how long a connection may idle
 /// before it.
@@ -38,12 +39,16 @@ pub struct TlsFiles {
     pub certificate: PathBuf,
     /// The private key.
     pub key: PathBuf,
+    /// The authorities of client certificates. Where there is a file, clients are asked for one.
+    pub client_authorities: Option<PathBuf>,
 }
 
 /// An address that is listened on.
 pub struct Listener {
     tcp: TcpListener,
     tls: Option<TlsAcceptor>,
+    /// Judges certificates of clients, where they are asked for.
+    trust: Option<Arc<ClientTrust>>,
     metrics_only: bool,
 }
 
@@ -53,8 +58,10 @@ impl Listener {
     /// # Errors
     /// The address is taken, or the files are not what they should be.
     pub async fn bind(address: SocketAddr, tls: Option<&TlsFiles>) -> io::Result<Self> {
-        let tls = tls.map(acceptor).transpose()?;
-        Ok(Self { tcp: TcpListener::bind(address).await?, tls, metrics_only: false })
+        let authorities = tls.and_then(|files| files.client_authorities.as_ref());
+        let trust = authorities.map(|path| ClientTrust::read(path)).transpose()?;
+        let tls = tls.map(|files| acceptor(files, trust.as_ref())).transpose()?;
+        Ok(Self { tcp: TcpListener::bind(address).await?, tls, trust, metrics_only: false })
     }
 
     /// The same address, for the metrics alone, to anybody who reaches it.
@@ -71,13 +78,18 @@ impl Listener {
         self.tcp.local_addr()
     }
 
+    /// Whether clients are asked for a certificate.
+    pub const fn asks_for_certificates(&self) -> bool {
+        self.trust.is_some()
+    }
+
     /// `http` or `https`
     pub const fn scheme(&self) -> &'static str {
         if self.tls.is_some() { "https" } else { "http" }
     }
 }
 
-fn acceptor(files: &TlsFiles) -> io::Result<TlsAcceptor> {
+fn acceptor(files: &TlsFiles, trust: Option<&Arc<ClientTrust>>) -> io::Result<TlsAcceptor> {
     let wrong = |path: &PathBuf, error: &dyn std::fmt::Display| {
         io::Error::new(io::ErrorKind::InvalidInput, format!("{}: {error}", path.display()))
     };
@@ -85,10 +97,13 @@ fn acceptor(files: &TlsFiles) -> io::Result<TlsAcceptor> {
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(|error| wrong(&files.certificate, &error))?;
     let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| wrong(&files.key, &error))?;
-    let mut config = ServerConfig::builder()
-        .with_no_client_auth()
-        .with_single_cert(chain, key)
-        .map_err(|error| wrong(&files.certificate, &error))?;
+    let builder = ServerConfig::builder();
+    let builder = match trust {
+        Some(trust) => builder.with_client_cert_verifier(Arc::clone(trust) as _),
+        None => builder.with_no_client_auth(),
+    };
+    let mut config =
+        builder.with_single_cert(chain, key).map_err(|error| wrong(&files.certificate, &error))?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
@@ -97,8 +112,21 @@ fn acceptor(files: &TlsFiles) -> io::Result<TlsAcceptor> {
 #[derive(Clone, Copy)]
 pub struct Peer(pub std::net::IpAddr);
 
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+/// A connection.
+enum Either {
+    Plain(TcpStream),
+    Secure(Box<TlsStream<TcpStream>>),
+}
+
+impl Either {
+    /// The certificate that the client showed, where it was asked for one.
+    fn certificate(&self, trust: Option<&ClientTrust>) -> Option<ClientCertificate> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Secure(tls) => trust?.judge(tls.get_ref().1.peer_certificates()?),
+        }
+    }
+}
 
 /// Serves until `stop` is done, then finishes what runs.
 pub async fn serve(app: Arc<App>, listener: Listener, stop: impl Future<Output = ()> + Send) {
@@ -126,10 +154,22 @@ pub async fn serve(app: Arc<App>, listener: Listener, stop: impl Future<Output =
         let _ = tcp.set_nodelay(true);
         let (app, tls, builder, watcher) =
             (Arc::clone(&app), listener.tls.clone(), builder.clone(), graceful.watcher());
+        let trust = listener.trust.clone();
         tokio::spawn(async move {
             let _place = place;
+            let stream = match tls {
+                None => Either::Plain(tcp),
+                Some(tls) => match handshake(&tls, tcp).await {
+                    Some(stream) => Either::Secure(stream),
+                    None => return,
+                },
+            };
+            let certificate = stream.certificate(trust.as_deref());
             let service = service_fn(move |mut request: Request<Incoming>| {
                 request.extensions_mut().insert(Peer(peer.ip()));
+                if let Some(certificate) = &certificate {
+                    request.extensions_mut().insert(certificate.clone());
+                }
                 let app = Arc::clone(&app);
                 async move {
                     let answer = if metrics_only {
@@ -140,14 +180,13 @@ pub async fn serve(app: Arc<App>, listener: Listener, stop: impl Future<Output =
                     Ok::<_, std::convert::Infallible>(answer)
                 }
             });
-            let outcome = match tls {
-                None => watcher.watch(builder.serve_connection(TokioIo::new(tcp), service)).await,
-                Some(tls) => match handshake(&tls, tcp).await {
-                    Some(stream) => {
-                        watcher.watch(builder.serve_connection(TokioIo::new(stream), service)).await
-                    }
-                    None => return,
-                },
+            let outcome = match stream {
+                Either::Plain(tcp) => {
+                    watcher.watch(builder.serve_connection(TokioIo::new(tcp), service)).await
+                }
+                Either::Secure(tls) => {
+                    watcher.watch(builder.serve_connection(TokioIo::new(*tls), service)).await
+                }
             };
             if let Err(error) = outcome {
                 tracing::debug!(error, "connection ended");
@@ -160,7 +199,7 @@ pub async fn serve(app: Arc<App>, listener: Listener, stop: impl Future<Output =
     }
 }
 
-async fn handshake(tls: &TlsAcceptor, tcp: TcpStream) -> Option<impl Stream + use<>> {
+async fn handshake(tls: &TlsAcceptor, tcp: TcpStream) -> Option<Box<TlsStream<TcpStream>>> {
     let done = tokio::time::timeout(HANDSHAKE_TIME, tls.accept(tcp)).await;
-    done.ok()?.inspect_err(|error| tracing::debug!(%error, "TLS handshake failed")).ok()
+    done.ok()?.inspect_err(|error| tracing::debug!(%error, "TLS handshake failed")).ok().map(Box::new)
 }

@@ -67,6 +67,9 @@ pub struct Metrics {
     pub trust_due: Gauge,
     /// Refreshes of them that failed one after another.
     pub trust_failures: Gauge,
+    /// When the first of those who have signing certificates is left without one, in seconds since
+    /// 1970; 0 while there are none.
+    pub certificates_end: Gauge,
 }
 
 const SECONDS: [f64; 10] = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 10.0];
@@ -116,6 +119,7 @@ impl Metrics {
             trust_refreshed: Gauge::default(),
             trust_due: Gauge::default(),
             trust_failures: Gauge::default(),
+            certificates_end: Gauge::default(),
             registry,
         };
         metrics.with_store_figures()
@@ -171,6 +175,12 @@ impl Metrics {
             "passkey_trust_failures",
             "Refreshes of metadata of authenticators that failed one after another",
             self.trust_failures.clone(),
+        );
+        registry.register_with_unit(
+            "signing_certificate_end_time",
+            "When the first tenant, subscription or all are left without a signing certificate; 0 for none",
+            Unit::Seconds,
+            self.certificates_end.clone(),
         );
         registry.register("outbox_events", "Events kept in the outbox", self.events_waiting.clone());
         self

@@ -21,10 +21,26 @@ pub fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// The bearer token of a request.
-pub fn bearer(headers: &HeaderMap) -> Option<&str> {
+/// How an access token is presented.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// By itself (RFC 6750).
+    Bearer,
+    /// With a proof of the key that it is bound to (RFC 9449).
+    Dpop,
+}
+
+/// The access token of a request.
+pub fn access_token(headers: &HeaderMap) -> Option<(Scheme, &str)> {
     let (scheme, token) = text(headers, header::AUTHORIZATION)?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+    let known = [("bearer", Scheme::Bearer), ("dpop", Scheme::Dpop)];
+    let found = known.iter().find(|(name, _)| scheme.eq_ignore_ascii_case(name));
+    found.map(|(_, scheme)| (*scheme, token.trim()))
+}
+
+/// The DPoP proofs of a request: there should be one at most. One that is no text proves nothing.
+pub fn dpop_proofs(headers: &HeaderMap) -> Vec<String> {
+    headers.get_all("dpop").iter().map(|value| value.to_str().unwrap_or_default().to_owned()).collect()
 }
 
 /// Query parameters or a form, decoded.

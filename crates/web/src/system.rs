@@ -1,6 +1,6 @@
 //! What the server has beside the services: health, keys, tokens, documentation, metrics.
 
-use chancery_auth::TokenRequest;
+use chancery_auth::{ClientCertificate, EndpointRequest, OAuthError, grant, introspect, revoke};
 use chancery_record::Timestamp;
 use chancery_resource::{Permit, Problem, ProblemKind};
 use chancery_store::{Error, Mode};
@@ -9,9 +9,9 @@ use hyper::body::Incoming;
 use serde_json::json;
 
 use crate::{
-    answer::{AnswerBody, respond},
+    answer::{AnswerBody, add_headers, respond},
     app::App,
-    request::{MediaType, media_type, read_bytes, read_form, text},
+    request::{MediaType, dpop_proofs, media_type, read_bytes, read_form, text},
     route::not_allowed,
 };
 
@@ -34,6 +34,10 @@ pub enum SystemRoute {
     AuditKeys,
     /// Tokens.
     Token,
+    /// What a token is.
+    Introspect,
+    /// The end of a token before its time.
+    Revoke,
     /// A page to read the documentation at.
     Documentation,
     /// A document.
@@ -43,11 +47,23 @@ pub enum SystemRoute {
 }
 
 const PAGE: &str = include_str!("openapi/page.html");
-const TOKEN_BODY: usize = 16 << 10;
+const TOKEN_BODY: usize = 64 << 10;
+
+/// How clients prove themselves.
+const METHODS: [&str; 4] =
+    ["client_secret_basic", "client_secret_post", "client_secret_jwt", "private_key_jwt"];
+/// How assertions are signed.
+const ASSERTION_ALGORITHMS: [&str; 13] = [
+    "HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384",
+    "ES512", "EdDSA",
+];
+/// How DPoP proofs are signed.
+const PROOF_ALGORITHMS: [&str; 10] =
+    ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"];
 
 impl SystemRoute {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Live,
         Self::Ready,
         Self::Metrics,
@@ -56,6 +72,8 @@ impl SystemRoute {
         Self::Keys,
         Self::AuditKeys,
         Self::Token,
+        Self::Introspect,
+        Self::Revoke,
         Self::Documentation,
         Self::Document,
         Self::ProblemPage,
@@ -72,6 +90,8 @@ impl SystemRoute {
             Self::Keys => "/.well-known/jwks.json",
             Self::AuditKeys => "/.well-known/audit-keys.json",
             Self::Token => "/connect/token",
+            Self::Introspect => "/connect/introspect",
+            Self::Revoke => "/connect/revoke",
             Self::Documentation => "/openapi",
             Self::Document => "/openapi/{document}",
             Self::ProblemPage => "/problems/{kind}",
@@ -87,10 +107,10 @@ impl SystemRoute {
         parameters: &[String],
         now: Timestamp,
     ) -> Result<Response<AnswerBody>, Problem> {
-        let allowed =
-            if self == Self::Token { &[Method::POST][..] } else { &[Method::GET, Method::HEAD][..] };
+        let is_endpoint = matches!(self, Self::Token | Self::Introspect | Self::Revoke);
+        let allowed = if is_endpoint { &[Method::POST][..] } else { &[Method::GET, Method::HEAD][..] };
         if !allowed.contains(&parts.method) {
-            return Err(not_allowed(if self == Self::Token { "POST" } else { "GET, HEAD" }));
+            return Err(not_allowed(if is_endpoint { "POST" } else { "GET, HEAD" }));
         }
         let parameter = parameters.first().map_or("", String::as_str);
         Ok(match self {
@@ -101,11 +121,11 @@ impl SystemRoute {
                 app.metrics_text().await
             }
             Self::Discovery | Self::OAuthDiscovery => respond(200, "application/json", discovery(app)),
-            Self::Keys => respond(200, "application/jwk-set+json", app.bearer.keyring.jwks.clone()),
+            Self::Keys => respond(200, "application/jwk-set+json", app.bearer.jwks(&app.store, now).await?),
             Self::AuditKeys => {
                 respond(200, "application/jwk-set+json", app.bearer.keyring.audit_jwks.clone())
             }
-            Self::Token => token(app, parts, body, now).await,
+            Self::Token | Self::Introspect | Self::Revoke => self.endpoint(app, parts, body, now).await,
             Self::Documentation => page(),
             Self::Document => document(app, parameter)?,
             Self::ProblemPage => problem_page(parameter)?,
@@ -123,47 +143,105 @@ async fn ready(app: &App) -> Result<Response<AnswerBody>, Problem> {
 
 fn discovery(app: &App) -> String {
     let issuer = &app.bearer.issuer;
+    let mut methods = METHODS.to_vec();
+    if app.asks_for_certificates {
+        methods.extend(["tls_client_auth", "self_signed_tls_client_auth"]);
+    }
     json!({
         "issuer": issuer,
-        "token_endpoint": format!("{issuer}/connect/token"),
-        "jwks_uri": format!("{issuer}/.well-known/jwks.json"),
-        "grant_types_supported": ["client_credentials"],
-        "token_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post"],
+        "token_endpoint": app.bearer.endpoint(SystemRoute::Token.path()),
+        "introspection_endpoint": app.bearer.endpoint(SystemRoute::Introspect.path()),
+        "revocation_endpoint": app.bearer.endpoint(SystemRoute::Revoke.path()),
+        "jwks_uri": app.bearer.endpoint(SystemRoute::Keys.path()),
+        "grant_types_supported": ["client_credentials", "urn:ietf:params:oauth:grant-type:token-exchange"],
+        "token_endpoint_auth_methods_supported": methods,
+        "token_endpoint_auth_signing_alg_values_supported": ASSERTION_ALGORITHMS,
+        "introspection_endpoint_auth_methods_supported": methods,
+        "introspection_endpoint_auth_signing_alg_values_supported": ASSERTION_ALGORITHMS,
+        "revocation_endpoint_auth_methods_supported": methods,
+        "revocation_endpoint_auth_signing_alg_values_supported": ASSERTION_ALGORITHMS,
+        "dpop_signing_alg_values_supported": PROOF_ALGORITHMS,
+        "tls_client_certificate_bound_access_tokens": app.asks_for_certificates,
         "response_types_supported": [],
         "subject_types_supported": ["public"],
         "id_token_signing_alg_values_supported": ["ES256"],
-        "service_documentation": format!("{issuer}/openapi"),
+        "service_documentation": app.bearer.endpoint(SystemRoute::Documentation.path()),
     })
     .to_string()
 }
 
-async fn token(app: &App, parts: &Parts, body: Incoming, now: Timestamp) -> Response<AnswerBody> {
-    let refused = |status, body: String| respond(status, "application/json", body);
-    let invalid = |what: &str| json!({ "error": "invalid_request", "error_description": what }).to_string();
-    let mut response = if media_type(&parts.headers) == Some(MediaType::Form) {
-        match read_bytes(&parts.headers, body, TOKEN_BODY).await.and_then(|bytes| {
-            let form = std::str::from_utf8(&bytes).map_err(|_| Problem::invalid("The form is not UTF-8."))?;
-            read_form(form)
-        }) {
-            Ok(form) => {
-                let authorization = text(&parts.headers, header::AUTHORIZATION).map(str::to_owned);
-                let request = TokenRequest { form, authorization, now };
-                match request.grant(&app.store, &app.bearer, &app.desk.master).await {
-                    Ok(grant) => respond(200, "application/json", grant.body),
-                    Err(error) => refused(error.status, error.body()),
-                }
+impl SystemRoute {
+    /// Answers at an endpoint that clients prove themselves at.
+    async fn endpoint(
+        self,
+        app: &App,
+        parts: &Parts,
+        body: Incoming,
+        now: Timestamp,
+    ) -> Response<AnswerBody> {
+        let answer = match read_request(self.path(), parts, body, now).await {
+            Ok(request) => self.ask(app, &request).await,
+            Err(problem) => {
+                let body = json!({ "error": "invalid_request", "error_description": problem.detail });
+                Ok((body.to_string(), None, 400))
             }
-            Err(problem) => refused(400, invalid(&problem.detail)),
+        };
+        let (mut response, nonce) = match answer {
+            Ok((body, nonce, status)) => (respond(status, "application/json", body), nonce),
+            Err(error) => {
+                let nonce = (error.error == "use_dpop_nonce").then(|| app.bearer.nonces.make(now));
+                (respond(error.status, "application/json", error.body()), nonce)
+            }
+        };
+        if response.status() == http::StatusCode::UNAUTHORIZED {
+            let basic = HeaderValue::from_static("Basic realm=\"chancery\"");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, basic);
         }
-    } else {
-        refused(400, invalid("Send application/x-www-form-urlencoded."))
-    };
-    if response.status() == http::StatusCode::UNAUTHORIZED {
-        let basic = HeaderValue::from_static("Basic realm=\"chancery\"");
-        response.headers_mut().insert(header::WWW_AUTHENTICATE, basic);
+        add_headers(&mut response, nonce.map(|nonce| ("dpop-nonce", nonce)).into_iter().collect());
+        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        response
     }
-    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
+
+    /// The body, the nonce for the next proof, the status.
+    async fn ask(
+        self,
+        app: &App,
+        request: &EndpointRequest,
+    ) -> Result<(String, Option<String>, u16), OAuthError> {
+        let (store, bearer, rights) = (&app.store, &app.bearer, &app.rights);
+        match self {
+            Self::Introspect => Ok((introspect(store, bearer, rights, request).await?, None, 200)),
+            Self::Revoke => {
+                revoke(store, bearer, rights, request).await?;
+                Ok((String::new(), None, 200))
+            }
+            _ => {
+                let granted = grant(store, bearer, rights, request).await?;
+                Ok((granted.body, granted.nonce, 200))
+            }
+        }
+    }
+}
+
+async fn read_request(
+    path: &'static str,
+    parts: &Parts,
+    body: Incoming,
+    now: Timestamp,
+) -> Result<EndpointRequest, Problem> {
+    if media_type(&parts.headers) != Some(MediaType::Form) {
+        return Err(Problem::invalid("Send application/x-www-form-urlencoded."));
+    }
+    let bytes = read_bytes(&parts.headers, body, TOKEN_BODY).await?;
+    let form = std::str::from_utf8(&bytes).map_err(|_| Problem::invalid("The form is not UTF-8."))?;
+    Ok(EndpointRequest {
+        form: read_form(form)?,
+        authorization: text(&parts.headers, header::AUTHORIZATION).map(str::to_owned),
+        proofs: dpop_proofs(&parts.headers),
+        certificate: parts.extensions.get::<ClientCertificate>().cloned(),
+        path,
+        now,
+    })
 }
 
 fn page() -> Response<AnswerBody> {

@@ -1,4 +1,4 @@
-//! What is done in the background: old events and idempotency keys go.
+//! What is done in the background: old events, idempotency keys and tokens go.
 
 use std::time::Duration;
 
@@ -60,6 +60,14 @@ pub fn prune_piece(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
         ),
         &[Value::Int(now.0)],
     )?;
+    let mut tokens = 0;
+    for (table, key) in [("used_proof", "digest"), ("reference_token", "digest"), ("revoked_token", "jti")] {
+        let text = format!(
+            "DELETE FROM {table} WHERE {key} IN \
+             (SELECT {key} FROM {table} WHERE expires_on < ?1 ORDER BY expires_on LIMIT {PIECE})"
+        );
+        tokens = tokens.max(tx.execute(&text, &[Value::Int(now.0)])?);
+    }
     let mails = chancery_mail::prune(tx, Timestamp(now.0 - MAILS_KEPT))?;
-    Ok(events.max(keys).max(ceremonies).max(mails))
+    Ok(events.max(keys).max(ceremonies).max(tokens).max(mails))
 }

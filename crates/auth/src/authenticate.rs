@@ -1,0 +1,237 @@
+//! Whether a client is who it says it is: by the one method that it is set to.
+
+use std::sync::LazyLock;
+
+use aws_lc_rs::{
+    encoding::{AsDer as _, PublicKeyX509Der},
+    signature::{
+        ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, ECDSA_P521_SHA512_FIXED_SIGNING,
+        EcdsaKeyPair, Ed25519KeyPair, KeyPair as _,
+    },
+};
+use chancery_certificate::{facts_of, matches_subject, names_of};
+use chancery_oauth::{
+    Algorithm, Expected, Jwk, JwkSet, Keys, LEEWAY, MAX_LIFETIME, Proven, PublicKey, verify_assertion,
+};
+use chancery_record::{Secret, Timestamp};
+use chancery_store::Store;
+
+use crate::{
+    Bearer, ClientCertificate, OAuthError,
+    client::{ClientApp, KeptSecret, KeySet, Method, find},
+    presented::{EndpointRequest, Proof},
+    refusal::INVALID_CLIENT,
+    used::Used,
+};
+
+/// What [`verify_assertion`] says when it came to the signature.
+const CAME_TO_THE_SIGNATURE: &str = "The signature is not the client's.";
+/// Endpoints whose address an assertion may name.
+const ENDPOINTS: [&str; 3] = ["/connect/token", "/connect/introspect", "/connect/revoke"];
+
+/// A client that proved itself, or that is public and cannot.
+pub struct Authenticated {
+    /// The client app.
+    pub app: ClientApp,
+    /// The id of its assertion, which is good once.
+    pub used: Option<Used>,
+}
+
+/// The client app that this request proves. The work is the same whether it exists or not, but for
+/// keys that must be fetched.
+pub async fn authenticate(
+    store: &Store,
+    bearer: &Bearer,
+    request: &EndpointRequest,
+    resources: Vec<String>,
+) -> Result<Authenticated, OAuthError> {
+    let presented = request.presented()?;
+    let now = request.now;
+    let app = find(store, &presented.client, resources, now).await?;
+    let method = app.as_ref().map(|app| app.configuration.method);
+    let mut used = None;
+    let is_proven = match &presented.proof {
+        Proof::Basic(secret) => {
+            let fits = matches!(method, Some(Method::Basic | Method::Either));
+            has_secret(bearer, app.as_ref(), secret, now) & fits
+        }
+        Proof::Post(secret) => {
+            let fits = matches!(method, Some(Method::Post | Method::Either));
+            has_secret(bearer, app.as_ref(), secret, now) & fits
+        }
+        Proof::Assertion(assertion) => {
+            let proven = check_assertion(bearer, app.as_ref(), assertion, &presented.client, now).await;
+            if let (Some(app), Some(proven)) = (&app, &proven) {
+                let owner = app.id.to_string();
+                used = Some(Used::new("assertion", &owner, &proven.jti, proven.expires_on));
+            }
+            proven.is_some()
+        }
+        Proof::Bare => match (&app, method, &request.certificate) {
+            (Some(app), Some(Method::Tls), Some(certificate)) => has_name(app, certificate, now),
+            (Some(app), Some(Method::SelfSignedTls), Some(certificate)) => {
+                has_certificate(bearer, app, certificate, now).await
+            }
+            // what it may do as a public client is for each endpoint to say
+            (Some(app), Some(Method::None | Method::Either), _) => app.is_public,
+            _ => false,
+        },
+    };
+    match app {
+        Some(app) if is_proven & app.enabled => Ok(Authenticated { app, used }),
+        _ => Err(INVALID_CLIENT),
+    }
+}
+
+fn has_secret(bearer: &Bearer, app: Option<&ClientApp>, secret: &Secret, now: Timestamp) -> bool {
+    let digest = Secret::new(bearer.master.secret_digest(secret.expose()));
+    let Some(app) = app else { return false };
+    let fits = |proven, kept: &KeptSecret| proven | (digest.matches(&kept.digest) & kept.is_current(now));
+    let is_proven = app.secrets.iter().fold(false, fits);
+    is_proven && !app.is_public
+}
+
+async fn check_assertion(
+    bearer: &Bearer,
+    app: Option<&ClientApp>,
+    assertion: &str,
+    client: &str,
+    now: Timestamp,
+) -> Option<Proven> {
+    let endpoints = ENDPOINTS.map(|path| bearer.endpoint(path));
+    let mut audiences: Vec<&str> = endpoints.iter().map(String::as_str).collect();
+    audiences.push(&bearer.issuer);
+    let expected = Expected {
+        client_ids: &[client],
+        audiences: &audiences,
+        one_audience: app.is_some_and(|app| app.is_fapi2),
+        now,
+        max_lifetime: MAX_LIFETIME,
+        leeway: LEEWAY,
+    };
+    let mut came_to_the_signature = false;
+    if let Some(app) = app.filter(|app| !app.is_public) {
+        match app.configuration.method {
+            Method::SecretJwt => {
+                let current = app.secrets.iter().filter(|secret| secret.is_current(now));
+                let secrets: Vec<Secret> = current.filter_map(|kept| kept.opened(&bearer.master)).collect();
+                return verify_assertion(assertion, Keys::Secrets(&secrets), &expected).ok();
+            }
+            Method::PrivateKeyJwt => {
+                for set in &app.key_sets {
+                    for again in [false, true] {
+                        let Some(keys) = keys_of(bearer, set, again, now).await else { break };
+                        match verify_assertion(assertion, Keys::Public(&keys), &expected) {
+                            Ok(proven) if serves(set, proven.algorithm) => return Some(proven),
+                            Ok(_) => came_to_the_signature = true,
+                            Err(refusal) => came_to_the_signature |= refusal.detail == CAME_TO_THE_SIGNATURE,
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    if !came_to_the_signature {
+        // nobody's keys: what takes time must not tell who there is
+        let _ = verify_assertion(assertion, Keys::Public(&NOBODYS), &expected);
+    }
+    None
+}
+
+fn serves(set: &KeySet, algorithm: Algorithm) -> bool {
+    set.algorithm.as_deref().is_none_or(|only| Algorithm::named(only) == Some(algorithm))
+}
+
+/// The keys of a set; `again` for newer ones of those that may be newer. `None`: there are none.
+async fn keys_of(bearer: &Bearer, set: &KeySet, again: bool, now: Timestamp) -> Option<Vec<Jwk>> {
+    let mut keys = match (&set.jwks, &set.jwks_uri, &set.certificate) {
+        (Some(jwks), ..) if !again => JwkSet::parse(jwks.as_bytes()).ok()?.keys,
+        (None, Some(url), _) => bearer.remote.at(url, again, now).await.to_vec(),
+        (None, None, Some(der)) if !again => {
+            let facts = facts_of(der).ok().filter(|facts| facts.valid_from <= now && now < facts.valid_to)?;
+            let key = PublicKey::from_spki(&facts.subject_public_key_info).ok()?;
+            let mut jwk = Jwk::of(key);
+            jwk.kid.clone_from(&set.kid);
+            return Some(vec![jwk]);
+        }
+        _ => return None,
+    };
+    if let Some(kid) = &set.kid {
+        keys.retain(|key| key.kid.as_ref() == Some(kid));
+    }
+    Some(keys)
+}
+
+/// `tls_client_auth` (RFC 8705, section 2.1): a certificate of a trusted authority, with the name.
+fn has_name(app: &ClientApp, certificate: &ClientCertificate, now: Timestamp) -> bool {
+    let is_current =
+        facts_of(&certificate.der).is_ok_and(|facts| facts.valid_from <= now && now < facts.valid_to);
+    let Ok(names) = names_of(&certificate.der) else { return false };
+    let fits = match &app.configuration.names {
+        [Some(subject), None, None, None, None] => {
+            matches_subject(subject, &certificate.der).unwrap_or_default()
+        }
+        [None, Some(dns), None, None, None] => names.has_dns(dns),
+        [None, None, Some(uri), None, None] => names.has_uri(uri),
+        [None, None, None, Some(ip), None] => names.has_ip(ip),
+        [None, None, None, None, Some(email)] => names.has_email(email),
+        _ => false,
+    };
+    certificate.is_trusted && is_current && fits
+}
+
+/// `self_signed_tls_client_auth` (RFC 8705, section 2.2): a certificate, or a key, of its key sets.
+async fn has_certificate(
+    bearer: &Bearer,
+    app: &ClientApp,
+    certificate: &ClientCertificate,
+    now: Timestamp,
+) -> bool {
+    let Ok(facts) = facts_of(&certificate.der) else { return false };
+    let key = PublicKey::from_spki(&facts.subject_public_key_info).ok();
+    for set in &app.key_sets {
+        if let Some(own) = &set.certificate {
+            if *own == certificate.der && facts.valid_from <= now && now < facts.valid_to {
+                return true;
+            }
+            continue;
+        }
+        for again in [false, true] {
+            let Some(keys) = keys_of(bearer, set, again, now).await else { break };
+            if keys.iter().any(|jwk| Some(&jwk.key) == key.as_ref()) {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// A key of each kind that nobody has the private one of.
+static NOBODYS: LazyLock<Vec<Jwk>> = LazyLock::new(|| {
+    // an odd number of 2048 bits is a modulus to whoever only verifies
+    let modulus = (0_u8..=255).map(|at| at | 0x81).collect::<Vec<u8>>();
+    let modulus = base64::Engine::encode(&base64::prelude::BASE64_URL_SAFE_NO_PAD, modulus);
+    let rsa = format!(r#"{{"kty":"RSA","n":"{modulus}","e":"AQAB"}}"#);
+    let mut keys: Vec<Jwk> = Jwk::parse(rsa.as_bytes()).into_iter().collect();
+    let mut add = |der: Option<PublicKeyX509Der<'_>>| {
+        keys.extend(der.and_then(|der| PublicKey::from_spki(der.as_ref()).ok()).map(Jwk::of));
+    };
+    for curve in
+        [&ECDSA_P256_SHA256_FIXED_SIGNING, &ECDSA_P384_SHA384_FIXED_SIGNING, &ECDSA_P521_SHA512_FIXED_SIGNING]
+    {
+        add(EcdsaKeyPair::generate(curve).ok().and_then(|pair| pair.public_key().as_der().ok()));
+    }
+    add(Ed25519KeyPair::generate().ok().and_then(|pair| pair.public_key().as_der().ok()));
+    keys
+});
+
+#[cfg(test)]
+mod tests {
+    use super::NOBODYS;
+
+    #[test]
+    fn nobody_has_a_key_of_each_kind() {
+        assert_eq!(NOBODYS.len(), 5);
+    }
+}

@@ -1,0 +1,151 @@
+//! What an access token says (RFC 9068, section 2.2), and what it is for.
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_record::{Secret, Timestamp};
+use chancery_resource::{MasterKey, random};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::{MANAGEMENT_AUDIENCE, USER_STORE_AUDIENCE};
+
+/// The characters of a token's id that are chance; the rest vouches for the claims.
+const CHANCE: usize = 22;
+
+/// What a token may be used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Audience {
+    /// The management service; its tokens serve the user store service too.
+    Management,
+    /// The user store service.
+    UserStore,
+}
+
+/// What a token is bound to (RFC 7800).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confirmation {
+    /// The thumbprint of a key (RFC 9449, section 6.1).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jkt: Option<String>,
+    /// The thumbprint of a certificate (RFC 8705, section 3.1).
+    #[serde(rename = "x5t#S256", skip_serializing_if = "Option::is_none")]
+    pub x5t: Option<String>,
+}
+
+/// What a token says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claims {
+    /// Who issued it.
+    pub iss: String,
+    /// Whose rights it carries.
+    pub sub: Uuid,
+    /// Who got it.
+    pub client_id: Uuid,
+    /// Whom it is meant for.
+    pub aud: Vec<String>,
+    /// When it was issued, in seconds.
+    pub iat: i64,
+    /// When it ends, in seconds.
+    pub exp: i64,
+    /// Its id. It vouches for the rest, see [`Claims::vouch`].
+    pub jti: String,
+    /// What it allows at foreign resources.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+    /// What it is bound to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cnf: Option<Confirmation>,
+    /// Who acts for the subject (RFC 8693, section 4.1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub act: Option<Value>,
+}
+
+impl Claims {
+    /// Gives the claims an id that vouches for them. The private key of a certificate is known to
+    /// whoever uploaded it: what this server takes at its own door must be what it issued, so the
+    /// id holds a keyed digest over all of the claims.
+    pub fn vouch(&mut self, master: &MasterKey) {
+        self.jti = BASE64_URL_SAFE_NO_PAD.encode(random::<16>());
+        let digest = self.digest(master);
+        self.jti.push_str(&digest);
+    }
+
+    /// Whether this installation issued exactly these claims.
+    pub fn are_vouched_for(&self, master: &MasterKey) -> bool {
+        let Some((chance, digest)) = self.jti.split_at_checked(CHANCE) else { return false };
+        let made = Self { jti: chance.to_owned(), ..self.clone() }.digest(master);
+        Secret::new(made).matches(digest.as_bytes())
+    }
+
+    fn digest(&self, master: &MasterKey) -> String {
+        // claims are text, numbers and lists of text: writing them does not fail
+        let text = serde_json::to_vec(self).unwrap_or_default();
+        BASE64_URL_SAFE_NO_PAD.encode(master.digest("access-token", &text))
+    }
+
+    /// Whether the token is meant for a service.
+    pub fn is_for(&self, audience: Audience) -> bool {
+        let has = |name: &str| self.aud.iter().any(|audience| audience == name);
+        has(MANAGEMENT_AUDIENCE) || (audience == Audience::UserStore && has(USER_STORE_AUDIENCE))
+    }
+
+    /// Whether the token has not ended.
+    pub const fn is_current(&self, now: Timestamp) -> bool {
+        now.0.div_euclid(1000) < self.exp
+    }
+
+    /// The thumbprint of the key that it is bound to.
+    pub fn jkt(&self) -> Option<&str> {
+        self.cnf.as_ref()?.jkt.as_deref()
+    }
+
+    /// The thumbprint of the certificate that it is bound to.
+    pub fn x5t(&self) -> Option<&str> {
+        self.cnf.as_ref()?.x5t.as_deref()
+    }
+
+    /// How the token is presented.
+    pub fn token_type(&self) -> &'static str {
+        if self.jkt().is_some() { "DPoP" } else { "Bearer" }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chancery_resource::MasterKey;
+    use uuid::Uuid;
+
+    use super::Claims;
+
+    #[test]
+    fn an_id_vouches_for_the_claims_it_was_made_with() {
+        let master = MasterKey::generate();
+        let id = Uuid::from_u128(1);
+        let mut claims = Claims {
+            iss: "https://id.example.com".into(),
+            sub: id,
+            client_id: id,
+            aud: vec!["a".into()],
+            iat: 1,
+            exp: 2,
+            jti: String::new(),
+            scope: None,
+            cnf: None,
+            act: Some(serde_json::json!({ "sub": "b", "act": { "sub": "a" } })),
+        };
+        assert!(!claims.are_vouched_for(&master));
+        claims.vouch(&master);
+        let again: Claims = serde_json::from_str(&serde_json::to_string(&claims).unwrap()).unwrap();
+        assert!(again.are_vouched_for(&master));
+        assert!(!again.are_vouched_for(&MasterKey::generate()));
+        let forged = [
+            Claims { sub: Uuid::from_u128(2), ..again.clone() },
+            Claims { exp: 3, ..again.clone() },
+            Claims { aud: Vec::new(), ..again.clone() },
+            Claims { act: None, ..again.clone() },
+            Claims { jti: again.jti[..22].to_owned(), ..again.clone() },
+            Claims { jti: "ä".repeat(40), ..again },
+        ];
+        assert!(forged.iter().all(|claims| !claims.are_vouched_for(&master)));
+    }
+}

@@ -1,0 +1,283 @@
+//! A client app as the OAuth endpoints need it: read whole, in one look at the database.
+
+use chancery_oauth::Status;
+use chancery_record::{Secret, Timestamp, Value, fold};
+use chancery_resource::{MasterKey, open_secret};
+use chancery_store::{Error, Mode, Row, Store, Tx};
+use uuid::Uuid;
+
+use crate::signing_certificate::lifetime;
+
+/// Rows of one kind that are looked at.
+const MOST: usize = 1000;
+
+/// How a client app proves itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// By its secret in the header.
+    Basic,
+    /// By its secret in the body.
+    Post,
+    /// Not set: by its secret, either way.
+    Either,
+    /// By what it signed with its secret.
+    SecretJwt,
+    /// By what it signed with its key.
+    PrivateKeyJwt,
+    /// By a certificate with its name.
+    Tls,
+    /// By a certificate of its own.
+    SelfSignedTls,
+    /// Not at all.
+    None,
+}
+
+impl Method {
+    fn named(name: &str) -> Self {
+        match name {
+            "client_secret_basic" => Self::Basic,
+            "client_secret_post" => Self::Post,
+            "client_secret_jwt" => Self::SecretJwt,
+            "private_key_jwt" => Self::PrivateKeyJwt,
+            "tls_client_auth" => Self::Tls,
+            "self_signed_tls_client_auth" => Self::SelfSignedTls,
+            _ => Self::None,
+        }
+    }
+}
+
+/// How it proves itself, and what its tokens are bound to.
+#[derive(Clone, Debug)]
+pub struct Configuration {
+    /// The method.
+    pub method: Method,
+    /// Whether its tokens are bound to its certificate.
+    pub needs_certificate: bool,
+    /// Whether its tokens are bound to a key.
+    pub needs_dpop: bool,
+    /// Whether its proofs need a nonce.
+    pub needs_nonce: bool,
+    /// The name in its certificate: subject, DNS, URI, IP, e-mail; one is set.
+    pub names: [Option<String>; 5],
+}
+
+/// A secret as it is kept.
+pub struct KeptSecret {
+    id: Uuid,
+    /// Its keyed digest.
+    pub digest: Vec<u8>,
+    sealed: Option<String>,
+    expiry: Option<i64>,
+}
+
+impl KeptSecret {
+    /// Whether it has not ended.
+    pub fn is_current(&self, now: Timestamp) -> bool {
+        self.expiry.is_none_or(|expiry| expiry > now.0)
+    }
+
+    /// The secret itself, where it is kept.
+    pub fn opened(&self, master: &MasterKey) -> Option<Secret> {
+        let sealed = self.sealed.as_deref()?;
+        open_secret(master, "client_app_secret", "sealed_secret", &Value::Id(self.id), sealed)
+            .map(Secret::new)
+    }
+}
+
+/// A key set that can be used now.
+pub struct KeySet {
+    /// A JWK set.
+    pub jwks: Option<String>,
+    /// Where one is.
+    pub jwks_uri: Option<String>,
+    /// A certificate, DER.
+    pub certificate: Option<Vec<u8>>,
+    /// The only key of them.
+    pub kid: Option<String>,
+    /// The only algorithm.
+    pub algorithm: Option<String>,
+}
+
+/// A client app.
+#[expect(clippy::struct_excessive_bools, reason = "each is a member of the client app")]
+pub struct ClientApp {
+    /// The client app.
+    pub id: Uuid,
+    /// Its subscription.
+    pub subscription: Uuid,
+    /// Its tenant, if it has one only.
+    pub tenant: Option<Uuid>,
+    /// Whether it may get and use tokens at all.
+    pub enabled: bool,
+    /// Whether it gets tokens for itself.
+    pub is_allowed: bool,
+    /// Whether it cannot keep a secret.
+    pub is_public: bool,
+    /// Whether its tokens are references.
+    pub gets_references: bool,
+    /// Whether asking for a foreign scope is refused.
+    pub filters_scopes: bool,
+    /// Whether it gets tokens for its own resources only.
+    pub filters_resources: bool,
+    /// Whether its assertions are for this server alone.
+    pub is_fapi2: bool,
+    /// How it proves itself.
+    pub configuration: Configuration,
+    /// Its secrets.
+    pub secrets: Vec<KeptSecret>,
+    /// Its key sets of now.
+    pub key_sets: Vec<KeySet>,
+    /// Its scopes.
+    pub scopes: Vec<String>,
+    /// Those of the resources asked about that there are in its subscription, and whether they are
+    /// its own.
+    pub resources: Vec<(String, bool)>,
+    /// How long its tokens live, in seconds.
+    pub lifetime: i64,
+}
+
+/// Finds the client app of this id or name. A name that more than one has names none. The same is
+/// read whether there is one or not.
+///
+/// # Errors
+/// The store's.
+pub async fn find(
+    store: &Store,
+    client: &str,
+    resources: Vec<String>,
+    now: Timestamp,
+) -> Result<Option<ClientApp>, Error> {
+    let client = client.to_owned();
+    store.run("FindClient", Mode::Quick, None, move |tx| read(tx, &client, &resources, now)).await
+}
+
+const COLUMNS: &str = "SELECT a.id, a.subscription_id, a.enabled, a.allow_client_credential_login, a.is_public, \
+    a.access_token_type, a.scope_filter_enabled, a.resource_filter_enabled, a.security_profile, \
+    c.token_endpoint_auth_method, c.require_certificate_bound_access_tokens, c.dpop_bound_access_tokens, \
+    c.require_dpop_nonce, c.tls_client_auth_subject_dn, c.tls_client_auth_san_dns, c.tls_client_auth_san_uri, \
+    c.tls_client_auth_san_ip, c.tls_client_auth_san_email FROM client_app a \
+    LEFT JOIN client_app_authentication_configuration c ON c.client_app_id = a.id";
+const SECRETS: &str =
+    "SELECT id, digest, sealed_secret, expiry FROM client_app_secret WHERE client_app_id = ?1 LIMIT 1000";
+const KEY_SETS: &str = "SELECT status, valid_from, valid_to, jwks, jwks_uri, certificate, kid, algorithm \
+    FROM client_app_key_set WHERE client_app_id = ?1 AND key_use = 'Signing' \
+    AND status IN ('Active', 'Retiring') ORDER BY rid LIMIT 100";
+const SCOPES: &str = "SELECT key FROM client_app_scope WHERE client_app_id = ?1 ORDER BY rid LIMIT 1000";
+const TENANTS: &str = "SELECT t.id, o.value FROM client_app a JOIN tenant_client_app m ON m.client_app_rid = a.rid \
+    JOIN tenant t ON t.rid = m.tenant_rid \
+    LEFT JOIN option_value o ON o.apply_to_tenant_id = t.id AND o.name = 'AccessTokenLifetime' \
+    WHERE a.id = ?1 LIMIT 2";
+
+fn read(
+    tx: &mut Tx<'_>,
+    client: &str,
+    resources: &[String],
+    now: Timestamp,
+) -> Result<Option<ClientApp>, Error> {
+    let (condition, key) = match Uuid::try_parse(client) {
+        Ok(id) => ("a.id = ?1", Value::Id(id)),
+        Err(_) => ("a.name_key = ?1", Value::Text(fold(client))),
+    };
+    let mut found = Vec::new();
+    tx.query(&format!("{COLUMNS} WHERE {condition} LIMIT 2"), &[key], |row| {
+        found.push(read_app(row)?);
+        Ok(())
+    })?;
+    let mut app = if found.len() == 1 { found.pop() } else { None };
+    let id = [Value::Id(app.as_ref().map_or(Uuid::nil(), |app| app.id))];
+    let subscription = app.as_ref().map_or(Uuid::nil(), |app| app.subscription);
+    let places: Vec<String> = (2..2 + resources.len()).map(|number| format!("?{number}")).collect();
+    let named = format!(
+        "SELECT r.key, r.client_app_id FROM client_app_resource r JOIN client_app a ON a.id = r.client_app_id \
+         WHERE a.subscription_id = ?1 AND r.key IN ({}) LIMIT {MOST}",
+        if places.is_empty() { "NULL".to_owned() } else { places.join(", ") }
+    );
+    let mut asked = vec![Value::Id(subscription)];
+    asked.extend(resources.iter().map(|name| Value::Text(name.clone())));
+    let statements: [(&str, &[Value]); 5] =
+        [(SECRETS, &id), (KEY_SETS, &id), (SCOPES, &id), (TENANTS, &id), (&named, &asked)];
+    let mut tenants = Vec::new();
+    tx.query_all(&statements, &mut |place, row| {
+        let Some(app) = &mut app else { return Ok(()) };
+        match place {
+            0 => app.secrets.push(read_secret(row)?),
+            1 => app.key_sets.extend(read_key_set(row, now)?),
+            2 => app.scopes.push(row.text(0)?.to_owned()),
+            3 => tenants.push((row.id(0)?, optional_text(row, 1)?)),
+            _ => {
+                let is_own = row.id(1)? == app.id;
+                app.resources.push((row.text(0)?.to_owned(), is_own));
+            }
+        }
+        Ok(())
+    })?;
+    if let (Some(app), [(tenant, option)]) = (&mut app, tenants.as_slice()) {
+        app.tenant = Some(*tenant);
+        app.lifetime = lifetime(option.as_deref()) / 1000;
+    }
+    Ok(app)
+}
+
+fn optional_text(row: &Row<'_>, column: usize) -> Result<Option<String>, Error> {
+    if row.is_null(column)? { Ok(None) } else { row.text(column).map(|text| Some(text.to_owned())) }
+}
+
+fn optional_int(row: &Row<'_>, column: usize) -> Result<Option<i64>, Error> {
+    if row.is_null(column)? { Ok(None) } else { row.int(column).map(Some) }
+}
+
+fn read_app(row: &Row<'_>) -> Result<ClientApp, Error> {
+    let flag = |column| Ok::<_, Error>(!row.is_null(column)? && row.bool(column)?);
+    let method = optional_text(row, 9)?;
+    let name = |column| optional_text(row, column).map(|name| name.filter(|name| !name.is_empty()));
+    Ok(ClientApp {
+        id: row.id(0)?,
+        subscription: row.id(1)?,
+        tenant: None,
+        enabled: row.bool(2)?,
+        is_allowed: row.bool(3)?,
+        is_public: row.bool(4)?,
+        gets_references: row.text(5)? == "Reference",
+        filters_scopes: row.bool(6)?,
+        filters_resources: row.bool(7)?,
+        is_fapi2: row.text(8)?.starts_with("Fapi2"),
+        configuration: Configuration {
+            method: method.map_or(Method::Either, |method| Method::named(&method)),
+            needs_certificate: flag(10)?,
+            needs_dpop: flag(11)?,
+            needs_nonce: flag(12)?,
+            names: [name(13)?, name(14)?, name(15)?, name(16)?, name(17)?],
+        },
+        secrets: Vec::new(),
+        key_sets: Vec::new(),
+        scopes: Vec::new(),
+        resources: Vec::new(),
+        lifetime: lifetime(None) / 1000,
+    })
+}
+
+fn read_secret(row: &Row<'_>) -> Result<KeptSecret, Error> {
+    Ok(KeptSecret {
+        id: row.id(0)?,
+        digest: row.bytes(1)?.to_vec(),
+        sealed: optional_text(row, 2)?,
+        expiry: optional_int(row, 3)?,
+    })
+}
+
+/// `None`: its time has not come or is over.
+fn read_key_set(row: &Row<'_>, now: Timestamp) -> Result<Option<KeySet>, Error> {
+    let status = Status::named(row.text(0)?);
+    let moment = |column| optional_int(row, column).map(|time| time.map(Timestamp));
+    let (from, to) = (moment(1)?, moment(2)?);
+    if !status.is_some_and(|status| status.is_usable(from, to, now)) {
+        return Ok(None);
+    }
+    Ok(Some(KeySet {
+        jwks: optional_text(row, 3)?,
+        jwks_uri: optional_text(row, 4)?,
+        certificate: if row.is_null(5)? { None } else { Some(row.bytes(5)?.to_vec()) },
+        kid: optional_text(row, 6)?,
+        algorithm: optional_text(row, 7)?,
+    }))
+}

@@ -1,0 +1,322 @@
+//! The token endpoint: client credentials (RFC 6749, section 4.4) and token exchange (RFC 8693).
+
+use std::sync::Arc;
+
+use chancery_oauth::{
+    Actor, ActorTokens, GRANT_TYPE as EXCHANGE, NoncePolicy, Request, Scope, TokenType, actors_of,
+    parse_exchange, verify_proof, write_actors,
+};
+use chancery_record::{Value, read_json};
+use chancery_store::{Error, Mode, Store};
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::{
+    Bearer, Claims, Confirmation, MANAGEMENT_AUDIENCE, OAuthError, Rights, USER_STORE_AUDIENCE,
+    authenticate::{Authenticated, authenticate},
+    client::ClientApp,
+    presented::{EndpointRequest, certificate_thumbprint},
+    refusal::{INVALID_CLIENT, invalid},
+    used::Used,
+};
+
+/// The resources of the platform itself, which every client app may ask for.
+const PLATFORM: [&str; 2] = [MANAGEMENT_AUDIENCE, USER_STORE_AUDIENCE];
+/// The most resources of one request, and the longest name of one.
+const MAX_RESOURCES: usize = 32;
+const MAX_RESOURCE: usize = 2048;
+
+/// A token for the client.
+pub struct TokenGrant {
+    /// The JSON of the answer.
+    pub body: String,
+    /// The nonce for its next DPoP proof.
+    pub nonce: Option<String>,
+}
+
+/// What is asked for.
+enum Asked {
+    /// A token for the client itself.
+    Own { resources: Vec<String>, scope: Option<Scope> },
+    /// A token in the place of another.
+    Exchange(chancery_oauth::Exchange),
+}
+
+/// What is granted, before it is bound, signed and kept.
+struct Granted {
+    sub: Uuid,
+    aud: Vec<String>,
+    scope: Option<String>,
+    act: Option<serde_json::Value>,
+    exp: i64,
+    is_exchange: bool,
+}
+
+/// Grants a token, or says why not.
+///
+/// # Errors
+/// The refusal.
+pub async fn grant(
+    store: &Store,
+    bearer: &Bearer,
+    rights: &Rights,
+    request: &EndpointRequest,
+) -> Result<TokenGrant, OAuthError> {
+    request.check_single()?;
+    request.presented()?;
+    let asked = read_asked(request)?;
+    let resources = match &asked {
+        Asked::Own { resources, .. } => resources.clone(),
+        Asked::Exchange(_) => Vec::new(),
+    };
+    let Authenticated { app, used } = authenticate(store, bearer, request, resources).await?;
+    if app.is_public {
+        let detail = "A public client app has no credentials, and gets no tokens of its own.";
+        return Err(OAuthError::new(400, "unauthorized_client", detail));
+    }
+    let (cnf, proof) = bind(bearer, &app, request)?;
+    let granted = match asked {
+        Asked::Own { resources, scope } => grant_own(&app, &resources, scope, request)?,
+        Asked::Exchange(exchange) => grant_exchange(store, bearer, rights, &app, &exchange, request).await?,
+    };
+    let issued = request.now.0.div_euclid(1000);
+    let mut claims = Claims {
+        iss: bearer.issuer.clone(),
+        sub: granted.sub,
+        client_id: app.id,
+        aud: granted.aud,
+        iat: issued,
+        exp: granted.exp,
+        jti: String::new(),
+        scope: granted.scope,
+        cnf: (cnf != Confirmation::default()).then_some(cnf),
+        act: granted.act,
+    };
+    claims.vouch(&bearer.master);
+    let claims = Arc::new(claims);
+    let (token, kept) = if app.gets_references {
+        let (token, digest) = bearer.make_reference();
+        (token, Some(digest))
+    } else {
+        let certificates = bearer.certificates(store).await?;
+        let signed = bearer.sign(&claims, &certificates, (app.tenant, app.subscription), request.now);
+        (signed.ok_or(OAuthError::new(500, "server_error", "The token cannot be signed."))?, None)
+    };
+    settle(store, (used, proof), kept, Arc::clone(&claims)).await?;
+    let mut body = json!({
+        "access_token": token,
+        "token_type": claims.token_type(),
+        "expires_in": claims.exp - claims.iat,
+    });
+    if let Some(members) = body.as_object_mut() {
+        members.extend(claims.scope.as_ref().map(|scope| ("scope".to_owned(), json!(scope))));
+        if granted.is_exchange {
+            members.insert("issued_token_type".into(), json!(TokenType::AccessToken.name()));
+        }
+    }
+    let nonce = app.configuration.needs_nonce.then(|| bearer.nonces.make(request.now));
+    Ok(TokenGrant { body: body.to_string(), nonce })
+}
+
+fn read_asked(request: &EndpointRequest) -> Result<Asked, OAuthError> {
+    match request.one("grant_type") {
+        Some("client_credentials") => {
+            let resources: Vec<String> = request.all("resource").map(str::to_owned).collect();
+            let is_readable = |name: &String| name.len() <= MAX_RESOURCE;
+            if resources.len() > MAX_RESOURCES || !resources.iter().all(is_readable) {
+                let detail = "A resource is too long, or there are too many.";
+                return Err(OAuthError::new(400, "invalid_target", detail));
+            }
+            Ok(Asked::Own { resources, scope: request.one("scope").map(Scope::parse).transpose()? })
+        }
+        Some(EXCHANGE) => Ok(Asked::Exchange(parse_exchange(&request.form, ActorTokens::Refused)?)),
+        Some(_) => {
+            let wanted = "This server grants by client_credentials and by token exchange.";
+            Err(OAuthError::new(400, "unsupported_grant_type", wanted))
+        }
+        None => Err(invalid("grant_type is missing.")),
+    }
+}
+
+/// What the token is bound to, and the proof of it, which is good once.
+fn bind(
+    bearer: &Bearer,
+    app: &ClientApp,
+    request: &EndpointRequest,
+) -> Result<(Confirmation, Option<Used>), OAuthError> {
+    let configuration = &app.configuration;
+    let mut cnf = Confirmation::default();
+    if configuration.needs_certificate {
+        let shown = request.certificate.as_ref().and_then(|shown| certificate_thumbprint(&shown.der));
+        let detail = "The client app's tokens are bound to a certificate: show one.";
+        cnf.x5t = Some(shown.ok_or(invalid(detail))?);
+    }
+    let refused = |detail| OAuthError::new(400, "invalid_dpop_proof", detail);
+    let proof = match request.proofs.as_slice() {
+        [] if configuration.needs_dpop => {
+            return Err(refused("The client app's tokens are bound to a key: send a DPoP proof."));
+        }
+        [] => return Ok((cnf, None)),
+        [proof] => proof,
+        _ => return Err(refused("There is more than one DPoP header.")),
+    };
+    let nonce = if configuration.needs_nonce {
+        NoncePolicy::Required(&bearer.nonces)
+    } else {
+        NoncePolicy::Optional(&bearer.nonces)
+    };
+    let url = bearer.endpoint(request.path);
+    let asked = Request { method: "POST", url: &url, access_token: None, nonce, now: request.now };
+    let proof = verify_proof(proof, &asked)?;
+    let used = Used::new("dpop", &proof.jkt, &proof.jti, proof.expires_on);
+    cnf.jkt = Some(proof.jkt);
+    Ok((cnf, Some(used)))
+}
+
+fn grant_own(
+    app: &ClientApp,
+    resources: &[String],
+    scope: Option<Scope>,
+    request: &EndpointRequest,
+) -> Result<Granted, OAuthError> {
+    if !app.is_allowed {
+        return Err(INVALID_CLIENT);
+    }
+    let is_known = |name: &String| {
+        PLATFORM.contains(&name.as_str())
+            || app
+                .resources
+                .iter()
+                .any(|(known, is_own)| known == name && (*is_own || !app.filters_resources))
+    };
+    if !resources.iter().all(is_known) {
+        let detail = "A resource is neither the platform's nor one that the client app may ask for.";
+        return Err(OAuthError::new(400, "invalid_target", detail));
+    }
+    let scope = match scope {
+        None => None,
+        Some(scope) => {
+            let own = scope.filter(|word| app.scopes.iter().any(|own| own == word));
+            if own.is_empty() || (app.filters_scopes && own != scope) {
+                let detail = "The client app does not have this scope.";
+                return Err(OAuthError::new(400, "invalid_scope", detail));
+            }
+            Some(own.to_string())
+        }
+    };
+    let aud = if resources.is_empty() {
+        PLATFORM.map(str::to_owned).to_vec()
+    } else {
+        // the platform's first, each once
+        let ours = PLATFORM.iter().map(|name| (*name).to_owned()).filter(|name| resources.contains(name));
+        let others = resources.iter().filter(|name| !PLATFORM.contains(&name.as_str())).cloned();
+        let mut aud = Vec::new();
+        for name in ours.chain(others) {
+            if !aud.contains(&name) {
+                aud.push(name);
+            }
+        }
+        aud
+    };
+    let exp = request.now.0.div_euclid(1000) + app.lifetime;
+    Ok(Granted { sub: app.id, aud, scope, act: None, exp, is_exchange: false })
+}
+
+/// A token that was another client app's, for this one: with no more than the other had.
+async fn grant_exchange(
+    store: &Store,
+    bearer: &Bearer,
+    rights: &Rights,
+    app: &ClientApp,
+    exchange: &chancery_oauth::Exchange,
+    request: &EndpointRequest,
+) -> Result<Granted, OAuthError> {
+    let unusable = invalid("subject_token is not valid here, has expired or was revoked.");
+    if exchange.subject.kind == TokenType::IdToken {
+        return Err(invalid("subject_token_type: access tokens can be exchanged."));
+    }
+    let Ok(token) = std::str::from_utf8(exchange.subject.token.expose()) else { return Err(unusable) };
+    let known = rights.load(store, bearer, Some(token), None, request.now).await?;
+    let subject = known.claims.filter(|claims| claims.is_current(request.now));
+    let caller = known.caller.filter(|caller| caller.enabled);
+    let (Some(subject), Some(_)) = (subject, caller) else { return Err(unusable) };
+    if !may_exchange(store, subject.client_id, app.id).await? {
+        let detail = "The client app that the token was issued to does not let this one exchange it.";
+        return Err(OAuthError::new(400, "unauthorized_client", detail));
+    }
+    let wanted: Vec<&String> = exchange.resources.iter().chain(&exchange.audiences).collect();
+    if wanted.iter().any(|name| !subject.aud.contains(name)) {
+        let detail = "The subject_token is not meant for this resource.";
+        return Err(OAuthError::new(400, "invalid_target", detail));
+    }
+    let aud = subject.aud.iter().filter(|name| wanted.is_empty() || wanted.contains(name)).cloned().collect();
+    let scope = match &exchange.scope {
+        None => subject.scope.clone(),
+        Some(scope) => {
+            let held: Vec<&str> = subject.scope.as_deref().unwrap_or_default().split(' ').collect();
+            if scope.words().any(|word| !held.contains(&word)) {
+                let detail = "The subject_token does not have this scope.";
+                return Err(OAuthError::new(400, "invalid_scope", detail));
+            }
+            Some(scope.to_string())
+        }
+    };
+    let exp = subject.exp.min(request.now.0.div_euclid(1000) + app.lifetime);
+    let act = actors(&subject, app.id)?;
+    Ok(Granted { sub: subject.sub, aud, scope, act, exp, is_exchange: true })
+}
+
+/// Who acts: this client app, then those who acted before.
+fn actors(subject: &Claims, client: Uuid) -> Result<Option<serde_json::Value>, OAuthError> {
+    let before = json!({ "act": subject.act }).to_string();
+    let mut actors = vec![Actor { sub: client.to_string(), iss: None }];
+    if subject.act.is_some() {
+        let before = read_json(before.as_bytes()).map_err(|_| invalid("act cannot be read."))?;
+        actors.extend(actors_of(&before)?);
+    }
+    Ok(write_actors(&actors)?)
+}
+
+async fn may_exchange(store: &Store, owner: Uuid, client: Uuid) -> Result<bool, Error> {
+    let text = "SELECT 1 FROM client_app a JOIN client_app_token_exchange m ON m.client_app_rid = a.rid \
+        JOIN client_app b ON b.rid = m.allowed_rid WHERE a.id = ?1 AND b.id = ?2";
+    let found = store.run("MayExchange", Mode::Quick, None, move |tx| {
+        tx.one(text, &[Value::Id(owner), Value::Id(client)], |_| Ok(()))
+    });
+    Ok(found.await?.is_some())
+}
+
+/// Remembers the proofs, so that none is good twice, and keeps a token that is a reference.
+async fn settle(
+    store: &Store,
+    (assertion, proof): (Option<Used>, Option<Used>),
+    reference: Option<Vec<u8>>,
+    claims: Arc<Claims>,
+) -> Result<(), OAuthError> {
+    if assertion.is_none() && proof.is_none() && reference.is_none() {
+        return Ok(());
+    }
+    let settled = store.run("SettleToken", Mode::Write, None, move |tx| {
+        if let Some(assertion) = &assertion
+            && !assertion.claim(tx)?
+        {
+            return Ok(Err(INVALID_CLIENT));
+        }
+        if let Some(proof) = &proof
+            && !proof.claim(tx)?
+        {
+            let detail = "The DPoP proof was used before.";
+            return Ok(Err(OAuthError::new(400, "invalid_dpop_proof", detail)));
+        }
+        if let Some(digest) = &reference {
+            let text = serde_json::to_string(claims.as_ref())
+                .map_err(|_| Error::Internal("claims cannot be written".into()))?;
+            tx.queue(
+                "INSERT INTO reference_token (digest, claims, expires_on) VALUES (?1, ?2, ?3)",
+                vec![Value::Bytes(digest.clone()), text.into(), Value::Int(claims.exp.saturating_mul(1000))],
+            )?;
+        }
+        Ok::<_, Error>(Ok(()))
+    });
+    settled.await?
+}

@@ -1,0 +1,130 @@
+//! Introspection (RFC 7662) and revocation (RFC 7009) of access tokens.
+
+use std::sync::Arc;
+
+use chancery_record::Value;
+use chancery_store::{Error, Mode, Store, Tx};
+use serde_json::json;
+
+use crate::{
+    Bearer, Claims, OAuthError, Rights, Role,
+    authenticate::{Authenticated, authenticate},
+    bearer::Shown,
+    presented::EndpointRequest,
+    refusal::{INVALID_CLIENT, invalid},
+};
+
+/// What a token is, to a client that may know: who got it, whose resource it is for, or an
+/// administrator of everything. To all others, it is nothing.
+///
+/// # Errors
+/// The refusal.
+pub async fn introspect(
+    store: &Store,
+    bearer: &Bearer,
+    rights: &Rights,
+    request: &EndpointRequest,
+) -> Result<String, OAuthError> {
+    request.check_single()?;
+    let Authenticated { app, used } = authenticate(store, bearer, request, Vec::new()).await?;
+    if app.is_public {
+        return Err(INVALID_CLIENT);
+    }
+    let token = request.one("token").ok_or(invalid("token is missing."))?;
+    if let Some(used) = used
+        && !used.claim_alone(store).await?
+    {
+        return Err(INVALID_CLIENT);
+    }
+    let nothing = json!({ "active": false }).to_string();
+    let known = rights.load(store, bearer, Some(token), None, request.now).await?;
+    let claims = known.claims.filter(|claims| claims.is_current(request.now));
+    let caller = known.caller.filter(|caller| caller.enabled);
+    let (Some(claims), Some(caller)) = (claims, caller) else { return Ok(nothing) };
+    let (asking, holder) = (app.id, caller.subscription);
+    let may_know = claims.client_id == asking || {
+        let audience = claims.aud.clone();
+        let is_neighbour = app.subscription == holder;
+        store
+            .run("MayIntrospect", Mode::Quick, None, move |tx| {
+                Ok::<_, Error>(
+                    (is_neighbour && owns_one(tx, asking, &audience)?) || administers_all(tx, asking)?,
+                )
+            })
+            .await?
+    };
+    if !may_know {
+        return Ok(nothing);
+    }
+    let mut body = serde_json::to_value(claims.as_ref())
+        .map_err(|_| OAuthError::new(500, "server_error", "The token cannot be shown."))?;
+    if let Some(members) = body.as_object_mut() {
+        members.insert("active".into(), json!(true));
+        members.insert("token_type".into(), json!(claims.token_type()));
+    }
+    Ok(body.to_string())
+}
+
+fn owns_one(tx: &mut Tx<'_>, client: uuid::Uuid, audience: &[String]) -> Result<bool, Error> {
+    let names: Vec<String> = (2..2 + audience.len()).map(|number| format!("?{number}")).collect();
+    if names.is_empty() {
+        return Ok(false);
+    }
+    let text = format!(
+        "SELECT 1 FROM client_app_resource WHERE client_app_id = ?1 AND key IN ({}) LIMIT 1",
+        names.join(", ")
+    );
+    let mut parameters = vec![Value::Id(client)];
+    parameters.extend(audience.iter().map(|name| Value::Text(name.clone())));
+    Ok(tx.one(&text, &parameters, |_| Ok(()))?.is_some())
+}
+
+fn administers_all(tx: &mut Tx<'_>, client: uuid::Uuid) -> Result<bool, Error> {
+    let text = "SELECT role_type FROM client_app_role WHERE client_app_id = ?1 AND role_type = 'SystemAdmin'";
+    let found = tx.one(text, &[Value::Id(client)], |_| Ok(Role::SystemAdmin))?;
+    Ok(found.is_some())
+}
+
+/// Revokes a token of the client's own. It counts at once, on every process. A token that is none
+/// any more needs no revoking.
+///
+/// # Errors
+/// The refusal.
+pub async fn revoke(
+    store: &Store,
+    bearer: &Bearer,
+    rights: &Rights,
+    request: &EndpointRequest,
+) -> Result<(), OAuthError> {
+    request.check_single()?;
+    let Authenticated { app, used } = authenticate(store, bearer, request, Vec::new()).await?;
+    let token = request.one("token").ok_or(invalid("token is missing."))?;
+    if let Some(used) = used
+        && !used.claim_alone(store).await?
+    {
+        return Err(INVALID_CLIENT);
+    }
+    let known = rights.load(store, bearer, Some(token), None, request.now).await?;
+    let Some(claims) = known.claims.filter(|claims| claims.is_current(request.now)) else { return Ok(()) };
+    if claims.client_id != app.id {
+        return Err(OAuthError::new(400, "invalid_grant", "The token was issued to another client."));
+    }
+    let reference = match bearer.open(store, token, request.now).await? {
+        Some(Shown::Reference(digest)) => Some(digest),
+        _ => None,
+    };
+    store.run("RevokeToken", Mode::Write, None, move |tx| forget(tx, reference.as_deref(), &claims)).await?;
+    Ok(())
+}
+
+fn forget(tx: &mut Tx<'_>, reference: Option<&[u8]>, claims: &Arc<Claims>) -> Result<(), Error> {
+    if let Some(digest) = reference {
+        tx.queue("DELETE FROM reference_token WHERE digest = ?1", vec![Value::Bytes(digest.to_vec())])?;
+    } else {
+        tx.queue(
+            "INSERT INTO revoked_token (jti, expires_on) VALUES (?1, ?2) ON CONFLICT (jti) DO NOTHING",
+            vec![claims.jti.as_str().into(), Value::Int(claims.exp.saturating_mul(1000))],
+        )?;
+    }
+    tx.advance_epoch()
+}

@@ -1,0 +1,154 @@
+//! What a client shows to prove itself, read from a request.
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use chancery_oauth::client_of;
+use chancery_record::{Secret, Timestamp};
+use percent_encoding::percent_decode_str;
+
+use crate::{
+    OAuthError,
+    refusal::{INVALID_CLIENT, invalid},
+};
+
+/// `client_assertion_type` of RFC 7523, section 2.2.
+const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+/// What may be there once only, whatever is asked for.
+const SINGLE: [&str; 9] = [
+    "grant_type",
+    "client_id",
+    "client_secret",
+    "client_assertion",
+    "client_assertion_type",
+    "scope",
+    "token",
+    "token_type_hint",
+    "subject_token",
+];
+
+/// A certificate that the client showed in the TLS handshake.
+#[derive(Clone, Debug)]
+pub struct ClientCertificate {
+    /// The certificate, DER. That the client has its key was proven.
+    pub der: Vec<u8>,
+    /// Whether it leads to an authority that the operator trusts for clients.
+    pub is_trusted: bool,
+}
+
+/// The SHA-256 thumbprint of a certificate in DER, as tokens are bound to it (RFC 8705, section 3.1).
+pub fn certificate_thumbprint(der: &[u8]) -> Option<String> {
+    chancery_certificate::facts_of(der).ok().map(|facts| facts.thumbprint_sha256)
+}
+
+/// A request to an endpoint that clients prove themselves at.
+pub struct EndpointRequest {
+    /// The form's members.
+    pub form: Vec<(String, String)>,
+    /// The `Authorization` header.
+    pub authorization: Option<String>,
+    /// The `DPoP` headers.
+    pub proofs: Vec<String>,
+    /// The certificate of the connection.
+    pub certificate: Option<ClientCertificate>,
+    /// The path, such as `/connect/token`.
+    pub path: &'static str,
+    /// When.
+    pub now: Timestamp,
+}
+
+/// How a client proves itself.
+pub enum Proof {
+    /// By its secret, in the header.
+    Basic(Secret),
+    /// By its secret, in the body.
+    Post(Secret),
+    /// By an assertion.
+    Assertion(String),
+    /// By nothing that is in the request.
+    Bare,
+}
+
+/// A client, as it calls itself, and its proof.
+pub struct Presented {
+    /// Its id or its name.
+    pub client: String,
+    /// Its proof.
+    pub proof: Proof,
+}
+
+impl EndpointRequest {
+    /// A parameter. One without a value counts as absent (RFC 6749, section 3.2).
+    pub fn one(&self, name: &str) -> Option<&str> {
+        let named = |(key, value): &&(String, String)| key == name && !value.is_empty();
+        self.form.iter().find(named).map(|(_, value)| value.as_str())
+    }
+
+    /// All parameters of a name.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let named = self.form.iter().filter(move |(key, value)| key == name && !value.is_empty());
+        named.map(|(_, value)| value.as_str())
+    }
+
+    /// Refuses what is there twice.
+    pub fn check_single(&self) -> Result<(), OAuthError> {
+        let twice = |name: &&str| self.form.iter().filter(|(key, _)| key == name).count() > 1;
+        if SINGLE.iter().any(twice) { Err(invalid("A parameter is there twice.")) } else { Ok(()) }
+    }
+
+    /// Who the client says it is, and its one proof.
+    pub fn presented(&self) -> Result<Presented, OAuthError> {
+        let (client, secret) = (self.one("client_id"), self.one("client_secret"));
+        let assertion = self.one("client_assertion");
+        let ways = [self.authorization.is_some(), secret.is_some(), assertion.is_some()];
+        if ways.iter().filter(|way| **way).count() > 1 {
+            return Err(invalid(
+                "Prove the client in one way: in the header, by a secret or by an assertion.",
+            ));
+        }
+        let found = if let Some(header) = &self.authorization {
+            parse_basic(header).ok_or(INVALID_CLIENT)?
+        } else if let Some(assertion) = assertion {
+            if self.one("client_assertion_type") != Some(ASSERTION_TYPE) {
+                return Err(invalid("client_assertion_type must be that of a JWT."));
+            }
+            let client = client_of(assertion).ok_or(INVALID_CLIENT)?;
+            Presented { client, proof: Proof::Assertion(assertion.to_owned()) }
+        } else {
+            let client = client.ok_or(INVALID_CLIENT)?.to_owned();
+            Presented { client, proof: secret.map_or(Proof::Bare, |secret| Proof::Post(Secret::new(secret))) }
+        };
+        if client.is_some_and(|client| client != found.client) {
+            return Err(invalid("client_id is another than in the proof."));
+        }
+        Ok(found)
+    }
+}
+
+/// Basic credentials; both parts are form-encoded first (RFC 6749, section 2.3.1).
+fn parse_basic(header: &str) -> Option<Presented> {
+    let (scheme, rest) = header.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let decoded = String::from_utf8(BASE64_STANDARD.decode(rest.trim()).ok()?).ok()?;
+    let (client, secret) = decoded.split_once(':')?;
+    let decode = |text: &str| {
+        percent_decode_str(&text.replace('+', " ")).decode_utf8().ok().map(std::borrow::Cow::into_owned)
+    };
+    Some(Presented { client: decode(client)?, proof: Proof::Basic(Secret::new(decode(secret)?)) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Proof, parse_basic};
+
+    #[test]
+    fn basic_parts_are_form_encoded() {
+        // "a%20b:c%3Ad+e"
+        let presented = parse_basic("basic YSUyMGI6YyUzQWQrZQ==").unwrap();
+        assert_eq!(presented.client, "a b");
+        assert!(matches!(presented.proof, Proof::Basic(secret) if secret.expose() == b"c:d e"));
+        for wrong in ["", "Basic", "Basic !!!", "Bearer YTpi", "Basic YQ=="] {
+            assert!(parse_basic(wrong).is_none(), "{wrong}");
+        }
+    }
+}

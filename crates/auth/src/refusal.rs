@@ -1,0 +1,49 @@
+//! Refusals of the OAuth endpoints (RFC 6749, section 5.2).
+
+use serde_json::json;
+
+/// A refusal.
+#[derive(Debug)]
+pub struct OAuthError {
+    /// The HTTP status.
+    pub status: u16,
+    /// The code.
+    pub error: &'static str,
+    /// What to do about it.
+    pub description: &'static str,
+}
+
+impl OAuthError {
+    pub(crate) const fn new(status: u16, error: &'static str, description: &'static str) -> Self {
+        Self { status, error, description }
+    }
+
+    /// The JSON of the answer.
+    pub fn body(&self) -> String {
+        json!({ "error": self.error, "error_description": self.description }).to_string()
+    }
+}
+
+/// The request is malformed.
+pub const fn invalid(description: &'static str) -> OAuthError {
+    OAuthError::new(400, "invalid_request", description)
+}
+
+/// The client is not proven. One answer for every reason, so that none tells which clients exist.
+pub const INVALID_CLIENT: OAuthError = OAuthError::new(
+    401,
+    "invalid_client",
+    "Unknown client, another method than it is set to, a wrong, expired or used proof, or it may not get tokens.",
+);
+
+impl From<chancery_store::Error> for OAuthError {
+    fn from(_: chancery_store::Error) -> Self {
+        Self::new(503, "temporarily_unavailable", "The storage cannot serve this now.")
+    }
+}
+
+impl From<chancery_oauth::Refusal> for OAuthError {
+    fn from(refusal: chancery_oauth::Refusal) -> Self {
+        Self::new(refusal.code.status(), refusal.code.name(), refusal.detail)
+    }
+}

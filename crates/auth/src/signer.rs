@@ -1,0 +1,83 @@
+//! Signing and verifying access tokens in their compact form (RFC 7515, section 7.1).
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_certificate::{Algorithm as Signing, KeyKind, PrivateKey};
+use chancery_oauth::{Algorithm, PublicKey};
+use serde::{Deserialize, Serialize};
+
+use crate::Claims;
+
+/// A token longer than this is none of ours.
+pub const MAX_LENGTH: usize = 8192;
+
+/// A token's header.
+#[derive(Serialize, Deserialize)]
+pub struct Header {
+    typ: String,
+    alg: String,
+    /// Which key signed.
+    pub kid: String,
+    #[serde(rename = "x5t#S256", default, skip_serializing_if = "Option::is_none")]
+    x5t: Option<String>,
+}
+
+/// How a key of this kind signs here: one way each, so that no header chooses.
+pub const fn algorithms(kind: KeyKind) -> Option<(Signing, Algorithm)> {
+    Some(match kind {
+        KeyKind::Rsa { .. } => (Signing::Rs256, Algorithm::Rs256),
+        KeyKind::P256 => (Signing::Es256, Algorithm::Es256),
+        KeyKind::P384 => (Signing::Es384, Algorithm::Es384),
+        KeyKind::P521 => (Signing::Es512, Algorithm::Es512),
+        KeyKind::Ed25519 => (Signing::EdDsa, Algorithm::EdDsa),
+        KeyKind::Other => return None,
+    })
+}
+
+/// Signs claims. `None`: the key cannot.
+pub fn sign(key: &PrivateKey, kid: &str, x5t: Option<&str>, claims: &Claims) -> Option<String> {
+    let (signing, algorithm) = algorithms(key.kind())?;
+    let header = Header {
+        typ: "at+jwt".into(),
+        alg: algorithm.name().into(),
+        kid: kid.into(),
+        x5t: x5t.map(str::to_owned),
+    };
+    let encode = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
+    let header = encode(&serde_json::to_vec(&header).ok()?);
+    let signed = format!("{header}.{}", encode(&serde_json::to_vec(claims).ok()?));
+    let signature = key.sign(signing, signed.as_bytes()).ok()?;
+    Some(format!("{signed}.{}", encode(&signature)))
+}
+
+/// A token whose signature is not verified yet.
+pub struct Unverified<'a> {
+    /// Its header.
+    pub header: Header,
+    signed: &'a str,
+    claims: &'a str,
+    signature: Vec<u8>,
+}
+
+impl<'a> Unverified<'a> {
+    /// Reads a token that says it is an access token.
+    pub fn read(token: &'a str) -> Option<Self> {
+        if token.len() > MAX_LENGTH {
+            return None;
+        }
+        let decode = |text: &str| BASE64_URL_SAFE_NO_PAD.decode(text).ok();
+        let (signed, signature) = token.rsplit_once('.')?;
+        let (header, claims) = signed.split_once('.')?;
+        let header: Header = serde_json::from_slice(&decode(header)?).ok()?;
+        let typ = header.typ.to_ascii_lowercase();
+        let is_access_token = matches!(typ.as_str(), "at+jwt" | "application/at+jwt");
+        is_access_token.then_some(Self { header, signed, claims, signature: decode(signature)? })
+    }
+
+    /// Its claims, if this key signed them, in the one way that keys of its kind sign.
+    pub fn verified(&self, key: &PublicKey, algorithm: Algorithm) -> Option<Claims> {
+        let good = self.header.alg == algorithm.name()
+            && key.verifies(algorithm, self.signed.as_bytes(), &self.signature);
+        let claims = BASE64_URL_SAFE_NO_PAD.decode(self.claims).ok().filter(|_| good)?;
+        serde_json::from_slice(&claims).ok()
+    }
+}

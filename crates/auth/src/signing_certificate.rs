@@ -1,0 +1,184 @@
+//! Certificates of the cert store that sign access tokens: which one signs for whom, and how long
+//! each is published.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use chancery_certificate::{PrivateKey, facts_of};
+use chancery_oauth::{Algorithm, PublicKey};
+use chancery_record::{Secret, Timestamp, Value};
+use chancery_resource::{MasterKey, open_secret};
+use chancery_settings::{Options, Owner};
+use chancery_store::{Error, Tx};
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::signer::algorithms;
+
+/// Certificates that are looked at; those that end last come first.
+const MOST: usize = 1000;
+
+/// A certificate that signs tokens.
+pub struct SigningCertificate {
+    id: Uuid,
+    version: String,
+    /// The name of its key.
+    pub kid: String,
+    /// SHA-256 over the certificate.
+    pub x5t: String,
+    /// The key that verifies.
+    pub public: PublicKey,
+    /// The one way in which it signs.
+    pub algorithm: Algorithm,
+    jwk: serde_json::Value,
+    is_default: bool,
+    subscription: Option<Uuid>,
+    tenant: Option<Uuid>,
+    valid_from: i64,
+    valid_to: i64,
+    sealed: String,
+    private: OnceLock<Option<PrivateKey>>,
+}
+
+impl SigningCertificate {
+    /// The private key, opened when it is needed first.
+    pub fn private(&self, master: &MasterKey) -> Option<&PrivateKey> {
+        self.private
+            .get_or_init(|| {
+                let key = Value::Id(self.id);
+                let text = open_secret(master, "cert_store", "private_key", &key, &self.sealed)?;
+                let der = Secret::new(BASE64_STANDARD.decode(Secret::new(text).expose()).ok()?);
+                PrivateKey::read(der.expose(), None).ok()
+            })
+            .as_ref()
+    }
+
+    const fn is_valid(&self, now: Timestamp) -> bool {
+        self.valid_from <= now.0 && now.0 < self.valid_to
+    }
+}
+
+/// The certificates as they were at an epoch.
+#[derive(Default)]
+pub struct Certificates {
+    /// The epoch.
+    pub epoch: i64,
+    all: Vec<Arc<SigningCertificate>>,
+    /// How long the longest token lives, in milliseconds.
+    longest: i64,
+}
+
+impl Certificates {
+    /// The certificate that signs for a client app: its tenant's, else its subscription's, else
+    /// everyone's. Of several the one that is valid longest.
+    pub fn signing(
+        &self,
+        tenant: Option<Uuid>,
+        subscription: Uuid,
+        now: Timestamp,
+    ) -> Option<&SigningCertificate> {
+        let longest = |fits: &dyn Fn(&SigningCertificate) -> bool| {
+            let fitting = self.all.iter().filter(|one| one.is_valid(now) && fits(one));
+            fitting.max_by_key(|one| (one.valid_to, one.id)).map(Arc::as_ref)
+        };
+        longest(&|one| tenant.is_some() && one.tenant == tenant)
+            .or_else(|| longest(&|one| one.subscription == Some(subscription)))
+            .or_else(|| longest(&|one| one.is_default))
+    }
+
+    /// The certificates of this key that tokens of now may be signed by: also one that is over,
+    /// until its last token is, and one that is not valid yet on a clock that is behind.
+    pub fn named<'a>(&'a self, kid: &'a str, now: Timestamp) -> impl Iterator<Item = &'a SigningCertificate> {
+        let all = self.all.iter().map(Arc::as_ref);
+        all.filter(move |one| one.kid == kid && self.is_published(one, now))
+    }
+
+    /// The public keys, each once, those to come included: who verifies knows them in time.
+    pub fn jwks(&self, now: Timestamp) -> Vec<serde_json::Value> {
+        let mut seen = Vec::new();
+        let published = self.all.iter().filter(|one| self.is_published(one, now));
+        let new = published.filter(|one| {
+            let is_new = !seen.contains(&&one.kid);
+            seen.push(&one.kid);
+            is_new
+        });
+        new.map(|one| one.jwk.clone()).collect()
+    }
+
+    const fn is_published(&self, one: &SigningCertificate, now: Timestamp) -> bool {
+        now.0 < one.valid_to.saturating_add(self.longest)
+    }
+
+    /// Reads the certificates; what was read before and did not change is taken over.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn load(tx: &mut Tx<'_>, epoch: i64, before: &Self) -> Result<Self, Error> {
+        let text = format!(
+            "SELECT id, concurrency_token, certificate, private_key, cert_type, apply_to_subscription_id, \
+             apply_to_tenant_id, valid_from, valid_to FROM cert_store \
+             WHERE cert_type IN ('OidcTokenSigning', 'Default') AND certificate_has_private_key \
+             ORDER BY valid_to DESC, id LIMIT {MOST}"
+        );
+        let mut all = Vec::new();
+        tx.query(&text, &[], |row| {
+            let (id, version) = (row.id(0)?, row.text(1)?);
+            if let Some(known) = before.all.iter().find(|one| one.id == id && one.version == version) {
+                all.push(Arc::clone(known));
+                return Ok(());
+            }
+            let facts = facts_of(row.bytes(2)?).ok();
+            let read = facts.as_ref().and_then(|facts| {
+                let spki = &facts.subject_public_key_info;
+                let public = PublicKey::from_spki(spki).ok()?;
+                let kid = public.thumbprint();
+                let mut jwk = chancery_certificate::PublicKey::from_spki(spki)?.jwk(&kid);
+                let (_, algorithm) = algorithms(facts.key)?;
+                let x5t = facts.thumbprint_sha256.clone();
+                let members = jwk.as_object_mut()?;
+                members.insert("use".into(), json!("sig"));
+                members.insert("alg".into(), json!(algorithm.name()));
+                members.insert("x5t#S256".into(), json!(x5t));
+                Some((public, kid, jwk, algorithm, x5t))
+            });
+            let Some((public, kid, jwk, algorithm, x5t)) = read else { return Ok(()) };
+            all.push(Arc::new(SigningCertificate {
+                id,
+                version: version.to_owned(),
+                kid,
+                x5t,
+                public,
+                algorithm,
+                jwk,
+                is_default: row.text(4)? == "Default",
+                subscription: row.optional_id(5)?,
+                tenant: row.optional_id(6)?,
+                valid_from: row.int(7)?,
+                valid_to: row.int(8)?,
+                sealed: row.text(3)?.to_owned(),
+                private: OnceLock::new(),
+            }));
+            Ok(())
+        })?;
+        let mut longest = lifetime(None);
+        if !all.is_empty() {
+            let text = "SELECT DISTINCT value FROM option_value \
+                WHERE name = 'AccessTokenLifetime' AND apply_to_tenant_id IS NOT NULL LIMIT 10000";
+            tx.query(text, &[], |row| {
+                longest = longest.max(lifetime(Some(row.text(0)?)));
+                Ok(())
+            })?;
+        }
+        Ok(Self { epoch, all, longest })
+    }
+}
+
+/// How long a token lives by a tenant's option, in milliseconds: a second at least.
+pub fn lifetime(option: Option<&str>) -> i64 {
+    let name = "AccessTokenLifetime";
+    let values: HashMap<_, _> = option.map(|text| (name.to_owned(), text.to_owned())).into_iter().collect();
+    Options::new(Owner::Tenant, values).span(name).max(1000)
+}

@@ -1,0 +1,101 @@
+//! Certificates that clients show in the TLS handshake (RFC 8705). Any is taken: that the client has
+//! its key is proven here, whether it leads to a trusted authority is noted, and whose it is the
+//! client app's configuration says.
+
+use std::{io, path::Path, sync::Arc};
+
+use chancery_auth::ClientCertificate;
+use tokio_rustls::rustls::{
+    self, DigitallySignedStruct, DistinguishedName, RootCertStore, SignatureScheme,
+    client::danger::HandshakeSignatureValid,
+    crypto::{CryptoProvider, aws_lc_rs::default_provider, verify_tls12_signature, verify_tls13_signature},
+    pki_types::{CertificateDer, UnixTime, pem::PemObject as _},
+    server::{
+        WebPkiClientVerifier,
+        danger::{ClientCertVerified, ClientCertVerifier},
+    },
+};
+
+/// Asks clients for a certificate, and judges those that are shown.
+#[derive(Debug)]
+pub struct ClientTrust {
+    provider: Arc<CryptoProvider>,
+    /// None: no authority is trusted.
+    authorities: Option<Arc<dyn ClientCertVerifier>>,
+}
+
+impl ClientTrust {
+    /// With the authorities of a PEM file. A file without any trusts none: certificates are the
+    /// client apps' own then.
+    pub fn read(path: &Path) -> io::Result<Arc<Self>> {
+        let wrong = |error: &dyn std::fmt::Display| {
+            io::Error::new(io::ErrorKind::InvalidInput, format!("{}: {error}", path.display()))
+        };
+        let provider = Arc::new(default_provider());
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_file_iter(path).map_err(|error| wrong(&error))? {
+            let certificate = certificate.map_err(|error| wrong(&error))?;
+            roots.add(certificate).map_err(|error| wrong(&error))?;
+        }
+        let authorities = if roots.is_empty() {
+            None
+        } else {
+            let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
+            Some(builder.build().map_err(|error| wrong(&error))?)
+        };
+        Ok(Arc::new(Self { provider, authorities }))
+    }
+
+    /// The certificate of a connection, judged.
+    pub fn judge(&self, chain: &[CertificateDer<'_>]) -> Option<ClientCertificate> {
+        let (own, others) = chain.split_first()?;
+        let is_trusted = self
+            .authorities
+            .as_ref()
+            .is_some_and(|authorities| authorities.verify_client_cert(own, others, UnixTime::now()).is_ok());
+        Some(ClientCertificate { der: own.to_vec(), is_trusted })
+    }
+}
+
+impl ClientCertVerifier for ClientTrust {
+    fn client_auth_mandatory(&self) -> bool {
+        false
+    }
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: UnixTime,
+    ) -> Result<ClientCertVerified, rustls::Error> {
+        Ok(ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}

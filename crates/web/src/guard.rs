@@ -1,0 +1,88 @@
+//! Whether who shows an access token is who it is bound to: by a proof (DPoP, RFC 9449, section 7), by
+//! the certificate of the connection (RFC 8705, section 3).
+
+use chancery_auth::{
+    Claims, ClientCertificate, Code, NoncePolicy, ProofRequest, Used, certificate_thumbprint, verify_proof,
+};
+use chancery_record::Timestamp;
+use chancery_resource::{Problem, ProblemKind};
+use http::request::Parts;
+
+use crate::{
+    app::{App, unauthorized},
+    request::{Scheme, dpop_proofs},
+};
+
+/// How proofs are signed, for challenges.
+const ALGORITHMS: &str = "RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA";
+
+/// A token as it was presented.
+pub struct Bound<'a> {
+    pub scheme: Scheme,
+    pub token: &'a str,
+    pub claims: &'a Claims,
+    pub needs_nonce: bool,
+}
+
+/// The token is none, or is not shown as it must be.
+pub fn invalid(scheme: Scheme) -> Problem {
+    let detail = "The access token is not valid here or has expired. Get a new one at /connect/token.";
+    match scheme {
+        Scheme::Bearer => unauthorized(detail, Some("invalid_token")),
+        Scheme::Dpop => challenge(detail, "invalid_token"),
+    }
+}
+
+fn challenge(detail: &str, error: &str) -> Problem {
+    let challenge = format!("DPoP realm=\"chancery\", error=\"{error}\", algs=\"{ALGORITHMS}\"");
+    Problem::new(ProblemKind::Unauthorized, detail).with_header("www-authenticate", challenge)
+}
+
+/// Checks what the token is bound to.
+pub async fn check(app: &App, parts: &Parts, bound: &Bound<'_>, now: Timestamp) -> Result<(), Problem> {
+    if let Some(expected) = bound.claims.x5t() {
+        let shown = parts.extensions.get::<ClientCertificate>();
+        let thumbprint = shown.and_then(|shown| certificate_thumbprint(&shown.der));
+        if thumbprint.as_deref() != Some(expected) {
+            return Err(invalid(bound.scheme));
+        }
+    }
+    let Some(jkt) = bound.claims.jkt() else {
+        // a token that is bound to nothing is no DPoP token
+        return if bound.scheme == Scheme::Bearer { Ok(()) } else { Err(invalid(bound.scheme)) };
+    };
+    if bound.scheme == Scheme::Bearer {
+        let detail = "The access token is bound to a key: send it as Authorization: DPoP, with a proof.";
+        return Err(challenge(detail, "invalid_token"));
+    }
+    let proofs = dpop_proofs(&parts.headers);
+    let [proof] = proofs.as_slice() else {
+        return Err(challenge("Send one DPoP proof.", "invalid_dpop_proof"));
+    };
+    let url = app.bearer.endpoint(parts.uri.path());
+    let nonces = &app.bearer.nonces;
+    let request = ProofRequest {
+        method: parts.method.as_str(),
+        url: &url,
+        access_token: Some(bound.token),
+        nonce: if bound.needs_nonce { NoncePolicy::Required(nonces) } else { NoncePolicy::Optional(nonces) },
+        now,
+    };
+    let proof = verify_proof(proof, &request).map_err(|refusal| {
+        let problem = challenge(refusal.detail, refusal.code.name());
+        if refusal.code == Code::UseDpopNonce {
+            problem.with_header("dpop-nonce", nonces.make(now))
+        } else {
+            problem
+        }
+    })?;
+    if proof.jkt != jkt {
+        return Err(challenge("The proof is of another key than the token's.", "invalid_token"));
+    }
+    let used = Used::new("dpop", &proof.jkt, &proof.jti, proof.expires_on);
+    if used.claim_alone(&app.store).await? {
+        Ok(())
+    } else {
+        Err(challenge("The DPoP proof was used before.", "invalid_dpop_proof"))
+    }
+}

@@ -1,0 +1,182 @@
+//! How clients prove themselves: by the one method that they are set to.
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use chancery_testkit::{Answer, World, on_both_engines};
+use serde_json::{Value, json};
+
+use super::{
+    app, ask, configure, now, post, refused, secret,
+    signer::{Signer, assert_with_secret, encode, fresh},
+};
+use crate::id;
+
+const TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+
+async fn basic(world: &World, app: &Value, secret: &str) -> Answer {
+    let header = format!("Basic {}", BASE64_STANDARD.encode(format!("{}:{secret}", id(app))));
+    post(world, "/connect/token", &[("authorization", &header)], &[("grant_type", "client_credentials")])
+        .await
+}
+
+async fn present(world: &World, assertion: &str) -> Answer {
+    let form = [
+        ("grant_type", "client_credentials"),
+        ("client_assertion_type", TYPE),
+        ("client_assertion", assertion),
+    ];
+    post(world, "/connect/token", &[], &form).await
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is made for this")]
+fn claims(world: &World, app: &Value, more: Value) -> Value {
+    let audience = format!("{}/connect/token", world.base);
+    let mut claims = json!({
+        "iss": app["id"], "sub": app["id"], "aud": audience, "jti": fresh(), "exp": now() + 60, "iat": now(),
+    });
+    claims.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
+    claims
+}
+
+async fn key_set(world: &World, app: &Value, name: &str, more: Value) -> Value {
+    let mut body = json!({ "clientAppId": app["id"], "name": name, "use": "Signing", "status": "Active" });
+    body.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
+    world.make("ClientAppKeySet", body).await
+}
+
+on_both_engines! {
+    async fn secrets_by_the_configured_way_alone(world: World) {
+        let free = app(&world, "free", json!({})).await;
+        let value = secret(&world, &free).await;
+        basic(&world, &free, &value).await.expect(200);
+        ask(&world, &free, &value, &[]).await.expect(200);
+        let strict = app(&world, "strict", json!({})).await;
+        let value = secret(&world, &strict).await;
+        configure(&world, &strict, "client_secret_basic", json!({})).await;
+        basic(&world, &strict, &value).await.expect(200);
+        refused(ask(&world, &strict, &value, &[]).await, 401, "invalid_client");
+        let posting = app(&world, "posting", json!({})).await;
+        let value = secret(&world, &posting).await;
+        configure(&world, &posting, "client_secret_post", json!({})).await;
+        ask(&world, &posting, &value, &[]).await.expect(200);
+        refused(basic(&world, &posting, &value).await, 401, "invalid_client");
+        let header = format!("Basic {}", BASE64_STANDARD.encode(format!("{}:{value}", id(&posting))));
+        let both = [("grant_type", "client_credentials"), ("client_secret", value.as_str())];
+        refused(post(&world, "/connect/token", &[("authorization", &header)], &both).await, 400, "invalid_request");
+    }
+
+    async fn public_client_apps_get_no_tokens_of_their_own(world: World) {
+        let public = app(&world, "public", json!({ "isPublic": true, "allowClientCredentialLogin": false })).await;
+        let form = [("grant_type", "client_credentials"), ("client_id", id(&public))];
+        refused(post(&world, "/connect/token", &[], &form).await, 400, "unauthorized_client");
+        let confidential = app(&world, "confidential", json!({})).await;
+        let form = [("grant_type", "client_credentials"), ("client_id", id(&confidential))];
+        refused(post(&world, "/connect/token", &[], &form).await, 401, "invalid_client");
+        post(&world, "/connect/introspect", &[], &[("client_id", id(&public)), ("token", "x")]).await.expect(401);
+    }
+
+    async fn an_assertion_signed_with_the_secret(world: World) {
+        let signing = app(&world, "signing", json!({})).await;
+        configure(&world, &signing, "client_secret_jwt", json!({})).await;
+        let value = secret(&world, &signing).await;
+        let good = assert_with_secret(value.as_bytes(), &claims(&world, &signing, json!({})));
+        present(&world, &good).await.expect(200);
+        refused(present(&world, &good).await, 401, "invalid_client");
+        // the secret itself is not taken any more, nor another's
+        refused(ask(&world, &signing, &value, &[]).await, 401, "invalid_client");
+        for (key, more) in [
+            (&b"another secret that is as long as it has to be"[..], json!({})),
+            (value.as_bytes(), json!({ "exp": now() - 120, "iat": now() - 300 })),
+            (value.as_bytes(), json!({ "aud": "https://elsewhere.example.com" })),
+            (value.as_bytes(), json!({ "sub": "root" })),
+            (value.as_bytes(), json!({ "jti": null })),
+        ] {
+            let assertion = assert_with_secret(key, &claims(&world, &signing, more));
+            refused(present(&world, &assertion).await, 401, "invalid_client");
+        }
+        let ended = json!({ "expiry": "2020-01-01T00:00:00Z" });
+        let found = world.all(&format!("ClientAppSecret/clientapp/{}", id(&signing))).await;
+        let mut patch = ended;
+        patch["concurrencyToken"] = found[0]["concurrencyToken"].clone();
+        world.admin.patch(&format!("/api/management/v2/ClientAppSecret/{}", id(&found[0])), patch).await.expect(202);
+        let late = assert_with_secret(value.as_bytes(), &claims(&world, &signing, json!({})));
+        refused(present(&world, &late).await, 401, "invalid_client");
+    }
+
+    async fn an_assertion_signed_with_a_key(world: World) {
+        let signing = app(&world, "signing", json!({})).await;
+        configure(&world, &signing, "private_key_jwt", json!({})).await;
+        let (own, other) = (Signer::new("own"), Signer::new("own"));
+        let set = key_set(&world, &signing, "own", json!({ "jwks": own.jwks() })).await;
+        let good = own.assert(&claims(&world, &signing, json!({})));
+        present(&world, &good).await.expect(200);
+        refused(present(&world, &good).await, 401, "invalid_client");
+        // by its name, and to the issuer
+        let by_name = json!({ "iss": "signing", "sub": "signing", "aud": [world.base] });
+        present(&world, &own.assert(&claims(&world, &signing, by_name))).await.expect(200);
+        refused(present(&world, &other.assert(&claims(&world, &signing, json!({})))).await, 401, "invalid_client");
+        // the public key is no secret to sign with, and a signature must be there
+        let public = own.jwks();
+        let confused = assert_with_secret(public.as_bytes(), &claims(&world, &signing, json!({})));
+        refused(present(&world, &confused).await, 401, "invalid_client");
+        let body = encode(claims(&world, &signing, json!({})).to_string().as_bytes());
+        let none = format!("{}.{body}.", encode(br#"{"alg":"none"}"#));
+        refused(present(&world, &none).await, 401, "invalid_client");
+        let unknown = own.assert(&claims(&world, &json!({ "id": fresh() }), json!({})));
+        refused(present(&world, &unknown).await, 401, "invalid_client");
+        let foreign = own.sign(&json!({ "alg": "ES256", "typ": "at+jwt" }), &claims(&world, &signing, json!({})));
+        refused(present(&world, &foreign).await, 401, "invalid_client");
+        // Active, Retiring, no more
+        let path = format!("/api/management/v2/ClientAppKeySet/{}", id(&set));
+        let mut current = set;
+        for (status, answer) in [("Retiring", 200), ("Retired", 401)] {
+            let patch = json!({ "status": status, "concurrencyToken": current["concurrencyToken"] });
+            current = world.admin.patch(&path, patch).await.is(202).json();
+            present(&world, &own.assert(&claims(&world, &signing, json!({})))).await.expect(answer);
+        }
+        world.sql(vec![("UPDATE client_app SET enabled = FALSE WHERE name = 'signing'", vec![])]).await;
+        key_set(&world, &signing, "next", json!({ "jwks": own.jwks() })).await;
+        refused(present(&world, &own.assert(&claims(&world, &signing, json!({})))).await, 401, "invalid_client");
+        world.sql(vec![("UPDATE client_app SET enabled = TRUE WHERE name = 'signing'", vec![])]).await;
+        present(&world, &own.assert(&claims(&world, &signing, json!({})))).await.expect(200);
+    }
+
+    async fn key_sets_serve_in_their_window_and_as_they_say(world: World) {
+        let own = Signer::new("own");
+        for (name, members, answer) in [
+            ("pending", json!({ "status": "Pending" }), 401),
+            ("early", json!({ "validFrom": "2099-01-01T00:00:00Z" }), 401),
+            ("late", json!({ "validTo": "2020-01-01T00:00:00Z" }), 401),
+            ("encryption", json!({ "use": "Encryption" }), 401),
+            ("kid", json!({ "kid": "another" }), 401),
+            ("algorithm", json!({ "algorithm": "ES384" }), 401),
+            ("window", json!({ "validFrom": "2020-01-01T00:00:00Z", "validTo": "2099-01-01T00:00:00Z" }), 200),
+            ("all", json!({ "kid": "own", "algorithm": "ES256" }), 200),
+        ] {
+            let signing = app(&world, name, json!({})).await;
+            configure(&world, &signing, "private_key_jwt", json!({})).await;
+            let mut body = members;
+            body["jwks"] = json!(own.jwks());
+            key_set(&world, &signing, name, body).await;
+            let answered = present(&world, &own.assert(&claims(&world, &signing, json!({})))).await;
+            assert_eq!(answered.status.as_u16(), answer, "{name}");
+        }
+        // addresses in the server's own network are not asked
+        let far = app(&world, "far", json!({})).await;
+        configure(&world, &far, "private_key_jwt", json!({})).await;
+        key_set(&world, &far, "far", json!({ "jwksUri": "https://127.0.0.1:9/jwks" })).await;
+        refused(present(&world, &own.assert(&claims(&world, &far, json!({})))).await, 401, "invalid_client");
+    }
+
+    async fn an_assertion_by_the_key_of_a_certificate(world: World) {
+        let signing = app(&world, "signing", json!({})).await;
+        configure(&world, &signing, "private_key_jwt", json!({})).await;
+        let key = rcgen::KeyPair::generate().unwrap();
+        let certificate = rcgen::CertificateParams::new(vec![]).unwrap().self_signed(&key).unwrap();
+        let data = BASE64_STANDARD.encode(certificate.der());
+        key_set(&world, &signing, "certificate", json!({ "certificate": data })).await;
+        let own = Signer::from_pkcs8(&key.serialize_der());
+        present(&world, &own.assert(&claims(&world, &signing, json!({})))).await.expect(200);
+        let other = Signer::new("other");
+        refused(present(&world, &other.assert(&claims(&world, &signing, json!({})))).await, 401, "invalid_client");
+    }
+}

@@ -1,0 +1,136 @@
+//! Tokens are signed by certificates of the cert store, chosen by whom they are for.
+
+use chancery_testkit::{Client, World, on_both_engines};
+use rcgen::{
+    CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P384_SHA384, PKCS_ED25519,
+    SignatureAlgorithm,
+};
+use serde_json::{Map, Value, json};
+
+use super::{USERS, app, ask, crown, read, secret, signer::Signer, token};
+use crate::id;
+
+struct Made {
+    store: Value,
+    key: KeyPair,
+}
+
+/// Uploads a certificate that is valid until the end of a year.
+async fn upload(world: &World, kind: &'static SignatureAlgorithm, until: i32, more: Value) -> Made {
+    let key = KeyPair::generate_for(kind).unwrap();
+    let mut parameters = CertificateParams::new(vec![]).unwrap();
+    parameters.not_before = rcgen::date_time_ymd(2020, 1, 1);
+    parameters.not_after = rcgen::date_time_ymd(until, 12, 31);
+    let certificate = parameters.self_signed(&key).unwrap();
+    let mut body = json!({
+        "name": "signing", "certificateStorageFormat": "Pem",
+        "certificateInput": { "format": "Pem", "data": certificate.pem(), "privateKey": key.serialize_pem() },
+    });
+    body.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
+    Made { store: world.make("CertStore", body).await, key }
+}
+
+async fn drop_store(world: &World, made: &Made) {
+    world.admin.delete(&format!("/api/management/v2/CertStore/{}", id(&made.store))).await.expect(204);
+}
+
+async fn keys(world: &World) -> Vec<Value> {
+    let keys = world.anonymous.get("/.well-known/jwks.json").await.is(200).json();
+    keys["keys"].as_array().unwrap().clone()
+}
+
+fn header(token: &str) -> Map<String, Value> {
+    read(token).0
+}
+
+/// The token's key as the server publishes it.
+async fn published(world: &World, token: &str) -> Option<Value> {
+    keys(world).await.into_iter().find(|key| key["kid"] == header(token)["kid"])
+}
+
+fn caller(world: &World, token: &str) -> Client {
+    world.anonymous.with_token(token)
+}
+
+on_both_engines! {
+    async fn the_nearest_certificate_signs_and_of_several_the_one_that_lasts(world: World) {
+        let own = app(&world, "own", json!({})).await;
+        let key = secret(&world, &own).await;
+        crown(&world, &own).await;
+        let ask = async || token(&ask(&world, &own, &key, &[]).await.is(200));
+        let first = ask().await;
+        assert!(header(&first).get("x5t#S256").is_none());
+        let tenants = world.all("Tenant").await;
+        let relation = format!("/api/management/v2/ClientApp/{}/tenants", id(&own));
+        world.admin.post(&relation, json!({ "relatedIds": [tenants[0]["id"]] })).await.expect(202);
+        let default = json!({ "certType": "Default" });
+        let of = |member: &str, id: &Value| json!({ "certType": "OidcTokenSigning", member: id });
+        let subscription = of("applyToSubscriptionId", &own["subscriptionId"]);
+        let tenant = of("applyToTenantId", &tenants[0]["id"]);
+        upload(&world, &PKCS_ECDSA_P256_SHA256, 2021, default.clone()).await;
+        assert_eq!(header(&ask().await)["kid"], header(&first)["kid"], "one that is over signs nothing");
+        let mut before = Vec::new();
+        for (kind, algorithm, until, target) in [
+            (&PKCS_ECDSA_P256_SHA256, "ES256", 2080, &default),
+            (&PKCS_ECDSA_P384_SHA384, "ES384", 2081, &default),
+            (&PKCS_ED25519, "EdDSA", 2040, &subscription),
+            (&PKCS_ECDSA_P384_SHA384, "ES384", 2041, &subscription),
+            (&PKCS_ECDSA_P256_SHA256, "ES256", 2030, &tenant),
+            (&PKCS_ED25519, "EdDSA", 2031, &tenant),
+        ] {
+            let made = upload(&world, kind, until, target.clone()).await;
+            let made_by_it = ask().await;
+            let public = published(&world, &made_by_it).await.unwrap();
+            assert_eq!((&public["alg"], &header(&made_by_it)["alg"]), (&json!(algorithm), &json!(algorithm)));
+            assert_eq!(public["x5t#S256"], header(&made_by_it)["x5t#S256"]);
+            assert!(public["x5t#S256"].is_string() && public.get("d").is_none());
+            before.push((made, made_by_it));
+        }
+        let last = header(&before[5].1)["kid"].clone();
+        upload(&world, &PKCS_ECDSA_P256_SHA256, 2030, tenant).await;
+        assert_eq!(header(&ask().await)["kid"], last, "the longest validity wins");
+        // nothing that was signed before has ended
+        caller(&world, &first).get(USERS).await.expect(200);
+        for (_, token) in &before {
+            caller(&world, token).get(USERS).await.expect(200);
+        }
+        // another client app, of no tenant and no subscription of theirs, has everyone's
+        let elsewhere = world.other_subscription("elsewhere").await;
+        let far = app(&world, "far", json!({ "subscriptionId": elsewhere })).await;
+        let far_key = secret(&world, &far).await;
+        let far_token = token(&super::ask(&world, &far, &far_key, &[]).await.is(200));
+        assert_eq!(header(&far_token)["kid"], header(&before[1].1)["kid"]);
+        // with the certificate goes what it signed, at once
+        drop_store(&world, &before[5].0).await;
+        caller(&world, &before[5].1).get(USERS).await.expect(401);
+        assert!(published(&world, &before[5].1).await.is_none());
+        assert_ne!(header(&ask().await)["kid"], last);
+        let metrics = world.admin.get("/metrics").await.is(200);
+        let text = String::from_utf8_lossy(&metrics.bytes).into_owned();
+        let end = text.lines().find(|line| line.starts_with("chancery_signing_certificate_end_time_seconds")).unwrap();
+        let end: i64 = end.rsplit(' ').next().unwrap().parse().unwrap();
+        assert!((1_924_900_000..1_925_000_000).contains(&end), "the tenant's, at the end of 2030: {end}");
+    }
+
+    /// The private key of a certificate is known to whoever uploaded it.
+    async fn a_certificate_does_not_make_its_owner_a_token(world: World) {
+        let made = upload(&world, &PKCS_ECDSA_P256_SHA256, 2080, json!({ "certType": "Default" })).await;
+        let own = app(&world, "own", json!({})).await;
+        let key = secret(&world, &own).await;
+        let real = token(&ask(&world, &own, &key, &[]).await.is(200));
+        let (header, mut claims) = read(&real);
+        let forger = Signer::from_pkcs8(&made.key.serialize_der());
+        let forge = |claims: &Map<String, Value>| forger.sign(&header.clone().into(), &claims.clone().into());
+        caller(&world, &forge(&claims)).get(USERS).await.expect(403);
+        let root = world.all(&format!("ClientApp?filter={}", crate::list::encode("name eq \"root\""))).await;
+        for member in ["sub", "client_id"] {
+            claims[member] = root[0]["id"].clone();
+            caller(&world, &forge(&claims)).get(USERS).await.problem(401, "unauthorized");
+        }
+        claims.insert("jti".into(), json!("made up"));
+        caller(&world, &forge(&claims)).get(USERS).await.problem(401, "unauthorized");
+        let (_, mut claims) = read(&real);
+        claims.insert("exp".into(), json!(crate::token::now() + 1_000_000));
+        caller(&world, &forge(&claims)).get(USERS).await.problem(401, "unauthorized");
+    }
+}

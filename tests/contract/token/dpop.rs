@@ -1,0 +1,122 @@
+//! Tokens that are bound to a key (RFC 9449).
+
+use chancery_testkit::{Answer, World, on_both_engines};
+use http::Method;
+use serde_json::{Value, json};
+
+use super::{
+    USERS, app, configure, crown, post, read, refused, secret,
+    signer::{Signer, fresh},
+    token,
+};
+use crate::id;
+
+async fn ask(world: &World, app: &Value, secret: &str, proofs: &[&str]) -> Answer {
+    let headers: Vec<(&str, &str)> = proofs.iter().map(|proof| ("dpop", *proof)).collect();
+    let form = [("grant_type", "client_credentials"), ("client_id", id(app)), ("client_secret", secret)];
+    post(world, "/connect/token", &headers, &form).await
+}
+
+async fn users(world: &World, authorization: &str, proofs: &[&str]) -> Answer {
+    let mut headers = vec![("authorization", authorization)];
+    headers.extend(proofs.iter().map(|proof| ("dpop", *proof)));
+    world.anonymous.send(Method::GET, USERS, &headers, Vec::new()).await
+}
+
+#[track_caller]
+fn challenged(answer: Answer, error: &str) {
+    let challenge = answer.header("www-authenticate").unwrap().to_owned();
+    assert!(
+        challenge.starts_with("DPoP ") && challenge.contains(&format!("error=\"{error}\"")),
+        "{challenge}"
+    );
+    answer.problem(401, "unauthorized");
+}
+
+on_both_engines! {
+    async fn a_bound_token_is_of_use_to_its_key_alone(world: World) {
+        let bound = app(&world, "bound", json!({})).await;
+        let value = secret(&world, &bound).await;
+        configure(&world, &bound, "client_secret_post", json!({ "dpopBoundAccessTokens": true })).await;
+        crown(&world, &bound).await;
+        let (own, thief) = (Signer::new(""), Signer::new(""));
+        let endpoint = format!("{}/connect/token", world.base);
+        refused(ask(&world, &bound, &value, &[]).await, 400, "invalid_dpop_proof");
+        let proof = own.prove("POST", &endpoint, json!({}));
+        let answer = ask(&world, &bound, &value, &[&proof]).await.is(200);
+        assert_eq!(answer.json()["token_type"], "DPoP");
+        let token = token(&answer);
+        assert_eq!(read(&token).1["cnf"]["jkt"], own.thumbprint());
+        // what does not prove it at the token endpoint
+        refused(ask(&world, &bound, &value, &[&proof]).await, 400, "invalid_dpop_proof");
+        let fine = || own.prove("POST", &endpoint, json!({}));
+        refused(ask(&world, &bound, &value, &[&fine(), &fine()]).await, 400, "invalid_dpop_proof");
+        for wrong in [
+            own.prove("GET", &endpoint, json!({})),
+            own.prove("POST", &world.base, json!({})),
+            own.prove("POST", &endpoint, json!({ "iat": crate::token::now() - 3600 })),
+            own.sign(&json!({ "typ": "dpop+jwt", "alg": "ES256", "jwk": thief.jwk() }),
+                &json!({ "jti": fresh(), "htm": "POST", "htu": endpoint, "iat": crate::token::now() })),
+            "x".to_owned(),
+        ] {
+            refused(ask(&world, &bound, &value, &[&wrong]).await, 400, "invalid_dpop_proof");
+        }
+        // and at the services
+        let url = format!("{}{USERS}", world.base);
+        let scheme = format!("DPoP {token}");
+        let proof = own.prove_with("GET", &url, &token);
+        users(&world, &scheme, &[&proof]).await.expect(200);
+        challenged(users(&world, &scheme, &[&proof]).await, "invalid_dpop_proof");
+        challenged(users(&world, &format!("Bearer {token}"), &[]).await, "invalid_token");
+        challenged(users(&world, &format!("Bearer {token}"), &[&own.prove_with("GET", &url, &token)]).await, "invalid_token");
+        challenged(users(&world, &scheme, &[]).await, "invalid_dpop_proof");
+        challenged(users(&world, &scheme, &[&thief.prove_with("GET", &url, &token)]).await, "invalid_token");
+        challenged(users(&world, &scheme, &[&own.prove_with("GET", &url, "another")]).await, "invalid_dpop_proof");
+        challenged(users(&world, &scheme, &[&own.prove("GET", &url, json!({}))]).await, "invalid_dpop_proof");
+        challenged(users(&world, &scheme, &[&own.prove_with("POST", &url, &token)]).await, "invalid_dpop_proof");
+        // rights that change meanwhile do not use the proof up
+        world.make("Customer", json!({ "name": "another" })).await;
+        world.client("other", &[]).await;
+        users(&world, &scheme, &[&own.prove_with("GET", &format!("{url}?count=1"), &token)]).await.expect(200);
+        let free = super::ask(&world, &app(&world, "free", json!({})).await, "x", &[]).await;
+        free.expect(401);
+    }
+
+    async fn a_proof_binds_without_being_asked_for_and_free_tokens_are_no_dpop(world: World) {
+        let free = app(&world, "free", json!({})).await;
+        let value = secret(&world, &free).await;
+        crown(&world, &free).await;
+        let own = Signer::new("");
+        let proof = own.prove("POST", &format!("{}/connect/token", world.base), json!({}));
+        assert_eq!(ask(&world, &free, &value, &[&proof]).await.is(200).json()["token_type"], "DPoP");
+        let unbound = token(&ask(&world, &free, &value, &[]).await.is(200));
+        let proof = own.prove_with("GET", &format!("{}{USERS}", world.base), &unbound);
+        challenged(users(&world, &format!("DPoP {unbound}"), &[&proof]).await, "invalid_token");
+        users(&world, &format!("Bearer {unbound}"), &[]).await.expect(200);
+    }
+
+    async fn nonces_are_asked_for(world: World) {
+        let bound = app(&world, "bound", json!({})).await;
+        let value = secret(&world, &bound).await;
+        let members = json!({ "dpopBoundAccessTokens": true, "requireDpopNonce": true });
+        configure(&world, &bound, "client_secret_post", members).await;
+        crown(&world, &bound).await;
+        let own = Signer::new("");
+        let endpoint = format!("{}/connect/token", world.base);
+        let answer = ask(&world, &bound, &value, &[&own.prove("POST", &endpoint, json!({}))]).await.is(400);
+        assert_eq!(answer.json()["error"], "use_dpop_nonce");
+        let nonce = answer.header("dpop-nonce").unwrap().to_owned();
+        let wrong = own.prove("POST", &endpoint, json!({ "nonce": "made up" }));
+        refused(ask(&world, &bound, &value, &[&wrong]).await, 400, "use_dpop_nonce");
+        let answer = ask(&world, &bound, &value, &[&own.prove("POST", &endpoint, json!({ "nonce": nonce }))]).await.is(200);
+        assert_eq!(answer.header("dpop-nonce"), Some(nonce.as_str()));
+        let token = token(&answer);
+        let (url, scheme) = (format!("{}{USERS}", world.base), format!("DPoP {token}"));
+        let answer = users(&world, &scheme, &[&own.prove_with("GET", &url, &token)]).await;
+        assert_eq!(answer.header("dpop-nonce"), Some(nonce.as_str()));
+        challenged(answer, "use_dpop_nonce");
+        let hash = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, token.as_bytes());
+        let more = json!({ "nonce": nonce, "ath": crate::token::signer::encode(hash.as_ref()) });
+        users(&world, &scheme, &[&own.prove("GET", &url, more)]).await.expect(200);
+    }
+}

@@ -1,0 +1,99 @@
+//! Tokens that are references, introspection and revocation.
+
+use chancery_testkit::{Answer, World, on_both_engines};
+use serde_json::{Value, json};
+
+use super::{USERS, app, ask, crown, post, refused, secret, token};
+use crate::id;
+
+async fn endpoint(world: &World, path: &str, app: &Value, secret: &str, token: &str) -> Answer {
+    post(world, path, &[], &[("client_id", id(app)), ("client_secret", secret), ("token", token)]).await
+}
+
+async fn introspect(world: &World, app: &Value, secret: &str, token: &str) -> Value {
+    endpoint(world, "/connect/introspect", app, secret, token).await.is(200).json()
+}
+
+on_both_engines! {
+    async fn a_reference_says_nothing_and_works_like_a_token(world: World) {
+        let referring = app(&world, "referring", json!({ "accessTokenType": "Reference" })).await;
+        let value = secret(&world, &referring).await;
+        crown(&world, &referring).await;
+        let token = token(&ask(&world, &referring, &value, &[]).await.is(200));
+        assert!(!token.contains('.') && token.len() == 43, "{token}");
+        let caller = world.anonymous.with_token(&token);
+        caller.get(USERS).await.expect(200);
+        caller.get(USERS).await.expect(200);
+        world.anonymous.with_token(&format!("{}A", &token[..42])).get(USERS).await.expect(401);
+        let kept = world.app.store.run("Test", chancery_store::Mode::Long, None, |tx| {
+            let mut kept = String::new();
+            tx.query("SELECT claims FROM reference_token", &[], |row| {
+                kept.push_str(row.text(0)?);
+                Ok(())
+            })?;
+            Ok::<_, chancery_store::Error>(kept)
+        });
+        assert!(!kept.await.unwrap().contains(&token));
+        let told = introspect(&world, &referring, &value, &token).await;
+        assert_eq!((&told["active"], &told["client_id"], &told["sub"]), (&json!(true), &referring["id"], &referring["id"]));
+        assert_eq!((&told["iss"], &told["token_type"]), (&json!(world.base), &json!("Bearer")));
+        endpoint(&world, "/connect/revoke", &referring, &value, &token).await.expect(200);
+        caller.get(USERS).await.problem(401, "unauthorized");
+        assert_eq!(introspect(&world, &referring, &value, &token).await, json!({ "active": false }));
+    }
+
+    async fn a_revoked_token_is_refused_at_once(world: World) {
+        let own = app(&world, "own", json!({})).await;
+        let value = secret(&world, &own).await;
+        crown(&world, &own).await;
+        let one = token(&ask(&world, &own, &value, &[]).await.is(200));
+        let other = token(&ask(&world, &own, &value, &[]).await.is(200));
+        let caller = world.anonymous.with_token(&one);
+        caller.get(USERS).await.expect(200);
+        let foreign = app(&world, "foreign", json!({})).await;
+        let key = secret(&world, &foreign).await;
+        refused(endpoint(&world, "/connect/revoke", &foreign, &key, &one).await, 400, "invalid_grant");
+        refused(endpoint(&world, "/connect/revoke", &own, "wrong", &one).await, 401, "invalid_client");
+        caller.get(USERS).await.expect(200);
+        endpoint(&world, "/connect/revoke", &own, &value, &one).await.expect(200);
+        endpoint(&world, "/connect/revoke", &own, &value, &one).await.expect(200);
+        endpoint(&world, "/connect/revoke", &own, &value, "nonsense").await.expect(200);
+        let answer = endpoint(&world, "/connect/revoke", &own, &value, "").await;
+        refused(answer, 400, "invalid_request");
+        caller.get(USERS).await.problem(401, "unauthorized");
+        assert_eq!(introspect(&world, &own, &value, &one).await, json!({ "active": false }));
+        world.anonymous.with_token(&other).get(USERS).await.expect(200);
+    }
+
+    async fn introspection_tells_who_may_know(world: World) {
+        let own = app(&world, "own", json!({})).await;
+        let value = secret(&world, &own).await;
+        let resource = app(&world, "resource", json!({ "allowClientCredentialLogin": false })).await;
+        let key = secret(&world, &resource).await;
+        world.make("ClientAppResource", json!({ "clientAppId": resource["id"], "key": "https://api.example.com" })).await;
+        world.make("ClientAppScope", json!({ "clientAppId": own["id"], "key": "read" })).await;
+        let more = [("resource", "https://api.example.com"), ("scope", "read")];
+        let token = token(&ask(&world, &own, &value, &more).await.is(200));
+        world.anonymous.with_token(&token).get(USERS).await.expect(401);
+        for (app, secret) in [(&own, &value), (&resource, &key)] {
+            let told = introspect(&world, app, secret, &token).await;
+            assert_eq!((&told["active"], &told["scope"]), (&json!(true), &json!("read")));
+            assert_eq!(told["aud"], json!(["https://api.example.com"]));
+        }
+        let stranger = app(&world, "stranger", json!({})).await;
+        let other = secret(&world, &stranger).await;
+        assert_eq!(introspect(&world, &stranger, &other, &token).await, json!({ "active": false }));
+        // the same resource in another subscription is another
+        let elsewhere = world.other_subscription("elsewhere").await;
+        let far = app(&world, "far", json!({ "subscriptionId": elsewhere })).await;
+        let far_key = secret(&world, &far).await;
+        world.make("ClientAppResource", json!({ "clientAppId": far["id"], "key": "https://api.example.com" })).await;
+        assert_eq!(introspect(&world, &far, &far_key, &token).await, json!({ "active": false }));
+        crown(&world, &far).await;
+        assert_eq!(introspect(&world, &far, &far_key, &token).await["active"], true);
+        refused(endpoint(&world, "/connect/introspect", &own, "wrong", &token).await, 401, "invalid_client");
+        post(&world, "/connect/introspect", &[], &[("token", token.as_str())]).await.expect(401);
+        world.sql(vec![("UPDATE client_app SET enabled = FALSE WHERE name = 'own'", vec![])]).await;
+        assert_eq!(introspect(&world, &resource, &key, &token).await, json!({ "active": false }));
+    }
+}

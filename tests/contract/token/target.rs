@@ -1,0 +1,87 @@
+//! What a token is for: resources, scopes, how long.
+
+use chancery_testkit::on_both_engines;
+use serde_json::json;
+
+use super::{app, ask, read, refused, secret, token};
+
+on_both_engines! {
+    async fn scopes_are_the_client_apps_own(world: World) {
+        for (filtered, asked, granted) in [
+            (false, "read write", Some("read write")),
+            (false, "write other", Some("write")),
+            (false, "other", None),
+            (true, "read", Some("read")),
+            (true, "read other", None),
+            (true, "a  b", None),
+        ] {
+            let app = app(&world, &format!("{filtered} {}", asked.replace(' ', "-")), json!({ "scopeFilterEnabled": filtered })).await;
+            let secret = secret(&world, &app).await;
+            for key in ["read", "write"] {
+                world.make("ClientAppScope", json!({ "clientAppId": app["id"], "key": key })).await;
+            }
+            let answer = ask(&world, &app, &secret, &[("scope", asked)]).await;
+            let Some(granted) = granted else {
+                refused(answer, 400, "invalid_scope");
+                continue;
+            };
+            let answer = answer.is(200);
+            assert_eq!(answer.json()["scope"], granted);
+            assert_eq!(read(&token(&answer)).1["scope"], granted);
+            assert!(ask(&world, &app, &secret, &[]).await.is(200).json().get("scope").is_none());
+        }
+    }
+
+    async fn resources_are_those_of_the_subscription_or_its_own(world: World) {
+        let open = app(&world, "open", json!({})).await;
+        let open_secret = secret(&world, &open).await;
+        let filtered = app(&world, "filtered", json!({ "resourceFilterEnabled": true })).await;
+        let filtered_secret = secret(&world, &filtered).await;
+        for (app, key) in [(&open, "urn:open"), (&filtered, "urn:filtered")] {
+            world.make("ClientAppResource", json!({ "clientAppId": app["id"], "key": key })).await;
+        }
+        for (resource, of_open, of_filtered) in [
+            ("urn:open", 200, 400),
+            ("urn:filtered", 200, 200),
+            ("urn:nobody", 400, 400),
+            ("PlatformUserStoreService", 200, 200),
+        ] {
+            let ask_for = [("resource", resource)];
+            let answer = ask(&world, &open, &open_secret, &ask_for).await;
+            assert_eq!(answer.status.as_u16(), of_open, "{resource}");
+            let answer = ask(&world, &filtered, &filtered_secret, &ask_for).await;
+            assert_eq!(answer.status.as_u16(), of_filtered, "{resource}");
+            if of_filtered == 200 {
+                assert_eq!(read(&token(&answer)).1["aud"], json!([resource]));
+            } else {
+                refused(answer, 400, "invalid_target");
+            }
+        }
+        let both = [("resource", "urn:open"), ("resource", "PlatformManagementService"), ("resource", "urn:open")];
+        let answer = ask(&world, &open, &open_secret, &both).await.is(200);
+        assert_eq!(read(&token(&answer)).1["aud"], json!(["PlatformManagementService", "urn:open"]));
+    }
+
+    async fn tokens_live_as_long_as_their_tenant_says(world: World) {
+        let own = app(&world, "own", json!({})).await;
+        let secret = secret(&world, &own).await;
+        let tenants = world.all("Tenant").await;
+        let tenant = &tenants[0];
+        let filter = crate::list::encode("name eq \"AccessTokenLifetime\"");
+        let option = world.all(&format!("Option?filter={filter}")).await[0].clone();
+        let body = json!({ "value": "00:10:00", "concurrencyToken": option["concurrencyToken"] });
+        world.admin.patch(&format!("/api/management/v2/Option/{}", crate::id(&option)), body).await.expect(202);
+        assert_eq!(ask(&world, &own, &secret, &[]).await.is(200).json()["expires_in"], 3600);
+        let relate = |tenant: &serde_json::Value| json!({ "relatedIds": [tenant["id"]] });
+        let path = format!("/api/management/v2/ClientApp/{}/tenants", crate::id(&own));
+        world.admin.post(&path, relate(tenant)).await.expect(202);
+        let answer = ask(&world, &own, &secret, &[]).await.is(200);
+        assert_eq!(answer.json()["expires_in"], 600);
+        let claims = read(&token(&answer)).1;
+        assert_eq!(claims["exp"].as_i64().unwrap() - claims["iat"].as_i64().unwrap(), 600);
+        // of two, neither says
+        let second = world.make("Tenant", json!({ "name": "second", "subscriptionId": own["subscriptionId"] })).await;
+        world.admin.post(&path, relate(&second)).await.expect(202);
+        assert_eq!(ask(&world, &own, &secret, &[]).await.is(200).json()["expires_in"], 3600);
+    }
+}

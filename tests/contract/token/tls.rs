@@ -1,0 +1,139 @@
+//! Clients that prove themselves by their certificate (RFC 8705).
+
+use std::{path::Path, process::Command};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use chancery_testkit::{Database, Engine, Process};
+use rcgen::{CertificateParams, CertifiedIssuer, DnType, KeyPair, SanType};
+use serde_json::{Value, json};
+
+use super::read;
+use crate::id;
+
+/// A certificate with its key, as files.
+struct Shown {
+    folder: std::path::PathBuf,
+    name: &'static str,
+    der: Vec<u8>,
+}
+
+impl Shown {
+    fn keep(folder: &Path, name: &'static str, certificate: &rcgen::Certificate, key: &KeyPair) -> Self {
+        std::fs::write(folder.join(format!("{name}.pem")), certificate.pem()).unwrap();
+        std::fs::write(folder.join(format!("{name}.key")), key.serialize_pem()).unwrap();
+        Self { folder: folder.to_owned(), name, der: certificate.der().to_vec() }
+    }
+
+    fn words(&self) -> Vec<String> {
+        let file = |end: &str| self.folder.join(format!("{}.{end}", self.name)).display().to_string();
+        vec!["--cert".into(), file("pem"), "--key".into(), file("key")]
+    }
+}
+
+/// Calls with curl, which speaks TLS; the status and the body.
+fn call(shown: Option<&Shown>, words: &[&str]) -> (u16, Value) {
+    let mut command = Command::new("curl");
+    command.args(["-sk", "-w", "\n%{http_code}"]).args(words);
+    if let Some(shown) = shown {
+        command.args(shown.words());
+    }
+    let output = command.output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let (body, status) = text.rsplit_once('\n').unwrap();
+    (status.parse().unwrap(), serde_json::from_str(body).unwrap_or(Value::Null))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_prove_themselves_by_certificates() {
+    let database = Database::create(Engine::Sqlite);
+    let folder = database.folder();
+    let server_key = KeyPair::generate().unwrap();
+    let server =
+        CertificateParams::new(vec!["localhost".to_owned()]).unwrap().self_signed(&server_key).unwrap();
+    Shown::keep(&folder, "server", &server, &server_key);
+    let mut authority = CertificateParams::new(vec![]).unwrap();
+    authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    authority.distinguished_name.push(DnType::CommonName, "the authority");
+    let stranger = CertifiedIssuer::self_signed(authority.clone(), KeyPair::generate().unwrap()).unwrap();
+    let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap()).unwrap();
+    std::fs::write(folder.join("authority.pem"), authority.pem()).unwrap();
+    let issue = |name: &'static str, host: &str, issuer: &CertifiedIssuer<'_, KeyPair>| {
+        let key = KeyPair::generate().unwrap();
+        let mut parameters = CertificateParams::new(vec![]).unwrap();
+        parameters.distinguished_name.push(DnType::CommonName, "client");
+        parameters.subject_alt_names.push(SanType::DnsName(host.try_into().unwrap()));
+        parameters.extended_key_usages.push(rcgen::ExtendedKeyUsagePurpose::ClientAuth);
+        let certificate = parameters.signed_by(&key, issuer).unwrap();
+        Shown::keep(&folder, name, &certificate, &key)
+    };
+    let good = issue("good", "client.example.com", &authority);
+    let other = issue("other", "other.example.com", &authority);
+    let forged = issue("forged", "client.example.com", &stranger);
+    let file = |name: &str| folder.join(name).display().to_string();
+    let environment = [
+        ("CHANCERY_TLS_CERTIFICATE", file("server.pem")),
+        ("CHANCERY_TLS_KEY", file("server.key")),
+        ("CHANCERY_TLS_CLIENT_CA", file("authority.pem")),
+    ];
+    let environment: Vec<(&str, &str)> =
+        environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let server = Process::start_unready(&database, &environment);
+    let base = server.base.as_str();
+    let endpoint = format!("{base}/connect/token");
+    let basic = format!("root:{}", "a-secret-for-processes");
+    let (_, root) = call(None, &["-u", &basic, "-d", "grant_type=client_credentials", &endpoint]);
+    let bearer = format!("Authorization: Bearer {}", root["access_token"].as_str().unwrap());
+    let make = |resource: &str, body: Value| {
+        let url = format!("{base}/api/management/v2/{resource}");
+        let json = "Content-Type: application/json";
+        let (status, made) = call(None, &["-H", &bearer, "-H", json, "-d", &body.to_string(), &url]);
+        assert_eq!(status, 201, "{made}");
+        made
+    };
+    let (_, discovery) = call(None, &[&format!("{base}/.well-known/openid-configuration")]);
+    assert_eq!(discovery["tls_client_certificate_bound_access_tokens"], true);
+    let app = |name: &str, configuration: Value| {
+        let app = make("ClientApp", json!({ "name": name, "allowClientCredentialLogin": true }));
+        let mut body = configuration;
+        body["clientAppId"] = app["id"].clone();
+        make("ClientAppAuthenticationConfiguration", body);
+        make("ClientAppRole", json!({ "clientAppId": app["id"], "roleType": "SystemAdmin" }));
+        app
+    };
+    let ask = |shown: Option<&Shown>, app: &Value| {
+        let form = format!("grant_type=client_credentials&client_id={}", id(app));
+        call(shown, &["-d", &form, &endpoint])
+    };
+    let named = app(
+        "named",
+        json!({
+            "tokenEndpointAuthMethod": "tls_client_auth", "tlsClientAuthSanDns": "client.example.com",
+            "requireCertificateBoundAccessTokens": true,
+        }),
+    );
+    for (shown, status) in [(Some(&good), 200), (Some(&other), 401), (Some(&forged), 401), (None, 401)] {
+        assert_eq!(ask(shown, &named).0, status);
+    }
+    // a token that is bound to a certificate is of no use with another, or without one
+    let (_, grant) = ask(Some(&good), &named);
+    let token = grant["access_token"].as_str().unwrap();
+    assert!(read(token).1["cnf"]["x5t#S256"].is_string());
+    let bearer_of = format!("Authorization: Bearer {token}");
+    let users = format!("{base}{}", super::USERS);
+    for (shown, status) in [(Some(&good), 200), (Some(&other), 401), (None, 401)] {
+        assert_eq!(call(shown, &["-H", &bearer_of, &users]).0, status);
+    }
+    // a client app's own certificate, whoever signed it
+    let own = app("own", json!({ "tokenEndpointAuthMethod": "self_signed_tls_client_auth" }));
+    assert_eq!(ask(Some(&forged), &own).0, 401);
+    make(
+        "ClientAppKeySet",
+        json!({
+            "clientAppId": own["id"], "use": "Signing", "status": "Active",
+            "certificate": BASE64_STANDARD.encode(&forged.der),
+        }),
+    );
+    for (shown, status) in [(Some(&forged), 200), (Some(&good), 401), (None, 401)] {
+        assert_eq!(ask(shown, &own).0, status);
+    }
+}

@@ -1,0 +1,97 @@
+// openid-client gets tokens in every way, and uses them.
+//
+//   CHANCERY_BASE=... CHANCERY_APPS=FILE node openid.mjs
+
+import { readFileSync } from 'node:fs'
+import * as openid from 'openid-client'
+
+const base = process.env.CHANCERY_BASE.replace(/\/$/, '')
+const apps = JSON.parse(readFileSync(process.env.CHANCERY_APPS, 'utf8'))
+const users = new URL(`${base}/api/userstore/v2/default/administration/User?count=1`)
+
+function prove(what, holds, detail = '') {
+  if (!holds) throw new Error(`${what}: ${JSON.stringify(detail)}`)
+  console.log(`ok      ${what}`)
+}
+
+async function configure(app, authentication) {
+  return openid.discovery(new URL(base), app.id, undefined, authentication, {
+    // loopback
+    execute: [openid.allowInsecureRequests],
+  })
+}
+
+async function privateKey(app) {
+  const algorithm = { name: 'ECDSA', namedCurve: 'P-256' }
+  const key = await crypto.subtle.importKey('jwk', app.key, algorithm, false, ['sign'])
+  return openid.PrivateKeyJwt({ key, kid: app.key.kid })
+}
+
+async function read(config, granted, options) {
+  const answer = await openid.fetchProtectedResource(config, granted.access_token, users, 'GET', null, null, options)
+  return answer.status
+}
+
+async function refused(what, error, asking) {
+  try {
+    await asking()
+  } catch (problem) {
+    prove(what, problem.error === error, problem.error ?? String(problem))
+    return
+  }
+  prove(what, false, 'it was not refused')
+}
+
+const ways = {
+  basic: openid.ClientSecretBasic(apps.basic.secret),
+  post: openid.ClientSecretPost(apps.post.secret),
+  secret_jwt: openid.ClientSecretJwt(apps.secret_jwt.secret),
+  private_key: await privateKey(apps.private_key),
+  reference: openid.ClientSecretBasic(apps.reference.secret),
+}
+for (const [name, authentication] of Object.entries(ways)) {
+  const config = await configure(apps[name], authentication)
+  const granted = await openid.clientCredentialsGrant(config, { scope: 'read' })
+  prove(`${name}: a token`, granted.token_type === 'bearer' && granted.scope === 'read', granted)
+  prove(`${name}: it is used`, (await read(config, granted)) === 200)
+  const told = await openid.tokenIntrospection(config, granted.access_token)
+  prove(`${name}: introspection`, told.active && told.client_id === apps[name].id, told)
+  await openid.tokenRevocation(config, granted.access_token)
+  const after = await openid.tokenIntrospection(config, granted.access_token)
+  prove(`${name}: revocation`, after.active === false, after)
+  const answer = await fetch(users, { headers: { authorization: `Bearer ${granted.access_token}` } })
+  prove(`${name}: it is used no more`, answer.status === 401, answer.status)
+}
+
+for (const [name, authentication] of [
+  ['dpop', openid.ClientSecretBasic(apps.dpop.secret)],
+  ['nonce', await privateKey(apps.nonce)],
+]) {
+  const config = await configure(apps[name], authentication)
+  await refused(`${name}: no token without a proof`, 'invalid_dpop_proof', () => openid.clientCredentialsGrant(config))
+  const DPoP = openid.getDPoPHandle(config, await openid.randomDPoPKeyPair('ES256'))
+  const granted = await openid.clientCredentialsGrant(config, undefined, { DPoP })
+  prove(`${name}: a token`, granted.token_type === 'dpop', granted)
+  prove(`${name}: it is used`, (await read(config, granted, { DPoP })) === 200)
+  const answer = await fetch(users, { headers: { authorization: `Bearer ${granted.access_token}` } })
+  prove(`${name}: it is none without its key`, answer.status === 401, answer.status)
+}
+
+const owner = await configure(apps.basic, ways.basic)
+const other = await configure(apps.post, ways.post)
+const subject = await openid.clientCredentialsGrant(owner, { scope: 'read' })
+const type = 'urn:ietf:params:oauth:token-type:access_token'
+const exchange = (config) =>
+  openid.genericGrantRequest(config, 'urn:ietf:params:oauth:grant-type:token-exchange', {
+    subject_token: subject.access_token,
+    subject_token_type: type,
+  })
+const exchanged = await exchange(other)
+prove('exchange: a token', exchanged.issued_token_type === type, exchanged)
+prove('exchange: it is used', (await read(other, exchanged)) === 200)
+const told = await openid.tokenIntrospection(other, exchanged.access_token)
+prove('exchange: who acts', told.sub === apps.basic.id && told.act.sub === apps.post.id, told)
+const third = await configure(apps.private_key, ways.private_key)
+await refused('exchange: not by others', 'unauthorized_client', () => exchange(third))
+const wrong = await configure(apps.basic, openid.ClientSecretBasic('wrong'))
+await refused('a wrong secret', 'invalid_client', () => openid.clientCredentialsGrant(wrong))

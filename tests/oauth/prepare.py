@@ -1,0 +1,68 @@
+"""Makes the client apps that the checks use, and writes what they need to know as JSON.
+
+    CHANCERY_BASE=... CHANCERY_TOKEN=... python prepare.py FILE
+"""
+
+import json
+import os
+import sys
+import urllib.request
+
+from jwskate import Jwk
+
+BASE = os.environ["CHANCERY_BASE"].rstrip("/")
+
+
+def send(method, resource, body):
+    request = urllib.request.Request(
+        f"{BASE}/api/management/v2/{resource}",
+        method=method,
+        data=json.dumps(body).encode(),
+        headers={
+            "Authorization": f"Bearer {os.environ['CHANCERY_TOKEN']}",
+            "Content-Type": "application/json",
+        },
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return json.load(answer)
+
+
+def make(name, method, secret=True, key=False, configuration=None, **members):
+    app = send("POST", "ClientApp", {"name": name, "allowClientCredentialLogin": True, **members})
+    owner = {"clientAppId": app["id"]}
+    told = {"id": app["id"], "name": name}
+    configuration = {"tokenEndpointAuthMethod": method, **(configuration or {})}
+    send("POST", "ClientAppAuthenticationConfiguration", owner | configuration)
+    send("POST", "ClientAppRole", owner | {"roleType": "SystemAdmin"})
+    send("POST", "ClientAppScope", owner | {"key": "read"})
+    if secret:
+        told["secret"] = send("POST", "ClientAppSecret", owner)["secret"]
+    if key:
+        private = Jwk.generate(alg="ES256").with_kid_thumbprint()
+        told["key"] = dict(private)
+        public = json.dumps({"keys": [dict(private.public_jwk())]})
+        send("POST", "ClientAppKeySet", owner | {"use": "Signing", "status": "Active", "jwks": public})
+    return told
+
+
+suffix = sys.argv[2]
+bound = {"dpopBoundAccessTokens": True}
+apps = {
+    "basic": make(f"basic {suffix}", "client_secret_basic"),
+    "post": make(f"post {suffix}", "client_secret_post"),
+    "secret_jwt": make(f"secret jwt {suffix}", "client_secret_jwt"),
+    "private_key": make(f"private key {suffix}", "private_key_jwt", secret=False, key=True),
+    "reference": make(f"reference {suffix}", "client_secret_basic", accessTokenType="Reference"),
+    "dpop": make(f"dpop {suffix}", "client_secret_basic", configuration=bound),
+    "nonce": make(
+        f"nonce {suffix}",
+        "private_key_jwt",
+        secret=False,
+        key=True,
+        configuration=bound | {"requireDpopNonce": True},
+    ),
+}
+path = f"ClientApp/{apps['basic']['id']}/allowedtokenexchangeclientapps"
+send("POST", path, {"relatedIds": [apps["post"]["id"]]})
+with open(sys.argv[1], "w", encoding="utf-8") as file:
+    json.dump(apps, file)

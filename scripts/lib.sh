@@ -1,4 +1,4 @@
-# Shared by the scripts: a PostgreSQL cluster for tests.
+# Shared by the scripts: a server to check, and a PostgreSQL cluster for tests.
 
 # Runs a command as a user who may run a PostgreSQL server, which root may not.
 as_postgres() {
@@ -45,4 +45,68 @@ stop_test_postgres() {
 
 create_test_database() { # name
     psql -q -d "$CHANCERY_TEST_POSTGRES/postgres" -c "CREATE DATABASE $1 TEMPLATE template0"
+}
+
+# Prints what a script says of itself, and ends it.
+usage() {
+    sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "scripts/${0##*/}" >&2
+    exit 2
+}
+
+# Whether a check's arguments name a server.
+names_server() {
+    case "${1:-}" in
+        sqlite) [ $# -eq 1 ] ;;
+        postgres) [ $# -eq 2 ] ;;
+        http://* | https://*) [ $# -eq 1 ] && [ -n "${CHANCERY_ROOT_CLIENT_SECRET:-}" ] ;;
+        *) return 1 ;;
+    esac
+}
+
+# Starts a new server where a check's arguments ask for one, and sets base to where it listens. Its
+# data and log are in the folder that work names.
+use_server() {
+    server=""
+    base="${1%/}"
+    case "$1" in sqlite | postgres) start_server "$@" ;; esac
+    export CHANCERY_ROOT_CLIENT_SECRET
+}
+
+start_server() {
+    local binary="${CHANCERY_BIN:-}"
+    if [ -z "$binary" ]; then
+        cargo build --locked --quiet
+        binary="$PWD/target/debug/chancery"
+    fi
+    if [ "$1" = postgres ]; then export CHANCERY_DATABASE="$2"; else unset CHANCERY_DATABASE; fi
+    CHANCERY_ROOT_CLIENT_SECRET="$(python3 -c 'import secrets; print(secrets.token_urlsafe(32))')"
+    export CHANCERY_ROOT_CLIENT_SECRET
+    : >"$work/server.log"
+    CHANCERY_LISTEN=127.0.0.1:0 CHANCERY_DATA_DIR="$work/data" "$binary" >"$work/server.log" 2>&1 &
+    server=$!
+    for _ in $(seq 100); do
+        base="$(sed -n 's/.*listens on \(http[^ ]*\).*/\1/p' "$work/server.log")"
+        if [ -n "$base" ] || ! kill -0 "$server" 2>/dev/null; then break; fi
+        sleep 0.1
+    done
+    if [ -z "$base" ]; then
+        echo "the server does not start:" >&2
+        cat "$work/server.log" >&2
+        exit 1
+    fi
+}
+
+stop_server() {
+    if [ -n "${server:-}" ]; then
+        kill "$server" 2>/dev/null || true
+        wait "$server" 2>/dev/null || true
+    fi
+}
+
+# Whether a server that a check started had nothing to complain about.
+server_log_is_clean() {
+    if [ -n "$server" ] && grep -E '"level":"(ERROR|WARN)"| (ERROR|WARN) |panicked at' "$work/server.log"; then
+        echo "FAILED  the server's log has the lines above"
+        return 1
+    fi
 }

@@ -216,7 +216,7 @@ fn type_schema(shape: &Shape) -> Value {
 
 fn request(op: &Op, schemas: &mut Map<String, Value>) -> Option<Value> {
     let name = op.shape.name;
-    let form = |form: Form| reference(&format!("{name}{}", form.suffix()));
+    let form = |form: Form| reference(&form.name(name));
     let array = |items: Value| json!({ "type": "array", "items": items, "maxItems": MAX_BATCH });
     let schema = match op.action {
         Action::Create => form(Form::Create),
@@ -290,17 +290,18 @@ fn responses(op: &Op, schemas: &mut Map<String, Value>) -> Value {
         (Reply::Owner, Some(owner)) => owner.shape.name,
         _ => op.shape.name,
     };
+    let form = Form::Response.name(answered);
     let mut success = json!({ "description": about });
     let header = |about: &str, kind: &str| json!({ "description": about, "schema": { "type": kind } });
     match op.reply {
         Reply::One | Reply::Owner => {
-            success["content"] = json!({ "application/json": { "schema": reference(answered) } });
+            success["content"] = json!({ "application/json": { "schema": reference(&form) } });
             success["headers"] =
                 json!({ "ETag": header("The state of the item, by its content.", "string") });
         }
         Reply::Many => {
             success["content"] = json!({ "application/json": { "schema": {
-                "type": "array", "items": reference(answered),
+                "type": "array", "items": reference(&form),
             } } });
             if op.mode() == Mode::Long {
                 success["headers"] = json!({
@@ -315,7 +316,7 @@ fn responses(op: &Op, schemas: &mut Map<String, Value>) -> Value {
                 json!({
                     "type": "object", "description": "Some of a list.", "required": ["items", "totalCount"],
                     "properties": {
-                        "items": { "type": "array", "description": "The items.", "items": reference(answered) },
+                        "items": { "type": "array", "description": "The items.", "items": reference(&form) },
                         "totalCount": { "type": "integer", "description": "How many there are before paging." },
                     },
                 })

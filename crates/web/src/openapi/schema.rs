@@ -15,6 +15,9 @@ const BIRTHDATE: &str = concat!(
     r"(T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])?)?)$"
 );
 
+/// Names that generated clients need for themselves: a model `Option` breaks one in Rust.
+const TAKEN: [&str; 5] = ["Box", "Option", "Result", "String", "Vec"];
+
 /// Which body a schema is of.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -32,7 +35,7 @@ impl Form {
     const ALL: [Self; 6] =
         [Self::Response, Self::Create, Self::Update, Self::UpdateElement, Self::Patch, Self::MergePatch];
 
-    pub const fn suffix(self) -> &'static str {
+    const fn suffix(self) -> &'static str {
         match self {
             Self::Response => "",
             Self::Create => "Create",
@@ -41,6 +44,15 @@ impl Form {
             Self::Patch => "Patch",
             Self::MergePatch => "MergePatch",
         }
+    }
+
+    /// What the schema of a resource is called in this form.
+    pub fn name(self, resource: &str) -> String {
+        let suffix = match self {
+            Self::Response if TAKEN.contains(&resource) => "Resource",
+            _ => self.suffix(),
+        };
+        format!("{resource}{suffix}")
     }
 
     fn has(self, field: &Field) -> bool {
@@ -65,7 +77,8 @@ impl Form {
 
     fn takes_null(self, field: &Field) -> bool {
         match self {
-            Self::Response => field.nullable,
+            // whom a secret is not for sees null in its place
+            Self::Response => field.nullable || field.access.sealing == Sealing::Secret,
             Self::MergePatch => !self.requires(field) && (field.nullable || field.access.key),
             _ => !self.requires(field),
         }
@@ -79,8 +92,7 @@ pub fn reference(name: &str) -> Value {
 /// Adds the schemas of a resource.
 pub fn add_shape(schemas: &mut Map<String, Value>, shape: &Shape) {
     for form in Form::ALL {
-        let name = format!("{}{}", shape.name, form.suffix());
-        schemas.entry(name).or_insert_with(|| body(shape, form));
+        schemas.entry(form.name(shape.name)).or_insert_with(|| body(shape, form));
     }
     for relation in shape.relations {
         schemas.entry(item_name(relation)).or_insert_with(|| item(relation));
@@ -173,10 +185,6 @@ fn item_name(relation: &Relation) -> String {
 fn item(relation: &Relation) -> Value {
     let columns: Vec<&str> = relation.fields().map(|field| field.column).collect();
     let mut schema = object(relation.target, &columns, Form::Response);
-    // a secret is not shown by others, whatever its own resource says
-    for field in relation.fields().filter(|field| field.access.sealing == Sealing::Secret) {
-        schema["properties"][field.wire()]["type"] = json!(["string", "null"]);
-    }
     schema["description"] = json!(format!("A {} as others show it.", relation.target.name));
     schema
 }

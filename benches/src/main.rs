@@ -100,6 +100,8 @@ enum Workload {
     Group,
     /// Passwords being verified, and reads beside that.
     Password,
+    /// Tokens, effective permissions with 10,000 roles, a list of 10,000 client apps.
+    Management,
     /// Start and idle.
     Start,
     /// Constant creates for long.
@@ -118,7 +120,7 @@ struct Options {
     #[arg(
         long,
         value_delimiter = ',',
-        default_value = "start,read,page,list,group,create,batch,password,sustained"
+        default_value = "start,read,page,list,group,create,batch,password,management,sustained"
     )]
     workloads: Vec<Workload>,
     /// How long one run of a load counts
@@ -318,6 +320,7 @@ async fn all(bench: &mut Bench, options: &Options, is_largest: bool) -> Result<(
             Workload::Create => workloads::create::run(bench).await?,
             Workload::Batch => workloads::batch::run(bench).await?,
             Workload::Password => workloads::password::run(bench).await?,
+            Workload::Management => workloads::management::run(bench).await?,
             Workload::Sustained if is_largest => {
                 workloads::create::sustained(bench, Duration::from_secs(options.sustained)).await?;
             }

@@ -36,7 +36,9 @@ async function refused(what, error, asking) {
   try {
     await asking()
   } catch (problem) {
-    prove(what, problem.error === error, problem.error ?? String(problem))
+    // where the answer has a challenge, the client looks no further
+    const told = problem.error ?? (problem.response?.status === 401 ? 'invalid_client' : String(problem))
+    prove(what, told === error, told)
     return
   }
   prove(what, false, 'it was not refused')

@@ -4,6 +4,7 @@ pub mod batch;
 pub mod create;
 pub mod group;
 pub mod list;
+pub mod management;
 pub mod page;
 pub mod password;
 pub mod read;

@@ -127,8 +127,14 @@ pub fn check_uris(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Breach>,
 
 /// A sentence as it goes on after a member's name.
 fn in_a_sentence(text: &str) -> String {
-    let mut letters = text.trim_end_matches('.').chars();
-    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+    let text = text.trim_end_matches('.');
+    let mut letters = text.chars();
+    let first = letters.next();
+    // what begins with a name in capitals stays as it is
+    match first.filter(|_| !letters.clone().next().is_some_and(char::is_uppercase)) {
+        Some(first) => first.to_lowercase().chain(letters).collect(),
+        None => text.to_owned(),
+    }
 }
 
 /// Tells what is found at the member of the body, or at another one where the body has none.

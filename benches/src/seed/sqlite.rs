@@ -37,8 +37,7 @@ pub fn fill(file: &Path, users: u64) -> Result<()> {
     for (_, text) in &indexes {
         database.execute_batch(text)?;
     }
-    database
-        .execute_batch("COMMIT; ANALYZE; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE")?;
+    database.execute_batch("COMMIT; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE")?;
     Ok(())
 }
 

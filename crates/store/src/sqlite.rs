@@ -44,7 +44,8 @@ impl Connection {
         let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         flags.set(OpenFlags::SQLITE_OPEN_CREATE, !read_only);
         let raw = rusqlite::Connection::open_with_flags(path, flags)?;
-        // without it every new value may plan a statement anew once statistics exist
+        // without it every new value may plan a statement anew, were there statistics. There are
+        // none: those of a small table would have it walked whole when it has grown
         raw.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         raw.set_prepared_statement_cache_capacity(STATEMENTS);
         raw.busy_timeout(std::time::Duration::from_secs(5))?;

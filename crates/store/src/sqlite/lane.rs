@@ -176,6 +176,5 @@ fn checkpoint(connection: &Connection, bell: &Bell) {
             tracing::warn!(%error, "checkpoint failed");
         }
     }
-    let _ = connection.query("PRAGMA optimize", &[], &mut |_| Ok(()));
     let _ = connection.query("PRAGMA wal_checkpoint(TRUNCATE)", &[], &mut |_| Ok(()));
 }

@@ -21,7 +21,7 @@ postgres_programs() {
 }
 
 # Makes and starts a throw-away cluster at a free port of this machine, and names it in
-# CHANCERY_TEST_POSTGRES. It does not sync: it only has to live as long as the tests.
+# CHANCERY_TEST_POSTGRES. It does not sync and keeps little of its log: it only has to live as long as the tests.
 start_test_postgres() {
     if [ -z "$(postgres_programs)" ]; then need postgres postgresql; fi
     need psql postgresql-client
@@ -34,11 +34,14 @@ start_test_postgres() {
     as_postgres "$programs/initdb" -D "$test_cluster/data" -U postgres --auth=trust -E UTF8 --locale=C >/dev/null
     as_postgres "$programs/pg_ctl" -D "$test_cluster/data" -l "$test_cluster/log" -w -s start \
         -o "-c listen_addresses=127.0.0.1 -c port=$port -k $test_cluster \
-            -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c max_connections=600 -c shared_buffers=128MB"
+            -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c max_connections=600 -c shared_buffers=128MB \
+            -c wal_level=minimal -c max_wal_senders=0 -c max_wal_size=128MB"
     export CHANCERY_TEST_POSTGRES="postgres://postgres@127.0.0.1:$port"
 }
 
+# Ends the cluster, and tells when it broke: a test that failed with it cannot know why.
 stop_test_postgres() {
+    grep -E -B 2 -A 5 "PANIC:|was terminated by signal|No space left|out of memory" "$test_cluster/log" | tail -n 40 || true
     as_postgres "$(postgres_programs)/pg_ctl" -D "$test_cluster/data" -m immediate -s stop || true
     rm -rf "$test_cluster"
 }

@@ -46,36 +46,29 @@ impl Database {
                 let number = NUMBER.fetch_add(1, Ordering::Relaxed);
                 let chance = uuid::Uuid::now_v7().simple().to_string();
                 let name = format!("test_{number}_{chance}");
-                let made = Command::new("psql")
-                    .args([
-                        "-q",
-                        "-d",
-                        &format!("{cluster}/postgres"),
-                        "-c",
-                        &format!("CREATE DATABASE {name} TEMPLATE template0"),
-                    ])
-                    .status();
-                assert!(made.is_ok_and(|status| status.success()), "CREATE DATABASE failed");
+                let made = execute(&cluster, &format!("CREATE DATABASE {name} TEMPLATE template0"));
+                assert!(made, "CREATE DATABASE failed");
                 format!("{cluster}/{name}")
             }
         };
         Self { folder, url }
     }
 
-    /// Removes it, whoever is connected.
+    /// Removes it from its server, whoever is connected.
     ///
     /// # Panics
     /// When it is not on a server, or the server does not do it.
     #[expect(clippy::panic, reason = "a test cannot go on")]
     pub fn destroy(&self) {
-        let Some((cluster, name)) = self.url.rsplit_once('/').filter(|_| self.url.starts_with("postgres"))
-        else {
+        let Some((cluster, name)) = self.on_server() else {
             panic!("only a database on a server can be removed")
         };
-        let text = format!("DROP DATABASE {name} WITH (FORCE)");
-        let done =
-            Command::new("psql").args(["-q", "-d", &format!("{cluster}/postgres"), "-c", &text]).status();
-        assert!(done.is_ok_and(|status| status.success()), "DROP DATABASE failed");
+        assert!(execute(cluster, &format!("DROP DATABASE {name} WITH (FORCE)")), "DROP DATABASE failed");
+    }
+
+    /// The cluster it is in and its name there.
+    fn on_server(&self) -> Option<(&str, &str)> {
+        self.url.rsplit_once('/').filter(|_| self.url.starts_with("postgres"))
     }
 
     /// Its URL, as `CHANCERY_DATABASE` takes it.
@@ -87,4 +80,25 @@ impl Database {
     pub fn folder(&self) -> PathBuf {
         self.folder.path().to_owned()
     }
+}
+
+/// A test run makes hundreds of databases: those of tests that went well go with them. One of a test
+/// that failed stays to be looked at.
+impl Drop for Database {
+    fn drop(&mut self) {
+        if let Some((cluster, name)) = self.on_server()
+            && !std::thread::panicking()
+        {
+            execute(cluster, &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"));
+        }
+    }
+}
+
+/// Whether a cluster did what it was told.
+fn execute(cluster: &str, statement: &str) -> bool {
+    Command::new("psql")
+        .args(["-q", "-d", &format!("{cluster}/postgres"), "-c", "SET client_min_messages = error"])
+        .args(["-c", statement])
+        .status()
+        .is_ok_and(|status| status.success())
 }

@@ -1,7 +1,7 @@
 //! The OAuth endpoints: how clients prove themselves, and what their tokens are.
 
 mod assertion;
-mod certificate;
+pub mod certificate;
 mod dpop;
 mod exchange;
 mod reference;

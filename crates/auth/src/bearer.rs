@@ -6,7 +6,7 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_fetch::Policy;
 use chancery_oauth::{Algorithm, Nonces};
 use chancery_record::Timestamp;
-use chancery_resource::{MasterKey, random};
+use chancery_resource::{AuditKey, MasterKey, Seal, random};
 use chancery_store::{Error, Mode, Store, Tx};
 use serde_json::json;
 use uuid::Uuid;
@@ -144,6 +144,36 @@ impl Bearer {
         Ok(loaded)
     }
 
+    /// Lets certificates of the cert store sign the audit trail, as they are now. Their public keys are
+    /// kept and published before they sign, for good: what they signed stays.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn certify(&self, store: &Store, seal: &Seal, now: Timestamp) -> Result<(), Error> {
+        let certificates = self.certificates(store).await?;
+        if certificates.epoch == seal.certified_at() {
+            return Ok(());
+        }
+        let usable = certificates.for_audit().filter_map(|one| Some((one, one.audit_key(&self.master)?)));
+        let usable: Vec<(_, AuditKey)> = usable.collect();
+        let new = usable.iter().filter(|(_, key)| !seal.knows(key));
+        let new: Vec<_> = new.map(|(one, _)| (one.kid.clone(), one.jwk.to_string())).collect();
+        if !new.is_empty() {
+            store.run("KeepAuditKeys", Mode::Write, None, move |tx| keep_audit_keys(tx, &new, now)).await?;
+        }
+        seal.certify(certificates.epoch, usable.into_iter().map(|(_, key)| key).collect());
+        Ok(())
+    }
+
+    /// The public keys of all that ever signed an audit trail, as a JWK set.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn audit_jwks(&self, store: &Store) -> Result<String, Error> {
+        let own = self.keyring.audit_jwks.clone();
+        store.run("AuditKeys", Mode::Quick, None, move |tx| all_audit_keys(tx, own.clone())).await
+    }
+
     /// The public keys of tokens, as a JWK set.
     ///
     /// # Errors
@@ -162,4 +192,19 @@ fn load_certificates(tx: &mut Tx<'_>, before: &Arc<Certificates>) -> Result<Arc<
         return Ok(Arc::clone(before));
     }
     Certificates::load(tx, epoch, before).map(Arc::new)
+}
+
+fn keep_audit_keys(tx: &mut Tx<'_>, keys: &[(String, String)], now: Timestamp) -> Result<(), Error> {
+    let text = "INSERT INTO audit_key (key_id, jwk, created_on) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+    keys.iter()
+        .try_for_each(|(id, jwk)| tx.queue(text, vec![id.as_str().into(), jwk.as_str().into(), now.0.into()]))
+}
+
+fn all_audit_keys(tx: &mut Tx<'_>, mut keys: Vec<serde_json::Value>) -> Result<String, Error> {
+    tx.query("SELECT jwk FROM audit_key ORDER BY created_on, key_id", &[], |row| {
+        let broken = |_| Error::Internal("a kept key of the audit trail cannot be read".into());
+        keys.push(serde_json::from_str(row.text(0)?).map_err(broken)?);
+        Ok(())
+    })?;
+    Ok(json!({ "keys": keys }).to_string())
 }

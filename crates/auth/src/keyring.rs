@@ -38,8 +38,8 @@ pub struct Keyring {
     pub token_keys: HashMap<String, PublicKey>,
     /// The public keys for tokens, as JWKs.
     pub token_jwks: Vec<serde_json::Value>,
-    /// The public keys for the audit trail, as a JWK set.
-    pub audit_jwks: String,
+    /// The public keys for the audit trail, as JWKs.
+    pub audit_jwks: Vec<serde_json::Value>,
 }
 
 /// Makes the keys that are missing and loads all. The audit key signs for this process.
@@ -134,7 +134,8 @@ fn open(stored: &[StoredKey], master: &MasterKey) -> Option<(Keyring, AuditKey)>
     let newest = |purpose: Purpose| stored.iter().rev().find(|key| key.purpose == purpose.name());
     let private = |key: &StoredKey| master.open(&place(&key.key_id), &key.private_key);
     let token = newest(Purpose::Token)?;
-    let audit = AuditKey::from_pkcs8(private(newest(Purpose::Audit)?)?.expose())?;
+    let audit = private(newest(Purpose::Audit)?)?;
+    let audit = AuditKey::own(PrivateKey::read(audit.expose(), None).ok()?)?;
     let of = |purpose: Purpose| stored.iter().filter(move |key| key.purpose == purpose.name());
     let public = |key: &StoredKey| {
         let jwk = Jwk::parse(ec_jwk(key).to_string().as_bytes()).ok()?;
@@ -146,7 +147,7 @@ fn open(stored: &[StoredKey], master: &MasterKey) -> Option<(Keyring, AuditKey)>
         token_key: (token.key_id.clone(), token_private),
         token_keys,
         token_jwks: of(Purpose::Token).map(ec_jwk).collect(),
-        audit_jwks: json!({ "keys": of(Purpose::Audit).map(ed_jwk).collect::<Vec<_>>() }).to_string(),
+        audit_jwks: of(Purpose::Audit).map(ed_jwk).collect(),
     };
     Some((keyring, audit))
 }

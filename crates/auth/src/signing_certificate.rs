@@ -1,5 +1,5 @@
-//! Certificates of the cert store that sign access tokens: which one signs for whom, and how long
-//! each is published.
+//! Certificates of the cert store that sign access tokens and the audit trail: which one signs for
+//! whom, and how long each is published.
 
 use std::{
     collections::HashMap,
@@ -10,7 +10,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chancery_certificate::{PrivateKey, facts_of};
 use chancery_oauth::{Algorithm, PublicKey};
 use chancery_record::{Secret, Timestamp, Value};
-use chancery_resource::{MasterKey, open_secret};
+use chancery_resource::{AuditKey, MasterKey, open_secret};
 use chancery_settings::{Options, Owner};
 use chancery_store::{Error, Tx};
 use serde_json::json;
@@ -21,7 +21,7 @@ use crate::signer::algorithms;
 /// Certificates that are looked at; those that end last come first.
 const MOST: usize = 1000;
 
-/// A certificate that signs tokens.
+/// A certificate that signs.
 pub struct SigningCertificate {
     id: Uuid,
     version: String,
@@ -33,27 +33,34 @@ pub struct SigningCertificate {
     pub public: PublicKey,
     /// The one way in which it signs.
     pub algorithm: Algorithm,
-    jwk: serde_json::Value,
+    /// The key that verifies, as it is published.
+    pub jwk: serde_json::Value,
+    for_audit: bool,
     is_default: bool,
     subscription: Option<Uuid>,
     tenant: Option<Uuid>,
     valid_from: i64,
     valid_to: i64,
     sealed: String,
-    private: OnceLock<Option<PrivateKey>>,
+    private: OnceLock<Option<Arc<PrivateKey>>>,
 }
 
 impl SigningCertificate {
     /// The private key, opened when it is needed first.
-    pub fn private(&self, master: &MasterKey) -> Option<&PrivateKey> {
+    pub fn private(&self, master: &MasterKey) -> Option<&Arc<PrivateKey>> {
         self.private
             .get_or_init(|| {
                 let key = Value::Id(self.id);
                 let text = open_secret(master, "cert_store", "private_key", &key, &self.sealed)?;
                 let der = Secret::new(BASE64_STANDARD.decode(Secret::new(text).expose()).ok()?);
-                PrivateKey::read(der.expose(), None).ok()
+                PrivateKey::read(der.expose(), None).ok().map(Arc::new)
             })
             .as_ref()
+    }
+
+    /// Its key as one that signs the audit trail, if it can.
+    pub fn audit_key(&self, master: &MasterKey) -> Option<AuditKey> {
+        AuditKey::of_certificate(Arc::clone(self.private(master)?), self.valid_from..self.valid_to)
     }
 
     const fn is_valid(&self, now: Timestamp) -> bool {
@@ -81,7 +88,7 @@ impl Certificates {
         now: Timestamp,
     ) -> Option<&SigningCertificate> {
         let longest = |fits: &dyn Fn(&SigningCertificate) -> bool| {
-            let fitting = self.all.iter().filter(|one| one.is_valid(now) && fits(one));
+            let fitting = self.for_tokens().filter(|one| one.is_valid(now) && fits(one));
             fitting.max_by_key(|one| (one.valid_to, one.id)).map(Arc::as_ref)
         };
         longest(&|one| tenant.is_some() && one.tenant == tenant)
@@ -89,17 +96,28 @@ impl Certificates {
             .or_else(|| longest(&|one| one.is_default))
     }
 
+    fn for_tokens(&self) -> impl Iterator<Item = &Arc<SigningCertificate>> {
+        self.all.iter().filter(|one| !one.for_audit)
+    }
+
+    /// The certificates that sign the audit trail, the first that is valid before the others: those for
+    /// it, then everyone's, each from the one that is valid longest.
+    pub fn for_audit(&self) -> impl Iterator<Item = &SigningCertificate> {
+        let own = self.all.iter().filter(|one| one.for_audit);
+        own.chain(self.all.iter().filter(|one| one.is_default)).map(Arc::as_ref)
+    }
+
     /// The certificates of this key that tokens of now may be signed by: also one that is over,
     /// until its last token is, and one that is not valid yet on a clock that is behind.
     pub fn named<'a>(&'a self, kid: &'a str, now: Timestamp) -> impl Iterator<Item = &'a SigningCertificate> {
-        let all = self.all.iter().map(Arc::as_ref);
+        let all = self.for_tokens().map(Arc::as_ref);
         all.filter(move |one| one.kid == kid && self.is_published(one, now))
     }
 
     /// The public keys, each once, those to come included: who verifies knows them in time.
     pub fn jwks(&self, now: Timestamp) -> Vec<serde_json::Value> {
         let mut seen = Vec::new();
-        let published = self.all.iter().filter(|one| self.is_published(one, now));
+        let published = self.for_tokens().filter(|one| self.is_published(one, now));
         let new = published.filter(|one| {
             let is_new = !seen.contains(&&one.kid);
             seen.push(&one.kid);
@@ -120,7 +138,7 @@ impl Certificates {
         let text = format!(
             "SELECT id, concurrency_token, certificate, private_key, cert_type, apply_to_subscription_id, \
              apply_to_tenant_id, valid_from, valid_to FROM cert_store \
-             WHERE cert_type IN ('OidcTokenSigning', 'Default') AND certificate_has_private_key \
+             WHERE cert_type IN ('OidcTokenSigning', 'AuditTrailSigning', 'Default') AND certificate_has_private_key \
              ORDER BY valid_to DESC, id LIMIT {MOST}"
         );
         let mut all = Vec::new();
@@ -153,6 +171,7 @@ impl Certificates {
                 public,
                 algorithm,
                 jwk,
+                for_audit: row.text(4)? == "AuditTrailSigning",
                 is_default: row.text(4)? == "Default",
                 subscription: row.optional_id(5)?,
                 tenant: row.optional_id(6)?,

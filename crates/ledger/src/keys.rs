@@ -88,6 +88,11 @@ impl AuditKeys {
         key.verify_sig(message, signature).map_err(|_| SignatureError::Wrong)
     }
 
+    /// Their DER `SubjectPublicKeyInfo`s.
+    pub fn infos(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.keys().map(Vec::as_slice)
+    }
+
     /// The Ed25519 keys: `SubjectPublicKeyInfo` and the 32 bytes of the key.
     pub(crate) fn ed25519(&self) -> impl Iterator<Item = (&[u8], &[u8; 32])> {
         self.0.keys().filter_map(|info| {

@@ -2,7 +2,7 @@
 
 use chancery_ledger::Stamp;
 use chancery_record::{Column, Field, Sealing, Value, canonical_json, format_timestamp, write_string};
-use chancery_store::Tx;
+use chancery_store::{Error, Tx};
 use uuid::Uuid;
 
 use crate::{
@@ -63,6 +63,7 @@ pub fn record(call: &Call, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<(), Prob
     let digest = |sealed: &Option<Sealed>| sealed.as_ref().map(|sealed| sealed.digest.clone());
     let (original_digest, current_digest) = (digest(&original), digest(&current));
     let signature = seal.sign(&stamp, original_digest.as_deref(), current_digest.as_deref());
+    let signature = signature.ok_or_else(|| Error::Internal("an audit entry cannot be signed".into()))?;
     let (original, original_salt) = hidden(id, original, entry.person.as_ref(), ORIGINAL);
     let (current, current_salt) = hidden(id, current, entry.person.as_ref(), CURRENT);
     tx.queue(
@@ -83,8 +84,8 @@ pub fn record(call: &Call, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<(), Prob
             current_salt.into(),
             original_digest.into(),
             current_digest.into(),
-            signature.into(),
-            seal.public_key_info().to_vec().into(),
+            signature.bytes.into(),
+            signature.public_key_info.into(),
             entry.person.as_ref().map(|person| person.id).into(),
         ],
     )?;

@@ -1,42 +1,84 @@
 //! The seal on audit entries: numbers that rise, salted digests, signatures, signed checkpoints.
 
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::{
+    ops::Range,
+    sync::{
+        Arc, PoisonError, RwLock,
+        atomic::{AtomicI64, Ordering},
+    },
+};
 
-use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
+use chancery_certificate::{Algorithm, KeyKind, PrivateKey};
 use chancery_ledger::{AuditKeys, Checkpoint, NoteError, Stamp, content_digest, signed_form};
 use chancery_record::Timestamp;
+use serde_json::json;
 
 use crate::call::random;
 
-/// Everything before the 32 bytes of the key in an Ed25519 `SubjectPublicKeyInfo` (RFC 8410).
-const ED25519_INFO: [u8; 12] = [0x30, 0x2a, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 3, 0x21, 0];
-
-/// The key that signs audit entries.
+/// A key that signs audit entries.
+#[derive(Clone)]
 pub struct AuditKey {
-    pair: Ed25519KeyPair,
+    key: Arc<PrivateKey>,
+    algorithm: Algorithm,
     public_key_info: Vec<u8>,
+    /// When it signs, in milliseconds since 1970.
+    valid: Range<i64>,
 }
 
 impl AuditKey {
-    /// From a PKCS#8 document; `None` when it is not one of an Ed25519 key.
-    pub fn from_pkcs8(document: &[u8]) -> Option<Self> {
-        let pair = Ed25519KeyPair::from_pkcs8(document).ok()?;
-        let mut public_key_info = ED25519_INFO.to_vec();
-        public_key_info.extend_from_slice(pair.public_key().as_ref());
-        Some(Self { pair, public_key_info })
+    /// The installation's own key; `None` when it is not an Ed25519 key.
+    pub fn own(key: PrivateKey) -> Option<Self> {
+        let algorithm = matches!(key.kind(), KeyKind::Ed25519).then_some(Algorithm::EdDsa)?;
+        Self::new(key.into(), algorithm, i64::MIN..i64::MAX)
+    }
+
+    /// The key of a certificate that is valid in this time, in milliseconds since 1970. `None` when it
+    /// is neither P-256 nor RSA: who uploaded it knows it, and with Ed25519 could sign checkpoints too.
+    pub fn of_certificate(key: Arc<PrivateKey>, valid: Range<i64>) -> Option<Self> {
+        let algorithm = match key.kind() {
+            KeyKind::P256 => Algorithm::Es256Der,
+            KeyKind::Rsa { .. } => Algorithm::Rs256,
+            _ => return None,
+        };
+        Self::new(key, algorithm, valid)
+    }
+
+    /// With the public key in the form that it is found in by who reads the published keys.
+    fn new(key: Arc<PrivateKey>, algorithm: Algorithm, valid: Range<i64>) -> Option<Self> {
+        let published = json!({ "keys": [key.public_jwk("")] }).to_string();
+        let public_key_info = AuditKeys::from_jwks(&published).ok()?.infos().next()?.to_vec();
+        Some(Self { key, algorithm, public_key_info, valid })
     }
 
     /// DER of its `SubjectPublicKeyInfo`.
     pub fn public_key_info(&self) -> &[u8] {
         &self.public_key_info
     }
+
+    fn sign(&self, message: &[u8]) -> Option<Vec<u8>> {
+        self.key.sign(self.algorithm, message).ok()
+    }
+}
+
+/// The keys of certificates that sign, as they were at an epoch. The first that is valid does.
+#[derive(Default)]
+struct Certified {
+    epoch: i64,
+    keys: Vec<AuditKey>,
 }
 
 /// Seals audit entries and the trees over them.
 pub struct Seal {
-    key: AuditKey,
+    own: AuditKey,
+    certified: RwLock<Arc<Certified>>,
     keys: AuditKeys,
     last: AtomicI64,
+}
+
+/// A signature, and the DER `SubjectPublicKeyInfo` of the key that made it.
+pub struct Signature {
+    pub bytes: Vec<u8>,
+    pub public_key_info: Vec<u8>,
 }
 
 /// A sealed content: what is kept of an original or current state.
@@ -47,10 +89,30 @@ pub struct Sealed {
 }
 
 impl Seal {
-    /// A seal with this key. `keys` are all that ever signed, `last` is the highest entry number
-    /// there is.
-    pub const fn new(key: AuditKey, keys: AuditKeys, last: i64) -> Self {
-        Self { key, keys, last: AtomicI64::new(last) }
+    /// A seal with the installation's own key. `keys` are all its own that ever signed, `last` is the
+    /// highest entry number there is.
+    pub fn new(own: AuditKey, keys: AuditKeys, last: i64) -> Self {
+        Self { own, certified: RwLock::default(), keys, last: AtomicI64::new(last) }
+    }
+
+    fn certified(&self) -> Arc<Certified> {
+        Arc::clone(&self.certified.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The epoch that the keys of certificates are of.
+    pub fn certified_at(&self) -> i64 {
+        self.certified().epoch
+    }
+
+    /// Whether a certificate's key may sign already.
+    pub fn knows(&self, key: &AuditKey) -> bool {
+        self.certified().keys.iter().any(|known| known.public_key_info == key.public_key_info)
+    }
+
+    /// From now on the first of these keys signs that is valid; where none is, the installation's own.
+    /// They must be published by then.
+    pub fn certify(&self, epoch: i64, keys: Vec<AuditKey>) {
+        *self.certified.write().unwrap_or_else(PoisonError::into_inner) = Certified { epoch, keys }.into();
     }
 
     /// The next entry's number: the time in microseconds, but always more than the one before.
@@ -69,24 +131,29 @@ impl Seal {
         Sealed { content, salt, digest }
     }
 
-    /// Signs an entry: over the canonical JSON (RFC 8785) of its members and digests.
-    pub fn sign(&self, stamp: &Stamp<'_>, original: Option<&[u8]>, current: Option<&[u8]>) -> Vec<u8> {
-        self.key.pair.sign(&signed_form(stamp, original, current)).as_ref().to_vec()
+    /// Signs an entry: over the canonical JSON (RFC 8785) of its members and digests. `None`: no key
+    /// can.
+    pub fn sign(
+        &self,
+        stamp: &Stamp<'_>,
+        original: Option<&[u8]>,
+        current: Option<&[u8]>,
+    ) -> Option<Signature> {
+        let (message, certified) = (signed_form(stamp, original, current), self.certified());
+        let valid = certified.keys.iter().filter(|key| key.valid.contains(&stamp.timestamp.0));
+        valid.chain([&self.own]).find_map(|key| {
+            let bytes = key.sign(&message)?;
+            Some(Signature { bytes, public_key_info: key.public_key_info.clone() })
+        })
     }
 
-    /// DER of the `SubjectPublicKeyInfo` of the key that signs now.
-    pub fn public_key_info(&self) -> &[u8] {
-        &self.key.public_key_info
-    }
-
-    /// Signs a checkpoint of a tree: the note.
+    /// Signs a checkpoint of a tree with the installation's own key: the note.
     ///
     /// # Errors
     /// An origin that cannot be a key's name.
     pub fn sign_checkpoint(&self, checkpoint: &Checkpoint) -> Result<String, NoteError> {
-        let pair = &self.key.pair;
-        let public_key = pair.public_key().as_ref().try_into().unwrap_or(&[0; 32]);
-        checkpoint.sign(|text| pair.sign(text).as_ref().to_vec(), public_key)
+        let public_key = self.own.public_key_info.last_chunk().copied().unwrap_or_default();
+        checkpoint.sign(|text| self.own.sign(text).unwrap_or_default(), &public_key)
     }
 
     /// Opens a checkpoint that this installation signed.
@@ -101,6 +168,7 @@ impl Seal {
 #[cfg(test)]
 mod tests {
     use aws_lc_rs::{rand::SystemRandom, signature::Ed25519KeyPair};
+    use chancery_certificate::PrivateKey;
     use chancery_ledger::{AuditKeys, Checkpoint, NoteError, empty_root};
     use chancery_record::Timestamp;
 
@@ -108,7 +176,8 @@ mod tests {
 
     fn seal(last: i64) -> Seal {
         let document = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
-        Seal::new(AuditKey::from_pkcs8(document.as_ref()).unwrap(), AuditKeys::default(), last)
+        let own = AuditKey::own(PrivateKey::read(document.as_ref(), None).unwrap()).unwrap();
+        Seal::new(own, AuditKeys::default(), last)
     }
 
     #[test]

@@ -19,6 +19,7 @@ use chancery_resource::{
 use chancery_store::{Error, Mode, Store, Target};
 use chancery_trust::Anchors;
 use chancery_web::{App, Limits, Listener, now, serve};
+use serde_json::json;
 
 use crate::{
     Config, Welcome, first_start,
@@ -114,7 +115,7 @@ impl Server {
     pub async fn run(self, stop: impl Future<Output = ()> + Send) {
         let store = self.app.store.clone();
         let pruning = tokio::spawn(prune::prune(store.clone(), now));
-        let sealing = tokio::spawn(ledger::seal(store.clone(), Arc::clone(&self.app.desk), now));
+        let sealing = tokio::spawn(ledger::seal(Arc::clone(&self.app), now));
         let purging = tokio::spawn(purge::purge(store.clone(), Arc::clone(&self.app.desk), now));
         let revoking = tokio::spawn(revoke::revoke(store.clone(), Arc::clone(&self.app.desk), now));
         let refreshing = tokio::spawn(trust::refresh(store.clone(), Arc::clone(&self.app.desk), now));
@@ -154,7 +155,7 @@ async fn assemble(
         Ok::<_, Error>((keys, last.unwrap_or(0)))
     });
     let ((keyring, audit_key), last) = keys.await.map_err(failed)?;
-    let audit_keys = AuditKeys::from_jwks(&keyring.audit_jwks)
+    let audit_keys = AuditKeys::from_jwks(&json!({ "keys": keyring.audit_jwks }).to_string())
         .map_err(|error| StartError::new("the keys of the audit trail", error))?;
     let cursors = CursorKey::new(&master.derive("cursor"))
         .ok_or_else(|| StartError::new("cannot start", "the cursor key is not usable"))?;
@@ -186,7 +187,9 @@ async fn assemble(
     })?;
     let limits = Limits { public_rate: config.public_rate_limit, ..Limits::default() };
     let app = App::new(store, bearer, desk, limits, SERVICES);
-    Ok((app.map_err(|error| StartError::new("two operations share a path", error))?, welcome))
+    let app = app.map_err(|error| StartError::new("two operations share a path", error))?;
+    app.bearer.certify(&app.store, &app.desk.seal, now()).await.map_err(failed)?;
+    Ok((app, welcome))
 }
 
 /// The bounds of fetching metadata of authenticators, which are 7 MB.

@@ -19,6 +19,7 @@ pub const MIGRATIONS: &[(i64, &str)] = &[
     (13, include_str!("../../../migrations/0013_identity_replacement.sql")),
     (14, include_str!("../../../migrations/0014_passkey_trust.sql")),
     (15, include_str!("../../../migrations/0015_resource_key.sql")),
+    (16, include_str!("../../../migrations/0016_audit_key.sql")),
 ];
 
 /// The words of the migration texts and what they mean to each engine.

@@ -247,7 +247,7 @@ impl App {
                 (SELECT coalesce(max(next_update_on), 0) FROM passkey_trust), \
                 (SELECT coalesce(max(failures), 0) FROM passkey_trust_refresh), \
                 (SELECT coalesce(min(last), 0) FROM (SELECT max(valid_to) AS last FROM cert_store \
-                 WHERE certificate_has_private_key AND (cert_type = 'Default' OR (cert_type = 'OidcTokenSigning' \
+                 WHERE certificate_has_private_key AND (cert_type IN ('Default', 'AuditTrailSigning') OR (cert_type = 'OidcTokenSigning' \
                  AND (apply_to_tenant_id IS NOT NULL OR apply_to_subscription_id IS NOT NULL))) \
                  GROUP BY cert_type, apply_to_subscription_id, apply_to_tenant_id) AS ends)";
             tx.one(text, &[], |row| {

@@ -178,7 +178,7 @@ impl Metrics {
         );
         registry.register_with_unit(
             "signing_certificate_end_time",
-            "When the first tenant, subscription or all are left without a signing certificate; 0 for none",
+            "When the first tenant, subscription, the audit trail or all are left without a signing certificate; 0 for none",
             Unit::Seconds,
             self.certificates_end.clone(),
         );

@@ -123,7 +123,7 @@ impl SystemRoute {
             Self::Discovery | Self::OAuthDiscovery => respond(200, "application/json", discovery(app)),
             Self::Keys => respond(200, "application/jwk-set+json", app.bearer.jwks(&app.store, now).await?),
             Self::AuditKeys => {
-                respond(200, "application/jwk-set+json", app.bearer.keyring.audit_jwks.clone())
+                respond(200, "application/jwk-set+json", app.bearer.audit_jwks(&app.store).await?)
             }
             Self::Token | Self::Introspect | Self::Revoke => self.endpoint(app, parts, body, now).await,
             Self::Documentation => page(),

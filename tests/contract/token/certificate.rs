@@ -10,13 +10,13 @@ use serde_json::{Map, Value, json};
 use super::{USERS, app, ask, crown, read, secret, signer::Signer, token};
 use crate::id;
 
-struct Made {
-    store: Value,
-    key: KeyPair,
+pub struct Made {
+    pub store: Value,
+    pub key: KeyPair,
 }
 
-/// Uploads a certificate that is valid until the end of a year.
-async fn upload(world: &World, kind: &'static SignatureAlgorithm, until: i32, more: Value) -> Made {
+/// A body that uploads a certificate that is valid until the end of a year.
+pub fn body(kind: &'static SignatureAlgorithm, until: i32, more: &Value) -> (Value, KeyPair) {
     let key = KeyPair::generate_for(kind).unwrap();
     let mut parameters = CertificateParams::new(vec![]).unwrap();
     parameters.not_before = rcgen::date_time_ymd(2020, 1, 1);
@@ -27,6 +27,12 @@ async fn upload(world: &World, kind: &'static SignatureAlgorithm, until: i32, mo
         "certificateInput": { "format": "Pem", "data": certificate.pem(), "privateKey": key.serialize_pem() },
     });
     body.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
+    (body, key)
+}
+
+/// Uploads such a certificate.
+pub async fn upload(world: &World, kind: &'static SignatureAlgorithm, until: i32, more: Value) -> Made {
+    let (body, key) = body(kind, until, &more);
     Made { store: world.make("CertStore", body).await, key }
 }
 

@@ -7,6 +7,7 @@ use chancery_ledger::{Checkpoint, Frontier, Hash, Stamp, leaf_data, leaf_hash};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{Desk, LIST, Seal, Sql, Tree, number, origin, with_nodes};
 use chancery_store::{Error, Mode, Row, Store, Tx};
+use chancery_web::App;
 
 /// How often it is looked for new entries.
 const REST: Duration = Duration::from_secs(1);
@@ -18,11 +19,11 @@ const PIECE: usize = 1000;
 const PIECES: usize = 64;
 
 /// Seals until the server stops.
-pub async fn seal(store: Store, desk: Arc<Desk>, now: fn() -> Timestamp) {
+pub async fn seal(app: Arc<App>, now: fn() -> Timestamp) {
     let mut rest = REST;
     loop {
         tokio::time::sleep(rest).await;
-        rest = match seal_pending(&store, &desk, now()).await {
+        rest = match seal_pending(&app, now()).await {
             Ok(_) => REST,
             Err(error) => {
                 tracing::error!(%error, "entries of the audit trail wait for their tree; it is tried again");
@@ -32,13 +33,15 @@ pub async fn seal(store: Store, desk: Arc<Desk>, now: fn() -> Timestamp) {
     }
 }
 
-/// Adds the entries that wait to the trees of their stores, with a new signed checkpoint each. What
+/// Lets the certificates that there are now sign, and adds the entries that wait to the trees of their stores, with a new signed checkpoint each. What
 /// waited before the call is in a tree after it, whoever put it there, unless there was very much
 /// of it. A tree that fails does not keep others waiting. Answers how many entries were added.
 ///
 /// # Errors
 /// The store's, and a tree that is not the one of its last checkpoint.
-pub async fn seal_pending(store: &Store, desk: &Arc<Desk>, now: Timestamp) -> Result<u64, Error> {
+pub async fn seal_pending(app: &App, now: Timestamp) -> Result<u64, Error> {
+    let (store, desk) = (&app.store, &app.desk);
+    app.bearer.certify(store, &desk.seal, now).await?;
     let (mut sealed, mut tree, mut failure) = (0, -1, None);
     while let Some(next) = next_tree(store, tree).await? {
         tree = next;

@@ -47,7 +47,7 @@ fn dependencies_point_downward() {
         ("chancery-picture", &["userstore"]),
         ("chancery-presentation", &["management"]),
         ("x509-parser", &["certificate"]),
-        ("chancery-certificate", &["auth", "management", "server"]),
+        ("chancery-certificate", &["resource", "auth", "management", "server"]),
         ("chancery-oauth", &["auth", "management"]),
         ("chancery-claims", &["questionnaire", "management"]),
         ("chancery-questionnaire", &["management"]),

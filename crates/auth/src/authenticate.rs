@@ -122,7 +122,7 @@ async fn check_assertion(
                     for again in [false, true] {
                         let Some(keys) = keys_of(bearer, set, again, now).await else { break };
                         match verify_assertion(assertion, Keys::Public(&keys), &expected) {
-                            Ok(proven) if serves(set, proven.algorithm) => return Some(proven),
+                            Ok(proven) if serves(app, set, proven.algorithm) => return Some(proven),
                             Ok(_) => came_to_the_signature = true,
                             Err(refusal) => came_to_the_signature |= refusal.detail == CAME_TO_THE_SIGNATURE,
                         }
@@ -139,8 +139,15 @@ async fn check_assertion(
     None
 }
 
-fn serves(set: &KeySet, algorithm: Algorithm) -> bool {
-    set.algorithm.as_deref().is_none_or(|only| Algorithm::named(only) == Some(algorithm))
+/// Whether assertions signed so are taken: what the key set says, and FAPI 1.0 Advanced, section 8.6, or
+/// FAPI 2.0 Security Profile, section 5.4.1.
+fn serves(app: &ClientApp, set: &KeySet, algorithm: Algorithm) -> bool {
+    let by_profile = match algorithm {
+        Algorithm::Ps256 | Algorithm::Es256 => true,
+        Algorithm::EdDsa => !app.is_fapi || app.is_fapi2,
+        _ => !app.is_fapi,
+    };
+    by_profile && set.algorithm.as_deref().is_none_or(|only| Algorithm::named(only) == Some(algorithm))
 }
 
 /// The keys of a set; `again` for newer ones of those that may be newer. `None`: there are none.

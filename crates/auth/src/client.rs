@@ -119,7 +119,9 @@ pub struct ClientApp {
     pub filters_scopes: bool,
     /// Whether it gets tokens for its own resources only.
     pub filters_resources: bool,
-    /// Whether its assertions are for this server alone.
+    /// Whether it has a FAPI profile.
+    pub is_fapi: bool,
+    /// Whether that is one of FAPI 2.0, whose assertions are for this server alone.
     pub is_fapi2: bool,
     /// How it proves itself.
     pub configuration: Configuration,
@@ -241,6 +243,7 @@ fn read_app(row: &Row<'_>) -> Result<ClientApp, Error> {
         gets_references: row.text(5)? == "Reference",
         filters_scopes: row.bool(6)?,
         filters_resources: row.bool(7)?,
+        is_fapi: row.text(8)? != "None",
         is_fapi2: row.text(8)?.starts_with("Fapi2"),
         configuration: Configuration {
             method: method.map_or(Method::Either, |method| Method::named(&method)),

@@ -44,6 +44,7 @@ pub fn decide(permit: Permit, caller: &Caller, place: Option<&Place>) -> Result<
         | Permit::SubscriptionAdmin
         | Permit::TenantAdmin
         | Permit::TenantMember
+        | Permit::Administrator
         | Permit::Oneself
             if is_system_admin =>
         {
@@ -84,7 +85,17 @@ pub fn decide(permit: Permit, caller: &Caller, place: Option<&Place>) -> Result<
         // what is reached may be nothing: the path can name the caller
         Permit::Oneself => {
             let all = reached(roles);
-            Ok(Reached { assigned: all.tenants.clone(), ..all }.into_scope())
+            let stores = roles.iter().filter_map(|role| match role {
+                Role::UserStoreAdmin(instance) => Some(*instance),
+                _ => None,
+            });
+            Ok(Reached { assigned: all.tenants.clone(), instances: stores.collect(), ..all }.into_scope())
+        }
+        Permit::Administrator => {
+            let is_one = |role: &Role| {
+                !matches!(role, Role::UserAdmin | Role::ApplicationDataReader(..) | Role::AuditTrailReader)
+            };
+            if roles.iter().any(is_one) { Ok(reached(roles).into_scope()) } else { Err(Refused::Forbidden) }
         }
         // it is not asked for; whoever has a token may, too
         Permit::Public => in_store(true, place, |_| true),

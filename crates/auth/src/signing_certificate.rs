@@ -18,8 +18,9 @@ use uuid::Uuid;
 
 use crate::signer::algorithms;
 
-/// Certificates that are looked at; those that end last come first.
-const MOST: usize = 1000;
+/// Certificates of a type for the same part that are looked at: those that end last. So nobody crowds
+/// out another's.
+const MOST: usize = 20;
 
 /// A certificate that signs.
 pub struct SigningCertificate {
@@ -137,9 +138,12 @@ impl Certificates {
     pub fn load(tx: &mut Tx<'_>, epoch: i64, before: &Self) -> Result<Self, Error> {
         let text = format!(
             "SELECT id, concurrency_token, certificate, private_key, cert_type, apply_to_subscription_id, \
-             apply_to_tenant_id, valid_from, valid_to FROM cert_store \
-             WHERE cert_type IN ('OidcTokenSigning', 'AuditTrailSigning', 'Default') AND certificate_has_private_key \
-             ORDER BY valid_to DESC, id LIMIT {MOST}"
+             apply_to_tenant_id, valid_from, valid_to FROM (SELECT c.*, ROW_NUMBER() OVER \
+             (PARTITION BY cert_type, apply_to_subscription_id, apply_to_tenant_id ORDER BY valid_to DESC, id) \
+             AS place FROM cert_store c WHERE certificate_has_private_key \
+             AND (cert_type IN ('AuditTrailSigning', 'Default') OR (cert_type = 'OidcTokenSigning' \
+             AND (apply_to_subscription_id IS NOT NULL OR apply_to_tenant_id IS NOT NULL)))) AS c \
+             WHERE place <= {MOST} ORDER BY valid_to DESC, id"
         );
         let mut all = Vec::new();
         tx.query(&text, &[], |row| {

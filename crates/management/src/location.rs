@@ -1,5 +1,7 @@
 //! Locations of assets and views, and whom one belongs to: what its level says.
 
+use std::collections::HashSet;
+
 use chancery_presentation::location::{ApplyTo, Kind as Wanted, expand, level_of, normalise};
 use chancery_record::{FieldType, Kind, Mismatch, TextRule, Value, choice_types};
 use chancery_resource::{Breach, Call, Problem, Proposed, Shape, visible};
@@ -8,7 +10,7 @@ use uuid::Uuid;
 
 use crate::{
     client_app::CLIENT_APP,
-    place::{put, text_in, wrong},
+    place::{put, subscriptions_of, text_in, wrong},
     subscription::SUBSCRIPTION,
     tenant::TENANT,
 };
@@ -69,39 +71,31 @@ pub fn settle_levels(
     rows: &mut [Proposed<'_>],
 ) -> Result<Vec<Breach>, Problem> {
     let mut breaches = Vec::new();
-    for (place, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.was.is_none()) {
-        let level = text_in(shape, row.values, "location").and_then(level_of);
-        let Some((apply_to, Some(id))) = level else { continue };
-        let Some((subscription, tenant)) = owner_of(call, tx, apply_to, id)? else {
-            breaches.push(wrong(place, "location", format!("names no {}", apply_to.name())));
-            continue;
+    for (apply_to, parent, table) in [
+        (ApplyTo::Subscription, &SUBSCRIPTION, "subscription"),
+        (ApplyTo::ClientApp, &CLIENT_APP, "client_app"),
+        (ApplyTo::Tenant, &TENANT, "tenant"),
+    ] {
+        let named = |row: &Proposed<'_>| match text_in(shape, row.values, "location").and_then(level_of) {
+            Some((level, Some(id))) if level == apply_to && row.was.is_none() => Some(id),
+            _ => None,
         };
-        put(shape, row.values, "subscription_id", subscription);
-        put(shape, row.values, "tenant_id", tenant);
+        let ids: HashSet<Uuid> = rows.iter().filter_map(named).collect();
+        let known: Vec<Uuid> =
+            visible(call, tx, parent, &ids.into_iter().collect::<Vec<_>>())?.into_keys().collect();
+        let owners = subscriptions_of(tx, table, &known)?;
+        for (place, row) in rows.iter_mut().enumerate() {
+            let Some(id) = named(row) else { continue };
+            let Some(subscription) = owners.get(&id) else {
+                breaches.push(wrong(place, "location", format!("names no {}", apply_to.name())));
+                continue;
+            };
+            put(shape, row.values, "subscription_id", *subscription);
+            put(shape, row.values, "client_app_id", (apply_to == ApplyTo::ClientApp).then_some(id));
+            put(shape, row.values, "tenant_id", (apply_to == ApplyTo::Tenant).then_some(id));
+        }
     }
     Ok(breaches)
-}
-
-/// The subscription and tenant of what a level names, if the caller sees it.
-fn owner_of(
-    call: &Call,
-    tx: &mut Tx<'_>,
-    apply_to: ApplyTo,
-    id: Uuid,
-) -> Result<Option<(Uuid, Option<Uuid>)>, Problem> {
-    let (shape, table) = match apply_to {
-        ApplyTo::Global => return Ok(None),
-        ApplyTo::Subscription => (&SUBSCRIPTION, "subscription"),
-        ApplyTo::ClientApp => (&CLIENT_APP, "client_app"),
-        ApplyTo::Tenant => (&TENANT, "tenant"),
-    };
-    if visible(call, tx, shape, &[id])?.is_empty() {
-        return Ok(None);
-    }
-    let column = if table == "subscription" { "id" } else { "subscription_id" };
-    let text = format!("SELECT {column} FROM {table} WHERE id = ?1");
-    let subscription = tx.one(&text, &[Value::Id(id)], |row| row.id(0))?;
-    Ok(subscription.map(|subscription| (subscription, (apply_to == ApplyTo::Tenant).then_some(id))))
 }
 
 /// The location that a create body gives or leaves to its other members.

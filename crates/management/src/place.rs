@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use chancery_record::{Value, fold};
 use chancery_resource::{
-    Breach, Call, LIST, Problem, ProblemKind, Proposed, Shape, Sql, load_first, visible,
+    Breach, Call, LIST, Problem, ProblemKind, Proposed, Scope, Shape, Sql, load_first, visible,
 };
 use chancery_store::Tx;
 use uuid::Uuid;
@@ -45,6 +45,22 @@ pub fn wrong(row: usize, column: &'static str, detail: impl Into<String>) -> Bre
 /// What the state does not allow.
 pub fn conflict(row: usize, column: &'static str, detail: impl Into<String>) -> Breach {
     Breach { row, kind: ProblemKind::Conflict, column, detail: detail.into() }
+}
+
+/// Adds: the subscription in this column is within the parts that are the caller's as a whole.
+pub fn is_covered(sql: &mut Sql, column: &str, scope: &Scope) {
+    let Scope::Parts { customers, subscriptions, .. } = scope else { return sql.add("TRUE") };
+    sql.add("(FALSE");
+    if !subscriptions.is_empty() {
+        sql.add(&format!(" OR {column} IN "));
+        sql.add_list(subscriptions.iter().copied().map(Value::Id));
+    }
+    if !customers.is_empty() {
+        sql.add(&format!(" OR {column} IN (SELECT id FROM subscription WHERE customer_id IN "));
+        sql.add_list(customers.iter().copied().map(Value::Id));
+        sql.add(")");
+    }
+    sql.add(")");
 }
 
 /// Settles the subscriptions of rows: what a row applies to must be of its subscription, and gives
@@ -119,7 +135,7 @@ fn only_subscription(call: &Call, tx: &mut Tx<'_>) -> Result<Option<Uuid>, Probl
 }
 
 /// The subscription of each of these rows.
-fn subscriptions_of(tx: &mut Tx<'_>, table: &str, ids: &[Uuid]) -> Result<HashMap<Uuid, Uuid>, Problem> {
+pub fn subscriptions_of(tx: &mut Tx<'_>, table: &str, ids: &[Uuid]) -> Result<HashMap<Uuid, Uuid>, Problem> {
     let column = if table == "subscription" { "id" } else { "subscription_id" };
     let mut found = HashMap::with_capacity(ids.len());
     for chunk in ids.chunks(LIST) {

@@ -30,19 +30,15 @@ fn check_both(facts: &ClientFacts<'_>, found: &mut Findings) {
         "FAPI asks for private_key_jwt, tls_client_auth or self_signed_tls_client_auth: \
          set it in the authentication configuration first.",
     );
-    let secured = |uri: &&str| {
-        let loopback = host_of(uri).is_some_and(|host| host == "127.0.0.1" || host == "::1");
-        has_scheme(uri, "https") || (facts.is_native_application && (loopback || !has_scheme(uri, "http")))
-    };
-    found.require(
-        facts.redirect_uris.iter().all(secured),
-        "clientAppRedirectUris",
-        "FAPI asks for https in redirect URIs; a native application may use its own scheme or the loopback address.",
-    );
 }
 
-/// FAPI 1.0 Advanced, sections 5.2.2 and 8.6.
+/// FAPI 1.0 Baseline, section 5.2.2; Advanced, sections 5.2.2 and 8.6.
 fn check_first(facts: &ClientFacts<'_>, found: &mut Findings) {
+    found.require(
+        facts.redirect_uris.iter().all(|uri| has_scheme(uri, "https")),
+        "clientAppRedirectUris",
+        "FAPI 1.0 asks for https in redirect URIs.",
+    );
     found.require(
         facts.authentication.unwrap_or_default().require_certificate_bound_access_tokens,
         "requireCertificateBoundAccessTokens",
@@ -63,6 +59,15 @@ fn check_first(facts: &ClientFacts<'_>, found: &mut Findings) {
 /// FAPI 2.0 Security Profile, sections 5.3.2 and 5.4.1; FAPI 2.0 Message Signing, section 5.3.1.
 fn check_second(facts: &ClientFacts<'_>, found: &mut Findings) {
     let authentication = facts.authentication.unwrap_or_default();
+    let secured = |uri: &&str| {
+        let loopback = host_of(uri).is_some_and(|host| host == "127.0.0.1" || host == "::1");
+        has_scheme(uri, "https") || (facts.is_native_application && (loopback || !has_scheme(uri, "http")))
+    };
+    found.require(
+        facts.redirect_uris.iter().all(secured),
+        "clientAppRedirectUris",
+        "FAPI asks for https in redirect URIs; a native application may use its own scheme or the loopback address.",
+    );
     found.require(
         authentication.dpop_bound_access_tokens || authentication.require_certificate_bound_access_tokens,
         "dpopBoundAccessTokens",

@@ -11,6 +11,7 @@ use crate::{
     change::{self, gone},
     emit::{Stored, write_no_relations, write_values},
     family::{confine, find_children, keep},
+    load::key_name,
     nested,
     pattern::{Refusal, changed_values, new_values, taken},
     relate,
@@ -114,7 +115,7 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         if index > 0 {
             call.out.bytes.push(b',');
         }
-        write_values(shape, &call.desk.master, values, &mut call.out.bytes);
+        write_values((shape, &call.desk.master), &call.scope, values, &mut call.out.bytes);
         write_no_relations(shape, &mut call.out.bytes);
     }
     call.out.bytes.push(b']');
@@ -206,19 +207,20 @@ pub fn replace(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 
 /// Writes many rows as an array, with their relations.
 fn write_all(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, rows: &[Stored]) -> Result<(), Problem> {
+    let scope = call.scope.clone().to_be_changed(false);
     call.out.bytes.push(b'[');
     let mut first = true;
     for chunk in rows.chunks(LIST) {
         let mut rids: Vec<i64> = chunk.iter().map(|row| row.rid).collect();
         rids.sort_unstable();
-        let items = nested::load(tx, shape, &call.scope, &rids)?;
+        let items = nested::load(tx, shape, &scope, &rids)?;
         for row in chunk {
             if !first {
                 call.out.bytes.push(b',');
             }
             first = false;
-            write_values(shape, &call.desk.master, &row.values, &mut call.out.bytes);
-            nested::write(tx, shape, &call.scope, &items, row.rid, &mut call.out)?;
+            write_values((shape, &call.desk.master), &scope, &row.values, &mut call.out.bytes);
+            nested::write(tx, shape, &scope, &items, row.rid, &mut call.out)?;
         }
     }
     call.out.bytes.push(b']');
@@ -309,15 +311,6 @@ fn load_all(
         })?;
     }
     Ok(found)
-}
-
-/// A key as text.
-fn key_name(key: &Value) -> String {
-    match key {
-        Value::Id(id) => id.to_string(),
-        Value::Text(text) => text.clone(),
-        other => format!("{other:?}"),
-    }
 }
 
 /// Gives elements that name no key that of the row which has their token.

@@ -58,11 +58,6 @@ impl Out {
         }
     }
 
-    /// Whether parts have been sent.
-    pub const fn is_sent(&self) -> bool {
-        self.sent
-    }
-
     /// Sends what is there if it is much.
     pub fn relieve(&mut self) -> Result<(), Problem> {
         let bound = if self.whole && !self.sent { WHOLE } else { PIECE };
@@ -180,8 +175,14 @@ pub fn write_row(
     Ok(())
 }
 
-/// Writes values as an object without its closing bracket.
-pub fn write_values(shape: &Shape, master: &MasterKey, values: &[Value], out: &mut Vec<u8>) {
+/// Writes values as an object without its closing bracket, as [`write_row`] would write the row.
+pub fn write_values(
+    (shape, master): (&Shape, &MasterKey),
+    scope: &Scope,
+    values: &[Value],
+    out: &mut Vec<u8>,
+) {
+    let hides = !scope.reveals() && (shape.secret)(values);
     let mut separator = b'{';
     for ((field, label), value) in shape.fields.iter().zip(&shape.plan().labels).zip(values) {
         if !label.is_empty() {
@@ -189,6 +190,9 @@ pub fn write_values(shape: &Shape, master: &MasterKey, values: &[Value], out: &m
             separator = b',';
             out.extend_from_slice(label.as_bytes());
             match value {
+                Value::Text(_) if field.access.sealing == Sealing::Secret && hides => {
+                    write_cell(&field.kind, Value::Null.cell(), out);
+                }
                 Value::Text(text) if field.access.sealing == Sealing::Secret && is_sealed(text) => {
                     let key = values.get(shape.plan().key).unwrap_or(&Value::Null);
                     let opened = Value::from(open_secret(master, shape.table, field.column, key, text));

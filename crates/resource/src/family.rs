@@ -10,6 +10,7 @@ use uuid::Uuid;
 use crate::{
     Call, LIST, Problem, ProblemKind, Scope, Shape, Sql,
     emit::Stored,
+    load::key_name,
     shape::{Breach, Child, Parent, Proposed},
 };
 
@@ -76,13 +77,14 @@ pub fn find_children(
         let by = if *column == "store" { "rid" } else { "id" };
         for chunk in rows.chunks(LIST) {
             let mut sql = Sql::new(format!(
-                "SELECT parent, name FROM (SELECT p.id AS parent, c.{name} AS name, \
-                 ROW_NUMBER() OVER (PARTITION BY c.{column} ORDER BY c.rid) AS place \
-                 FROM {table} c JOIN {} p ON p.{by} = c.{column} WHERE p.id IN ",
-                shape.table
+                "SELECT p.id, c.{name} FROM {} p JOIN {table} c ON c.{column} = p.{by} \
+                 AND c.rid IN (SELECT f.rid FROM {table} f WHERE f.{column} = p.{by} ORDER BY f.rid LIMIT {}) \
+                 WHERE p.id IN ",
+                shape.table,
+                NAMED + 1,
             ));
             sql.add_list(chunk.iter().map(|row| row.value(key).clone()));
-            sql.add(&format!(") children WHERE place <= {} ORDER BY parent, place", NAMED + 1));
+            sql.add(" ORDER BY p.id, c.rid");
             tx.query(&sql.text, &sql.parameters, |row| {
                 let name = if row.is_null(1)? { String::new() } else { format!(" {:?}", row.text(1)?) };
                 held.entry(row.id(0)?).or_default().push(format!("{what}{name}"));
@@ -120,7 +122,7 @@ pub fn confine<'a>(
     let rows: Vec<(String, &Value)> =
         rows.filter_map(|(base, values)| Some((base, values.get(plan.key)?))).collect();
     let Some(column) = shape.key().map(|key| key.column) else { return Ok(()) };
-    let mut covered = Vec::with_capacity(rows.len());
+    let mut covered = HashSet::with_capacity(rows.len());
     for chunk in rows.chunks(LIST) {
         let mut sql = shape.begin(call, &format!("SELECT t.{column} FROM {} t WHERE ", shape.source()));
         shape.add_reach(&mut sql, &call.scope, None);
@@ -128,11 +130,11 @@ pub fn confine<'a>(
         sql.add_list(chunk.iter().map(|(_, key)| (*key).clone()));
         let kind = shape.key().map_or(Kind::Id, |key| key.kind);
         tx.query(&sql.text, &sql.parameters, |row| {
-            covered.push(row.value(0, &kind)?);
+            covered.insert(key_name(&row.value(0, &kind)?));
             Ok(())
         })?;
     }
-    let outside = rows.into_iter().filter(|(_, key)| !covered.contains(*key));
+    let outside = rows.into_iter().filter(|(_, key)| !covered.contains(&key_name(key)));
     let errors: Vec<FieldError> =
         outside.map(|(base, _)| FieldError::new(base, "is not within what your roles cover")).collect();
     if errors.is_empty() { Ok(()) } else { Err(Problem::wrong(errors)) }

@@ -43,7 +43,7 @@ pub use cursor::CursorKey;
 pub use emit::{Out, Part, Sink, Stored};
 pub use family::visible;
 pub use filter::{Expression, Operator, parse as parse_filter};
-pub use list::{list_where, write_items};
+pub use list::{list_of, list_where, write_items};
 pub use load::{
     find_owner, find_row, load, load_by, load_first, load_hidden, load_hidden_rows, load_rows, owner_of,
     select_by, select_of, select_where,

@@ -9,7 +9,7 @@ use crate::{
     change::OwnerRow,
     emit::write_row,
     filter_sql::add_filter,
-    load::owner_of,
+    load::{find_row, owner_of},
     nested,
     page::{Page, Position, sort_value},
     sql::LIST,
@@ -26,6 +26,28 @@ pub fn list(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 /// A bad parameter.
 pub fn list_where(call: &mut Call, tx: &mut Tx<'_>, condition: &dyn Fn(&mut Sql)) -> Result<Answer, Problem> {
     list_rows(call, tx, None, condition)
+}
+
+/// Lists those rows of the operation's resource whose column holds the id of another row, which the path
+/// names at this place.
+///
+/// # Errors
+/// A bad parameter; not found, where the other row is not.
+pub fn list_of(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    other: &Shape,
+    place: usize,
+    column: &str,
+) -> Result<Answer, Problem> {
+    find_row(call, tx, other, call.parameter(place))?;
+    let id = other.read_key(call.parameter(place))?;
+    list_where(call, tx, &|sql| {
+        sql.add(" AND t.");
+        sql.add(column);
+        sql.add(" = ");
+        sql.add_bound(id.clone());
+    })
 }
 
 /// One list being read.
@@ -262,19 +284,21 @@ impl Rows {
         shape: &Shape,
         first: &mut bool,
     ) -> Result<(), Problem> {
-        let mut rids: Vec<i64> = self.ends.iter().map(|(rid, _)| *rid).collect();
-        rids.sort_unstable();
-        let items = nested::load(tx, shape, &call.scope, &rids)?;
         let mut start = 0;
-        for (rid, end) in &self.ends {
-            if !*first {
-                call.out.bytes.push(b',');
+        for chunk in self.ends.chunks(LIST) {
+            let mut rids: Vec<i64> = chunk.iter().map(|(rid, _)| *rid).collect();
+            rids.sort_unstable();
+            let items = nested::load(tx, shape, &call.scope, &rids)?;
+            for (rid, end) in chunk {
+                if !*first {
+                    call.out.bytes.push(b',');
+                }
+                *first = false;
+                call.out.bytes.extend_from_slice(self.json.get(start..*end).unwrap_or_default());
+                start = *end;
+                nested::write(tx, shape, &call.scope, &items, *rid, &mut call.out)?;
+                call.out.relieve()?;
             }
-            *first = false;
-            call.out.bytes.extend_from_slice(self.json.get(start..*end).unwrap_or_default());
-            start = *end;
-            nested::write(tx, shape, &call.scope, &items, *rid, &mut call.out)?;
-            call.out.relieve()?;
         }
         Ok(())
     }

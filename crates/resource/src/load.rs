@@ -168,3 +168,12 @@ pub fn load_hidden(call: &Call, tx: &mut Tx<'_>, shape: &Shape, key: Value) -> R
     let sql = shape.select_hidden(call).push(" AND t.id = ").bind(key);
     load_by(call, tx, shape, None, &sql)
 }
+
+/// A key as text.
+pub fn key_name(key: &Value) -> String {
+    match key {
+        Value::Id(id) => id.to_string(),
+        Value::Text(text) => text.clone(),
+        other => format!("{other:?}"),
+    }
+}

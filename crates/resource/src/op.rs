@@ -49,6 +49,8 @@ pub enum Permit {
     TenantAdmin,
     /// Those of tenants, also for what is assigned to the tenant.
     TenantMember,
+    /// Administrators of any kind, for what is the same for all.
+    Administrator,
     /// Application users and groups.
     ApplicationData,
     /// Administrators whose scope covers it, and whoever it is about: a path that names the caller.

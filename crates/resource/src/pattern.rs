@@ -184,9 +184,11 @@ fn read_in_turn(
 
 /// Writes a row whose values are at hand, and its relations.
 pub fn write_stored(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, stored: &Stored) -> Result<(), Problem> {
-    let items = nested::load(tx, shape, &call.scope, &[stored.rid])?;
-    write_values(shape, &call.desk.master, &stored.values, &mut call.out.bytes);
-    nested::write(tx, shape, &call.scope, &items, stored.rid, &mut call.out)
+    // what an answer shows is what reading shows, also where less may be changed
+    let scope = call.scope.clone().to_be_changed(false);
+    let items = nested::load(tx, shape, &scope, &[stored.rid])?;
+    write_values((shape, &call.desk.master), &scope, &stored.values, &mut call.out.bytes);
+    nested::write(tx, shape, &scope, &items, stored.rid, &mut call.out)
 }
 
 /// Answers with an object of the operation's own: what [`Reply::Form`] promises.
@@ -290,7 +292,7 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         relate::relate_new(call, tx, shape, &stored, &body, "")?;
         return answer_with(call, tx, shape, &stored);
     }
-    write_values(shape, &call.desk.master, &values, &mut call.out.bytes);
+    write_values((shape, &call.desk.master), &call.scope, &values, &mut call.out.bytes);
     write_no_relations(shape, &mut call.out.bytes);
     Ok(Answer::resource(call.op.status))
 }
@@ -332,7 +334,7 @@ pub fn new_values(
     {
         *key = PersonKey::make(&call.desk.master, id);
     }
-    shape.apply_rules(values, None, draft, base)
+    shape.apply_rules(call, values, None, draft, base)
 }
 
 /// The rule against the data, on one row.
@@ -451,7 +453,7 @@ pub fn changed_values(
             *token = call.new_token();
         }
     }
-    let ruled = shape.apply_rules(values, Some(&was.values), draft, base)?;
+    let ruled = shape.apply_rules(call, values, Some(&was.values), draft, base)?;
     Ok(ruled.map_err(Refusal::Wrong))
 }
 

@@ -30,9 +30,10 @@ pub fn relate(call: &mut Call, tx: &mut Tx<'_>, name: &str, how: Relating) -> Re
         Relating::Set => {
             let linked = all_linked(tx, &call.scope, relation, owner.rid)?;
             let wanted: HashSet<Uuid> = ids.iter().copied().collect();
-            let missing: Vec<Uuid> = ids.iter().copied().filter(|id| !linked.contains_key(id)).collect();
-            let place = |missed: usize| ids.iter().position(|id| missing.get(missed) == Some(id));
-            let added = resolve(call, tx, relation, &missing, &|missed| at(place(missed).unwrap_or(missed)))?;
+            let (places, missing): (Vec<usize>, Vec<Uuid>) =
+                ids.iter().copied().enumerate().filter(|(_, id)| !linked.contains_key(id)).unzip();
+            let place = |missed: usize| places.get(missed).copied().unwrap_or(missed);
+            let added = resolve(call, tx, relation, &missing, &|missed| at(place(missed)))?;
             let mut removed: Vec<(Uuid, i64)> =
                 linked.into_iter().filter(|(id, _)| !wanted.contains(id)).collect();
             removed.sort_unstable();
@@ -84,9 +85,10 @@ pub fn relate_new(
             ids.push(id.ok_or_else(|| Problem::wrong_at(format!("{at}/{index}/id"), "must be a UUID"))?);
         }
         let mut seen = HashSet::new();
-        let unique: Vec<Uuid> = ids.iter().copied().filter(|id| seen.insert(*id)).collect();
+        let (places, unique): (Vec<usize>, Vec<Uuid>) =
+            ids.into_iter().enumerate().filter(|(_, id)| seen.insert(*id)).unzip();
         let known = resolve(call, tx, relation, &unique, &|place| {
-            let index = ids.iter().position(|id| unique.get(place) == Some(id)).unwrap_or(place);
+            let index = places.get(place).copied().unwrap_or(place);
             format!("{at}/{index}/id")
         })?;
         apply(call, tx, relation, owner, &known, &[])?;

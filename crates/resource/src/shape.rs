@@ -270,14 +270,23 @@ macro_rules! children {
 pub struct Said<'a> {
     fields: &'static [Field],
     draft: &'a Draft,
+    merges: bool,
 }
 
 impl Said<'_> {
+    fn given(&self, column: &str) -> Option<&Given> {
+        let place = self.fields.iter().position(|field| field.column == column);
+        place.and_then(|place| self.draft.0.get(place))
+    }
+
+    /// Whether a merge patch emptied this column, which a body that leaves it out does not.
+    pub fn empties(&self, column: &str) -> bool {
+        self.merges && self.given(column) == Some(&Given::Empty)
+    }
+
     /// Whether the body gave this column a value or emptied it.
     pub fn says(&self, column: &str) -> bool {
-        let place = self.fields.iter().position(|field| field.column == column);
-        let given = place.and_then(|place| self.draft.0.get(place));
-        given.is_some_and(|given| *given != Given::Nothing)
+        self.given(column).is_some_and(|given| *given != Given::Nothing)
     }
 }
 
@@ -607,13 +616,15 @@ impl Shape {
     /// The rules' say on a new or changed row. `base` is where the body stands.
     pub(crate) fn apply_rules(
         &self,
+        call: &Call,
         values: Vec<Value>,
         was: Option<&[Value]>,
         draft: &Draft,
         base: &str,
     ) -> Result<Result<Vec<Value>, Vec<FieldError>>, Problem> {
         let Some(apply) = self.apply else { return Ok(Ok(values)) };
-        let (values, wrong) = apply(values, was, &Said { fields: self.fields, draft })?;
+        let (values, wrong) =
+            apply(values, was, &Said { fields: self.fields, draft, merges: call.merge_patch })?;
         if wrong.is_empty() {
             return Ok(Ok(values));
         }

@@ -22,8 +22,6 @@ use crate::{
 
 /// How long a reader of a long answer may pause before it is given up.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
-/// How long a body may take to arrive.
-const BODY_TIME: std::time::Duration = std::time::Duration::from_mins(2);
 /// A body that needs no place of its own, in bytes.
 const SMALL_BODY: usize = 64 << 10;
 /// Parts of an answer that wait for the reader.
@@ -69,9 +67,7 @@ pub async fn execute(
             _ => app.limits.body,
         };
         place = place_for_body(app, parts, bound).await?;
-        let reading = tokio::time::timeout(BODY_TIME, read_bytes(&parts.headers, body, bound));
-        let late = || Problem::invalid("The body did not arrive within two minutes.");
-        let bytes = reading.await.map_err(|_| late())??;
+        let bytes = read_bytes(&parts.headers, body, bound).await?;
         request_digest = idempotency::digest(parts, &bytes);
         if let Action::Custom(Custom { body: Body::Bytes(..), .. }) = op.action {
             let media = text(&parts.headers, header::CONTENT_TYPE).unwrap_or_default();
@@ -80,6 +76,9 @@ pub async fn execute(
             let (read, merge) = read_body(op, media_type(&parts.headers), &bytes)?;
             (json, merge_patch) = (Some(read), merge);
         }
+    }
+    if let (Action::Custom(Custom { works: true, .. }), true) = (op.action, app.pool.is_full()) {
+        return Err(Error::Busy.into());
     }
     let claim = match idempotency::key(parts)?.filter(|_| !dry_run && op.writes() && allowed.caller.is_some())
     {
@@ -92,9 +91,6 @@ pub async fn execute(
         }
         None => None,
     };
-    if let (Action::Custom(Custom { works: true, .. }), true) = (op.action, app.pool.is_full()) {
-        return Err(Error::Busy.into());
-    }
     // a body may take its time: what is decided is decided by the time now
     let now = crate::app::now();
     let call = Call {

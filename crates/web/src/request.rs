@@ -113,8 +113,17 @@ fn accepts(headers: &HeaderMap, types: &[&str]) -> Result<(), Problem> {
 /// answer instead of a broken connection.
 const THROWN_AWAY: usize = 64 << 20;
 
-/// Reads a body up to a bound.
-pub async fn read_bytes(headers: &HeaderMap, mut body: Incoming, bound: usize) -> Result<Bytes, Problem> {
+/// How long a body may take to arrive.
+const BODY_TIME: std::time::Duration = std::time::Duration::from_mins(2);
+
+/// Reads a body up to a bound, if it arrives in time.
+pub async fn read_bytes(headers: &HeaderMap, body: Incoming, bound: usize) -> Result<Bytes, Problem> {
+    tokio::time::timeout(BODY_TIME, receive(headers, body, bound))
+        .await
+        .map_err(|_| Problem::invalid("The body did not arrive within two minutes."))?
+}
+
+async fn receive(headers: &HeaderMap, mut body: Incoming, bound: usize) -> Result<Bytes, Problem> {
     let announced = text(headers, header::CONTENT_LENGTH).and_then(|length| length.parse::<usize>().ok());
     let mut bytes = BytesMut::with_capacity(announced.unwrap_or(0).min(1 << 20));
     let mut is_too_large = announced.is_some_and(|length| length > bound);

@@ -96,6 +96,19 @@ on_both_engines! {
         assert_eq!((&made["subscriptionId"], &made["certificateStorageFormat"]), (&json!(null), &json!("Pkcs12")));
     }
 
+    /// Opening a file can take seconds: only so many are opened at once.
+    async fn a_call_opens_only_so_many_files(world: World) {
+        let file = include_bytes!("../../../crates/certificate/testdata/modern-p256.p12");
+        let one = json!({
+            "name": "p12", "certType": "AuditTrailSigning", "certificate": BASE64_STANDARD.encode(file), "password": PASSWORD,
+        });
+        let batch = |count: usize| json!(vec![&one; count]);
+        let path = format!("{BASE}/CertStore/batch");
+        world.admin.post(&path, batch(33)).await.problem(413, "payload-too-large");
+        let made = world.admin.post(&path, batch(2)).await.is(200).json();
+        assert_eq!(made.as_array().unwrap().len(), 2);
+    }
+
     async fn look_ups_are_of_what_is_assigned(world: World) {
         let (tenant, store) = (world.all("Tenant").await[0].clone(), world.all("IdpInstance").await[0].clone());
         let subscription = tenant["subscriptionId"].as_str().unwrap();

@@ -59,12 +59,29 @@ on_both_engines! {
         let problem = world.admin.post(&format!("{BASE}/ClaimRule"), rule(foreign)).await.problem(400, "invalid-request");
         assert_eq!(pointers(&problem), ["/clientApps/1/id"]);
         assert_eq!(world.all("ClaimRule").await.as_array().unwrap().len(), 1, "nothing was made");
-        let batch = json!([rule(apps(&[&other])), rule(json!({}))]);
+        let batch = json!([rule(apps(&[&other])), rule(json!({ "ruleLevel": "ClientApp" }))]);
         let made = world.admin.post(&format!("{BASE}/ClaimRule/batch"), batch).await.is(200).json();
         assert_eq!((each(&made[0]["clientApps"], "name"), &made[1]["clientApps"]), (vec!["b"], &json!([])));
         let path = format!("{}/clientapps", one("ClaimRule", &made[1]));
         let set = world.admin.put(&path, related(&[&one_app])).await.is(202).json();
         assert_eq!(each(&set["clientApps"], "name"), ["a"]);
+    }
+
+    async fn a_level_without_client_apps_takes_none(world: World) {
+        let app = world.make("ClientApp", json!({ "name": "a" })).await;
+        let linked = json!({ "clientApps": [{ "id": app["id"] }] });
+        world.admin.post(&format!("{BASE}/ClaimRule"), rule(linked)).await.problem(400, "invalid-request");
+        let whole = world.make("ClaimRule", rule(json!({}))).await;
+        assert_eq!(whole["applyToSubscriptionId"], whole["subscriptionId"]);
+        let path = format!("{}/clientapps", one("ClaimRule", &whole));
+        world.admin.post(&path, related(&[&app])).await.problem(400, "invalid-request");
+        let other_side = format!("{}/claimrules", one("ClientApp", &app));
+        world.admin.post(&other_side, related(&[&whole])).await.problem(400, "invalid-request");
+        let narrow = world.make("ClaimRule", rule(json!({ "ruleLevel": "ClientApp" }))).await;
+        world.admin.post(&other_side, related(&[&narrow])).await.expect(202);
+        let patch = json!({ "ruleLevel": "Subscription", "concurrencyToken": narrow["concurrencyToken"] });
+        let problem = world.admin.patch(&one("ClaimRule", &narrow), patch).await.problem(400, "invalid-request");
+        assert_eq!(pointers(&problem), ["/ruleLevel"]);
     }
 
     /// A dry run: which rules are in force, and what they make of claims.

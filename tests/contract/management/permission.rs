@@ -3,7 +3,7 @@
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{BASE, one};
+use super::{BASE, one, related};
 use crate::{each, id, pointers};
 
 async fn app_named(world: &World, name: &str) -> Value {
@@ -61,6 +61,66 @@ on_both_engines! {
         near.post(&metadata, json!({ "key": "x", "value": "y" })).await.problem(404, "not-found");
     }
 
+    /// A client app that administers something elsewhere is not its subscription's to take over.
+    async fn nobody_becomes_more_through_a_client_app(world: World) {
+        let far = world.other_store("far").await;
+        let sister = world.make("Tenant", json!({
+            "name": "Far", "subscriptionId": world.admin.get(&format!("{BASE}/IdpInstance/{far}")).await.is(200).json()["subscriptionId"],
+        })).await;
+        let near = world.client("near", &[("SubscriptionAdmin", None, None)]).await;
+        let tenant: uuid::Uuid = id(&sister).parse().unwrap();
+        for (name, role) in [
+            ("store", ("UserStoreAdmin", None, Some(far))), ("tenant", ("TenantAdmin", Some(tenant), None)),
+            ("reader", ("ApplicationDataReader", None, Some(far))),
+        ] {
+            world.client(name, &[role]).await;
+            let app = app_named(&world, name).await;
+            near.get(&one("ClientApp", &app)).await.expect(200);
+            let problem = near.post(&format!("{BASE}/ClientAppSecret"), json!({ "clientAppId": app["id"] })).await.problem(400, "invalid-request");
+            assert_eq!(pointers(&problem), ["/clientAppId"], "{name}");
+            near.delete(&one("ClientApp", &app)).await.problem(404, "not-found");
+        }
+        // one whose roles are of the subscription is
+        let own = world.all("Tenant").await.as_array().unwrap().iter().find(|one| one["id"] != sister["id"]).unwrap().clone();
+        world.client("own", &[("TenantAdmin", Some(id(&own).parse().unwrap()), None)]).await;
+        let app = app_named(&world, "own").await;
+        near.post(&format!("{BASE}/ClientAppSecret"), json!({ "clientAppId": app["id"] })).await.expect(201);
+    }
+
+    /// A reader of one tenant that becomes a reader of everything is one.
+    async fn a_role_that_loses_its_target_is_of_everything(world: World) {
+        let tenant = world.all("Tenant").await[0]["id"].clone();
+        let app = world.make("ClientApp", json!({ "name": "reads" })).await;
+        let body = json!({ "clientAppId": app["id"], "roleType": "ApplicationDataReader" });
+        let mut narrow = body.clone();
+        narrow["applyToTenantId"] = tenant.clone();
+        let role = world.make("ClientAppRole", narrow.clone()).await;
+        let wide = json!({ "roleType": "ApplicationDataReader", "concurrencyToken": role["concurrencyToken"] });
+        let wide = world.admin.put(&one("ClientAppRole", &role), wide).await.is(202).json();
+        assert_eq!(wide["applyToTenantId"], json!(null));
+        let path = format!("{BASE}/ClientAppRole");
+        world.admin.post(&path, body).await.problem(409, "conflict");
+        world.admin.post(&path, narrow).await.expect(201);
+        let near = world.client("near", &[("SubscriptionAdmin", None, None)]).await;
+        near.post(&format!("{BASE}/ClientAppSecret"), json!({ "clientAppId": app["id"] })).await.problem(400, "invalid-request");
+    }
+
+    /// The `ETag` of a reading holds for a write, also where less may be changed than is seen.
+    async fn what_was_read_may_be_written(world: World) {
+        let near = world.client("near", &[("SubscriptionAdmin", None, None)]).await;
+        let store = world.all("IdpInstance").await[0].clone();
+        let root = app_named(&world, "root").await;
+        let relation = format!("{}/clientapps", one("IdpInstance", &store));
+        world.admin.put(&relation, related(&[&root])).await.expect(202);
+        let read = near.get(&one("IdpInstance", &store)).await.is(200);
+        let (tag, before) = (read.header("etag").unwrap().to_owned(), read.json());
+        assert_eq!(each(&before["clientApps"], "name"), ["root"]);
+        let patch = json!({ "position": 7, "concurrencyToken": before["concurrencyToken"] }).to_string().into_bytes();
+        let headers = [("content-type", "application/json"), ("if-match", tag.as_str())];
+        let after = near.send(http::Method::PATCH, &one("IdpInstance", &store), &headers, patch).await.is(202).json();
+        assert_eq!(after["clientApps"], before["clientApps"]);
+    }
+
     /// A write that leaves no SystemAdmin able to get a token is refused.
     async fn an_administrator_is_left(world: World) {
         let root = app_named(&world, "root").await;
@@ -77,6 +137,13 @@ on_both_engines! {
         let keys = json!({ "clientAppId": root["id"], "tokenEndpointAuthMethod": "private_key_jwt" });
         world.admin.post(&format!("{BASE}/ClientAppAuthenticationConfiguration"), keys).await.problem(409, "conflict");
         world.admin.get(&format!("{BASE}/Customer")).await.expect(200);
+        // a key that encrypts proves nothing
+        let jwks = r#"{"keys":[{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}"#;
+        let set = world.make("ClientAppKeySet", json!({ "clientAppId": root["id"], "use": "Encryption", "jwks": jwks })).await;
+        let active = json!({ "status": "Active", "concurrencyToken": set["concurrencyToken"] });
+        world.admin.patch(&one("ClientAppKeySet", &set), active).await.expect(202);
+        let keys = json!({ "clientAppId": root["id"], "tokenEndpointAuthMethod": "private_key_jwt" });
+        world.admin.post(&format!("{BASE}/ClientAppAuthenticationConfiguration"), keys).await.problem(409, "conflict");
         // with a second one it can go
         let second = world.client("second", &[("SystemAdmin", None, None)]).await;
         second.delete(&one("ClientApp", &root)).await.expect(204);
@@ -151,5 +218,25 @@ on_both_engines! {
         assert_eq!(each(&near.get(&path).await.is(200).json(), "roleType"), ["SubscriptionAdmin"]);
         near.delete(&one("RoleAssignment", &made)).await.problem(404, "not-found");
         world.admin.delete(&one("RoleAssignment", &made)).await.expect(204);
+        // who administers an instance is not for a tenant to say that only has it
+        let (tenant, store) = (world.all("Tenant").await[0].clone(), world.all("IdpInstance").await[0].clone());
+        world.admin.put(&format!("{}/tenants", one("IdpInstance", &store)), related(&[&tenant])).await.expect(202);
+        let low = world.client("low", &[("TenantAdmin", Some(id(&tenant).parse().unwrap()), None)]).await;
+        let of_store = world.admin.post(&path, body("UserStoreAdmin", "applyToIdpInstanceId", &store["id"])).await.is(201).json();
+        assert_eq!(each(&low.get(&path).await.is(200).json(), "roleType"), ["UserStoreAdmin"]);
+        low.delete(&one("RoleAssignment", &of_store)).await.problem(404, "not-found");
+        near.delete(&one("RoleAssignment", &of_store)).await.expect(204);
+    }
+
+    /// An administrator of a store sees what its people may do.
+    async fn a_store_s_admin_sees_what_its_people_may(world: World) {
+        world.user("ada").await;
+        world.admin.send(http::Method::POST, &world.path("/User/synchronize"), &[], Vec::new()).await.expect(200);
+        let person = world.all("ApplicationUser").await[0]["id"].clone();
+        let path = format!("{BASE}/EffectivePermissions/platformuser/{}", person.as_str().unwrap());
+        let store = id(&world.all("IdpInstance").await[0]).parse().unwrap();
+        let far = world.other_store("far").await;
+        world.client("own", &[("UserStoreAdmin", None, Some(store))]).await.get(&path).await.expect(200);
+        world.client("other", &[("UserStoreAdmin", None, Some(far))]).await.get(&path).await.problem(404, "not-found");
     }
 }

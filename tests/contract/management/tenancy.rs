@@ -51,6 +51,44 @@ on_both_engines! {
     }
 
     /// Names collide within their subscription only, in a batch, too.
+    /// A parent stays while there is something of it, and says what.
+    async fn a_parent_with_children_stays(world: World) {
+        let subscription = world.other_subscription("Far").await;
+        let tenant = world.make("Tenant", json!({ "name": "Far", "subscriptionId": subscription })).await;
+        let app = world.make("ClientApp", json!({ "name": "far", "subscriptionId": subscription })).await;
+        let assets = |level: &str, id: &str| json!({
+            "location": format!("/views/{level}/{id}/SignIn"), "content": "<p>here</p>",
+        });
+        world.user("ada").await;
+        world.admin.send(http::Method::POST, &world.path("/User/synchronize"), &[], Vec::new()).await.expect(200);
+        let person = world.all("ApplicationUser").await[0]["id"].clone();
+        let role = |role: &str, member: &str, target: &Value| json!({
+            "principalType": "PlatformUser", "principalId": person, "roleType": role, member: target,
+        });
+        let range = json!({ "lower": "10.0.0.1", "upper": "10.0.0.9", "tenantId": tenant["id"] });
+        let item = json!({ "tenantId": tenant["id"], "key": "shoe", "label": "Shoe size", "position": 1 });
+        let customer = world.admin.get(&format!("{BASE}/Subscription/{}", subscription.as_str().unwrap())).await.is(200).json()["customerId"].clone();
+        for (parent, resource, body, what) in [
+            (one("Tenant", &tenant), "IpAddressRange", range, "address range"),
+            (one("Tenant", &tenant), "UserQuestionnaireItem", item, "questionnaire item"),
+            (one("Tenant", &tenant), "RoleAssignment", role("TenantAdmin", "applyToTenantId", &tenant["id"]), "role assignment"),
+            (one("Tenant", &tenant), "CustomView", assets("tenant", id(&tenant)), "view"),
+            (one("ClientApp", &app), "CustomView", assets("clientapp", id(&app)), "view"),
+            (format!("{BASE}/Customer/{}", customer.as_str().unwrap()), "RoleAssignment", role("CustomerAdmin", "applyToCustomerId", &customer), "role assignment"),
+        ] {
+            let made = world.make(resource, body).await;
+            let problem = world.admin.delete(&parent).await.problem(409, "conflict");
+            assert!(problem["detail"].as_str().unwrap().contains(what), "{problem}");
+            let path = match made["location"].as_str() {
+                Some(location) => format!("{BASE}/{resource}/{}", crate::list::encode(location)),
+                None => one(resource, &made),
+            };
+            world.admin.delete(&path).await.expect(204);
+        }
+        world.admin.delete(&one("ClientApp", &app)).await.expect(204);
+        world.admin.delete(&one("Tenant", &tenant)).await.expect(204);
+    }
+
     async fn names_are_unique_within_their_subscription(world: World) {
         let near = default_of(&world.admin, "Subscription").await["id"].clone();
         let far = world.other_subscription("Far").await;

@@ -118,6 +118,23 @@ on_both_engines! {
         assert!((1_924_900_000..1_925_000_000).contains(&end), "the tenant's, at the end of 2030: {end}");
     }
 
+    /// However many certificates one tenant has, those of others sign.
+    async fn nobody_crowds_out_another_s_certificate(world: World) {
+        let own = app(&world, "own", json!({})).await;
+        crown(&world, &own).await;
+        let key = secret(&world, &own).await;
+        upload(&world, &PKCS_ECDSA_P256_SHA256, 2030, json!({ "certType": "Default" })).await;
+        let signed = token(&ask(&world, &own, &key, &[]).await.is(200));
+        let tenant = world.all("Tenant").await[0]["id"].clone();
+        let target = json!({ "certType": "OidcTokenSigning", "applyToTenantId": tenant });
+        let many: Vec<Value> = (0..1001).map(|_| body(&PKCS_ECDSA_P256_SHA256, 2090, &target).0).collect();
+        world.admin.post("/api/management/v2/CertStore/batch", json!(many)).await.expect(200);
+        let again = token(&ask(&world, &own, &key, &[]).await.is(200));
+        assert_eq!(header(&again)["kid"], header(&signed)["kid"]);
+        caller(&world, &signed).get(USERS).await.expect(200);
+        assert!(keys(&world).await.len() <= 22);
+    }
+
     /// The private key of a certificate is known to whoever uploaded it.
     async fn a_certificate_does_not_make_its_owner_a_token(world: World) {
         let made = upload(&world, &PKCS_ECDSA_P256_SHA256, 2080, json!({ "certType": "Default" })).await;

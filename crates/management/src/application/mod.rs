@@ -3,7 +3,7 @@
 use chancery_application::{APPLICATION_GROUP, APPLICATION_USER};
 use chancery_resource::{
     Action as A, Answer, Call, Custom, Method as M, Op, Permit::ApplicationData, Problem, Shape, find_row,
-    list_where,
+    list_of, list_where,
 };
 use chancery_store::Tx;
 
@@ -76,10 +76,5 @@ fn of_tenant(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 }
 
 fn of_instance(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    find_row(call, tx, &IDP_INSTANCE, call.parameter(0))?;
-    let instance = IDP_INSTANCE.read_key(call.parameter(0))?;
-    list_where(call, tx, &|sql| {
-        sql.add(" AND t.idp_instance_id = ");
-        sql.add_bound(instance.clone());
-    })
+    list_of(call, tx, &IDP_INSTANCE, 0, "idp_instance_id")
 }

@@ -9,7 +9,7 @@ use base64::{
 };
 use chancery_certificate::{Format, PrivateKey, Read, read};
 use chancery_record::{Form, Record as _, Secret, Value, read_draft, read_json};
-use chancery_resource::{Breach, Call, Problem, Proposed, Stored, Work};
+use chancery_resource::{Breach, Call, Problem, ProblemKind, Proposed, Stored, Work};
 use chancery_store::Tx;
 
 use super::{CERT_STORE, CertStore, CertificateInput, CertificateStorageFormat};
@@ -35,6 +35,12 @@ pub fn settle_upload(
         let store = CertStore::from_values(row.values.clone())?;
         settle_target(place, row, &store, &mut breaches);
         uploads.push(uploaded(&store, row.was));
+    }
+    if uploads.iter().flatten().flatten().filter(|upload| upload.is_slow()).count() > MAX_SLOW {
+        let detail = format!(
+            "A call takes at most {MAX_SLOW} files that are under a password or PKCS #12: opening one takes long."
+        );
+        return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
     }
     let known = call.result::<Known>(0)?;
     let wanted: Vec<Upload> = uploads.iter().flatten().flatten().cloned().collect();
@@ -109,7 +115,15 @@ struct Upload {
     password: Option<Secret>,
 }
 
+/// The most files of a call that can take seconds each to open.
+const MAX_SLOW: usize = 32;
+
 impl Upload {
+    /// Whether keys may have to be derived from a password, as often as the file says.
+    const fn is_slow(&self) -> bool {
+        self.password.is_some() || matches!(self.format, CertificateStorageFormat::Pkcs12)
+    }
+
     /// What tells it from another.
     fn digest(&self) -> [u8; 32] {
         let mut context = Context::new(&SHA256);

@@ -2,9 +2,11 @@
 
 mod evaluate;
 
+mod link;
+
 use chancery_claims::{Rule, check_rule};
 use chancery_record::{
-    FIXED, KEY, Name, OPEN, PatternText, Preset, Record as _, SHOWN, Token, choice_types, id_types, record,
+    FIXED, KEY, Name, OPEN, PatternText, Preset, SHOWN, Token, choice_types, id_types, record,
 };
 use chancery_resource::{
     Breach, Call, Op, Parent, Problem, Proposed, Reach, Relation, Rules, Said, Shape, Unique, relation,
@@ -12,10 +14,13 @@ use chancery_resource::{
 };
 use chancery_store::Tx;
 
+pub use link::take_client_apps;
+use link::{has_no_client_apps, with_client_apps};
+
 use crate::{
     client_app::CLIENT_APP,
     idp_instance::{IDP_INSTANCE, IdpInstanceId},
-    place::{id_in, put, settle},
+    place::{id_in, put, settle, text_in, wrong},
     subscription::SubscriptionId,
     tenant::{TENANT, TenantId},
 };
@@ -185,7 +190,7 @@ impl ClaimRule {
 
 impl Rules for ClaimRule {
     fn adjust(&mut self, was: Option<&Self>, _: &Said<'_>) {
-        if self.rule_level == RuleLevel::Subscription && self.apply_to_subscription_id.is_none() {
+        if self.apply_to_subscription_id.is_none() {
             self.apply_to_subscription_id = self.subscription_id.or(was.and_then(|was| was.subscription_id));
         }
     }
@@ -210,6 +215,7 @@ pub static CLAIM_RULE: Shape =
             ("client_app_claim_rule", "claim_rule_rid", "client_app_rid"),
             &CLIENT_APP,
         )
+        .guarded(|tx, rule, _| take_client_apps(tx, &[rule]))
         .at_creation()])
         .ruled::<ClaimRule>()
         .against(check);
@@ -221,14 +227,23 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
         ("apply_to_idp_instance_id", "idp_instance"),
         ("apply_to_subscription_id", "subscription"),
     ];
-    let breaches = settle(call, tx, &CLAIM_RULE, rows, &targets, |_| false)?;
-    for row in rows.iter_mut() {
-        let level = ClaimRule::from_values(row.values.clone())?.rule_level;
+    let mut breaches = settle(call, tx, &CLAIM_RULE, rows, &targets, |_| false)?;
+    let mut narrowed = Vec::new();
+    for (place, row) in rows.iter_mut().enumerate() {
         let owner = id_in(&CLAIM_RULE, row.values, "subscription_id");
         let is_open = id_in(&CLAIM_RULE, row.values, "apply_to_subscription_id").is_none();
-        if let (RuleLevel::Subscription, Some(owner), true) = (level, owner, is_open) {
+        if let (Some(owner), true) = (owner, is_open) {
             put(&CLAIM_RULE, row.values, "apply_to_subscription_id", owner);
         }
+        let level = text_in(&CLAIM_RULE, row.values, "rule_level");
+        if let (Some(was), true) = (row.was, level.is_some_and(has_no_client_apps)) {
+            narrowed.push((place, was.rid));
+        }
+    }
+    let linked = with_client_apps(tx, &narrowed.iter().map(|(_, rid)| *rid).collect::<Vec<_>>())?;
+    for (place, _) in narrowed.into_iter().filter(|(_, rid)| linked.contains(rid)) {
+        let detail = "does not fit: the rule has client apps, which this level does not take";
+        breaches.push(wrong(place, "rule_level", detail));
     }
     Ok(breaches)
 }

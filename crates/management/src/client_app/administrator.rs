@@ -5,10 +5,17 @@ use chancery_record::Value;
 use chancery_resource::{Call, Problem, Scope, Sql};
 use chancery_store::Tx;
 
+use crate::place;
+
 /// Client apps that have this role, or hold it for everything, have more rights than any part of
 /// the configuration gives.
 const HIGHEST: &str = "r.role_type IN ('SystemAdmin', 'AuditTrailReader') \
-    OR (r.role_type = 'ApplicationDataReader' AND r.target_key = '')";
+    OR (r.role_type = 'ApplicationDataReader' \
+     AND r.apply_to_tenant_id IS NULL AND r.apply_to_idp_instance_id IS NULL)";
+
+/// Roles of parts of the configuration, each with what it is of and where that is.
+const TARGETS: [(&str, &str); 2] =
+    [("apply_to_tenant_id", "tenant"), ("apply_to_idp_instance_id", "idp_instance")];
 
 /// Adds: the client app has no rights beyond those of the scope. Who could change one that has could
 /// take its rights.
@@ -26,7 +33,15 @@ pub fn is_no_higher(sql: &mut Sql, alias: &str, scope: &Scope) {
         sql.add_list(customers.iter().copied().map(Value::Id));
         sql.add(")");
     }
-    sql.add(")))");
+    sql.add(")");
+    for (column, table) in TARGETS {
+        sql.add(&format!(
+            " OR EXISTS (SELECT 1 FROM {table} x WHERE x.id = r.{column} AND NOT (x.subscription_id = {alias}.subscription_id OR "
+        ));
+        place::is_covered(sql, "x.subscription_id", scope);
+        sql.add("))");
+    }
+    sql.add("))");
 }
 
 /// Whether some client app is SystemAdmin and can prove itself.
@@ -39,7 +54,7 @@ const ONE_IS_THERE: &str = "SELECT 1 FROM client_app a \
     OR (c.token_endpoint_auth_method = 'client_secret_jwt' AND EXISTS (SELECT 1 FROM client_app_secret s \
      WHERE s.client_app_id = a.id AND s.sealed_secret IS NOT NULL AND (s.expiry IS NULL OR s.expiry > ?1))) \
     OR (c.token_endpoint_auth_method IN ('private_key_jwt', 'self_signed_tls_client_auth') AND EXISTS ( \
-     SELECT 1 FROM client_app_key_set k WHERE k.client_app_id = a.id AND k.status IN ('Active', 'Retiring') \
+     SELECT 1 FROM client_app_key_set k WHERE k.client_app_id = a.id AND k.key_use = 'Signing' AND k.status IN ('Active', 'Retiring') \
      AND (k.valid_from IS NULL OR k.valid_from <= ?1) AND (k.valid_to IS NULL OR k.valid_to > ?1))) \
     OR c.token_endpoint_auth_method = 'tls_client_auth') LIMIT 1";
 

@@ -75,8 +75,21 @@ pub static CLIENT_APP_AUTHENTICATION_CONFIGURATION: Shape =
     .unique(&[Unique::new("client_app_authentication_configuration__client_app_id", "client_app_id")])
     .found_by_token()
     .against(check)
+    .when_gone(keep_of_fapi)
     .keeping(administrator::keep_one)
     .settles();
+
+/// Without a configuration a client app proves itself by its secret, which FAPI does not allow.
+fn keep_of_fapi(_: &mut Call, tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<(), Problem> {
+    let mut sql = Sql::new("SELECT name FROM client_app WHERE security_profile <> 'None' AND id IN ");
+    sql.add_list(apps.iter().copied().map(Value::Id));
+    let held = tx.one(&sql.text, &sql.parameters, |row| Ok(row.text(0)?.to_owned()))?;
+    held.map_or(Ok(()), |name| {
+        Err(Problem::conflict(format!(
+            "The client app {name:?} has a FAPI profile, which asks for its configuration. Set its securityProfile to None first."
+        )))
+    })
+}
 
 /// One that signs with its secret needs a secret that can be used for it.
 fn check(_: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
@@ -92,19 +105,16 @@ fn check(_: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Bre
             asked.insert(app, place);
         }
     }
-    let with_secret = which_have_sealed(tx, &asked.keys().copied().collect::<Vec<_>>())?;
+    let apps: Vec<Uuid> = asked.keys().copied().collect();
+    let with_sealed = which_have_sealed(tx, &apps)?;
+    let with_secret = ids(tx, "SELECT client_app_id FROM client_app_secret WHERE TRUE", &apps)?;
     for (app, place) in asked {
-        if !with_secret.contains(&app) && has_secrets(tx, app)? {
+        if with_secret.contains(&app) && !with_sealed.contains(&app) {
             let detail = "needs a secret that is kept for signing: delete the client app's secrets, set this, then make a new one";
             breaches.push(conflict(place, "token_endpoint_auth_method", detail));
         }
     }
     Ok(breaches)
-}
-
-fn has_secrets(tx: &mut Tx<'_>, app: Uuid) -> Result<bool, Problem> {
-    let text = "SELECT 1 FROM client_app_secret WHERE client_app_id = ?1 LIMIT 1";
-    Ok(tx.one(text, &[Value::Id(app)], |_| Ok(()))?.is_some())
 }
 
 fn ids(tx: &mut Tx<'_>, begin: &str, apps: &[Uuid]) -> Result<HashSet<Uuid>, Problem> {

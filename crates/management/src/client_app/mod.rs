@@ -14,11 +14,14 @@ pub mod uri;
 
 use chancery_application::{APPLICATION_GROUP, APPLICATION_USER};
 use chancery_record::{FIXED, KEY, Name, OPEN, Preset, SHOWN, Token, Url, choice_types, id_types, record};
-use chancery_resource::{Op, Reach, Relation, Shape, Unique, added_at, children, relation, standard};
+use chancery_resource::{Child, Op, Reach, Relation, Shape, Unique, added_at, children, relation, standard};
 
 use crate::{
-    claim_rule::CLAIM_RULE, idp_instance::IDP_INSTANCE, mfa_instance::MFA_INSTANCE,
-    subscription::SubscriptionId, tenant::TENANT,
+    claim_rule::{CLAIM_RULE, take_client_apps},
+    idp_instance::IDP_INSTANCE,
+    mfa_instance::MFA_INSTANCE,
+    subscription::SubscriptionId,
+    tenant::TENANT,
 };
 
 id_types! {
@@ -216,6 +219,10 @@ pub static CLIENT_APP: Shape =
             Unique::new("client_app__id", "id"),
             Unique::new("client_app__subscription_id__name_key", "name"),
         ])
+        .held_by(&[
+            Child::new("asset", "custom_asset", "client_app_id").told_by("location"),
+            Child::new("view", "custom_view", "client_app_id").told_by("location"),
+        ])
         .relations(&[
             children!(
                 "clientAppRedirectUris",
@@ -277,7 +284,8 @@ pub static CLIENT_APP: Shape =
                 "The claim rules of level ClientApp that apply to it.",
                 ("client_app_claim_rule", "client_app_rid", "claim_rule_rid"),
                 &CLAIM_RULE,
-            ),
+            )
+            .guarded(|tx, _, rules| take_client_apps(tx, rules)),
             children!(
                 "clientAppScopes",
                 "The scopes it gets.",

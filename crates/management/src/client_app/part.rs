@@ -2,10 +2,9 @@
 
 use chancery_record::{Description, FIXED, KEY, Key, Name, OPEN, SHOWN, Token, id_types, record};
 use chancery_resource::{
-    Action as A, Answer, Call, Custom, Method as M, Op, Parent, Permit::TenantMember, Problem, Reach, Rules,
-    Said, Shape, Unique, find_row, list_where, standard,
+    Action as A, Custom, Method as M, Op, Parent, Permit::TenantMember, Reach, Rules, Said, Shape, Unique,
+    list_of, standard,
 };
-use chancery_store::Tx;
 
 use super::{CLIENT_APP, ClientAppId};
 
@@ -117,7 +116,15 @@ pub static RESOURCES: [Op; 9] = standard!(
 /// The list of those parts that belong to one client app.
 pub const fn of_client_app(name: &'static str, path: &'static str, shape: &'static Shape) -> Op {
     let about = "Lists what belongs to a client app.";
-    Op::new(name, M::Get, path, TenantMember, shape, A::Custom(Custom::listing(list_of)), about)
+    Op::new(
+        name,
+        M::Get,
+        path,
+        TenantMember,
+        shape,
+        A::Custom(Custom::listing(|call, tx| list_of(call, tx, &CLIENT_APP, 0, "client_app_id"))),
+        about,
+    )
 }
 
 /// Scopes of a client app.
@@ -132,12 +139,3 @@ pub static RESOURCES_OF: &[Op] = &[of_client_app(
     "/ClientAppResource/clientapp/{clientAppId}",
     &CLIENT_APP_RESOURCE,
 )];
-
-fn list_of(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    find_row(call, tx, &CLIENT_APP, call.parameter(0))?;
-    let app = CLIENT_APP.read_key(call.parameter(0))?;
-    list_where(call, tx, &|sql| {
-        sql.add(" AND t.client_app_id = ");
-        sql.add_bound(app.clone());
-    })
-}

@@ -1,7 +1,8 @@
 //! Roles of a client app: what it may do here.
 
 use chancery_record::{
-    FIXED, HIDDEN, KEY, Name, OPEN, Preset, Record as _, SHOWN, Token, choice_types, id_types, record,
+    FIXED, FieldType as _, HIDDEN, KEY, Name, OPEN, Preset, Record as _, SHOWN, Token, Value, choice_types,
+    id_types, record,
 };
 use chancery_resource::{
     Breach, Call, Op, Parent, Problem, Proposed, Reach, Rules, Said, Shape, Unique, standard,
@@ -66,7 +67,8 @@ record! {
 impl Rules for ClientAppRole {
     fn adjust(&mut self, _: Option<&Self>, _: &Said<'_>) {
         let target = self.apply_to_tenant_id.map(|id| id.0).or(self.apply_to_idp_instance_id.map(|id| id.0));
-        if let Some(key) = target.and_then(|id| Name::new(id.to_string()).ok()) {
+        let key = target.map_or_else(String::new, |id| id.to_string());
+        if let Ok(key) = Name::from_value(Value::Text(key)) {
             self.target_key = key;
         }
     }

@@ -46,6 +46,8 @@ record! {
         file_name: Option<Name> = SHOWN,
         /// The subscription that it belongs to.
         subscription_id: Option<Uuid> = HIDDEN,
+        /// The client app that it belongs to.
+        client_app_id: Option<Uuid> = HIDDEN,
         /// The tenant that it belongs to.
         tenant_id: Option<Uuid> = HIDDEN,
         /// Changes with every write to the asset.

@@ -4,7 +4,8 @@ use chancery_presentation::{location::Kind as Wanted, shipped, view};
 use chancery_record::{HIDDEN, Json, KEY, Name, OPEN, SHOWN, Token, ViewText, record};
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Breach, Call, Custom, JsonForm, Method as M, Op,
-    Permit::TenantAdmin, Problem, Proposed, Reach, Reply, Shape, Unique, read_form, standard,
+    Permit::{Administrator, TenantAdmin},
+    Problem, Proposed, Reach, Reply, Shape, Unique, read_form, standard,
 };
 use chancery_store::Tx;
 use serde_json::json;
@@ -25,6 +26,8 @@ record! {
         content: ViewText = OPEN,
         /// The subscription that it belongs to.
         subscription_id: Option<Uuid> = HIDDEN,
+        /// The client app that it belongs to.
+        client_app_id: Option<Uuid> = HIDDEN,
         /// The tenant that it belongs to.
         tenant_id: Option<Uuid> = HIDDEN,
         /// Changes with every write to the view.
@@ -99,7 +102,7 @@ pub static MORE: &[Op] = &[
         "GetViewTemplateNames",
         M::Get,
         "/CustomView/viewtemplate/names",
-        TenantAdmin,
+        Administrator,
         &CUSTOM_VIEW,
         A::Custom(Custom::reading(names).replying(Reply::Json(&NAMES))),
         "Lists the views that are shipped.",
@@ -108,7 +111,7 @@ pub static MORE: &[Op] = &[
         "GetViewTemplateContent",
         M::Get,
         "/CustomView/viewtemplate/content/{viewName}",
-        TenantAdmin,
+        Administrator,
         &CUSTOM_VIEW,
         A::Custom(Custom::reading(content).replying(Reply::Json(&CONTENT))),
         "Reads a view that is shipped.",

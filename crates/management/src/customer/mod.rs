@@ -25,7 +25,10 @@ record! {
 /// The resource.
 pub static CUSTOMER: Shape = Shape::of::<Customer>("Customer", "customer", Reach::Customer("id"))
     .unique(&[Unique { index: "customer__id", column: "id" }])
-    .held_by(&[Child::new("subscription", "subscription", "customer_id")]);
+    .held_by(&[
+        Child::new("subscription", "subscription", "customer_id"),
+        Child::new("role assignment", "role_assignment", "apply_to_customer_id").told_by("role_type"),
+    ]);
 
 /// Its operations.
 pub static OPERATIONS: [Op; 9] = standard!("Customer", "/Customer", CustomerAdmin, SystemAdmin, &CUSTOMER);

@@ -154,6 +154,9 @@ impl RoleType {
         use RoleType as R;
         match permit {
             Permit::Public | Permit::Oneself => false,
+            Permit::Administrator => {
+                !matches!(self, R::UserAdmin | R::ApplicationDataReader | R::AuditTrailReader)
+            }
             Permit::UserStore => {
                 matches!(self, R::SystemAdmin | R::CustomerAdmin | R::SubscriptionAdmin | R::UserStoreAdmin)
             }

@@ -74,7 +74,16 @@ pub static IDP_INSTANCE: Shape =
     Shape::of::<IdpInstance>("IdpInstance", "idp_instance", Reach::Instance("subscription_id", "id"))
         .seen_as(
             "(SELECT i.*, EXISTS (SELECT 1 FROM option_value o WHERE o.apply_to_idp_instance_id = i.id \
-             AND o.has_configuration_error) AS has_configuration_error FROM idp_instance i)",
+             AND o.has_configuration_error) OR EXISTS (SELECT 1 FROM (VALUES \
+             ('OpenIdConnect', 'Authority'), ('OpenIdConnect', 'ClientId'), ('OpenIdConnect', 'ClientSecret'), \
+             ('AdfsOAuth', 'Authority'), ('AdfsOAuth', 'ClientId'), ('AdfsOAuth', 'ClientSecret'), \
+             ('Microsoft', 'ClientId'), ('Microsoft', 'ClientSecret'), \
+             ('Google', 'ClientId'), ('Google', 'ClientSecret'), \
+             ('Facebook', 'ClientId'), ('Facebook', 'ClientSecret'), \
+             ('Twitter', 'ClientId'), ('Twitter', 'ClientSecret')) AS m \
+             WHERE m.column1 = i.idp_type AND NOT EXISTS (SELECT 1 FROM option_value o \
+             WHERE o.apply_to_idp_instance_id = i.id AND o.name = m.column2)) \
+             AS has_configuration_error FROM idp_instance i)",
         )
         .unique(&[
             Unique::new("idp_instance__id", "id"),
@@ -88,6 +97,7 @@ pub static IDP_INSTANCE: Shape =
             Child::new("platform group", "application_group", "idp_instance_id"),
             Child::new("claim rule", "claim_rule", "apply_to_idp_instance_id"),
             Child::new("role", "client_app_role", "apply_to_idp_instance_id").told_by("role_type"),
+            Child::new("role assignment", "role_assignment", "apply_to_idp_instance_id").told_by("role_type"),
         ])
         .relations(&[
             Relation::new(

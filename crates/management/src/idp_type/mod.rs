@@ -6,7 +6,8 @@ use chancery_record::{
     HIDDEN, KEY, Name, OPEN, Preset, Record as _, SHOWN, Token, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Breach, Call, Child, Op, Problem, Proposed, Reach, Relation, Shape, Unique, added, standard,
+    Action as A, Breach, Call, Child, Custom, Method as M, Op, Permit::TenantMember, Problem, Proposed,
+    Reach, Relation, Shape, Unique, added, read_one, select_by, standard,
 };
 use chancery_store::Tx;
 
@@ -132,3 +133,17 @@ fn stay_whole(_: &Call, _: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec
 /// Its operations.
 pub static OPERATIONS: [Op; 9] =
     added(standard!("IdpType", "/IdpType", TenantMember, SystemAdmin, &IDP_TYPE));
+/// Those beside the pattern.
+pub static LOOK_UPS: &[Op] = &[Op::new(
+    "GetIdpTypeByName",
+    M::Get,
+    "/IdpType/name/{name}",
+    TenantMember,
+    &IDP_TYPE,
+    A::Custom(Custom::reading(|call, tx| {
+        let sql = select_by(call, call.op.shape, "name", call.parameter(0));
+        read_one(call, tx, call.op.shape, None, &sql)
+    })),
+    "Reads a type by its name, without regard to case.",
+)
+.added()];

@@ -3,7 +3,10 @@
 use std::net::IpAddr;
 
 use chancery_record::{FIXED, KEY, Name, OPEN, SHOWN, Token, id_types, record};
-use chancery_resource::{Op, Parent, Reach, Rules, Said, Shape, Unique, added, standard};
+use chancery_resource::{
+    Action as A, Custom, Method as M, Op, Parent, Permit::TenantMember, Reach, Rules, Said, Shape, Unique,
+    added, list_of, standard,
+};
 
 use crate::tenant::{TENANT, TenantId};
 
@@ -67,3 +70,14 @@ pub static IP_ADDRESS_RANGE: Shape =
 /// Its operations.
 pub static OPERATIONS: [Op; 9] =
     added(standard!("IpAddressRange", "/IpAddressRange", TenantMember, SubscriptionAdmin, &IP_ADDRESS_RANGE));
+/// Those beside the pattern.
+pub static LOOK_UPS: &[Op] = &[Op::new(
+    "GetIpAddressRangesByTenant",
+    M::Get,
+    "/IpAddressRange/tenant/{tenantId}",
+    TenantMember,
+    &IP_ADDRESS_RANGE,
+    A::Custom(Custom::listing(|call, tx| list_of(call, tx, &TENANT, 0, "tenant_id"))),
+    "Lists the ranges of a tenant.",
+)
+.added()];

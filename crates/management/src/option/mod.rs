@@ -1,5 +1,6 @@
 //! Options: what instances and tenants are set to. A change takes effect at once, everywhere.
 
+mod look_up;
 mod rules;
 mod seed;
 
@@ -21,6 +22,7 @@ use crate::{
     tenant::TENANT,
 };
 
+pub use look_up::OPERATIONS as LOOK_UPS;
 pub use seed::{add_new_entries, make_all};
 
 id_types! {

@@ -34,7 +34,8 @@ impl Rules for OptionRow {
             .zip(self.targets())
             .map(|(column, target)| said.says(column) && target.is_some())
             .collect();
-        if !given.contains(&true) {
+        let empties = Self::TARGETS.iter().any(|column| said.empties(column));
+        if !given.contains(&true) && !empties {
             // a body that names no target keeps it
             self.set_targets(was.targets());
         } else if given.iter().filter(|given| **given).count() == 1 {
@@ -120,7 +121,10 @@ fn settled(
 ) -> Result<OptionRow, Problem> {
     let name = |text: &str| Name::from_value(text.into());
     let (data_type, editor_type) = entry.map_or(("String", "Text"), |entry| entry.form.hints());
-    let is_kept = was.is_some_and(|was| was.value == option.value && was.name == option.name);
+    let owner_type = name(kind)?;
+    let is_kept = was.is_some_and(|was| {
+        was.value == option.value && was.name == option.name && was.owner_type.as_ref() == Some(&owner_type)
+    });
     if !is_kept {
         let value = option.value.as_str();
         option.has_configuration_error =
@@ -129,6 +133,6 @@ fn settled(
     option.data_type = name(data_type)?;
     option.editor_type = name(editor_type)?;
     option.subscription_id = Some(subscription);
-    option.owner_type = Some(name(kind)?);
+    option.owner_type = Some(owner_type);
     Ok(option)
 }

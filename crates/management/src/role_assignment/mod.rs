@@ -17,7 +17,7 @@ use crate::{
     customer::{CUSTOMER, CustomerId},
     grant::{Place, check_grants},
     idp_instance::{IDP_INSTANCE, IdpInstanceId},
-    place::wrong,
+    place::{is_covered, wrong},
     subscription::{SUBSCRIPTION, SubscriptionId},
     tenant::{TENANT, TenantId},
 };
@@ -131,12 +131,20 @@ impl Rules for RoleAssignment {
 }
 
 /// Who sees an assignment: who has what it is of.
+/// An instance that is only assigned to a tenant is not its administrators' to say who administers.
 static REACH: [Reach; 4] = [
     Reach::Of("apply_to_customer_id", &CUSTOMER),
     Reach::Of("apply_to_subscription_id", &SUBSCRIPTION),
     Reach::Of("apply_to_tenant_id", &TENANT),
-    Reach::Of("apply_to_idp_instance_id", &IDP_INSTANCE),
+    Reach::Unless(&OF_INSTANCE, |sql, alias, scope| {
+        sql.add(&format!(
+            "EXISTS (SELECT 1 FROM idp_instance x WHERE x.id = {alias}.apply_to_idp_instance_id AND "
+        ));
+        is_covered(sql, "x.subscription_id", scope);
+        sql.add(")");
+    }),
 ];
+static OF_INSTANCE: Reach = Reach::Of("apply_to_idp_instance_id", &IDP_INSTANCE);
 
 /// The resource.
 pub static ROLE_ASSIGNMENT: Shape =

@@ -47,6 +47,9 @@ pub static SUBSCRIPTION: Shape =
             Child::new("client app", "client_app", "subscription_id"),
             Child::new("cert store", "cert_store", "subscription_id"),
             Child::new("claim rule", "claim_rule", "subscription_id"),
+            Child::new("asset", "custom_asset", "subscription_id").told_by("location"),
+            Child::new("view", "custom_view", "subscription_id").told_by("location"),
+            Child::new("role assignment", "role_assignment", "apply_to_subscription_id").told_by("role_type"),
         ])
         .unique(&[
             Unique { index: "subscription__id", column: "id" },

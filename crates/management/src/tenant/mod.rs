@@ -46,6 +46,9 @@ pub static TENANT: Shape = Shape::of::<Tenant>("Tenant", "tenant", Reach::Tenant
         Child::new("claim rule", "claim_rule", "apply_to_tenant_id"),
         Child::new("cert store", "cert_store", "apply_to_tenant_id"),
         Child::new("role", "client_app_role", "apply_to_tenant_id").told_by("role_type"),
+        Child::new("role assignment", "role_assignment", "apply_to_tenant_id").told_by("role_type"),
+        Child::new("address range", "ip_address_range", "tenant_id").told_by("lower"),
+        Child::new("questionnaire item", "user_questionnaire_item", "tenant_id").told_by("key"),
         Child::new("asset", "custom_asset", "tenant_id").told_by("location"),
         Child::new("view", "custom_view", "tenant_id").told_by("location"),
     ])

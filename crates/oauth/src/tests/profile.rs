@@ -193,7 +193,7 @@ fn check(profile: SecurityProfile, changes: &[(&[&str], Change)]) {
     }
 }
 
-const COMMON: [(&[&str], Change); 10] = [
+const COMMON: [(&[&str], Change); 9] = [
     (&["tokenEndpointAuthMethod"], |facts| change_method(facts, Method::ClientSecretBasic)),
     (&["tokenEndpointAuthMethod"], |facts| change_method(facts, Method::ClientSecretPost)),
     (&["tokenEndpointAuthMethod"], |facts| change_method(facts, Method::ClientSecretJwt)),
@@ -204,10 +204,6 @@ const COMMON: [(&[&str], Change); 10] = [
     }),
     (&["clientAppRedirectUris"], |facts| facts.redirect_uris = &["http://client.example/"]),
     (&["clientAppRedirectUris"], |facts| facts.redirect_uris = &["http://127.0.0.1/"]),
-    (&[], |facts| {
-        facts.is_native_application = true;
-        facts.redirect_uris = &["http://127.0.0.1:9/", "http://[::1]/", "org.example:/callback"];
-    }),
     (&["clientAppRedirectUris"], |facts| {
         facts.is_native_application = true;
         facts.redirect_uris = &["http://127.0.0.1.example/"];
@@ -222,6 +218,10 @@ fn fapi_1_advanced() {
     check(
         profile,
         &[
+            (&["clientAppRedirectUris"], |facts| {
+                facts.is_native_application = true;
+                facts.redirect_uris = &["http://127.0.0.1:9/"];
+            }),
             (&["requestObjectSigningAlg"], |facts| facts.request_object_signing_alg = None),
             (&["requestObjectSigningAlg"], |facts| facts.request_object_signing_alg = Some("EdDSA")),
             (&[], |facts| facts.allowed_response_types = "id_token code,code"),
@@ -240,7 +240,11 @@ fn fapi_1_advanced() {
     );
 }
 
-const SECOND: [(&[&str], Change); 6] = [
+const SECOND: [(&[&str], Change); 7] = [
+    (&[], |facts| {
+        facts.is_native_application = true;
+        facts.redirect_uris = &["http://127.0.0.1:9/", "http://[::1]/", "org.example:/callback"];
+    }),
     (&["requirePushedAuthorizationRequests"], |facts| facts.require_pushed_authorization_requests = false),
     (&["allowedResponseTypes"], |facts| facts.allowed_response_types = "code,code id_token"),
     (&["dpopBoundAccessTokens"], |facts| {

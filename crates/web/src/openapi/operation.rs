@@ -43,6 +43,7 @@ fn description(op: &Op) -> String {
         Permit::SubscriptionAdmin => "SubscriptionAdmin within its subscription, or one above it",
         Permit::TenantAdmin => "TenantAdmin for what its tenant owns, or one above it",
         Permit::TenantMember => "TenantAdmin for what its tenant owns or is assigned, or one above it",
+        Permit::Administrator => "UserStoreAdmin or TenantAdmin of any, or one above them",
         Permit::Oneself => "an administrator whose scope covers it, or whoever it is about",
         Permit::ApplicationData => {
             "ApplicationDataReader, or an administrator: each sees what its scope holds"
@@ -192,7 +193,11 @@ fn path_parameter(name: &str, shape: &Shape) -> Value {
     let (about, schema) = match (name, key) {
         ("userstore", _) => ("The user store: the id of its instance, or its name.", word("default")),
         ("userName" | "loginName" | "loginname", _) => ("The login name.", word("ada")),
+        ("type", _) if shape.name == "Option" => {
+            ("What it is of.", json!({ "type": "string", "enum": ["IdpInstance", "MfaInstance", "Tenant"] }))
+        }
         ("type", _) => ("The type, as in the items.", type_schema(shape)),
+        ("name", _) => ("The name.", word("UserStore")),
         ("viewName", _) => ("The name of a shipped view.", word("SignIn")),
         ("idpInstance", _) => ("The instance: its id or its name.", word("default")),
         ("id", Some(key)) if shape.is_located() => ("The item's location.", schema::kind(key, Form::Create)),

@@ -1,0 +1,55 @@
+//! Which claim rules take client apps: those whose level is of client apps.
+
+use std::collections::HashSet;
+
+use chancery_record::Value;
+use chancery_resource::{LIST, Problem, Sql};
+use chancery_store::Tx;
+
+use super::RuleLevel;
+
+/// Whether rules of this level apply whatever the client app.
+pub fn has_no_client_apps(level: &str) -> bool {
+    [RuleLevel::Subscription, RuleLevel::Tenant].iter().any(|known| known.name() == level)
+}
+
+/// Those of these rules that client apps are linked to.
+pub fn with_client_apps(tx: &mut Tx<'_>, rules: &[i64]) -> Result<HashSet<i64>, Problem> {
+    let mut linked = HashSet::new();
+    for chunk in rules.chunks(LIST) {
+        let mut sql =
+            Sql::new("SELECT DISTINCT claim_rule_rid FROM client_app_claim_rule WHERE claim_rule_rid IN ");
+        sql.add_list(chunk.iter().copied().map(Value::Int));
+        tx.query(&sql.text, &sql.parameters, |row| {
+            linked.insert(row.int(0)?);
+            Ok(())
+        })?;
+    }
+    Ok(linked)
+}
+
+/// Refuses client apps for rules whose level takes none.
+///
+/// # Errors
+/// The rule that takes none.
+pub fn take_client_apps(tx: &mut Tx<'_>, rules: &[i64]) -> Result<(), Problem> {
+    for chunk in rules.chunks(LIST) {
+        let mut sql = Sql::new("SELECT name, rule_level FROM claim_rule WHERE rid IN ");
+        sql.add_list(chunk.iter().copied().map(Value::Int));
+        let mut refused = None;
+        tx.query(&sql.text, &sql.parameters, |row| {
+            if has_no_client_apps(row.text(1)?) {
+                refused = Some(format!(
+                    "The claim rule {:?} takes no client apps: it is of level {}.",
+                    row.text(0)?,
+                    row.text(1)?
+                ));
+            }
+            Ok(())
+        })?;
+        if let Some(detail) = refused {
+            return Err(Problem::invalid(detail));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! Options by what they are of.
+
+use chancery_record::Value;
+use chancery_resource::{
+    Action as A, Answer, Call, Custom, JsonForm, Method as M, Op, Permit::TenantMember, Problem, Reply,
+    Shape, Sql, find_row, list_of, load_by, open_secret, read_one, select_where,
+};
+use chancery_store::Tx;
+use serde_json::json;
+
+use super::OPTION;
+use crate::{
+    idp_instance::IDP_INSTANCE,
+    mfa_instance::MFA_INSTANCE,
+    place::{id_in, text_in},
+    tenant::TENANT,
+};
+
+static VALUE: JsonForm = JsonForm { name: "OptionValue", schema: value_schema };
+
+fn value_schema() -> serde_json::Value {
+    json!({
+        "type": ["string", "null"], "examples": ["true"],
+        "description": "What it is set to; null to whom a secret is not shown.",
+    })
+}
+
+const fn op(name: &'static str, path: &'static str, custom: Custom, about: &'static str) -> Op {
+    Op::new(name, M::Get, path, TenantMember, &OPTION, A::Custom(custom), about).added()
+}
+
+/// Its operations.
+pub static OPERATIONS: &[Op] = &[
+    op(
+        "GetOptionsByTypeAndRef",
+        "/Option/type/{type}/ref/{refId}",
+        Custom::listing(of_target),
+        "Lists the options of an instance, a second factor or a tenant.",
+    ),
+    op(
+        "GetOptionByTypeAndRefAndName",
+        "/Option/type/{type}/ref/{refId}/name/{name}",
+        Custom::reading(named),
+        "Reads an option by what it is of and its name.",
+    ),
+    op(
+        "GetOptionValueByTypeAndRefAndName",
+        "/Option/type/{type}/ref/{refId}/name/{name}/value",
+        Custom::reading(value).replying(Reply::Json(&VALUE)),
+        "Reads what an option is set to.",
+    ),
+];
+
+/// What options can be of: names, the column, the resource.
+static TYPES: [(&[&str], &str, &Shape); 3] = [
+    (&["IdpInstance"], "apply_to_idp_instance_id", &IDP_INSTANCE),
+    (&["MfaInstance", "TwoFactorInstance"], "apply_to_mfa_instance_id", &MFA_INSTANCE),
+    (&["Tenant"], "apply_to_tenant_id", &TENANT),
+];
+
+/// What the path says that options are of: the column and the resource.
+fn target(call: &Call) -> Result<(&'static str, &'static Shape), Problem> {
+    let given = call.parameter(0);
+    let is_named = |names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(given));
+    let Some((_, column, shape)) = TYPES.iter().find(|(names, ..)| is_named(names)) else {
+        return Err(Problem::invalid(format!(
+            "{given:?} in the path is no type of what has options; there are IdpInstance, MfaInstance, Tenant."
+        )));
+    };
+    Ok((column, shape))
+}
+
+fn of_target(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let (column, shape) = target(call)?;
+    list_of(call, tx, shape, 1, column)
+}
+
+fn select(call: &Call, tx: &mut Tx<'_>) -> Result<Sql, Problem> {
+    let (column, shape) = target(call)?;
+    find_row(call, tx, shape, call.parameter(1))?;
+    let sql = select_where(call, call.op.shape, column, shape.read_key(call.parameter(1))?);
+    Ok(sql.push(" AND t.name = ").bind(call.parameter(2)))
+}
+
+fn named(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let sql = select(call, tx)?;
+    read_one(call, tx, call.op.shape, None, &sql)
+}
+
+fn value(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let sql = select(call, tx)?;
+    let found = load_by(call, tx, &OPTION, None, &sql)?;
+    let text = text_in(&OPTION, &found.values, "value").unwrap_or_default();
+    let id = id_in(&OPTION, &found.values, "id").map_or(Value::Null, Value::Id);
+    let shown = open_secret(&call.desk.master, "option_value", "value", &id, text)
+        .filter(|_| call.scope.reveals() || !super::rules::is_secret(&found.values));
+    call.out.bytes.extend_from_slice(json!(shown).to_string().as_bytes());
+    Ok(Answer::new(call.op.status))
+}

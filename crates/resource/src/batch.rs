@@ -15,7 +15,7 @@ use crate::{
     nested,
     pattern::{Refusal, changed_values, new_values, taken},
     relate,
-    shape::Proposed,
+    rules::Proposed,
     sql::LIST,
 };
 

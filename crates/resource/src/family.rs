@@ -10,8 +10,9 @@ use uuid::Uuid;
 use crate::{
     Call, LIST, Problem, ProblemKind, Scope, Shape, Sql,
     emit::Stored,
+    kin::{Child, Parent},
     load::key_name,
-    shape::{Breach, Child, Parent, Proposed},
+    rules::{Breach, Proposed},
 };
 
 /// Children that are named; the others are counted as more.

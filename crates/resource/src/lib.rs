@@ -11,10 +11,12 @@ mod batch;
 mod call;
 mod change;
 mod cursor;
+mod custom;
 mod emit;
 mod family;
 mod filter;
 mod filter_sql;
+mod kin;
 mod list;
 mod load;
 mod master;
@@ -28,10 +30,14 @@ mod plan;
 mod problem;
 mod reach;
 mod relate;
+mod relation;
+mod rules;
 mod seal;
 mod sealed;
+mod service;
 mod shape;
 mod sql;
+mod standard;
 mod work;
 
 pub use audit_read::{Placed, next_leaf, read_entries, read_leaves, read_strays};
@@ -40,9 +46,11 @@ pub use batch::MAX_BATCH;
 pub use call::{Answer, Call, Desk, Hashing, Preconditions, Proofs, Scope, StoreScope, digest, etag, random};
 pub use change::{OwnerRow, Telling, advance, amend, append, delete, gone, insert, purge, purge_due, update};
 pub use cursor::CursorKey;
+pub use custom::{Body, BodyForm, Custom, JsonForm, Reply, Run};
 pub use emit::{Out, Part, Sink, Stored};
 pub use family::visible;
 pub use filter::{Expression, Operator, parse as parse_filter};
+pub use kin::{Child, Owner, Parent, Unique};
 pub use list::{list_of, list_where, write_items};
 pub use load::{
     find_owner, find_row, load, load_by, load_first, load_hidden, load_hidden_rows, load_rows, owner_of,
@@ -50,10 +58,7 @@ pub use load::{
 };
 pub use master::{MasterKey, SealingKey};
 pub use metadata::{Fetch, Fetched, Memory, MetadataSource};
-pub use op::{
-    Action, Body, BodyForm, Custom, JsonForm, Method, Op, Permit, Relating, Reply, Run, Service, added,
-    added_at,
-};
+pub use op::{Action, Method, Op, Permit, Relating};
 pub use page::MAX_COUNT;
 pub use pattern::{
     answer_form, answer_with, check_if_match, create, new_row, read_form, read_later, read_one, run,
@@ -62,11 +67,12 @@ pub use pattern::{
 pub use problem::{Problem, ProblemKind};
 pub use reach::Reach;
 pub use relate::MAX_RELATED;
+pub use relation::{Guard, Relation};
+pub use rules::{Against, Breach, Proposed, Rules, Said};
 pub use seal::{AuditKey, Seal};
 pub use sealed::{PersonKey, open_secret};
-pub use shape::{
-    Afterwards, Against, Born, Breach, Child, Deletion, Guard, Owner, Parent, Personal, Proposed, Relation,
-    Rules, Said, Shape, Unique,
-};
+pub use service::Service;
+pub use shape::{Afterwards, Born, Deletion, Personal, Shape};
 pub use sql::{LIST, Sql};
+pub use standard::{added, added_at};
 pub use work::{Piece, Task, Work};

@@ -15,8 +15,9 @@ use crate::{
     list,
     load::{key_of, load, owner_of, select_key},
     nested, relate,
+    rules::Proposed,
     sealed::PersonKey,
-    shape::{Personal, Proposed},
+    shape::Personal,
 };
 
 /// Runs an operation. It may be called again with the same call when the transaction is

@@ -2,46 +2,15 @@
 
 use std::sync::OnceLock;
 
-use chancery_record::{Column, Draft, Field, FieldError, Given, Kind, Mismatch, Record, Value};
+use chancery_record::{Column, Field, Kind, Record, Value};
 use chancery_store::Tx;
 use uuid::Uuid;
 
-use crate::{Call, Problem, ProblemKind, Reach, emit::Stored, family, plan::Plan};
-
-/// The resource that owns another: the path names it before the other's key.
-#[derive(Clone, Copy)]
-pub struct Owner {
-    /// The owning resource.
-    pub shape: &'static Shape,
-    /// The column with the owner's row number.
-    pub column: &'static str,
-}
-
-/// A unique index that a body can run into.
-#[derive(Clone, Copy, Debug)]
-pub struct Unique {
-    /// The index: `table__column__column`.
-    pub index: &'static str,
-    /// The field of the body that collides.
-    pub column: &'static str,
-}
-
-impl Unique {
-    /// This index; a collision is told of this field.
-    pub const fn new(index: &'static str, column: &'static str) -> Self {
-        Self { index, column }
-    }
-
-    /// The columns of the index that are of fields of the resource, each with the place of its field.
-    pub(crate) fn columns(&self, shape: &Shape) -> Vec<(&'static str, usize)> {
-        let columns = self.index.split("__").skip(1);
-        let place = |column: &'static str| {
-            let plain = column.strip_suffix("_key").and_then(|plain| shape.place(plain));
-            shape.place(column).or(plain).map(|place| (column, place))
-        };
-        columns.filter_map(place).collect()
-    }
-}
+use crate::{
+    Against, Call, Child, Owner, Parent, Problem, Reach, Relation, Unique,
+    plan::Plan,
+    rules::{Apply, Rules, apply_rules},
+};
 
 /// What a DELETE does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,71 +50,6 @@ pub enum Personal {
     Tells(&'static [&'static Shape]),
 }
 
-/// A row that is about to be written.
-pub struct Proposed<'a> {
-    /// What is there now.
-    pub was: Option<&'a Stored>,
-    /// What is to be.
-    pub values: &'a mut Vec<Value>,
-}
-
-/// What a rule against the data finds wrong with one of the rows.
-pub struct Breach {
-    /// The place of the row.
-    pub row: usize,
-    /// What kind of problem it is.
-    pub kind: ProblemKind,
-    /// The column.
-    pub column: &'static str,
-    /// What is wrong, for people.
-    pub detail: String,
-}
-
-/// A rule against the data, on rows about to be written together.
-pub type Against = fn(&Call, &mut Tx<'_>, &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem>;
-
-/// What must be gone before a row can go: rows of this table whose column holds its id.
-#[derive(Clone, Copy, Debug)]
-pub struct Child {
-    /// What they are.
-    pub what: &'static str,
-    /// Their table.
-    pub table: &'static str,
-    /// The column; `store` holds the row number.
-    pub column: &'static str,
-    /// The column that tells one from another to people; it may be empty.
-    pub name: &'static str,
-}
-
-impl Child {
-    /// Rows of this table with a column `name`.
-    pub const fn new(what: &'static str, table: &'static str, column: &'static str) -> Self {
-        Self { what, table, column, name: "name" }
-    }
-
-    /// The same, told by another column.
-    #[must_use]
-    pub const fn told_by(self, name: &'static str) -> Self {
-        Self { name, ..self }
-    }
-}
-
-/// A field that names a row of another resource: one that the caller's scope covers.
-#[derive(Clone, Copy)]
-pub struct Parent {
-    /// The column.
-    pub column: &'static str,
-    /// The other resource.
-    pub shape: &'static Shape,
-}
-
-impl Parent {
-    /// This column names a row of this resource.
-    pub const fn new(column: &'static str, shape: &'static Shape) -> Self {
-        Self { column, shape }
-    }
-}
-
 /// What else goes when rows are gone for good: gets their ids, at most `LIST` of them.
 pub type Gone = fn(&mut Call, &mut Tx<'_>, &[Uuid]) -> Result<(), Problem>;
 
@@ -154,166 +58,6 @@ pub type Born = fn(&Call, &mut Tx<'_>, &[Value]) -> Result<(), Problem>;
 
 /// What must hold after every write.
 pub type Afterwards = fn(&Call, &mut Tx<'_>) -> Result<(), Problem>;
-
-/// A rule on new links: gets the owner's row number and those of the new ones.
-pub type Guard = fn(&mut Tx<'_>, i64, &[i64]) -> Result<(), Problem>;
-
-/// A set of other resources, linked by a table of pairs.
-#[derive(Clone, Copy)]
-pub struct Relation {
-    /// The member of the response form.
-    pub name: &'static str,
-    /// What the relation means, for the OpenAPI document.
-    pub about: &'static str,
-    /// The table of pairs, or a query of pairs in brackets where the others are children.
-    pub table: &'static str,
-    /// Its column with this resource's row number.
-    pub own: &'static str,
-    /// Its column with the other's row number.
-    pub other: &'static str,
-    /// The other resource.
-    pub target: &'static Shape,
-    /// The columns of the other that are shown nested; none are all that it shows.
-    pub shown: &'static [&'static str],
-    /// The rule on new links.
-    pub guard: Option<Guard>,
-    /// Whether there is at most one, shown as an object or null.
-    pub single: bool,
-    /// Whether a create body may list them by their ids.
-    pub at_creation: bool,
-}
-
-impl Relation {
-    /// A set that pairs of row numbers make, shown by ids and names.
-    pub const fn new(
-        name: &'static str,
-        about: &'static str,
-        (table, own, other): (&'static str, &'static str, &'static str),
-        target: &'static Shape,
-    ) -> Self {
-        Self {
-            name,
-            about,
-            table,
-            own,
-            other,
-            target,
-            shown: &["id", "name"],
-            guard: None,
-            single: false,
-            at_creation: false,
-        }
-    }
-
-    /// The same, showing these columns.
-    #[must_use]
-    pub const fn showing(self, shown: &'static [&'static str]) -> Self {
-        Self { shown, ..self }
-    }
-
-    /// The same with a rule on new links.
-    #[must_use]
-    pub const fn guarded(self, guard: Guard) -> Self {
-        Self { guard: Some(guard), ..self }
-    }
-
-    /// The same, where there is at most one.
-    #[must_use]
-    pub const fn single(self) -> Self {
-        Self { single: true, ..self }
-    }
-
-    /// The same, which a create body may list.
-    #[must_use]
-    pub const fn at_creation(self) -> Self {
-        Self { at_creation: true, ..self }
-    }
-
-    /// The fields of the other that are shown.
-    pub fn fields(&self) -> impl Iterator<Item = &'static Field> {
-        let shown = self.shown;
-        let all = self.target.fields.iter().filter(|field| field.access.shown && shown.is_empty());
-        all.chain(
-            shown.iter().filter_map(|column| self.target.fields.iter().find(|field| field.column == *column)),
-        )
-    }
-}
-
-/// The relation with children that go with their parent: the parent's table, theirs, their column
-/// with the parent's id, and the resource.
-#[macro_export]
-macro_rules! children {
-    ($name:literal, $about:literal, $parent:literal, $table:literal, $column:literal, $target:expr) => {
-        $crate::Relation::new(
-            $name,
-            $about,
-            (
-                concat!(
-                    "(SELECT p.rid AS own_rid, c.rid AS other_rid FROM ",
-                    $parent,
-                    " p JOIN ",
-                    $table,
-                    " c ON c.",
-                    $column,
-                    " = p.id)"
-                ),
-                "own_rid",
-                "other_rid",
-            ),
-            $target,
-        )
-        .showing(&[])
-    };
-}
-
-/// Which fields a body gave a value or emptied.
-pub struct Said<'a> {
-    fields: &'static [Field],
-    draft: &'a Draft,
-    merges: bool,
-}
-
-impl Said<'_> {
-    fn given(&self, column: &str) -> Option<&Given> {
-        let place = self.fields.iter().position(|field| field.column == column);
-        place.and_then(|place| self.draft.0.get(place))
-    }
-
-    /// Whether a merge patch emptied this column, which a body that leaves it out does not.
-    pub fn empties(&self, column: &str) -> bool {
-        self.merges && self.given(column) == Some(&Given::Empty)
-    }
-
-    /// Whether the body gave this column a value or emptied it.
-    pub fn says(&self, column: &str) -> bool {
-        self.given(column).is_some_and(|given| *given != Given::Nothing)
-    }
-}
-
-/// A resource's own rules. Both are called for every create, replace and patch, in this order.
-pub trait Rules: Record {
-    /// Sets what follows from what was said.
-    fn adjust(&mut self, _was: Option<&Self>, _said: &Said<'_>) {}
-    /// Rules between fields. Pure.
-    fn check(&self, _wrong: &mut Vec<(&'static str, String)>) {}
-}
-
-type Apply = fn(Vec<Value>, Option<&[Value]>, &Said<'_>) -> Result<Ruled, Mismatch>;
-/// The values after the rules, and what they found wrong: column and detail.
-type Ruled = (Vec<Value>, Vec<(&'static str, String)>);
-
-fn apply_rules<R: Rules>(
-    values: Vec<Value>,
-    was: Option<&[Value]>,
-    said: &Said<'_>,
-) -> Result<Ruled, Mismatch> {
-    let was = was.map(|was| R::from_values(was.to_vec())).transpose()?;
-    let mut record = R::from_values(values)?;
-    record.adjust(was.as_ref(), said);
-    let mut wrong = Vec::new();
-    record.check(&mut wrong);
-    Ok((record.into_values(), wrong))
-}
 
 /// A resource, its types forgotten.
 pub struct Shape {
@@ -360,7 +104,7 @@ pub struct Shape {
     pub found_by_token: bool,
     /// Whether a row holds a secret in its sealed fields.
     pub secret: fn(&[Value]) -> bool,
-    apply: Option<Apply>,
+    pub(crate) apply: Option<Apply>,
     plan: OnceLock<Plan>,
 }
 
@@ -589,49 +333,5 @@ impl Shape {
             }
             _ => Err(Problem::not_found(self.name)),
         }
-    }
-
-    /// What the rule against the data finds wrong with rows to be written together: the place of
-    /// the row, the kind and the error.
-    pub(crate) fn check_against(
-        &self,
-        call: &Call,
-        tx: &mut Tx<'_>,
-        rows: &mut [Proposed<'_>],
-        base: impl Fn(usize) -> String,
-    ) -> Result<Vec<(usize, ProblemKind, FieldError)>, Problem> {
-        let mut breaches = match self.against {
-            Some(against) => against(call, tx, rows)?,
-            None => Vec::new(),
-        };
-        breaches.extend(family::find_strangers(self, call, tx, rows)?);
-        let errors = breaches.into_iter().map(|Breach { row, kind, column, detail }| {
-            let wire = self.place(column).and_then(|place| self.fields.get(place));
-            let at = chancery_record::pointer(&base(row), wire.map_or("", |field| field.wire()));
-            (row, kind, FieldError::new(at, detail))
-        });
-        Ok(errors.collect())
-    }
-
-    /// The rules' say on a new or changed row. `base` is where the body stands.
-    pub(crate) fn apply_rules(
-        &self,
-        call: &Call,
-        values: Vec<Value>,
-        was: Option<&[Value]>,
-        draft: &Draft,
-        base: &str,
-    ) -> Result<Result<Vec<Value>, Vec<FieldError>>, Problem> {
-        let Some(apply) = self.apply else { return Ok(Ok(values)) };
-        let (values, wrong) =
-            apply(values, was, &Said { fields: self.fields, draft, merges: call.merge_patch })?;
-        if wrong.is_empty() {
-            return Ok(Ok(values));
-        }
-        let errors = wrong.into_iter().map(|(column, detail)| {
-            let wire = self.place(column).and_then(|place| self.fields.get(place));
-            FieldError::new(chancery_record::pointer(base, wire.map_or("", |field| field.wire())), detail)
-        });
-        Ok(Err(errors.collect()))
     }
 }

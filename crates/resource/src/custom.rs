@@ -1,0 +1,133 @@
+//! Operations of their own: what they run, read and answer.
+
+use chancery_store::{Mode, Tx};
+
+use crate::{Answer, Call, Problem};
+
+/// The function of an operation of its own.
+pub type Run = fn(&mut Call, &mut Tx<'_>) -> Result<Answer, Problem>;
+
+/// An operation of its own.
+#[derive(Clone, Copy)]
+pub struct Custom {
+    /// What it does.
+    pub run: Run,
+    /// How it uses the store.
+    pub mode: Mode,
+    /// What its answer holds.
+    pub reply: Reply,
+    /// What it reads.
+    pub body: Body,
+    /// Whether it has work to do between transactions.
+    pub works: bool,
+}
+
+impl Custom {
+    /// Reads little, without a body, and answers with one resource.
+    pub const fn reading(run: Run) -> Self {
+        Self { run, mode: Mode::Quick, reply: Reply::One, body: Body::None, works: false }
+    }
+
+    /// Reads much, without a body, and answers with many resources.
+    pub const fn listing(run: Run) -> Self {
+        Self { run, mode: Mode::Long, reply: Reply::Many, body: Body::None, works: false }
+    }
+
+    /// Writes, without a body, and answers with one resource.
+    pub const fn writing(run: Run) -> Self {
+        Self { run, mode: Mode::Write, reply: Reply::One, body: Body::None, works: false }
+    }
+
+    /// Writes, and has work to do between transactions: it does not begin while there is too much.
+    pub const fn working(run: Run) -> Self {
+        Self { works: true, ..Self::writing(run) }
+    }
+
+    /// The same with a body.
+    #[must_use]
+    pub const fn taking(mut self, body: Body) -> Self {
+        self.body = body;
+        self
+    }
+
+    /// The same with another answer.
+    #[must_use]
+    pub const fn replying(mut self, reply: Reply) -> Self {
+        self.reply = reply;
+        self
+    }
+}
+
+/// What an operation of its own reads.
+#[derive(Clone, Copy, Debug)]
+pub enum Body {
+    /// Nothing.
+    None,
+    /// A JSON object with these members.
+    Form(&'static BodyForm),
+    /// Any JSON object, told by this schema.
+    Json(&'static JsonForm),
+    /// Bytes of these media types, at most so many.
+    Bytes(&'static [&'static str], usize),
+}
+
+/// A JSON object of an operation's own: fields, as a resource has them.
+#[derive(Debug)]
+pub struct BodyForm {
+    /// Its name in the OpenAPI document.
+    pub name: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// Its members.
+    pub fields: &'static [chancery_record::Field],
+}
+
+impl BodyForm {
+    /// The form of a record.
+    pub const fn of<R: chancery_record::Record>(name: &'static str) -> Self {
+        Self { name, about: R::ABOUT, fields: R::FIELDS }
+    }
+}
+
+/// A JSON object that is told by a schema of its own.
+#[derive(Debug)]
+pub struct JsonForm {
+    /// Its name in the OpenAPI document.
+    pub name: &'static str,
+    /// Its schema; `{"$ref": "#/components/schemas/X"}` names a resource of the same service.
+    pub schema: fn() -> serde_json::Value,
+}
+
+/// What an answer holds.
+#[derive(Clone, Copy, Debug)]
+pub enum Reply {
+    /// One resource.
+    One,
+    /// An array of resources.
+    Many,
+    /// The owning resource.
+    Owner,
+    /// `{items, totalCount}` of resources.
+    Items,
+    /// An object of the operation's own.
+    Form(&'static BodyForm),
+    /// An object of the operation's own, told by a schema.
+    Json(&'static JsonForm),
+    /// Something of one of these media types.
+    Content(&'static [&'static str]),
+    /// Nothing.
+    Empty,
+}
+
+impl Reply {
+    /// Whether it is a list, with a list's parameters.
+    pub const fn is_list(&self) -> bool {
+        matches!(self, Self::Many | Self::Items)
+    }
+}
+
+impl PartialEq for Reply {
+    fn eq(&self, other: &Self) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
+}

@@ -1,0 +1,124 @@
+//! A resource's own rules: between its fields, and against the data.
+
+use chancery_record::{Draft, Field, FieldError, Given, Mismatch, Record, Value};
+use chancery_store::Tx;
+
+use crate::{Call, Problem, ProblemKind, Shape, emit::Stored, family};
+
+/// Which fields a body gave a value or emptied.
+pub struct Said<'a> {
+    fields: &'static [Field],
+    draft: &'a Draft,
+    merges: bool,
+}
+
+impl Said<'_> {
+    fn given(&self, column: &str) -> Option<&Given> {
+        let place = self.fields.iter().position(|field| field.column == column);
+        place.and_then(|place| self.draft.0.get(place))
+    }
+
+    /// Whether a merge patch emptied this column, which a body that leaves it out does not.
+    pub fn empties(&self, column: &str) -> bool {
+        self.merges && self.given(column) == Some(&Given::Empty)
+    }
+
+    /// Whether the body gave this column a value or emptied it.
+    pub fn says(&self, column: &str) -> bool {
+        self.given(column).is_some_and(|given| *given != Given::Nothing)
+    }
+}
+
+/// A resource's own rules. Both are called for every create, replace and patch, in this order.
+pub trait Rules: Record {
+    /// Sets what follows from what was said.
+    fn adjust(&mut self, _was: Option<&Self>, _said: &Said<'_>) {}
+    /// Rules between fields. Pure.
+    fn check(&self, _wrong: &mut Vec<(&'static str, String)>) {}
+}
+
+pub type Apply = fn(Vec<Value>, Option<&[Value]>, &Said<'_>) -> Result<Ruled, Mismatch>;
+/// The values after the rules, and what they found wrong: column and detail.
+pub type Ruled = (Vec<Value>, Vec<(&'static str, String)>);
+
+pub fn apply_rules<R: Rules>(
+    values: Vec<Value>,
+    was: Option<&[Value]>,
+    said: &Said<'_>,
+) -> Result<Ruled, Mismatch> {
+    let was = was.map(|was| R::from_values(was.to_vec())).transpose()?;
+    let mut record = R::from_values(values)?;
+    record.adjust(was.as_ref(), said);
+    let mut wrong = Vec::new();
+    record.check(&mut wrong);
+    Ok((record.into_values(), wrong))
+}
+
+/// A row that is about to be written.
+pub struct Proposed<'a> {
+    /// What is there now.
+    pub was: Option<&'a Stored>,
+    /// What is to be.
+    pub values: &'a mut Vec<Value>,
+}
+
+/// What a rule against the data finds wrong with one of the rows.
+pub struct Breach {
+    /// The place of the row.
+    pub row: usize,
+    /// What kind of problem it is.
+    pub kind: ProblemKind,
+    /// The column.
+    pub column: &'static str,
+    /// What is wrong, for people.
+    pub detail: String,
+}
+
+/// A rule against the data, on rows about to be written together.
+pub type Against = fn(&Call, &mut Tx<'_>, &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem>;
+
+impl Shape {
+    /// What the rule against the data finds wrong with rows to be written together: the place of
+    /// the row, the kind and the error.
+    pub(crate) fn check_against(
+        &self,
+        call: &Call,
+        tx: &mut Tx<'_>,
+        rows: &mut [Proposed<'_>],
+        base: impl Fn(usize) -> String,
+    ) -> Result<Vec<(usize, ProblemKind, FieldError)>, Problem> {
+        let mut breaches = match self.against {
+            Some(against) => against(call, tx, rows)?,
+            None => Vec::new(),
+        };
+        breaches.extend(family::find_strangers(self, call, tx, rows)?);
+        let errors = breaches.into_iter().map(|Breach { row, kind, column, detail }| {
+            let wire = self.place(column).and_then(|place| self.fields.get(place));
+            let at = chancery_record::pointer(&base(row), wire.map_or("", |field| field.wire()));
+            (row, kind, FieldError::new(at, detail))
+        });
+        Ok(errors.collect())
+    }
+
+    /// The rules' say on a new or changed row. `base` is where the body stands.
+    pub(crate) fn apply_rules(
+        &self,
+        call: &Call,
+        values: Vec<Value>,
+        was: Option<&[Value]>,
+        draft: &Draft,
+        base: &str,
+    ) -> Result<Result<Vec<Value>, Vec<FieldError>>, Problem> {
+        let Some(apply) = self.apply else { return Ok(Ok(values)) };
+        let (values, wrong) =
+            apply(values, was, &Said { fields: self.fields, draft, merges: call.merge_patch })?;
+        if wrong.is_empty() {
+            return Ok(Ok(values));
+        }
+        let errors = wrong.into_iter().map(|(column, detail)| {
+            let wire = self.place(column).and_then(|place| self.fields.get(place));
+            FieldError::new(chancery_record::pointer(base, wire.map_or("", |field| field.wire())), detail)
+        });
+        Ok(Err(errors.collect()))
+    }
+}

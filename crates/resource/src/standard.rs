@@ -1,0 +1,174 @@
+//! Lists of operations that many resources have: the standard pattern, the three of a relation.
+
+use crate::Op;
+
+/// The nine operations of the standard resource pattern of document 2: for the resource's name,
+/// its path, who may read, who may write, and its shape.
+///
+/// `standard!("Customer", "/Customer", CustomerRead, CustomerWrite, &CUSTOMER)` is an array of
+/// `GetCustomers`, `CreateCustomer`, `UpdateCustomer`, `PatchCustomer`, `GetCustomer`,
+/// `DeleteCustomer` and the batches `CreateCustomerBatch`, `UpdateCustomerBatch` and
+/// `DeleteCustomerBatch`.
+#[macro_export]
+macro_rules! standard {
+    ($name:literal, $path:literal, $read:ident, $write:ident, $shape:expr) => {{
+        use $crate::{Action as A, Method as M, Op, Permit};
+        const ONE: &str = concat!($path, "/{id}");
+        const BATCH: &str = concat!($path, "/batch");
+        const READ: Permit = Permit::$read;
+        const WRITE: Permit = Permit::$write;
+        [
+            Op::new(
+                concat!("Get", $name, "s"),
+                M::Get,
+                $path,
+                READ,
+                $shape,
+                A::List,
+                concat!("Lists every ", $name, "."),
+            ),
+            Op::new(
+                concat!("Create", $name),
+                M::Post,
+                $path,
+                WRITE,
+                $shape,
+                A::Create,
+                concat!("Creates a ", $name, "."),
+            ),
+            Op::new(
+                concat!("Update", $name),
+                M::Put,
+                ONE,
+                WRITE,
+                $shape,
+                A::Replace,
+                concat!("Replaces a ", $name, "."),
+            ),
+            Op::new(
+                concat!("Patch", $name),
+                M::Patch,
+                ONE,
+                WRITE,
+                $shape,
+                A::Patch,
+                concat!("Changes a ", $name, "."),
+            ),
+            Op::new(
+                concat!("Get", $name),
+                M::Get,
+                ONE,
+                READ,
+                $shape,
+                A::Read,
+                concat!("Reads a ", $name, "."),
+            ),
+            Op::new(
+                concat!("Delete", $name),
+                M::Delete,
+                ONE,
+                WRITE,
+                $shape,
+                A::Delete,
+                concat!("Deletes a ", $name, "."),
+            ),
+            Op::new(
+                concat!("Create", $name, "Batch"),
+                M::Post,
+                BATCH,
+                WRITE,
+                $shape,
+                A::CreateBatch,
+                concat!("Creates many of ", $name, ", all or none."),
+            ),
+            Op::new(
+                concat!("Update", $name, "Batch"),
+                M::Put,
+                BATCH,
+                WRITE,
+                $shape,
+                A::ReplaceBatch,
+                concat!("Replaces many of ", $name, ", all or none."),
+            ),
+            Op::new(
+                concat!("Delete", $name, "Batch"),
+                M::Delete,
+                BATCH,
+                WRITE,
+                $shape,
+                A::DeleteBatch,
+                concat!("Deletes many of ", $name, ", all or none."),
+            ),
+        ]
+    }};
+}
+
+/// The three operations of a relation: what they are called, their path, who may write, the shape
+/// and the relation's name.
+///
+/// `relation!("IdpInstanceTenants", "/IdpInstance/{id}/tenants", SubscriptionAdmin, &IDP_INSTANCE,
+/// "tenants")` is an array of `SetIdpInstanceTenants`, `AddIdpInstanceTenants` and
+/// `RemoveIdpInstanceTenants`.
+#[macro_export]
+macro_rules! relation {
+    ($name:literal, $path:literal, $write:ident, $shape:expr, $relation:literal) => {{
+        use $crate::{Action as A, Method as M, Op, Permit, Relating as R};
+        const WRITE: Permit = Permit::$write;
+        [
+            Op::new(
+                concat!("Set", $name),
+                M::Put,
+                $path,
+                WRITE,
+                $shape,
+                A::Relate($relation, R::Set),
+                concat!("Replaces the set ", $relation, "."),
+            ),
+            Op::new(
+                concat!("Add", $name),
+                M::Post,
+                $path,
+                WRITE,
+                $shape,
+                A::Relate($relation, R::Add),
+                concat!("Adds to the set ", $relation, "."),
+            ),
+            Op::new(
+                concat!("Remove", $name),
+                M::Delete,
+                $path,
+                WRITE,
+                $shape,
+                A::Relate($relation, R::Remove),
+                concat!("Removes from the set ", $relation, "."),
+            ),
+        ]
+    }};
+}
+
+/// Operations that the documents mention without listing them.
+#[must_use]
+#[expect(clippy::indexing_slicing, reason = "in a constant: out of bounds does not compile")]
+pub const fn added<const COUNT: usize>(mut operations: [Op; COUNT]) -> [Op; COUNT] {
+    let mut at = 0;
+    while at < COUNT {
+        operations[at].addition = true;
+        at += 1;
+    }
+    operations
+}
+
+/// Of the operations of [`standard!`], those at these places are not listed in the documents.
+#[must_use]
+#[expect(clippy::indexing_slicing, reason = "in a constant: out of bounds does not compile")]
+pub const fn added_at<const COUNT: usize, const SOME: usize>(
+    mut operations: [Op; COUNT],
+    places: [usize; SOME],
+) -> [Op; COUNT] {
+    let mut at = 0;
+    while at < SOME {
+        operations[places[at]].addition = true;
+        at += 1;
+    }
+    operations
+}

@@ -1,11 +1,19 @@
 //! The management service: tenancy, instances, client apps and what belongs to them.
 
+mod catalogue;
 mod cert_store;
 mod claim_rule;
 mod client_app;
+mod cross_rules;
+mod effective_scopes;
+mod elsewhere;
 mod instance;
+mod levels;
+mod option_targets;
+mod pattern;
 mod permission;
 mod presentation;
+mod roles;
 mod tenancy;
 mod trail;
 

@@ -354,7 +354,9 @@ fn kept<'a>(call: &Call, shape: &Shape, values: &'a [Value]) -> std::borrow::Cow
 }
 
 fn retire_id(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
-    if let id @ Value::Id(_) = was.value(shape.plan().key) {
+    // what is known by another's id can be made again
+    if let (id @ Value::Id(_), Some("id")) = (was.value(shape.plan().key), shape.key().map(|key| key.column))
+    {
         let parameters = vec![Value::Int(call.scope.store()), shape.name.into(), id.clone()];
         tx.queue("INSERT INTO retired_id (store, resource, id) VALUES (?1, ?2, ?3)", parameters)?;
     }

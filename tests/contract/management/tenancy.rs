@@ -50,7 +50,6 @@ on_both_engines! {
         assert_eq!(left, json!([]), "what is the tenant's own goes with it");
     }
 
-    /// Names collide within their subscription only, in a batch, too.
     /// A parent stays while there is something of it, and says what.
     async fn a_parent_with_children_stays(world: World) {
         let subscription = world.other_subscription("Far").await;
@@ -89,6 +88,7 @@ on_both_engines! {
         world.admin.delete(&one("Tenant", &tenant)).await.expect(204);
     }
 
+    /// Names collide within their subscription only, in a batch, too.
     async fn names_are_unique_within_their_subscription(world: World) {
         let near = default_of(&world.admin, "Subscription").await["id"].clone();
         let far = world.other_subscription("Far").await;

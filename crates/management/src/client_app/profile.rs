@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::{
     CLIENT_APP, ClientApp, SubjectType,
     configuration::{CLIENT_APP_AUTHENTICATION_CONFIGURATION, ClientAppAuthenticationConfiguration},
-    uri::{CLIENT_APP_REDIRECT_URI, ClientAppRedirectUri},
+    uri::{CLIENT_APP_REDIRECT_URI, ClientAppRedirectUri, RedirectUriType},
 };
 use crate::place::{id_in, wrong};
 
@@ -39,9 +39,18 @@ impl Known {
         }
         let uris = load_records::<ClientAppRedirectUri>(tx, &CLIENT_APP_REDIRECT_URI, "client_app_id", apps)?;
         for one in uris {
-            known.uris.entry(one.client_app_id.0).or_default().insert(one.id.0, one.uri.as_str().to_owned());
+            known.keep(&one);
         }
         Ok(known)
+    }
+
+    /// Keeps an address that people are sent back to when they signed in; no rule is about the others.
+    fn keep(&mut self, one: &ClientAppRedirectUri) {
+        let uris = self.uris.entry(one.client_app_id.0).or_default();
+        match one.redirect_uri_type {
+            RedirectUriType::Login => uris.insert(one.id.0, one.uri.as_str().to_owned()),
+            RedirectUriType::Logout => uris.remove(&one.id.0),
+        };
     }
 }
 
@@ -116,7 +125,7 @@ pub fn check_uris(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Breach>,
     for (place, row) in rows.iter().enumerate() {
         let new = ClientAppRedirectUri::from_values(row.values.clone())?;
         let id = new.client_app_id.0;
-        known.uris.entry(id).or_default().insert(new.id.0, new.uri.as_str().to_owned());
+        known.keep(&new);
         let Some(app) = known.apps.get(&id) else { continue };
         let uris: Vec<&str> =
             known.uris.get(&id).into_iter().flat_map(HashMap::values).map(String::as_str).collect();

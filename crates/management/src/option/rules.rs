@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use chancery_record::{FieldType as _, Name, Record as _, Value};
-use chancery_resource::{Breach, Call, LIST, Problem, Proposed, Rules, Said, Sql};
+use chancery_resource::{Breach, Call, LIST, Problem, Proposed, Rules, Said, Sql, open_secret};
 use chancery_settings::{Entry, Owner};
 use chancery_store::Tx;
 use uuid::Uuid;
@@ -84,7 +84,7 @@ fn load_targets(tx: &mut Tx<'_>, table: &str, kind: &str, ids: &[Uuid]) -> Resul
 }
 
 /// What follows from the kind of the targets. That they are the caller's is the resource's own rule.
-pub fn find_targets(_: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+pub fn find_targets(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
     let mut targets = Targets::new();
     for (column, (table, kind)) in OptionRow::TARGETS.into_iter().zip(TABLES) {
         let ids: HashSet<Uuid> = rows.iter().filter_map(|row| id_in(&OPTION, row.values, column)).collect();
@@ -107,13 +107,16 @@ pub fn find_targets(_: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Res
             continue;
         }
         let was = row.was.map(|was| OptionRow::from_values(was.values.clone())).transpose()?;
-        *row.values = settled(option, was.as_ref(), entry, *subscription, kind)?.into_values();
+        let key = Value::Id(option.id.0);
+        let plain = open_secret(&call.desk.master, OPTION.table, "value", &key, option.value.as_str());
+        *row.values = settled(option, plain, was.as_ref(), entry, *subscription, kind)?.into_values();
     }
     Ok(breaches)
 }
 
 fn settled(
     mut option: OptionRow,
+    plain: Option<String>,
     was: Option<&OptionRow>,
     entry: Option<&Entry>,
     subscription: Uuid,
@@ -126,9 +129,9 @@ fn settled(
         was.value == option.value && was.name == option.name && was.owner_type.as_ref() == Some(&owner_type)
     });
     if !is_kept {
-        let value = option.value.as_str();
+        let value = plain.unwrap_or_default();
         option.has_configuration_error =
-            entry.is_some_and(|entry| (entry.mandatory && value.is_empty()) || !entry.form.fits(value));
+            entry.is_some_and(|entry| (entry.mandatory && value.is_empty()) || !entry.form.fits(&value));
     }
     option.data_type = name(data_type)?;
     option.editor_type = name(editor_type)?;

@@ -1,0 +1,514 @@
+//! The standard pattern and the relations: a row a resource, one walk for all of them.
+
+use std::collections::BTreeSet;
+
+use chancery::SERVICES;
+use chancery_resource::{Action, Op, Relating};
+use chancery_testkit::{Answer, Client, World, on_both_engines};
+use serde_json::{Value, json};
+
+use super::{BASE, type_id};
+use crate::{each, id};
+
+/// Resource, body that makes one, members that a change sets. `%` is a number, so that no two are the
+/// same; what is in braces is what [`ground`] made. What a role assignment says does not change.
+const ROWS: &[(&str, &str, &str)] = &[
+    ("Customer", r#"{"name": "Customer %", "address": "Street %"}"#, r#"{"address": "Avenue %"}"#),
+    (
+        "Subscription",
+        r#"{"name": "Subscription %", "customerId": "{customerId}"}"#,
+        r#"{"name": "Changed subscription %"}"#,
+    ),
+    (
+        "Tenant",
+        r#"{"name": "Tenant %", "subscriptionId": "{subscriptionId}"}"#,
+        r#"{"description": "Changed %"}"#,
+    ),
+    (
+        "IdpType",
+        r#"{"name": "Type %", "providerType": "IdentityProvider", "factoryType": "OpenIdConnect"}"#,
+        r#"{"name": "Changed type %"}"#,
+    ),
+    (
+        "IdpInstance",
+        r#"{"name": "Instance %", "idpTypeId": "{Google}", "subscriptionId": "{subscriptionId}"}"#,
+        r#"{"name": "Changed instance %"}"#,
+    ),
+    ("IdpInstanceMetadata", r#"{"key": "instance-entry-%", "value": "x"}"#, r#"{"value": "changed %"}"#),
+    (
+        "MfaInstance",
+        r#"{"name": "Factor %", "idpTypeId": "{totp}", "subscriptionId": "{subscriptionId}"}"#,
+        r#"{"name": "Changed factor %"}"#,
+    ),
+    (
+        "Option",
+        r#"{"name": "Own %", "value": "as it was", "applyToTenantId": "{Tenant 1}"}"#,
+        r#"{"value": "changed %"}"#,
+    ),
+    (
+        "ClientApp",
+        r#"{"name": "App %", "subscriptionId": "{subscriptionId}"}"#,
+        r#"{"name": "Changed app %"}"#,
+    ),
+    (
+        "ClientAppAuthenticationConfiguration",
+        r#"{"clientAppId": "{ClientApp %}", "tokenEndpointAuthMethod": "tls_client_auth",
+            "tlsClientAuthSanDns": "app-%.example"}"#,
+        r#"{"tlsClientAuthSanDns": "changed-%.example"}"#,
+    ),
+    (
+        "ClientAppFederatedIdentity",
+        r#"{"clientAppId": "{ClientApp 1}", "name": "pipeline %", "issuer": "https://ci.example",
+            "subject": "repo:%"}"#,
+        r#"{"subject": "repo:changed-%"}"#,
+    ),
+    (
+        "ClientAppKeySet",
+        r#"{"clientAppId": "{ClientApp 1}", "name": "keys %", "use": "Signing", "jwks": "{jwks}"}"#,
+        r#"{"name": "changed keys %"}"#,
+    ),
+    ("ClientAppMetadata", r#"{"key": "app-entry-%", "value": "x"}"#, r#"{"value": "changed %"}"#),
+    (
+        "ClientAppRedirectUri",
+        r#"{"clientAppId": "{ClientApp 1}", "uri": "https://app.example/%"}"#,
+        r#"{"uri": "https://app.example/changed/%"}"#,
+    ),
+    (
+        "ClientAppRequestUri",
+        r#"{"clientAppId": "{ClientApp 1}", "uri": "https://app.example/%"}"#,
+        r#"{"uri": "https://app.example/changed/%"}"#,
+    ),
+    (
+        "ClientAppResource",
+        r#"{"clientAppId": "{ClientApp 1}", "key": "resource-%"}"#,
+        r#"{"description": "Changed %"}"#,
+    ),
+    (
+        "ClientAppRole",
+        r#"{"clientAppId": "{ClientApp 1}", "roleType": "TenantAdmin", "applyToTenantId": "{Tenant %}"}"#,
+        r#"{"applyToTenantId": "{Tenant %}"}"#,
+    ),
+    (
+        "ClientAppScope",
+        r#"{"clientAppId": "{ClientApp 1}", "key": "scope-%"}"#,
+        r#"{"description": "Changed %"}"#,
+    ),
+    (
+        "ClientAppSecret",
+        r#"{"clientAppId": "{ClientApp 1}", "name": "secret %"}"#,
+        r#"{"name": "changed secret %"}"#,
+    ),
+    (
+        "CertStore",
+        r#"{"name": "certificate %", "certType": "OidcTokenSigning", "applyToTenantId": "{Tenant 1}",
+            "certificateInput": {"format": "Pem", "data": "{certificate}", "privateKey": "{private key}"}}"#,
+        r#"{"name": "changed certificate %"}"#,
+    ),
+    (
+        "ClaimRule",
+        r#"{"name": "rule %", "ruleType": "Filter", "ruleLevel": "ClientApp",
+            "subscriptionId": "{subscriptionId}"}"#,
+        r#"{"typeEvaluationRule": "^changed%$"}"#,
+    ),
+    // four letters of base64 are three of text
+    (
+        "CustomAsset",
+        r#"{"location": "/assets/tenant/{Tenant 1}/file-%.txt", "mimetype": "text/plain", "data": "YWF%"}"#,
+        r#"{"data": "YWJ%"}"#,
+    ),
+    (
+        "CustomView",
+        r#"{"location": "/views/tenant/{Tenant 1}/View%", "content": "<p>%</p>"}"#,
+        r#"{"content": "<p>changed %</p>"}"#,
+    ),
+    (
+        "IpAddressRange",
+        r#"{"lower": "10.0.0.%", "upper": "10.0.0.200", "tenantId": "{Tenant 1}"}"#,
+        r#"{"upper": "10.0.1.%"}"#,
+    ),
+    (
+        "UserQuestionnaireItem",
+        r#"{"tenantId": "{Tenant 1}", "key": "item-%", "label": "Item %"}"#,
+        r#"{"label": "Changed item %"}"#,
+    ),
+    (
+        "RoleAssignment",
+        r#"{"principalType": "PlatformUser", "principalId": "{ApplicationUser 1}",
+            "roleType": "TenantAdmin", "applyToTenantId": "{Tenant %}"}"#,
+        "{}",
+    ),
+];
+
+/// A relation's path, the array that shows it and what is in it.
+const RELATIONS: &[(&str, &str, &str)] = &[
+    ("/Tenant/{id}/idpinstances", "idpInstances", "IdpInstance"),
+    ("/Tenant/{id}/mfainstances", "mfaInstances", "MfaInstance"),
+    ("/Tenant/{id}/clientapps", "clientApps", "ClientApp"),
+    ("/IdpInstance/{id}/tenants", "tenants", "Tenant"),
+    ("/IdpInstance/{id}/certstores", "certStores", "CertStore"),
+    ("/IdpInstance/{id}/clientapps", "clientApps", "ClientApp"),
+    ("/IdpInstance/{id}/mfainstances", "mfaInstances", "MfaInstance"),
+    ("/MfaInstance/{id}/tenants", "tenants", "Tenant"),
+    ("/MfaInstance/{id}/idpinstances", "idpInstances", "IdpInstance"),
+    ("/MfaInstance/{id}/clientapps", "clientApps", "ClientApp"),
+    ("/ClientApp/{id}/tenants", "tenants", "Tenant"),
+    ("/ClientApp/{id}/idpinstances", "idpInstances", "IdpInstance"),
+    ("/ClientApp/{id}/mfainstances", "mfaInstances", "MfaInstance"),
+    ("/ClientApp/{id}/claimrules", "claimRules", "ClaimRule"),
+    ("/ClientApp/{id}/allowedtokenexchangeclientapps", "allowedTokenExchangeClientApps", "ClientApp"),
+    ("/ClientApp/{id}/authorizedusers", "authorizedPlatformUsers", "ApplicationUser"),
+    ("/ClientApp/{id}/authorizedgroups", "authorizedPlatformGroups", "ApplicationGroup"),
+    ("/CertStore/{id}/idpinstances", "idpInstances", "IdpInstance"),
+    ("/ClaimRule/{id}/clientapps", "clientApps", "ClientApp"),
+];
+
+/// What the ground has of each resource: roles and assignments take a tenant each, configurations a
+/// client app, and relations show two beside their own.
+const MADE: [(&str, usize); 6] = [
+    ("Tenant", 7),
+    ("ClientApp", 7),
+    ("IdpInstance", 3),
+    ("MfaInstance", 3),
+    ("CertStore", 3),
+    ("ClaimRule", 3),
+];
+
+/// The types that instances of the ground are of. They are everyone's.
+const TYPES: [&str; 2] = ["Google", "totp"];
+
+/// What parameters of paths stand for.
+const PARAMETERS: [(&str, &str); 5] = [
+    ("tenantId", "{Tenant 1}"),
+    ("refId", "{Tenant 1}"),
+    ("clientAppId", "{ClientApp 1}"),
+    ("idpInstanceId", "{IdpInstance 1}"),
+    ("idpInstance", "{IdpInstance 1}"),
+];
+
+const JWKS: &str = r#"{"keys":[{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}"#;
+
+/// A row, read.
+pub struct Row {
+    /// The resource.
+    pub resource: &'static str,
+    create: Value,
+    change: Value,
+}
+
+/// The rows.
+pub fn rows() -> Vec<Row> {
+    let read = |text: &str| -> Value { serde_json::from_str(text).unwrap() };
+    ROWS.iter()
+        .map(|&(resource, create, change)| Row { resource, create: read(create), change: read(change) })
+        .collect()
+}
+
+/// The operations of the service.
+pub fn operations() -> impl Iterator<Item = &'static Op> {
+    SERVICES
+        .iter()
+        .filter(|service| service.name == "management" && service.version == "v2")
+        .flat_map(|service| service.all())
+}
+
+/// The member that is a resource's key.
+pub fn key_of<'a>(resource: &str, item: &'a Value) -> &'a str {
+    let member = match resource {
+        "ClientAppAuthenticationConfiguration" => "clientAppId",
+        "ClientAppMetadata" | "IdpInstanceMetadata" => "key",
+        "CustomAsset" | "CustomView" => "location",
+        _ => "id",
+    };
+    item[member].as_str().unwrap()
+}
+
+/// What bodies and paths name: what is in braces, and what it stands for.
+pub struct Ground(Vec<(String, String)>);
+
+impl Ground {
+    fn add(&mut self, name: &str, text: &str) {
+        self.0.push((format!("{{{name}}}"), text.to_owned()));
+    }
+
+    /// A text with its number and what it names.
+    pub fn text(&self, text: &str, number: usize) -> String {
+        let text = text.replace('%', &number.to_string());
+        self.0.iter().fold(text, |text, (name, known)| text.replace(name.as_str(), known))
+    }
+
+    /// A body with its number and what it names.
+    pub fn fill(&self, body: &Value, number: usize) -> Value {
+        match body {
+            Value::String(text) => Value::String(self.text(text, number)),
+            Value::Object(members) => Value::Object(
+                members.iter().map(|(name, value)| (name.clone(), self.fill(value, number))).collect(),
+            ),
+            other => other.clone(),
+        }
+    }
+
+    /// The address of what has this key.
+    pub fn address(&self, path: &str, key: &str) -> String {
+        let key = format!("/{}", key.trim_start_matches('/'));
+        format!("{BASE}{}", self.text(path, 0).replace("/{id}", &key).replace("/{key}", &key))
+    }
+
+    /// The ids of all that is not everyone's.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.0
+            .iter()
+            .filter(|(name, _)| !TYPES.contains(&name.trim_matches(['{', '}'])))
+            .map(|(_, text)| text.as_str())
+            .filter(|text| uuid::Uuid::try_parse(text).is_ok())
+    }
+}
+
+/// Makes what the bodies of the rows name, all of it in the subscription `Default`.
+pub async fn ground(world: &World) -> Ground {
+    let mut ground = Ground(Vec::new());
+    for (name, resource) in [("customerId", "Customer"), ("subscriptionId", "Subscription")] {
+        ground.add(name, id(&world.all(resource).await[0]));
+    }
+    for name in TYPES {
+        ground.add(name, type_id(world, name).await.as_str().unwrap());
+    }
+    let (certificate, private_key) = certificate();
+    ground.add("certificate", &certificate);
+    ground.add("private key", &private_key);
+    ground.add("jwks", JWKS);
+    people(world, &mut ground).await;
+    let rows = rows();
+    for (resource, count) in MADE {
+        let row = rows.iter().find(|row| row.resource == resource).unwrap();
+        for number in 1..=count {
+            // other numbers than those of the walks
+            let made = world.make(resource, ground.fill(&row.create, 10 + number)).await;
+            ground.add(&format!("{resource} {number}"), id(&made));
+        }
+    }
+    for (name, stands_for) in PARAMETERS {
+        let known = ground.text(stands_for, 0);
+        ground.add(name, &known);
+    }
+    ground
+}
+
+fn certificate() -> (String, String) {
+    let made = rcgen::generate_simple_self_signed(vec!["signing.example.com".to_owned()]).unwrap();
+    (made.cert.pem(), made.signing_key.serialize_pem())
+}
+
+/// Platform users and groups.
+async fn people(world: &World, ground: &mut Ground) {
+    for name in ["ada", "bob", "eve"] {
+        world.user(name).await;
+        world.group(name).await;
+    }
+    for kind in ["User", "Group"] {
+        let path = world.path(&format!("/{kind}/synchronize"));
+        world.admin.send(http::Method::POST, &path, &[], Vec::new()).await.expect(200);
+        let all = world.all(&format!("Application{kind}")).await;
+        for (place, one) in all.as_array().unwrap().iter().enumerate() {
+            ground.add(&format!("Application{kind} {}", place + 1), id(one));
+        }
+    }
+}
+
+/// The word of the pattern that an operation is; empty where it is none.
+fn word(op: &Op) -> &'static str {
+    match op.action {
+        Action::List => "list",
+        Action::Create => "create",
+        Action::Read => "read",
+        Action::Replace => "replace",
+        Action::Patch => "patch",
+        Action::Delete => "delete",
+        Action::CreateBatch => "create many",
+        Action::ReplaceBatch => "replace many",
+        Action::DeleteBatch => "delete many",
+        Action::ReplaceMembers(_) | Action::Relate(..) | Action::Custom(_) => "",
+    }
+}
+
+fn pattern_of(resource: &'static str) -> impl Iterator<Item = &'static Op> {
+    operations().filter(move |op| op.shape.name == resource && !word(op).is_empty())
+}
+
+async fn send(client: &Client, op: &Op, address: &str, body: &Value) -> Answer {
+    let method = http::Method::from_bytes(op.method.name().as_bytes()).unwrap();
+    let bytes = if op.takes_body() { body.to_string().into_bytes() } else { Vec::new() };
+    client.send(method, address, &[("content-type", "application/json")], bytes).await
+}
+
+/// Makes the one of this number of a row's resource.
+pub async fn create(world: &World, ground: &Ground, row: &Row, number: usize) -> Value {
+    let op = pattern_of(row.resource).find(|op| word(op) == "create").unwrap();
+    let body = ground.fill(&row.create, number);
+    send(&world.admin, op, &ground.address(op.path, ""), &body).await.is(op.status).json()
+}
+
+/// An item with other members.
+fn with(item: &Value, change: &Value) -> Value {
+    let mut body = item.clone();
+    body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+    body
+}
+
+/// Asserts that an item is a change of what it was.
+#[track_caller]
+fn assert_changed(resource: &str, before: &Value, after: &Value, change: &Value) {
+    assert_ne!(before["concurrencyToken"], after["concurrencyToken"], "{resource}");
+    assert_eq!(key_of(resource, before), key_of(resource, after), "{resource}");
+    for (member, value) in change.as_object().unwrap() {
+        assert_eq!(&after[member], value, "{resource}: {member}");
+    }
+}
+
+/// A walk through the operations of a resource.
+struct Walk<'a> {
+    world: &'a World,
+    ground: &'a Ground,
+    resource: &'static str,
+    called: BTreeSet<&'static str>,
+}
+
+impl Walk<'_> {
+    fn op(&self, wanted: &str) -> Option<&'static Op> {
+        pattern_of(self.resource).find(|op| word(op) == wanted)
+    }
+
+    /// Calls the operation of this word; what it answers has its status.
+    async fn call(&mut self, wanted: &str, key: &str, body: &Value) -> Value {
+        let op = self.op(wanted).unwrap();
+        self.called.insert(op.name);
+        let address = self.ground.address(op.path, key);
+        let answer = send(&self.world.admin, op, &address, body).await.is(op.status);
+        if answer.bytes.is_empty() { Value::Null } else { answer.json() }
+    }
+
+    async fn read(&mut self, key: &str) -> Value {
+        self.call("read", key, &Value::Null).await
+    }
+
+    async fn expect_gone(&self, key: &str) {
+        let op = self.op("read").unwrap();
+        let address = self.ground.address(op.path, key);
+        send(&self.world.admin, op, &address, &Value::Null).await.problem(404, "not-found");
+    }
+}
+
+/// Create, read, list, PATCH, PUT of what was read, the batches, DELETE.
+async fn walk(world: &World, ground: &Ground, row: &Row) {
+    let resource = row.resource;
+    let mut walk = Walk { world, ground, resource, called: BTreeSet::new() };
+    let body = |number: usize| ground.fill(&row.create, number);
+    let change = |number: usize| ground.fill(&row.change, number);
+
+    let made = walk.call("create", "", &body(1)).await;
+    let key = key_of(resource, &made).to_owned();
+    let read = walk.read(&key).await;
+    assert_eq!(read["concurrencyToken"], made["concurrencyToken"], "{resource}");
+    let all = walk.call("list", "", &Value::Null).await;
+    let listed = all.as_array().unwrap().iter().find(|one| key_of(resource, one) == key);
+    assert_eq!(listed.unwrap()["concurrencyToken"], made["concurrencyToken"], "{resource}");
+
+    let token = json!({ "concurrencyToken": read["concurrencyToken"] });
+    let patched = walk.call("patch", &key, &with(&change(2), &token)).await;
+    assert_changed(resource, &read, &patched, &change(2));
+    let replaced = walk.call("replace", &key, &with(&patched, &change(3))).await;
+    assert_changed(resource, &patched, &replaced, &change(3));
+    let read = walk.read(&key).await;
+    assert_changed(resource, &patched, &read, &change(3));
+    assert_eq!(read["concurrencyToken"], replaced["concurrencyToken"], "{resource}");
+
+    if walk.op("create many").is_some() {
+        let many = walk.call("create many", "", &json!([body(4), body(5)])).await;
+        let [first, second] = many.as_array().unwrap().as_slice() else { panic!("{resource}: {many}") };
+        let changes = [(first, change(6)), (second, change(7))];
+        let bodies: Vec<Value> = changes.iter().map(|(item, change)| with(item, change)).collect();
+        let answers = walk.call("replace many", "", &json!(bodies)).await;
+        assert_eq!(answers.as_array().unwrap().len(), 2, "{resource}");
+        for ((before, change), after) in changes.iter().zip(answers.as_array().unwrap()) {
+            assert_changed(resource, before, after, change);
+            let read = walk.read(key_of(resource, before)).await;
+            assert_changed(resource, before, &read, change);
+        }
+        let keys = [key_of(resource, first), key_of(resource, second)];
+        walk.call("delete many", "", &json!(keys)).await;
+        for key in keys {
+            walk.expect_gone(key).await;
+        }
+    }
+    walk.call("delete", &key, &Value::Null).await;
+    walk.expect_gone(&key).await;
+    let there: BTreeSet<&str> = pattern_of(resource).map(|op| op.name).collect();
+    assert_eq!(walk.called, there, "{resource}: all of its operations were called");
+}
+
+/// One that is set, another that is added, the first that is removed; each with what is shown then.
+async fn relate(world: &World, ground: &Ground, (path, member, other): (&str, &str, &str)) {
+    let owner = path.split('/').nth(1).unwrap();
+    let known = |resource: &str, number: usize| ground.text(&format!("{{{resource} {number}}}"), 0);
+    let (key, first, second) = (known(owner, 1), known(other, 2), known(other, 3));
+    let (first, second) = (first.as_str(), second.as_str());
+    let steps: [(Relating, &[&str], &[&str]); 7] = [
+        (Relating::Set, &[first], &[first]),
+        (Relating::Add, &[second], &[first, second]),
+        // what is there already, and what is not, are no errors
+        (Relating::Add, &[first], &[first, second]),
+        (Relating::Remove, &[first], &[second]),
+        (Relating::Remove, &[first], &[second]),
+        (Relating::Set, &[first, second], &[first, second]),
+        (Relating::Set, &[], &[]),
+    ];
+    for (how, given, then) in steps {
+        let is_it =
+            |op: &Op| matches!(op.action, Action::Relate(name, found) if name == member && found == how);
+        let op = operations().find(|op| op.path == path && is_it(op)).unwrap();
+        let address = ground.address(path, &key);
+        let answer = send(&world.admin, op, &address, &json!({ "relatedIds": given })).await;
+        let shown = answer.is(op.status).json();
+        let read = world.admin.get(&format!("{BASE}/{owner}/{key}")).await.is(200).json();
+        for item in [&shown, &read] {
+            let mut ids = each(&item[member], "id");
+            ids.sort_unstable();
+            let mut expected = then.to_vec();
+            expected.sort_unstable();
+            assert_eq!(ids, expected, "{} {given:?}", op.name);
+        }
+    }
+}
+
+on_both_engines! {
+    async fn every_resource_follows_the_pattern(world: World) {
+        let ground = ground(&world).await;
+        for row in rows() {
+            walk(&world, &ground, &row).await;
+        }
+    }
+
+    async fn every_relation_is_set_added_to_and_reduced(world: World) {
+        let ground = ground(&world).await;
+        for row in RELATIONS {
+            relate(&world, &ground, *row).await;
+        }
+    }
+}
+
+/// A resource or a relation that comes later needs a row, too.
+#[test]
+fn every_resource_and_relation_has_a_row() {
+    for op in operations() {
+        match op.action {
+            Action::Create => {
+                let row = ROWS.iter().find(|(resource, ..)| *resource == op.shape.name);
+                assert!(row.is_some(), "{}: no row", op.shape.name);
+            }
+            Action::Relate(name, _) => {
+                let row = RELATIONS.iter().find(|(path, ..)| *path == op.path);
+                assert_eq!(row.map(|(_, member, _)| *member), Some(name), "{}: no row", op.path);
+            }
+            _ => {}
+        }
+    }
+}

@@ -51,6 +51,7 @@ MANAGED = [
     (r"/UserQuestionnaireItem.*", r".*/(minLength|maxLength|validationPattern)", r".*"),
     (r"/ClientApp(AuthenticationConfiguration|RedirectUri|RequestUri|Role|Scope|Secret)?(/.*)?", r".*", r"(?!is not a member|must be (true|false|one of|a UUID|an object)).*"),
     (r"/ClaimRule.*", r".*/\w+(Rule|Replacement)", r".*"),
+    (r"/ClaimRule.*", r".*/ruleLevel", r"does not fit: .*"),
     (r"/Custom(Asset|View).*", r".*/(location|data|content|viewName|tenantId|clientAppId|subscriptionId)", r".*"),
     (r"/CertStore.*", r".*/(certificate|certificateInput|certType)", r".*"),
     (r"/RoleAssignment.*", r".*/principalId", r"names no \w+"),
@@ -82,6 +83,7 @@ DETAILS = [
     r"SCIM is off here: .*",
     r"must be a name without a slash",
     r"The cursor does not belong to this list\. .*",
+    r"The claim rule .* takes no client apps: .*",
 ]
 
 FILTERS = ["{0} pr", "not ({0} pr)", "{0} pr and not ({1} pr)", "({0} pr or {1} pr)", "{0} eq null"]

@@ -45,6 +45,7 @@ mod synchronize;
 mod tidy;
 mod token;
 mod user;
+mod v1;
 mod wire;
 
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! Options: what a store is set to, and that it takes effect at once.
 
-use chancery::SERVICES;
+use chancery::services;
 use chancery_record::Value as Bound;
 use chancery_testkit::{Database, Engine, Process, World, on_both_engines};
 use serde_json::{Value, json};
@@ -277,7 +277,7 @@ on_both_engines! {
         set(&world.admin, "IsDatabaseReadOnlyMode", "true").await;
         let before = (ada.read().await, world.audit(50).await);
         let mut refused = 0;
-        for service in SERVICES {
+        for service in services() {
             for op in service.all().filter(|op| service.name == "userstore" && op.changes_store()) {
                 assert_eq!(call(&world.admin, service, op, "default").await, 409, "{}", op.name);
                 refused += 1;

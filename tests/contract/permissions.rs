@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use chancery::SERVICES;
+use chancery::services;
 use chancery_resource::{Method, Op, Permit, Service};
 use chancery_testkit::{Client, World, on_both_engines};
 
@@ -69,7 +69,7 @@ async fn callers(world: &World) -> (HashMap<&'static str, Client>, Client, Clien
 on_both_engines! {
     async fn of_every_operation(world: World) {
         let (good, wrong, elsewhere) = callers(&world).await;
-        for service in SERVICES {
+        for service in services() {
             for op in service.all() {
                 let name = op.name;
                 if op.permit == Permit::Public {

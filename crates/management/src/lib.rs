@@ -100,4 +100,5 @@ pub static SERVICE: Service = Service {
     title: "Chancery Management Service",
     base: "/api/management/v2",
     operations: OPERATIONS,
+    is_deprecated: false,
 };

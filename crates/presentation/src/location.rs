@@ -12,6 +12,9 @@ const ROUTES: [&str; 7] =
 /// The route with more segments below it.
 const ROUTE_ABOVE_OTHERS: &str = "viewtemplate";
 
+/// The route of two segments.
+const ROUTE_OF_TWO: &str = "createorupdate/batch";
+
 /// What is at a location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -101,6 +104,9 @@ pub fn normalise(location: &str) -> Result<String, String> {
     let first = path.split('/').next().unwrap_or_default().to_ascii_lowercase();
     if first == ROUTE_ABOVE_OTHERS || (first.len() == path.len() && ROUTES.contains(&first.as_str())) {
         return Err(format!("must not be /{first}, which is a route"));
+    }
+    if path.eq_ignore_ascii_case(ROUTE_OF_TWO) {
+        return Err(format!("must not be /{ROUTE_OF_TWO}, which is a route"));
     }
     Ok(format!("/{path}"))
 }

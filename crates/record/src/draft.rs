@@ -94,15 +94,23 @@ impl Draft {
     }
 }
 
-/// Reads a body against the field table. `arrays` are the names of the nested arrays of the
-/// response form, read and ignored. `base` is where the body stands in its document (`""`, or
+/// What a body may hold besides the fields, read and ignored.
+#[derive(Clone, Copy, Debug)]
+pub enum Others<'a> {
+    /// Members of these names: the nested arrays of the response form.
+    Named(&'a [&'a str]),
+    /// Anything.
+    Any,
+}
+
+/// Reads a body against the field table. `base` is where the body stands in its document (`""`, or
 /// `/17` in a batch).
 ///
 /// # Errors
 /// Every member that is unknown, missing, of the wrong type or out of bounds.
 pub fn read_draft(
     fields: &[Field],
-    arrays: &[&str],
+    others: Others<'_>,
     form: Form,
     body: &Json,
     base: &str,
@@ -118,7 +126,9 @@ pub fn read_draft(
         let known = |field: &Field| field.access.shown || field.access.create;
         let place = fields.iter().position(|field| known(field) && field.is_named(name));
         let Some((place, field)) = place.and_then(|at| Some((at, fields.get(at)?))) else {
-            if !arrays.contains(&name.as_str()) {
+            if let Others::Named(names) = others
+                && !names.contains(&name.as_str())
+            {
                 errors.push(FieldError::new(pointer(base, name), "is not a member of this resource"));
             }
             continue;
@@ -139,7 +149,7 @@ pub fn read_draft(
     for ((field, slot), named) in fields.iter().zip(&mut draft).zip(named) {
         let missing = match form {
             Form::Create => field.required(),
-            Form::Put | Form::Patch | Form::MergePatch => field.is_token(),
+            Form::Put | Form::Patch | Form::MergePatch => field.is_asked_token(),
         };
         if missing && !named {
             let at = pointer(base, field.wire());
@@ -160,8 +170,8 @@ fn is_read(field: &Field, form: Form) -> bool {
     let Access { create, put, patch, key, column, .. } = field.access;
     match form {
         Form::Create => create && !field.is_token(),
-        Form::Put => put || field.is_token() || (key && column == Column::Own),
-        Form::Patch | Form::MergePatch => patch || field.is_token() || (key && column == Column::Own),
+        Form::Put => put || field.is_asked_token() || (key && column == Column::Own),
+        Form::Patch | Form::MergePatch => patch || field.is_asked_token() || (key && column == Column::Own),
     }
 }
 
@@ -193,7 +203,13 @@ fn read_value(kind: Kind, value: &Json) -> Result<Value, String> {
         }
         (Kind::Int { min, max }, Json::Int(_)) => format!("must be from {min} to {max}"),
         (Kind::Text(rule), Json::Text(text)) => return rule.check(text.clone()).map(Value::Text),
-        (Kind::Choice(names), Json::Text(text)) => {
+        (Kind::Numbered(names), Json::Int(place)) => {
+            let found = usize::try_from(*place).ok().and_then(|place| names.get(place));
+            return found
+                .map(|name| Value::Text((*name).to_owned()))
+                .ok_or_else(|| format!("must be from 0 to {}", names.len().saturating_sub(1)));
+        }
+        (Kind::Choice(names) | Kind::Numbered(names), Json::Text(text)) => {
             let found = names.iter().find(|name| name.eq_ignore_ascii_case(text));
             return found.map_or_else(
                 || Err(format!("must be one of {}", names.join(", "))),
@@ -213,7 +229,7 @@ fn read_value(kind: Kind, value: &Json) -> Result<Value, String> {
         (kind, value) => {
             let wanted = match kind {
                 Kind::Bool => "true or false",
-                Kind::Int { .. } => "a whole number",
+                Kind::Int { .. } | Kind::Numbered(_) => "a whole number",
                 Kind::Object(_) => "an object",
                 Kind::Ids => "left to the server",
                 _ => "a string",
@@ -226,7 +242,7 @@ fn read_value(kind: Kind, value: &Json) -> Result<Value, String> {
 
 /// An object of a body, as the JSON of its members.
 fn read_object(fields: &[Field], value: &Json) -> Result<Value, String> {
-    match read_draft(fields, &[], Form::Create, value, "") {
+    match read_draft(fields, Others::Named(&[]), Form::Create, value, "") {
         Ok(draft) => Ok(Value::Text(canonical_json(fields.iter().zip(&draft.to_new(fields))))),
         Err(errors) => {
             let told = errors.iter().map(|error| format!("{} {}", error.pointer, error.detail));
@@ -237,7 +253,7 @@ fn read_object(fields: &[Field], value: &Json) -> Result<Value, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FieldError, Form, Given, read_draft};
+    use super::{FieldError, Form, Given, Others, read_draft};
     use crate::{KEY, Name, OPEN, Preset, Record, SHOWN, Timestamp, Token, Value, read_json, record};
 
     record! {
@@ -254,7 +270,7 @@ mod tests {
 
     fn read(form: Form, body: &str) -> Result<Vec<Given>, Vec<FieldError>> {
         let json = read_json(body.as_bytes()).unwrap();
-        read_draft(Thing::FIELDS, &["parts"], form, &json, "").map(|draft| draft.0)
+        read_draft(Thing::FIELDS, Others::Named(&["parts"]), form, &json, "").map(|draft| draft.0)
     }
 
     fn pointers(form: Form, body: &str) -> Vec<String> {
@@ -310,7 +326,7 @@ mod tests {
         fn bodies_are_read_or_refused(body in bodies()) {
             let Ok(json) = read_json(body.as_bytes()) else { return Ok(()) };
             for form in [Form::Create, Form::Put, Form::Patch, Form::MergePatch] {
-                match read_draft(Thing::FIELDS, &["parts"], form, &json, "") {
+                match read_draft(Thing::FIELDS, Others::Named(&["parts"]), form, &json, "") {
                     Ok(draft) => {
                         let mut values = draft.to_new(Thing::FIELDS);
                         values[0] = Value::Id(uuid::Uuid::nil());

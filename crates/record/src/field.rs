@@ -26,6 +26,8 @@ pub enum Kind {
     Text(&'static TextRule),
     /// One of a list of names, read without regard to case, written as listed.
     Choice(&'static [&'static str]),
+    /// The same, written as its place in the list, and read as that or as the name.
+    Numbered(&'static [&'static str]),
     /// A moment, stored as milliseconds since 1970 (UTC), written by RFC 3339.
     Time,
     /// Bytes.
@@ -121,6 +123,8 @@ pub struct Access {
     pub folded: bool,
     /// Whether it is encrypted where it is kept.
     pub sealing: Sealing,
+    /// Whether the audit trail tells it even though answers do not.
+    pub told: bool,
 }
 
 impl Access {
@@ -154,6 +158,12 @@ impl Access {
         Self { sealing, ..self }
     }
 
+    /// The same access, and told in the audit trail.
+    #[must_use]
+    pub const fn told(self) -> Self {
+        Self { told: true, ..self }
+    }
+
     /// The same access, but never in an answer.
     #[must_use]
     pub const fn unseen(self) -> Self {
@@ -180,6 +190,7 @@ pub const OPEN: Access = Access {
     named: None,
     folded: false,
     sealing: Sealing::Open,
+    told: false,
 };
 /// Written in create only; shown.
 pub const FIXED: Access = Access { put: false, patch: false, ..OPEN };
@@ -197,7 +208,7 @@ pub const SCOPE: Access = Access { column: Column::Scope, ..FIXED };
 pub const OWNER: Access = Access { column: Column::Owner, ..FIXED };
 
 /// One line of a record.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Field {
     /// Column name, in snake case.
     pub column: &'static str,
@@ -227,6 +238,18 @@ impl Field {
         Self { column, about, kind: T::KIND, nullable, access, wire }
     }
 
+    /// The same field, told in another way, for who may write it now.
+    #[must_use]
+    pub fn with(self, kind: Kind, access: Access) -> Self {
+        Self { kind, access, ..self }
+    }
+
+    /// The same field under another name on the wire.
+    #[must_use]
+    pub fn called(self, name: &str) -> Self {
+        Self { wire: WireName::of(name), ..self }
+    }
+
     /// The name on the wire: the column name in camel case.
     pub fn wire(&self) -> &str {
         self.wire.as_str()
@@ -252,6 +275,11 @@ impl Field {
         self.column == "concurrency_token"
     }
 
+    /// Whether this is the concurrency token, and a change must show it.
+    pub fn is_asked_token(&self) -> bool {
+        self.is_token() && self.access.shown
+    }
+
     /// Takes one value of a row back into its type. Called by [`record!`](crate::record).
     pub fn take<T: FieldType>(column: &'static str, value: Option<Value>) -> Result<T, Mismatch> {
         T::from_value(value.unwrap_or(Value::Null)).map_err(|_| Mismatch(column))
@@ -259,7 +287,7 @@ impl Field {
 }
 
 /// A column name in camel case, made when the program is compiled.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct WireName {
     bytes: [u8; 64],
     length: usize,

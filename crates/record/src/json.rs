@@ -47,6 +47,20 @@ impl Json {
         }
     }
 
+    /// The value that a library gave back.
+    pub fn from_serde(value: serde_json::Value) -> Self {
+        match value {
+            serde_json::Value::Null => Self::Null,
+            serde_json::Value::Bool(value) => Self::Bool(value),
+            serde_json::Value::Number(number) => number.as_i64().map_or(Self::Number, Self::Int),
+            serde_json::Value::String(text) => Self::Text(text),
+            serde_json::Value::Array(items) => Self::Array(items.into_iter().map(Self::from_serde).collect()),
+            serde_json::Value::Object(members) => Self::Object(
+                members.into_iter().map(|(name, value)| (name, Self::from_serde(value))).collect(),
+            ),
+        }
+    }
+
     /// What it is, in a word for people.
     pub const fn word(&self) -> &'static str {
         match self {

@@ -13,7 +13,7 @@ mod time;
 mod value;
 mod write;
 
-pub use draft::{Draft, FieldError, Form, Given, pointer, read_draft};
+pub use draft::{Draft, FieldError, Form, Given, Others, pointer, read_draft};
 pub use field::{
     Access, Column, FIXED, Field, FieldType, HIDDEN, KEY, Kind, Mismatch, OPEN, OWNER, Preset, Record, SCOPE,
     SEEN, SHOWN, Sealing,

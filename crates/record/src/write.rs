@@ -21,6 +21,10 @@ pub fn write_cell(kind: &Kind, cell: Cell<'_>, out: &mut Vec<u8>) {
         }
         (Cell::Int(value), _) => write_int(value, out),
         // kept as it is written
+        (Cell::Text(text), Kind::Numbered(names)) => match names.iter().position(|name| *name == text) {
+            Some(place) => out.extend_from_slice(place.to_string().as_bytes()),
+            None => out.extend_from_slice(b"null"),
+        },
         (Cell::Text(text), Kind::Ids) => out.extend_from_slice(text.as_bytes()),
         (Cell::Text(text), _) => write_string(text, out),
         (Cell::Id(id), _) => write_id(id, out),

@@ -139,10 +139,14 @@ fn envelope(call: &Call, id: i64, entry: &Entry<'_>) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
+const fn is_told(field: &Field) -> bool {
+    field.access.shown || field.access.told
+}
+
 pub fn changed_members<'a>(fields: impl Iterator<Item = &'a Field>) -> Vec<u8> {
     let mut out = b",\"changed\":[".to_vec();
     let mut first = true;
-    for field in fields.filter(|field| field.access.shown && !field.is_token()) {
+    for field in fields.filter(|field| is_told(field) && !field.is_token()) {
         if !first {
             out.push(b',');
         }
@@ -163,9 +167,8 @@ pub fn fields_with<'a>(
 /// The audit form: the resource's own fields as canonical JSON, without secrets.
 pub fn content(shape: &Shape, values: &[Value]) -> String {
     let is_secret = |field: &Field| field.access.sealing == Sealing::Secret && (shape.secret)(values);
-    let is_told =
-        |field: &Field| field.access.shown && !matches!(field.access.column, Column::Given | Column::Seen);
-    let shown = fields_with(shape, values).filter(|(field, _)| is_told(field));
+    let is_kept = |field: &Field| !matches!(field.access.column, Column::Given | Column::Seen);
+    let shown = fields_with(shape, values).filter(|(field, _)| is_told(field) && is_kept(field));
     canonical_json(
         shown.map(|(field, value)| if is_secret(field) { (field, &Value::Null) } else { (field, value) }),
     )

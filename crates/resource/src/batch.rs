@@ -3,15 +3,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use chancery_record::{Draft, FieldError, Form, Given, Json, Kind, Value, fold, pointer, read_draft};
+use chancery_record::{Draft, FieldError, Form, Given, Json, Kind, Value, fold, pointer};
 use chancery_store::Tx;
 
 use crate::{
-    Answer, Call, Problem, ProblemKind, Shape, Sql, Unique,
+    Answer, Call, OwnerRow, Problem, ProblemKind, Shape, Sql, Unique,
     change::{self, gone},
     emit::{Stored, write_no_relations, write_values},
     family::{confine, find_children, keep},
-    load::key_name,
+    load::{key_name, owner_of},
     nested,
     pattern::{Refusal, changed_values, new_values, taken},
     relate,
@@ -57,59 +57,215 @@ fn base(element: usize) -> String {
     format!("/{element}")
 }
 
-/// Reads every element; those that are wrong are noted and left out.
-fn drafts(call: &Call, form: Form, failures: &mut Failures) -> Result<Vec<(usize, Draft)>, Problem> {
-    let shape = call.op.shape;
-    let arrays = shape.arrays();
-    let mut drafts = Vec::new();
-    for (element, body) in elements(call)?.iter().enumerate() {
-        match read_draft(shape.fields, &arrays, form, body, &base(element)) {
-            Ok(draft) => drafts.push((element, draft)),
-            Err(errors) => {
-                for error in errors {
-                    failures.add(element, ProblemKind::InvalidRequest, error);
-                }
-            }
-        }
-    }
-    Ok(drafts)
+/// What the elements of a batch are to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taking {
+    /// New rows.
+    New,
+    /// Rows that are there, each by its key.
+    There,
+    /// Those that are there by their keys, and new ones.
+    Either,
 }
 
-pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+/// Creates and changes the rows that the body lists: all or none. What is there is changed as this form
+/// says.
+///
+/// # Errors
+/// What is wrong with the elements, each with its place.
+pub fn write(call: &mut Call, tx: &mut Tx<'_>, taking: Taking, form: Form) -> Result<Answer, Problem> {
     let shape = call.op.shape;
-    let mut failures = Failures::default();
-    let mut rows = Vec::new();
-    let mut brought = Vec::new();
-    for (element, draft) in drafts(call, Form::Create, &mut failures)? {
-        if let Some(id @ Value::Id(_)) = draft.given(shape.plan().key) {
-            brought.push((element, id.clone()));
-        }
-        match new_values(call, shape, None, &draft, &base(element))? {
-            Ok(values) => rows.push((element, None, values)),
-            Err(errors) => {
-                for error in errors {
-                    failures.add(element, ProblemKind::InvalidRequest, error);
-                }
-            }
-        }
-    }
-    find_retired(call, tx, shape, &brought, &mut failures)?;
-    find_against(call, tx, shape, &mut rows, &mut failures)?;
-    find_taken(call, tx, shape, &rows, &mut failures)?;
+    let owner = owner_of(call, tx, shape)?;
+    let mut batch = Batch { call, shape, owner, failures: Failures::default() };
+    let rows = batch.rows(tx, taking, form)?;
+    let (owner, failures) = (batch.owner, batch.failures);
     if let Some(problem) = failures.into_problem() {
         return Err(problem);
     }
-    for (_, _, values) in &rows {
-        change::insert(call, tx, shape, None, values)?;
-        if let Some(born) = shape.born {
+    for (_, was, values) in &rows {
+        match was {
+            Some(was) => change::update(call, tx, shape, was, values)?,
+            None => change::insert(call, tx, shape, owner.as_ref(), values)?,
+        }
+        if let (Some(born), None) = (shape.born, was) {
             born(call, tx, values)?;
         }
     }
     confine(call, tx, shape, rows.iter().map(|(element, _, values)| (base(*element), values.as_slice())))?;
-    keep(call, tx, shape)?;
-    if shape.is_read_back() {
-        return answer_related(call, tx, shape, &rows);
+    answer(call, tx, owner.as_ref(), rows)
+}
+
+/// A batch that is being read.
+struct Batch<'a> {
+    call: &'a Call,
+    shape: &'static Shape,
+    owner: Option<OwnerRow>,
+    failures: Failures,
+}
+
+impl Batch<'_> {
+    /// The rows as they are to be; what is wrong is noted.
+    fn rows(&mut self, tx: &mut Tx<'_>, taking: Taking, form: Form) -> Result<Vec<NewRow>, Problem> {
+        let (call, shape) = (self.call, self.shape);
+        let mut drafts = self.drafts(taking, form)?;
+        if shape.found_by_token {
+            find_by_token(call, tx, shape, &mut drafts)?;
+        }
+        let keys = self.keys(taking, &mut drafts);
+        let mut found = load_keys(call, tx, shape, self.owner.as_ref(), &keys)?;
+        let (mut rows, mut brought) = (Vec::new(), Vec::new());
+        for (element, draft) in drafts {
+            let key = draft.given(shape.plan().key);
+            let was = key.and_then(|value| found.remove(&key_name(value)));
+            let values = match (was, taking) {
+                (None, Taking::There) => {
+                    self.failures.add(element, ProblemKind::NotFound, unknown(shape, &base(element)));
+                    continue;
+                }
+                (None, _) => {
+                    if let Some(id @ Value::Id(_)) = key {
+                        brought.push((element, id.clone()));
+                    }
+                    self.new_row(element, draft, taking)?.map(|values| (None, values))
+                }
+                (Some(was), _) => self.changed(element, &draft, &was)?.map(|values| (Some(was), values)),
+            };
+            rows.extend(values.map(|(was, values)| (element, was, values)));
+        }
+        find_retired(call, tx, shape, &brought, &mut self.failures)?;
+        find_against(call, tx, shape, &mut rows, &mut self.failures)?;
+        find_taken(call, tx, (shape, self.owner.as_ref()), &rows, &mut self.failures)?;
+        Ok(rows)
     }
+
+    /// Reads every element; those that are wrong are left out. Whether one that may be either is new
+    /// shows later.
+    fn drafts(&mut self, taking: Taking, form: Form) -> Result<Vec<(usize, Draft)>, Problem> {
+        let form = if taking == Taking::New { Form::Create } else { form };
+        let mut drafts = Vec::new();
+        for (element, body) in elements(self.call)?.iter().enumerate() {
+            match self.shape.read(form, body, &base(element)) {
+                Ok(draft) => drafts.push((element, draft)),
+                Err(errors) => self.wrong(element, errors),
+            }
+        }
+        Ok(drafts)
+    }
+
+    fn wrong(&mut self, element: usize, errors: Vec<FieldError>) {
+        for error in errors {
+            self.failures.add(element, ProblemKind::InvalidRequest, error);
+        }
+    }
+
+    /// The keys of rows that may be there. One that is missing where it is needed, or there twice, is
+    /// noted, and its element left out.
+    fn keys(&mut self, taking: Taking, drafts: &mut Vec<(usize, Draft)>) -> Vec<Value> {
+        if taking == Taking::New {
+            return Vec::new();
+        }
+        let (key, wire) = (self.shape.plan().key, self.shape.key().map_or("id", |key| key.wire()));
+        let mut seen = HashSet::new();
+        let failures = &mut self.failures;
+        drafts.retain(|(element, draft)| {
+            let wrong = match draft.given(key) {
+                None if taking == Taking::Either => return true,
+                None => "is missing: in a batch each element names its own",
+                Some(value) if !seen.insert(key_name(value)) => "is in this batch twice",
+                Some(_) => return true,
+            };
+            let error = FieldError::new(pointer(&base(*element), wire), wrong);
+            failures.add(*element, ProblemKind::InvalidRequest, error);
+            false
+        });
+        drafts.iter().filter_map(|(_, draft)| draft.given(key).cloned()).collect()
+    }
+
+    fn new_row(
+        &mut self,
+        element: usize,
+        draft: Draft,
+        taking: Taking,
+    ) -> Result<Option<Vec<Value>>, Problem> {
+        let draft = if taking == Taking::New {
+            draft
+        } else {
+            let body = elements(self.call)?.get(element).unwrap_or(&Json::Null);
+            match self.shape.read(Form::Create, body, &base(element)) {
+                Ok(draft) => draft,
+                Err(errors) => {
+                    self.wrong(element, errors);
+                    return Ok(None);
+                }
+            }
+        };
+        let values = new_values(self.call, self.shape, self.owner.as_ref(), &draft, &base(element))?;
+        Ok(values.map_err(|errors| self.wrong(element, errors)).ok())
+    }
+
+    fn changed(
+        &mut self,
+        element: usize,
+        draft: &Draft,
+        was: &Stored,
+    ) -> Result<Option<Vec<Value>>, Problem> {
+        match changed_values(self.call, self.shape, was, draft, &base(element))? {
+            Ok(values) => return Ok(Some(values)),
+            Err(Refusal::Wrong(errors)) => self.wrong(element, errors),
+            Err(Refusal::Stale(current)) => {
+                let at = pointer(&base(element), "concurrencyToken");
+                let error = FieldError::new(at, format!("is stale; the current one is {current}"));
+                self.failures.add(element, ProblemKind::ConcurrencyConflict, error);
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Links what the elements list, and answers with the rows as they are then.
+fn answer(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    owner: Option<&OwnerRow>,
+    rows: Vec<NewRow>,
+) -> Result<Answer, Problem> {
+    let (shape, key) = (call.op.shape, call.op.shape.plan().key);
+    let has_new = rows.iter().any(|(_, was, _)| was.is_none());
+    if has_new && !shape.is_read_back() && rows.iter().all(|(_, was, _)| was.is_none()) {
+        keep(call, tx, shape)?;
+        write_new(call, shape, &rows);
+        return Ok(Answer::new(call.op.status));
+    }
+    let new = rows.iter().filter(|(_, was, _)| was.is_none());
+    let keys: Vec<Value> = new.filter_map(|(_, _, values)| values.get(key).cloned()).collect();
+    let mut found = load_keys(call, tx, shape, owner, &keys)?;
+    let mut stored = Vec::with_capacity(rows.len());
+    for (element, was, values) in rows {
+        if let Some(was) = was {
+            stored.push((element, false, was.with(values)));
+            continue;
+        }
+        let row = values.get(key).and_then(|value| found.remove(&key_name(value)));
+        let row = row.ok_or_else(|| Problem::not_found(shape.name))?;
+        if let Some(body) = elements(call)?.get(element) {
+            relate::relate_new(call, tx, shape, &row, body, &base(element))?;
+        }
+        stored.push((element, true, row));
+    }
+    let bodies = elements(call)?;
+    let changed: Vec<_> = stored
+        .iter()
+        .filter(|(_, is_new, _)| !is_new)
+        .filter_map(|(element, _, row)| Some((base(*element), row, bodies.get(*element)?)))
+        .collect();
+    relate::relate_body(call, tx, shape, &changed)?;
+    keep(call, tx, shape)?;
+    let rows: Vec<Stored> = stored.into_iter().map(|(.., row)| row).collect();
+    write_all(call, tx, shape, &rows)?;
+    Ok(Answer::new(call.op.status))
+}
+
+fn write_new(call: &mut Call, shape: &Shape, rows: &[NewRow]) {
     call.out.bytes.push(b'[');
     for (index, (_, _, values)) in rows.iter().enumerate() {
         if index > 0 {
@@ -119,90 +275,6 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         write_no_relations(shape, &mut call.out.bytes);
     }
     call.out.bytes.push(b']');
-    Ok(Answer::new(call.op.status))
-}
-
-/// Links what the elements list, and answers with the rows as they are then.
-fn answer_related(
-    call: &mut Call,
-    tx: &mut Tx<'_>,
-    shape: &Shape,
-    rows: &[NewRow],
-) -> Result<Answer, Problem> {
-    let key = shape.plan().key;
-    let keys: Vec<Value> = rows.iter().filter_map(|(_, _, values)| values.get(key).cloned()).collect();
-    let mut found = load_all(call, tx, shape, &keys)?;
-    let mut stored = Vec::with_capacity(rows.len());
-    let bodies = elements(call)?.to_vec();
-    for (element, _, values) in rows {
-        let row = values.get(key).and_then(|value| found.remove(&key_name(value)));
-        let row = row.ok_or_else(|| Problem::not_found(shape.name))?;
-        if let Some(body) = bodies.get(*element) {
-            relate::relate_new(call, tx, shape, &row, body, &base(*element))?;
-        }
-        stored.push(row);
-    }
-    write_all(call, tx, shape, &stored)?;
-    Ok(Answer::new(call.op.status))
-}
-
-pub fn replace(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let shape = call.op.shape;
-    let key = shape.plan().key;
-    let mut failures = Failures::default();
-    let mut drafts = drafts(call, Form::Put, &mut failures)?;
-    let mut seen = HashSet::new();
-    if shape.found_by_token {
-        find_by_token(call, tx, shape, &mut drafts)?;
-    }
-    drafts.retain(|(element, draft)| {
-        let wrong = match draft.given(key) {
-            None => "is missing: in a batch each element names its own",
-            Some(value) if !seen.insert(key_name(value)) => "is in this batch twice",
-            Some(_) => return true,
-        };
-        let at = pointer(&base(*element), shape.key().map_or("id", |key| key.wire()));
-        failures.add(*element, ProblemKind::InvalidRequest, FieldError::new(at, wrong));
-        false
-    });
-    let keys: Vec<Value> = drafts.iter().filter_map(|(_, draft)| draft.given(key).cloned()).collect();
-    let mut found = load_all(call, tx, shape, &keys)?;
-    let mut rows = Vec::new();
-    for (element, draft) in drafts {
-        let was = draft.given(key).and_then(|value| found.remove(&key_name(value)));
-        let Some(was) = was else {
-            failures.add(element, ProblemKind::NotFound, unknown(shape, &base(element)));
-            continue;
-        };
-        match changed_values(call, shape, &was, &draft, &base(element))? {
-            Ok(values) => rows.push((element, Some(was), values)),
-            Err(Refusal::Wrong(errors)) => {
-                for error in errors {
-                    failures.add(element, ProblemKind::InvalidRequest, error);
-                }
-            }
-            Err(Refusal::Stale(current)) => {
-                let at = pointer(&base(element), "concurrencyToken");
-                let error = FieldError::new(at, format!("is stale; the current one is {current}"));
-                failures.add(element, ProblemKind::ConcurrencyConflict, error);
-            }
-        }
-    }
-    find_against(call, tx, shape, &mut rows, &mut failures)?;
-    find_taken(call, tx, shape, &rows, &mut failures)?;
-    if let Some(problem) = failures.into_problem() {
-        return Err(problem);
-    }
-    for (_, was, values) in &rows {
-        if let Some(was) = was {
-            change::update(call, tx, shape, was, values)?;
-        }
-    }
-    confine(call, tx, shape, rows.iter().map(|(element, _, values)| (base(*element), values.as_slice())))?;
-    keep(call, tx, shape)?;
-    let rows: Vec<Stored> = rows.into_iter().filter_map(|(_, was, values)| Some(was?.with(values))).collect();
-    write_all(call, tx, shape, &rows)?;
-    Ok(Answer::new(call.op.status))
 }
 
 /// Writes many rows as an array, with their relations.
@@ -225,6 +297,34 @@ fn write_all(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, rows: &[Stored]) -
     }
     call.out.bytes.push(b']');
     Ok(())
+}
+
+/// Rows as they are answered: with their relations, or their own members alone.
+///
+/// # Errors
+/// The store's.
+pub fn represent(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    rows: &[Stored],
+    with_relations: bool,
+) -> Result<Vec<serde_json::Value>, Problem> {
+    if with_relations {
+        write_all(call, tx, shape, rows)?;
+    } else {
+        call.out.bytes.push(b'[');
+        for (index, row) in rows.iter().enumerate() {
+            if index > 0 {
+                call.out.bytes.push(b',');
+            }
+            write_values((shape, &call.desk.master), &call.scope, &row.values, &mut call.out.bytes);
+            call.out.bytes.push(b'}');
+        }
+        call.out.bytes.push(b']');
+    }
+    let bytes = std::mem::take(&mut call.out.bytes);
+    serde_json::from_slice(&bytes).map_err(|_| Problem::invalid("What is there cannot be read."))
 }
 
 pub fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
@@ -253,7 +353,9 @@ pub fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
             ),
         }
     }
-    let mut found = load_all(call, tx, shape, &keys.iter().map(|(_, key)| key.clone()).collect::<Vec<_>>())?;
+    let owner = owner_of(call, tx, shape)?;
+    let wanted: Vec<Value> = keys.iter().map(|(_, key)| key.clone()).collect();
+    let mut found = load_keys(call, tx, shape, owner.as_ref(), &wanted)?;
     let (mut rows, mut places) = (Vec::new(), Vec::new());
     for (element, key) in keys {
         let row = found.remove(&key_name(&key));
@@ -291,21 +393,26 @@ fn unknown(shape: &Shape, base: &str) -> FieldError {
     FieldError::new(pointer(base, key), format!("names no {}", shape.name))
 }
 
-/// Loads rows by their keys, some hundred at a time.
-fn load_all(
+/// Loads rows by their keys, some hundred at a time; by the names of their keys.
+///
+/// # Errors
+/// The store's.
+pub fn load_keys(
     call: &Call,
     tx: &mut Tx<'_>,
     shape: &Shape,
+    owner: Option<&OwnerRow>,
     keys: &[Value],
 ) -> Result<HashMap<String, Stored>, Problem> {
     let mut found = HashMap::with_capacity(keys.len());
     let place = shape.plan().key;
     let column = shape.key().map_or("id", |key| key.column);
     for chunk in keys.chunks(LIST) {
-        let mut sql = shape.select(call, None).push(" AND t.").push(column).push(" IN ");
+        let mut sql = shape.select(call, owner.map(|owner| owner.rid));
+        sql = sql.push(" AND t.").push(column).push(" IN ");
         sql.add_list(chunk.iter().cloned());
         tx.query(&sql.text, &sql.parameters, |row| {
-            let stored = Stored::read(shape, &call.scope, None, row)?;
+            let stored = Stored::read(shape, &call.scope, owner, row)?;
             found.insert(key_name(stored.value(place)), stored);
             Ok(())
         })?;
@@ -402,7 +509,7 @@ fn find_against(
 fn find_taken(
     call: &Call,
     tx: &mut Tx<'_>,
-    shape: &Shape,
+    (shape, owner): (&Shape, Option<&OwnerRow>),
     rows: &[NewRow],
     failures: &mut Failures,
 ) -> Result<(), Problem> {
@@ -425,7 +532,7 @@ fn find_taken(
             keys.push((*element, key));
         }
         if call.diagnose || !failures.0.is_empty() {
-            find_stored(call, tx, shape, unique, &columns, &keys, failures)?;
+            find_stored(call, tx, (shape, owner), unique, &columns, &keys, failures)?;
         }
     }
     Ok(())
@@ -454,7 +561,7 @@ fn add_taken(shape: &Shape, unique: &Unique, element: usize, failures: &mut Fail
 fn find_stored(
     call: &Call,
     tx: &mut Tx<'_>,
-    shape: &Shape,
+    (shape, owner): (&Shape, Option<&OwnerRow>),
     unique: &Unique,
     columns: &[(&str, usize)],
     keys: &[(usize, Vec<Value>)],
@@ -469,6 +576,9 @@ fn find_stored(
         let mut sql = Sql::new(format!("SELECT {} FROM {} t WHERE ", names.join(", "), shape.table));
         if shape.reach.is_store() {
             sql = sql.push("t.store = ").bind(call.scope.store()).push(" AND ");
+        }
+        if let (Some(of), Some(owner)) = (shape.owner, owner) {
+            sql = sql.push("t.").push(of.column).push(" = ").bind(owner.rid).push(" AND ");
         }
         sql = sql.push("t.").push(last).push(" IN ");
         sql.add_list(chunk.iter().filter_map(|(_, key)| key.last().cloned()));

@@ -44,6 +44,7 @@ pub fn insert(
     owner: Option<&OwnerRow>,
     values: &[Value],
 ) -> Result<(), Problem> {
+    let shape = shape.whole();
     append(call, tx, shape, owner, values)?;
     let current = content(shape, values);
     let changed = fields_with(shape, values).filter(|(_, value)| !value.is_null());
@@ -76,6 +77,7 @@ pub fn append(
     owner: Option<&OwnerRow>,
     values: &[Value],
 ) -> Result<(), Problem> {
+    let shape = shape.whole();
     let kept = kept(call, shape, values);
     let own = || fields_with(shape, &kept).filter(|(field, _)| field.access.column == Column::Own);
     let mut parameters = Vec::with_capacity(values.len() + 8);
@@ -100,6 +102,7 @@ pub fn update(
     was: &Stored,
     values: &[Value],
 ) -> Result<(), Problem> {
+    let shape = shape.whole();
     let token = shape.plan().token;
     let changed = write_columns(call, tx, shape, was, values, token)?;
     tell_change(call, tx, shape, was, values, &changed, ("Modified", "updated"))
@@ -118,6 +121,7 @@ pub fn amend(
     values: &[Value],
     telling: Telling,
 ) -> Result<(), Problem> {
+    let shape = shape.whole();
     if was.values == values {
         return Ok(());
     }
@@ -142,6 +146,7 @@ pub fn advance(
     mut values: Vec<Value>,
     told: (&'static str, &'static str),
 ) -> Result<(), Problem> {
+    let shape = shape.whole();
     let token = shape.plan().token;
     if let Some(value) = token.and_then(|place| values.get_mut(place)) {
         *value = call.new_token();
@@ -217,6 +222,7 @@ fn write_columns(
 /// # Errors
 /// The store's.
 pub fn delete(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
+    let shape = shape.whole();
     let hides = hides(call, shape);
     if matches!(shape.personal, Personal::Is(_)) && !hides {
         // the key goes with the person: contents sealed now could never be read
@@ -254,6 +260,7 @@ pub fn delete(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Resu
 /// # Errors
 /// The store's.
 pub fn purge(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
+    let shape = shape.whole();
     destroy(call, tx, shape, was, "purged")
 }
 
@@ -293,6 +300,7 @@ fn remove(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(
 /// # Errors
 /// The store's.
 pub fn gone(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, rows: &[Stored]) -> Result<(), Problem> {
+    let shape = shape.whole();
     let Some(gone) = shape.gone else { return Ok(()) };
     let id = |row: &Stored| if let Value::Id(id) = row.value(shape.plan().key) { Some(*id) } else { None };
     let ids: Vec<Uuid> = rows.iter().filter_map(id).collect();
@@ -374,19 +382,20 @@ pub fn related(
     added: &[Uuid],
     removed: &[Uuid],
 ) -> Result<(), Problem> {
+    let shape = shape.whole();
     if added.is_empty() && removed.is_empty() {
         return Ok(());
     }
     let mut change = Vec::new();
     change.extend_from_slice(b"{");
-    write_string(relation.name, &mut change);
+    write_string(relation.told, &mut change);
     change.extend_from_slice(b":{\"added\":");
     write_ids(added, &mut change);
     change.extend_from_slice(b",\"removed\":");
     write_ids(removed, &mut change);
     change.extend_from_slice(b"}}");
     let mut data = b",\"relation\":".to_vec();
-    write_string(relation.name, &mut data);
+    write_string(relation.told, &mut data);
     data.extend_from_slice(b",\"added\":");
     write_ids(added, &mut data);
     data.extend_from_slice(b",\"removed\":");

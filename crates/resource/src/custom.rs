@@ -20,22 +20,50 @@ pub struct Custom {
     pub body: Body,
     /// Whether it has work to do between transactions.
     pub works: bool,
+    /// Whether it takes a batch, and so a larger body.
+    pub is_batch: bool,
+    /// Whether the body may be missing.
+    pub is_optional: bool,
 }
 
 impl Custom {
     /// Reads little, without a body, and answers with one resource.
     pub const fn reading(run: Run) -> Self {
-        Self { run, mode: Mode::Quick, reply: Reply::One, body: Body::None, works: false }
+        Self {
+            run,
+            mode: Mode::Quick,
+            reply: Reply::One,
+            body: Body::None,
+            works: false,
+            is_batch: false,
+            is_optional: false,
+        }
     }
 
     /// Reads much, without a body, and answers with many resources.
     pub const fn listing(run: Run) -> Self {
-        Self { run, mode: Mode::Long, reply: Reply::Many, body: Body::None, works: false }
+        Self {
+            run,
+            mode: Mode::Long,
+            reply: Reply::Many,
+            body: Body::None,
+            works: false,
+            is_batch: false,
+            is_optional: false,
+        }
     }
 
     /// Writes, without a body, and answers with one resource.
     pub const fn writing(run: Run) -> Self {
-        Self { run, mode: Mode::Write, reply: Reply::One, body: Body::None, works: false }
+        Self {
+            run,
+            mode: Mode::Write,
+            reply: Reply::One,
+            body: Body::None,
+            works: false,
+            is_batch: false,
+            is_optional: false,
+        }
     }
 
     /// Writes, and has work to do between transactions: it does not begin while there is too much.
@@ -47,6 +75,20 @@ impl Custom {
     #[must_use]
     pub const fn taking(mut self, body: Body) -> Self {
         self.body = body;
+        self
+    }
+
+    /// The same for a batch.
+    #[must_use]
+    pub const fn in_batch(mut self) -> Self {
+        self.is_batch = true;
+        self
+    }
+
+    /// The same, where the body may be missing.
+    #[must_use]
+    pub const fn optionally(mut self) -> Self {
+        self.is_optional = true;
         self
     }
 
@@ -67,6 +109,12 @@ pub enum Body {
     Form(&'static BodyForm),
     /// Any JSON object, told by this schema.
     Json(&'static JsonForm),
+    /// A JSON Patch (RFC 6902), or many of them, told by this schema.
+    JsonPatch(&'static JsonForm),
+    /// The resource, as a create body has it.
+    Resource,
+    /// An array of such.
+    Resources,
     /// Bytes of these media types, at most so many.
     Bytes(&'static [&'static str], usize),
 }

@@ -235,6 +235,14 @@ fn bind_literal(field: &Field, operator: Operator, value: &Literal) -> Result<Va
     }
     match (field.kind, value) {
         (Kind::Text(_) | Kind::Choice(_), Literal::Text(text)) => Ok(text_value(field, text)),
+        (Kind::Numbered(names), Literal::Text(text)) => {
+            let known = names.iter().find(|known| known.eq_ignore_ascii_case(text));
+            Ok(text_value(field, known.copied().unwrap_or(text)))
+        }
+        (Kind::Numbered(names), Literal::Int(place)) => {
+            let found = usize::try_from(*place).ok().and_then(|place| names.get(place));
+            found.map(|found| text_value(field, found)).ok_or_else(|| format!("{name} has no value {place}"))
+        }
         (Kind::Id, Literal::Text(text)) => {
             Uuid::try_parse(text).map(Value::Id).map_err(|_| format!("{name} compares with a UUID"))
         }

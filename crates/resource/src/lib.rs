@@ -42,7 +42,7 @@ mod work;
 
 pub use audit_read::{Placed, next_leaf, read_entries, read_leaves, read_strays};
 pub use audit_tree::{Tree, number, origin, with_nodes};
-pub use batch::MAX_BATCH;
+pub use batch::{MAX_BATCH, Taking, load_keys, represent, write as write_batch};
 pub use call::{Answer, Call, Desk, Hashing, Preconditions, Proofs, Scope, StoreScope, digest, etag, random};
 pub use change::{OwnerRow, Telling, advance, amend, append, delete, gone, insert, purge, purge_due, update};
 pub use cursor::CursorKey;
@@ -53,20 +53,20 @@ pub use filter::{Expression, Operator, parse as parse_filter};
 pub use kin::{Child, Owner, Parent, Unique};
 pub use list::{list_of, list_where, write_items};
 pub use load::{
-    find_owner, find_row, load, load_by, load_first, load_hidden, load_hidden_rows, load_rows, owner_of,
-    select_by, select_of, select_where,
+    find_owner, find_row, key_name, key_of, load, load_by, load_first, load_hidden, load_hidden_rows,
+    load_rows, owner_of, select_by, select_of, select_where,
 };
 pub use master::{MasterKey, SealingKey};
 pub use metadata::{Fetch, Fetched, Memory, MetadataSource};
 pub use op::{Action, Method, Op, Permit, Relating};
 pub use page::MAX_COUNT;
 pub use pattern::{
-    answer_form, answer_with, check_if_match, create, new_row, read_form, read_later, read_one, run,
-    write_stored,
+    answer_form, answer_with, change_one, check_if_match, create, new_row, read_form, read_later, read_one,
+    run, write_stored,
 };
 pub use problem::{Problem, ProblemKind};
 pub use reach::Reach;
-pub use relate::MAX_RELATED;
+pub use relate::{MAX_RELATED, relate_body};
 pub use relation::{Guard, Relation};
 pub use rules::{Against, Breach, Proposed, Rules, Said};
 pub use seal::{AuditKey, Seal};

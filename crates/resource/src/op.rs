@@ -124,6 +124,8 @@ pub struct Op {
     pub addition: bool,
     /// Query parameters of its own, each a number: name and meaning.
     pub query: &'static [(&'static str, &'static str)],
+    /// What takes its place, where it is of a version that is deprecated.
+    pub successor: Option<&'static Op>,
     /// Whether it writes beside the store that its path names, and so even when that is read-only.
     pub beside: bool,
 }
@@ -161,6 +163,7 @@ impl Op {
             summary,
             addition: false,
             query: &[],
+            successor: None,
             beside: false,
         }
     }
@@ -217,7 +220,11 @@ impl Op {
 
     /// Whether it takes a batch, and so a larger body.
     pub const fn is_batch(&self) -> bool {
-        matches!(self.action, Action::CreateBatch | Action::ReplaceBatch | Action::DeleteBatch)
+        match self.action {
+            Action::CreateBatch | Action::ReplaceBatch | Action::DeleteBatch => true,
+            Action::Custom(custom) => custom.is_batch,
+            _ => false,
+        }
     }
 
     /// Whether it reads a body.

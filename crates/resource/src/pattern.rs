@@ -1,13 +1,14 @@
 //! What the words of the standard pattern mean, for one resource.
 
 use chancery_record::{
-    Column, Draft, FieldError, Form, Given, Json, Record, Value, pointer, read_draft, write_cell,
+    Column, Draft, FieldError, Form, Given, Json, Others, Record, Value, pointer, read_draft, write_cell,
     write_string,
 };
 use chancery_store::{self as store, Tx};
 
 use crate::{
-    Action, Answer, Call, Problem, ProblemKind, Reply, Scope, Shape, Sql, batch,
+    Action, Answer, Call, Problem, ProblemKind, Reply, Scope, Shape, Sql,
+    batch::{self, Taking},
     call::etag,
     change::{self, OwnerRow, gone},
     emit::{Stored, write_no_relations, write_row, write_values},
@@ -47,8 +48,8 @@ pub fn run(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
             change_one(call, tx, form, None)
         }
         Action::Delete => delete(call, tx),
-        Action::CreateBatch => batch::create(call, tx),
-        Action::ReplaceBatch => batch::replace(call, tx),
+        Action::CreateBatch => batch::write(call, tx, Taking::New, Form::Create),
+        Action::ReplaceBatch => batch::write(call, tx, Taking::There, Form::Put),
         Action::DeleteBatch => batch::delete(call, tx),
         Action::Relate(name, how) => relate::relate(call, tx, name, how),
         Action::Custom(custom) => (custom.run)(call, tx),
@@ -89,7 +90,8 @@ pub fn taken(shape: &Shape, index: &str, base: &str) -> Option<FieldError> {
 /// # Errors
 /// Every member that is unknown, missing, of the wrong type or out of bounds.
 pub fn read_form<R: Record>(call: &Call) -> Result<R, Problem> {
-    let draft = read_draft(R::FIELDS, &[], Form::Create, call.body()?, "").map_err(Problem::wrong)?;
+    let draft =
+        read_draft(R::FIELDS, Others::Named(&[]), Form::Create, call.body()?, "").map_err(Problem::wrong)?;
     Ok(R::from_values(draft.to_new(R::FIELDS))?)
 }
 
@@ -263,7 +265,7 @@ pub fn read_later(call: &mut Call, tx: &mut Tx<'_>, key: &Value) -> Result<Answe
 pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let shape = call.op.shape;
     let body = call.body()?;
-    let draft = read_draft(shape.fields, &shape.arrays(), Form::Create, body, "").map_err(Problem::wrong)?;
+    let draft = shape.read(Form::Create, body, "").map_err(Problem::wrong)?;
     let owner = owner_of(call, tx, shape)?;
     let brought = draft.given(shape.plan().key).cloned();
     let mut values = new_values(call, shape, owner.as_ref(), &draft, "")?.map_err(Problem::wrong)?;
@@ -360,7 +362,11 @@ fn is_retired(call: &Call, tx: &mut Tx<'_>, shape: &Shape, id: &Value) -> Result
     Ok(tx.one(text, &parameters, |_| Ok(()))?.is_some())
 }
 
-fn change_one(
+/// Changes the row that the path names by the body, or those members of it that are in these columns.
+///
+/// # Errors
+/// What is wrong with the body; not found.
+pub fn change_one(
     call: &mut Call,
     tx: &mut Tx<'_>,
     form: Form,
@@ -376,7 +382,7 @@ fn change_one(
         }
         None => body,
     };
-    let mut draft = read_draft(shape.fields, &shape.arrays(), form, body, "").map_err(Problem::wrong)?;
+    let mut draft = shape.read(form, body, "").map_err(Problem::wrong)?;
     if let Some(columns) = only {
         draft.keep_only(shape.fields, columns);
     }
@@ -388,8 +394,10 @@ fn change_one(
     check_data(call, tx, shape, Some(&was), &mut values)?;
     change::update(call, tx, shape, &was, &values)?;
     confine(call, tx, shape, std::iter::once((String::new(), values.as_slice())))?;
+    let stored = was.with(values);
+    relate::relate_body(call, tx, shape, &[(String::new(), &stored, call.body()?)])?;
     keep(call, tx, shape)?;
-    reply(call, tx, owner.as_ref(), Some(&was.with(values)))
+    reply(call, tx, owner.as_ref(), Some(&stored))
 }
 
 /// A body without the members that an operation on some members does not write.
@@ -443,7 +451,7 @@ pub fn changed_values(
     }
     let mut values = draft.apply(&was.values);
     if let Some(place) = plan.token {
-        if draft.given(place) != Some(was.value(place)) {
+        if shape.whole.is_none() && draft.given(place) != Some(was.value(place)) {
             let current = match was.value(place) {
                 Value::Text(current) => current.clone(),
                 _ => String::new(),

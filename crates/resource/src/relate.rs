@@ -68,9 +68,60 @@ pub fn relate_new(
     base: &str,
 ) -> Result<(), Problem> {
     for relation in shape.relations.iter().filter(|relation| relation.at_creation) {
+        if let Some(listed) = Listed::read(relation, body, base)? {
+            let known = resolve(call, tx, relation, &listed.ids, &|place| listed.at(place))?;
+            apply(call, tx, relation, owner, &known, &[])?;
+        }
+    }
+    Ok(())
+}
+
+/// A row, what its body says, and where that stands.
+pub type Said<'a> = (String, &'a Stored, &'a Json);
+
+/// Makes the sets of rows what their bodies list by ids, where a change may list them. All that is taken
+/// out goes first: what moves from one set to another is in neither in between.
+///
+/// # Errors
+/// Unknown and foreign ids, each with its place.
+pub fn relate_body(call: &Call, tx: &mut Tx<'_>, shape: &Shape, rows: &[Said<'_>]) -> Result<(), Problem> {
+    let mut added = Vec::new();
+    for relation in shape.relations.iter().filter(|relation| relation.at_change) {
+        for (base, owner, body) in rows {
+            let Some(listed) = Listed::read(relation, body, base)? else { continue };
+            let linked = all_linked(tx, &call.scope, relation, owner.rid)?;
+            let (places, missing): (Vec<usize>, Vec<Uuid>) =
+                listed.ids.iter().copied().enumerate().filter(|(_, id)| !linked.contains_key(id)).unzip();
+            let place = |missed: usize| listed.at(places.get(missed).copied().unwrap_or(missed));
+            let new = resolve(call, tx, relation, &missing, &place)?;
+            let wanted: HashSet<Uuid> = listed.ids.iter().copied().collect();
+            let mut old: Vec<(Uuid, i64)> =
+                linked.into_iter().filter(|(id, _)| !wanted.contains(id)).collect();
+            old.sort_unstable();
+            unlink(tx, relation, owner, &old)?;
+            added.push((relation, *owner, new, old));
+        }
+    }
+    for (relation, owner, new, old) in added {
+        link(tx, relation, owner, &new)?;
+        tell(call, tx, relation, owner, &new, &old)?;
+    }
+    Ok(())
+}
+
+/// The ids that a body lists for a relation, each once, and where each stands.
+struct Listed {
+    at: String,
+    places: Vec<usize>,
+    ids: Vec<Uuid>,
+}
+
+impl Listed {
+    /// `None` where the body says nothing of the relation.
+    fn read(relation: &Relation, body: &Json, base: &str) -> Result<Option<Self>, Problem> {
         let at = pointer(base, relation.name);
         let items = match body.get(relation.name) {
-            None | Some(Json::Null) => continue,
+            None | Some(Json::Null) => return Ok(None),
             Some(Json::Array(items)) if items.len() <= MAX_RELATED => items,
             Some(_) => {
                 return Err(Problem::wrong_at(&at, "must be an array of at most 100000 objects with an id"));
@@ -85,15 +136,13 @@ pub fn relate_new(
             ids.push(id.ok_or_else(|| Problem::wrong_at(format!("{at}/{index}/id"), "must be a UUID"))?);
         }
         let mut seen = HashSet::new();
-        let (places, unique): (Vec<usize>, Vec<Uuid>) =
-            ids.into_iter().enumerate().filter(|(_, id)| seen.insert(*id)).unzip();
-        let known = resolve(call, tx, relation, &unique, &|place| {
-            let index = places.get(place).copied().unwrap_or(place);
-            format!("{at}/{index}/id")
-        })?;
-        apply(call, tx, relation, owner, &known, &[])?;
+        let (places, ids) = ids.into_iter().enumerate().filter(|(_, id)| seen.insert(*id)).unzip();
+        Ok(Some(Self { at, places, ids }))
     }
-    Ok(())
+
+    fn at(&self, place: usize) -> String {
+        format!("{}/{}/id", self.at, self.places.get(place).copied().unwrap_or(place))
+    }
 }
 
 /// The ids of a body, in order, each once.
@@ -203,15 +252,30 @@ fn apply(
     added: &[(Uuid, i64)],
     removed: &[(Uuid, i64)],
 ) -> Result<(), Problem> {
-    if let (Some(guard), false) = (relation.guard, added.is_empty()) {
-        let others: Vec<i64> = added.iter().map(|(_, rid)| *rid).collect();
-        guard(tx, owner.rid, &others)?;
-    }
+    unlink(tx, relation, owner, removed)?;
+    link(tx, relation, owner, added)?;
+    tell(call, tx, relation, owner, added, removed)
+}
+
+fn unlink(
+    tx: &mut Tx<'_>,
+    relation: &Relation,
+    owner: &Stored,
+    removed: &[(Uuid, i64)],
+) -> Result<(), Problem> {
     for chunk in removed.chunks(LIST) {
         let text = format!("DELETE FROM {} WHERE {} = ", relation.table, relation.own);
         let mut sql = Sql::new(text).bind(owner.rid).push(" AND ").push(relation.other).push(" IN ");
         sql.add_list(chunk.iter().map(|(_, rid)| Value::Int(*rid)));
         tx.queue(&sql.text, sql.parameters)?;
+    }
+    Ok(())
+}
+
+fn link(tx: &mut Tx<'_>, relation: &Relation, owner: &Stored, added: &[(Uuid, i64)]) -> Result<(), Problem> {
+    if let (Some(guard), false) = (relation.guard, added.is_empty()) {
+        let others: Vec<i64> = added.iter().map(|(_, rid)| *rid).collect();
+        guard(tx, owner.rid, &others)?;
     }
     for chunk in added.chunks(LIST) {
         let (pairs, target) = (relation.table, relation.target.table);
@@ -223,6 +287,17 @@ fn apply(
         sql.add(" ON CONFLICT DO NOTHING");
         tx.queue(&sql.text, sql.parameters)?;
     }
+    Ok(())
+}
+
+fn tell(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    relation: &Relation,
+    owner: &Stored,
+    added: &[(Uuid, i64)],
+    removed: &[(Uuid, i64)],
+) -> Result<(), Problem> {
     let ids = |links: &[(Uuid, i64)]| links.iter().map(|(id, _)| *id).collect::<Vec<_>>();
     change::related(call, tx, call.op.shape, relation, owner, &ids(added), &ids(removed))
 }

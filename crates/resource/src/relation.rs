@@ -13,6 +13,8 @@ pub type Guard = fn(&mut Tx<'_>, i64, &[i64]) -> Result<(), Problem>;
 pub struct Relation {
     /// The member of the response form.
     pub name: &'static str,
+    /// What the audit trail and events call it.
+    pub told: &'static str,
     /// What the relation means, for the OpenAPI document.
     pub about: &'static str,
     /// The table of pairs, or a query of pairs in brackets where the others are children.
@@ -31,6 +33,8 @@ pub struct Relation {
     pub single: bool,
     /// Whether a create body may list them by their ids.
     pub at_creation: bool,
+    /// Whether the body of a change may, too: it replaces the set.
+    pub at_change: bool,
 }
 
 impl Relation {
@@ -43,6 +47,7 @@ impl Relation {
     ) -> Self {
         Self {
             name,
+            told: name,
             about,
             table,
             own,
@@ -52,6 +57,7 @@ impl Relation {
             guard: None,
             single: false,
             at_creation: false,
+            at_change: false,
         }
     }
 

@@ -14,6 +14,8 @@ pub struct Service {
     pub base: &'static str,
     /// Its operations, a list a resource.
     pub operations: &'static [&'static [Op]],
+    /// Whether it is a version that is on its way out.
+    pub is_deprecated: bool,
 }
 
 impl Service {

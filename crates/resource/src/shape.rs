@@ -2,7 +2,9 @@
 
 use std::sync::OnceLock;
 
-use chancery_record::{Column, Field, Kind, Record, Value};
+use chancery_record::{
+    Column, Draft, Field, FieldError, Form, Json, Kind, Others, Record, Value, read_draft,
+};
 use chancery_store::Tx;
 use uuid::Uuid;
 
@@ -69,6 +71,9 @@ pub struct Shape {
     pub table: &'static str,
     /// Its fields.
     pub fields: &'static [Field],
+    /// The resource itself, where this is an older form of it: other members of the same rows. Bodies of
+    /// such a form may hold members that nobody knows, and need no token: who writes last, wins.
+    pub whole: Option<&'static Shape>,
     /// What limits its rows.
     pub reach: Reach,
     /// Its owner.
@@ -116,6 +121,7 @@ impl Shape {
             about: R::ABOUT,
             table,
             fields: R::FIELDS,
+            whole: None,
             reach,
             owner: None,
             relations: &[],
@@ -269,6 +275,34 @@ impl Shape {
     pub const fn large(mut self) -> Self {
         self.large = true;
         self
+    }
+
+    /// An older form of this resource: the same rows, rules and trail with these fields, as many and in
+    /// the same order, and these relations. It is made once, for as long as the program runs.
+    #[must_use]
+    pub fn shown_as(&'static self, fields: Vec<Field>, relations: Vec<Relation>) -> Self {
+        Self {
+            fields: fields.leak(),
+            relations: relations.leak(),
+            whole: Some(self),
+            plan: OnceLock::new(),
+            ..*self
+        }
+    }
+
+    /// The resource that this is a form of.
+    pub(crate) fn whole(&self) -> &Self {
+        self.whole.unwrap_or(self)
+    }
+
+    /// Reads a body of this resource. `base` is where it stands in its document.
+    ///
+    /// # Errors
+    /// Every member that is unknown, missing, of the wrong type or out of bounds.
+    pub(crate) fn read(&self, form: Form, body: &Json, base: &str) -> Result<Draft, Vec<FieldError>> {
+        let arrays = self.arrays();
+        let others = if self.whole.is_some() { Others::Any } else { Others::Named(&arrays) };
+        read_draft(self.fields, others, form, body, base)
     }
 
     /// The relation of this name.

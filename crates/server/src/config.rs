@@ -3,10 +3,10 @@
 use std::{fmt, fs, net::SocketAddr, path::PathBuf};
 
 use chancery_credential::hash::Parameters;
-use chancery_record::Secret;
+use chancery_record::{Secret, Timestamp, format_timestamp, parse_timestamp};
 use chancery_resource::{Hashing, Proofs};
 use chancery_store::Target;
-use chancery_web::TlsFiles;
+use chancery_web::{DEPRECATED_ON, TlsFiles};
 use clap::{Args, Parser, Subcommand};
 use serde::Deserialize;
 
@@ -91,6 +91,15 @@ struct Options {
     /// Requests a minute and address to operations without a token, or off [default: 60]
     #[arg(long, global = true, env = "CHANCERY_PUBLIC_RATE_LIMIT", value_name = "NUMBER")]
     public_rate_limit: Option<String>,
+    /// Whether version 1 of the interfaces, which is deprecated, is served: on or off [default: on]
+    #[arg(long, global = true, env = "CHANCERY_VERSION_1", value_name = "ON")]
+    version_1: Option<String>,
+    /// When version 1 was deprecated, as its answers tell [default: 2026-01-01T00:00:00Z]
+    #[arg(long, global = true, env = "CHANCERY_VERSION_1_DEPRECATED", value_name = "TIME")]
+    version_1_deprecated: Option<String>,
+    /// When version 1 will be gone, as its answers tell [default: not told]
+    #[arg(long, global = true, env = "CHANCERY_VERSION_1_SUNSET", value_name = "TIME")]
+    version_1_sunset: Option<String>,
     /// A program that delivers password reset tokens for stores without a mail server: it gets one
     /// message as JSON on its standard input and ends with 0 when it was delivered [default: none]
     #[arg(long, global = true, env = "CHANCERY_RESET_PROGRAM", value_name = "FILE")]
@@ -153,6 +162,12 @@ pub struct Config {
     pub metrics_listen: Option<SocketAddr>,
     /// Requests a minute and address to public operations; none is no limit.
     pub public_rate_limit: Option<u32>,
+    /// Whether version 1 is served.
+    pub version_1: bool,
+    /// When it was deprecated.
+    pub version_1_deprecated: Timestamp,
+    /// When it will be gone.
+    pub version_1_sunset: Option<Timestamp>,
     /// Delivers password reset tokens for stores without a mail server.
     pub reset_program: Option<PathBuf>,
     /// Where metadata of authenticators are fetched from.
@@ -182,6 +197,22 @@ impl fmt::Display for ConfigError {
 }
 
 impl std::error::Error for ConfigError {}
+
+/// A moment of the configuration (RFC 3339).
+fn moment(name: &str, text: Option<&str>) -> Result<Option<Timestamp>, ConfigError> {
+    let read = |text: &str| {
+        parse_timestamp(text).ok_or_else(|| {
+            ConfigError(format!("{name} is a date-time such as 2026-01-01T00:00:00Z, not {text:?}"))
+        })
+    };
+    text.map(read).transpose()
+}
+
+fn written(moment: Timestamp) -> String {
+    let mut out = Vec::new();
+    format_timestamp(moment, &mut out);
+    String::from_utf8(out).unwrap_or_default()
+}
 
 impl Config {
     /// From the command line, the environment and the file.
@@ -215,6 +246,17 @@ impl Config {
                 ))
             })?),
         };
+        let version_1 = match options.version_1.as_deref() {
+            None | Some("on") => true,
+            Some("off") => false,
+            Some(text) => return Err(ConfigError(format!("version_1 is on or off, not {text:?}"))),
+        };
+        let version_1_deprecated = moment("version_1_deprecated", options.version_1_deprecated.as_deref())?;
+        let version_1_deprecated = version_1_deprecated.unwrap_or(DEPRECATED_ON);
+        let version_1_sunset = moment("version_1_sunset", options.version_1_sunset.as_deref())?;
+        if version_1_sunset.is_some_and(|sunset| sunset < version_1_deprecated) {
+            return Err(ConfigError("version_1_sunset must not be before version_1_deprecated".into()));
+        }
         let mds_url = options.mds_url.filter(|url| !url.is_empty()).map(mds_url).transpose()?;
         let mds_root = match (options.mds_root, options.mds_name) {
             (Some(root), Some(name)) => Some((root, name)),
@@ -263,6 +305,9 @@ impl Config {
             root_client_secret,
             metrics_listen,
             public_rate_limit,
+            version_1,
+            version_1_deprecated,
+            version_1_sunset,
             mds_url,
             mds_root,
             hashing,
@@ -284,6 +329,11 @@ impl Config {
         table.insert("log".into(), text(&self.log));
         let limit = self.public_rate_limit.map_or_else(|| "off".to_owned(), |limit| limit.to_string());
         table.insert("public_rate_limit".into(), text(&limit));
+        table.insert("version_1".into(), text(if self.version_1 { "on" } else { "off" }));
+        table.insert("version_1_deprecated".into(), text(&written(self.version_1_deprecated)));
+        if let Some(sunset) = self.version_1_sunset {
+            table.insert("version_1_sunset".into(), text(&written(sunset)));
+        }
         table.insert("identity_replacement_proofs".into(), text(self.proofs.name()));
         for (name, value) in [
             ("password_memory", self.hashing.memory_kib),
@@ -332,6 +382,9 @@ impl Options {
             root_client_secret: self.root_client_secret.or(other.root_client_secret),
             metrics_listen: self.metrics_listen.or(other.metrics_listen),
             public_rate_limit: self.public_rate_limit.or(other.public_rate_limit),
+            version_1: self.version_1.or(other.version_1),
+            version_1_deprecated: self.version_1_deprecated.or(other.version_1_deprecated),
+            version_1_sunset: self.version_1_sunset.or(other.version_1_sunset),
             reset_program: self.reset_program.or(other.reset_program),
             mds_url: self.mds_url.or(other.mds_url),
             mds_root: self.mds_root.or(other.mds_root),

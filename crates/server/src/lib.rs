@@ -17,4 +17,4 @@ pub use jobs::{
     revoke::revoke_due,
     trust::refresh_due,
 };
-pub use start::{SERVICES, Server, StartError, own_call};
+pub use start::{Server, StartError, own_call, services};

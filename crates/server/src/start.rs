@@ -5,7 +5,7 @@ use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
-    sync::{Arc, atomic::AtomicU32},
+    sync::{Arc, LazyLock, atomic::AtomicU32},
 };
 
 use chancery_auth::{Bearer, ensure_keys};
@@ -18,7 +18,7 @@ use chancery_resource::{
 };
 use chancery_store::{Error, Mode, Store, Target};
 use chancery_trust::Anchors;
-use chancery_web::{App, Limits, Listener, now, serve};
+use chancery_web::{App, Deprecation, Limits, Listener, now, serve};
 use serde_json::json;
 
 use crate::{
@@ -30,8 +30,23 @@ use crate::{
     },
 };
 
+static SERVICES: LazyLock<Vec<&'static Service>> = LazyLock::new(|| {
+    let current = [&chancery_userstore::SERVICE, &chancery_management::SERVICE];
+    current.into_iter().chain(DEPRECATED()).collect()
+});
+static CURRENT: LazyLock<Vec<&'static Service>> =
+    LazyLock::new(|| services().iter().copied().filter(|service| !service.is_deprecated).collect());
+
+/// What is served besides, on its way out.
+#[cfg(feature = "version-1")]
+const DEPRECATED: fn() -> [&'static Service; 2] = chancery_v1::services;
+#[cfg(not(feature = "version-1"))]
+const DEPRECATED: fn() -> [&'static Service; 0] = || [];
+
 /// The services that are served. The order is that of the documentation.
-pub static SERVICES: &[&Service] = &[&chancery_userstore::SERVICE, &chancery_management::SERVICE];
+pub fn services() -> &'static [&'static Service] {
+    &SERVICES
+}
 
 /// Why a server does not start.
 #[derive(Debug)]
@@ -162,10 +177,11 @@ async fn assemble(
     let metadata = metadata_source(config)?;
     let bearer =
         Bearer::new(keyring, public_url.to_owned(), master.clone(), chancery_fetch::Policy::default());
+    let services = if config.version_1 { services() } else { &CURRENT };
     let desk = Arc::new(Desk {
         master,
         hashing: config.hashing,
-        services: SERVICES,
+        services,
         proofs: config.proofs,
         has_reset_program: config.reset_program.is_some(),
         seal: Seal::new(audit_key, audit_keys, last),
@@ -186,8 +202,9 @@ async fn assemble(
         StartError::new("cannot prepare the database", cause)
     })?;
     let limits = Limits { public_rate: config.public_rate_limit, ..Limits::default() };
-    let app = App::new(store, bearer, desk, limits, SERVICES);
-    let app = app.map_err(|error| StartError::new("two operations share a path", error))?;
+    let app = App::new(store, bearer, desk, limits, services);
+    let mut app = app.map_err(|error| StartError::new("two operations share a path", error))?;
+    app.deprecation = Deprecation::new(config.version_1_deprecated, config.version_1_sunset);
     app.bearer.certify(&app.store, &app.desk.seal, now()).await.map_err(failed)?;
     Ok((app, welcome))
 }

@@ -30,6 +30,7 @@ pub static SERVICE: Service = Service {
     name: "userstore",
     version: "v2",
     title: "Chancery User Store Service",
+    is_deprecated: false,
     base: "/api/userstore/v2/{userstore}",
     operations: &[
         user::OPERATIONS,

@@ -16,6 +16,7 @@ use tokio::sync::Semaphore;
 
 use crate::{
     answer::{self, AnswerBody, respond},
+    deprecation::Deprecation,
     execute, guard,
     limiter::Limiter,
     listener::Peer,
@@ -23,7 +24,7 @@ use crate::{
     openapi,
     pool::Pool,
     request::{Scheme, access_token},
-    route::{Routes, Target, choose},
+    route::{Entry, Routes, Target, choose},
 };
 
 /// Bounds of the edge.
@@ -65,6 +66,8 @@ pub struct App {
     pub desk: Arc<Desk>,
     /// Bounds.
     pub limits: Limits,
+    /// What is said of operations that are on their way out.
+    pub deprecation: Deprecation,
     /// Whether clients are asked for a certificate.
     pub asks_for_certificates: bool,
     pub(crate) pool: Pool,
@@ -75,6 +78,9 @@ pub struct App {
     pub(crate) metrics: Metrics,
     pub(crate) documents: Vec<(String, Bytes)>,
 }
+
+/// When version 1 was deprecated, where nothing else is configured: 2026-01-01.
+pub const DEPRECATED_ON: Timestamp = Timestamp(1_767_225_600_000);
 
 /// What a request is allowed, and since which epoch that holds.
 #[derive(Debug)]
@@ -112,6 +118,7 @@ impl App {
             desk,
             pool: Pool::default(),
             limiter: Limiter::new(limits.public_rate),
+            deprecation: Deprecation::new(DEPRECATED_ON, None),
             asks_for_certificates: false,
             limits,
         })
@@ -121,15 +128,18 @@ impl App {
     pub async fn handle(&self, request: Request<Incoming>) -> Response<AnswerBody> {
         let started = Instant::now();
         let (parts, body) = request.into_parts();
-        let mut number = None;
-        let outcome = self.dispatch(&parts, body, &mut number).await;
-        let response = outcome.unwrap_or_else(|problem| {
+        let (mut entry, mut beside) = (None, None);
+        let outcome = self.dispatch(&parts, body, (&mut entry, &mut beside)).await;
+        let mut response = outcome.unwrap_or_else(|problem| {
             let trace_id = trace_id(&parts);
             tell(&problem, &parts, &trace_id);
             answer::problem(problem, parts.uri.path(), &trace_id)
         });
         let (status, seconds) = (response.status().as_u16(), started.elapsed().as_secs_f64());
-        self.metrics.note(number, status, seconds);
+        self.metrics.note(entry.map(|entry| entry.number), status, seconds);
+        if let Some(entry) = entry.or(beside) {
+            self.deprecation.tell(response.headers_mut(), (entry.base, entry.op), parts.uri.path());
+        }
         tracing::debug!(method = %parts.method, path = parts.uri.path(), status, seconds, "answered");
         response
     }
@@ -148,15 +158,16 @@ impl App {
         &self,
         parts: &Parts,
         body: Incoming,
-        number: &mut Option<usize>,
+        (chosen, beside): (&mut Option<Entry>, &mut Option<Entry>),
     ) -> Result<Response<AnswerBody>, Problem> {
         let now = now();
         let (target, parameters) = self.routes.find(parts.uri.path())?;
         match target {
             Target::System(route) => route.answer(self, parts, body, &parameters, now).await,
             Target::Operations(entries) => {
-                let entry = choose(entries, &parts.method)?;
-                *number = Some(entry.number);
+                let entry =
+                    choose(entries, &parts.method).inspect_err(|_| *beside = entries.first().copied())?;
+                *chosen = Some(entry);
                 execute::execute(self, entry, parts, body, parameters, now).await
             }
         }

@@ -50,6 +50,11 @@ pub async fn execute(
         let name = parameters.first().map_or("", String::as_str);
         app.limiter.admit_name(allowed.scope.store(), name, now)?;
     }
+    if op.successor.is_some() {
+        let service = if entry.is_user_store { "userstore" } else { "management" };
+        let client = allowed.caller.as_ref().map(|caller| caller.id);
+        app.metrics.note_deprecated(service, op.name, client);
+    }
     check_accept(&parts.headers, op)?;
     let mut query = read_form(parts.uri.query().unwrap_or_default())?;
     let dry_run = op.writes() && take_dry_run(&mut query)?;
@@ -72,7 +77,8 @@ pub async fn execute(
         if let Action::Custom(Custom { body: Body::Bytes(..), .. }) = op.action {
             let media = text(&parts.headers, header::CONTENT_TYPE).unwrap_or_default();
             content = Some((media.to_owned(), bytes.to_vec()));
-        } else {
+        } else if !(bytes.is_empty() && matches!(op.action, Action::Custom(Custom { is_optional: true, .. })))
+        {
             let (read, merge) = read_body(op, media_type(&parts.headers), &bytes)?;
             (json, merge_patch) = (Some(read), merge);
         }

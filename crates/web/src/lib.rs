@@ -4,6 +4,7 @@
 mod answer;
 mod app;
 mod client_certificate;
+mod deprecation;
 mod execute;
 mod guard;
 mod idempotency;
@@ -16,7 +17,8 @@ mod request;
 mod route;
 mod system;
 
-pub use app::{App, Limits, now};
+pub use app::{App, DEPRECATED_ON, Limits, now};
+pub use deprecation::Deprecation;
 pub use listener::{Listener, TlsFiles, serve};
 pub use openapi::document;
 pub use system::SystemRoute;

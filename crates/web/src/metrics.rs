@@ -1,6 +1,9 @@
 //! Figures for operators, in the text format of Prometheus.
 
-use std::sync::atomic::AtomicU64;
+use std::{
+    collections::HashSet,
+    sync::{Mutex, PoisonError, atomic::AtomicU64},
+};
 
 use chancery_resource::Service;
 use chancery_store::Store;
@@ -9,6 +12,7 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::{Registry, Unit},
 };
+use uuid::Uuid;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
@@ -16,6 +20,16 @@ struct Labels {
     version: &'static str,
     operation: &'static str,
 }
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Deprecated {
+    service: &'static str,
+    operation: &'static str,
+    client: String,
+}
+
+/// The most pairs of deprecated operations and client apps that are told apart.
+const MOST_DEPRECATED: usize = 10_000;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Going {
@@ -40,6 +54,8 @@ pub struct Metrics {
     by_operation: Vec<OperationFigures>,
     answers: Family<Status, Counter>,
     items: Family<Going, Counter>,
+    deprecated: Family<Deprecated, Counter>,
+    deprecated_seen: Mutex<HashSet<Deprecated>>,
     waiting: Gauge,
     /// Hashes and images that are being worked on or wait for it.
     pub working: Gauge,
@@ -86,6 +102,9 @@ impl Metrics {
         let items = Family::<Going, Counter>::default();
         let about = "Items that operations in pieces have done, while they are under way";
         registry.register("operation_items", about, items.clone());
+        let deprecated = Family::<Deprecated, Counter>::default();
+        let about = "Calls of deprecated operations by client app: who still uses them";
+        registry.register("deprecated_calls", about, deprecated.clone());
         let operations = services.iter().flat_map(|service| {
             service.all().map(|op| Labels {
                 service: service.name,
@@ -103,6 +122,8 @@ impl Metrics {
             by_operation: operations,
             answers,
             items,
+            deprecated,
+            deprecated_seen: Mutex::default(),
             waiting: Gauge::default(),
             working: Gauge::default(),
             commits: Gauge::default(),
@@ -200,6 +221,20 @@ impl Metrics {
     /// Notes that an operation in pieces has done so many items more.
     pub fn note_items(&self, operation: &'static str, store: &str, items: u64) {
         self.items.get_or_create(&Going { operation, store: store.to_owned() }).inc_by(items);
+    }
+
+    /// Notes a call of a deprecated operation. Beyond a bound of pairs the client app is told as `other`.
+    pub fn note_deprecated(&self, service: &'static str, operation: &'static str, client: Option<Uuid>) {
+        let client = client.map_or_else(|| "none".to_owned(), |id| id.to_string());
+        let mut pair = Deprecated { service, operation, client };
+        let mut seen = self.deprecated_seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.len() >= MOST_DEPRECATED && !seen.contains(&pair) {
+            "other".clone_into(&mut pair.client);
+        } else {
+            seen.insert(pair.clone());
+        }
+        drop(seen);
+        self.deprecated.get_or_create(&pair).inc();
     }
 
     /// The text that Prometheus reads.

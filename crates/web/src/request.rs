@@ -2,7 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 use chancery_record::{Json, read_json};
-use chancery_resource::{Op, Problem, ProblemKind, Reply};
+use chancery_resource::{Action, Body, Custom, Method, Op, Problem, ProblemKind, Reply};
 use http::{HeaderMap, header};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
@@ -13,6 +13,7 @@ use percent_encoding::percent_decode_str;
 pub enum MediaType {
     Json,
     MergePatch,
+    JsonPatch,
     Form,
 }
 
@@ -72,6 +73,7 @@ pub fn media_type(headers: &HeaderMap) -> Option<MediaType> {
     match essence.trim().to_ascii_lowercase().as_str() {
         "application/json" => Some(MediaType::Json),
         "application/merge-patch+json" => Some(MediaType::MergePatch),
+        "application/json-patch+json" => Some(MediaType::JsonPatch),
         "application/x-www-form-urlencoded" => Some(MediaType::Form),
         _ => None,
     }
@@ -154,15 +156,21 @@ pub fn read_body(op: &Op, media: Option<MediaType>, bytes: &[u8]) -> Result<(Jso
     if bytes.is_empty() {
         return Err(Problem::invalid("This operation needs a JSON body."));
     }
-    let is_patch = op.method == chancery_resource::Method::Patch;
+    let kind = match op.action {
+        Action::Custom(Custom { body: Body::JsonPatch(_), .. }) => Some(MediaType::JsonPatch),
+        _ => (op.method == Method::Patch).then_some(MediaType::MergePatch),
+    };
     let merge = match media {
         Some(MediaType::Json) => false,
-        Some(MediaType::MergePatch) if is_patch => true,
+        Some(media) if Some(media) == kind => media == MediaType::MergePatch,
         _ => {
-            let types =
-                if is_patch { "application/json, application/merge-patch+json" } else { "application/json" };
+            let types = match kind {
+                Some(MediaType::JsonPatch) => "application/json, application/json-patch+json",
+                Some(_) => "application/json, application/merge-patch+json",
+                None => "application/json",
+            };
             let detail = format!("Send the body as {types}, in UTF-8.");
-            let header = if is_patch { "accept-patch" } else { "accept" };
+            let header = if kind.is_some() { "accept-patch" } else { "accept" };
             return Err(Problem::new(ProblemKind::UnsupportedMediaType, detail).with_header(header, types));
         }
     };

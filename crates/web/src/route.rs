@@ -21,6 +21,8 @@ pub struct Entry {
     pub op: &'static Op,
     /// Its place in the metrics.
     pub number: usize,
+    /// What its path begins with.
+    pub base: &'static str,
     /// Whether its tokens may be meant for the user store service alone.
     pub is_user_store: bool,
 }
@@ -44,7 +46,7 @@ impl Routes {
                     // a location is the rest of the path
                     path = path.replace("/{id}", "/{*id}");
                 }
-                let entry = Entry { op, number, is_user_store };
+                let entry = Entry { op, number, base: service.base, is_user_store };
                 number += 1;
                 match paths.iter_mut().find(|(known, _)| *known == path) {
                     Some((_, Target::Operations(entries))) => entries.push(entry),
@@ -83,10 +85,14 @@ impl Routes {
 /// The operation for a method among those at a path.
 pub fn choose(entries: &[Entry], method: &HttpMethod) -> Result<Entry, Problem> {
     let wanted = if method == HttpMethod::HEAD { "GET" } else { method.as_str() };
-    let found = entries.iter().find(|entry| entry.op.method.name() == wanted);
+    // what changes something is not asked for its head
+    let fits = |entry: &&Entry| {
+        entry.op.method.name() == wanted && !(method == HttpMethod::HEAD && entry.op.writes())
+    };
+    let found = entries.iter().find(fits);
     found.copied().ok_or_else(|| {
         let mut allowed: Vec<&str> = entries.iter().map(|entry| entry.op.method.name()).collect();
-        if entries.iter().any(|entry| entry.op.method == Method::Get) {
+        if entries.iter().any(|entry| entry.op.method == Method::Get && !entry.op.writes()) {
             allowed.push("HEAD");
         }
         not_allowed(&allowed.join(", "))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use chancery::SERVICES;
+use chancery::services;
 use chancery_resource::{Action, Op, Relating};
 use chancery_testkit::{Answer, Client, World, on_both_engines};
 use serde_json::{Value, json};
@@ -205,7 +205,7 @@ pub fn rows() -> Vec<Row> {
 
 /// The operations of the service.
 pub fn operations() -> impl Iterator<Item = &'static Op> {
-    SERVICES
+    services()
         .iter()
         .filter(|service| service.name == "management" && service.version == "v2")
         .flat_map(|service| service.all())

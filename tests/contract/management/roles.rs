@@ -1,6 +1,6 @@
 //! The table of section 7 of the contract's decisions, typed anew: which role may call which operation.
 
-use chancery::SERVICES;
+use chancery::services;
 use chancery_resource::{Method, Service};
 use chancery_testkit::{Client, World, on_both_engines};
 
@@ -109,7 +109,7 @@ fn is_unsettled(path: &str, role: &str) -> bool {
 }
 
 fn service() -> &'static Service {
-    let found = SERVICES.iter().find(|service| service.name == "management" && service.version == "v2");
+    let found = services().iter().find(|service| service.name == "management" && service.version == "v2");
     found.copied().unwrap()
 }
 

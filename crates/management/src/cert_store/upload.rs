@@ -8,7 +8,7 @@ use base64::{
     prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD},
 };
 use chancery_certificate::{Format, PrivateKey, Read, read};
-use chancery_record::{Form, Record as _, Secret, Value, read_draft, read_json};
+use chancery_record::{Form, Others, Record as _, Secret, Value, read_draft, read_json};
 use chancery_resource::{Breach, Call, Problem, ProblemKind, Proposed, Stored, Work};
 use chancery_store::Tx;
 
@@ -34,7 +34,7 @@ pub fn settle_upload(
     for (place, row) in rows.iter_mut().enumerate() {
         let store = CertStore::from_values(row.values.clone())?;
         settle_target(place, row, &store, &mut breaches);
-        uploads.push(uploaded(&store, row.was));
+        uploads.push(uploaded(&store, row.was, says_format(call)));
     }
     if uploads.iter().flatten().flatten().filter(|upload| upload.is_slow()).count() > MAX_SLOW {
         let detail = format!(
@@ -189,8 +189,14 @@ impl Kept {
     }
 }
 
+/// Whether the operation's form has a member for the format.
+fn says_format(call: &Call) -> bool {
+    let format = |field: &&chancery_record::Field| field.column == "certificate_storage_format";
+    call.op.shape.fields.iter().find(format).is_none_or(|field| field.access.shown)
+}
+
 /// What a body uploads, if it does.
-fn uploaded(store: &CertStore, was: Option<&Stored>) -> Result<Option<Upload>, Refused> {
+fn uploaded(store: &CertStore, was: Option<&Stored>, says_format: bool) -> Result<Option<Upload>, Refused> {
     if let Some(input) = &store.certificate_input {
         return read_input(&input.0).map(Some);
     }
@@ -202,7 +208,8 @@ fn uploaded(store: &CertStore, was: Option<&Stored>) -> Result<Option<Upload>, R
         (Some(file), Some(Value::Bytes(before))) if file.0 == *before => Ok(None),
         (Some(file), _) => Ok(Some(Upload {
             member: "certificate",
-            format: store.certificate_storage_format,
+            // a form without that member leaves it to the file
+            format: if says_format { store.certificate_storage_format } else { format_of(&file.0) },
             data: file.0.clone(),
             private_key: None,
             password: store.password.as_ref().map(|text| Secret::new(text.as_str())),
@@ -210,11 +217,24 @@ fn uploaded(store: &CertStore, was: Option<&Stored>) -> Result<Option<Upload>, R
     }
 }
 
+/// The format of a file as its first bytes show it: PEM is text, a certificate begins with a sequence in
+/// its sequence (RFC 5280), PKCS #12 with a number.
+fn format_of(file: &[u8]) -> CertificateStorageFormat {
+    let length = file.get(1).copied().unwrap_or_default();
+    let inside = if length < 0x80 { 2 } else { 2 + usize::from(length & 0x7f) };
+    match (file.first(), file.get(inside)) {
+        (Some(b'-'), _) => CertificateStorageFormat::Pem,
+        (Some(0x30), Some(0x30)) => CertificateStorageFormat::Der,
+        _ => CertificateStorageFormat::Pkcs12,
+    }
+}
+
 fn read_input(text: &str) -> Result<Upload, Refused> {
     let member = "certificate_input";
     let broken = || (member, "cannot be read".to_owned());
     let json = read_json(text.as_bytes()).map_err(|_| broken())?;
-    let draft = read_draft(CertificateInput::FIELDS, &[], Form::Create, &json, "").map_err(|_| broken())?;
+    let draft = read_draft(CertificateInput::FIELDS, Others::Named(&[]), Form::Create, &json, "");
+    let draft = draft.map_err(|_| broken())?;
     let input =
         CertificateInput::from_values(draft.to_new(CertificateInput::FIELDS)).map_err(|_| broken())?;
     let file = |text: &str, name: &str| {

@@ -81,7 +81,7 @@ fn list(call: &mut Call, tx: &mut Tx<'_>, condition: &dyn Fn(&mut Sql)) -> Resul
         return list_where(call, tx, condition);
     }
     call.out.begin(call.op.status, Vec::new(), false);
-    write_items(call, tx, &IDP_INSTANCE, None, condition, " ORDER BY t.position, t.name_key, t.id")?;
+    write_items(call, tx, call.op.shape, None, condition, " ORDER BY t.position, t.name_key, t.id")?;
     Ok(Answer::new(call.op.status))
 }
 

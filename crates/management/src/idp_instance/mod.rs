@@ -7,7 +7,7 @@ mod scim;
 use std::collections::HashMap;
 
 use chancery_record::{
-    FIXED, HIDDEN, KEY, Name, OPEN, Preset, SEEN, SHOWN, Token, Value, fold, id_types, record,
+    Description, FIXED, HIDDEN, KEY, Name, OPEN, Preset, SEEN, SHOWN, Token, Value, fold, id_types, record,
 };
 use chancery_resource::{
     Breach, Call, Child, Op, Problem, Proposed, Reach, Relation, Shape, Unique, children, relation, standard,
@@ -62,6 +62,8 @@ record! {
         idp_factory_type: Option<Name> = SHOWN.stored_as("idp_type"),
         /// A user store's name, folded.
         store_name_key: Option<Name> = HIDDEN,
+        /// Its picture, which version 1 knows.
+        icon: Option<Description> = HIDDEN.told(),
         /// Whether an option of it is mandatory and empty, or cannot be read.
         has_configuration_error: bool = SEEN.or(Preset::Bool(false)),
         /// Changes with every write to the instance.

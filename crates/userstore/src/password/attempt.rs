@@ -209,7 +209,7 @@ fn try_only(
         return Ok(Answer::new(call.op.status));
     }
     kept::settle(call, &mut found, options)?;
-    write_stored(call, tx, &USER, &found.was.with(found.user.into_values()))?;
+    write_stored(call, tx, call.op.shape, &found.was.with(found.user.into_values()))?;
     Ok(Answer::resource(call.op.status))
 }
 

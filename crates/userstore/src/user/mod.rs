@@ -186,8 +186,8 @@ pub static OPERATIONS: &[Op] = &[
 ];
 
 fn by_login_name(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let sql = select_by(call, &USER, "login_name", call.parameter(0));
-    read_one(call, tx, &USER, None, &sql)
+    let sql = select_by(call, call.op.shape, "login_name", call.parameter(0));
+    read_one(call, tx, call.op.shape, None, &sql)
 }
 
 /// What mirrors users and what is on its way to them goes with them.

@@ -143,7 +143,10 @@ impl Found {
         let key = key_in_path(call)?;
         let found = load(call, tx, &USER, None, key)?;
         if call.results.is_empty() {
-            check_if_match(call, tx, &USER, &found)?;
+            // who is asked for, in the form that the operation answers with
+            let shape = call.op.shape;
+            let form = if shape.table == USER.table { shape } else { &USER };
+            check_if_match(call, tx, form, &found)?;
         }
         Self::new(found)
     }
@@ -174,7 +177,7 @@ impl Found {
         telling: Telling,
     ) -> Result<Answer, Problem> {
         let stored = self.save(call, tx, telling)?;
-        write_stored(call, tx, &USER, &stored)?;
+        write_stored(call, tx, call.op.shape, &stored)?;
         Ok(Answer::resource(call.op.status))
     }
 }

@@ -27,6 +27,9 @@ pub fn describe(service: &Service, op: &Op, schemas: &mut Map<String, Value>) ->
     if let Some(body) = request(op, schemas) {
         operation["requestBody"] = body;
     }
+    if service.is_deprecated {
+        operation["deprecated"] = json!(true);
+    }
     if op.addition {
         operation["x-addition"] = json!(true);
     }
@@ -224,10 +227,12 @@ fn request(op: &Op, schemas: &mut Map<String, Value>) -> Option<Value> {
     let form = |form: Form| reference(&form.name(name));
     let array = |items: Value| json!({ "type": "array", "items": items, "maxItems": MAX_BATCH });
     let schema = match op.action {
-        Action::Create => form(Form::Create),
+        Action::Create | Action::Custom(Custom { body: Body::Resource, .. }) => form(Form::Create),
         Action::Replace => form(Form::Update),
         Action::Patch => form(Form::Patch),
-        Action::CreateBatch => array(form(Form::Create)),
+        Action::CreateBatch | Action::Custom(Custom { body: Body::Resources, .. }) => {
+            array(form(Form::Create))
+        }
         Action::ReplaceBatch => array(form(Form::UpdateElement)),
         Action::DeleteBatch if op.shape.has_id() => reference("Ids"),
         Action::DeleteBatch => {
@@ -249,7 +254,7 @@ fn request(op: &Op, schemas: &mut Map<String, Value>) -> Option<Value> {
             schemas.entry(form.name).or_insert_with(|| schema::own(form, Form::Create));
             reference(form.name)
         }
-        Action::Custom(Custom { body: Body::Json(form), .. }) => {
+        Action::Custom(Custom { body: Body::Json(form) | Body::JsonPatch(form), .. }) => {
             schemas.entry(form.name).or_insert_with(form.schema);
             reference(form.name)
         }
@@ -281,7 +286,11 @@ fn request(op: &Op, schemas: &mut Map<String, Value>) -> Option<Value> {
     if matches!(op.action, Action::Patch) {
         content["application/merge-patch+json"] = json!({ "schema": form(Form::MergePatch) });
     }
-    Some(json!({ "required": true, "content": content }))
+    if let Action::Custom(Custom { body: Body::JsonPatch(_), .. }) = op.action {
+        content["application/json-patch+json"] = content["application/json"].clone();
+    }
+    let is_optional = matches!(op.action, Action::Custom(Custom { is_optional: true, .. }));
+    Some(json!({ "required": !is_optional, "content": content }))
 }
 
 fn responses(op: &Op, schemas: &mut Map<String, Value>) -> Value {

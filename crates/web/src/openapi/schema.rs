@@ -57,7 +57,7 @@ impl Form {
 
     fn has(self, field: &Field) -> bool {
         let access = field.access;
-        let names_item = field.is_token() || (access.key && access.column == Column::Own);
+        let names_item = field.is_asked_token() || (access.key && access.column == Column::Own);
         match self {
             Self::Response => access.shown,
             Self::Create => access.create && !field.is_token(),
@@ -70,8 +70,8 @@ impl Form {
         match self {
             Self::Response => true,
             Self::Create => field.required(),
-            Self::Update | Self::Patch | Self::MergePatch => field.is_token(),
-            Self::UpdateElement => field.is_token() || field.access.key,
+            Self::Update | Self::Patch | Self::MergePatch => field.is_asked_token(),
+            Self::UpdateElement => field.is_asked_token() || field.access.key,
         }
     }
 
@@ -171,7 +171,7 @@ pub fn object(shape: &Shape, columns: &[&str], form: Form) -> Value {
                 "description": "Members of the response form that this body does not write: read and ignored.",
             } });
         }
-        schema["additionalProperties"] = json!(false);
+        schema["additionalProperties"] = json!(shape.whole.is_some());
     }
     schema
 }
@@ -232,7 +232,12 @@ fn property(field: &Field, form: Form) -> Value {
         match field.access.preset {
             Preset::Bool(value) => schema["default"] = json!(value),
             Preset::Int(value) => schema["default"] = json!(value),
-            Preset::Text(value) => schema["default"] = json!(value),
+            Preset::Text(value) => {
+                schema["default"] = match field.kind {
+                    Kind::Numbered(names) => json!(names.iter().position(|name| *name == value)),
+                    _ => json!(value),
+                };
+            }
             Preset::None => {}
         }
     }
@@ -249,6 +254,14 @@ pub fn kind(field: &Field, form: Form) -> Value {
             json!({ "type": "integer", "format": "int64", "minimum": min, "maximum": max, "examples": [min] })
         }
         Kind::Choice(names) => json!({ "type": "string", "enum": names, "examples": [names.first()] }),
+        Kind::Numbered(names) => {
+            let about: Vec<String> =
+                names.iter().enumerate().map(|(place, name)| format!("{place} {name}")).collect();
+            json!({
+                "type": "integer", "format": "int32", "minimum": 0, "maximum": names.len().saturating_sub(1),
+                "examples": [0], "x-enum-varnames": names, "title": about.join(", "),
+            })
+        }
         Kind::Time => {
             json!({ "type": "string", "format": "date-time", "examples": ["2026-11-21T09:30:00.000Z"] })
         }

@@ -1,0 +1,227 @@
+//! JSON Patch (RFC 6902) over the form of version 1. `op` and the names in paths are read in any case.
+
+use std::collections::BTreeMap;
+
+use chancery_record::Json;
+use chancery_resource::{Problem, ProblemKind};
+use json_patch::{PatchErrorKind, PatchOperation, patch};
+use serde_json::Value;
+
+/// The most operations of a patch.
+const MAX_OPERATIONS: usize = 1000;
+/// The most bytes that copies may add: of copies of copies the size would double with each.
+const MAX_COPIED: usize = 10 << 20;
+
+/// What a patch did.
+pub struct Patched {
+    /// The whole, as it is then.
+    pub whole: Value,
+    /// The members that were written, each with the operation that did it last.
+    pub written: BTreeMap<String, usize>,
+}
+
+/// What may be written and what is there.
+pub struct Rules<'a> {
+    /// The members of the form.
+    pub members: &'a [&'a str],
+    /// Whether a body may write a member.
+    pub may_write: &'a dyn Fn(&str) -> bool,
+}
+
+/// The members that the paths of a patch name, those that are not there left out.
+pub fn touched<'a>(operations: &Json, members: &[&'a str]) -> Vec<&'a str> {
+    let Json::Array(operations) = operations else { return Vec::new() };
+    let paths = operations.iter().flat_map(|one| [member_of(one, "path"), member_of(one, "from")]);
+    let names = paths.flatten().filter_map(first);
+    names.filter_map(|name| find(members, &name)).collect()
+}
+
+/// Applies a patch: the members that it wrote, each with the operation that did it last. `at` is where the
+/// patch stands in its document; copies count together with those of patches before. When it fails, what
+/// there is then is of no use.
+///
+/// # Errors
+/// The first operation that cannot be done; 409 where a test fails.
+pub fn apply_within(
+    whole: &mut Value,
+    operations: &Json,
+    rules: &Rules<'_>,
+    at: &str,
+    copied: &mut usize,
+) -> Result<BTreeMap<String, usize>, Problem> {
+    let Json::Array(operations) = operations else {
+        return Err(Problem::wrong_at(
+            at,
+            format!("must be an array of operations, not {}", operations.word()),
+        ));
+    };
+    if operations.len() > MAX_OPERATIONS {
+        let detail = format!("A patch takes at most {MAX_OPERATIONS} operations, not {}.", operations.len());
+        return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
+    }
+    let mut written = BTreeMap::new();
+    for (number, operation) in operations.iter().enumerate() {
+        let at = format!("{at}/{number}");
+        let step = Step::read(operation, whole, rules, &at)?;
+        if step.kind == "copy" {
+            *copied += step.from.as_deref().and_then(|from| whole.pointer(from)).map_or(0, size);
+            if *copied > MAX_COPIED {
+                return Err(Problem::wrong_at(&at, "copies too much: a patch copies at most 10 MiB"));
+            }
+        }
+        step.run(whole, &at)?;
+        for member in step.writes {
+            written.insert(member, number);
+        }
+    }
+    Ok(written)
+}
+
+/// Whether a number in it is not whole or too large: its digits are not kept.
+fn has_other_number(value: &Json) -> bool {
+    match value {
+        Json::Number => true,
+        Json::Array(items) => items.iter().any(has_other_number),
+        Json::Object(members) => members.iter().any(|(_, value)| has_other_number(value)),
+        _ => false,
+    }
+}
+
+fn size(value: &Value) -> usize {
+    value.to_string().len()
+}
+
+/// One operation, read.
+struct Step {
+    kind: String,
+    path: String,
+    from: Option<String>,
+    value: Option<Value>,
+    writes: Vec<String>,
+}
+
+impl Step {
+    fn read(operation: &Json, whole: &Value, rules: &Rules<'_>, at: &str) -> Result<Self, Problem> {
+        let kind = member_of(operation, "op").map(str::to_ascii_lowercase);
+        let known = ["add", "remove", "replace", "move", "copy", "test"];
+        let kind = kind.filter(|kind| known.contains(&kind.as_str())).ok_or_else(|| {
+            Problem::wrong_at(format!("{at}/op"), format!("must be one of {}", known.join(", ")))
+        })?;
+        let place = |name: &str| {
+            let pointer = format!("{at}/{name}");
+            let text = member_of(operation, name).ok_or_else(|| Problem::wrong_at(&pointer, "is missing"))?;
+            resolve(whole, text, rules).ok_or_else(|| Problem::wrong_at(&pointer, "names no member"))
+        };
+        let (member, path) = place("path")?;
+        let mut writes = Vec::new();
+        let mut write = |member: String, name: &str| {
+            if !(rules.may_write)(&member) {
+                return Err(Problem::wrong_at(
+                    format!("{at}/{name}"),
+                    format!("{member} is not written here"),
+                ));
+            }
+            writes.push(member);
+            Ok(())
+        };
+        if kind != "test" {
+            write(member, "path")?;
+        }
+        let from = if matches!(kind.as_str(), "move" | "copy") {
+            let (member, from) = place("from")?;
+            if kind == "move" {
+                write(member, "from")?;
+            }
+            Some(from)
+        } else {
+            None
+        };
+        let value = match (kind.as_str(), given(operation, "value")) {
+            ("add" | "replace" | "test", Some(value)) if has_other_number(value) => {
+                return Err(Problem::wrong_at(format!("{at}/value"), "holds a number that no member takes"));
+            }
+            ("add" | "replace" | "test", Some(value)) => Some(value.to_serde()),
+            ("add" | "replace" | "test", None) => {
+                return Err(Problem::wrong_at(format!("{at}/value"), "is missing"));
+            }
+            _ => None,
+        };
+        Ok(Self { kind, path, from, value, writes })
+    }
+
+    fn run(&self, whole: &mut Value, at: &str) -> Result<(), Problem> {
+        let mut operation = serde_json::json!({ "op": self.kind, "path": self.path });
+        if let Some(members) = operation.as_object_mut() {
+            members.extend(self.from.clone().map(|from| ("from".to_owned(), Value::String(from))));
+            members.extend(self.value.clone().map(|value| ("value".to_owned(), value)));
+        }
+        let operation: PatchOperation = serde_json::from_value(operation)
+            .map_err(|_| Problem::wrong_at(format!("{at}/path"), "is no JSON Pointer (RFC 6901)"))?;
+        patch(whole, &[operation]).map_err(|error| match error.kind {
+            PatchErrorKind::TestFailed => {
+                let detail = format!("{at} does not hold: the value is another.");
+                Problem { errors: Problem::wrong_at(at, "does not hold").errors, ..Problem::conflict(detail) }
+            }
+            _ => Problem::wrong_at(format!("{at}/path"), "names nothing that this can be done to"),
+        })
+    }
+}
+
+/// A member of an operation, its name in any case.
+fn given<'a>(operation: &'a Json, name: &str) -> Option<&'a Json> {
+    let Json::Object(members) = operation else { return None };
+    members.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+}
+
+fn member_of<'a>(operation: &'a Json, name: &str) -> Option<&'a str> {
+    match given(operation, name) {
+        Some(Json::Text(text)) => Some(text),
+        _ => None,
+    }
+}
+
+fn unescape(token: &str) -> String {
+    token.replace("~1", "/").replace("~0", "~")
+}
+
+fn escape(token: &str) -> String {
+    token.replace('~', "~0").replace('/', "~1")
+}
+
+fn first(path: &str) -> Option<String> {
+    path.strip_prefix('/')?.split('/').next().map(unescape)
+}
+
+/// The name as it is, else without regard to case.
+fn find<'a>(names: &[&'a str], wanted: &str) -> Option<&'a str> {
+    let exact = names.iter().find(|name| **name == wanted);
+    exact.or_else(|| names.iter().find(|name| name.eq_ignore_ascii_case(wanted))).copied()
+}
+
+/// The member that a path begins with, and the path with the names as they are.
+fn resolve(whole: &Value, path: &str, rules: &Rules<'_>) -> Option<(String, String)> {
+    let tokens = path.strip_prefix('/')?.split('/').map(unescape);
+    let (mut here, mut resolved, mut member) = (Some(whole), String::new(), None);
+    for token in tokens {
+        let name = match here {
+            _ if member.is_none() => find(rules.members, &token)?.to_owned(),
+            Some(Value::Object(members)) => {
+                let names: Vec<&str> = members.keys().map(String::as_str).collect();
+                find(&names, &token).map_or(token, str::to_owned)
+            }
+            _ => token,
+        };
+        here = match here {
+            Some(Value::Object(members)) => members.get(&name),
+            Some(Value::Array(items)) => name.parse().ok().and_then(|place: usize| items.get(place)),
+            _ => None,
+        };
+        resolved.push('/');
+        resolved.push_str(&escape(&name));
+        member.get_or_insert(name);
+    }
+    Some((member?, resolved))
+}
+
+#[cfg(test)]
+mod tests;

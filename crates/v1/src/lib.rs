@@ -1,0 +1,19 @@
+//! Version 1 of both services, which is deprecated: the same operations and resources as version 2, in
+//! other forms. No rule lives here. Whoever wants to be rid of it removes this folder, its line in
+//! `server` and its feature.
+
+mod form;
+mod json_patch;
+mod management;
+mod patch;
+mod pattern;
+mod special;
+mod upsert;
+mod userstore;
+
+use chancery_resource::Service;
+
+/// The services.
+pub fn services() -> [&'static Service; 2] {
+    [&userstore::SERVICE, &management::SERVICE]
+}

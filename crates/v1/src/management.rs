@@ -1,0 +1,281 @@
+//! The management service, version 1.
+
+use std::sync::LazyLock;
+
+use chancery_management::{
+    SERVICE as SUCCESSOR, cert_store, claim_rule,
+    custom_asset::{self, CustomAssetCreateByExpander},
+    custom_view::{self, CustomViewCreateFromTemplate},
+    customer, idp_instance, idp_type, ip_address_range, option,
+};
+use chancery_record::{Field, Json, Kind, Record};
+use chancery_resource::{Answer, Body, BodyForm, Call, Custom, Op, Problem, Run, Service, Shape};
+use chancery_store::Tx;
+
+use crate::{
+    form::{form, same, shown, written},
+    pattern::{Resource, pattern},
+    special::{Special, find, numbered, renamed},
+    userstore::again,
+};
+
+static CERT_STORE: LazyLock<Shape> = LazyLock::new(|| {
+    form(
+        &cert_store::CERT_STORE,
+        &[
+            same("id"),
+            same("name"),
+            same("description"),
+            same("certType").number(),
+            same("certificate"),
+            same("password"),
+            same("thumbprint"),
+            same("validFrom"),
+            same("validTo"),
+            same("issuer"),
+            same("serialNumber"),
+            same("subject"),
+            same("applyToType").number(),
+            same("applyToSubscriptionId"),
+            same("applyToTenantId"),
+        ],
+        &[written("idpInstances")],
+        Vec::new(),
+    )
+});
+
+static CLAIM_RULE: LazyLock<Shape> = LazyLock::new(|| {
+    form(
+        &claim_rule::CLAIM_RULE,
+        &[
+            same("id"),
+            same("name"),
+            same("ruleType").number(),
+            same("filterTarget").number(),
+            same("transformTarget").number(),
+            same("ruleLevel").number(),
+            same("destination").number(),
+            same("priority"),
+            same("typeEvaluationRule"),
+            same("valueEvaluationRule"),
+            same("typeTransformationRule"),
+            same("valueTransformationRule"),
+            same("typeTransformationReplacement"),
+            same("valueTransformationReplacement"),
+            same("isActive"),
+            same("subscriptionId"),
+            same("applyToIdpInstanceId"),
+            same("applyToSubscriptionId"),
+            same("applyToTenantId"),
+        ],
+        &[written("clientApps")],
+        Vec::new(),
+    )
+});
+
+static CUSTOM_ASSET: LazyLock<Shape> = LazyLock::new(|| {
+    let members = ["location", "mimetype", "data", "size", "fileName"].map(same);
+    form(&custom_asset::CUSTOM_ASSET, &members, &[], Vec::new())
+});
+
+static CUSTOMER: LazyLock<Shape> =
+    LazyLock::new(|| form(&customer::CUSTOMER, &["id", "name", "address"].map(same), &[], Vec::new()));
+
+static CUSTOM_VIEW: LazyLock<Shape> =
+    LazyLock::new(|| form(&custom_view::CUSTOM_VIEW, &["location", "content"].map(same), &[], Vec::new()));
+
+static OPTION: LazyLock<Shape> = LazyLock::new(|| {
+    form(
+        &option::OPTION,
+        &[
+            same("id"),
+            same("name"),
+            same("value"),
+            same("hasConfigurationError"),
+            same("applyToIdpInstanceId"),
+            same("applyToTwoFactorInstanceId").of("applyToMfaInstanceId"),
+            same("applyToTenantId"),
+        ],
+        &[],
+        Vec::new(),
+    )
+});
+
+static IDP_INSTANCE: LazyLock<Shape> = LazyLock::new(|| {
+    form(
+        &idp_instance::IDP_INSTANCE,
+        &[
+            same("id"),
+            same("name"),
+            same("position"),
+            same("isActive"),
+            same("treatSecondFactorClaimsAsConfirmed").of("treatMfaFactorClaimsAsConfirmed"),
+            same("autoCreatePlatformUser"),
+            same("isHidden"),
+            same("icon").open(),
+            same("idpTypeId"),
+            same("idpFactoryType"),
+            same("subscriptionId"),
+            same("hasConfigurationError"),
+        ],
+        &[
+            shown("options").in_form(&OPTION),
+            written("twoFactorInstances").of("mfaInstances"),
+            written("tenants"),
+            written("clientApps"),
+            written("certStores"),
+            shown("metadata").showing(&["key", "value"]),
+        ],
+        Vec::new(),
+    )
+});
+
+static IDP_INSTANCE_METADATA: LazyLock<Shape> = LazyLock::new(|| {
+    let members = ["idpInstanceId", "key", "value"].map(same);
+    form(&idp_instance::IDP_INSTANCE_METADATA, &members, &[], Vec::new())
+});
+
+static IDP_TYPE: LazyLock<Shape> = LazyLock::new(|| {
+    form(
+        &idp_type::IDP_TYPE,
+        &[same("id"), same("name"), same("providerType").number(), same("factoryType"), same("isActive")],
+        &[shown("twoFactorInstances").of("mfaInstances")],
+        Vec::new(),
+    )
+});
+
+static IP_ADDRESS_RANGE: LazyLock<Shape> = LazyLock::new(|| {
+    let members = ["id", "lower", "upper", "tenantId"].map(same);
+    form(&ip_address_range::IP_ADDRESS_RANGE, &members, &[], Vec::new())
+});
+
+fn resources() -> Vec<Op> {
+    let resource = |name, shape, path, successors: &'static [Op]| Resource {
+        name,
+        shape,
+        path,
+        successors: successors.iter().collect(),
+        is_partly_added: name == "Option",
+    };
+    let metadata = resource(
+        "IdpInstanceMetadata",
+        &IDP_INSTANCE_METADATA,
+        "/IdpInstance/{idpInstanceId}/IdpInstanceMetadata",
+        idp_instance::METADATA,
+    );
+    let all = [
+        resource("CertStore", &CERT_STORE, "/CertStore", &cert_store::OPERATIONS),
+        resource("ClaimRule", &CLAIM_RULE, "/ClaimRule", &claim_rule::OPERATIONS),
+        resource("CustomAsset", &CUSTOM_ASSET, "/CustomAsset", &custom_asset::OPERATIONS),
+        resource("Customer", &CUSTOMER, "/Customer", &customer::OPERATIONS),
+        resource("CustomView", &CUSTOM_VIEW, "/CustomView", &custom_view::OPERATIONS),
+        resource("IdpInstance", &IDP_INSTANCE, "/IdpInstance", &idp_instance::OPERATIONS),
+        resource("IdpType", &IDP_TYPE, "/IdpType", &idp_type::OPERATIONS),
+        resource("IpAddressRange", &IP_ADDRESS_RANGE, "/IpAddressRange", &ip_address_range::OPERATIONS),
+        resource("Option", &OPTION, "/Option", &option::OPERATIONS),
+    ];
+    let mut operations: Vec<Op> = all.iter().chain([&metadata]).flat_map(pattern).collect();
+    operations.extend(again(&metadata, "/idpInstanceId"));
+    operations
+}
+
+/// A form of version 2 whose choices are numbers here.
+fn numbered_form<R: Record>(name: &'static str) -> BodyForm {
+    let fields: Vec<Field> = R::FIELDS
+        .iter()
+        .map(|field| match field.kind {
+            Kind::Choice(names) if field.column == "apply_to_type" => {
+                field.with(Kind::Numbered(names), field.access)
+            }
+            kind => field.with(kind, field.access),
+        })
+        .collect();
+    BodyForm { name, about: R::ABOUT, fields: fields.leak() }
+}
+
+static EXPANDER: LazyLock<BodyForm> =
+    LazyLock::new(|| numbered_form::<CustomAssetCreateByExpander>("CustomAssetCreateByExpander"));
+static TEMPLATE: LazyLock<BodyForm> =
+    LazyLock::new(|| numbered_form::<CustomViewCreateFromTemplate>("CustomViewCreateFromTemplate"));
+
+type Outcome = Result<Answer, Problem>;
+
+/// The names of the choices of a form.
+fn choices(fields: &[Field], name: &str) -> &'static [&'static str] {
+    match fields.iter().find(|field| field.wire() == name).map(|field| field.kind) {
+        Some(Kind::Numbered(names) | Kind::Choice(names)) => names,
+        _ => &[],
+    }
+}
+
+/// Creates from a form whose choices may be numbers.
+fn create_from(call: &mut Call, tx: &mut Tx<'_>, form: &'static BodyForm) -> Outcome {
+    let names: Vec<(&str, &str)> = form.fields.iter().map(|field| (field.wire(), field.wire())).collect();
+    renamed(call, tx, &names, |name, value| match value {
+        Json::Int(place) => {
+            let known = usize::try_from(*place).ok().and_then(|place| choices(form.fields, name).get(place));
+            known.map_or_else(|| value.clone(), |known| Json::Text((*known).to_owned()))
+        }
+        other => other.clone(),
+    })
+}
+
+fn expand(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
+    create_from(call, tx, &EXPANDER)
+}
+
+fn from_template(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
+    create_from(call, tx, &TEMPLATE)
+}
+
+fn of_type(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
+    let names = choices(call.op.shape.fields, "certType");
+    numbered(call, tx, names)
+}
+
+fn of_target(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
+    numbered(call, tx, &["IdpInstance", "TwoFactorInstance", "Tenant"])
+}
+
+fn specials() -> Vec<Op> {
+    let by = |name: &str| find(&SUCCESSOR, name);
+    let of = |shape: &'static Shape, name: &str| by(name).map(|special| special.in_form(shape));
+    let run = |run: Run, special: Option<Special>| {
+        special.map(|special| special.through(|custom| Custom { run, ..custom }))
+    };
+    let taking = |action: Run, body: &'static BodyForm, special: Option<Special>| {
+        run(action, special).map(|special| special.through(|custom| custom.taking(Body::Form(body))))
+    };
+    let specials = [
+        run(of_type, of(&CERT_STORE, "GetCertStoresByType")),
+        run(of_type, of(&CERT_STORE, "GetCertStoresByTypeAndSubscription")),
+        run(of_type, of(&CERT_STORE, "GetCertStoresByTypeAndTenant")),
+        run(of_type, of(&CERT_STORE, "GetCertStoresByTypeAndIdpInstance")),
+        of(&CUSTOM_ASSET, "GetCustomAssetMimeTypes"),
+        taking(expand, &EXPANDER, of(&CUSTOM_ASSET, "CreateCustomAssetByExpander")),
+        taking(from_template, &TEMPLATE, of(&CUSTOM_VIEW, "CreateCustomViewFromTemplate")),
+        of(&CUSTOM_VIEW, "GetViewTemplateNames"),
+        of(&CUSTOM_VIEW, "GetViewTemplateContent"),
+        of(&IDP_INSTANCE, "GetIdpInstancesByTenantAndClientApp"),
+        of(&IDP_INSTANCE, "GetIdpInstancesByTenant"),
+        of(&IDP_INSTANCE, "GetIdpInstancesBySubscription"),
+        by("CreateIdpInstanceScimToken"),
+        of(&IDP_INSTANCE, "GetIdpInstanceHealth"),
+        of(&IDP_TYPE, "GetIdpTypeByName"),
+        of(&IP_ADDRESS_RANGE, "GetIpAddressRangesByTenant"),
+        run(of_target, of(&OPTION, "GetOptionValueByTypeAndRefAndName")),
+        run(of_target, of(&OPTION, "GetOptionByTypeAndRefAndName")),
+        run(of_target, of(&OPTION, "GetOptionsByTypeAndRef")),
+    ];
+    specials.into_iter().flatten().map(Special::done).collect()
+}
+
+/// The service.
+pub static SERVICE: LazyLock<Service> = LazyLock::new(|| Service {
+    name: "management",
+    version: "v1",
+    title: "Chancery Management Service, deprecated version 1",
+    base: "/api/management/v1",
+    is_deprecated: true,
+    operations: vec![&*resources().leak(), &*specials().leak()].leak(),
+});

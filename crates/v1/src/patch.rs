@@ -1,0 +1,251 @@
+//! PATCH of version 1: a JSON Patch over the form. Only what it writes is written: what it leaves alone
+//! is not said again.
+
+use std::collections::HashMap;
+
+use chancery_record::{Field, FieldError, Form, Json, Value};
+use chancery_resource::{
+    Answer, Call, JsonForm, MAX_BATCH, Method, Problem, ProblemKind, Shape, Stored, Taking, answer_with,
+    change_one, check_if_match, key_name, key_of, load, load_keys, owner_of, relate_body, represent,
+    write_batch,
+};
+use chancery_store::Tx;
+use serde_json::json;
+
+use crate::json_patch::{Patched, Rules, apply_within, touched};
+
+/// A patch of one.
+pub static ONE: JsonForm = JsonForm { name: "JsonPatch", schema: one };
+/// Patches of many.
+pub static MANY: JsonForm = JsonForm { name: "JsonPatches", schema: many };
+
+fn one() -> serde_json::Value {
+    json!({
+        "type": "array", "description": "Operations that are done one after another (RFC 6902), all or none.",
+        "maxItems": 1000,
+        "items": { "type": "object", "required": ["op", "path"], "properties": {
+            "op": { "type": "string", "enum": ["add", "remove", "replace", "move", "copy", "test"] },
+            "path": { "type": "string", "description": "A JSON Pointer (RFC 6901).", "examples": ["/name"] },
+            "from": { "type": ["string", "null"], "description": "Where move and copy take it from." },
+            "value": { "description": "What add and replace put there, and test compares with." },
+        } },
+    })
+}
+
+fn many() -> serde_json::Value {
+    json!({
+        "type": "array", "description": "Patches, each with the keys of those that it is for.",
+        "items": { "type": "object", "required": ["ids", "patch"], "properties": {
+            "ids": { "type": "array", "items": { "type": "string" } }, "patch": one(),
+        } },
+    })
+}
+
+/// What a form lets a patch do.
+struct Reading {
+    members: Vec<&'static str>,
+    written: Vec<&'static str>,
+    arrays: Vec<&'static str>,
+}
+
+impl Reading {
+    fn of(shape: &'static Shape) -> Self {
+        let shown = || shape.fields.iter().filter(|field| field.access.shown);
+        let arrays: Vec<_> = shape.relations.iter().map(|relation| relation.name).collect();
+        let changed = shape.relations.iter().filter(|relation| relation.at_change);
+        Self {
+            members: shown().map(Field::wire).chain(arrays.iter().copied()).collect(),
+            written: shown()
+                .filter(|field| field.access.patch)
+                .map(Field::wire)
+                .chain(changed.map(|relation| relation.name))
+                .collect(),
+            arrays,
+        }
+    }
+
+    fn needs_arrays(&self, patch: &Json) -> bool {
+        touched(patch, &self.members).iter().any(|member| self.arrays.contains(member))
+    }
+
+    fn apply(
+        &self,
+        mut whole: serde_json::Value,
+        patch: &Json,
+        at: &str,
+        copied: &mut usize,
+    ) -> Result<Patched, Problem> {
+        let may_write = |member: &str| self.written.contains(&member);
+        let rules = Rules { members: &self.members, may_write: &may_write };
+        let written = apply_within(&mut whole, patch, &rules, at, copied)?;
+        Ok(Patched { whole, written })
+    }
+
+    /// What a patch wrote, as a merge patch (RFC 7396). A set that was removed is empty.
+    fn merged(&self, patched: &Patched) -> Vec<(String, Json)> {
+        let value = |name: &String| match patched.whole.get(name) {
+            None | Some(serde_json::Value::Null) if self.arrays.contains(&name.as_str()) => {
+                Json::Array(Vec::new())
+            }
+            found => Json::from_serde(found.cloned().unwrap_or_default()),
+        };
+        patched.written.keys().map(|name| (name.clone(), value(name))).collect()
+    }
+}
+
+/// Patches the row that the path names.
+///
+/// # Errors
+/// The operation that cannot be done, or what is wrong with what comes of it.
+pub fn patch_one(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let shape = call.op.shape;
+    let (reading, patch) = (Reading::of(shape), call.body()?.clone());
+    let owner = owner_of(call, tx, shape)?;
+    let key = key_of(call, shape)?;
+    let was = load(call, tx, shape, owner.as_ref(), key)?;
+    check_if_match(call, tx, shape, &was)?;
+    let rows = std::slice::from_ref(&was);
+    let whole = represent(call, tx, shape, rows, reading.needs_arrays(&patch))?.pop().unwrap_or_default();
+    let patched = reading.apply(whole, &patch, "", &mut 0)?;
+    let said = Json::Object(reading.merged(&patched));
+    let place = |error: &FieldError| {
+        let member = error.pointer.split('/').nth(1)?;
+        patched.written.get(member).map(|number| format!("/{number}/value"))
+    };
+    if patched.written.keys().all(|name| reading.arrays.contains(&name.as_str())) {
+        // the sets alone: the row stays what it was
+        relate_body(call, tx, shape, &[(String::new(), &was, &said)])
+            .map_err(|problem| at_operations(problem, place))?;
+        return answer_with(call, tx, shape, &was);
+    }
+    let outcome = instead(call, said, |call| {
+        call.preconditions.if_match = None;
+        change_one(call, tx, Form::MergePatch, None)
+    });
+    outcome.map_err(|problem| at_operations(problem, place))
+}
+
+/// Does something with another body than the one that was sent, which is the call's again afterwards.
+pub fn instead<T>(call: &mut Call, body: Json, act: impl FnOnce(&mut Call) -> T) -> T {
+    let sent = call.body.replace(body);
+    let (merges, held) = (call.merge_patch, call.preconditions.if_match.clone());
+    call.merge_patch = call.op.method == Method::Patch;
+    let outcome = act(call);
+    (call.body, call.merge_patch, call.preconditions.if_match) = (sent, merges, held);
+    outcome
+}
+
+/// The same problem, told at the operations that it comes from.
+fn at_operations(mut problem: Problem, place: impl Fn(&FieldError) -> Option<String>) -> Problem {
+    for error in &mut problem.errors {
+        if let Some(pointer) = place(error) {
+            error.pointer = pointer;
+        }
+    }
+    if let [error] = problem.errors.as_slice() {
+        problem.detail = format!("{} {}", error.pointer, error.detail);
+    }
+    problem
+}
+
+/// The most operations of a batch, those of a patch counted for each of its ids.
+const MAX_STEPS: usize = 100_000;
+
+/// An element of a batch, read.
+struct Element<'a> {
+    keys: Vec<Value>,
+    patch: &'a Json,
+}
+
+fn elements<'a>(shape: &Shape, body: &'a Json) -> Result<Vec<Element<'a>>, Problem> {
+    let Json::Array(items) = body else {
+        return Err(Problem::wrong_at("", format!("must be an array, not {}", body.word())));
+    };
+    let (mut elements, mut errors, mut count, mut steps) = (Vec::new(), Vec::new(), 0, 0);
+    for (number, item) in items.iter().enumerate() {
+        let (Some(Json::Array(ids)), Some(patch)) = (item.get("ids"), item.get("patch")) else {
+            errors.push(FieldError::new(format!("/{number}"), "needs ids, an array, and patch"));
+            continue;
+        };
+        count += ids.len();
+        steps += ids.len() * if let Json::Array(operations) = patch { operations.len() } else { 0 };
+        let mut keys = Vec::with_capacity(ids.len());
+        for (place, id) in ids.iter().enumerate() {
+            match id {
+                Json::Text(text) if shape.read_key(text).is_ok() => keys.extend(shape.read_key(text)),
+                _ => errors
+                    .push(FieldError::new(format!("/{number}/ids/{place}"), "is no key of this resource")),
+            }
+        }
+        elements.push(Element { keys, patch });
+    }
+    if count > MAX_BATCH || steps > MAX_STEPS {
+        let detail = format!(
+            "A batch takes at most {MAX_BATCH} ids and {MAX_STEPS} operations on them, not {count} and {steps}."
+        );
+        return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
+    }
+    if errors.is_empty() { Ok(elements) } else { Err(Problem::wrong(errors)) }
+}
+
+/// Patches many rows, all or none.
+///
+/// # Errors
+/// What cannot be done, with its place.
+pub fn patch_many(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let shape = call.op.shape;
+    let (reading, sent) = (Reading::of(shape), call.body()?.clone());
+    let elements = elements(shape, &sent)?;
+    let owner = owner_of(call, tx, shape)?;
+    let all: Vec<Value> = elements.iter().flat_map(|element| element.keys.iter().cloned()).collect();
+    let found = load_keys(call, tx, shape, owner.as_ref(), &all)?;
+    let (mut rows, mut places): (Vec<Stored>, Vec<(usize, usize)>) = (Vec::new(), Vec::new());
+    let mut unknown = Vec::new();
+    for (number, element) in elements.iter().enumerate() {
+        for (place, key) in element.keys.iter().enumerate() {
+            match found.get(&key_name(key)) {
+                Some(row) => {
+                    rows.push(row.clone());
+                    places.push((number, place));
+                }
+                None => unknown.push(FieldError::new(
+                    format!("/{number}/ids/{place}"),
+                    format!("names no {}", shape.name),
+                )),
+            }
+        }
+    }
+    if !unknown.is_empty() {
+        return Err(Problem { kind: ProblemKind::NotFound, ..Problem::wrong(unknown) });
+    }
+    let with_arrays = elements.iter().any(|element| reading.needs_arrays(element.patch));
+    let wholes = represent(call, tx, shape, &rows, with_arrays)?;
+    let key = shape.fields.iter().find(|field| field.access.key).map_or("id", |field| field.wire());
+    let (mut bodies, mut written, mut copied) = (Vec::new(), Vec::new(), 0);
+    for (whole, (number, _)) in wholes.into_iter().zip(&places) {
+        let Some(element) = elements.get(*number) else { continue };
+        let own = whole.get(key).cloned().unwrap_or_default();
+        let at = format!("/{number}/patch");
+        let patched = reading.apply(whole, element.patch, &at, &mut copied)?;
+        let mut body = reading.merged(&patched);
+        body.push((key.to_owned(), Json::from_serde(own)));
+        bodies.push(Json::Object(body));
+        written.push(patched.written);
+    }
+    let outcome =
+        instead(call, Json::Array(bodies), |call| write_batch(call, tx, Taking::There, Form::MergePatch));
+    let places: HashMap<String, (usize, usize)> =
+        places.into_iter().enumerate().map(|(row, place)| (row.to_string(), place)).collect();
+    outcome.map_err(|problem| {
+        at_operations(problem, |error| {
+            let mut parts = error.pointer.split('/').skip(1);
+            let row = parts.next()?;
+            let (number, place) = places.get(row)?;
+            let last = written.get(row.parse::<usize>().ok()?)?;
+            Some(match parts.next().and_then(|member| last.get(member)) {
+                Some(operation) => format!("/{number}/patch/{operation}/value"),
+                None => format!("/{number}/ids/{place}"),
+            })
+        })
+    })
+}

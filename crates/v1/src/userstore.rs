@@ -1,0 +1,256 @@
+//! The user store service, version 1.
+
+use std::sync::LazyLock;
+
+use chancery_record::{Json, OPEN, Timestamp, record};
+use chancery_resource::{
+    Answer, Body, BodyForm, Call, Custom, Method, Op, Problem, Relation, Reply, Run, Service, Shape,
+    answer_with, check_if_match, key_of, load,
+};
+use chancery_store::Tx;
+use chancery_userstore::{
+    SERVICE as SUCCESSOR,
+    group::{GROUP as NEW_GROUP, OPERATIONS as GROUP_OPERATIONS},
+    group_metadata::{GROUP_METADATA as NEW_METADATA, OPERATIONS as METADATA_OPERATIONS},
+    password::{Password, ResetToken},
+    user::{OPERATIONS as USER_OPERATIONS, USER as NEW_USER},
+    user_profile::{OPERATIONS as PROFILE_OPERATIONS, USER_PROFILE as NEW_PROFILE},
+};
+
+use crate::{
+    form::{form, same, written},
+    pattern::{Resource, pattern},
+    special::{Special, find, renamed, run_of},
+};
+
+static USER: LazyLock<Shape> = LazyLock::new(|| {
+    form(
+        &NEW_USER,
+        &[
+            same("id"),
+            same("externalUniqueIdentifier"),
+            same("loginName"),
+            same("firstName"),
+            same("lastName"),
+            same("emailAddress"),
+            same("emailAddressConfirmed"),
+            same("userValidFrom"),
+            same("userValidTo"),
+            same("isUserActive"),
+            same("isUserLockEnabled"),
+            same("isUserLocked"),
+            same("failedUserLoginAttempts"),
+            same("failedTemporaryLockAttempts"),
+            same("lockedUntil"),
+            same("passwordNeverExpires"),
+            same("canChangePasswordOnExpiration"),
+            same("passwordExpiration"),
+            same("isInitialPassword"),
+            same("isPasswordChangeRequired"),
+            same("instanceId"),
+        ],
+        &[written("memberOfGroups")],
+        vec![
+            Relation::new(
+                "userProfiles",
+                "What else is known of the user.",
+                ("(SELECT user_rid AS own, rid AS other FROM user_profile)", "own", "other"),
+                &NEW_PROFILE,
+            )
+            .showing(&["key", "value"]),
+        ],
+    )
+});
+
+static GROUP: LazyLock<Shape> = LazyLock::new(|| {
+    form(
+        &NEW_GROUP,
+        &[same("id"), same("name"), same("instanceId")],
+        &[written("memberUsers"), written("parentGroups"), written("memberGroups")],
+        vec![
+            Relation::new(
+                "metadata",
+                "What else is known of the group.",
+                ("(SELECT group_rid AS own, rid AS other FROM group_metadata)", "own", "other"),
+                &NEW_METADATA,
+            )
+            .showing(&["key", "value"]),
+        ],
+    )
+});
+
+static METADATA: LazyLock<Shape> = LazyLock::new(|| {
+    form(&NEW_METADATA, &[same("groupId"), same("key"), same("value"), same("instanceId")], &[], Vec::new())
+});
+
+static PROFILE: LazyLock<Shape> = LazyLock::new(|| {
+    form(&NEW_PROFILE, &[same("userId"), same("key"), same("value"), same("instanceId")], &[], Vec::new())
+});
+
+fn names(operations: &'static [Op]) -> Vec<&'static Op> {
+    operations.iter().collect()
+}
+
+fn resources() -> Vec<Op> {
+    let group = Resource {
+        name: "Group",
+        shape: &GROUP,
+        path: "/administration/Group",
+        successors: names(GROUP_OPERATIONS),
+        is_partly_added: false,
+    };
+    let metadata = Resource {
+        name: "GroupMetadata",
+        shape: &METADATA,
+        path: "/administration/Group/{groupId}/GroupMetadata",
+        successors: names(METADATA_OPERATIONS),
+        is_partly_added: false,
+    };
+    let user = Resource {
+        name: "User",
+        shape: &USER,
+        path: "/administration/User",
+        successors: names(USER_OPERATIONS),
+        is_partly_added: false,
+    };
+    let profile = Resource {
+        name: "UserProfile",
+        shape: &PROFILE,
+        path: "/administration/user/{userId}/UserProfile",
+        successors: names(PROFILE_OPERATIONS),
+        is_partly_added: false,
+    };
+    let mut operations = Vec::new();
+    for resource in [&group, &metadata, &user, &profile] {
+        operations.extend(pattern(resource));
+    }
+    operations.extend(again(&metadata, "/groupId"));
+    operations.extend(again(&profile, "/userId"));
+    operations
+}
+
+/// The list of an owner's entries at its second path.
+pub fn again(resource: &Resource, end: &str) -> Option<Op> {
+    let list = pattern(resource).into_iter().next()?;
+    let (name, path) = (format!("{}Again", list.name), format!("{}{end}", list.path));
+    Some(Op { name: name.leak(), path: path.leak(), ..list })
+}
+
+record! {
+    /// A first password, which the user must change.
+    pub struct InitialPassword {
+        /// Until when it serves; the store's option InitialPasswordExpiration says when it is missing.
+        expiration: Option<Timestamp> = OPEN,
+        /// The password.
+        password: Password = OPEN,
+    }
+}
+
+record! {
+    /// A new password.
+    pub struct ResetPassword {
+        /// The password.
+        password: Password = OPEN,
+    }
+}
+
+record! {
+    /// A new password, and a token as the proof.
+    pub struct ResetPasswordWithToken {
+        /// The token that was sent.
+        token: ResetToken = OPEN,
+        /// The password to be.
+        password: Password = OPEN,
+    }
+}
+
+static INITIAL: BodyForm = BodyForm::of::<InitialPassword>("InitialPassword");
+static RESET: BodyForm = BodyForm::of::<ResetPassword>("ResetPassword");
+static WITH_TOKEN: BodyForm = BodyForm::of::<ResetPasswordWithToken>("ResetPasswordWithToken");
+
+type Outcome = Result<Answer, Problem>;
+
+fn initial(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
+    let names = [("password", "password"), ("expiration", "passwordExpiration")];
+    renamed(call, tx, &names, |_, value| value.clone())
+}
+
+fn reset(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
+    renamed(call, tx, &[("password", "newPassword"), ("token", "token")], |_, value| value.clone())
+}
+
+fn change(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
+    let names = ["oldPassword", "newPassword"].map(|name| (name, name));
+    renamed(call, tx, &names, |_, value| value.clone())
+}
+
+/// A state that says nothing changes nothing.
+fn state(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
+    let names = ["isUserActive", "isUserLocked", "lockedUntil", "concurrencyToken"];
+    let says = |body: &Json| names[..3].iter().any(|name| !matches!(body.get(name), None | Some(Json::Null)));
+    if call.body.as_ref().is_some_and(says) {
+        return renamed(call, tx, &names.map(|name| (name, name)), |_, value| value.clone());
+    }
+    let shape = call.op.shape;
+    let stored = load(call, tx, shape, None, key_of(call, shape)?)?;
+    check_if_match(call, tx, shape, &stored)?;
+    answer_with(call, tx, shape, &stored)
+}
+
+/// What synchronizing comes to is not told here. It is a GET that changes something.
+fn synchronize(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
+    let run = run_of(call)?;
+    let mut answer = run(call, tx)?;
+    if answer.is_final() {
+        call.out.bytes.clear();
+        answer.headers.push(("cache-control", "no-store".to_owned()));
+    }
+    Ok(answer)
+}
+
+fn specials() -> Vec<Op> {
+    let by = |name: &str| find(&SUCCESSOR, name);
+    let of_user = |name: &str| by(name).map(|special| special.in_form(&USER));
+    let of_group = |name: &str| by(name).map(|special| special.in_form(&GROUP));
+    let run = |run: Run, special: Option<Special>| {
+        special.map(|special| special.through(|custom| Custom { run, ..custom }))
+    };
+    let taking = |action: Run, body: &'static BodyForm, special: Option<Special>| {
+        run(action, special).map(|special| special.through(|custom| custom.taking(Body::Form(body))))
+    };
+    let quietly = |special: Option<Special>| {
+        run(synchronize, special)
+            .map(|special| special.quietly(Method::Get).through(|custom| custom.replying(Reply::Empty)))
+    };
+    let specials = [
+        by("GetAuditTrail"),
+        by("GetAuditTrails"),
+        of_group("GetAllGroupMembershipFromGroup"),
+        of_group("GetAllGroupMembershipFromUser"),
+        quietly(of_group("SynchronizeAllGroups")),
+        quietly(of_user("SynchronizeAllUsers")),
+        of_user("GetUserByLoginName"),
+        taking(initial, &INITIAL, of_user("SetInitialPassword")),
+        of_user("ResetInitialPasswordExpiration"),
+        taking(reset, &RESET, of_user("ResetPassword")),
+        of_user("SendPasswordResetEmail"),
+        of_user("ResetPasswordTokenRequest"),
+        taking(reset, &WITH_TOKEN, of_user("ResetPasswordTokenResponse")),
+        of_user("ResetAccessFailedCount"),
+        run(change, of_user("ChangePassword")),
+        run(state, of_user("SetUserState")).map(|special| special.through(Custom::optionally)),
+        run(change, of_user("ChangePasswordPublic")),
+        taking(reset, &WITH_TOKEN, of_user("ResetPasswordTokenResponsePublic")),
+    ];
+    specials.into_iter().flatten().map(Special::done).collect()
+}
+
+/// The service.
+pub static SERVICE: LazyLock<Service> = LazyLock::new(|| Service {
+    name: "userstore",
+    version: "v1",
+    title: "Chancery User Store Service, deprecated version 1",
+    base: "/api/userstore/v1/{userstore}",
+    is_deprecated: true,
+    operations: vec![&*resources().leak(), &*specials().leak()].leak(),
+});

@@ -1,0 +1,93 @@
+//! What is said of operations that are on their way out: since when, until when, and what comes instead.
+
+use chancery_record::Timestamp;
+use chancery_resource::Op;
+use http::{HeaderMap, HeaderValue, header};
+
+/// When the deprecated version was deprecated and when it ends.
+#[derive(Clone, Debug)]
+pub struct Deprecation {
+    since: HeaderValue,
+    sunset: Option<HeaderValue>,
+}
+
+impl Deprecation {
+    /// Deprecated since this moment (RFC 9745), gone from that one on (RFC 8594).
+    pub fn new(since: Timestamp, sunset: Option<Timestamp>) -> Self {
+        let since = HeaderValue::from_str(&format!("@{}", since.0.div_euclid(1000)));
+        let date = |moment: Timestamp| {
+            let seconds = u64::try_from(moment.0.div_euclid(1000)).unwrap_or(0);
+            let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+            HeaderValue::from_str(&httpdate::fmt_http_date(time)).ok()
+        };
+        Self {
+            since: since.unwrap_or_else(|_| HeaderValue::from_static("@0")),
+            sunset: sunset.and_then(date),
+        }
+    }
+
+    /// Says it in an answer of an operation below this base, whose request had this path.
+    pub fn tell(&self, headers: &mut HeaderMap, (base, op): (&str, &Op), path: &str) {
+        let Some(successor) = op.successor else { return };
+        headers.insert("deprecation", self.since.clone());
+        if let Some(sunset) = &self.sunset {
+            headers.insert("sunset", sunset.clone());
+        }
+        let target = instead(&format!("{base}{}", op.path), path, &format!("{base}{}", successor.path));
+        if let Ok(link) = HeaderValue::from_str(&format!("<{target}>; rel=\"successor-version\"")) {
+            headers.append(header::LINK, link);
+        }
+    }
+}
+
+/// Where the successor is: its template in the next version, filled from the path that fits the old one.
+/// A parameter that the old path does not have ends it: what is left is what contains it.
+fn instead(old: &str, path: &str, new: &str) -> String {
+    let is_parameter = |segment: &str| segment.starts_with('{');
+    let templates: Vec<&str> = old.split('/').collect();
+    let segments: Vec<&str> = path.split('/').collect();
+    let mut given =
+        templates.iter().enumerate().filter(|(_, segment)| is_parameter(segment)).map(|(place, _)| {
+            // the last takes what is left: a location is the rest of the path
+            let end = if place + 1 == templates.len() { segments.len() } else { place + 1 };
+            segments.get(place..end).unwrap_or_default().join("/")
+        });
+    let mut filled: Vec<String> = Vec::new();
+    for segment in new.replacen("/v1/", "/v2/", 1).split('/') {
+        if is_parameter(segment) {
+            match given.next() {
+                Some(value) if !value.is_empty() => filled.push(value),
+                _ => break,
+            }
+        } else {
+            filled.push(segment.to_owned());
+        }
+    }
+    filled.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::instead;
+
+    #[test]
+    fn the_successor_is_at_the_same_place_or_at_what_contains_it() {
+        for (old, path, new, expected) in [
+            (
+                "/api/v1/{store}/User/{id}",
+                "/api/v1/a%20b/User/7",
+                "/api/v1/{store}/User/{id}",
+                "/api/v2/a%20b/User/7",
+            ),
+            (
+                "/api/v1/{store}/User/createorupdate",
+                "/api/v1/x/User/createorupdate",
+                "/api/v1/{store}/User/{id}",
+                "/api/v2/x/User",
+            ),
+            ("/api/v1/Asset/{id}", "/api/v1/Asset/a/b/c", "/api/v1/Asset/{id}", "/api/v2/Asset/a/b/c"),
+        ] {
+            assert_eq!(instead(old, path, new), expected);
+        }
+    }
+}

@@ -36,7 +36,7 @@ fn many() -> serde_json::Value {
     json!({
         "type": "array", "description": "Patches, each with the keys of those that it is for.",
         "items": { "type": "object", "required": ["ids", "patch"], "properties": {
-            "ids": { "type": "array", "items": { "type": "string" } }, "patch": one(),
+            "ids": { "type": "array", "minItems": 1, "items": { "type": "string" } }, "patch": one(),
         } },
     })
 }
@@ -163,12 +163,17 @@ fn elements<'a>(shape: &Shape, body: &'a Json) -> Result<Vec<Element<'a>>, Probl
     };
     let (mut elements, mut errors, mut count, mut steps) = (Vec::new(), Vec::new(), 0, 0);
     for (number, item) in items.iter().enumerate() {
-        let (Some(Json::Array(ids)), Some(patch)) = (item.get("ids"), item.get("patch")) else {
-            errors.push(FieldError::new(format!("/{number}"), "needs ids, an array, and patch"));
+        let (Some(Json::Array(ids)), Some(patch @ Json::Array(operations))) =
+            (item.get("ids"), item.get("patch"))
+        else {
+            errors.push(FieldError::new(format!("/{number}"), "needs ids and patch, both arrays"));
             continue;
         };
+        if ids.is_empty() {
+            errors.push(FieldError::new(format!("/{number}/ids"), "must name somebody or something"));
+        }
         count += ids.len();
-        steps += ids.len() * if let Json::Array(operations) = patch { operations.len() } else { 0 };
+        steps += ids.len() * operations.len();
         let mut keys = Vec::with_capacity(ids.len());
         for (place, id) in ids.iter().enumerate() {
             match id {

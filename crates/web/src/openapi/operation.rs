@@ -197,7 +197,9 @@ fn path_parameter(name: &str, shape: &Shape) -> Value {
         ("userstore", _) => ("The user store: the id of its instance, or its name.", word("default")),
         ("userName" | "loginName" | "loginname", _) => ("The login name.", word("ada")),
         ("type", _) if shape.name == "Option" => {
-            ("What it is of.", json!({ "type": "string", "enum": ["IdpInstance", "MfaInstance", "Tenant"] }))
+            let older: &[&str] = &["IdpInstance", "TwoFactorInstance", "Tenant", "0", "1", "2"];
+            let known = if shape.whole.is_some() { older } else { &["IdpInstance", "MfaInstance", "Tenant"] };
+            ("What it is of.", json!({ "type": "string", "enum": known }))
         }
         ("type", _) => ("The type, as in the items.", type_schema(shape)),
         ("name", _) => ("The name.", word("UserStore")),
@@ -215,11 +217,18 @@ fn path_parameter(name: &str, shape: &Shape) -> Value {
 
 /// The choices of the resource's type.
 fn type_schema(shape: &Shape) -> Value {
-    let field = shape
-        .fields
-        .iter()
-        .find(|field| field.wire().ends_with("Type") && matches!(field.kind, Kind::Choice(_)));
-    field.map_or_else(|| json!({ "type": "string" }), |field| schema::kind(field, Form::Create))
+    let is_choice = |field: &Field| matches!(field.kind, Kind::Choice(_) | Kind::Numbered(_));
+    let field = shape.fields.iter().find(|field| field.wire().ends_with("Type") && is_choice(field));
+    match field.map(|field| (field, field.kind)) {
+        // the name or the number
+        Some((_, Kind::Numbered(names))) => {
+            let numbers = (0..names.len()).map(|number| number.to_string());
+            let known: Vec<String> = names.iter().map(|name| (*name).to_owned()).chain(numbers).collect();
+            json!({ "type": "string", "enum": known })
+        }
+        Some((field, _)) => schema::kind(field, Form::Create),
+        None => json!({ "type": "string" }),
+    }
 }
 
 fn request(op: &Op, schemas: &mut Map<String, Value>) -> Option<Value> {

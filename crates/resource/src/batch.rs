@@ -429,8 +429,8 @@ fn find_by_token(
 ) -> Result<(), Problem> {
     let (key, Some(token)) = (shape.plan().key, shape.plan().token) else { return Ok(()) };
     let column = shape.key().map_or("id", |key| key.column);
-    let mut unnamed: Vec<&mut Draft> =
-        drafts.iter_mut().map(|(_, draft)| draft).filter(|draft| draft.given(key).is_none()).collect();
+    let is_unnamed = |draft: &&mut Draft| draft.given(key).is_none() && draft.given(token).is_some();
+    let mut unnamed: Vec<&mut Draft> = drafts.iter_mut().map(|(_, draft)| draft).filter(is_unnamed).collect();
     for chunk in unnamed.chunks_mut(LIST) {
         let mut sql = shape
             .begin(call, &format!("SELECT t.concurrency_token, t.{column} FROM {} t WHERE ", shape.table));

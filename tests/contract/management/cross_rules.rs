@@ -241,6 +241,12 @@ on_both_engines! {
     }
 
     /// A configuration has no id of its own that could not be used again.
+    async fn a_configuration_of_nobody_is_refused(world: World) {
+        let path = "ClientAppAuthenticationConfiguration/batch";
+        let batch = json!([{ "tokenEndpointAuthMethod": "client_secret_post" }]);
+        create(&world, path, batch).await.problem(400, "invalid-request");
+    }
+
     async fn a_configuration_is_made_anew(world: World) {
         let shop = world.make(APP, json!({ "name": "shop" })).await;
         for method in ["client_secret_post", "private_key_jwt", "client_secret_post"] {

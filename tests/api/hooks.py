@@ -49,7 +49,7 @@ MANAGED = [
     (r"/.*", r".*/(\w+Id|apply\w+)", r"names no \w+|belongs to another subscription"),
     (r"/.*", r".*/(apply\w+|roleType)", r"(must be empty|is missing|does not change|exactly one of).*"),
     (r"/.*", r".*/subscriptionId", r"must be empty.*|is missing: there is more than one"),
-    (r"/(IdpInstance|MfaInstance).*", r".*/(name|idpTypeId)", r"names a (user store|type) .*"),
+    (r"/(IdpInstance|MfaInstance).*", r".*/(name|idpTypeId)", r"names a (user store|type)\b.*"),
     (r"/IdpType.*", r".*/(providerType|name)", r"must be \w+ for this factoryType|stays: .*"),
     (r"/ClientAppKeySet.*", r".*/(jwks|jwksUri|certificate|validTo)", r".*"),
     (r"/IpAddressRange.*", r".*/(lower|upper)", r"must .*"),
@@ -57,7 +57,7 @@ MANAGED = [
     (r"/ClientApp(AuthenticationConfiguration|RedirectUri|RequestUri|Role|Scope|Secret)?(/.*)?", r".*", r"(?!is not a member|must be (true|false|one of|a UUID|an object)).*"),
     (r"/ClaimRule.*", r".*/\w+(Rule|Replacement)", r".*"),
     (r"/ClaimRule.*", r".*/ruleLevel", r"does not fit: .*"),
-    (r"/Custom(Asset|View).*", r".*/(location|data|content|viewName|tenantId|clientAppId|subscriptionId)", r".*"),
+    (r"/Custom(Asset|View).*", r".*/(location|data|content|assetFileName|viewName|tenantId|clientAppId|subscriptionId)", r".*"),
     (r"/CertStore.*", r".*/(certificate|certificateInput|certType)", r".*"),
     (r"/RoleAssignment.*", r".*/principalId", r"names no \w+"),
     (r"/identity-replacements.*", r"/(platformUserId|replacement\w+|reason|policyFingerprint)", r".*"),
@@ -75,6 +75,9 @@ NAMING = {
     "idpInstanceId": "IdpInstance",
     "applyToIdpInstanceId": "IdpInstance",
     "clientAppId": "ClientApp",
+    "userId": "User",
+    "userid": "User",
+    "groupId": "Group",
 }
 # Operations that read what a browser or a camera made: what a schema lets through is seldom it.
 MADE_ELSEWHERE = ("/PasskeyCredential/", "/User/{userId}/image")
@@ -86,7 +89,6 @@ DETAILS = [
     r"In filter, column \d+: .*",
     r"Only an instance of type OpenIdConnect .*",
     r"SCIM is off here: .*",
-    r"must be a name without a slash",
     r"The cursor does not belong to this list\. .*",
     r"The claim rule .* takes no client apps: .*",
 ]
@@ -140,6 +142,11 @@ def after_call(context, case, response):
 @schemathesis.hook
 def before_call(context, case, kwargs):
     """Makes more valid cases get past the rules above: lets them name what is there."""
+    path = case.path_parameters or {}
+    for name, resource in NAMING.items() | {("id", case.operation.tags[0])}:
+        # one in four stays, to be refused
+        if is_uuid(path.get(name)) and Seen.ids[resource] and uuid.UUID(path[name]).int % 4:
+            path[name] = Seen.ids[resource][uuid.UUID(path[name]).int % len(Seen.ids[resource])]
     if case.meta is None or case.meta.generation.mode != GenerationMode.POSITIVE:
         return
     wanted = case.query.get("filter") if case.query else None
@@ -147,12 +154,8 @@ def before_call(context, case, kwargs):
         parameters = case.operation.definition.raw["parameters"]
         names = next(one["schema"]["enum"] for one in parameters if one["name"] == "sortBy")
         case.query["filter"] = wanted.format(names[0], names[-1])
-    path = case.path_parameters or {}
     if "userName" in path and Seen.login_names:
         path["userName"] = Seen.login_names[len(path["userName"]) % len(Seen.login_names)]
-    for name, resource in NAMING.items():
-        if is_uuid(path.get(name)) and Seen.ids[resource] and uuid.UUID(path[name]).int % 4:
-            path[name] = Seen.ids[resource][uuid.UUID(path[name]).int % len(Seen.ids[resource])]
     if isinstance(case.body, dict):
         if is_uuid(case.body.get("id")) and is_uuid(path.get("id")):
             case.body["id"] = path["id"]
@@ -182,9 +185,9 @@ def before_call(context, case, kwargs):
 
 @schemathesis.hook
 def filter_failure(context, failure, case, response):
-    """Drops refusals by the rules above, and an empty text that empties an id."""
+    """Drops refusals by the rules above, and an empty text that empties an id or a time."""
     items = case.body if isinstance(case.body, list) else [case.body]
-    if failure.code == "ST201" and "'uuid' format" in str(getattr(failure, "message", failure)):
+    if failure.code == "ST201" and re.search("'(uuid|date-time)' format", str(getattr(failure, "message", failure))):
         return not any(isinstance(item, dict) and "" in item.values() for item in items)
     if failure.code != "ST202":
         return True
@@ -202,4 +205,8 @@ def filter_failure(context, failure, case, response):
         re.fullmatch(pointer, error["pointer"]) and re.fullmatch(detail, error["detail"])
         for pointer, detail in RULES + PROOFS + rules
     )
-    return not all(map(follows, errors))
+    unforeseen = [error for error in errors if not follows(error)]
+    # the report shows the beginning of an answer alone
+    if unforeseen:
+        print(f"unforeseen: {case.operation.label}: {unforeseen[:5]}")
+    return bool(unforeseen)

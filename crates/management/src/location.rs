@@ -107,7 +107,7 @@ pub fn expanded(
     given: Option<&Location>,
     apply_to: ApplyToType,
     ids: [(&'static str, Option<Uuid>); 3],
-    name: &str,
+    (pointer, name): (&'static str, &str),
 ) -> Result<String, Problem> {
     if let Some(location) = given {
         return Ok(location.0.clone());
@@ -120,8 +120,8 @@ pub fn expanded(
         ApplyToType::Tenant => Some("/tenantId"),
     };
     let id = ids.iter().find(|(pointer, _)| Some(*pointer) == needed).and_then(|(_, id)| *id);
-    if let (Some(pointer), None) = (needed, id) {
-        return Err(Problem::wrong_at(pointer, format!("is missing: applyToType is {}", apply_to.name())));
+    if let (Some(missing), None) = (needed, id) {
+        return Err(Problem::wrong_at(missing, format!("is missing: applyToType is {}", apply_to.name())));
     }
-    expand(wanted, level, id, name).map_err(Problem::invalid)
+    expand(wanted, level, id, name).map_err(|detail| Problem::wrong_at(pointer, detail))
 }

@@ -187,7 +187,10 @@ fn change(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
 /// A state that says nothing changes nothing.
 fn state(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
     let names = ["isUserActive", "isUserLocked", "lockedUntil", "concurrencyToken"];
-    let says = |body: &Json| names[..3].iter().any(|name| !matches!(body.get(name), None | Some(Json::Null)));
+    let says = |body: &Json| match body {
+        Json::Object(_) => names[..3].iter().any(|name| !matches!(body.get(name), None | Some(Json::Null))),
+        _ => true,
+    };
     if call.body.as_ref().is_some_and(says) {
         return renamed(call, tx, &names.map(|name| (name, name)), |_, value| value.clone());
     }

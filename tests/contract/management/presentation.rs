@@ -59,9 +59,12 @@ on_both_engines! {
         let mut explicit = body.clone();
         explicit["location"] = json!("/own/logo.png");
         assert_eq!(world.admin.post(&path, explicit).await.is(201).json()["location"], "/own/logo.png");
-        let mut missing = body;
-        missing["tenantId"] = json!(null);
-        assert_eq!(pointers(&world.admin.post(&path, missing).await.problem(400, "invalid-request")), ["/tenantId"]);
+        for (member, value) in [("tenantId", json!(null)), ("assetFileName", json!("a/b.png")), ("assetFileName", json!("a\u{85}"))] {
+            let mut wrong = body.clone();
+            wrong[member] = value;
+            let problem = world.admin.post(&path, wrong).await.problem(400, "invalid-request");
+            assert_eq!(pointers(&problem), [format!("/{member}")]);
+        }
     }
 
     async fn views_must_parse(world: World) {

@@ -148,6 +148,9 @@ on_both_engines! {
         assert_eq!(locked["isUserLocked"], true);
         assert!(locked.get("concurrencyToken").is_none());
         assert_eq!(wrong(world.admin.post(&path, json!({ "isUserLocked": "yes" })).await), ["/isUserLocked"]);
+        for body in [json!([null, null]), json!("x"), json!(false), json!(7)] {
+            assert_eq!(wrong(world.admin.post(&path, body).await), [""]);
+        }
         let nobody = at(&format!("/User/{NOBODY}/state"));
         world.admin.send(Method::POST, &nobody, &[], Vec::new()).await.problem(404, "not-found");
     }

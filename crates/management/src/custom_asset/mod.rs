@@ -150,7 +150,7 @@ fn create_expanded(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> 
         ("/clientAppId", form.client_app_id),
         ("/subscriptionId", form.subscription_id),
     ];
-    let name = form.asset_file_name.as_str();
+    let name = ("/assetFileName", form.asset_file_name.as_str());
     let location = expanded(Wanted::Asset, form.location.as_ref(), form.apply_to_type, ids, name)?;
     let given =
         |member: &str| call.body.as_ref().and_then(|body| body.get(member)).cloned().unwrap_or(Json::Null);

@@ -142,7 +142,8 @@ fn create_from_template(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Prob
         ("/clientAppId", form.client_app_id),
         ("/subscriptionId", form.subscription_id),
     ];
-    let location = expanded(Wanted::View, form.location.as_ref(), form.apply_to_type, ids, name)?;
+    let location =
+        expanded(Wanted::View, form.location.as_ref(), form.apply_to_type, ids, ("/viewName", name))?;
     let body = Json::Object(vec![
         ("location".to_owned(), Json::Text(location)),
         ("content".to_owned(), Json::Text(content.to_owned())),

@@ -260,7 +260,12 @@ fn request(op: &Op, schemas: &mut Map<String, Value>) -> Option<Value> {
             reference(&body)
         }
         Action::Custom(Custom { body: Body::Form(form), .. }) => {
-            schemas.entry(form.name).or_insert_with(|| schema::own(form, Form::Create));
+            schemas.entry(form.name).or_insert_with(|| {
+                let mut schema = schema::own(form, Form::Create);
+                // the operations of old ignore what nobody knows
+                schema["additionalProperties"] = json!(op.successor.is_some());
+                schema
+            });
             reference(form.name)
         }
         Action::Custom(Custom { body: Body::Json(form) | Body::JsonPatch(form), .. }) => {

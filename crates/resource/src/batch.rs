@@ -3,43 +3,29 @@
 
 use std::collections::{HashMap, HashSet};
 
-use chancery_record::{Draft, FieldError, Form, Given, Json, Kind, Value, fold, pointer};
+use chancery_record::{Draft, FieldError, Form, Given, Json, Value, pointer};
 use chancery_store::Tx;
 
 use crate::{
-    Answer, Call, OwnerRow, Problem, ProblemKind, Shape, Sql, Unique,
+    Answer, Call, OwnerRow, Problem, ProblemKind, Shape,
     change::{self, gone},
-    emit::{Stored, write_no_relations, write_values},
+    emit::Stored,
     family::{confine, find_children, keep},
     load::{key_name, owner_of},
-    nested,
-    pattern::{Refusal, changed_values, new_values, taken},
-    relate,
-    rules::Proposed,
+    pattern::{Refusal, changed_values, new_values},
+    relate::{Speaking, relate_body},
     sql::LIST,
 };
 
+mod answer;
+mod failures;
+
+pub use answer::represent;
+use answer::{write_all, write_new};
+use failures::{Failures, find_against, find_retired, find_taken};
+
 /// The most elements of a batch.
 pub const MAX_BATCH: usize = 10_000;
-
-/// What is wrong with a batch: each error with its element and the kind of problem it is.
-#[derive(Default)]
-struct Failures(Vec<(usize, ProblemKind, FieldError)>);
-
-impl Failures {
-    fn add(&mut self, element: usize, kind: ProblemKind, error: FieldError) {
-        self.0.push((element, kind, error));
-    }
-
-    /// All errors in the order of the elements; the first one's kind is the answer's.
-    fn into_problem(mut self) -> Option<Problem> {
-        self.0.sort_by_key(|(element, ..)| *element);
-        let kind = self.0.first()?.1;
-        let errors: Vec<_> = self.0.into_iter().map(|(.., error)| error).collect();
-        let detail = format!("{} of the elements cannot be done, so nothing was. See errors.", errors.len());
-        Some(Problem { errors, ..Problem::new(kind, detail) })
-    }
-}
 
 fn elements(call: &Call) -> Result<&[Json], Problem> {
     let body = call.body()?;
@@ -56,6 +42,9 @@ fn elements(call: &Call) -> Result<&[Json], Problem> {
 fn base(element: usize) -> String {
     format!("/{element}")
 }
+
+/// An element, the row that is there, and the values to be.
+type NewRow = (usize, Option<Stored>, Vec<Value>);
 
 /// What the elements of a batch are to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,90 +230,24 @@ fn answer(
     let mut found = load_keys(call, tx, shape, owner, &keys)?;
     let mut stored = Vec::with_capacity(rows.len());
     for (element, was, values) in rows {
-        if let Some(was) = was {
-            stored.push((element, false, was.with(values)));
-            continue;
-        }
-        let row = values.get(key).and_then(|value| found.remove(&key_name(value)));
-        let row = row.ok_or_else(|| Problem::not_found(shape.name))?;
-        if let Some(body) = elements(call)?.get(element) {
-            relate::relate_new(call, tx, shape, &row, body, &base(element))?;
-        }
-        stored.push((element, true, row));
+        let is_new = was.is_none();
+        let row = match was {
+            Some(was) => Some(was.with(values)),
+            None => values.get(key).and_then(|value| found.remove(&key_name(value))),
+        };
+        stored.push((element, is_new, row.ok_or_else(|| Problem::not_found(shape.name))?));
     }
     let bodies = elements(call)?;
-    let changed: Vec<_> = stored
-        .iter()
-        .filter(|(_, is_new, _)| !is_new)
-        .filter_map(|(element, _, row)| Some((base(*element), row, bodies.get(*element)?)))
-        .collect();
-    relate::relate_body(call, tx, shape, &changed)?;
+    let mut said = Vec::with_capacity(stored.len());
+    for (element, is_new, owner) in &stored {
+        let body = bodies.get(*element).unwrap_or(&Json::Null);
+        said.push(Speaking { owner, is_new: *is_new, body, base: base(*element) });
+    }
+    relate_body(call, tx, shape, &said)?;
     keep(call, tx, shape)?;
     let rows: Vec<Stored> = stored.into_iter().map(|(.., row)| row).collect();
     write_all(call, tx, shape, &rows)?;
     Ok(Answer::new(call.op.status))
-}
-
-fn write_new(call: &mut Call, shape: &Shape, rows: &[NewRow]) {
-    call.out.bytes.push(b'[');
-    for (index, (_, _, values)) in rows.iter().enumerate() {
-        if index > 0 {
-            call.out.bytes.push(b',');
-        }
-        write_values((shape, &call.desk.master), &call.scope, values, &mut call.out.bytes);
-        write_no_relations(shape, &mut call.out.bytes);
-    }
-    call.out.bytes.push(b']');
-}
-
-/// Writes many rows as an array, with their relations.
-fn write_all(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, rows: &[Stored]) -> Result<(), Problem> {
-    let scope = call.scope.clone().to_be_changed(false);
-    call.out.bytes.push(b'[');
-    let mut first = true;
-    for chunk in rows.chunks(LIST) {
-        let mut rids: Vec<i64> = chunk.iter().map(|row| row.rid).collect();
-        rids.sort_unstable();
-        let items = nested::load(tx, shape, &scope, &rids)?;
-        for row in chunk {
-            if !first {
-                call.out.bytes.push(b',');
-            }
-            first = false;
-            write_values((shape, &call.desk.master), &scope, &row.values, &mut call.out.bytes);
-            nested::write(tx, shape, &scope, &items, row.rid, &mut call.out)?;
-        }
-    }
-    call.out.bytes.push(b']');
-    Ok(())
-}
-
-/// Rows as they are answered: with their relations, or their own members alone.
-///
-/// # Errors
-/// The store's.
-pub fn represent(
-    call: &mut Call,
-    tx: &mut Tx<'_>,
-    shape: &Shape,
-    rows: &[Stored],
-    with_relations: bool,
-) -> Result<Vec<serde_json::Value>, Problem> {
-    if with_relations {
-        write_all(call, tx, shape, rows)?;
-    } else {
-        call.out.bytes.push(b'[');
-        for (index, row) in rows.iter().enumerate() {
-            if index > 0 {
-                call.out.bytes.push(b',');
-            }
-            write_values((shape, &call.desk.master), &call.scope, &row.values, &mut call.out.bytes);
-            call.out.bytes.push(b'}');
-        }
-        call.out.bytes.push(b']');
-    }
-    let bytes = std::mem::take(&mut call.out.bytes);
-    serde_json::from_slice(&bytes).map_err(|_| Problem::invalid("What is there cannot be read."))
 }
 
 pub fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
@@ -337,20 +260,15 @@ pub fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
             Json::Text(text) => match shape.read_key(text) {
                 Ok(key) if seen.insert(key_name(&key)) => keys.push((element, key)),
                 Ok(_) => {}
-                Err(_) => failures.add(
-                    element,
-                    ProblemKind::InvalidRequest,
-                    FieldError::new(
-                        base(element),
-                        if shape.has_id() { "must be a UUID" } else { "is no key of this resource" },
-                    ),
-                ),
+                Err(_) => {
+                    let detail = if shape.has_id() { "must be a UUID" } else { "is no key of this resource" };
+                    failures.add_whole(element, ProblemKind::InvalidRequest, detail);
+                }
             },
-            other => failures.add(
-                element,
-                ProblemKind::InvalidRequest,
-                FieldError::new(base(element), format!("must be a string, not {}", other.word())),
-            ),
+            other => {
+                let detail = format!("must be a string, not {}", other.word());
+                failures.add_whole(element, ProblemKind::InvalidRequest, detail);
+            }
         }
     }
     let owner = owner_of(call, tx, shape)?;
@@ -364,16 +282,12 @@ pub fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
                 rows.push(row);
                 places.push(element);
             }
-            None => failures.add(
-                element,
-                ProblemKind::NotFound,
-                FieldError::new(base(element), format!("names no {}", shape.name)),
-            ),
+            None => failures.add_whole(element, ProblemKind::NotFound, format!("names no {}", shape.name)),
         }
     }
     for (row, detail) in find_children(tx, shape, &rows)? {
         let element = places.get(row).copied().unwrap_or(0);
-        failures.add(element, ProblemKind::Conflict, FieldError::new(base(element), detail));
+        failures.add_whole(element, ProblemKind::Conflict, detail);
     }
     if let Some(problem) = failures.into_problem() {
         return Err(problem);
@@ -451,145 +365,6 @@ fn find_by_token(
                 *slot = Given::Value(Value::Id(id));
             }
         }
-    }
-    Ok(())
-}
-
-fn find_retired(
-    call: &Call,
-    tx: &mut Tx<'_>,
-    shape: &Shape,
-    brought: &[(usize, Value)],
-    failures: &mut Failures,
-) -> Result<(), Problem> {
-    for chunk in brought.chunks(LIST) {
-        let mut sql = Sql::new("SELECT id FROM retired_id WHERE store = ")
-            .bind(call.scope.store())
-            .push(" AND resource = ")
-            .bind(shape.name)
-            .push(" AND id IN ");
-        sql.add_list(chunk.iter().map(|(_, id)| id.clone()));
-        tx.query(&sql.text, &sql.parameters, |row| {
-            let retired = Value::Id(row.id(0)?);
-            for (element, _) in chunk.iter().filter(|(_, id)| *id == retired) {
-                let error = FieldError::new(
-                    pointer(&base(*element), "id"),
-                    "was used once: an id is never used again",
-                );
-                failures.add(*element, ProblemKind::Conflict, error);
-            }
-            Ok(())
-        })?;
-    }
-    Ok(())
-}
-
-type NewRow = (usize, Option<Stored>, Vec<Value>);
-
-/// Asks the rule against the data about all elements at once.
-fn find_against(
-    call: &Call,
-    tx: &mut Tx<'_>,
-    shape: &Shape,
-    rows: &mut [NewRow],
-    failures: &mut Failures,
-) -> Result<(), Problem> {
-    let elements: Vec<usize> = rows.iter().map(|(element, ..)| *element).collect();
-    let mut proposed: Vec<Proposed<'_>> =
-        rows.iter_mut().map(|(_, was, values)| Proposed { was: was.as_ref(), values }).collect();
-    let element = |row: usize| elements.get(row).copied().unwrap_or(0);
-    for (row, kind, error) in shape.check_against(call, tx, &mut proposed, |row| base(element(row)))? {
-        failures.add(element(row), kind, error);
-    }
-    Ok(())
-}
-
-/// Finds elements that collide with each other and, once something is known to be wrong, with
-/// what is stored. A batch that is right asks the database nothing.
-fn find_taken(
-    call: &Call,
-    tx: &mut Tx<'_>,
-    (shape, owner): (&Shape, Option<&OwnerRow>),
-    rows: &[NewRow],
-    failures: &mut Failures,
-) -> Result<(), Problem> {
-    for unique in shape.unique {
-        let columns = unique.columns(shape);
-        let of = |values: &[Value]| -> Vec<Value> {
-            let value = |place: usize| values.get(place).unwrap_or(&Value::Null);
-            columns.iter().map(|(column, place)| comparable(shape, column, *place, value(*place))).collect()
-        };
-        let mut first: HashMap<String, usize> = HashMap::new();
-        let mut keys = Vec::new();
-        for (element, was, values) in rows {
-            let key = of(values);
-            if key.iter().any(Value::is_null) || was.as_ref().is_some_and(|was| of(&was.values) == key) {
-                continue;
-            }
-            if first.insert(format!("{key:?}"), *element).is_some() {
-                add_taken(shape, unique, *element, failures);
-            }
-            keys.push((*element, key));
-        }
-        if call.diagnose || !failures.0.is_empty() {
-            find_stored(call, tx, (shape, owner), unique, &columns, &keys, failures)?;
-        }
-    }
-    Ok(())
-}
-
-/// A value as a unique index compares it.
-fn comparable(shape: &Shape, column: &str, place: usize, value: &Value) -> Value {
-    match (shape.fields.get(place), value) {
-        (Some(field), Value::Text(text)) if field.access.folded && field.column != column => {
-            Value::Text(fold(text))
-        }
-        _ => value.clone(),
-    }
-}
-
-fn add_taken(shape: &Shape, unique: &Unique, element: usize, failures: &mut Failures) {
-    let error = taken(shape, unique.index, &base(element));
-    // an element is told once, even if it collides twice
-    if let Some(error) = error
-        && !failures.0.iter().any(|(_, _, known)| *known == error)
-    {
-        failures.add(element, ProblemKind::Conflict, error);
-    }
-}
-
-fn find_stored(
-    call: &Call,
-    tx: &mut Tx<'_>,
-    (shape, owner): (&Shape, Option<&OwnerRow>),
-    unique: &Unique,
-    columns: &[(&str, usize)],
-    keys: &[(usize, Vec<Value>)],
-    failures: &mut Failures,
-) -> Result<(), Problem> {
-    let Some((last, _)) = columns.last() else { return Ok(()) };
-    let kinds: Vec<Kind> =
-        columns.iter().filter_map(|(_, place)| shape.fields.get(*place)).map(|field| field.kind).collect();
-    let names: Vec<String> = columns.iter().map(|(column, _)| format!("t.{column}")).collect();
-    for chunk in keys.chunks(LIST) {
-        // what is in quarantine is hidden, but its keys are taken: no condition on visibility
-        let mut sql = Sql::new(format!("SELECT {} FROM {} t WHERE ", names.join(", "), shape.table));
-        if shape.reach.is_store() {
-            sql = sql.push("t.store = ").bind(call.scope.store()).push(" AND ");
-        }
-        if let (Some(of), Some(owner)) = (shape.owner, owner) {
-            sql = sql.push("t.").push(of.column).push(" = ").bind(owner.rid).push(" AND ");
-        }
-        sql = sql.push("t.").push(last).push(" IN ");
-        sql.add_list(chunk.iter().filter_map(|(_, key)| key.last().cloned()));
-        tx.query(&sql.text, &sql.parameters, |row| {
-            let stored: Vec<Value> =
-                kinds.iter().enumerate().map(|(at, kind)| row.value(at, kind)).collect::<Result<_, _>>()?;
-            for (element, _) in chunk.iter().filter(|(_, key)| *key == stored) {
-                add_taken(shape, unique, *element, failures);
-            }
-            Ok(())
-        })?;
     }
     Ok(())
 }

@@ -66,7 +66,7 @@ pub use pattern::{
 };
 pub use problem::{Problem, ProblemKind};
 pub use reach::Reach;
-pub use relate::{MAX_RELATED, relate_body};
+pub use relate::{MAX_RELATED, Speaking, relate_body};
 pub use relation::{Guard, Relation};
 pub use rules::{Against, Breach, Proposed, Rules, Said};
 pub use seal::{AuditKey, Seal};

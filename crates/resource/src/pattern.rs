@@ -15,7 +15,8 @@ use crate::{
     family::{confine, find_children, keep},
     list,
     load::{key_of, load, owner_of, select_key},
-    nested, relate,
+    nested,
+    relate::{Speaking, relate, relate_body},
     rules::Proposed,
     sealed::PersonKey,
     shape::Personal,
@@ -51,7 +52,7 @@ pub fn run(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         Action::CreateBatch => batch::write(call, tx, Taking::New, Form::Create),
         Action::ReplaceBatch => batch::write(call, tx, Taking::There, Form::Put),
         Action::DeleteBatch => batch::delete(call, tx),
-        Action::Relate(name, how) => relate::relate(call, tx, name, how),
+        Action::Relate(name, how) => relate(call, tx, name, how),
         Action::Custom(custom) => (custom.run)(call, tx),
     };
     let answer = answer.and_then(|answer| {
@@ -292,7 +293,8 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         let body = call.body()?.clone();
         let key = values.get(shape.plan().key).cloned().unwrap_or(Value::Null);
         let stored = load(call, tx, shape, owner.as_ref(), key)?;
-        relate::relate_new(call, tx, shape, &stored, &body, "")?;
+        let said = Speaking { owner: &stored, is_new: true, body: &body, base: String::new() };
+        relate_body(call, tx, shape, &[said])?;
         return answer_with(call, tx, shape, &stored);
     }
     write_values((shape, &call.desk.master), &call.scope, &values, &mut call.out.bytes);
@@ -395,7 +397,8 @@ pub fn change_one(
     change::update(call, tx, shape, &was, &values)?;
     confine(call, tx, shape, std::iter::once((String::new(), values.as_slice())))?;
     let stored = was.with(values);
-    relate::relate_body(call, tx, shape, &[(String::new(), &stored, call.body()?)])?;
+    let said = Speaking { owner: &stored, is_new: false, body: call.body()?, base: String::new() };
+    relate_body(call, tx, shape, &[said])?;
     keep(call, tx, shape)?;
     reply(call, tx, owner.as_ref(), Some(&stored))
 }

@@ -45,12 +45,15 @@ impl Sql {
     }
 
     /// Adds `(?4, ?5, ...)`. The list is filled up to one of a few lengths by repeating its last
-    /// value, so that few statements are prepared for all lengths. Not for an empty list.
+    /// value, so that few statements are prepared for all lengths. Nothing is in an empty list.
     pub fn add_list(&mut self, values: impl IntoIterator<Item = Value>) {
         let mut values: Vec<Value> = values.into_iter().collect();
         let length = LIST_LENGTHS.iter().find(|length| **length >= values.len());
         if let (Some(length), Some(last)) = (length, values.last().cloned()) {
             values.resize(*length, last);
+        }
+        if values.is_empty() {
+            return self.add("(NULL)");
         }
         self.add("(");
         for (index, value) in values.into_iter().enumerate() {

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 
 use chancery_record::{Field, FieldError, Form, Json, Value};
 use chancery_resource::{
-    Answer, Call, JsonForm, MAX_BATCH, Method, Problem, ProblemKind, Shape, Stored, Taking, answer_with,
-    change_one, check_if_match, key_name, key_of, load, load_keys, owner_of, relate_body, represent,
-    write_batch,
+    Answer, Call, JsonForm, MAX_BATCH, Method, Problem, ProblemKind, Shape, Speaking, Stored, Taking,
+    answer_with, change_one, check_if_match, key_name, key_of, load, load_keys, owner_of, relate_body,
+    represent, write_batch,
 };
 use chancery_store::Tx;
 use serde_json::json;
@@ -114,8 +114,8 @@ pub fn patch_one(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     };
     if patched.written.keys().all(|name| reading.arrays.contains(&name.as_str())) {
         // the sets alone: the row stays what it was
-        relate_body(call, tx, shape, &[(String::new(), &was, &said)])
-            .map_err(|problem| at_operations(problem, place))?;
+        let said = Speaking { owner: &was, is_new: false, body: &said, base: String::new() };
+        relate_body(call, tx, shape, &[said]).map_err(|problem| at_operations(problem, place))?;
         return answer_with(call, tx, shape, &was);
     }
     let outcome = instead(call, said, |call| {

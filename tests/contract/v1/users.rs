@@ -117,8 +117,12 @@ on_both_engines! {
         }
         let mut element = unknown;
         element["id"] = user["id"].clone();
-        let problem = world.admin.put(&at("/User/batch"), json!([element])).await.problem(400, "invalid-request");
-        assert_eq!(pointers(&problem), ["/0/memberOfGroups/1/id"]);
+        let new = json!({ "loginName": "y", "memberOfGroups": [{ "id": NOBODY }, { "id": a["id"] }, { "id": NOBODY }] });
+        for (path, elements) in [("/User/batch", json!([element])), ("/User/createorupdate/batch", json!([element, new]))] {
+            let answer = if path == "/User/batch" { world.admin.put(&at(path), elements).await } else { world.admin.post(&at(path), elements).await };
+            let expected = ["/0/memberOfGroups/1/id", "/1/memberOfGroups/0/id"];
+            assert_eq!(pointers(&answer.problem(400, "invalid-request")), expected[..if path == "/User/batch" { 1 } else { 2 }]);
+        }
         assert_eq!(world.admin.get(&one).await.is(200).json()["loginName"], "ada", "nothing was done");
         let wrong = json!({ "loginName": "ada", "memberOfGroups": "all" });
         assert_eq!(pointers(&world.admin.put(&one, wrong).await.problem(400, "invalid-request")), ["/memberOfGroups"]);

@@ -9,13 +9,13 @@ use chancery_management::{
     customer, idp_instance, idp_type, ip_address_range, option,
 };
 use chancery_record::{Field, Json, Kind, Record};
-use chancery_resource::{Answer, Body, BodyForm, Call, Custom, Op, Problem, Run, Service, Shape};
+use chancery_resource::{Answer, BodyForm, Call, Op, Problem, Service, Shape};
 use chancery_store::Tx;
 
 use crate::{
     form::{form, same, shown, written},
     pattern::{Resource, pattern},
-    special::{Special, find, numbered, renamed},
+    special::{all, find, numbered, renamed},
     userstore::again,
 };
 
@@ -154,7 +154,7 @@ fn resources() -> Vec<Op> {
         name,
         shape,
         path,
-        successors: successors.iter().collect(),
+        successors,
         is_partly_added: name == "Option",
     };
     let metadata = resource(
@@ -163,7 +163,7 @@ fn resources() -> Vec<Op> {
         "/IdpInstance/{idpInstanceId}/IdpInstanceMetadata",
         idp_instance::METADATA,
     );
-    let all = [
+    let resources = [
         resource("CertStore", &CERT_STORE, "/CertStore", &cert_store::OPERATIONS),
         resource("ClaimRule", &CLAIM_RULE, "/ClaimRule", &claim_rule::OPERATIONS),
         resource("CustomAsset", &CUSTOM_ASSET, "/CustomAsset", &custom_asset::OPERATIONS),
@@ -174,7 +174,7 @@ fn resources() -> Vec<Op> {
         resource("IpAddressRange", &IP_ADDRESS_RANGE, "/IpAddressRange", &ip_address_range::OPERATIONS),
         resource("Option", &OPTION, "/Option", &option::OPERATIONS),
     ];
-    let mut operations: Vec<Op> = all.iter().chain([&metadata]).flat_map(pattern).collect();
+    let mut operations: Vec<Op> = resources.iter().chain([&metadata]).flat_map(pattern).collect();
     operations.extend(again(&metadata, "/idpInstanceId"));
     operations
 }
@@ -239,21 +239,15 @@ fn of_target(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
 
 fn specials() -> Vec<Op> {
     let by = |name: &str| find(&SUCCESSOR, name);
-    let of = |shape: &'static Shape, name: &str| by(name).map(|special| special.in_form(shape));
-    let run = |run: Run, special: Option<Special>| {
-        special.map(|special| special.through(|custom| Custom { run, ..custom }))
-    };
-    let taking = |action: Run, body: &'static BodyForm, special: Option<Special>| {
-        run(action, special).map(|special| special.through(|custom| custom.taking(Body::Form(body))))
-    };
-    let specials = [
-        run(of_type, of(&CERT_STORE, "GetCertStoresByType")),
-        run(of_type, of(&CERT_STORE, "GetCertStoresByTypeAndSubscription")),
-        run(of_type, of(&CERT_STORE, "GetCertStoresByTypeAndTenant")),
-        run(of_type, of(&CERT_STORE, "GetCertStoresByTypeAndIdpInstance")),
+    let of = |shape: &'static Shape, name: &str| by(name).in_form(shape);
+    all([
+        of(&CERT_STORE, "GetCertStoresByType").run_by(of_type),
+        of(&CERT_STORE, "GetCertStoresByTypeAndSubscription").run_by(of_type),
+        of(&CERT_STORE, "GetCertStoresByTypeAndTenant").run_by(of_type),
+        of(&CERT_STORE, "GetCertStoresByTypeAndIdpInstance").run_by(of_type),
         of(&CUSTOM_ASSET, "GetCustomAssetMimeTypes"),
-        taking(expand, &EXPANDER, of(&CUSTOM_ASSET, "CreateCustomAssetByExpander")),
-        taking(from_template, &TEMPLATE, of(&CUSTOM_VIEW, "CreateCustomViewFromTemplate")),
+        of(&CUSTOM_ASSET, "CreateCustomAssetByExpander").run_by(expand).taking(&EXPANDER),
+        of(&CUSTOM_VIEW, "CreateCustomViewFromTemplate").run_by(from_template).taking(&TEMPLATE),
         of(&CUSTOM_VIEW, "GetViewTemplateNames"),
         of(&CUSTOM_VIEW, "GetViewTemplateContent"),
         of(&IDP_INSTANCE, "GetIdpInstancesByTenantAndClientApp"),
@@ -263,11 +257,10 @@ fn specials() -> Vec<Op> {
         of(&IDP_INSTANCE, "GetIdpInstanceHealth"),
         of(&IDP_TYPE, "GetIdpTypeByName"),
         of(&IP_ADDRESS_RANGE, "GetIpAddressRangesByTenant"),
-        run(of_target, of(&OPTION, "GetOptionValueByTypeAndRefAndName")),
-        run(of_target, of(&OPTION, "GetOptionByTypeAndRefAndName")),
-        run(of_target, of(&OPTION, "GetOptionsByTypeAndRef")),
-    ];
-    specials.into_iter().flatten().map(Special::done).collect()
+        of(&OPTION, "GetOptionValueByTypeAndRefAndName").run_by(of_target),
+        of(&OPTION, "GetOptionByTypeAndRefAndName").run_by(of_target),
+        of(&OPTION, "GetOptionsByTypeAndRef").run_by(of_target),
+    ])
 }
 
 /// The service.

@@ -1,60 +1,58 @@
 //! Operations beside the pattern: those of version 2, in the forms and under the names of version 1.
 
 use chancery_record::{FieldError, Json};
-use chancery_resource::{Action, Answer, Call, Custom, Method, Op, Problem, Reply, Run, Service, Shape};
+use chancery_resource::{
+    Action, Answer, Body, BodyForm, Call, Custom, Method, Op, Problem, Reply, Run, Service, Shape,
+};
 use chancery_store::Tx;
 
-/// An operation of version 2, found by its name, as version 1 has it.
-pub struct Special {
-    op: Op,
+/// An operation of version 2, found by its name, as version 1 has it; nothing where there is none, which
+/// the test against the list of operations tells.
+pub struct Special(Option<Op>);
+
+/// The operation of a service with this name.
+pub fn find(service: &'static Service, name: &str) -> Special {
+    let successor = service.all().find(|op| op.name == name);
+    Special(successor.map(|op| Op { successor, addition: false, ..*op }))
 }
 
-/// The operation of a service with this name; nothing where there is none, which the list's test tells.
-pub fn find(service: &'static Service, name: &str) -> Option<Special> {
-    let successor = service.all().find(|op| op.name == name)?;
-    let op = Op {
-        successor: Some(successor),
-        query: successor.query,
-        beside: successor.beside,
-        status: successor.status,
-        reply: successor.reply,
-        ..Op::new(
-            successor.name,
-            successor.method,
-            successor.path,
-            successor.permit,
-            successor.shape,
-            successor.action,
-            successor.summary,
-        )
-    };
-    Some(Special { op })
+/// Those that there are.
+pub fn all(specials: impl IntoIterator<Item = Special>) -> Vec<Op> {
+    specials.into_iter().filter_map(|special| special.0).collect()
 }
 
 impl Special {
     /// In the form of version 1.
-    pub fn in_form(mut self, shape: &'static Shape) -> Self {
-        self.op.shape = shape;
-        self
+    pub fn in_form(self, shape: &'static Shape) -> Self {
+        Self(self.0.map(|op| Op { shape, ..op }))
     }
 
     /// With another method and an empty answer.
-    pub fn quietly(mut self, method: Method) -> Self {
-        (self.op.method, self.op.reply) = (method, Reply::Empty);
-        self
+    pub fn quietly(self, method: Method) -> Self {
+        let special = self.through(|custom| custom.replying(Reply::Empty));
+        Self(special.0.map(|op| Op { method, reply: Reply::Empty, ..op }))
     }
 
     /// Run by this, which hands it on.
-    pub fn through(mut self, change: impl FnOnce(Custom) -> Custom) -> Self {
-        if let Action::Custom(custom) = self.op.action {
-            self.op.action = Action::Custom(change(custom));
-        }
-        self
+    pub fn run_by(self, run: Run) -> Self {
+        self.through(|custom| Custom { run, ..custom })
     }
 
-    /// The operation.
-    pub fn done(self) -> Op {
-        self.op
+    /// With a body of this form.
+    pub fn taking(self, form: &'static BodyForm) -> Self {
+        self.through(|custom| custom.taking(Body::Form(form)))
+    }
+
+    /// With a body that may be missing.
+    pub fn optionally(self) -> Self {
+        self.through(Custom::optionally)
+    }
+
+    fn through(self, change: impl FnOnce(Custom) -> Custom) -> Self {
+        Self(self.0.map(|op| match op.action {
+            Action::Custom(custom) => Op { action: Action::Custom(change(custom)), ..op },
+            _ => op,
+        }))
     }
 }
 

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use chancery_record::{Json, OPEN, Timestamp, record};
 use chancery_resource::{
-    Answer, Body, BodyForm, Call, Custom, Method, Op, Problem, Relation, Reply, Run, Service, Shape,
-    answer_with, check_if_match, key_of, load,
+    Answer, BodyForm, Call, Method, Op, Problem, Relation, Service, Shape, answer_with, check_if_match,
+    key_of, load,
 };
 use chancery_store::Tx;
 use chancery_userstore::{
@@ -20,7 +20,7 @@ use chancery_userstore::{
 use crate::{
     form::{form, same, written},
     pattern::{Resource, pattern},
-    special::{Special, find, renamed, run_of},
+    special::{all, find, renamed, run_of},
 };
 
 static USER: LazyLock<Shape> = LazyLock::new(|| {
@@ -87,37 +87,33 @@ static PROFILE: LazyLock<Shape> = LazyLock::new(|| {
     form(&NEW_PROFILE, &[same("userId"), same("key"), same("value"), same("instanceId")], &[], Vec::new())
 });
 
-fn names(operations: &'static [Op]) -> Vec<&'static Op> {
-    operations.iter().collect()
-}
-
 fn resources() -> Vec<Op> {
     let group = Resource {
         name: "Group",
         shape: &GROUP,
         path: "/administration/Group",
-        successors: names(GROUP_OPERATIONS),
+        successors: GROUP_OPERATIONS,
         is_partly_added: false,
     };
     let metadata = Resource {
         name: "GroupMetadata",
         shape: &METADATA,
         path: "/administration/Group/{groupId}/GroupMetadata",
-        successors: names(METADATA_OPERATIONS),
+        successors: METADATA_OPERATIONS,
         is_partly_added: false,
     };
     let user = Resource {
         name: "User",
         shape: &USER,
         path: "/administration/User",
-        successors: names(USER_OPERATIONS),
+        successors: USER_OPERATIONS,
         is_partly_added: false,
     };
     let profile = Resource {
         name: "UserProfile",
         shape: &PROFILE,
         path: "/administration/user/{userId}/UserProfile",
-        successors: names(PROFILE_OPERATIONS),
+        successors: PROFILE_OPERATIONS,
         is_partly_added: false,
     };
     let mut operations = Vec::new();
@@ -213,39 +209,28 @@ fn synchronize(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
 
 fn specials() -> Vec<Op> {
     let by = |name: &str| find(&SUCCESSOR, name);
-    let of_user = |name: &str| by(name).map(|special| special.in_form(&USER));
-    let of_group = |name: &str| by(name).map(|special| special.in_form(&GROUP));
-    let run = |run: Run, special: Option<Special>| {
-        special.map(|special| special.through(|custom| Custom { run, ..custom }))
-    };
-    let taking = |action: Run, body: &'static BodyForm, special: Option<Special>| {
-        run(action, special).map(|special| special.through(|custom| custom.taking(Body::Form(body))))
-    };
-    let quietly = |special: Option<Special>| {
-        run(synchronize, special)
-            .map(|special| special.quietly(Method::Get).through(|custom| custom.replying(Reply::Empty)))
-    };
-    let specials = [
+    let of_user = |name: &str| by(name).in_form(&USER);
+    let of_group = |name: &str| by(name).in_form(&GROUP);
+    all([
         by("GetAuditTrail"),
         by("GetAuditTrails"),
         of_group("GetAllGroupMembershipFromGroup"),
         of_group("GetAllGroupMembershipFromUser"),
-        quietly(of_group("SynchronizeAllGroups")),
-        quietly(of_user("SynchronizeAllUsers")),
+        of_group("SynchronizeAllGroups").run_by(synchronize).quietly(Method::Get),
+        of_user("SynchronizeAllUsers").run_by(synchronize).quietly(Method::Get),
         of_user("GetUserByLoginName"),
-        taking(initial, &INITIAL, of_user("SetInitialPassword")),
+        of_user("SetInitialPassword").run_by(initial).taking(&INITIAL),
         of_user("ResetInitialPasswordExpiration"),
-        taking(reset, &RESET, of_user("ResetPassword")),
+        of_user("ResetPassword").run_by(reset).taking(&RESET),
         of_user("SendPasswordResetEmail"),
         of_user("ResetPasswordTokenRequest"),
-        taking(reset, &WITH_TOKEN, of_user("ResetPasswordTokenResponse")),
+        of_user("ResetPasswordTokenResponse").run_by(reset).taking(&WITH_TOKEN),
         of_user("ResetAccessFailedCount"),
-        run(change, of_user("ChangePassword")),
-        run(state, of_user("SetUserState")).map(|special| special.through(Custom::optionally)),
-        run(change, of_user("ChangePasswordPublic")),
-        taking(reset, &WITH_TOKEN, of_user("ResetPasswordTokenResponsePublic")),
-    ];
-    specials.into_iter().flatten().map(Special::done).collect()
+        of_user("ChangePassword").run_by(change),
+        of_user("SetUserState").run_by(state).optionally(),
+        of_user("ChangePasswordPublic").run_by(change),
+        of_user("ResetPasswordTokenResponsePublic").run_by(reset).taking(&WITH_TOKEN),
+    ])
 }
 
 /// The service.

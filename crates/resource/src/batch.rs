@@ -12,9 +12,9 @@ use crate::{
     emit::Stored,
     family::{confine, find_children, keep},
     load::{key_name, owner_of},
-    pattern::{Refusal, changed_values, new_values},
     relate::{Speaking, relate_body},
     sql::LIST,
+    values::{Refusal, changed_values, new_values},
 };
 
 mod answer;

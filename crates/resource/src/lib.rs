@@ -2,6 +2,7 @@
 //! delete, batches and relations mean; and `change`, the one place that writes a resource's row
 //! together with its audit entry and its event.
 
+mod answer;
 pub mod audit_proof;
 mod audit_read;
 pub mod audit_trail;
@@ -38,8 +39,10 @@ mod service;
 mod shape;
 mod sql;
 mod standard;
+mod values;
 mod work;
 
+pub use answer::{answer_form, answer_with, read_later, read_one, write_stored};
 pub use audit_read::{Placed, next_leaf, read_entries, read_leaves, read_strays};
 pub use audit_tree::{Tree, number, origin, with_nodes};
 pub use batch::{MAX_BATCH, Taking, load_keys, represent, write as write_batch};
@@ -60,10 +63,7 @@ pub use master::{MasterKey, SealingKey};
 pub use metadata::{Fetch, Fetched, Memory, MetadataSource};
 pub use op::{Action, Method, Op, Permit, Relating};
 pub use page::MAX_COUNT;
-pub use pattern::{
-    answer_form, answer_with, change_one, check_if_match, create, new_row, read_form, read_later, read_one,
-    run, write_stored,
-};
+pub use pattern::{change_one, check_if_match, create, read_form, run};
 pub use problem::{Problem, ProblemKind};
 pub use reach::Reach;
 pub use relate::{MAX_RELATED, Speaking, relate_body};
@@ -75,4 +75,5 @@ pub use service::Service;
 pub use shape::{Afterwards, Born, Deletion, Personal, Shape};
 pub use sql::{LIST, Sql};
 pub use standard::{added, added_at};
+pub use values::new_row;
 pub use work::{Piece, Task, Work};

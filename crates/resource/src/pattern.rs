@@ -1,25 +1,21 @@
 //! What the words of the standard pattern mean, for one resource.
 
-use chancery_record::{
-    Column, Draft, FieldError, Form, Given, Json, Others, Record, Value, pointer, read_draft, write_cell,
-    write_string,
-};
+use chancery_record::{FieldError, Form, Json, Others, Record, Value, pointer, read_draft};
 use chancery_store::{self as store, Tx};
 
 use crate::{
-    Action, Answer, Call, Problem, ProblemKind, Reply, Scope, Shape, Sql,
+    Action, Answer, Call, Problem, ProblemKind, Reply, Scope, Shape,
+    answer::{answer_with, read_one, reply, write_stored},
     batch::{self, Taking},
     call::etag,
-    change::{self, OwnerRow, gone},
-    emit::{Stored, write_no_relations, write_row, write_values},
+    change::{self, gone},
+    emit::{Stored, write_no_relations, write_values},
     family::{confine, find_children, keep},
     list,
     load::{key_of, load, owner_of, select_key},
-    nested,
     relate::{Speaking, relate, relate_body},
     rules::Proposed,
-    sealed::PersonKey,
-    shape::Personal,
+    values::{Refusal, changed_values, new_values},
 };
 
 /// Runs an operation. It may be called again with the same call when the transaction is
@@ -96,167 +92,12 @@ pub fn read_form<R: Record>(call: &Call) -> Result<R, Problem> {
     Ok(R::from_values(draft.to_new(R::FIELDS))?)
 }
 
-/// The values of a new row that no body asks for: a record's, with a new id where it has none, and
-/// a new token.
-///
-/// # Errors
-/// A rule of its own.
-pub fn new_row(
-    call: &Call,
-    shape: &Shape,
-    owner: Option<&OwnerRow>,
-    values: Vec<Value>,
-) -> Result<Vec<Value>, Problem> {
-    let draft = Draft(
-        values
-            .into_iter()
-            .map(|value| if value.is_null() { Given::Nothing } else { Given::Value(value) })
-            .collect(),
-    );
-    new_values(call, shape, owner, &draft, "")?.map_err(Problem::wrong)
-}
-
 fn read(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let shape = call.op.shape;
     let owner = owner_of(call, tx, shape)?;
     let key = key_of(call, shape)?;
     let sql = select_key(call, shape, owner.as_ref(), key);
     read_one(call, tx, shape, owner.as_ref(), &sql)
-}
-
-/// Answers with the one row that a statement begun by [`Shape::select`] finds.
-///
-/// # Errors
-/// Not found.
-pub fn read_one(
-    call: &mut Call,
-    tx: &mut Tx<'_>,
-    shape: &'static Shape,
-    owner: Option<&OwnerRow>,
-    sql: &Sql,
-) -> Result<Answer, Problem> {
-    if tx.answers_at_once() {
-        return read_in_turn(call, tx, shape, owner, sql);
-    }
-    // the relations find the row by the same condition, so that nothing waits for its number
-    let condition = sql.text.get(shape.plan().select.len()..).unwrap_or_default();
-    let number = Sql {
-        text: format!("SELECT t.rid FROM {} t WHERE {condition}", shape.source()),
-        parameters: sql.parameters.clone(),
-    };
-    let relations: Vec<Sql> =
-        shape.relations.iter().map(|relation| nested::of_row(relation, &call.scope, &number)).collect();
-    let mut statements = vec![(sql.text.as_str(), sql.parameters.as_slice())];
-    statements.extend(relations.iter().map(|sql| (sql.text.as_str(), sql.parameters.as_slice())));
-    let mut items: Vec<nested::Items> = relations.iter().map(|_| nested::Items::default()).collect();
-    let mut rid = None;
-    let (out, scope, master) = (&mut call.out, &call.scope, &call.desk.master);
-    tx.query_all(&statements, &mut |place, row| {
-        if let Some(relation) = place.checked_sub(1) {
-            nested::collect(shape.relations, &mut items, relation, row)
-        } else {
-            rid = Some(row.int(0)?);
-            write_row((shape, master), scope, owner, row, &mut out.bytes)
-        }
-    })?;
-    let rid = rid.ok_or_else(|| Problem::not_found(shape.name))?;
-    out.begin(call.op.status, Vec::new(), true);
-    nested::write(tx, shape, scope, &items, rid, out)?;
-    Ok(Answer::resource(call.op.status))
-}
-
-/// Reads the row, then its relations by its number.
-fn read_in_turn(
-    call: &mut Call,
-    tx: &mut Tx<'_>,
-    shape: &Shape,
-    owner: Option<&OwnerRow>,
-    sql: &Sql,
-) -> Result<Answer, Problem> {
-    let mut rid = None;
-    let (out, scope, master) = (&mut call.out, &call.scope, &call.desk.master);
-    tx.query(&sql.text, &sql.parameters, |row| {
-        rid = Some(row.int(0)?);
-        write_row((shape, master), scope, owner, row, &mut out.bytes)
-    })?;
-    let rid = rid.ok_or_else(|| Problem::not_found(shape.name))?;
-    let items = nested::load(tx, shape, scope, &[rid])?;
-    out.begin(call.op.status, Vec::new(), true);
-    nested::write(tx, shape, scope, &items, rid, out)?;
-    Ok(Answer::resource(call.op.status))
-}
-
-/// Writes a row whose values are at hand, and its relations.
-pub fn write_stored(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, stored: &Stored) -> Result<(), Problem> {
-    // what an answer shows is what reading shows, also where less may be changed
-    let scope = call.scope.clone().to_be_changed(false);
-    let items = nested::load(tx, shape, &scope, &[stored.rid])?;
-    write_values((shape, &call.desk.master), &scope, &stored.values, &mut call.out.bytes);
-    nested::write(tx, shape, &scope, &items, stored.rid, &mut call.out)
-}
-
-/// Answers with an object of the operation's own: what [`Reply::Form`] promises.
-pub fn answer_form<R: Record>(call: &mut Call, record: R) -> Answer {
-    let out = &mut call.out.bytes;
-    let mut separator = b'{';
-    for (field, value) in R::FIELDS.iter().zip(record.into_values()) {
-        out.push(separator);
-        separator = b',';
-        write_string(field.wire(), out);
-        out.push(b':');
-        write_cell(&field.kind, value.cell(), out);
-    }
-    out.push(b'}');
-    Answer::new(call.op.status)
-}
-
-/// Answers a change as the operation's row says.
-fn reply(
-    call: &mut Call,
-    tx: &mut Tx<'_>,
-    owner: Option<&OwnerRow>,
-    stored: Option<&Stored>,
-) -> Result<Answer, Problem> {
-    let shape = call.op.shape;
-    match (call.op.reply, owner, shape.owner) {
-        (Reply::Empty, ..) => return Ok(Answer::new(call.op.status)),
-        (Reply::Owner, Some(row), Some(owner)) => {
-            let stored = load(call, tx, owner.shape, None, Value::Id(row.id))?;
-            write_stored(call, tx, owner.shape, &stored)?;
-        }
-        _ => {
-            let Some(stored) = stored else { return Ok(Answer::new(call.op.status)) };
-            return answer_with(call, tx, shape, stored);
-        }
-    }
-    Ok(Answer::resource(call.op.status))
-}
-
-/// Answers with a row that was just changed: now, or after the commit where it can be large.
-pub fn answer_with(
-    call: &mut Call,
-    tx: &mut Tx<'_>,
-    shape: &Shape,
-    stored: &Stored,
-) -> Result<Answer, Problem> {
-    let mut answer = Answer::resource(call.op.status);
-    if shape.large && call.reads_later {
-        answer.read_later = Some(stored.value(shape.plan().key).clone());
-    } else {
-        write_stored(call, tx, shape, stored)?;
-    }
-    Ok(answer)
-}
-
-/// Reads what [`Answer::read_later`] names, in a transaction of its own.
-///
-/// # Errors
-/// Not found, when it was deleted at once.
-pub fn read_later(call: &mut Call, tx: &mut Tx<'_>, key: &Value) -> Result<Answer, Problem> {
-    call.out.restart()?;
-    let shape = call.op.shape;
-    let sql = select_key(call, shape, None, key.clone());
-    read_one(call, tx, shape, None, &sql)
 }
 
 /// Creates a row from the body.
@@ -300,46 +141,6 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     write_values((shape, &call.desk.master), &call.scope, &values, &mut call.out.bytes);
     write_no_relations(shape, &mut call.out.bytes);
     Ok(Answer::resource(call.op.status))
-}
-
-/// The values of a new row from what a body says: ids, token, defaults, rules. The inner error
-/// is the body's.
-pub fn new_values(
-    call: &Call,
-    shape: &Shape,
-    owner: Option<&OwnerRow>,
-    draft: &Draft,
-    base: &str,
-) -> Result<Result<Vec<Value>, Vec<FieldError>>, Problem> {
-    let plan = shape.plan();
-    let mut values = draft.to_new(shape.fields);
-    let mut wrong = Vec::new();
-    for (field, value) in shape.fields.iter().zip(&mut values) {
-        let ours = match field.access.column {
-            Column::Own | Column::Seen | Column::Given => continue,
-            Column::Scope => Value::from(call.scope.store_id()),
-            Column::Owner => Value::from(owner.map(|owner| owner.id)),
-        };
-        if !value.is_null() && *value != ours {
-            wrong.push(FieldError::new(pointer(base, field.wire()), "is not the one that the path names"));
-        }
-        *value = ours;
-    }
-    if !wrong.is_empty() {
-        return Ok(Err(wrong));
-    }
-    if let Some(key @ Value::Null) = values.get_mut(plan.key) {
-        *key = Value::Id(call.new_id());
-    }
-    if let Some(token) = plan.token.and_then(|place| values.get_mut(place)) {
-        *token = call.new_token();
-    }
-    if let (Personal::Is(column), Some(Value::Id(id))) = (shape.personal, values.get(plan.key).cloned())
-        && let Some(key) = shape.place(column).and_then(|place| values.get_mut(place))
-    {
-        *key = PersonKey::make(&call.desk.master, id);
-    }
-    shape.apply_rules(call, values, None, draft, base)
 }
 
 /// The rule against the data, on one row.
@@ -412,61 +213,6 @@ fn only_members(shape: &Shape, columns: &[&str], body: &Json) -> Json {
         })
     };
     Json::Object(members.iter().filter(|(name, _)| !other(name)).cloned().collect())
-}
-
-/// Why a change of one row is refused.
-pub enum Refusal {
-    /// The body breaks rules.
-    Wrong(Vec<FieldError>),
-    /// The token is stale; the current one.
-    Stale(String),
-}
-
-impl Refusal {
-    fn into_problem(self) -> Problem {
-        match self {
-            Self::Wrong(errors) => Problem::wrong(errors),
-            Self::Stale(current) => Problem::new(
-                ProblemKind::ConcurrencyConflict,
-                "The item was changed since it was read. Read it again, repeat the change on what \
-                 it is now, and send its present concurrencyToken.",
-            )
-            .with_member("currentConcurrencyToken", current),
-        }
-    }
-}
-
-/// The values of a row after a change: checked against its key and token, with a new token and
-/// the rules applied.
-pub fn changed_values(
-    call: &Call,
-    shape: &Shape,
-    was: &Stored,
-    draft: &Draft,
-    base: &str,
-) -> Result<Result<Vec<Value>, Refusal>, Problem> {
-    let plan = shape.plan();
-    if let (Some(given), Some(key)) = (draft.given(plan.key), shape.key())
-        && given != was.value(plan.key)
-    {
-        let error = FieldError::new(pointer(base, key.wire()), "is not the one that the path names");
-        return Ok(Err(Refusal::Wrong(vec![error])));
-    }
-    let mut values = draft.apply(&was.values);
-    if let Some(place) = plan.token {
-        if shape.whole.is_none() && draft.given(place) != Some(was.value(place)) {
-            let current = match was.value(place) {
-                Value::Text(current) => current.clone(),
-                _ => String::new(),
-            };
-            return Ok(Err(Refusal::Stale(current)));
-        }
-        if let Some(token) = values.get_mut(place) {
-            *token = call.new_token();
-        }
-    }
-    let ruled = shape.apply_rules(call, values, Some(&was.values), draft, base)?;
-    Ok(ruled.map_err(Refusal::Wrong))
 }
 
 /// `If-Match` holds by the quoted concurrency token or by the `ETag` of the representation.

@@ -7,11 +7,13 @@ use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::{
-    Answer, Call, Problem, ProblemKind, Relating, Relation, Scope, Shape, Sql, change,
+    Answer, Call, Problem, ProblemKind, Relating, Relation, Scope, Shape, Sql,
+    answer::answer_with,
+    change,
     emit::Stored,
     family::visible,
     load::{key_of, load},
-    pattern::{answer_with, check_if_match},
+    pattern::check_if_match,
     sql::LIST,
 };
 

@@ -3,8 +3,10 @@
 //!
 //! This crate does no I/O and knows neither HTTP nor SQL.
 
+mod access;
 mod draft;
 mod field;
+mod field_type;
 mod fold;
 mod json;
 mod secret;
@@ -13,11 +15,10 @@ mod time;
 mod value;
 mod write;
 
+pub use access::{Access, Column, FIXED, HIDDEN, KEY, OPEN, OWNER, Preset, SCOPE, SEEN, SHOWN, Sealing};
 pub use draft::{Draft, FieldError, Form, Given, Others, pointer, read_draft};
-pub use field::{
-    Access, Column, FIXED, Field, FieldType, HIDDEN, KEY, Kind, Mismatch, OPEN, OWNER, Preset, Record, SCOPE,
-    SEEN, SHOWN, Sealing,
-};
+pub use field::{Field, Kind};
+pub use field_type::{FieldType, Mismatch, Record};
 pub use fold::fold;
 pub use json::{Json, JsonError, MAX_DEPTH, read_json};
 pub use secret::Secret;

@@ -1,13 +1,15 @@
 //! The server: configuration, first start, the lists put together, a clean stop.
 
+mod arguments;
 mod audit;
 mod config;
 mod first_start;
 mod jobs;
 mod start;
 
+pub use arguments::{Arguments, Command};
 pub use audit::{AuditCommand, ExportError, Exported, export};
-pub use config::{Arguments, Command, Config, ConfigError};
+pub use config::{Config, ConfigError};
 pub use first_start::Welcome;
 pub use jobs::{
     ledger::seal_pending,

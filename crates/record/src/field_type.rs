@@ -1,0 +1,205 @@
+//! The types that a record's fields can have.
+
+use uuid::Uuid;
+
+use crate::{
+    Field, Kind, Value,
+    value::{Bytes, Encoding, Ids},
+};
+
+/// A stored value does not fit its field: a migration or a hand was wrong. Names the column.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Mismatch(pub &'static str);
+
+/// A struct made by [`record!`](crate::record).
+pub trait Record: Sized {
+    /// What the record is, for the OpenAPI document.
+    const ABOUT: &'static str;
+    /// Its fields, in order.
+    const FIELDS: &'static [Field];
+    /// From the values of its fields, in order.
+    fn from_values(values: Vec<Value>) -> Result<Self, Mismatch>;
+    /// To the values of its fields, in order.
+    fn into_values(self) -> Vec<Value>;
+}
+
+/// A type that a record's field can have.
+pub trait FieldType: Sized {
+    /// What it holds.
+    const KIND: Kind;
+    /// Whether it may be empty.
+    const NULLABLE: bool = false;
+    /// To a value.
+    fn into_value(self) -> Value;
+    /// From a value; `Err` when it is of another kind.
+    fn from_value(value: Value) -> Result<Self, Mismatch>;
+}
+
+impl<T: FieldType> FieldType for Option<T> {
+    const KIND: Kind = T::KIND;
+    const NULLABLE: bool = true;
+    fn into_value(self) -> Value {
+        self.map_or(Value::Null, T::into_value)
+    }
+    fn from_value(value: Value) -> Result<Self, Mismatch> {
+        if value.is_null() { Ok(None) } else { T::from_value(value).map(Some) }
+    }
+}
+
+impl FieldType for bool {
+    const KIND: Kind = Kind::Bool;
+    fn into_value(self) -> Value {
+        Value::Bool(self)
+    }
+    fn from_value(value: Value) -> Result<Self, Mismatch> {
+        match value {
+            Value::Bool(value) => Ok(value),
+            Value::Int(value) => Ok(value != 0),
+            _ => Err(Mismatch("")),
+        }
+    }
+}
+
+impl FieldType for i64 {
+    const KIND: Kind = Kind::Int { min: 0, max: 9_007_199_254_740_991 };
+    fn into_value(self) -> Value {
+        Value::Int(self)
+    }
+    fn from_value(value: Value) -> Result<Self, Mismatch> {
+        if let Value::Int(value) = value { Ok(value) } else { Err(Mismatch("")) }
+    }
+}
+
+impl FieldType for Uuid {
+    const KIND: Kind = Kind::Id;
+    fn into_value(self) -> Value {
+        Value::Id(self)
+    }
+    fn from_value(value: Value) -> Result<Self, Mismatch> {
+        if let Value::Id(value) = value { Ok(value) } else { Err(Mismatch("")) }
+    }
+}
+
+impl FieldType for Bytes {
+    const KIND: Kind = Kind::Bytes(Encoding::Base64);
+    fn into_value(self) -> Value {
+        Value::Bytes(self.0)
+    }
+    fn from_value(value: Value) -> Result<Self, Mismatch> {
+        if let Value::Bytes(value) = value { Ok(Self(value)) } else { Err(Mismatch("")) }
+    }
+}
+
+impl FieldType for Ids {
+    const KIND: Kind = Kind::Ids;
+    fn into_value(self) -> Value {
+        let ids: Vec<String> = self.0.iter().map(|id| format!("\"{id}\"")).collect();
+        Value::Text(format!("[{}]", ids.join(",")))
+    }
+    fn from_value(value: Value) -> Result<Self, Mismatch> {
+        let Value::Text(text) = value else { return Err(Mismatch("")) };
+        let ids = text.split('"').skip(1).step_by(2).map(Uuid::try_parse);
+        ids.collect::<Result<_, _>>().map(Self).map_err(|_| Mismatch(""))
+    }
+}
+
+/// Declares identifier types, one a resource, so that a user's id cannot pass for a group's.
+#[macro_export]
+macro_rules! id_types {
+    ($($(#[doc = $doc:literal])* $name:ident),* $(,)?) => {$(
+        $(#[doc = $doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub $crate::Uuid);
+        impl $crate::FieldType for $name {
+            const KIND: $crate::Kind = $crate::Kind::Id;
+            fn into_value(self) -> $crate::Value { $crate::Value::Id(self.0) }
+            fn from_value(value: $crate::Value) -> Result<Self, $crate::Mismatch> {
+                $crate::FieldType::from_value(value).map(Self)
+            }
+        }
+    )*};
+}
+
+/// Declares enumerations whose values are named on the wire as they are here, or as is said.
+#[macro_export]
+macro_rules! choice_types {
+    ($($(#[doc = $doc:literal])* $name:ident {
+        $($(#[doc = $about:literal])* $choice:ident $(= $wire:literal)?),+ $(,)?
+    })*) => {$(
+        $(#[doc = $doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $($(#[doc = $about])* $choice),+ }
+        impl $name {
+            /// Its name on the wire.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$choice => $crate::choice_name!($choice $($wire)?)),+ }
+            }
+        }
+        impl $crate::FieldType for $name {
+            const KIND: $crate::Kind = $crate::Kind::Choice(&[$($crate::choice_name!($choice $($wire)?)),+]);
+            fn into_value(self) -> $crate::Value { self.name().into() }
+            fn from_value(value: $crate::Value) -> Result<Self, $crate::Mismatch> {
+                let $crate::Value::Text(text) = value else { return Err($crate::Mismatch("")) };
+                [$(Self::$choice),+].into_iter().find(|choice| choice.name() == text).ok_or($crate::Mismatch(""))
+            }
+        }
+    )*};
+}
+
+/// The name of a choice on the wire. Called by [`choice_types!`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! choice_name {
+    ($choice:ident) => {
+        stringify!($choice)
+    };
+    ($choice:ident $wire:literal) => {
+        $wire
+    };
+}
+
+/// Declares types of text in a body that must not be seen: read by a rule, never written.
+#[macro_export]
+macro_rules! secret_types {
+    ($($(#[doc = $doc:literal])* $name:ident($rule:expr);)*) => {$(
+        $(#[doc = $doc])*
+        #[derive(Clone, Debug)]
+        pub struct $name(pub $crate::Secret);
+        impl PartialEq for $name {
+            fn eq(&self, other: &Self) -> bool { self.0.matches(other.0.expose()) }
+        }
+        impl $crate::FieldType for $name {
+            const KIND: $crate::Kind = $crate::Kind::Text($rule);
+            fn into_value(self) -> $crate::Value { $crate::Value::Null }
+            fn from_value(value: $crate::Value) -> Result<Self, $crate::Mismatch> {
+                match value {
+                    $crate::Value::Text(text) => Ok(Self($crate::Secret::new(text))),
+                    _ => Err($crate::Mismatch("")),
+                }
+            }
+        }
+    )*};
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::FieldType as _;
+    use crate::{Ids, Value};
+
+    #[test]
+    fn ids_are_kept_as_their_json() {
+        for (ids, kept) in [
+            (Vec::new(), "[]".to_owned()),
+            (
+                vec![Uuid::from_u128(1), Uuid::from_u128(2)],
+                format!("[\"{}\",\"{}\"]", Uuid::from_u128(1), Uuid::from_u128(2)),
+            ),
+        ] {
+            assert_eq!(Ids(ids.clone()).into_value(), Value::Text(kept.clone()));
+            assert_eq!(Ids::from_value(Value::Text(kept)), Ok(Ids(ids)));
+        }
+        assert!(Ids::from_value(Value::Text("[\"x\"]".into())).is_err());
+    }
+}

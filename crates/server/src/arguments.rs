@@ -1,0 +1,167 @@
+//! The command line, and the options that the environment and the TOML file know, too.
+
+use std::{fmt, fs, path::PathBuf};
+
+use clap::{Args, Parser, Subcommand};
+use serde::{Deserialize, Serialize};
+
+use crate::{AuditCommand, ConfigError};
+
+const AFTER_HELP: &str = "\
+Examples:
+  chancery
+      Starts on 127.0.0.1:8080 with an embedded database in ./data. The first start prints the
+      secret of the root client, once.
+  chancery --listen 0.0.0.0:8443 --tls-certificate cert.pem --tls-key key.pem
+      Listens to everybody, with TLS.
+  CHANCERY_DATABASE=postgres://chancery@localhost/chancery chancery serve
+      Keeps the data in PostgreSQL. Any number of servers may share it; give all of them the same
+      master key file.
+  chancery --config chancery.toml check-config
+      Says what is wrong with a configuration, or prints it as it takes effect.
+  chancery audit export --store default --output trail.jsonl
+  chancery audit verify trail.jsonl --keys audit-keys.json
+      Proves that an audit trail is whole; chancery audit verify --help says how.
+
+Every option is also a key of the TOML file, with underscores: listen = \"127.0.0.1:8080\".
+A flag beats the environment, the environment beats the file.";
+
+/// The command line.
+#[derive(Debug, Parser)]
+#[command(name = "chancery", about = "Chancery: an identity administration server", after_help = AFTER_HELP, version)]
+pub struct Arguments {
+    /// What to do; without it, serve.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// A TOML file with any of the options below.
+    #[arg(long, global = true, env = "CHANCERY_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) options: Options,
+}
+
+/// What to do.
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum Command {
+    /// Runs the server until it is told to stop (SIGTERM or Ctrl-C).
+    Serve,
+    /// Checks the configuration and prints it as it takes effect, secrets hidden.
+    CheckConfig,
+    /// Exports an audit trail, or verifies an exported one offline.
+    #[command(subcommand)]
+    Audit(AuditCommand),
+    /// Prints the version.
+    Version,
+}
+
+/// Every option, as it is written on the command line, in the environment or in the file.
+#[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+#[command(next_help_heading = "Configuration")]
+pub struct Options {
+    /// The address to listen on [default: 127.0.0.1:8080]
+    #[arg(long, global = true, env = "CHANCERY_LISTEN", value_name = "ADDRESS")]
+    pub listen: Option<String>,
+    /// The folder for the database, its lock and the master key [default: ./data]
+    #[arg(long, global = true, env = "CHANCERY_DATA_DIR", value_name = "FOLDER")]
+    pub data_dir: Option<PathBuf>,
+    /// sqlite:PATH or postgres://USER@HOST/NAME [default: sqlite:DATA_DIR/chancery.sqlite]
+    #[arg(long, global = true, env = "CHANCERY_DATABASE", value_name = "URL", hide_env_values = true)]
+    pub database: Option<String>,
+    /// What the server is called from outside [default: http(s)://LISTEN]
+    #[arg(long, global = true, env = "CHANCERY_PUBLIC_URL", value_name = "URL")]
+    pub public_url: Option<String>,
+    /// The secret of the root client [default: made at the first start and printed once]
+    #[arg(
+        long,
+        global = true,
+        env = "CHANCERY_ROOT_CLIENT_SECRET",
+        value_name = "SECRET",
+        hide_env_values = true
+    )]
+    pub root_client_secret: Option<String>,
+    /// An address of its own for /metrics, open to whoever reaches it [default: none; /metrics
+    /// needs a token]
+    #[arg(long, global = true, env = "CHANCERY_METRICS_LISTEN", value_name = "ADDRESS")]
+    pub metrics_listen: Option<String>,
+    /// Requests a minute and address to operations without a token, or off [default: 60]
+    #[arg(long, global = true, env = "CHANCERY_PUBLIC_RATE_LIMIT", value_name = "NUMBER")]
+    pub public_rate_limit: Option<String>,
+    /// Whether version 1 of the interfaces, which is deprecated, is served: on or off [default: on]
+    #[arg(long, global = true, env = "CHANCERY_VERSION_1", value_name = "ON")]
+    pub version_1: Option<String>,
+    /// When version 1 was deprecated, as its answers tell [default: 2026-01-01T00:00:00Z]
+    #[arg(long, global = true, env = "CHANCERY_VERSION_1_DEPRECATED", value_name = "TIME")]
+    pub version_1_deprecated: Option<String>,
+    /// When version 1 will be gone, as its answers tell [default: not told]
+    #[arg(long, global = true, env = "CHANCERY_VERSION_1_SUNSET", value_name = "TIME")]
+    pub version_1_sunset: Option<String>,
+    /// A program that delivers password reset tokens for stores without a mail server: it gets one
+    /// message as JSON on its standard input and ends with 0 when it was delivered [default: none]
+    #[arg(long, global = true, env = "CHANCERY_RESET_PROGRAM", value_name = "FILE")]
+    pub reset_program: Option<PathBuf>,
+    /// Where FIDO's signed metadata of authenticators are fetched from, daily; FIDO has them at
+    /// https://mds3.fidoalliance.org/ [default: none; they can be imported]
+    #[arg(long, global = true, env = "CHANCERY_MDS_URL", value_name = "URL")]
+    pub mds_url: Option<String>,
+    /// The root certificate that their signer must lead to, DER or PEM [default: FIDO's]
+    #[arg(long, global = true, env = "CHANCERY_MDS_ROOT", value_name = "FILE")]
+    pub mds_root: Option<PathBuf>,
+    /// The name that their signer's certificate must be for; goes with the root
+    #[arg(long, global = true, env = "CHANCERY_MDS_NAME", value_name = "NAME")]
+    pub mds_name: Option<String>,
+    /// Memory of one password hash in KiB (argon2id) [default: 19456]
+    #[arg(long, global = true, env = "CHANCERY_PASSWORD_MEMORY", value_name = "KIB")]
+    pub password_memory: Option<u32>,
+    /// Passes of one password hash over its memory (argon2id) [default: 2]
+    #[arg(long, global = true, env = "CHANCERY_PASSWORD_ITERATIONS", value_name = "NUMBER")]
+    pub password_iterations: Option<u32>,
+    /// Lanes of one password hash (argon2id) [default: 1]
+    #[arg(long, global = true, env = "CHANCERY_PASSWORD_PARALLELISM", value_name = "NUMBER")]
+    pub password_parallelism: Option<u32>,
+    /// Which identities must be proven before an identity replacement is executed: none, current,
+    /// replacement or both [default: none]
+    #[arg(long, global = true, env = "CHANCERY_IDENTITY_REPLACEMENT_PROOFS", value_name = "WHICH")]
+    pub identity_replacement_proofs: Option<String>,
+    /// What is logged: error, warn, info, debug, trace, or a filter of tracing [default: info]
+    #[arg(long, global = true, env = "CHANCERY_LOG", value_name = "LEVEL")]
+    pub log: Option<String>,
+    /// The master key [default: DATA_DIR/master.key, made at the first start]
+    #[arg(long, global = true, env = "CHANCERY_MASTER_KEY_FILE", value_name = "FILE")]
+    pub master_key_file: Option<PathBuf>,
+    /// The certificate chain for TLS, PEM [default: no TLS]
+    #[arg(long, global = true, env = "CHANCERY_TLS_CERTIFICATE", value_name = "FILE")]
+    pub tls_certificate: Option<PathBuf>,
+    /// The private key for TLS, PEM
+    #[arg(long, global = true, env = "CHANCERY_TLS_KEY", value_name = "FILE")]
+    pub tls_key: Option<PathBuf>,
+    /// The authorities of client certificates, PEM: clients may prove themselves by TLS. Without any
+    /// certificate in it, by self-signed ones only [default: clients are not asked]
+    #[arg(long, global = true, env = "CHANCERY_TLS_CLIENT_CA", value_name = "FILE")]
+    pub tls_client_ca: Option<PathBuf>,
+}
+
+impl Options {
+    /// These; where they are silent, the others.
+    ///
+    /// # Errors
+    /// An option that a TOML file could not hold, like a path that is no text.
+    pub fn or(self, others: Self) -> Result<Self, ConfigError> {
+        let table = |options| {
+            toml::Table::try_from(options).map_err(|error: toml::ser::Error| ConfigError(error.to_string()))
+        };
+        let mut all = table(others)?;
+        all.extend(table(self)?);
+        all.try_into().map_err(|error: toml::de::Error| ConfigError(error.to_string()))
+    }
+}
+
+/// The options of a TOML file.
+///
+/// # Errors
+/// What cannot be read, with the file's name.
+pub fn read_file(path: &PathBuf) -> Result<Options, ConfigError> {
+    let wrong = |error: &dyn fmt::Display| ConfigError(format!("{}: {error}", path.display()));
+    let text = fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    toml::from_str(&text).map_err(|error| wrong(&error))
+}

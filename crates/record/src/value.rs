@@ -25,6 +25,15 @@ impl Value {
         matches!(self, Self::Null)
     }
 
+    /// How many bytes of text and such it holds.
+    pub const fn size(&self) -> usize {
+        match self {
+            Self::Text(value) => value.len(),
+            Self::Bytes(value) => value.len(),
+            Self::Null | Self::Bool(_) | Self::Int(_) | Self::Id(_) => 0,
+        }
+    }
+
     /// This value, borrowed.
     pub fn cell(&self) -> Cell<'_> {
         match self {

@@ -307,10 +307,13 @@ fn unknown(shape: &Shape, base: &str) -> FieldError {
     FieldError::new(pointer(base, key), format!("names no {}", shape.name))
 }
 
+/// The most bytes of texts and such that the rows of a batch may hold.
+const MAX_LOADED: usize = 128 << 20;
+
 /// Loads rows by their keys, some hundred at a time; by the names of their keys.
 ///
 /// # Errors
-/// The store's.
+/// Rows that are too large together; the store's.
 pub fn load_keys(
     call: &Call,
     tx: &mut Tx<'_>,
@@ -321,15 +324,23 @@ pub fn load_keys(
     let mut found = HashMap::with_capacity(keys.len());
     let place = shape.plan().key;
     let column = shape.key().map_or("id", |key| key.column);
+    let mut loaded = 0;
     for chunk in keys.chunks(LIST) {
         let mut sql = shape.select(call, owner.map(|owner| owner.rid));
         sql = sql.push(" AND t.").push(column).push(" IN ");
         sql.add_list(chunk.iter().cloned());
         tx.query(&sql.text, &sql.parameters, |row| {
-            let stored = Stored::read(shape, &call.scope, owner, row)?;
-            found.insert(key_name(stored.value(place)), stored);
+            if loaded <= MAX_LOADED {
+                let stored = Stored::read(shape, &call.scope, owner, row)?;
+                loaded += stored.values.iter().map(Value::size).sum::<usize>();
+                found.insert(key_name(stored.value(place)), stored);
+            }
             Ok(())
         })?;
+        if loaded > MAX_LOADED {
+            let detail = "The rows of this batch hold more than 128 MiB. Name fewer at once.";
+            return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
+        }
     }
     Ok(found)
 }

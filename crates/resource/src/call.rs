@@ -90,6 +90,16 @@ impl Scope {
         self
     }
 
+    /// The same scope without what is reached through a tenant alone.
+    #[must_use]
+    pub fn above_tenants(mut self) -> Self {
+        if let Self::Parts { tenants, assigned, .. } = &mut self {
+            tenants.clear();
+            assigned.clear();
+        }
+        self
+    }
+
     /// Whether secrets are shown: not to who sees some rows only because they are assigned to a
     /// tenant.
     pub const fn reveals(&self) -> bool {

@@ -52,10 +52,21 @@ pub fn visible(
     shape: &Shape,
     ids: &[Uuid],
 ) -> Result<HashMap<Uuid, i64>, Problem> {
+    visible_to(&call.scope, call, tx, shape, ids)
+}
+
+/// Those of these ids that another scope covers.
+pub fn visible_to(
+    scope: &Scope,
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    ids: &[Uuid],
+) -> Result<HashMap<Uuid, i64>, Problem> {
     let mut known = HashMap::with_capacity(ids.len());
     for chunk in ids.chunks(LIST) {
         let mut sql = shape.begin(call, &format!("SELECT t.id, t.rid FROM {} t WHERE ", shape.source()));
-        shape.add_reach(&mut sql, &call.scope, None);
+        shape.add_reach(&mut sql, scope, None);
         sql.add(" AND t.id IN ");
         sql.add_list(chunk.iter().copied().map(Value::Id));
         tx.query(&sql.text, &sql.parameters, |row| {

@@ -67,7 +67,7 @@ pub use pattern::{change_one, check_if_match, create, read_form, run};
 pub use problem::{Problem, ProblemKind};
 pub use reach::Reach;
 pub use relate::{MAX_RELATED, Speaking, relate_body};
-pub use relation::{Guard, Relation};
+pub use relation::{Guard, Listed, Relation};
 pub use rules::{Against, Breach, Proposed, Rules, Said};
 pub use seal::{AuditKey, Seal};
 pub use sealed::{PersonKey, open_secret};

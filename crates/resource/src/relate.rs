@@ -7,11 +7,11 @@ use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::{
-    Answer, Call, Problem, ProblemKind, Relating, Relation, Scope, Shape, Sql,
+    Answer, Call, Listed, Problem, ProblemKind, Reach, Relating, Relation, Scope, Shape, Sql,
     answer::answer_with,
     change,
     emit::Stored,
-    family::visible,
+    family::visible_to,
     load::{key_of, load},
     pattern::check_if_match,
     sql::LIST,
@@ -19,6 +19,8 @@ use crate::{
 
 /// The most ids of one call.
 pub const MAX_RELATED: usize = 100_000;
+/// The most links that the sets which one call replaces may hold.
+const MAX_REPLACED: usize = 1_000_000;
 
 /// A link: the other's id and row number.
 type Link = (Uuid, i64);
@@ -74,11 +76,12 @@ pub fn relate_body(
 ) -> Result<(), Problem> {
     let mut all = Vec::new();
     for relation in shape.relations {
-        let listing =
-            |row: &&Speaking<'_>| if row.is_new { relation.at_creation } else { relation.at_change };
+        let listing = |row: &&Speaking<'_>| {
+            if row.is_new { relation.listed.at_creation() } else { relation.listed.at_change() }
+        };
         let mut wanted = Vec::new();
         for Speaking { owner, is_new, body, base } in rows.iter().filter(listing) {
-            if let Some(listed) = Listed::read(relation, body, base)? {
+            if let Some(listed) = Named::read(relation, body, base)? {
                 wanted.push(Wanted { owner, is_all: !is_new, listed });
             }
         }
@@ -97,7 +100,7 @@ pub fn relate_body(
 struct Wanted<'a> {
     owner: &'a Stored,
     is_all: bool,
-    listed: Listed,
+    listed: Named,
 }
 
 /// What becomes of the set of a row.
@@ -108,42 +111,69 @@ struct Change<'a> {
     removed: Vec<Link>,
 }
 
-/// What has to be done for what is wanted of one relation.
+/// What has to be done for what is wanted of one relation. A link that is there and may be read may be
+/// named by who may not make it; who may not make it does not take it out.
 fn changes<'a>(
     call: &Call,
     tx: &mut Tx<'_>,
     relation: &'a Relation,
     wanted: Vec<Wanted<'a>>,
 ) -> Result<Vec<Change<'a>>, Problem> {
+    let scope = call.scope.clone();
+    let above_tenants = relation.listed == Listed::AboveTenants;
+    let scope = if above_tenants { scope.above_tenants() } else { scope };
     let whole: Vec<i64> = wanted.iter().filter(|set| set.is_all).map(|set| set.owner.rid).collect();
-    let mut linked = all_linked(tx, &call.scope, relation, &whole)?;
-    let is_linked = |set: &Wanted<'_>, id: &Uuid| {
-        linked.get(&set.owner.rid).is_some_and(|links: &HashMap<_, _>| links.contains_key(id))
-    };
-    let missing: HashSet<Uuid> = wanted
-        .iter()
-        .flat_map(|set| set.listed.ids.iter().filter(|id| !is_linked(set, id)).copied())
-        .collect();
-    let known = visible(call, tx, relation.target, &missing.into_iter().collect::<Vec<_>>())?;
-    let (mut changes, mut errors) = (Vec::with_capacity(wanted.len()), Vec::new());
+    let mut linked = all_linked(tx, &scope.clone().to_be_changed(false), relation, &whole)?;
+    let (mut sets, mut asked) = (Vec::with_capacity(wanted.len()), HashSet::new());
+    let is_guarded = matches!(relation.target.reach, Reach::Unless(..));
     for Wanted { owner, listed, .. } in wanted {
         let mut old = linked.remove(&owner.rid).unwrap_or_default();
-        let mut added = Vec::new();
-        for (place, id) in listed.ids.iter().enumerate() {
-            match (old.remove(id), known.get(id)) {
-                (Some(_), _) => {}
-                (None, Some(rid)) => added.push((*id, *rid)),
-                (None, None) => {
-                    let detail = format!("names no {}", relation.target.name);
-                    errors.push(FieldError::new(listed.at(place), detail));
-                }
+        let is_new = |(_, id): &(usize, Uuid)| old.remove(id).is_none();
+        let new: Vec<(usize, Uuid)> = listed.ids.iter().copied().enumerate().filter(is_new).collect();
+        asked.extend(new.iter().map(|(_, id)| *id));
+        asked.extend(old.keys().filter(|_| is_guarded));
+        sets.push((owner, listed, new, old));
+    }
+    let known = visible_to(&scope, call, tx, relation.target, &asked.into_iter().collect::<Vec<_>>())?;
+    let (mut changes, mut errors) = (Vec::with_capacity(sets.len()), Vec::new());
+    for (owner, listed, new, old) in sets {
+        let mut added = Vec::with_capacity(new.len());
+        for (number, id) in new {
+            if let Some(rid) = known.get(&id) {
+                added.push((id, *rid));
+            } else {
+                let detail = format!("names no {}", relation.target.name);
+                errors.push(FieldError::new(listed.at(number), detail));
             }
         }
-        let mut removed: Vec<Link> = old.into_iter().collect();
+        let may_go = |(id, _): &Link| !is_guarded || known.contains_key(id);
+        let mut removed: Vec<Link> = old.into_iter().filter(may_go).collect();
         removed.sort_unstable();
         changes.push(Change { relation, owner, added, removed });
     }
-    if errors.is_empty() { Ok(changes) } else { Err(Problem::wrong(errors)) }
+    if !errors.is_empty() {
+        return Err(Problem::wrong(errors));
+    }
+    if above_tenants {
+        check_owners(call, tx, &scope, &changes)?;
+    }
+    Ok(changes)
+}
+
+/// Refuses changes to sets of rows that the caller reaches through a tenant alone.
+fn check_owners(call: &Call, tx: &mut Tx<'_>, scope: &Scope, changes: &[Change<'_>]) -> Result<(), Problem> {
+    let shape = call.op.shape;
+    let written = changes.iter().filter(|change| !change.added.is_empty() || !change.removed.is_empty());
+    let ids = written.filter_map(|change| match change.owner.value(shape.plan().key) {
+        Value::Id(id) => Some(*id),
+        _ => None,
+    });
+    let ids: Vec<Uuid> = ids.collect();
+    if visible_to(scope, call, tx, shape, &ids)?.len() < ids.len() {
+        let detail = "Only who administers the subscription changes what it is assigned to.";
+        return Err(Problem::new(ProblemKind::Forbidden, detail));
+    }
+    Ok(())
 }
 
 impl Change<'_> {
@@ -178,7 +208,7 @@ impl Change<'_> {
 }
 
 /// The ids that a body lists, each once, and where each stands.
-struct Listed {
+struct Named {
     /// Where the list stands.
     at: String,
     /// Where the id stands in an item.
@@ -187,7 +217,7 @@ struct Listed {
     ids: Vec<Uuid>,
 }
 
-impl Listed {
+impl Named {
     /// `None` where the body says nothing of the relation.
     fn read(relation: &Relation, body: &Json, base: &str) -> Result<Option<Self>, Problem> {
         let at = pointer(base, relation.name);
@@ -238,7 +268,7 @@ impl Listed {
 }
 
 /// The ids of the body of a relation operation.
-fn related_ids(body: &Json) -> Result<Listed, Problem> {
+fn related_ids(body: &Json) -> Result<Named, Problem> {
     let Json::Object(members) = body else {
         return Err(Problem::wrong_at("", format!("must be an object, not {}", body.word())));
     };
@@ -257,7 +287,34 @@ fn related_ids(body: &Json) -> Result<Listed, Problem> {
         let detail = format!("relatedIds takes at most {MAX_RELATED} ids, not {}.", array.len());
         return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
     }
-    Listed::of("/relatedIds".to_owned(), "", array.iter().map(Some))
+    Named::of("/relatedIds".to_owned(), "", array.iter().map(Some))
+}
+
+fn too_many(relation: &Relation) -> Problem {
+    let detail = format!(
+        "{} holds too many to be replaced or patched as a whole. Add and remove by ids instead.",
+        relation.name
+    );
+    Problem::new(ProblemKind::PayloadTooLarge, detail)
+}
+
+/// Refuses rows whose sets hold more than [`MAX_RELATED`] together.
+///
+/// # Errors
+/// Too many; the store's.
+pub fn count_links(tx: &mut Tx<'_>, relation: &Relation, rows: &[i64]) -> Result<(), Problem> {
+    let mut count = 0;
+    for chunk in rows.chunks(LIST) {
+        let Relation { table, own, .. } = relation;
+        let mut sql = Sql::new(format!("SELECT COUNT(*) FROM (SELECT 1 FROM {table} m WHERE m.{own} IN "));
+        sql.add_list(chunk.iter().copied().map(Value::Int));
+        sql.add(&format!(" LIMIT {}) n", MAX_RELATED + 1));
+        count += tx.one(&sql.text, &sql.parameters, |row| row.int(0))?.unwrap_or(0);
+        if usize::try_from(count).is_ok_and(|count| count > MAX_RELATED) {
+            return Err(too_many(relation));
+        }
+    }
+    Ok(())
 }
 
 /// All visible links of rows, by the rows' numbers.
@@ -267,7 +324,7 @@ fn all_linked(
     relation: &Relation,
     rows: &[i64],
 ) -> Result<HashMap<i64, HashMap<Uuid, i64>>, Problem> {
-    let mut linked: HashMap<i64, HashMap<Uuid, i64>> = HashMap::new();
+    let (mut linked, mut count): (HashMap<i64, HashMap<Uuid, i64>>, usize) = (HashMap::new(), 0);
     for chunk in rows.chunks(LIST) {
         let Relation { table, own, other, target, .. } = relation;
         let mut sql = Sql::new(format!(
@@ -277,10 +334,15 @@ fn all_linked(
         sql.add_list(chunk.iter().copied().map(Value::Int));
         // what the caller does not see stays as it is
         target.add_nested_reach(&mut sql, scope);
+        sql.add(&format!(" LIMIT {}", MAX_REPLACED + 1));
         tx.query(&sql.text, &sql.parameters, |row| {
+            count += 1;
             linked.entry(row.int(0)?).or_default().insert(row.id(1)?, row.int(2)?);
             Ok(())
         })?;
+        if count > MAX_REPLACED {
+            return Err(too_many(relation));
+        }
     }
     Ok(linked)
 }

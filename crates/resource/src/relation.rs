@@ -8,6 +8,31 @@ use crate::{Problem, Shape};
 /// A rule on new links: gets the owner's row number and those of the new ones.
 pub type Guard = fn(&mut Tx<'_>, i64, &[i64]) -> Result<(), Problem>;
 
+/// Which bodies of its owner write a set, by the others' ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listed {
+    /// None: it has operations of its own.
+    Nowhere,
+    /// That of a creation.
+    AtCreation,
+    /// Those of changes, too: they replace the set.
+    Everywhere,
+    /// The same, where the caller administers more than tenants.
+    AboveTenants,
+}
+
+impl Listed {
+    /// Whether the body of a creation does.
+    pub fn at_creation(self) -> bool {
+        self != Self::Nowhere
+    }
+
+    /// Whether the body of a change does.
+    pub const fn at_change(self) -> bool {
+        matches!(self, Self::Everywhere | Self::AboveTenants)
+    }
+}
+
 /// A set of other resources, linked by a table of pairs.
 #[derive(Clone, Copy)]
 pub struct Relation {
@@ -31,10 +56,8 @@ pub struct Relation {
     pub guard: Option<Guard>,
     /// Whether there is at most one, shown as an object or null.
     pub single: bool,
-    /// Whether a create body may list them by their ids.
-    pub at_creation: bool,
-    /// Whether the body of a change may, too: it replaces the set.
-    pub at_change: bool,
+    /// Which bodies of the owner may list them by their ids.
+    pub listed: Listed,
 }
 
 impl Relation {
@@ -56,8 +79,7 @@ impl Relation {
             shown: &["id", "name"],
             guard: None,
             single: false,
-            at_creation: false,
-            at_change: false,
+            listed: Listed::Nowhere,
         }
     }
 
@@ -82,7 +104,7 @@ impl Relation {
     /// The same, which a create body may list.
     #[must_use]
     pub const fn at_creation(self) -> Self {
-        Self { at_creation: true, ..self }
+        Self { listed: Listed::AtCreation, ..self }
     }
 
     /// The fields of the other that are shown.

@@ -328,7 +328,7 @@ impl Shape {
     /// Whether a new row is more than what its body says, so that its answer is read.
     pub(crate) fn is_read_back(&self) -> bool {
         self.born.is_some()
-            || self.relations.iter().any(|relation| relation.at_creation)
+            || self.relations.iter().any(|relation| relation.listed.at_creation())
             || self.fields.iter().any(|field| field.access.column == Column::Seen)
     }
 

@@ -1,7 +1,7 @@
 //! What version 1 shows of a resource: some of its members, a few under other names.
 
 use chancery_record::{Access, Field, Kind, OPEN};
-use chancery_resource::{Relation, Shape};
+use chancery_resource::{Listed, Relation, Shape};
 
 /// A member of version 1.
 #[derive(Clone, Copy)]
@@ -47,25 +47,30 @@ impl Member {
 pub struct Array {
     name: &'static str,
     of: &'static str,
-    is_written: bool,
+    listed: Listed,
     target: Option<&'static Shape>,
     shown: Option<&'static [&'static str]>,
 }
 
 /// A set that a body replaces, as version 2 calls it.
 pub const fn written(name: &'static str) -> Array {
-    Array { name, of: name, is_written: true, target: None, shown: None }
+    Array { listed: Listed::Everywhere, ..shown(name) }
 }
 
 /// A set that is shown alone.
 pub const fn shown(name: &'static str) -> Array {
-    Array { name, of: name, is_written: false, target: None, shown: None }
+    Array { name, of: name, listed: Listed::Nowhere, target: None, shown: None }
 }
 
 impl Array {
     /// The set of this name in version 2.
     pub const fn of(self, of: &'static str) -> Self {
         Self { of, ..self }
+    }
+
+    /// Written only by who administers more than tenants.
+    pub const fn above_tenants(self) -> Self {
+        Self { listed: Listed::AboveTenants, ..self }
     }
 
     /// Its items in this form.
@@ -87,10 +92,9 @@ pub fn form(whole: &'static Shape, members: &[Member], arrays: &[Array], more: V
     });
     let relations = arrays.iter().filter_map(|array| {
         let relation = whole.relation(array.of)?;
-        let (at_creation, at_change) = (array.is_written, array.is_written);
         let (target, shown) =
             (array.target.unwrap_or(relation.target), array.shown.unwrap_or(relation.shown));
-        Some(Relation { name: array.name, at_creation, at_change, target, shown, ..*relation })
+        Some(Relation { name: array.name, listed: array.listed, target, shown, ..*relation })
     });
     let relations: Vec<Relation> = relations.chain(more).collect();
     whole.shown_as(fields.collect(), relations)

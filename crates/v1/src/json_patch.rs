@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use chancery_record::Json;
+use chancery_record::{Json, MAX_DEPTH};
 use chancery_resource::{Problem, ProblemKind};
 use json_patch::{PatchErrorKind, PatchOperation, patch};
 use serde_json::Value;
 
 /// The most operations of a patch.
 const MAX_OPERATIONS: usize = 1000;
-/// The most bytes that copies may add: of copies of copies the size would double with each.
-const MAX_COPIED: usize = 10 << 20;
+/// The most bytes that a patch may put in, those of a batch counted together: of copies of copies the size
+/// would double with each, and what is put into thousands is there thousands of times.
+const MAX_PUT_IN: usize = 16 << 20;
 
 /// What a patch did.
 pub struct Patched {
@@ -37,8 +38,8 @@ pub fn touched<'a>(operations: &Json, members: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// Applies a patch: the members that it wrote, each with the operation that did it last. `at` is where the
-/// patch stands in its document; copies count together with those of patches before. When it fails, what
-/// there is then is of no use.
+/// patch stands in its document; the bytes that it puts in count together with those of patches before. When
+/// it fails, what there is then is of no use.
 ///
 /// # Errors
 /// The first operation that cannot be done; 409 where a test fails.
@@ -47,7 +48,7 @@ pub fn apply_within(
     operations: &Json,
     rules: &Rules<'_>,
     at: &str,
-    copied: &mut usize,
+    put_in: &mut usize,
 ) -> Result<BTreeMap<String, usize>, Problem> {
     let Json::Array(operations) = operations else {
         return Err(Problem::wrong_at(
@@ -63,16 +64,17 @@ pub fn apply_within(
     for (number, operation) in operations.iter().enumerate() {
         let at = format!("{at}/{number}");
         let step = Step::read(operation, whole, rules, &at)?;
-        if step.kind == "copy" {
-            *copied += step.from.as_deref().and_then(|from| whole.pointer(from)).map_or(0, size);
-            if *copied > MAX_COPIED {
-                return Err(Problem::wrong_at(&at, "copies too much: a patch copies at most 10 MiB"));
+        if let Some(new) = step.new_value(whole) {
+            *put_in += new.to_string().len();
+            if *put_in > MAX_PUT_IN {
+                return Err(Problem::wrong_at(&at, "puts in too much: it may be 16 MiB with all before it"));
+            }
+            if step.path.matches('/').count() + depth(new) > MAX_DEPTH {
+                return Err(Problem::wrong_at(format!("{at}/path"), "is too deep: 32 levels at most"));
             }
         }
+        written.extend(step.writes.iter().map(|member| (member.clone(), number)));
         step.run(whole, &at)?;
-        for member in step.writes {
-            written.insert(member, number);
-        }
     }
     Ok(written)
 }
@@ -87,8 +89,14 @@ fn has_other_number(value: &Json) -> bool {
     }
 }
 
-fn size(value: &Value) -> usize {
-    value.to_string().len()
+/// How deep a value nests. What is patched is never deeper than a body may be.
+fn depth(value: &Value) -> usize {
+    let inner = match value {
+        Value::Array(items) => items.iter().map(depth).max(),
+        Value::Object(members) => members.values().map(depth).max(),
+        _ => return 0,
+    };
+    1 + inner.unwrap_or(0)
 }
 
 /// One operation, read.
@@ -149,11 +157,20 @@ impl Step {
         Ok(Self { kind, path, from, value, writes })
     }
 
-    fn run(&self, whole: &mut Value, at: &str) -> Result<(), Problem> {
+    /// What it puts in, if that is there.
+    fn new_value<'a>(&'a self, whole: &'a Value) -> Option<&'a Value> {
+        match self.kind.as_str() {
+            "add" | "replace" => self.value.as_ref(),
+            "copy" | "move" => whole.pointer(self.from.as_deref()?),
+            _ => None,
+        }
+    }
+
+    fn run(self, whole: &mut Value, at: &str) -> Result<(), Problem> {
         let mut operation = serde_json::json!({ "op": self.kind, "path": self.path });
         if let Some(members) = operation.as_object_mut() {
-            members.extend(self.from.clone().map(|from| ("from".to_owned(), Value::String(from))));
-            members.extend(self.value.clone().map(|value| ("value".to_owned(), value)));
+            members.extend(self.from.map(|from| ("from".to_owned(), Value::String(from))));
+            members.extend(self.value.map(|value| ("value".to_owned(), value)));
         }
         let operation: PatchOperation = serde_json::from_value(operation)
             .map_err(|_| Problem::wrong_at(format!("{at}/path"), "is no JSON Pointer (RFC 6901)"))?;

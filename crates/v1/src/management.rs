@@ -39,7 +39,7 @@ static CERT_STORE: LazyLock<Shape> = LazyLock::new(|| {
             same("applyToSubscriptionId"),
             same("applyToTenantId"),
         ],
-        &[written("idpInstances")],
+        &[written("idpInstances").above_tenants()],
         Vec::new(),
     )
 });
@@ -203,7 +203,7 @@ type Outcome = Result<Answer, Problem>;
 /// The names of the choices of a form.
 fn choices(fields: &[Field], name: &str) -> &'static [&'static str] {
     match fields.iter().find(|field| field.wire() == name).map(|field| field.kind) {
-        Some(Kind::Numbered(names) | Kind::Choice(names)) => names,
+        Some(Kind::Numbered(names)) => names,
         _ => &[],
     }
 }

@@ -1,7 +1,7 @@
 //! PATCH of version 1: a JSON Patch over the form. Only what it writes is written: what it leaves alone
 //! is not said again.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use chancery_record::{Field, FieldError, Form, Json, Value};
 use chancery_resource::{
@@ -52,7 +52,7 @@ impl Reading {
     fn of(shape: &'static Shape) -> Self {
         let shown = || shape.fields.iter().filter(|field| field.access.shown);
         let arrays: Vec<_> = shape.relations.iter().map(|relation| relation.name).collect();
-        let changed = shape.relations.iter().filter(|relation| relation.at_change);
+        let changed = shape.relations.iter().filter(|relation| relation.listed.at_change());
         Self {
             members: shown().map(Field::wire).chain(arrays.iter().copied()).collect(),
             written: shown()
@@ -73,11 +73,11 @@ impl Reading {
         mut whole: serde_json::Value,
         patch: &Json,
         at: &str,
-        copied: &mut usize,
+        put_in: &mut usize,
     ) -> Result<Patched, Problem> {
         let may_write = |member: &str| self.written.contains(&member);
         let rules = Rules { members: &self.members, may_write: &may_write };
-        let written = apply_within(&mut whole, patch, &rules, at, copied)?;
+        let written = apply_within(&mut whole, patch, &rules, at, put_in)?;
         Ok(Patched { whole, written })
     }
 
@@ -162,6 +162,7 @@ fn elements<'a>(shape: &Shape, body: &'a Json) -> Result<Vec<Element<'a>>, Probl
         return Err(Problem::wrong_at("", format!("must be an array, not {}", body.word())));
     };
     let (mut elements, mut errors, mut count, mut steps) = (Vec::new(), Vec::new(), 0, 0);
+    let mut seen = HashSet::new();
     for (number, item) in items.iter().enumerate() {
         let (Some(Json::Array(ids)), Some(patch @ Json::Array(operations))) =
             (item.get("ids"), item.get("patch"))
@@ -176,11 +177,19 @@ fn elements<'a>(shape: &Shape, body: &'a Json) -> Result<Vec<Element<'a>>, Probl
         steps += ids.len() * operations.len();
         let mut keys = Vec::with_capacity(ids.len());
         for (place, id) in ids.iter().enumerate() {
-            match id {
-                Json::Text(text) if shape.read_key(text).is_ok() => keys.extend(shape.read_key(text)),
-                _ => errors
-                    .push(FieldError::new(format!("/{number}/ids/{place}"), "is no key of this resource")),
-            }
+            let key = match id {
+                Json::Text(text) => shape.read_key(text).ok(),
+                _ => None,
+            };
+            let wrong = match key {
+                Some(key) if seen.insert(key_name(&key)) => {
+                    keys.push(key);
+                    continue;
+                }
+                Some(_) => "is in this batch twice",
+                None => "is no key of this resource",
+            };
+            errors.push(FieldError::new(format!("/{number}/ids/{place}"), wrong));
         }
         elements.push(Element { keys, patch });
     }
@@ -203,14 +212,14 @@ pub fn patch_many(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let elements = elements(shape, &sent)?;
     let owner = owner_of(call, tx, shape)?;
     let all: Vec<Value> = elements.iter().flat_map(|element| element.keys.iter().cloned()).collect();
-    let found = load_keys(call, tx, shape, owner.as_ref(), &all)?;
+    let mut found = load_keys(call, tx, shape, owner.as_ref(), &all)?;
     let (mut rows, mut places): (Vec<Stored>, Vec<(usize, usize)>) = (Vec::new(), Vec::new());
     let mut unknown = Vec::new();
     for (number, element) in elements.iter().enumerate() {
         for (place, key) in element.keys.iter().enumerate() {
-            match found.get(&key_name(key)) {
+            match found.remove(&key_name(key)) {
                 Some(row) => {
-                    rows.push(row.clone());
+                    rows.push(row);
                     places.push((number, place));
                 }
                 None => unknown.push(FieldError::new(
@@ -226,12 +235,12 @@ pub fn patch_many(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let with_arrays = elements.iter().any(|element| reading.needs_arrays(element.patch));
     let wholes = represent(call, tx, shape, &rows, with_arrays)?;
     let key = shape.fields.iter().find(|field| field.access.key).map_or("id", |field| field.wire());
-    let (mut bodies, mut written, mut copied) = (Vec::new(), Vec::new(), 0);
+    let (mut bodies, mut written, mut put_in) = (Vec::new(), Vec::new(), 0);
     for (whole, (number, _)) in wholes.into_iter().zip(&places) {
         let Some(element) = elements.get(*number) else { continue };
         let own = whole.get(key).cloned().unwrap_or_default();
         let at = format!("/{number}/patch");
-        let patched = reading.apply(whole, element.patch, &at, &mut copied)?;
+        let patched = reading.apply(whole, element.patch, &at, &mut put_in)?;
         let mut body = reading.merged(&patched);
         body.push((key.to_owned(), Json::from_serde(own)));
         bodies.push(Json::Object(body));

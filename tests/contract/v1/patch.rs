@@ -167,5 +167,22 @@ on_both_engines! {
         world.admin.patch(&at("/User/batch"), batch).await.problem(413, "payload-too-large");
         let ids: Vec<&Value> = (0..10_001).map(|_| &user["id"]).collect();
         world.admin.patch(&at("/User/batch"), json!([{ "ids": ids, "patch": [] }])).await.problem(413, "payload-too-large");
+        // what is named often or put into many is not there often
+        let twice = json!([{ "ids": [user["id"]], "patch": [] }, { "ids": [user["id"]], "patch": [] }]);
+        let problem = world.admin.patch(&at("/User/batch"), twice).await.problem(400, "invalid-request");
+        assert_eq!(pointers(&problem), ["/1/ids/0"]);
+        let many: Vec<Value> = (0..20).map(|number| json!({ "loginName": format!("u{number}") })).collect();
+        let many = world.admin.post(&at("/User/batch"), json!(many)).await.is(200).json();
+        let large = json!([{ "op": "add", "path": "/firstName", "value": "x".repeat(1 << 20) }]);
+        let batch = json!([{ "ids": each(&many, "id"), "patch": large }]);
+        assert_eq!(pointers(&world.admin.patch(&at("/User/batch"), batch).await.problem(400, "invalid-request")), ["/0/patch/0"]);
+        // each copy into itself would nest it twice as deep
+        let within = |levels: usize| format!("/firstName{}", "/0".repeat(levels));
+        let nested = (0..19).fold(json!([]), |inner, _| json!([inner]));
+        let deep = json!([
+            { "op": "add", "path": "/firstName", "value": nested },
+            { "op": "copy", "from": "/firstName", "path": within(20) },
+        ]);
+        assert_eq!(pointers(&world.admin.patch(&one, deep).await.problem(400, "invalid-request")), ["/1/path"]);
     }
 }

@@ -7,6 +7,7 @@ use crate::{
     Call, Problem, Shape,
     emit::{Stored, write_no_relations, write_values},
     nested,
+    relate::count_links,
     sql::LIST,
 };
 
@@ -48,7 +49,7 @@ pub fn write_all(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, rows: &[Stored
 /// Rows as they are answered: with their relations, or their own members alone.
 ///
 /// # Errors
-/// The store's.
+/// Sets that are too large together; the store's.
 pub fn represent(
     call: &mut Call,
     tx: &mut Tx<'_>,
@@ -57,6 +58,10 @@ pub fn represent(
     with_relations: bool,
 ) -> Result<Vec<serde_json::Value>, Problem> {
     if with_relations {
+        let rids: Vec<i64> = rows.iter().map(|row| row.rid).collect();
+        for relation in shape.relations {
+            count_links(tx, relation, &rids)?;
+        }
         write_all(call, tx, shape, rows)?;
     } else {
         call.out.bytes.push(b'[');

@@ -5,7 +5,7 @@ use chancery_resource::{Problem, ProblemKind};
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::{Value, json};
 
-use super::{MAX_OPERATIONS, Patched, Rules, apply_within, first, member_of, touched};
+use super::{MAX_OPERATIONS, MAX_PUT_IN, Patched, Rules, apply_within, first, member_of, touched};
 
 fn apply(mut whole: Value, operations: &Json, rules: &Rules<'_>, at: &str) -> Result<Patched, Problem> {
     let written = apply_within(&mut whole, operations, rules, at, &mut 0)?;
@@ -304,7 +304,22 @@ fn bounds() {
     let doubling = Value::Array(vec![json!({ "op": "copy", "from": "/a", "path": "/a/-" }); 40]);
     let problem = refusal(run(json!({ "a": ["x".repeat(1000)] }), &doubling));
     assert_eq!(problem.kind, ProblemKind::InvalidRequest);
-    assert!(problem.detail.contains("copies too much"), "{}", problem.detail);
+    assert!(problem.detail.contains("puts in too much"), "{}", problem.detail);
+    let large = json!([{ "op": "replace", "path": "/a", "value": "x".repeat(MAX_PUT_IN) }]);
+    assert!(refusal(run(json!({ "a": 1 }), &large)).detail.contains("puts in too much"));
+
+    // each copy into itself would nest twice as deep
+    let nested = |levels: usize| (1..levels).fold(json!([]), |inner, _| json!([inner]));
+    let within = format!("/a{}", "/0".repeat(19));
+    for (op, from, path) in [("copy", "/a", within.as_str()), ("move", "/b", within.as_str())] {
+        let patch = json!([{ "op": op, "from": from, "path": path }]);
+        let document = json!({ "a": nested(20), "b": nested(20) });
+        assert_eq!(told(run(document, &patch)), invalid("/0/path"), "{op}");
+    }
+    let add = json!([{ "op": "add", "path": within, "value": nested(13) }]);
+    assert_eq!(told(run(json!({ "a": nested(20) }), &add)), invalid("/0/path"));
+    let add = json!([{ "op": "add", "path": within, "value": nested(12) }]);
+    run(json!({ "a": nested(20) }), &add).unwrap();
 }
 
 const MEMBERS: [&str; 5] = ["id", "name", "list", "inner", "a/b"];

@@ -116,7 +116,7 @@ fn body(shape: &Shape, form: Form) -> Value {
             format!("What changes of a {name}: a member that is missing stays as it is, null empties it."),
     });
     if form == Form::Create {
-        for relation in shape.relations.iter().filter(|relation| relation.at_creation) {
+        for relation in shape.relations.iter().filter(|relation| relation.listed.at_creation()) {
             schema["properties"][relation.name] = json!({
                 "type": ["array", "null"], "maxItems": MAX_RELATED, "description": relation.about,
                 "items": { "type": "object", "required": ["id"], "properties": {
@@ -162,8 +162,9 @@ pub fn object(shape: &Shape, columns: &[&str], form: Form) -> Value {
         schema["required"] = Value::Array(required);
     }
     if form != Form::Response {
-        let written =
-            |name: &&str| form == Form::Create && shape.relation(name).is_some_and(|one| one.at_creation);
+        let written = |name: &&str| {
+            form == Form::Create && shape.relation(name).is_some_and(|one| one.listed.at_creation())
+        };
         ignored.extend(shape.arrays().into_iter().filter(|name| !written(name)));
         if !ignored.is_empty() {
             let names = format!("^({})$", ignored.join("|"));

@@ -1,6 +1,6 @@
 //! The token endpoint: client credentials (RFC 6749, section 4.4) and token exchange (RFC 8693).
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use chancery_oauth::{
     Actor, ActorTokens, GRANT_TYPE as EXCHANGE, NoncePolicy, Request, Scope, TokenType, actors_of,
@@ -244,26 +244,58 @@ async fn grant_exchange(
         let detail = "The client app that the token was issued to does not let this one exchange it.";
         return Err(OAuthError::new(400, "unauthorized_client", detail));
     }
+    let own = if app.filters_resources { Some(resources_of(store, app.id).await?) } else { None };
+    let is_open = |name: &&String| {
+        PLATFORM.contains(&name.as_str()) || own.as_ref().is_none_or(|own| own.contains(name.as_str()))
+    };
     let wanted: Vec<&String> = exchange.resources.iter().chain(&exchange.audiences).collect();
-    if wanted.iter().any(|name| !subject.aud.contains(name)) {
-        let detail = "The subject_token is not meant for this resource.";
+    let aud: Vec<String> = subject
+        .aud
+        .iter()
+        .filter(|name| (wanted.is_empty() || wanted.contains(name)) && is_open(name))
+        .cloned()
+        .collect();
+    if aud.is_empty() || wanted.iter().any(|name| !aud.contains(name)) {
+        let detail =
+            "The subject_token is not meant for this resource, or the client app may not ask for it.";
         return Err(OAuthError::new(400, "invalid_target", detail));
     }
-    let aud = subject.aud.iter().filter(|name| wanted.is_empty() || wanted.contains(name)).cloned().collect();
-    let scope = match &exchange.scope {
-        None => subject.scope.clone(),
-        Some(scope) => {
-            let held: Vec<&str> = subject.scope.as_deref().unwrap_or_default().split(' ').collect();
-            if scope.words().any(|word| !held.contains(&word)) {
-                let detail = "The subject_token does not have this scope.";
-                return Err(OAuthError::new(400, "invalid_scope", detail));
-            }
-            Some(scope.to_string())
-        }
-    };
+    let scope = exchanged_scope(app, &subject, exchange.scope.as_ref())?;
     let exp = subject.exp.min(request.now.0.div_euclid(1000) + app.lifetime);
     let act = actors(&subject, app.id)?;
     Ok(Granted { sub: subject.sub, aud, scope, act, exp, is_exchange: true })
+}
+
+/// What of the scope goes over: what is asked for, of what the token has and the client app may have.
+fn exchanged_scope(
+    app: &ClientApp,
+    subject: &Claims,
+    asked: Option<&Scope>,
+) -> Result<Option<String>, OAuthError> {
+    let is_open = |word: &&str| !app.filters_scopes || app.scopes.iter().any(|own| own == word);
+    let held: Vec<&str> =
+        subject.scope.as_deref().unwrap_or_default().split_whitespace().filter(is_open).collect();
+    match asked {
+        None => Ok(Some(held.join(" ")).filter(|scope| !scope.is_empty())),
+        Some(scope) if scope.words().all(|word| held.contains(&word)) => Ok(Some(scope.to_string())),
+        Some(_) => {
+            let detail = "The subject_token does not have this scope, or the client app may not.";
+            Err(OAuthError::new(400, "invalid_scope", detail))
+        }
+    }
+}
+
+async fn resources_of(store: &Store, client: Uuid) -> Result<HashSet<String>, Error> {
+    let text = "SELECT key FROM client_app_resource WHERE client_app_id = ?1 ORDER BY rid LIMIT 1000";
+    let found = store.run("FindResources", Mode::Quick, None, move |tx| {
+        let mut own = HashSet::new();
+        tx.query(text, &[Value::Id(client)], |row| {
+            own.insert(row.text(0)?.to_owned());
+            Ok(())
+        })?;
+        Ok::<_, Error>(own)
+    });
+    found.await
 }
 
 /// Who acts: this client app, then those who acted before.

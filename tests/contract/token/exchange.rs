@@ -76,4 +76,30 @@ on_both_engines! {
         world.sql(vec![("UPDATE client_app SET enabled = FALSE WHERE name = 'back'", vec![])]).await;
         caller.get(USERS).await.expect(401);
     }
+
+    async fn what_is_exchanged_is_filtered_as_what_is_asked_for(world: World) {
+        let filters = json!({ "resourceFilterEnabled": true, "scopeFilterEnabled": true });
+        let (front, back) = (app(&world, "front", json!({})).await, app(&world, "back", filters).await);
+        let (front_key, back_key) = (secret(&world, &front).await, secret(&world, &back).await);
+        allow(&world, &front, &back).await;
+        for (owner, kind, key) in [
+            (&front, "Scope", "read"), (&front, "Scope", "write"), (&back, "Scope", "read"),
+            (&front, "Resource", "urn:orders"), (&back, "Resource", "urn:stock"),
+        ] {
+            world.make(&format!("ClientApp{kind}"), json!({ "clientAppId": owner["id"], "key": key })).await;
+        }
+        let subject = async |resources: &[&str]| {
+            let resources = resources.iter().map(|resource| ("resource", *resource));
+            let more: Vec<_> = [("scope", "read write")].into_iter().chain(resources).collect();
+            token(&ask(&world, &front, &front_key, &more).await.is(200))
+        };
+        let orders = subject(&["urn:orders"]).await;
+        refused(exchange(&world, &back, &back_key, &orders, &[]).await, 400, "invalid_target");
+        let all = subject(&["urn:orders", "urn:stock", "PlatformUserStoreService"]).await;
+        refused(exchange(&world, &back, &back_key, &all, &[("resource", "urn:orders")]).await, 400, "invalid_target");
+        refused(exchange(&world, &back, &back_key, &all, &[("scope", "write")]).await, 400, "invalid_scope");
+        let made = read(&token(&exchange(&world, &back, &back_key, &all, &[]).await.is(200))).1;
+        assert_eq!(made["aud"], json!(["PlatformUserStoreService", "urn:stock"]));
+        assert_eq!(made["scope"], "read");
+    }
 }

@@ -1,5 +1,6 @@
 //! The management service: tenancy, instances, client apps and what belongs to them.
 
+mod by_tenants;
 mod catalogue;
 mod cert_store;
 mod claim_rule;

@@ -3,9 +3,12 @@
 use std::process::Command;
 
 use chancery_record::{Timestamp, Value};
-use chancery_store::{Error, Mode};
-use chancery_testkit::{Database, Engine, Process, on_both_engines};
+use chancery_store::{Error, Mode, Store, Target};
+use chancery_testkit::{Database, Engine, Process, SECRET, on_both_engines};
+use serde_json::json;
 use uuid::Uuid;
+
+const CLIENT_APPS: &str = "/api/management/v2/ClientApp";
 
 on_both_engines! {
     async fn is_alive_ready_and_measured(world: World) {
@@ -80,6 +83,86 @@ async fn the_greeting_works_when_pasted() {
     let mut again = Process::start_unconfigured(&database);
     assert!(!again.greeting.iter().any(|line| line.contains("root secret")), "shown once");
     assert!(again.stop());
+}
+
+async fn execute(database: &Database, statements: &'static [&'static str]) {
+    let target = match database.url().strip_prefix("sqlite:") {
+        Some(path) => Target::Sqlite(path.into()),
+        None => Target::Postgres(database.url().to_owned()),
+    };
+    let store = tokio::task::spawn_blocking(move || Store::open(&target, chancery_store::Limits::default()));
+    let store = store.await.unwrap().unwrap();
+    let run = store.run("Test", Mode::Write, None, move |tx| {
+        statements.iter().try_for_each(|text| tx.queue(text, Vec::new()))
+    });
+    run.await.map_err(|error: Error| error.to_string()).unwrap();
+    tokio::task::spawn_blocking(move || store.close()).await.unwrap();
+}
+
+/// Nobody can get a token any more, however that came: the root client app can again, and the trail tells.
+async fn is_recovered(engine: Engine, damage: &'static [&'static str]) {
+    let database = Database::create(engine);
+    let mut server = Process::start(&database, &[]).await;
+    let root = server.admin.get(&format!("{CLIENT_APPS}?filter=name%20eq%20%22root%22")).await.is(200).json()
+        [0]
+    .clone();
+    server
+        .admin
+        .post(
+            "/api/management/v2/ClientAppAuthenticationConfiguration",
+            json!({
+                "clientAppId": root["id"], "tokenEndpointAuthMethod": "client_secret_post",
+            }),
+        )
+        .await
+        .expect(201);
+    assert!(server.stop());
+    execute(&database, damage).await;
+    let mut shut = Process::start_unconfigured(&database);
+    let form = |secret: &str| format!("grant_type=client_credentials&client_id=root&client_secret={secret}");
+    shut.admin.ask_for_token(&form(SECRET)).await.expect(401);
+    assert!(shut.stop(), "and it starts and stops all the same");
+
+    let output = Command::new(Process::program())
+        .args(["recover", "--database", database.url(), "--data-dir"])
+        .arg(database.folder())
+        .output()
+        .unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
+    let secret =
+        told.lines().find_map(|line| line.trim().strip_prefix("root secret")).unwrap().trim().to_owned();
+    let again = Process::start_unconfigured(&database);
+    let token = again.admin.ask_for_token(&form(&secret)).await.is(200).json();
+    let admin = again.admin.with_token(token["access_token"].as_str().unwrap());
+    let trail = admin
+        .get("/api/management/v2/CustomAuditTrail?filter=area%20eq%20%22ClientAppSecret%22")
+        .await
+        .is(200)
+        .json();
+    assert_eq!(trail.as_array().unwrap().len(), 1, "{trail}");
+    assert!(!trail.to_string().contains(&secret));
+}
+
+#[tokio::test]
+async fn an_administrator_who_was_shut_out_is_let_in_again() {
+    for engine in [Engine::Sqlite, Engine::Postgres] {
+        is_recovered(engine, &[
+            "UPDATE client_app SET enabled = FALSE, allow_client_credential_login = FALSE, is_public = TRUE, security_profile = 'Fapi2Security'",
+            "DELETE FROM client_app_role",
+            "DELETE FROM client_app_secret",
+        ]).await;
+    }
+}
+
+/// Who is not named root any more is not made a second time.
+#[tokio::test]
+async fn a_root_that_is_gone_is_made_again_when_it_is_asked_for() {
+    is_recovered(
+        Engine::Sqlite,
+        &["UPDATE client_app SET name = 'other', name_key = 'other'", "DELETE FROM client_app_secret"],
+    )
+    .await;
 }
 
 /// A second process on one embedded database is refused.

@@ -4,6 +4,8 @@ mod deprecation;
 mod management;
 mod migrating;
 mod patch;
+mod rights;
+mod rows;
 mod sameness;
 mod users;
 

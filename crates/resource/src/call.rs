@@ -175,6 +175,8 @@ pub struct Desk {
     pub services: &'static [&'static Service],
     /// Whether a program of the operator's delivers reset tokens where there is no mail server.
     pub has_reset_program: bool,
+    /// Whether the server asks clients for certificates, and so can be shown one.
+    pub asks_for_certificates: bool,
     /// Which identities must be proven before one takes the other's place.
     pub proofs: Proofs,
     /// Signs audit entries.

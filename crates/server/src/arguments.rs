@@ -26,6 +26,15 @@ Examples:
 Every option is also a key of the TOML file, with underscores: listen = \"127.0.0.1:8080\".
 A flag beats the environment, the environment beats the file.";
 
+const RECOVER_HELP: &str = "\
+Makes root, a client app that gets tokens by a secret, SystemAdmin again, whatever was done to it, and
+prints a new secret, once. Each change is in the audit trail of the configuration. Needs the database
+and the master key; run this as the server's user. Stop a server with an embedded database first;
+servers on PostgreSQL may run.
+
+Example:
+  chancery --config chancery.toml recover";
+
 /// The command line.
 #[derive(Debug, Parser)]
 #[command(name = "chancery", about = "Chancery: an identity administration server", after_help = AFTER_HELP, version)]
@@ -47,6 +56,9 @@ pub enum Command {
     Serve,
     /// Checks the configuration and prints it as it takes effect, secrets hidden.
     CheckConfig,
+    /// Gives the root client app a new secret, when nobody can get a token as SystemAdmin any more.
+    #[command(after_help = RECOVER_HELP)]
+    Recover,
     /// Exports an audit trail, or verifies an exported one offline.
     #[command(subcommand)]
     Audit(AuditCommand),

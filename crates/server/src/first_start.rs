@@ -14,14 +14,14 @@ use uuid::Uuid;
 /// What a newcomer must know.
 #[derive(Clone, Debug)]
 pub struct Welcome {
-    /// The root client's id.
-    pub root_client_id: Uuid,
+    /// The root client's id; none where it was deleted or has another name now.
+    pub root_client_id: Option<Uuid>,
     /// Its secret, if it was made just now. It is not kept.
     pub new_secret: Option<Secret>,
 }
 
 /// The name of the root client app.
-const ROOT: &str = "root";
+pub const ROOT: &str = "root";
 
 /// Makes what is missing, and gives the root client the configured secret.
 pub fn ensure(
@@ -31,25 +31,32 @@ pub fn ensure(
     configured: Option<&Secret>,
 ) -> Result<Welcome, Problem> {
     idp_type::seed(call, tx)?;
-    let found =
-        tx.one("SELECT id FROM client_app WHERE name_key = ?1 ORDER BY rid", &[ROOT.into()], |row| {
-            row.id(0)
-        })?;
-    let (root, new_secret) = if let Some(root) = found {
-        (root, None)
-    } else {
-        let root = make_all(call, tx)?;
-        let made = configured.is_none().then(|| Secret::new(BASE64_URL_SAFE_NO_PAD.encode(random::<32>())));
-        if let Some(secret) = &made {
-            add_secret(call, tx, master, root, "made at the first start", secret)?;
+    let mut root = find_root(tx)?;
+    let mut new_secret = None;
+    if tx.one("SELECT 1 FROM client_app LIMIT 1", &[], |_| Ok(()))?.is_none() {
+        let made = make_all(call, tx)?;
+        if configured.is_none() {
+            let secret = new_root_secret();
+            add_secret(call, tx, master, made, "made at the first start", &secret)?;
+            new_secret = Some(secret);
         }
         tx.advance_epoch()?;
-        (root, made)
-    };
-    if let Some(secret) = configured {
+        root = Some(made);
+    }
+    if let (Some(root), Some(secret)) = (root, configured) {
         configure_secret(call, tx, master, root, secret)?;
     }
     Ok(Welcome { root_client_id: root, new_secret })
+}
+
+/// The root client app's id.
+pub fn find_root(tx: &mut Tx<'_>) -> Result<Option<Uuid>, Error> {
+    tx.one("SELECT id FROM client_app WHERE name_key = ?1 ORDER BY rid", &[ROOT.into()], |row| row.id(0))
+}
+
+/// A secret for it: 32 random bytes.
+pub fn new_root_secret() -> Secret {
+    Secret::new(BASE64_URL_SAFE_NO_PAD.encode(random::<32>()))
 }
 
 fn make_all(call: &Call, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {

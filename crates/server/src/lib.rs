@@ -5,6 +5,7 @@ mod audit;
 mod config;
 mod first_start;
 mod jobs;
+mod recover;
 mod start;
 
 pub use arguments::{Arguments, Command};
@@ -19,4 +20,4 @@ pub use jobs::{
     revoke::revoke_due,
     trust::refresh_due,
 };
-pub use start::{Server, StartError, own_call, services};
+pub use start::{Server, StartError, own_call, recover_root, services};

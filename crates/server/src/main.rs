@@ -2,7 +2,7 @@
 
 use std::{io::IsTerminal as _, process::ExitCode};
 
-use chancery::{Arguments, Command, Config, Server};
+use chancery::{Arguments, Command, Config, Server, Welcome, recover_root};
 use clap::Parser as _;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -24,6 +24,9 @@ fn main() -> ExitCode {
         if arguments.command == Some(Command::CheckConfig) {
             print!("{}", config.display());
             return Ok(());
+        }
+        if arguments.command == Some(Command::Recover) {
+            return make_anew(&config);
         }
         serve(&config)
     });
@@ -49,6 +52,27 @@ fn serve(config: &Config) -> Result<(), String> {
         tracing::info!("stopped");
         Ok(())
     })
+}
+
+fn make_anew(config: &Config) -> Result<(), String> {
+    start_log(&config.log)?;
+    let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
+    let welcome = runtime.block_on(recover_root(config)).map_err(|error| error.to_string())?;
+    println!("The root client app is SystemAdmin and gets tokens by its secret.");
+    print_root(&welcome);
+    Ok(())
+}
+
+/// Prints the root client app, and its secret where it was just made.
+fn print_root(welcome: &Welcome) {
+    match welcome.root_client_id {
+        Some(id) => println!("  root client id  {id} (or its name, root)"),
+        None => println!("  root client     none of that name; chancery recover makes one"),
+    }
+    if let Some(secret) = &welcome.new_secret {
+        println!("  root secret     {}", String::from_utf8_lossy(secret.expose()));
+        println!("                  (keep it: it is not shown again)");
+    }
 }
 
 /// Logs go to standard error: as JSON, or for people when a terminal reads them.
@@ -81,16 +105,9 @@ fn greet(server: &Server) {
     let url = &server.public_url;
     println!("Chancery listens on {url}");
     println!("  documentation   {url}/openapi");
-    println!("  root client id  {} (or its name, root)", server.welcome.root_client_id);
+    print_root(&server.welcome);
     let new = server.welcome.new_secret.as_ref().map(|secret| String::from_utf8_lossy(secret.expose()));
-    let secret = match &new {
-        Some(secret) => {
-            println!("  root secret     {secret}");
-            println!("                  (keep it: it is not shown again)");
-            secret
-        }
-        None => "$CHANCERY_ROOT_CLIENT_SECRET",
-    };
+    let secret = new.as_deref().unwrap_or("$CHANCERY_ROOT_CLIENT_SECRET");
     println!("Try it:");
     println!(
         "  curl -s -H \"Authorization: Bearer $(curl -s -u \"root:{secret}\" -d grant_type=client_credentials {url}/connect/token \

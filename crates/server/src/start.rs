@@ -28,6 +28,7 @@ use crate::{
         mail::{Post, send_mail},
         prune, purge, revoke, trust,
     },
+    recover,
 };
 
 static SERVICES: LazyLock<Vec<&'static Service>> = LazyLock::new(|| {
@@ -103,13 +104,8 @@ impl Server {
         let address = listener.address().map_err(|error| StartError::new("cannot listen", error))?;
         let public_url =
             config.public_url.clone().unwrap_or_else(|| format!("{}://{address}", listener.scheme()));
-        let database = config.database.clone();
-        let store =
-            tokio::task::spawn_blocking(move || Store::open(&database, chancery_store::Limits::default()));
-        let store = store.await.map_err(|error| StartError::new("cannot open the database", error))?;
-        let store = store.map_err(|error| StartError::new("cannot open the database", error))?;
-        let (mut app, welcome) = assemble(config, store, master, &public_url).await?;
-        app.asks_for_certificates = listener.asks_for_certificates();
+        let store = open(config).await?;
+        let (app, welcome) = assemble(config, store, master, &public_url).await?;
         Ok(Self {
             public_url,
             welcome,
@@ -154,6 +150,34 @@ impl Server {
     }
 }
 
+/// Makes sure that the root client app can get tokens, and gives it a new secret: for when nobody can any
+/// more. The server need not run; where the database is embedded it must not.
+///
+/// # Errors
+/// What is wrong, for people.
+pub async fn recover_root(config: &Config) -> Result<Welcome, StartError> {
+    let _lock = prepare_files(config)?;
+    let master = read_master_key(&config.master_key_file)?;
+    let store = open(config).await?;
+    let (app, _) = assemble(config, store.clone(), master, "http://localhost").await?;
+    let mut call = own_call(&app.desk, Scope::Everything);
+    let welcome = store.run("Recover", Mode::Write, None, move |tx| recover::recover(&mut call, tx)).await;
+    let _ = tokio::task::spawn_blocking(move || store.close()).await;
+    welcome.map_err(|problem: Problem| StartError::new("cannot recover", cause_of(problem)))
+}
+
+async fn open(config: &Config) -> Result<Store, StartError> {
+    let failed = |error: &dyn fmt::Display| StartError::new("cannot open the database", error);
+    let database = config.database.clone();
+    let store =
+        tokio::task::spawn_blocking(move || Store::open(&database, chancery_store::Limits::default()));
+    store.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))
+}
+
+fn cause_of(problem: Problem) -> String {
+    problem.cause.map_or(problem.detail, |cause| cause.to_string())
+}
+
 async fn assemble(
     config: &Config,
     store: Store,
@@ -184,6 +208,7 @@ async fn assemble(
         services,
         proofs: config.proofs,
         has_reset_program: config.reset_program.is_some(),
+        asks_for_certificates: config.tls.as_ref().is_some_and(|tls| tls.client_authorities.is_some()),
         seal: Seal::new(audit_key, audit_keys, last),
         cursors,
         counter: AtomicU32::new(0),
@@ -197,10 +222,9 @@ async fn assemble(
         add_new_entries(&call, tx)?;
         Ok(welcome)
     });
-    let welcome = welcome.await.map_err(|problem: Problem| {
-        let cause = problem.cause.map_or(problem.detail, |cause| cause.to_string());
-        StartError::new("cannot prepare the database", cause)
-    })?;
+    let welcome = welcome
+        .await
+        .map_err(|problem: Problem| StartError::new("cannot prepare the database", cause_of(problem)))?;
     let limits = Limits { public_rate: config.public_rate_limit, ..Limits::default() };
     let app = App::new(store, bearer, desk, limits, services);
     let mut app = app.map_err(|error| StartError::new("two operations share a path", error))?;

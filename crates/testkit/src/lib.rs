@@ -14,7 +14,7 @@ mod world;
 
 pub use client::{Answer, Client};
 pub use engine::{Database, Engine};
-pub use process::Process;
+pub use process::{Process, SECRET};
 pub use world::{RoleRow, World, no_words, run_with};
 
 /// Declares tests that run on both engines: each becomes a module with a test `sqlite` and a

@@ -68,8 +68,6 @@ pub struct App {
     pub limits: Limits,
     /// What is said of operations that are on their way out.
     pub deprecation: Deprecation,
-    /// Whether clients are asked for a certificate.
-    pub asks_for_certificates: bool,
     pub(crate) pool: Pool,
     pub(crate) limiter: Limiter,
     /// Places for larger bodies, one a MiB.
@@ -119,7 +117,6 @@ impl App {
             pool: Pool::default(),
             limiter: Limiter::new(limits.public_rate),
             deprecation: Deprecation::new(DEPRECATED_ON, None),
-            asks_for_certificates: false,
             limits,
         })
     }

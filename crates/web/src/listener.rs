@@ -78,11 +78,6 @@ impl Listener {
         self.tcp.local_addr()
     }
 
-    /// Whether clients are asked for a certificate.
-    pub const fn asks_for_certificates(&self) -> bool {
-        self.trust.is_some()
-    }
-
     /// `http` or `https`
     pub const fn scheme(&self) -> &'static str {
         if self.tls.is_some() { "https" } else { "http" }

@@ -144,7 +144,7 @@ async fn ready(app: &App) -> Result<Response<AnswerBody>, Problem> {
 fn discovery(app: &App) -> String {
     let issuer = &app.bearer.issuer;
     let mut methods = METHODS.to_vec();
-    if app.asks_for_certificates {
+    if app.desk.asks_for_certificates {
         methods.extend(["tls_client_auth", "self_signed_tls_client_auth"]);
     }
     json!({
@@ -161,7 +161,7 @@ fn discovery(app: &App) -> String {
         "revocation_endpoint_auth_methods_supported": methods,
         "revocation_endpoint_auth_signing_alg_values_supported": ASSERTION_ALGORITHMS,
         "dpop_signing_alg_values_supported": PROOF_ALGORITHMS,
-        "tls_client_certificate_bound_access_tokens": app.asks_for_certificates,
+        "tls_client_certificate_bound_access_tokens": app.desk.asks_for_certificates,
         "response_types_supported": [],
         "subject_types_supported": ["public"],
         "id_token_signing_alg_values_supported": ["ES256"],

@@ -144,6 +144,15 @@ on_both_engines! {
         world.admin.patch(&one("ClientAppKeySet", &set), active).await.expect(202);
         let keys = json!({ "clientAppId": root["id"], "tokenEndpointAuthMethod": "private_key_jwt" });
         world.admin.post(&format!("{BASE}/ClientAppAuthenticationConfiguration"), keys).await.problem(409, "conflict");
+        // nobody can show this server a certificate
+        for more in [
+            json!({ "tokenEndpointAuthMethod": "tls_client_auth", "tlsClientAuthSanDns": "x.example" }),
+            json!({ "requireCertificateBoundAccessTokens": true }),
+        ] {
+            let mut body = json!({ "clientAppId": root["id"] });
+            body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            world.admin.post(&format!("{BASE}/ClientAppAuthenticationConfiguration"), body).await.problem(409, "conflict");
+        }
         // with a second one it can go
         let second = world.client("second", &[("SystemAdmin", None, None)]).await;
         second.delete(&one("ClientApp", &root)).await.expect(204);

@@ -44,23 +44,27 @@ pub fn is_no_higher(sql: &mut Sql, alias: &str, scope: &Scope) {
     sql.add("))");
 }
 
-/// Whether some client app is SystemAdmin and can prove itself.
+/// Whether some client app is SystemAdmin and can prove itself; `?2` is whether certificates can be shown
+/// here.
 const ONE_IS_THERE: &str = "SELECT 1 FROM client_app a \
     JOIN client_app_role r ON r.client_app_id = a.id AND r.role_type = 'SystemAdmin' \
     LEFT JOIN client_app_authentication_configuration c ON c.client_app_id = a.id \
-    WHERE a.enabled AND a.allow_client_credential_login AND ( \
+    WHERE a.enabled AND a.allow_client_credential_login AND NOT a.is_public \
+    AND (?2 OR NOT COALESCE(c.require_certificate_bound_access_tokens, FALSE)) AND ( \
     (COALESCE(c.token_endpoint_auth_method, 'client_secret_basic') IN ('client_secret_basic', 'client_secret_post') \
      AND EXISTS (SELECT 1 FROM client_app_secret s WHERE s.client_app_id = a.id AND (s.expiry IS NULL OR s.expiry > ?1))) \
     OR (c.token_endpoint_auth_method = 'client_secret_jwt' AND EXISTS (SELECT 1 FROM client_app_secret s \
      WHERE s.client_app_id = a.id AND s.sealed_secret IS NOT NULL AND (s.expiry IS NULL OR s.expiry > ?1))) \
-    OR (c.token_endpoint_auth_method IN ('private_key_jwt', 'self_signed_tls_client_auth') AND EXISTS ( \
+    OR (c.token_endpoint_auth_method IN ('private_key_jwt', 'self_signed_tls_client_auth') \
+     AND (?2 OR c.token_endpoint_auth_method = 'private_key_jwt') AND EXISTS ( \
      SELECT 1 FROM client_app_key_set k WHERE k.client_app_id = a.id AND k.key_use = 'Signing' AND k.status IN ('Active', 'Retiring') \
      AND (k.valid_from IS NULL OR k.valid_from <= ?1) AND (k.valid_to IS NULL OR k.valid_to > ?1))) \
-    OR c.token_endpoint_auth_method = 'tls_client_auth') LIMIT 1";
+    OR (?2 AND c.token_endpoint_auth_method = 'tls_client_auth')) LIMIT 1";
 
 /// Refuses a change that leaves nobody who is SystemAdmin and can get a token.
 pub fn keep_one(call: &Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
-    if tx.one(ONE_IS_THERE, &[Value::Int(call.now.0)], |_| Ok(()))?.is_some() {
+    let parameters = [Value::Int(call.now.0), Value::Bool(call.desk.asks_for_certificates)];
+    if tx.one(ONE_IS_THERE, &parameters, |_| Ok(()))?.is_some() {
         return Ok(());
     }
     Err(Problem::conflict(

@@ -9,7 +9,7 @@ use chancery::services;
 use chancery_record::{Column, Kind};
 use chancery_resource::{Action, Shape};
 use chancery_store::{Error, Mode};
-use chancery_testkit::on_both_engines;
+use chancery_testkit::{Engine, World, no_words, on_both_engines, run_with};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
@@ -194,6 +194,39 @@ fn shapes_are_whole() {
         if let Action::ReplaceMembers(columns) = op.action {
             assert!(columns.iter().all(|column| op.shape.place(column).is_some()), "{}", op.name);
         }
+    }
+}
+
+/// What the database refuses to leave without its parent is told by name before: a parent knows its
+/// children.
+#[test]
+fn parents_know_their_children() {
+    run_with(Engine::Sqlite, no_words, check_children);
+}
+
+async fn check_children(world: World) {
+    let text = "SELECT m.name, k.\"table\", k.\"from\" FROM sqlite_master m \
+            JOIN pragma_foreign_key_list(m.name) k WHERE m.type = 'table' AND k.on_delete = 'NO ACTION'";
+    let keys = world.app.store.run("Test", Mode::Long, None, move |tx| {
+        let mut keys = Vec::new();
+        tx.query(text, &[], |row| {
+            keys.push([row.text(0)?.to_owned(), row.text(1)?.to_owned(), row.text(2)?.to_owned()]);
+            Ok(())
+        })?;
+        Ok::<_, Error>(keys)
+    });
+    let keys = keys.await.unwrap();
+    assert!(keys.len() > 20, "{keys:?}");
+    let shapes = shapes();
+    for [table, parent, column] in keys {
+        // what an option is of is of the same subscription, and goes with it; what applies to a
+        // subscription is of that one
+        if table == "option_value" || column == "apply_to_subscription_id" {
+            continue;
+        }
+        let known = shapes.iter().filter(|shape| shape.table == parent).flat_map(|shape| shape.children);
+        let mut known = known.filter(|child| child.column == column);
+        assert!(known.any(|child| child.table.contains(&table)), "{parent} does not know {table}.{column}");
     }
 }
 

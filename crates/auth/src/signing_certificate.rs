@@ -2,7 +2,7 @@
 //! whom, and how long each is published.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, OnceLock},
 };
 
@@ -117,14 +117,9 @@ impl Certificates {
 
     /// The public keys, each once, those to come included: who verifies knows them in time.
     pub fn jwks(&self, now: Timestamp) -> Vec<serde_json::Value> {
-        let mut seen = Vec::new();
+        let mut seen = HashSet::new();
         let published = self.for_tokens().filter(|one| self.is_published(one, now));
-        let new = published.filter(|one| {
-            let is_new = !seen.contains(&&one.kid);
-            seen.push(&one.kid);
-            is_new
-        });
-        new.map(|one| one.jwk.clone()).collect()
+        published.filter(|one| seen.insert(&one.kid)).map(|one| one.jwk.clone()).collect()
     }
 
     const fn is_published(&self, one: &SigningCertificate, now: Timestamp) -> bool {
@@ -146,9 +141,11 @@ impl Certificates {
              WHERE place <= {MOST} ORDER BY valid_to DESC, id"
         );
         let mut all = Vec::new();
+        let before: HashMap<Uuid, &Arc<SigningCertificate>> =
+            before.all.iter().map(|one| (one.id, one)).collect();
         tx.query(&text, &[], |row| {
             let (id, version) = (row.id(0)?, row.text(1)?);
-            if let Some(known) = before.all.iter().find(|one| one.id == id && one.version == version) {
+            if let Some(known) = before.get(&id).filter(|one| one.version == version) {
                 all.push(Arc::clone(known));
                 return Ok(());
             }

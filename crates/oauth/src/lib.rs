@@ -36,7 +36,7 @@ pub use jwk_set::{JwkSet, MAX_KEYS, MAX_LENGTH};
 pub use key_fault::{KeyFault, KeyProblem};
 pub use key_set::Status;
 pub use nonce::Nonces;
-pub use profile::{Finding, findings};
+pub use profile::{Finding, KEY_ENCRYPTION, findings};
 pub use public_key::{Curve, PublicKey};
 pub use refusal::{Code, Refusal};
 pub use scope::Scope;

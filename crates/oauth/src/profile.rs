@@ -15,7 +15,7 @@ pub struct Finding {
 
 /// Key management for what is encrypted for a client (RFC 7518, section 4.1). RSA1_5 and symmetric
 /// ones are not served.
-const ENCRYPTION_ALGS: [&str; 5] =
+pub const KEY_ENCRYPTION: [&str; 5] =
     ["RSA-OAEP-256", "RSA-OAEP", "ECDH-ES", "ECDH-ES+A128KW", "ECDH-ES+A256KW"];
 /// Content encryption (RFC 7518, section 5.1).
 const ENCRYPTION_ENCS: [&str; 4] = ["A128CBC-HS256", "A256CBC-HS512", "A128GCM", "A256GCM"];
@@ -84,7 +84,7 @@ fn check_encryption(facts: &ClientFacts<'_>, found: &mut Findings) {
     ];
     for (alg_member, enc_member, Encryption { alg, enc }) in pairs {
         found.require(
-            alg.is_none_or(|alg| ENCRYPTION_ALGS.contains(&alg)),
+            alg.is_none_or(|alg| KEY_ENCRYPTION.contains(&alg)),
             alg_member,
             "Use RSA-OAEP-256, RSA-OAEP, ECDH-ES, ECDH-ES+A128KW or ECDH-ES+A256KW.",
         );

@@ -124,6 +124,8 @@ pub struct Op {
     pub addition: bool,
     /// Query parameters of its own, each a number: name and meaning.
     pub query: &'static [(&'static str, &'static str)],
+    /// What `{type}` in its path can be; none where a choice of the resource says so.
+    pub choices: &'static [&'static str],
     /// What takes its place, where it is of a version that is deprecated.
     pub successor: Option<&'static Op>,
     /// Whether it writes beside the store that its path names, and so even when that is read-only.
@@ -163,6 +165,7 @@ impl Op {
             summary,
             addition: false,
             query: &[],
+            choices: &[],
             successor: None,
             beside: false,
         }
@@ -172,6 +175,13 @@ impl Op {
     #[must_use]
     pub const fn with_query(mut self, query: &'static [(&'static str, &'static str)]) -> Self {
         self.query = query;
+        self
+    }
+
+    /// The same operation, where `{type}` in the path is one of these.
+    #[must_use]
+    pub const fn choosing(mut self, choices: &'static [&'static str]) -> Self {
+        self.choices = choices;
         self
     }
 

@@ -15,7 +15,7 @@ use chancery_store::Tx;
 use crate::{
     form::{form, same, shown, written},
     pattern::{Resource, pattern},
-    special::{all, find, numbered, renamed},
+    special::{all, find, in_path, renamed},
     userstore::again,
 };
 
@@ -230,11 +230,16 @@ fn from_template(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
 
 fn of_type(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
     let names = choices(call.op.shape.fields, "certType");
-    numbered(call, tx, names)
+    in_path(call, tx, |given| given.parse().ok().and_then(|place: usize| names.get(place)).copied())
 }
 
+/// What options can be of, each by its name and its number, and what version 2 calls it.
+const TARGETS: [&str; 6] = ["IdpInstance", "TwoFactorInstance", "Tenant", "0", "1", "2"];
+const NEW_TARGETS: [&str; 3] = ["IdpInstance", "MfaInstance", "Tenant"];
+
 fn of_target(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
-    numbered(call, tx, &["IdpInstance", "TwoFactorInstance", "Tenant"])
+    let place = |given: &str| TARGETS.iter().position(|known| known.eq_ignore_ascii_case(given));
+    in_path(call, tx, |given| NEW_TARGETS.iter().cycle().nth(place(given)?).copied())
 }
 
 fn specials() -> Vec<Op> {
@@ -257,9 +262,9 @@ fn specials() -> Vec<Op> {
         of(&IDP_INSTANCE, "GetIdpInstanceHealth"),
         of(&IDP_TYPE, "GetIdpTypeByName"),
         of(&IP_ADDRESS_RANGE, "GetIpAddressRangesByTenant"),
-        of(&OPTION, "GetOptionValueByTypeAndRefAndName").run_by(of_target),
-        of(&OPTION, "GetOptionByTypeAndRefAndName").run_by(of_target),
-        of(&OPTION, "GetOptionsByTypeAndRef").run_by(of_target),
+        of(&OPTION, "GetOptionValueByTypeAndRefAndName").run_by(of_target).choosing(&TARGETS),
+        of(&OPTION, "GetOptionByTypeAndRefAndName").run_by(of_target).choosing(&TARGETS),
+        of(&OPTION, "GetOptionsByTypeAndRef").run_by(of_target).choosing(&TARGETS),
     ])
 }
 

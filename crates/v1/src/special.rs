@@ -43,6 +43,11 @@ impl Special {
         self.through(|custom| custom.taking(Body::Form(form)))
     }
 
+    /// Where `{type}` in the path is one of these.
+    pub fn choosing(self, choices: &'static [&'static str]) -> Self {
+        Self(self.0.map(|op| op.choosing(choices)))
+    }
+
     /// With a body that may be missing.
     pub fn optionally(self) -> Self {
         self.through(Custom::optionally)
@@ -104,16 +109,19 @@ fn told_by(mut problem: Problem, names: &[(&str, &str)]) -> Problem {
     problem
 }
 
-/// Runs what version 2 does with a parameter of the path that may be a number there.
+/// Runs what version 2 does with another name in the place of the path's first parameter, where it is known.
 ///
 /// # Errors
 /// Those of version 2.
-pub fn numbered(call: &mut Call, tx: &mut Tx<'_>, names: &[&str]) -> Result<Answer, Problem> {
+pub fn in_path(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    known: impl FnOnce(&str) -> Option<&'static str>,
+) -> Result<Answer, Problem> {
     let run = run_of(call)?;
     let sent = call.path.clone();
-    let name = call.parameter(0).parse::<usize>().ok().and_then(|place| names.get(place));
-    if let (Some(name), Some(first)) = (name, call.path.first_mut()) {
-        (*name).clone_into(first);
+    if let (Some(name), Some(first)) = (known(call.parameter(0)), call.path.first_mut()) {
+        name.clone_into(first);
     }
     let outcome = run(call, tx);
     call.path = sent;

@@ -228,12 +228,19 @@ on_both_engines! {
         assert_eq!(refused(&world, "ClientAppKeySet", fresh.clone()).await, ["/jwks"]);
         for (member, bad) in [
             ("jwks", json!("{}")), ("jwks", json!(r#"{"keys":[{"kty":"oct","k":"AA"}]}"#)), ("jwksUri", json!("http://app.example/jwks")),
-            ("certificate", json!("AAAA")),
+            ("certificate", json!("AAAA")), ("kid", json!("another")), ("algorithm", json!("ES256")), ("algorithm", json!("banana")),
         ] {
             let mut body = fresh.clone();
+            if matches!(member, "kid" | "algorithm") { body["jwks"] = json!(jwks); }
             body[member] = bad;
             assert_eq!(refused(&world, "ClientAppKeySet", body).await, [format!("/{member}")]);
         }
+        for (purpose, algorithm) in [("Encryption", "ECDH-ES"), ("Signing", "ES256")] {
+            let body = json!({ "clientAppId": shop["id"], "name": algorithm, "use": purpose, "algorithm": algorithm, "jwks": jwks });
+            world.make("ClientAppKeySet", body).await;
+        }
+        let symmetric = json!({ "clientAppId": shop["id"], "use": "Signing", "algorithm": "HS256", "jwks": jwks });
+        assert_eq!(refused(&world, "ClientAppKeySet", symmetric).await, ["/algorithm"]);
         let mut window = fresh;
         window["jwksUri"] = json!("https://app.example/jwks");
         window["validFrom"] = json!("2027-01-01T00:00:00Z");

@@ -155,6 +155,11 @@ on_both_engines! {
         let made = world.make("IdpInstance", json!({ "name": "p", "idpTypeId": own["id"] })).await;
         assert_eq!(made["idpFactoryType"], "OpenIdConnect");
         world.admin.delete(&one("IdpType", &own)).await.problem(409, "conflict");
+        let other = json!({ "factoryType": "totp", "providerType": "MultiFactor", "concurrencyToken": own["concurrencyToken"] });
+        let problem = world.admin.patch(&one("IdpType", &own), other.clone()).await.problem(409, "conflict");
+        assert_eq!(pointers(&problem), ["/factoryType"]);
+        world.admin.delete(&one("IdpInstance", &made)).await.expect(204);
+        world.admin.patch(&one("IdpType", &own), other).await.expect(202);
         let odd = json!({ "name": "Odd", "providerType": "MultiFactor", "factoryType": "Google" });
         assert_eq!(pointers(&world.admin.post(&format!("{BASE}/IdpType"), odd).await.problem(400, "invalid-request")), ["/providerType"]);
     }

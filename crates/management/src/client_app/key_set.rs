@@ -1,7 +1,7 @@
 //! Key sets of a client app: its own keys, by which it signs and is written to.
 
 use chancery_certificate::facts_of;
-use chancery_oauth::{JwkSet, Status};
+use chancery_oauth::{Algorithm, JwkSet, KEY_ENCRYPTION, Status};
 use chancery_record::{
     Bytes, FIXED, Identifier, JsonText, KEY, Name, OPEN, Preset, SHOWN, Timestamp, Token, Url, Value,
     choice_types, id_types, record,
@@ -81,8 +81,16 @@ impl Rules for ClientAppKeySet {
             wrong.push(("jwks", "exactly one of jwks, jwksUri and certificate is to be given".to_owned()));
         }
         if let Some(jwks) = &self.jwks {
+            let named = |set: &JwkSet| {
+                let is_named =
+                    |kid: &Identifier| set.keys.iter().any(|key| key.kid.as_deref() == Some(kid.as_str()));
+                self.kid.as_ref().is_none_or(is_named)
+            };
             match JwkSet::parse(jwks.as_str().as_bytes()) {
-                Ok(set) if set.skipped.is_empty() => {}
+                Ok(set) if set.skipped.is_empty() && named(&set) => {}
+                Ok(set) if set.skipped.is_empty() => {
+                    wrong.push(("kid", "names none of the keys in jwks".to_owned()));
+                }
                 Ok(set) => {
                     let kinds = set.skipped.iter().map(|place| format!("/keys/{place}")).collect::<Vec<_>>();
                     wrong.push((
@@ -101,11 +109,27 @@ impl Rules for ClientAppKeySet {
         {
             wrong.push(("certificate", refusal.to_string()));
         }
+        if let Some(algorithm) = &self.algorithm {
+            let known = algorithms(self.key_use);
+            if !known.contains(&algorithm.as_str()) {
+                wrong.push(("algorithm", format!("must be one of {}", known.join(", "))));
+            }
+        }
         if let (Some(from), Some(to)) = (self.valid_from, self.valid_to)
             && from >= to
         {
             wrong.push(("valid_to", "must be after validFrom".to_owned()));
         }
+    }
+}
+
+/// What keys of this use are used with: by their public half alone.
+fn algorithms(key_use: KeyUse) -> Vec<&'static str> {
+    match key_use {
+        KeyUse::Signing => {
+            Algorithm::ALL.iter().filter(|one| !one.is_symmetric()).map(|one| one.name()).collect()
+        }
+        KeyUse::Encryption => KEY_ENCRYPTION.to_vec(),
     }
 }
 

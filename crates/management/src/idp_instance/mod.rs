@@ -97,6 +97,8 @@ pub static IDP_INSTANCE: Shape =
             Child::new("group", "user_group", "store"),
             Child::new("platform user", "application_user", "idp_instance_id").told_by("last_name"),
             Child::new("platform group", "application_group", "idp_instance_id"),
+            Child::new("identity", "application_identity", "idp_instance_id").told_by("subject"),
+            Child::new("group's identity", "application_group_identity", "idp_instance_id").told_by("subject"),
             Child::new("claim rule", "claim_rule", "apply_to_idp_instance_id"),
             Child::new("role", "client_app_role", "apply_to_idp_instance_id").told_by("role_type"),
             Child::new("role assignment", "role_assignment", "apply_to_idp_instance_id").told_by("role_type"),
@@ -243,3 +245,24 @@ pub static MFA_INSTANCES: [Op; 3] = chancery_resource::added_at(
     ),
     [1, 2],
 );
+
+#[cfg(test)]
+mod tests {
+    use chancery_settings::{CATALOGUE, Owner};
+
+    use super::IDP_INSTANCE;
+
+    /// The view that tells a missing option knows those that the catalogue calls mandatory, and no other.
+    #[test]
+    fn the_view_knows_what_is_mandatory() {
+        let view = IDP_INSTANCE.view.unwrap();
+        let mandatory = CATALOGUE.iter().filter(|entry| entry.mandatory && !entry.owner.is_second_factor());
+        let mut count = 0;
+        for entry in mandatory {
+            let (kind, _) = Owner::TYPES.iter().find(|(_, owner)| *owner == entry.owner).unwrap();
+            assert!(view.contains(&format!("('{kind}', '{}')", entry.name)), "{kind} {}", entry.name);
+            count += 1;
+        }
+        assert_eq!(view.matches("('").count(), count);
+    }
+}

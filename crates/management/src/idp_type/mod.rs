@@ -2,14 +2,17 @@
 
 mod seed;
 
+use std::collections::HashSet;
+
 use chancery_record::{
-    HIDDEN, KEY, Name, OPEN, Preset, Record as _, SHOWN, Token, choice_types, id_types, record,
+    HIDDEN, KEY, Name, OPEN, Preset, Record as _, SHOWN, Token, Value, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Action as A, Breach, Call, Child, Custom, Method as M, Op, Permit::TenantMember, Problem, Proposed,
-    Reach, Relation, Shape, Unique, added, read_one, select_by, standard,
+    Action as A, Breach, Call, Child, Custom, LIST, Method as M, Op, Permit::TenantMember, Problem, Proposed,
+    Reach, Relation, Shape, Sql, Unique, added, read_one, select_by, standard,
 };
 use chancery_store::Tx;
+use uuid::Uuid;
 
 use crate::{
     mfa_instance::MFA_INSTANCE,
@@ -111,9 +114,10 @@ pub static IDP_TYPE: Shape = Shape::of::<IdpType>("IdpType", "idp_type", Reach::
     ])
     .against(stay_whole);
 
-/// A type that came with the server keeps what it is, and what serves instances fits what they do.
-fn stay_whole(_: &Call, _: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
-    let mut breaches = Vec::new();
+/// A type that came with the server keeps what it is, one of instances what serves them, and that fits what
+/// they do.
+fn stay_whole(_: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+    let (mut breaches, mut changed) = (Vec::new(), Vec::new());
     for (place, row) in rows.iter().enumerate() {
         let to_be = IdpType::from_values(row.values.clone())?;
         if to_be.factory_type.provider() != to_be.provider_type {
@@ -126,8 +130,31 @@ fn stay_whole(_: &Call, _: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec
         if was.is_seeded && !is_same {
             breaches.push(conflict(place, "name", "stays: the type came with the server"));
         }
+        if was.factory_type != to_be.factory_type {
+            changed.push((place, was.id.0));
+        }
+    }
+    let used = with_instances(tx, &changed)?;
+    for (place, _) in changed.into_iter().filter(|(_, id)| used.contains(id)) {
+        breaches.push(conflict(place, "factory_type", "stays: there are instances of the type"));
     }
     Ok(breaches)
+}
+
+/// Those of these types that instances are of.
+fn with_instances(tx: &mut Tx<'_>, types: &[(usize, Uuid)]) -> Result<HashSet<Uuid>, Problem> {
+    let mut used = HashSet::new();
+    for chunk in types.chunks(LIST) {
+        for table in ["idp_instance", "mfa_instance"] {
+            let mut sql = Sql::new(format!("SELECT DISTINCT idp_type_id FROM {table} WHERE idp_type_id IN "));
+            sql.add_list(chunk.iter().map(|(_, id)| Value::Id(*id)));
+            tx.query(&sql.text, &sql.parameters, |row| {
+                used.insert(row.id(0)?);
+                Ok(())
+            })?;
+        }
+    }
+    Ok(used)
 }
 
 /// Its operations.

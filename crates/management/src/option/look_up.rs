@@ -26,7 +26,7 @@ fn value_schema() -> serde_json::Value {
 }
 
 const fn op(name: &'static str, path: &'static str, custom: Custom, about: &'static str) -> Op {
-    Op::new(name, M::Get, path, TenantMember, &OPTION, A::Custom(custom), about).added()
+    Op::new(name, M::Get, path, TenantMember, &OPTION, A::Custom(custom), about).choosing(&TARGETS).added()
 }
 
 /// Its operations.
@@ -51,23 +51,23 @@ pub static OPERATIONS: &[Op] = &[
     ),
 ];
 
-/// What options can be of: names, the column, the resource.
-static TYPES: [(&[&str], &str, &Shape); 3] = [
-    (&["IdpInstance"], "apply_to_idp_instance_id", &IDP_INSTANCE),
-    (&["MfaInstance", "TwoFactorInstance"], "apply_to_mfa_instance_id", &MFA_INSTANCE),
-    (&["Tenant"], "apply_to_tenant_id", &TENANT),
+/// What options can be of.
+const TARGETS: [&str; 3] = ["IdpInstance", "MfaInstance", "Tenant"];
+/// The column that names each, and the resource.
+static COLUMNS: [(&str, &Shape); 3] = [
+    ("apply_to_idp_instance_id", &IDP_INSTANCE),
+    ("apply_to_mfa_instance_id", &MFA_INSTANCE),
+    ("apply_to_tenant_id", &TENANT),
 ];
 
 /// What the path says that options are of: the column and the resource.
 fn target(call: &Call) -> Result<(&'static str, &'static Shape), Problem> {
     let given = call.parameter(0);
-    let is_named = |names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(given));
-    let Some((_, column, shape)) = TYPES.iter().find(|(names, ..)| is_named(names)) else {
-        return Err(Problem::invalid(format!(
-            "{given:?} in the path is no type of what has options; there are IdpInstance, MfaInstance, Tenant."
-        )));
-    };
-    Ok((column, shape))
+    let place = TARGETS.iter().position(|name| name.eq_ignore_ascii_case(given));
+    place.and_then(|place| COLUMNS.get(place)).copied().ok_or_else(|| {
+        let known = TARGETS.join(", ");
+        Problem::invalid(format!("{given:?} in the path is no type of what has options; there are {known}."))
+    })
 }
 
 fn of_target(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {

@@ -1,6 +1,6 @@
 //! What is wrong with a batch, and where.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use chancery_record::{FieldError, Kind, Value, fold, pointer};
 use chancery_store::Tx;
@@ -12,11 +12,15 @@ use crate::{
 
 /// What is wrong with a batch: each error with its element and the kind of problem it is.
 #[derive(Default)]
-pub struct Failures(Vec<(usize, ProblemKind, FieldError)>);
+pub struct Failures {
+    all: Vec<(usize, ProblemKind, FieldError)>,
+    /// Where something that is taken was told.
+    taken: HashSet<String>,
+}
 
 impl Failures {
     pub fn add(&mut self, element: usize, kind: ProblemKind, error: FieldError) {
-        self.0.push((element, kind, error));
+        self.all.push((element, kind, error));
     }
 
     /// Adds what is wrong with an element as a whole.
@@ -26,9 +30,9 @@ impl Failures {
 
     /// All errors in the order of the elements; the first one's kind is the answer's.
     pub fn into_problem(mut self) -> Option<Problem> {
-        self.0.sort_by_key(|(element, ..)| *element);
-        let kind = self.0.first()?.1;
-        let errors: Vec<_> = self.0.into_iter().map(|(.., error)| error).collect();
+        self.all.sort_by_key(|(element, ..)| *element);
+        let kind = self.all.first()?.1;
+        let errors: Vec<_> = self.all.into_iter().map(|(.., error)| error).collect();
         let detail = format!("{} of the elements cannot be done, so nothing was. See errors.", errors.len());
         Some(Problem { errors, ..Problem::new(kind, detail) })
     }
@@ -109,7 +113,7 @@ pub fn find_taken(
             }
             keys.push((*element, key));
         }
-        if call.diagnose || !failures.0.is_empty() {
+        if call.diagnose || !failures.all.is_empty() {
             find_stored(call, tx, (shape, owner), unique, &columns, &keys, failures)?;
         }
     }
@@ -130,7 +134,7 @@ fn add_taken(shape: &Shape, unique: &Unique, element: usize, failures: &mut Fail
     let error = taken(shape, unique.index, &base(element));
     // an element is told once, even if it collides twice
     if let Some(error) = error
-        && !failures.0.iter().any(|(_, _, known)| *known == error)
+        && failures.taken.insert(error.pointer.clone())
     {
         failures.add(element, ProblemKind::Conflict, error);
     }

@@ -96,7 +96,7 @@ fn description(op: &Op) -> String {
 fn parameters(service: &Service, op: &Op) -> Vec<Value> {
     let path = format!("{}{}", service.base, op.path);
     let names = path.split(['{', '}']).skip(1).step_by(2);
-    let mut parameters: Vec<Value> = names.map(|name| path_parameter(name, op.shape)).collect();
+    let mut parameters: Vec<Value> = names.map(|name| path_parameter(name, op)).collect();
     let query = |name: &str, about: &str, schema: Value| {
         json!({
             "name": name, "in": "query", "required": false, "description": about, "schema": schema,
@@ -190,16 +190,15 @@ fn gives_order(field: &Field) -> bool {
         && !matches!(field.kind, Kind::Bytes(_) | Kind::Ids)
 }
 
-fn path_parameter(name: &str, shape: &Shape) -> Value {
+fn path_parameter(name: &str, op: &Op) -> Value {
+    let shape = op.shape;
     let word = |example: &str| json!({ "type": "string", "examples": [example] });
     let key = shape.fields.iter().find(|field| field.access.key);
     let (about, schema) = match (name, key) {
         ("userstore", _) => ("The user store: the id of its instance, or its name.", word("default")),
         ("userName" | "loginName" | "loginname", _) => ("The login name.", word("ada")),
-        ("type", _) if shape.name == "Option" => {
-            let older: &[&str] = &["IdpInstance", "TwoFactorInstance", "Tenant", "0", "1", "2"];
-            let known = if shape.whole.is_some() { older } else { &["IdpInstance", "MfaInstance", "Tenant"] };
-            ("What it is of.", json!({ "type": "string", "enum": known }))
+        ("type", _) if !op.choices.is_empty() => {
+            ("What it is of.", json!({ "type": "string", "enum": op.choices }))
         }
         ("type", _) => ("The type, as in the items.", type_schema(shape)),
         ("name", _) => ("The name.", word("UserStore")),

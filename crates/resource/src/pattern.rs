@@ -114,30 +114,28 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if let Some(id @ Value::Id(_)) = brought
         && is_retired(call, tx, shape, &id)?
     {
-        let error = FieldError::new("/id", "was used once: an id is never used again");
-        return Err(Problem {
-            errors: vec![error],
-            ..Problem::conflict("/id was used once: an id is never used again")
-        });
+        let wrong = Problem::wrong_at("/id", "was used once: an id is never used again");
+        return Err(Problem { kind: ProblemKind::Conflict, ..wrong });
     }
     check_data(call, tx, shape, None, &mut values)?;
     change::insert(call, tx, shape, owner.as_ref(), &values)?;
-    confine(call, tx, shape, std::iter::once((String::new(), values.as_slice())))?;
-    keep(call, tx, shape)?;
-    if call.op.reply == Reply::Owner {
-        return reply(call, tx, owner.as_ref(), None);
-    }
     if let Some(born) = shape.born {
         born(call, tx, &values)?;
     }
+    confine(call, tx, shape, std::iter::once((String::new(), values.as_slice())))?;
+    if call.op.reply == Reply::Owner {
+        keep(call, tx, shape)?;
+        return reply(call, tx, owner.as_ref(), None);
+    }
     if shape.is_read_back() {
-        let body = call.body()?.clone();
         let key = values.get(shape.plan().key).cloned().unwrap_or(Value::Null);
         let stored = load(call, tx, shape, owner.as_ref(), key)?;
-        let said = Speaking { owner: &stored, is_new: true, body: &body, base: String::new() };
+        let said = Speaking { owner: &stored, is_new: true, body: call.body()?, base: String::new() };
         relate_body(call, tx, shape, &[said])?;
+        keep(call, tx, shape)?;
         return answer_with(call, tx, shape, &stored);
     }
+    keep(call, tx, shape)?;
     write_values((shape, &call.desk.master), &call.scope, &values, &mut call.out.bytes);
     write_no_relations(shape, &mut call.out.bytes);
     Ok(Answer::resource(call.op.status))

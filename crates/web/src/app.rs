@@ -160,12 +160,12 @@ impl App {
         let now = now();
         let (target, parameters) = self.routes.find(parts.uri.path())?;
         match target {
-            Target::System(route) => route.answer(self, parts, body, &parameters, now).await,
+            Target::System(route) => route.answer(self, parts, body, &parameters?, now).await,
             Target::Operations(entries) => {
-                let entry =
-                    choose(entries, &parts.method).inspect_err(|_| *beside = entries.first().copied())?;
+                *beside = entries.first().copied();
+                let entry = choose(entries, &parts.method)?;
                 *chosen = Some(entry);
-                execute::execute(self, entry, parts, body, parameters, now).await
+                execute::execute(self, entry, parts, body, parameters?, now).await
             }
         }
     }

@@ -64,8 +64,9 @@ impl Routes {
         Ok(Self(router))
     }
 
-    /// What is at this path, and its parameters: decoded, each one segment, whatever is in it.
-    pub fn find(&self, path: &str) -> Result<(&Target, Vec<String>), Problem> {
+    /// What is at this path, and its parameters, if they can be read: decoded, each one segment, whatever
+    /// is in it.
+    pub fn find(&self, path: &str) -> Result<(&Target, Result<Vec<String>, Problem>), Problem> {
         let found = self.0.at(path).map_err(|_| {
             Problem::new(ProblemKind::NoSuchRoute, "Nothing is at this path. /openapi lists what is.")
         })?;
@@ -74,10 +75,12 @@ impl Routes {
                 Problem::invalid("A segment of the path is not UTF-8 when its %-codes are decoded.")
             })
         });
-        let decoded: Vec<String> = decoded.collect::<Result<_, _>>()?;
-        if decoded.iter().any(|segment| segment.contains('\0')) {
-            return Err(Problem::invalid("A segment of the path contains a NUL character."));
-        }
+        let decoded = decoded.collect::<Result<Vec<String>, _>>().and_then(|decoded| {
+            if decoded.iter().any(|segment| segment.contains('\0')) {
+                return Err(Problem::invalid("A segment of the path contains a NUL character."));
+            }
+            Ok(decoded)
+        });
         Ok((found.value, decoded))
     }
 }

@@ -34,7 +34,14 @@ on_both_engines! {
         let ada = world.user("ada").await;
         let (old, new) = (at(&format!("/User/{}", id(&ada))), world.path(&format!("/User/{}", id(&ada))));
         let (all, now) = (at("/User"), world.path("/User"));
+        let reader = world.client("reader", &[("AuditTrailReader", None, None)]).await;
+        let (unread, instead) = (format!("{all}/%FF"), format!("{now}/%FF"));
         let answers = [
+            (world.admin.get(&unread).await.is(400), &instead),
+            (reader.get(&old).await.is(403), &new),
+            (world.admin.send(Method::DELETE, &all, &[], Vec::new()).await.is(405), &now),
+            (world.admin.send(Method::PUT, &old, &[("content-type", "text/plain")], b"x".to_vec()).await.is(415), &new),
+            (world.admin.post(&all, json!({ "loginName": "ada" })).await.is(409), &now),
             (world.admin.get(&old).await.is(200), &new),
             (world.admin.get(&all).await.is(200), &now),
             (world.admin.get(&format!("{all}?count=1")).await.is(200), &now),

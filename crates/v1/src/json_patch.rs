@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use chancery_record::{Json, MAX_DEPTH};
 use chancery_resource::{Problem, ProblemKind};
-use json_patch::{PatchErrorKind, PatchOperation, patch};
+use json_patch::{
+    AddOperation, CopyOperation, MoveOperation, PatchErrorKind, PatchOperation, RemoveOperation,
+    ReplaceOperation, TestOperation, jsonptr::PointerBuf, patch,
+};
 use serde_json::Value;
 
 /// The most operations of a patch.
@@ -69,7 +72,7 @@ pub fn apply_within(
             if *put_in > MAX_PUT_IN {
                 return Err(Problem::wrong_at(&at, "puts in too much: it may be 16 MiB with all before it"));
             }
-            if step.path.matches('/').count() + depth(new) > MAX_DEPTH {
+            if step.operation.path().count() + depth(new) > MAX_DEPTH {
                 return Err(Problem::wrong_at(format!("{at}/path"), "is too deep: 32 levels at most"));
             }
         }
@@ -99,82 +102,71 @@ fn depth(value: &Value) -> usize {
     1 + inner.unwrap_or(0)
 }
 
-/// One operation, read.
+/// One operation, read, and the members that it writes.
 struct Step {
-    kind: String,
-    path: String,
-    from: Option<String>,
-    value: Option<Value>,
+    operation: PatchOperation,
     writes: Vec<String>,
 }
 
+const KINDS: [&str; 6] = ["add", "remove", "replace", "move", "copy", "test"];
+
 impl Step {
     fn read(operation: &Json, whole: &Value, rules: &Rules<'_>, at: &str) -> Result<Self, Problem> {
-        let kind = member_of(operation, "op").map(str::to_ascii_lowercase);
-        let known = ["add", "remove", "replace", "move", "copy", "test"];
-        let kind = kind.filter(|kind| known.contains(&kind.as_str())).ok_or_else(|| {
-            Problem::wrong_at(format!("{at}/op"), format!("must be one of {}", known.join(", ")))
-        })?;
-        let place = |name: &str| {
-            let pointer = format!("{at}/{name}");
-            let text = member_of(operation, name).ok_or_else(|| Problem::wrong_at(&pointer, "is missing"))?;
-            resolve(whole, text, rules).ok_or_else(|| Problem::wrong_at(&pointer, "names no member"))
-        };
-        let (member, path) = place("path")?;
         let mut writes = Vec::new();
-        let mut write = |member: String, name: &str| {
-            if !(rules.may_write)(&member) {
-                return Err(Problem::wrong_at(
-                    format!("{at}/{name}"),
-                    format!("{member} is not written here"),
-                ));
+        let mut place = |name: &str, is_written: bool| {
+            let at = format!("{at}/{name}");
+            let text = member_of(operation, name).ok_or_else(|| Problem::wrong_at(&at, "is missing"))?;
+            let found = resolve(whole, text, rules);
+            let (member, path) = found.ok_or_else(|| Problem::wrong_at(&at, "names no member"))?;
+            if is_written && !(rules.may_write)(&member) {
+                return Err(Problem::wrong_at(&at, format!("{member} is not written here")));
             }
-            writes.push(member);
-            Ok(())
+            writes.extend(is_written.then_some(member));
+            PointerBuf::parse(path).map_err(|_| Problem::wrong_at(&at, "is no JSON Pointer (RFC 6901)"))
         };
-        if kind != "test" {
-            write(member, "path")?;
-        }
-        let from = if matches!(kind.as_str(), "move" | "copy") {
-            let (member, from) = place("from")?;
-            if kind == "move" {
-                write(member, "from")?;
+        let value = || match given(operation, "value") {
+            Some(value) if has_other_number(value) => {
+                Err(Problem::wrong_at(format!("{at}/value"), "holds a number that no member takes"))
             }
-            Some(from)
-        } else {
-            None
+            Some(value) => Ok(value.to_serde()),
+            None => Err(Problem::wrong_at(format!("{at}/value"), "is missing")),
         };
-        let value = match (kind.as_str(), given(operation, "value")) {
-            ("add" | "replace" | "test", Some(value)) if has_other_number(value) => {
-                return Err(Problem::wrong_at(format!("{at}/value"), "holds a number that no member takes"));
+        let kind = member_of(operation, "op").map(str::to_ascii_lowercase).unwrap_or_default();
+        let operation = match kind.as_str() {
+            "add" => PatchOperation::Add(AddOperation { path: place("path", true)?, value: value()? }),
+            "remove" => PatchOperation::Remove(RemoveOperation { path: place("path", true)? }),
+            "replace" => {
+                PatchOperation::Replace(ReplaceOperation { path: place("path", true)?, value: value()? })
             }
-            ("add" | "replace" | "test", Some(value)) => Some(value.to_serde()),
-            ("add" | "replace" | "test", None) => {
-                return Err(Problem::wrong_at(format!("{at}/value"), "is missing"));
+            "move" => {
+                PatchOperation::Move(MoveOperation { path: place("path", true)?, from: place("from", true)? })
             }
-            _ => None,
+            "copy" => PatchOperation::Copy(CopyOperation {
+                path: place("path", true)?,
+                from: place("from", false)?,
+            }),
+            "test" => PatchOperation::Test(TestOperation { path: place("path", false)?, value: value()? }),
+            _ => {
+                let detail = format!("must be one of {}", KINDS.join(", "));
+                return Err(Problem::wrong_at(format!("{at}/op"), detail));
+            }
         };
-        Ok(Self { kind, path, from, value, writes })
+        Ok(Self { operation, writes })
     }
 
     /// What it puts in, if that is there.
     fn new_value<'a>(&'a self, whole: &'a Value) -> Option<&'a Value> {
-        match self.kind.as_str() {
-            "add" | "replace" => self.value.as_ref(),
-            "copy" | "move" => whole.pointer(self.from.as_deref()?),
-            _ => None,
+        match &self.operation {
+            PatchOperation::Add(AddOperation { value, .. })
+            | PatchOperation::Replace(ReplaceOperation { value, .. }) => Some(value),
+            PatchOperation::Copy(CopyOperation { from, .. })
+            | PatchOperation::Move(MoveOperation { from, .. }) => whole.pointer(from.as_str()),
+            PatchOperation::Remove(_) | PatchOperation::Test(_) => None,
         }
     }
 
     fn run(self, whole: &mut Value, at: &str) -> Result<(), Problem> {
-        let mut operation = serde_json::json!({ "op": self.kind, "path": self.path });
-        if let Some(members) = operation.as_object_mut() {
-            members.extend(self.from.map(|from| ("from".to_owned(), Value::String(from))));
-            members.extend(self.value.map(|value| ("value".to_owned(), value)));
-        }
-        let operation: PatchOperation = serde_json::from_value(operation)
-            .map_err(|_| Problem::wrong_at(format!("{at}/path"), "is no JSON Pointer (RFC 6901)"))?;
-        patch(whole, &[operation]).map_err(|error| match error.kind {
+        patch(whole, &[self.operation]).map_err(|error| match error.kind {
             PatchErrorKind::TestFailed => {
                 let detail = format!("{at} does not hold: the value is another.");
                 Problem { errors: Problem::wrong_at(at, "does not hold").errors, ..Problem::conflict(detail) }

@@ -1,10 +1,10 @@
 //! Writing answers: resources as JSON, in constant memory.
 
-use chancery_record::{Column, Sealing, Value, write_cell};
+use chancery_record::{Column, Field, Sealing, Value, write_cell};
 use chancery_store::Row;
 
 use crate::{
-    MasterKey, Problem, Scope, Shape,
+    Call, MasterKey, Problem, Scope, Shape,
     change::OwnerRow,
     sealed::{is_sealed, open_secret, reveal},
 };
@@ -182,26 +182,41 @@ pub fn write_values(
     values: &[Value],
     out: &mut Vec<u8>,
 ) {
-    let hides = !scope.reveals() && (shape.secret)(values);
     let mut separator = b'{';
     for ((field, label), value) in shape.fields.iter().zip(&shape.plan().labels).zip(values) {
         if !label.is_empty() {
             out.push(separator);
             separator = b',';
             out.extend_from_slice(label.as_bytes());
-            match value {
-                Value::Text(_) if field.access.sealing == Sealing::Secret && hides => {
-                    write_cell(&field.kind, Value::Null.cell(), out);
-                }
-                Value::Text(text) if field.access.sealing == Sealing::Secret && is_sealed(text) => {
-                    let key = values.get(shape.plan().key).unwrap_or(&Value::Null);
-                    let opened = Value::from(open_secret(master, shape.table, field.column, key, text));
-                    write_cell(&field.kind, opened.cell(), out);
-                }
-                value => write_cell(&field.kind, value.cell(), out),
-            }
+            let seen = seen((shape, master), scope, values, field, value);
+            write_cell(&field.kind, seen.as_ref().unwrap_or(value).cell(), out);
         }
     }
+}
+
+/// What the caller sees in the place of a secret: what was sealed, or nothing where the secrets of this row
+/// are not shown. `None`: the value as it is.
+fn seen(
+    (shape, master): (&Shape, &MasterKey),
+    scope: &Scope,
+    values: &[Value],
+    field: &Field,
+    value: &Value,
+) -> Option<Value> {
+    let (Sealing::Secret, Value::Text(text)) = (field.access.sealing, value) else { return None };
+    if !scope.reveals() && (shape.secret)(values) {
+        return Some(Value::Null);
+    }
+    let key = values.get(shape.plan().key).unwrap_or(&Value::Null);
+    is_sealed(text).then(|| Value::from(open_secret(master, shape.table, field.column, key, text)))
+}
+
+/// A value of a row as the caller sees it.
+pub fn seen_value(call: &Call, shape: &Shape, values: &[Value], column: &str) -> Value {
+    let place = shape.place(column);
+    let found = place.and_then(|place| shape.fields.get(place).zip(values.get(place)));
+    let Some((field, value)) = found else { return Value::Null };
+    seen((shape, &call.desk.master), &call.scope, values, field, value).unwrap_or_else(|| value.clone())
 }
 
 /// Writes the nested arrays of something new, all empty, and closes the object.

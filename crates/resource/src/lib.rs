@@ -50,7 +50,7 @@ pub use call::{Answer, Call, Desk, Hashing, Preconditions, Proofs, Scope, StoreS
 pub use change::{OwnerRow, Telling, advance, amend, append, delete, gone, insert, purge, purge_due, update};
 pub use cursor::CursorKey;
 pub use custom::{Body, BodyForm, Custom, JsonForm, Reply, Run};
-pub use emit::{Out, Part, Sink, Stored};
+pub use emit::{Out, Part, Sink, Stored, seen_value};
 pub use family::visible;
 pub use filter::{Expression, Operator, parse as parse_filter};
 pub use kin::{Child, Owner, Parent, Unique};

@@ -40,8 +40,7 @@ pub fn list_of(
     place: usize,
     column: &str,
 ) -> Result<Answer, Problem> {
-    find_row(call, tx, other, call.parameter(place))?;
-    let id = other.read_key(call.parameter(place))?;
+    let (_, id) = find_row(call, tx, other, call.parameter(place))?;
     list_where(call, tx, &|sql| {
         sql.add(" AND t.");
         sql.add(column);

@@ -36,13 +36,18 @@ pub fn key_of(call: &Call, shape: &Shape) -> Result<Value, Problem> {
     shape.read_key(call.parameter(usize::from(shape.owner.is_some())))
 }
 
-/// The number of the row with this key, which a path names.
+/// The number and the key of the row that a path names by this text.
 ///
 /// # Errors
 /// Not found.
-pub fn find_row(call: &Call, tx: &mut Tx<'_>, shape: &Shape, key: &str) -> Result<i64, Problem> {
-    let key = shape.read_key(key)?;
-    load(call, tx, shape, None, key).map(|row| row.rid)
+pub fn find_row(call: &Call, tx: &mut Tx<'_>, shape: &Shape, text: &str) -> Result<(i64, Value), Problem> {
+    let key = shape.read_key(text)?;
+    let mut sql = shape.begin(call, &format!("SELECT t.rid FROM {} t WHERE ", shape.source()));
+    shape.add_reach(&mut sql, &call.scope, None);
+    let column = shape.key().map_or("id", |key| key.column);
+    let sql = sql.push(" AND t.").push(column).push(" = ").bind(key.clone());
+    let rid = tx.one(&sql.text, &sql.parameters, |row| row.int(0))?;
+    Ok((rid.ok_or_else(|| Problem::not_found(shape.name))?, key))
 }
 
 /// The statement that selects the row whose folded column holds this text.

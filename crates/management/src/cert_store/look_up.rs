@@ -1,8 +1,8 @@
 //! Which certificates there are of a type, and for whom.
 
-use chancery_record::{Kind, Value};
+use chancery_record::Kind;
 use chancery_resource::{
-    Action as A, Answer, Call, Custom, Method as M, Op, Permit::TenantAdmin, Problem, Run, find_row,
+    Action as A, Answer, Call, Custom, Method as M, Op, Permit::TenantAdmin, Problem, Run, Shape, find_row,
     list_where,
 };
 use chancery_store::Tx;
@@ -60,8 +60,9 @@ fn of_type(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     })
 }
 
-fn applying(call: &mut Call, tx: &mut Tx<'_>, column: &str, id: &Value) -> Result<Answer, Problem> {
+fn applying(call: &mut Call, tx: &mut Tx<'_>, to: &Shape, column: &str) -> Result<Answer, Problem> {
     let kind = wanted(call)?;
+    let (_, id) = find_row(call, tx, to, call.parameter(1))?;
     list_where(call, tx, &|sql| {
         sql.add(" AND t.cert_type = ");
         sql.add_bound(kind);
@@ -73,22 +74,16 @@ fn applying(call: &mut Call, tx: &mut Tx<'_>, column: &str, id: &Value) -> Resul
 }
 
 fn of_subscription(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    wanted(call)?;
-    find_row(call, tx, &SUBSCRIPTION, call.parameter(1))?;
-    let id = SUBSCRIPTION.read_key(call.parameter(1))?;
-    applying(call, tx, "apply_to_subscription_id", &id)
+    applying(call, tx, &SUBSCRIPTION, "apply_to_subscription_id")
 }
 
 fn of_tenant(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    wanted(call)?;
-    find_row(call, tx, &TENANT, call.parameter(1))?;
-    let id = TENANT.read_key(call.parameter(1))?;
-    applying(call, tx, "apply_to_tenant_id", &id)
+    applying(call, tx, &TENANT, "apply_to_tenant_id")
 }
 
 fn of_instance(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let kind = wanted(call)?;
-    let instance = find_row(call, tx, &IDP_INSTANCE, call.parameter(1))?;
+    let (instance, _) = find_row(call, tx, &IDP_INSTANCE, call.parameter(1))?;
     list_where(call, tx, &|sql| {
         sql.add(" AND t.cert_type = ");
         sql.add_bound(kind);

@@ -86,13 +86,13 @@ fn list(call: &mut Call, tx: &mut Tx<'_>, condition: &dyn Fn(&mut Sql)) -> Resul
 }
 
 fn of_tenant(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let tenant = find_row(call, tx, &TENANT, call.parameter(0))?;
+    let (tenant, _) = find_row(call, tx, &TENANT, call.parameter(0))?;
     list(call, tx, &|sql| assigned_to_tenant(sql, tenant))
 }
 
 fn of_both(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let tenant = find_row(call, tx, &TENANT, call.parameter(0))?;
-    let app = find_row(call, tx, &CLIENT_APP, call.parameter(1))?;
+    let (tenant, _) = find_row(call, tx, &TENANT, call.parameter(0))?;
+    let (app, _) = find_row(call, tx, &CLIENT_APP, call.parameter(1))?;
     list(call, tx, &|sql| {
         assigned_to_tenant(sql, tenant);
         sql.add(" AND t.rid IN (SELECT m.idp_instance_rid FROM idp_instance_client_app m WHERE m.client_app_rid = ");
@@ -102,8 +102,7 @@ fn of_both(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 }
 
 fn of_subscription(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    find_row(call, tx, &SUBSCRIPTION, call.parameter(0))?;
-    let subscription = SUBSCRIPTION.read_key(call.parameter(0))?;
+    let (_, subscription) = find_row(call, tx, &SUBSCRIPTION, call.parameter(0))?;
     list(call, tx, &|sql| {
         sql.add(" AND t.subscription_id = ");
         sql.add_bound(subscription.clone());

@@ -3,18 +3,13 @@
 use chancery_record::Value;
 use chancery_resource::{
     Action as A, Answer, Call, Custom, JsonForm, Method as M, Op, Permit::TenantMember, Problem, Reply,
-    Shape, Sql, find_row, list_of, load_by, open_secret, read_one, select_where,
+    Shape, Sql, find_row, list_of, load_by, read_one, seen_value, select_where,
 };
 use chancery_store::Tx;
 use serde_json::json;
 
 use super::OPTION;
-use crate::{
-    idp_instance::IDP_INSTANCE,
-    mfa_instance::MFA_INSTANCE,
-    place::{id_in, text_in},
-    tenant::TENANT,
-};
+use crate::{idp_instance::IDP_INSTANCE, mfa_instance::MFA_INSTANCE, tenant::TENANT};
 
 static VALUE: JsonForm = JsonForm { name: "OptionValue", schema: value_schema };
 
@@ -77,8 +72,8 @@ fn of_target(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 
 fn select(call: &Call, tx: &mut Tx<'_>) -> Result<Sql, Problem> {
     let (column, shape) = target(call)?;
-    find_row(call, tx, shape, call.parameter(1))?;
-    let sql = select_where(call, call.op.shape, column, shape.read_key(call.parameter(1))?);
+    let (_, id) = find_row(call, tx, shape, call.parameter(1))?;
+    let sql = select_where(call, call.op.shape, column, id);
     Ok(sql.push(" AND t.name = ").bind(call.parameter(2)))
 }
 
@@ -90,10 +85,10 @@ fn named(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 fn value(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let sql = select(call, tx)?;
     let found = load_by(call, tx, &OPTION, None, &sql)?;
-    let text = text_in(&OPTION, &found.values, "value").unwrap_or_default();
-    let id = id_in(&OPTION, &found.values, "id").map_or(Value::Null, Value::Id);
-    let shown = open_secret(&call.desk.master, "option_value", "value", &id, text)
-        .filter(|_| call.scope.reveals() || !super::rules::is_secret(&found.values));
-    call.out.bytes.extend_from_slice(json!(shown).to_string().as_bytes());
+    let text = match seen_value(call, &OPTION, &found.values, "value") {
+        Value::Text(text) => json!(text),
+        _ => json!(null),
+    };
+    call.out.bytes.extend_from_slice(text.to_string().as_bytes());
     Ok(Answer::new(call.op.status))
 }

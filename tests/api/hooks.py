@@ -51,7 +51,7 @@ MANAGED = [
     (r"/.*", r".*/subscriptionId", r"must be empty.*|is missing: there is more than one"),
     (r"/(IdpInstance|MfaInstance).*", r".*/(name|idpTypeId)", r"names a (user store|type)\b.*"),
     (r"/IdpType.*", r".*/(providerType|name)", r"must be \w+ for this factoryType|stays: .*"),
-    (r"/ClientAppKeySet.*", r".*/(jwks|jwksUri|certificate|validTo)", r".*"),
+    (r"/ClientAppKeySet.*", r".*/(jwks|jwksUri|certificate|validTo|kid|algorithm)", r".*"),
     (r"/IpAddressRange.*", r".*/(lower|upper)", r"must .*"),
     (r"/UserQuestionnaireItem.*", r".*/(minLength|maxLength|validationPattern)", r".*"),
     (r"/ClientApp(AuthenticationConfiguration|RedirectUri|RequestUri|Role|Scope|Secret)?(/.*)?", r".*", r"(?!is not a member|must be (true|false|one of|a UUID|an object)).*"),

@@ -7,6 +7,7 @@ use chancery_oauth::{
     parse_exchange, verify_proof, write_actors,
 };
 use chancery_record::{Value, read_json};
+use chancery_resource::Sql;
 use chancery_store::{Error, Mode, Store};
 use serde_json::json;
 use uuid::Uuid;
@@ -244,7 +245,11 @@ async fn grant_exchange(
         let detail = "The client app that the token was issued to does not let this one exchange it.";
         return Err(OAuthError::new(400, "unauthorized_client", detail));
     }
-    let own = if app.filters_resources { Some(resources_of(store, app.id).await?) } else { None };
+    let own = if app.filters_resources {
+        Some(resources_of(store, app.id, subject.aud.clone()).await?)
+    } else {
+        None
+    };
     let is_open = |name: &&String| {
         PLATFORM.contains(&name.as_str()) || own.as_ref().is_none_or(|own| own.contains(name.as_str()))
     };
@@ -285,11 +290,14 @@ fn exchanged_scope(
     }
 }
 
-async fn resources_of(store: &Store, client: Uuid) -> Result<HashSet<String>, Error> {
-    let text = "SELECT key FROM client_app_resource WHERE client_app_id = ?1 ORDER BY rid LIMIT 1000";
+/// Those of these resources that are the client app's own.
+async fn resources_of(store: &Store, client: Uuid, names: Vec<String>) -> Result<HashSet<String>, Error> {
     let found = store.run("FindResources", Mode::Quick, None, move |tx| {
         let mut own = HashSet::new();
-        tx.query(text, &[Value::Id(client)], |row| {
+        let mut sql = Sql::new("SELECT key FROM client_app_resource WHERE client_app_id = ").bind(client);
+        sql.add(" AND key IN ");
+        sql.add_list(names.iter().map(|name| Value::Text(name.clone())));
+        tx.query(&sql.text, &sql.parameters, |row| {
             own.insert(row.text(0)?.to_owned());
             Ok(())
         })?;

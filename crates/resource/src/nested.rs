@@ -151,21 +151,54 @@ pub fn write(
     }
     for ((relation, label), items) in shape.relations.iter().zip(&shape.plan().array_labels).zip(items) {
         out.bytes.extend_from_slice(label.as_bytes());
-        let (json, all) = items.of(rid);
-        out.bytes.extend_from_slice(json);
-        out.relieve()?;
-        if !all {
-            let after = if json.is_empty() { 0 } else { items.last };
-            write_rest(tx, (relation, scope), rid, after, json.is_empty(), out)?;
-        }
-        if !relation.single {
-            out.bytes.push(b']');
-        } else if json.is_empty() {
-            out.bytes.extend_from_slice(b"null");
-        }
+        write_set(tx, (relation, scope), items, rid, out)?;
     }
     out.bytes.push(b'}');
     Ok(())
+}
+
+/// Writes the items of a row, and what closes them.
+fn write_set(
+    tx: &mut Tx<'_>,
+    (relation, scope): (&Relation, &Scope),
+    items: &Items,
+    rid: i64,
+    out: &mut Out,
+) -> Result<(), Problem> {
+    let (json, all) = items.of(rid);
+    out.bytes.extend_from_slice(json);
+    out.relieve()?;
+    if !all {
+        let after = if json.is_empty() { 0 } else { items.last };
+        write_rest(tx, (relation, scope), rid, after, json.is_empty(), out)?;
+    }
+    if !relation.single {
+        out.bytes.push(b']');
+    } else if json.is_empty() {
+        out.bytes.extend_from_slice(b"null");
+    }
+    Ok(())
+}
+
+/// One relation of these rows, at most `sql::LIST` of them: for each what [`write`] would write.
+pub fn sets(
+    tx: &mut Tx<'_>,
+    relation: &Relation,
+    scope: &Scope,
+    rids: &[i64],
+) -> Result<Vec<serde_json::Value>, Problem> {
+    let (mut items, mut out, sql) = (Items::default(), Out::default(), of_rows(relation, scope, rids));
+    tx.query(&sql.text, &sql.parameters, |row| items.take(relation, row))?;
+    let mut sets = Vec::with_capacity(rids.len());
+    for rid in rids {
+        if !relation.single {
+            out.bytes.push(b'[');
+        }
+        write_set(tx, (relation, scope), &items, *rid, &mut out)?;
+        let set = serde_json::from_slice(&std::mem::take(&mut out.bytes));
+        sets.push(set.map_err(|_| Problem::invalid("What is there cannot be read."))?);
+    }
+    Ok(sets)
 }
 
 fn write_rest(

@@ -27,10 +27,11 @@ Every option is also a key of the TOML file, with underscores: listen = \"127.0.
 A flag beats the environment, the environment beats the file.";
 
 const RECOVER_HELP: &str = "\
-Makes root, a client app that gets tokens by a secret, SystemAdmin again, whatever was done to it, and
-prints a new secret, once. Each change is in the audit trail of the configuration. Needs the database
-and the master key; run this as the server's user. Stop a server with an embedded database first;
-servers on PostgreSQL may run.
+The client app root, where it is SystemAdmin, gets tokens again by a new secret and by no other, whatever
+was done to it; its authentication configuration goes. Where there is none such, one is made: root, or
+\"root 2\" and so on where the name is taken. The secret is printed once. Each change is in the audit
+trail of the configuration. Needs the database and the master key; run this as the server's user. Stop a
+server with an embedded database first; servers on PostgreSQL may run.
 
 Example:
   chancery --config chancery.toml recover";

@@ -14,10 +14,19 @@ use uuid::Uuid;
 /// What a newcomer must know.
 #[derive(Clone, Debug)]
 pub struct Welcome {
-    /// The root client's id; none where it was deleted or has another name now.
-    pub root_client_id: Option<Uuid>,
+    /// The root client; none where none of that name is `SystemAdmin` any more.
+    pub root: Option<Root>,
     /// Its secret, if it was made just now. It is not kept.
     pub new_secret: Option<Secret>,
+}
+
+/// The root client.
+#[derive(Clone, Debug)]
+pub struct Root {
+    /// Its id.
+    pub id: Uuid,
+    /// What it calls itself at the token endpoint: its name, or its id where others have that name, too.
+    pub client: String,
 }
 
 /// The name of the root client app.
@@ -46,12 +55,25 @@ pub fn ensure(
     if let (Some(root), Some(secret)) = (root, configured) {
         configure_secret(call, tx, master, root, secret)?;
     }
-    Ok(Welcome { root_client_id: root, new_secret })
+    let root = root.map(|root| introduce(tx, root)).transpose()?;
+    Ok(Welcome { root, new_secret })
 }
 
-/// The root client app's id.
+/// The root client app's id. The name alone says nothing: others may have it.
 pub fn find_root(tx: &mut Tx<'_>) -> Result<Option<Uuid>, Error> {
-    tx.one("SELECT id FROM client_app WHERE name_key = ?1 ORDER BY rid", &[ROOT.into()], |row| row.id(0))
+    let text = "SELECT a.id FROM client_app a JOIN client_app_role r ON r.client_app_id = a.id \
+        WHERE a.name_key = ?1 AND r.role_type = 'SystemAdmin' ORDER BY a.rid LIMIT 1";
+    tx.one(text, &[ROOT.into()], |row| row.id(0))
+}
+
+/// The client app of this id, with what it calls itself.
+pub fn introduce(tx: &mut Tx<'_>, id: Uuid) -> Result<Root, Error> {
+    let text = "SELECT MAX(name), COUNT(*) FROM client_app \
+        WHERE name_key = (SELECT name_key FROM client_app WHERE id = ?1)";
+    let name = tx.one(text, &[Value::Id(id)], |row| {
+        Ok(if row.int(1)? == 1 { Some(row.text(0)?.to_owned()) } else { None })
+    })?;
+    Ok(Root { id, client: name.flatten().unwrap_or_else(|| id.to_string()) })
 }
 
 /// A secret for it: 32 random bytes.

@@ -11,7 +11,7 @@ mod start;
 pub use arguments::{Arguments, Command};
 pub use audit::{AuditCommand, ExportError, Exported, export};
 pub use config::{Config, ConfigError};
-pub use first_start::Welcome;
+pub use first_start::{Root, Welcome};
 pub use jobs::{
     ledger::seal_pending,
     mail::{Post, deliver},

@@ -2,7 +2,7 @@
 
 use std::{io::IsTerminal as _, process::ExitCode};
 
-use chancery::{Arguments, Command, Config, Server, Welcome, recover_root};
+use chancery::{Arguments, Command, Config, Root, Server, Welcome, recover_root};
 use clap::Parser as _;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -58,16 +58,19 @@ fn make_anew(config: &Config) -> Result<(), String> {
     start_log(&config.log)?;
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
     let welcome = runtime.block_on(recover_root(config)).map_err(|error| error.to_string())?;
-    println!("The root client app is SystemAdmin and gets tokens by its secret.");
+    println!("This client app is SystemAdmin and gets tokens by this secret alone.");
     print_root(&welcome);
     Ok(())
 }
 
 /// Prints the root client app, and its secret where it was just made.
 fn print_root(welcome: &Welcome) {
-    match welcome.root_client_id {
-        Some(id) => println!("  root client id  {id} (or its name, root)"),
-        None => println!("  root client     none of that name; chancery recover makes one"),
+    match &welcome.root {
+        Some(Root { id, client }) if *client != id.to_string() => {
+            println!("  root client id  {id} (or its name, {client})");
+        }
+        Some(Root { id, .. }) => println!("  root client id  {id}"),
+        None => println!("  root client     none is SystemAdmin; chancery recover makes one"),
     }
     if let Some(secret) = &welcome.new_secret {
         println!("  root secret     {}", String::from_utf8_lossy(secret.expose()));
@@ -108,9 +111,10 @@ fn greet(server: &Server) {
     print_root(&server.welcome);
     let new = server.welcome.new_secret.as_ref().map(|secret| String::from_utf8_lossy(secret.expose()));
     let secret = new.as_deref().unwrap_or("$CHANCERY_ROOT_CLIENT_SECRET");
+    let client = server.welcome.root.as_ref().map_or("root", |root| root.client.as_str());
     println!("Try it:");
     println!(
-        "  curl -s -H \"Authorization: Bearer $(curl -s -u \"root:{secret}\" -d grant_type=client_credentials {url}/connect/token \
+        "  curl -s -H \"Authorization: Bearer $(curl -s -u \"{client}:{secret}\" -d grant_type=client_credentials {url}/connect/token \
          | sed 's/.*\"access_token\":\"\\([^\"]*\\)\".*/\\1/')\" {url}/api/userstore/v2/default/administration/User"
     );
 }

@@ -5,58 +5,72 @@ use chancery_management::client_app::{
     role::CLIENT_APP_ROLE, secret::CLIENT_APP_SECRET,
 };
 use chancery_record::Value;
-use chancery_resource::{Call, Problem, Shape, Stored, delete, gone, insert, load, new_row, update};
+use chancery_resource::{Call, Problem, Shape, delete, gone, insert, load, new_row, update};
 use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::{
     Welcome,
-    first_start::{ROOT, find_root, new_root_secret},
+    first_start::{ROOT, find_root, introduce, new_root_secret},
 };
 
-/// Makes the root client able to get tokens as SystemAdmin, whatever was done to it, and gives it a new
-/// secret. Each change is in the audit trail.
+/// Gives the root client app a new secret, and takes away what keeps it from getting tokens by it, its other
+/// secrets among that. Where no client app named root is `SystemAdmin` one is made: a name is no right. Each
+/// change is in the audit trail.
 pub fn recover(call: &mut Call, tx: &mut Tx<'_>) -> Result<Welcome, Problem> {
     let root = match find_root(tx)? {
-        Some(root) => root,
+        Some(root) => {
+            open_root(call, tx, root)?;
+            root
+        }
         None => make_root(call, tx)?,
     };
-    open_root(call, tx, root)?;
-    if let Some(was) = found(load(call, tx, &CONFIGURATION, None, Value::Id(root)))? {
-        delete(call, tx, &CONFIGURATION, &was)?;
-        gone(call, tx, &CONFIGURATION, &[was])?;
-    }
-    let text = "SELECT 1 FROM client_app_role WHERE client_app_id = ?1 AND role_type = 'SystemAdmin'";
-    if tx.one(text, &[Value::Id(root)], |_| Ok(()))?.is_none() {
-        let given = [("client_app_id", root.into()), ("role_type", "SystemAdmin".into())];
-        add(call, tx, &CLIENT_APP_ROLE, &given)?;
-    }
     let secret = new_root_secret();
     let digest = call.desk.master.secret_digest(secret.expose());
     let given =
         [("client_app_id", root.into()), ("name", "made by recover".into()), ("digest", digest.into())];
     add(call, tx, &CLIENT_APP_SECRET, &given)?;
     tx.advance_epoch()?;
-    Ok(Welcome { root_client_id: Some(root), new_secret: Some(secret) })
+    Ok(Welcome { root: Some(introduce(tx, root)?), new_secret: Some(secret) })
 }
 
-fn found(loaded: Result<Stored, Problem>) -> Result<Option<Stored>, Problem> {
-    match loaded {
-        Err(problem) if problem.status() == 404 => Ok(None),
-        loaded => loaded.map(Some),
-    }
-}
-
-/// A root client app where there is none: in the oldest subscription.
+/// A root client app where there is none: in the oldest subscription, under the first name that is free.
 fn make_root(call: &Call, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
     let subscription = tx.one("SELECT id FROM subscription ORDER BY rid LIMIT 1", &[], |row| row.id(0))?;
-    let subscription = subscription.ok_or_else(|| Problem::not_found("subscription"))?;
-    add(call, tx, &CLIENT_APP, &[("name", ROOT.into()), ("subscription_id", subscription.into())])?;
-    find_root(tx)?.ok_or_else(|| Problem::not_found("client app"))
+    let subscription = subscription.ok_or_else(|| {
+        Problem::conflict(
+            "There is nothing in this database: the first start of a server makes its root client app.",
+        )
+    })?;
+    let id = call.new_id();
+    let names =
+        std::iter::once(ROOT.to_owned()).chain((2..=MOST_ROOTS).map(|number| format!("{ROOT} {number}")));
+    for name in names {
+        let text = "SELECT 1 FROM client_app WHERE subscription_id = ?1 AND name_key = ?2";
+        if tx.one(text, &[subscription.into(), name.as_str().into()], |_| Ok(()))?.is_none() {
+            let given = [
+                ("id", id.into()),
+                ("name", name.into()),
+                ("subscription_id", subscription.into()),
+                ("allow_client_credential_login", Value::Bool(true)),
+            ];
+            add(call, tx, &CLIENT_APP, &given)?;
+            add(
+                call,
+                tx,
+                &CLIENT_APP_ROLE,
+                &[("client_app_id", id.into()), ("role_type", "SystemAdmin".into())],
+            )?;
+            return Ok(id);
+        }
+    }
+    Err(Problem::conflict("There are too many client apps named root."))
 }
 
-/// Lets the root client app get tokens by a secret.
-fn open_root(call: &Call, tx: &mut Tx<'_>, root: Uuid) -> Result<(), Problem> {
+const MOST_ROOTS: usize = 100;
+
+/// Lets the root client app get tokens by a secret, and by no other than the one to come.
+fn open_root(call: &mut Call, tx: &mut Tx<'_>, root: Uuid) -> Result<(), Problem> {
     let was = load(call, tx, &CLIENT_APP, None, Value::Id(root))?;
     let needed = [
         ("enabled", Value::Bool(true)),
@@ -69,7 +83,26 @@ fn open_root(call: &Call, tx: &mut Tx<'_>, root: Uuid) -> Result<(), Problem> {
         let values = with(&CLIENT_APP, values, &[("concurrency_token", call.new_token())]);
         update(call, tx, &CLIENT_APP, &was, &values)?;
     }
-    Ok(())
+    let mut secrets = Vec::new();
+    let text = "SELECT id FROM client_app_secret WHERE client_app_id = ?1";
+    tx.query(text, &[root.into()], |row| {
+        secrets.push(row.id(0)?);
+        Ok(())
+    })?;
+    for secret in secrets {
+        remove(call, tx, &CLIENT_APP_SECRET, secret)?;
+    }
+    remove(call, tx, &CONFIGURATION, root)
+}
+
+/// Removes a row, if it is there.
+fn remove(call: &mut Call, tx: &mut Tx<'_>, shape: &'static Shape, id: Uuid) -> Result<(), Problem> {
+    let was = match load(call, tx, shape, None, Value::Id(id)) {
+        Err(problem) if problem.status() == 404 => return Ok(()),
+        loaded => loaded?,
+    };
+    delete(call, tx, shape, &was)?;
+    gone(call, tx, shape, &[was])
 }
 
 fn add(call: &Call, tx: &mut Tx<'_>, shape: &Shape, given: &[(&str, Value)]) -> Result<(), Problem> {

@@ -156,9 +156,23 @@ impl Server {
 /// # Errors
 /// What is wrong, for people.
 pub async fn recover_root(config: &Config) -> Result<Welcome, StartError> {
+    if let Target::Sqlite(path) = &config.database
+        && !path.exists()
+    {
+        return Err(StartError::new(
+            format!("{} is not there", path.display()),
+            "name the server's own database",
+        ));
+    }
     let _lock = prepare_files(config)?;
     let master = read_master_key(&config.master_key_file)?;
     let store = open(config).await?;
+    let is_used = store.run("Recover", Mode::Quick, None, |tx| {
+        tx.one("SELECT 1 FROM client_app LIMIT 1", &[], |_| Ok(())).map(|found| found.is_some())
+    });
+    if !is_used.await.map_err(|error: Error| StartError::new("cannot read the database", error))? {
+        return Err(StartError::new("there is no client app in this database", "name the server's own"));
+    }
     let (app, _) = assemble(config, store.clone(), master, "http://localhost").await?;
     let mut call = own_call(&app.desk, Scope::Everything);
     let welcome = store.run("Recover", Mode::Write, None, move |tx| recover::recover(&mut call, tx)).await;

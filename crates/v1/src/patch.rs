@@ -64,8 +64,11 @@ impl Reading {
         }
     }
 
-    fn needs_arrays(&self, patch: &Json) -> bool {
-        touched(patch, &self.members).iter().any(|member| self.arrays.contains(member))
+    /// The sets that a patch names.
+    fn arrays_in(&self, patch: &Json) -> Vec<&'static str> {
+        let mut named = touched(patch, &self.members);
+        named.retain(|member| self.arrays.contains(member));
+        named
     }
 
     fn apply(
@@ -105,7 +108,7 @@ pub fn patch_one(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let was = load(call, tx, shape, owner.as_ref(), key)?;
     check_if_match(call, tx, shape, &was)?;
     let rows = std::slice::from_ref(&was);
-    let whole = represent(call, tx, shape, rows, reading.needs_arrays(&patch))?.pop().unwrap_or_default();
+    let whole = represent(call, tx, shape, rows, &reading.arrays_in(&patch))?.pop().unwrap_or_default();
     let patched = reading.apply(whole, &patch, "", &mut 0)?;
     let said = Json::Object(reading.merged(&patched));
     let place = |error: &FieldError| {
@@ -232,8 +235,8 @@ pub fn patch_many(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if !unknown.is_empty() {
         return Err(Problem { kind: ProblemKind::NotFound, ..Problem::wrong(unknown) });
     }
-    let with_arrays = elements.iter().any(|element| reading.needs_arrays(element.patch));
-    let wholes = represent(call, tx, shape, &rows, with_arrays)?;
+    let arrays: Vec<&str> = elements.iter().flat_map(|element| reading.arrays_in(element.patch)).collect();
+    let wholes = represent(call, tx, shape, &rows, &arrays)?;
     let key = shape.fields.iter().find(|field| field.access.key).map_or("id", |field| field.wire());
     let (mut bodies, mut written, mut put_in) = (Vec::new(), Vec::new(), 0);
     for (whole, (number, _)) in wholes.into_iter().zip(&places) {

@@ -239,6 +239,12 @@ on_both_engines! {
             let body = json!({ "clientAppId": shop["id"], "name": algorithm, "use": purpose, "algorithm": algorithm, "jwks": jwks });
             world.make("ClientAppKeySet", body).await;
         }
+        // one of old ends all the same
+        let old = world.make("ClientAppKeySet", json!({ "clientAppId": shop["id"], "name": "old", "use": "Signing", "status": "Active", "jwks": jwks })).await;
+        world.sql(vec![("UPDATE client_app_key_set SET algorithm = 'banana', kid = 'none' WHERE name = 'old'", vec![])]).await;
+        let patch = |member: &str, value: &str| json!({ member: value, "concurrencyToken": old["concurrencyToken"] });
+        world.admin.patch(&one("ClientAppKeySet", &old), patch("algorithm", "apple")).await.problem(400, "invalid-request");
+        world.admin.patch(&one("ClientAppKeySet", &old), patch("status", "Revoked")).await.expect(202);
         let symmetric = json!({ "clientAppId": shop["id"], "use": "Signing", "algorithm": "HS256", "jwks": jwks });
         assert_eq!(refused(&world, "ClientAppKeySet", symmetric).await, ["/algorithm"]);
         let mut window = fresh;

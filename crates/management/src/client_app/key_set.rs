@@ -12,7 +12,7 @@ use chancery_resource::{
 use chancery_store::Tx;
 
 use super::{CLIENT_APP, ClientAppId, administrator};
-use crate::place::{conflict, text_in};
+use crate::place::{conflict, text_in, wrong};
 
 id_types! {
     /// The id of a key set.
@@ -81,16 +81,8 @@ impl Rules for ClientAppKeySet {
             wrong.push(("jwks", "exactly one of jwks, jwksUri and certificate is to be given".to_owned()));
         }
         if let Some(jwks) = &self.jwks {
-            let named = |set: &JwkSet| {
-                let is_named =
-                    |kid: &Identifier| set.keys.iter().any(|key| key.kid.as_deref() == Some(kid.as_str()));
-                self.kid.as_ref().is_none_or(is_named)
-            };
             match JwkSet::parse(jwks.as_str().as_bytes()) {
-                Ok(set) if set.skipped.is_empty() && named(&set) => {}
-                Ok(set) if set.skipped.is_empty() => {
-                    wrong.push(("kid", "names none of the keys in jwks".to_owned()));
-                }
+                Ok(set) if set.skipped.is_empty() => {}
                 Ok(set) => {
                     let kinds = set.skipped.iter().map(|place| format!("/keys/{place}")).collect::<Vec<_>>();
                     wrong.push((
@@ -109,27 +101,11 @@ impl Rules for ClientAppKeySet {
         {
             wrong.push(("certificate", refusal.to_string()));
         }
-        if let Some(algorithm) = &self.algorithm {
-            let known = algorithms(self.key_use);
-            if !known.contains(&algorithm.as_str()) {
-                wrong.push(("algorithm", format!("must be one of {}", known.join(", "))));
-            }
-        }
         if let (Some(from), Some(to)) = (self.valid_from, self.valid_to)
             && from >= to
         {
             wrong.push(("valid_to", "must be after validFrom".to_owned()));
         }
-    }
-}
-
-/// What keys of this use are used with: by their public half alone.
-fn algorithms(key_use: KeyUse) -> Vec<&'static str> {
-    match key_use {
-        KeyUse::Signing => {
-            Algorithm::ALL.iter().filter(|one| !one.is_symmetric()).map(|one| one.name()).collect()
-        }
-        KeyUse::Encryption => KEY_ENCRYPTION.to_vec(),
     }
 }
 
@@ -149,7 +125,8 @@ pub static CLIENT_APP_KEY_SET: Shape = Shape::of::<ClientAppKeySet>(
 .keeping(administrator::keep_one)
 .settles();
 
-/// A key set goes from one status to the next, never back.
+/// A key set goes from one status to the next, never back. What it says of its keys is judged when it is said:
+/// one of old must be able to end.
 #[expect(clippy::unnecessary_wraps, reason = "the engine calls it by this form")]
 fn check(_: &Call, _: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
     let status = |values: &[Value]| text_in(&CLIENT_APP_KEY_SET, values, "status").and_then(Status::named);
@@ -162,8 +139,45 @@ fn check(_: &Call, _: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Brea
             let detail = format!("goes from {} to another, but not to {}", before.name(), next.name());
             breaches.push(conflict(place, "status", detail));
         }
+        let told = |values: &[Value]| {
+            ["jwks", "kid", "key_use", "algorithm"]
+                .map(|column| text_in(&CLIENT_APP_KEY_SET, values, column).map(str::to_owned))
+        };
+        let now = told(row.values);
+        if row.was.is_some_and(|was| told(&was.values) == now) {
+            continue;
+        }
+        let [jwks, kid, key_use, algorithm] = now;
+        let keys = jwks.and_then(|jwks| JwkSet::parse(jwks.as_bytes()).ok());
+        if let (Some(set), Some(kid)) = (keys, &kid)
+            && !set.keys.iter().any(|key| key.kid.as_ref() == Some(kid))
+        {
+            breaches.push(wrong(place, "kid", "names none of the keys in jwks"));
+        }
+        let signs = key_use.as_deref() == Some(KeyUse::Signing.name());
+        if algorithm.is_some_and(|algorithm| !is_served(&algorithm, signs)) {
+            let detail = format!("must be one of {}", algorithms(signs).join(", "));
+            breaches.push(wrong(place, "algorithm", detail));
+        }
     }
     Ok(breaches)
+}
+
+/// Whether keys that sign, or those that are written to, are used with this algorithm here.
+fn is_served(algorithm: &str, signs: bool) -> bool {
+    if signs {
+        Algorithm::named(algorithm).is_some_and(|known| !known.is_symmetric())
+    } else {
+        KEY_ENCRYPTION.contains(&algorithm)
+    }
+}
+
+/// The names of those algorithms.
+fn algorithms(signs: bool) -> Vec<&'static str> {
+    if !signs {
+        return KEY_ENCRYPTION.to_vec();
+    }
+    Algorithm::ALL.iter().filter(|one| !one.is_symmetric()).map(|one| one.name()).collect()
 }
 
 /// Its operations.

@@ -46,7 +46,7 @@ pub fn write_all(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, rows: &[Stored
     Ok(())
 }
 
-/// Rows as they are answered: with their relations, or their own members alone.
+/// Rows as they are answered: their own members, and those of their relations that are wanted.
 ///
 /// # Errors
 /// Sets that are too large together; the store's.
@@ -55,25 +55,27 @@ pub fn represent(
     tx: &mut Tx<'_>,
     shape: &Shape,
     rows: &[Stored],
-    with_relations: bool,
+    wanted: &[&str],
 ) -> Result<Vec<serde_json::Value>, Problem> {
-    if with_relations {
-        let rids: Vec<i64> = rows.iter().map(|row| row.rid).collect();
-        for relation in shape.relations {
-            count_links(tx, relation, &rids)?;
-        }
-        write_all(call, tx, shape, rows)?;
-    } else {
-        call.out.bytes.push(b'[');
-        for (index, row) in rows.iter().enumerate() {
-            if index > 0 {
-                call.out.bytes.push(b',');
-            }
-            write_values((shape, &call.desk.master), &call.scope, &row.values, &mut call.out.bytes);
-            call.out.bytes.push(b'}');
-        }
-        call.out.bytes.push(b']');
+    let mut wholes = Vec::with_capacity(rows.len());
+    for row in rows {
+        let mut bytes = Vec::new();
+        write_values((shape, &call.desk.master), &call.scope, &row.values, &mut bytes);
+        bytes.push(b'}');
+        let whole = serde_json::from_slice(&bytes);
+        wholes.push(whole.map_err(|_| Problem::invalid("What is there cannot be read."))?);
     }
-    let bytes = std::mem::take(&mut call.out.bytes);
-    serde_json::from_slice(&bytes).map_err(|_| Problem::invalid("What is there cannot be read."))
+    let scope = call.scope.clone().to_be_changed(false);
+    let rids: Vec<i64> = rows.iter().map(|row| row.rid).collect();
+    for relation in shape.relations.iter().filter(|relation| wanted.contains(&relation.name)) {
+        count_links(tx, relation, &rids)?;
+        for (rids, wholes) in rids.chunks(LIST).zip(wholes.chunks_mut(LIST)) {
+            for (set, whole) in nested::sets(tx, relation, &scope, rids)?.into_iter().zip(wholes) {
+                if let serde_json::Value::Object(members) = whole {
+                    members.insert(relation.name.to_owned(), set);
+                }
+            }
+        }
+    }
+    Ok(wholes)
 }

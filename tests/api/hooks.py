@@ -50,7 +50,7 @@ MANAGED = [
     (r"/.*", r".*/(apply\w+|roleType)", r"(must be empty|is missing|does not change|exactly one of).*"),
     (r"/.*", r".*/subscriptionId", r"must be empty.*|is missing: there is more than one"),
     (r"/(IdpInstance|MfaInstance).*", r".*/(name|idpTypeId)", r"names a (user store|type)\b.*"),
-    (r"/IdpType.*", r".*/(providerType|name)", r"must be \w+ for this factoryType|stays: .*"),
+    (r"/IdpType.*", r".*/(providerType|factoryType|name)", r"must be \w+ for this factoryType|stays: .*"),
     (r"/ClientAppKeySet.*", r".*/(jwks|jwksUri|certificate|validTo|kid|algorithm)", r".*"),
     (r"/IpAddressRange.*", r".*/(lower|upper)", r"must .*"),
     (r"/UserQuestionnaireItem.*", r".*/(minLength|maxLength|validationPattern)", r".*"),

@@ -201,7 +201,7 @@ fn shapes_are_whole() {
 /// children.
 #[test]
 fn parents_know_their_children() {
-    run_with(Engine::Sqlite, no_words, check_children);
+    run_with(Engine::Sqlite, no_words, |world| Box::pin(check_children(world)));
 }
 
 async fn check_children(world: World) {

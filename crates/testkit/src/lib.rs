@@ -15,7 +15,7 @@ mod world;
 pub use client::{Answer, Client};
 pub use engine::{Database, Engine};
 pub use process::{Process, SECRET};
-pub use world::{RoleRow, World, no_words, run_with};
+pub use world::{RoleRow, Test, World, no_words, run_with};
 
 /// Declares tests that run on both engines: each becomes a module with a test `sqlite` and a
 /// test `postgres`. A function in brackets before them tells further words of the server's command
@@ -30,11 +30,11 @@ macro_rules! on_both_engines {
             async fn test($world: $crate::World) $body
             #[test]
             fn sqlite() {
-                $crate::run_with($crate::Engine::Sqlite, $words, test);
+                $crate::run_with($crate::Engine::Sqlite, $words, |world| Box::pin(test(world)));
             }
             #[test]
             fn postgres() {
-                $crate::run_with($crate::Engine::Postgres, $words, test);
+                $crate::run_with($crate::Engine::Postgres, $words, |world| Box::pin(test(world)));
             }
         }
     )*};

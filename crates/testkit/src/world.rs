@@ -1,6 +1,6 @@
 //! What a test meets: a server with its callers.
 
-use std::{path::Path, sync::Arc};
+use std::{path::Path, pin::Pin, sync::Arc};
 
 use chancery::{Arguments, Config, Server};
 use chancery_store::{Error, Mode};
@@ -37,16 +37,15 @@ pub fn no_words(_: &Path) -> Vec<String> {
     Vec::new()
 }
 
+/// A test's body. It is boxed, so that what runs it is compiled once and not for each test.
+pub type Test = fn(World) -> Pin<Box<dyn Future<Output = ()>>>;
+
 /// Runs a test with a world of its own, whose server is started with further words.
 ///
 /// # Panics
 /// When the server does not start.
 #[expect(clippy::expect_used, reason = "a test cannot go on without its server")]
-pub fn run_with<F: Future<Output = ()>>(
-    engine: Engine,
-    words: fn(&Path) -> Vec<String>,
-    test: impl FnOnce(World) -> F,
-) {
+pub fn run_with(engine: Engine, words: fn(&Path) -> Vec<String>, test: Test) {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let database = Arc::new(Database::create(engine));

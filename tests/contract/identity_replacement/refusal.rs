@@ -195,7 +195,7 @@ fn proofs_are_asked_for_sqlite() {
     run_with(
         Engine::Sqlite,
         |_| vec!["--identity-replacement-proofs".into(), "both".into()],
-        proofs_are_asked_for,
+        |world| Box::pin(proofs_are_asked_for(world)),
     );
 }
 
@@ -204,6 +204,6 @@ fn proofs_are_asked_for_postgres() {
     run_with(
         Engine::Postgres,
         |_| vec!["--identity-replacement-proofs".into(), "both".into()],
-        proofs_are_asked_for,
+        |world| Box::pin(proofs_are_asked_for(world)),
     );
 }

@@ -10,6 +10,7 @@
 mod client;
 mod engine;
 mod process;
+mod template;
 mod world;
 
 pub use client::{Answer, Client};

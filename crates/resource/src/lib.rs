@@ -76,4 +76,4 @@ pub use shape::{Afterwards, Born, Deletion, Personal, Shape};
 pub use sql::{LIST, Sql};
 pub use standard::{added, added_at};
 pub use values::new_row;
-pub use work::{Piece, Task, Work};
+pub use work::{Piece, Purpose, Task, Work};

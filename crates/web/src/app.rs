@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use chancery_auth::{Bearer, Rights};
 use chancery_record::Timestamp;
-use chancery_resource::{Desk, Permit, Problem, ProblemKind, Service};
+use chancery_resource::{Desk, Permit, Problem, ProblemKind, Purpose, Service};
 use chancery_store::{Mode, Store};
 use http::{Request, Response, request::Parts};
 use hyper::body::Incoming;
@@ -243,7 +243,9 @@ impl App {
             self.metrics.mails_waiting.set(mails);
             self.metrics.mails_dead.set(dead);
         }
-        self.metrics.working.set(i64::try_from(self.pool.waiting()).unwrap_or(i64::MAX));
+        for purpose in Purpose::ALL {
+            self.metrics.note_work(purpose.name(), self.pool.waiting(purpose));
+        }
         let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
         respond(200, content_type, self.metrics.text(&self.store))
     }

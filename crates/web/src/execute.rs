@@ -86,7 +86,9 @@ pub async fn execute(
             (json, merge_patch) = (Some(read), merge);
         }
     }
-    if let (Action::Custom(Custom { works: true, .. }), true) = (op.action, app.pool.is_full()) {
+    if let Action::Custom(Custom { works: Some(purpose), .. }) = op.action
+        && app.pool.is_full(purpose)
+    {
         return Err(Error::Busy.into());
     }
     let asking = Asking { app, parts, permit: op.permit, store, now };
@@ -226,7 +228,13 @@ impl Running<'_> {
                     self.with(|call| call.diagnose = true);
                 }
                 Ok(Sent::Whole((Answer { work: Some(work), .. }, _))) => {
-                    let result = self.asking.app.pool.run(work).await.map_err(overtaken)?;
+                    let result = self
+                        .asking
+                        .app
+                        .pool
+                        .run(self.with(|call| call.actor), work)
+                        .await
+                        .map_err(overtaken)?;
                     self.with(|call| {
                         call.results.push(result);
                         call.now = crate::app::now();

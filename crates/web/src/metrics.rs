@@ -42,6 +42,11 @@ struct Status {
     status: u16,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Line {
+    purpose: &'static str,
+}
+
 /// The figures of one operation, looked up once.
 struct OperationFigures {
     seconds: Histogram,
@@ -57,8 +62,7 @@ pub struct Metrics {
     deprecated: Family<Deprecated, Counter>,
     deprecated_seen: Mutex<HashSet<Deprecated>>,
     waiting: Gauge,
-    /// Hashes and images that are being worked on or wait for it.
-    pub working: Gauge,
+    working: Family<Line, Gauge>,
     commits: Gauge<u64, AtomicU64>,
     writes: Gauge<u64, AtomicU64>,
     retries: Gauge<u64, AtomicU64>,
@@ -125,7 +129,7 @@ impl Metrics {
             deprecated,
             deprecated_seen: Mutex::default(),
             waiting: Gauge::default(),
-            working: Gauge::default(),
+            working: Family::default(),
             commits: Gauge::default(),
             writes: Gauge::default(),
             retries: Gauge::default(),
@@ -157,7 +161,11 @@ impl Metrics {
             self.retries.clone(),
         );
         registry.register("store_log_bytes", "Bytes of the SQLite write-ahead log", self.log_bytes.clone());
-        registry.register("work", "Hashes and images being worked on or waiting", self.working.clone());
+        registry.register(
+            "work",
+            "Work between transactions under way or waiting, by purpose",
+            self.working.clone(),
+        );
         registry.register("mails_waiting", "Mails that wait to be sent", self.mails_waiting.clone());
         registry.register("mails_dead", "Mails that were given up", self.mails_dead.clone());
         registry.register(
@@ -216,6 +224,11 @@ impl Metrics {
                 figures.failures.inc();
             }
         }
+    }
+
+    /// Notes how much work of a purpose waits or is under way.
+    pub fn note_work(&self, purpose: &'static str, count: usize) {
+        self.working.get_or_create(&Line { purpose }).set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// Notes that an operation in pieces has done so many items more.

@@ -6,7 +6,7 @@ use chancery_credential::{
 };
 use chancery_record::{Record as _, Secret, fold};
 use chancery_resource::{
-    Answer, Call, Permit, Problem, Sql, Stored, Telling, Work, amend, load_by, read_form, select_by,
+    Answer, Call, Permit, Problem, Purpose, Sql, Stored, Telling, Work, amend, load_by, read_form, select_by,
     write_stored,
 };
 use chancery_settings::Options;
@@ -101,7 +101,7 @@ fn begin(call: &mut Call, tx: &mut Tx<'_>, form: ChangePassword) -> Result<Answe
     let parameters = kept::parameters(call);
     let options = options(call)?;
     let refused = |spend: bool, old: Secret| {
-        Answer::after(Work::new(move || {
+        Answer::after(Work::new(Purpose::Password, move || {
             if spend {
                 verify_nobody(&old, &parameters);
             }
@@ -133,7 +133,7 @@ fn begin(call: &mut Call, tx: &mut Tx<'_>, form: ChangePassword) -> Result<Answe
     // a guess counts even when nothing else is to be done
     tx.keep();
     let new = form.new_password.0;
-    Ok(Answer::after(Work::new(move || {
+    Ok(Answer::after(Work::new(Purpose::Password, move || {
         let Verified { right, needs_rehash } = check(&hashes, &old, &parameters);
         let is_same = right && new.matches(old.expose());
         let made = right.then(|| if is_same { Made::Used } else { making() });

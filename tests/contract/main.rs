@@ -42,6 +42,7 @@ mod state;
 mod store;
 mod subscription;
 mod synchronize;
+mod texts;
 mod tidy;
 mod token;
 mod user;

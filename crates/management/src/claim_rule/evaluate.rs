@@ -1,7 +1,7 @@
 //! What the rules in force make of claims, without a token.
 
 use chancery_claims::{Claim, Outcome, RuleSet, Source};
-use chancery_record::{Json, Record as _, Value};
+use chancery_record::{Json, Record as _, Value, parse_id};
 use chancery_resource::{
     Action as A, Answer, Body, Call, Custom, JsonForm, Method as M, Op, Permit::TenantMember, Problem, Reply,
     Sql, visible,
@@ -154,7 +154,7 @@ fn named(
         Some(_) => return Err(Problem::wrong_at(format!("/{member}"), "must be a UUID")),
     };
     let wrong = || Problem::wrong_at(format!("/{member}"), format!("names no {}", shape.name));
-    let id = Uuid::try_parse(text).map_err(|_| Problem::wrong_at(format!("/{member}"), "must be a UUID"))?;
+    let id = parse_id(text).ok_or_else(|| Problem::wrong_at(format!("/{member}"), "must be a UUID"))?;
     let found = visible(call, tx, shape, &[id])?;
     found.get(&id).map(|rid| Some((id, *rid))).ok_or_else(wrong)
 }

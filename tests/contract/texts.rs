@@ -130,20 +130,6 @@ on_both_engines! {
         }
     }
 
-    /// Section 15: the 101st level of nesting groups is 400 with the limit.
-    async fn the_101st_level_is_refused_with_the_limit(world: World) {
-        let groups: Vec<Value> = (0..102).map(|place| json!({ "name": format!("g{place}") })).collect();
-        let groups = world.admin.post(&world.path("/Group/batch"), json!(groups)).await.is(200).json();
-        for place in 0..100 {
-            let path = world.path(&format!("/Group/{}/membergroups?dryRun=false", id(&groups[place])));
-            world.admin.post(&path, json!({ "relatedIds": [groups[place + 1]["id"]] })).await.expect(202);
-        }
-        let path = world.path(&format!("/Group/{}/membergroups", id(&groups[100])));
-        let body = json!({ "relatedIds": [groups[101]["id"]] });
-        let problem = world.admin.post(&path, body).await.problem(400, "invalid-request");
-        assert!(problem["detail"].as_str().unwrap().contains("100"), "{problem}");
-    }
-
     /// Section 15: a create-only member that differs from what is stored is 400 with its pointer; equal or
     /// absent it is ignored, and version 1 ignores it always.
     async fn create_only_members_stay(world: World) {

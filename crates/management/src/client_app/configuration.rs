@@ -81,7 +81,8 @@ impl Rules for ClientAppAuthenticationConfiguration {
         let is_uri = |text: &str| scheme(text).is_some();
         let is_address = |text: &str| text.parse::<IpAddr>().is_ok();
         let is_mail = |text: &str| Email::new(text).is_ok();
-        let members: [(&'static str, &Option<CertificateName>, &dyn Fn(&str) -> bool, &str); 5] = [
+        type Member<'a> = (&'static str, &'a Option<CertificateName>, &'a dyn Fn(&str) -> bool, &'a str);
+        let members: [Member<'_>; 5] = [
             (
                 "tls_client_auth_subject_dn",
                 &self.tls_client_auth_subject_dn,

@@ -43,6 +43,7 @@ mod state;
 mod store;
 mod subscription;
 mod synchronize;
+mod texts;
 mod tidy;
 mod token;
 mod user;

@@ -3,7 +3,7 @@
 use std::{fmt, net::SocketAddr, path::PathBuf};
 
 use chancery_credential::hash::Parameters;
-use chancery_record::{Secret, Timestamp, format_timestamp, parse_timestamp};
+use chancery_record::{Secret, Timestamp, format_timestamp, parse_day, parse_timestamp};
 use chancery_resource::{Hashing, Proofs};
 use chancery_store::Target;
 use chancery_web::{DEPRECATED_ON, TlsFiles};
@@ -66,8 +66,8 @@ impl std::error::Error for ConfigError {}
 /// A moment of the configuration (RFC 3339).
 fn moment(name: &str, text: Option<&str>) -> Result<Option<Timestamp>, ConfigError> {
     let read = |text: &str| {
-        parse_timestamp(text).ok_or_else(|| {
-            ConfigError(format!("{name} is a date-time such as 2026-01-01T00:00:00Z, not {text:?}"))
+        parse_timestamp(text).or_else(|| parse_day(text)).ok_or_else(|| {
+            ConfigError(format!("{name} is a day or a date-time such as 2026-01-01T00:00:00Z, not {text:?}"))
         })
     };
     text.map(read).transpose()

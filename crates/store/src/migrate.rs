@@ -23,6 +23,9 @@ pub const MIGRATIONS: &[(i64, &str)] = &[
     (17, include_str!("../../../migrations/0017_client_app_level.sql")),
     (18, include_str!("../../../migrations/0018_option_of_mfa_instance.sql")),
     (19, include_str!("../../../migrations/0019_write_gate.sql")),
+    (25, include_str!("../../../migrations/0025_value_or_null.sql")),
+    (26, include_str!("../../../migrations/0026_attempt_at_nobody.sql")),
+    (27, include_str!("../../../migrations/0027_idempotency_and_trail.sql")),
 ];
 
 /// The words of the migration texts and what they mean to each engine.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use aws_lc_rs::digest::{SHA256, digest};
 use chancery_claims::{Claim, Outcome, Rule, RuleSets, Source};
-use chancery_record::{Json, Record as _, Value};
+use chancery_record::{Json, Record as _, Value, parse_id};
 use chancery_resource::{
     Action as A, Answer, Body, Call, Custom, JsonForm, Method as M, Op, Permit::TenantMember, Problem,
     Purpose, Reply, Sql, Work, visible,
@@ -179,7 +179,7 @@ fn named(
         Some(_) => return Err(Problem::wrong_at(format!("/{member}"), "must be a UUID")),
     };
     let wrong = || Problem::wrong_at(format!("/{member}"), format!("names no {}", shape.name));
-    let id = Uuid::try_parse(text).map_err(|_| Problem::wrong_at(format!("/{member}"), "must be a UUID"))?;
+    let id = parse_id(text).ok_or_else(|| Problem::wrong_at(format!("/{member}"), "must be a UUID"))?;
     let found = visible(call, tx, shape, &[id])?;
     found.get(&id).map(|rid| Some((id, *rid))).ok_or_else(wrong)
 }

@@ -1,7 +1,9 @@
 //! Ceremonies: a passkey is made, a passkey is used. Begun and finished in two calls.
 
 use chancery_passkey::{Credential, Kind, Makes, Policy, Refusal, Used, User as Person};
-use chancery_record::{Bytes, LoginName, Name, OPEN, Record as _, SHOWN, Timestamp, Uuid, Value, record};
+use chancery_record::{
+    Bytes, LoginName, Name, OPEN, Record as _, SHOWN, Timestamp, Uuid, Value, parse_id, record,
+};
 use chancery_resource::{
     Answer, BodyForm, Call, OwnerRow, Problem, Purpose, Stored, Telling, Work, amend, answer_form,
     audit_trail::Digest, find_owner, insert, load_by, new_row, owner_of, read_form, select_of, write_stored,
@@ -95,7 +97,7 @@ fn take(
     is_registration: bool,
 ) -> Result<(Option<i64>, Vec<u8>), Problem> {
     let gone = || Problem::not_found("ceremony, or it was finished or took too long");
-    let id = Uuid::try_parse(id).map_err(|_| gone())?;
+    let id = parse_id(id).ok_or_else(gone)?;
     let text = "DELETE FROM passkey_ceremony WHERE id = ?1 AND store = ?2 AND is_registration = ?3 \
                 RETURNING user_rid, state, expires_on";
     let parameters = [id.into(), call.scope.store().into(), is_registration.into()];

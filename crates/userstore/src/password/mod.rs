@@ -19,9 +19,9 @@ const PASSWORD: TextRule = TextRule {
     min: 1,
     max: 1024,
     format: Some("password"),
-    pattern: None,
     example: "four lively grey herons",
     shape: |_| Ok(None),
+    ..TextRule::PLAIN
 };
 const TOKEN: TextRule = TextRule { name: "ResetToken", example: "6fGsnZkqRlW0m2yFvK1o7Q", ..PASSWORD };
 

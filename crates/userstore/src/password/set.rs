@@ -85,6 +85,7 @@ pub fn initial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let options = options(call)?;
     kept::put(tx, found.was.rid, made.hash("password")?, call.now, &options)?;
     kept::settle(call, &mut found, &options)?;
+    found.user.set_lockout(lockout::token_used(found.user.lockout()));
     found.user.is_initial_password = true;
     found.user.is_password_change_required = true;
     found.user.password_expiration = form.password_expiration.or_else(|| Some(initial_end(call, &options)));

@@ -182,9 +182,8 @@ pub async fn recover_root(config: &Config) -> Result<Welcome, StartError> {
 
 async fn open(config: &Config) -> Result<Store, StartError> {
     let failed = |error: &dyn fmt::Display| StartError::new("cannot open the database", error);
-    let database = config.database.clone();
-    let store =
-        tokio::task::spawn_blocking(move || Store::open(&database, chancery_store::Limits::default()));
+    let (database, settings) = (config.database.clone(), config.store);
+    let store = tokio::task::spawn_blocking(move || Store::open(&database, settings));
     store.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))
 }
 
@@ -302,7 +301,13 @@ pub fn own_call(desk: &Arc<Desk>, scope: Scope) -> Call {
 /// Makes the folders, and locks an embedded database for this process.
 fn prepare_files(config: &Config) -> Result<Option<File>, StartError> {
     let make = |folder: &Path| {
-        fs::create_dir_all(folder)
+        // one that is there keeps the permissions that it was given
+        let mut builder = fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder
+            .recursive(true)
+            .create(folder)
             .map_err(|error| StartError::new(format!("cannot make {}", folder.display()), error))
     };
     make(&config.data_dir)?;
@@ -312,8 +317,13 @@ fn prepare_files(config: &Config) -> Result<Option<File>, StartError> {
     }
     let lock_path = format!("{}.lock", path.display());
     let failed = |error: io::Error| StartError::new(format!("cannot lock {lock_path}"), error);
-    let lock =
-        OpenOptions::new().create(true).truncate(false).write(true).open(&lock_path).map_err(failed)?;
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let lock = options.open(&lock_path).map_err(failed)?;
+    #[cfg(unix)]
+    lock.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600)).map_err(failed)?;
     match lock.try_lock() {
         Ok(()) => Ok(Some(lock)),
         Err(TryLockError::WouldBlock) => Err(StartError::new(

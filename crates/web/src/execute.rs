@@ -7,7 +7,7 @@ use chancery_resource::{
     Action, Answer, Body, Call, Custom, Out, Part, Permit, Piece, Preconditions, Problem, etag, read_later,
     run,
 };
-use chancery_store::{Error, Mode, Tx};
+use chancery_store::{Class, Error, Mode, Tx};
 use http::{Response, header, request::Parts};
 use hyper::body::Incoming;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
@@ -263,6 +263,15 @@ impl Running<'_> {
         change(&mut self.call.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Batches and the later pieces of an operation in pieces leave room for others.
+    fn class(&self) -> Class {
+        self.with(|call| {
+            let works = matches!(call.op.action, Action::Custom(Custom { works: true, .. }));
+            let goes_on = !works && !call.results.is_empty();
+            if call.op.is_batch() || goes_on { Class::Heavy } else { Class::Ordinary }
+        })
+    }
+
     /// Runs the operation in a transaction. What it makes over a bound is sent as it is made.
     async fn attempt(
         &self,
@@ -289,7 +298,7 @@ impl Running<'_> {
             }
             Ok((answer, body))
         };
-        let store = self.asking.app.store.clone();
+        let store = self.asking.app.store.with(self.class());
         if mode != Mode::Long {
             return store.run(name, mode, epoch, operation).await.map(Sent::Whole);
         }

@@ -24,6 +24,7 @@ mod failing_disk;
 mod group;
 mod identity_replacement;
 mod image;
+mod jobs;
 mod ledger;
 mod list;
 mod lockout;

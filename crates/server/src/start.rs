@@ -24,9 +24,9 @@ use serde_json::json;
 use crate::{
     Config, Welcome, first_start,
     jobs::{
-        ledger,
-        mail::{Post, send_mail},
-        prune, purge, revoke, trust,
+        Job, Leases, ledger,
+        mail::{self, Post},
+        prune, purge, revoke, supervise, trust,
     },
     recover,
 };
@@ -122,26 +122,37 @@ impl Server {
         Arc::clone(&self.app)
     }
 
+    /// What is done in the background.
+    fn jobs(&self) -> Vec<Job> {
+        let (app, store, desk) = (&self.app, &self.app.store, &self.app.desk);
+        let post = Post { master: desk.master.clone(), program: self.reset_program.clone() };
+        let mut jobs = vec![
+            prune::job(store, now),
+            purge::job(store, desk, now),
+            revoke::job(store, desk, now),
+            ledger::job(app, now),
+            ledger::certify(app, now),
+            mail::job(store, &post, now),
+            mail::job(store, &post, now),
+        ];
+        if desk.metadata.fetch.is_some() {
+            jobs.push(trust::job(store, desk, now));
+        }
+        jobs
+    }
+
     /// Serves until `stop` is done, finishes what runs, closes the database.
     pub async fn run(self, stop: impl Future<Output = ()> + Send) {
         let store = self.app.store.clone();
-        let pruning = tokio::spawn(prune::prune(store.clone(), now));
-        let sealing = tokio::spawn(ledger::seal(Arc::clone(&self.app), now));
-        let purging = tokio::spawn(purge::purge(store.clone(), Arc::clone(&self.app.desk), now));
-        let revoking = tokio::spawn(revoke::revoke(store.clone(), Arc::clone(&self.app.desk), now));
-        let refreshing = tokio::spawn(trust::refresh(store.clone(), Arc::clone(&self.app.desk), now));
-        let post = Post { master: self.app.desk.master.clone(), program: self.reset_program };
-        let mailing = [(); 2].map(|()| tokio::spawn(send_mail(store.clone(), post.clone(), now)));
+        let leases = Arc::new(Leases::new(&store, now));
+        let jobs = self.jobs();
+        let doing = tokio::spawn(supervise(Arc::clone(&self.app), Arc::clone(&leases), jobs));
         let metrics = self
             .metrics
             .map(|listener| tokio::spawn(serve(Arc::clone(&self.app), listener, std::future::pending())));
         serve(self.app, self.listener, stop).await;
-        pruning.abort();
-        sealing.abort();
-        purging.abort();
-        revoking.abort();
-        refreshing.abort();
-        mailing.iter().for_each(tokio::task::JoinHandle::abort);
+        doing.abort();
+        leases.release().await;
         if let Some(metrics) = metrics {
             metrics.abort();
         }
@@ -187,7 +198,8 @@ async fn open(config: &Config) -> Result<Store, StartError> {
     store.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))
 }
 
-fn cause_of(problem: Problem) -> String {
+/// Why it failed, for the log.
+pub fn cause_of(problem: Problem) -> String {
     problem.cause.map_or(problem.detail, |cause| cause.to_string())
 }
 

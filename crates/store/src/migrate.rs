@@ -23,6 +23,7 @@ pub const MIGRATIONS: &[(i64, &str)] = &[
     (17, include_str!("../../../migrations/0017_client_app_level.sql")),
     (18, include_str!("../../../migrations/0018_option_of_mfa_instance.sql")),
     (19, include_str!("../../../migrations/0019_write_gate.sql")),
+    (20, include_str!("../../../migrations/0020_job_lease.sql")),
 ];
 
 /// The words of the migration texts and what they mean to each engine.

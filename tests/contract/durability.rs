@@ -6,7 +6,7 @@ use chancery_testkit::{Client, Database, Engine, Process};
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::each;
+use crate::{each, until};
 
 const USERS: &str = "/api/userstore/v2/default/administration/User";
 
@@ -128,11 +128,13 @@ async fn a_database_that_is_gone_is_told() {
     let server = Process::start(&database, &[]).await;
     server.admin.get(USERS).await.expect(200);
     database.destroy();
-    for path in [USERS, "/health/ready"] {
-        let answer = server.admin.get(path).await;
-        assert_eq!(answer.header("retry-after"), Some("1"));
-        answer.problem(503, "unavailable");
-    }
+    let answer = server.admin.get(USERS).await;
+    assert_eq!(answer.header("retry-after"), Some("1"));
+    answer.problem(503, "unavailable");
+    until("it is not ready", || async { server.admin.get("/health/ready").await.status == 503 }).await;
+    let answer = server.admin.get("/health/ready").await;
+    assert_eq!(answer.json()["reason"], "unavailable");
+    answer.problem(503, "unavailable");
     server.admin.post(USERS, json!({ "loginName": "ada" })).await.problem(503, "unavailable");
     server.admin.get("/health/live").await.expect(200);
 }

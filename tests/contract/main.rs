@@ -19,9 +19,12 @@ mod customer;
 mod documents;
 mod durability;
 mod entries;
+mod failing_database;
+mod failing_disk;
 mod group;
 mod identity_replacement;
 mod image;
+mod jobs;
 mod ledger;
 mod list;
 mod lockout;
@@ -65,4 +68,15 @@ fn each<'a>(array: &'a Value, member: &str) -> Vec<&'a str> {
 /// The pointers of a problem's errors.
 fn pointers(problem: &Value) -> Vec<&str> {
     each(&problem["errors"], "pointer")
+}
+
+/// Waits until something holds, for half a minute at the most.
+async fn until<F: Future<Output = bool>>(what: &str, holds: impl Fn() -> F) {
+    let waiting = async {
+        while !holds().await {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    let waited = tokio::time::timeout(std::time::Duration::from_secs(30), waiting).await;
+    assert!(waited.is_ok(), "waited in vain until {what}");
 }

@@ -90,7 +90,8 @@ async fn execute(database: &Database, statements: &'static [&'static str]) {
         Some(path) => Target::Sqlite(path.into()),
         None => Target::Postgres(database.url().to_owned()),
     };
-    let store = tokio::task::spawn_blocking(move || Store::open(&target, chancery_store::Limits::default()));
+    let store =
+        tokio::task::spawn_blocking(move || Store::open(&target, chancery_store::Settings::default()));
     let store = store.await.unwrap().unwrap();
     let run = store.run("Test", Mode::Write, None, move |tx| {
         statements.iter().try_for_each(|text| tx.queue(text, Vec::new()))

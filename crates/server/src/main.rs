@@ -40,7 +40,11 @@ fn main() -> ExitCode {
     }
 }
 
+/// The exit status of a server that cannot go on (EX_SOFTWARE).
+const BROKEN: i32 = 70;
+
 fn serve(config: &Config) -> Result<(), String> {
+    chancery_store::when_broken(|_| std::process::exit(BROKEN));
     start_log(&config.log)?;
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
     runtime.block_on(async {

@@ -1,7 +1,10 @@
 //! The application: what a request meets.
 
 use std::{
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
     time::{Instant, SystemTime},
 };
 
@@ -9,7 +12,7 @@ use bytes::Bytes;
 use chancery_auth::{Bearer, Rights};
 use chancery_record::Timestamp;
 use chancery_resource::{Desk, Permit, Problem, ProblemKind, Purpose, Service};
-use chancery_store::{Mode, Store};
+use chancery_store::{Class, Error, Mode, Store};
 use http::{Request, Response, request::Parts};
 use hyper::body::Incoming;
 use tokio::sync::Semaphore;
@@ -133,6 +136,11 @@ impl App {
         response
     }
 
+    /// Notes that a job of the background succeeded.
+    pub fn note_job(&self, job: &'static str) {
+        self.metrics.note_job(job);
+    }
+
     /// Answers a request at the address for metrics alone.
     pub async fn handle_metrics(&self, request: &Request<Incoming>) -> Response<AnswerBody> {
         if request.uri().path() == "/metrics" {
@@ -179,7 +187,11 @@ impl App {
         };
         let known = match self.rights.recall(Some(token), store) {
             Some(known) => known,
-            None => self.rights.load(&self.store, &self.bearer, Some(token), store, now).await?,
+            None => {
+                self.rights
+                    .load(&self.store.with(Class::Urgent), &self.bearer, Some(token), store, now)
+                    .await?
+            }
         };
         let claims = known.claims.filter(|claims| claims.is_current(now));
         let claims = claims.ok_or_else(|| guard::invalid(scheme))?;
@@ -287,7 +299,15 @@ fn tell(problem: &Problem, parts: &Parts, trace_id: &str) {
     let (status, path, method) = (problem.status(), parts.uri.path(), parts.method.as_str());
     match status {
         500 => tracing::error!(trace_id, method, path, status, cause, detail = problem.detail, "failed"),
+        503 if problem.cause == Some(Error::Busy) && !is_due() => {}
         503 => tracing::warn!(trace_id, method, path, status, cause, detail = problem.detail, "unavailable"),
         _ => tracing::debug!(trace_id, method, path, status, detail = problem.detail, "refused"),
     }
+}
+
+/// Whether a refusal for load is to be logged: once a second. All of them are counted.
+fn is_due() -> bool {
+    static LOGGED: AtomicI64 = AtomicI64::new(0);
+    let second = now().0 / 1000;
+    LOGGED.swap(second, Ordering::Relaxed) != second
 }

@@ -1,13 +1,16 @@
 //! One operation for one request: permit, body, transaction, answer.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
 
 use chancery_record::Timestamp;
 use chancery_resource::{
     Action, Answer, Body, Call, Custom, Out, Part, Permit, Piece, Preconditions, Problem, etag, read_later,
     run,
 };
-use chancery_store::{Error, Mode, Tx};
+use chancery_store::{Class, Error, Mode, Tx};
 use http::{Response, header, request::Parts};
 use hyper::body::Incoming;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
@@ -126,7 +129,7 @@ pub async fn execute(
         desk: Arc::clone(&app.desk),
         out: Out::default(),
     };
-    let running = Running { asking, call: Arc::new(Mutex::new(call)) };
+    let running = Running { asking, call: Arc::new(Mutex::new(call)), goes_on: AtomicBool::new(false) };
     let outcome = running.finish(rights, claim.as_ref()).await;
     drop(place);
     match claim {
@@ -201,6 +204,8 @@ fn take_dry_run(query: &mut Vec<(String, String)>) -> Result<bool, Problem> {
 struct Running<'a> {
     asking: Asking<'a>,
     call: Arc<Mutex<Call>>,
+    /// Whether it goes on in pieces.
+    goes_on: AtomicBool,
 }
 
 type Done = (Answer, Vec<u8>);
@@ -255,6 +260,7 @@ impl Running<'_> {
 
     /// Readies the call for its next piece. Each is made at its own time.
     fn go_on(&self, piece: Piece, done: &mut u64) {
+        self.goes_on.store(true, Ordering::Relaxed);
         let (operation, store) = self.with(|call| {
             call.results = vec![piece.state];
             call.now = now();
@@ -269,6 +275,12 @@ impl Running<'_> {
 
     fn with<T>(&self, change: impl FnOnce(&mut Call) -> T) -> T {
         change(&mut self.call.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Batches and the later pieces of an operation in pieces leave room for others.
+    fn class(&self) -> Class {
+        let is_heavy = self.goes_on.load(Ordering::Relaxed) || self.with(|call| call.op.is_batch());
+        if is_heavy { Class::Heavy } else { Class::Ordinary }
     }
 
     /// Runs the operation in a transaction. What it makes over a bound is sent as it is made.
@@ -297,7 +309,7 @@ impl Running<'_> {
             }
             Ok((answer, body))
         };
-        let store = self.asking.app.store.clone();
+        let store = self.asking.app.store.with(self.class());
         if mode != Mode::Long {
             return store.run(name, mode, epoch, operation).await.map(Sent::Whole);
         }

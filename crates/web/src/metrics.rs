@@ -38,6 +38,11 @@ struct Going {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Doing {
+    job: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Status {
     status: u16,
 }
@@ -66,7 +71,9 @@ pub struct Metrics {
     commits: Gauge<u64, AtomicU64>,
     writes: Gauge<u64, AtomicU64>,
     retries: Gauge<u64, AtomicU64>,
+    shed: Gauge<u64, AtomicU64>,
     log_bytes: Gauge<u64, AtomicU64>,
+    jobs: Family<Doing, Gauge>,
     /// Events that wait in the outbox.
     pub events_waiting: Gauge,
     /// Mails that wait to be sent.
@@ -133,6 +140,8 @@ impl Metrics {
             commits: Gauge::default(),
             writes: Gauge::default(),
             retries: Gauge::default(),
+            shed: Gauge::default(),
+            jobs: Family::default(),
             log_bytes: Gauge::default(),
             events_waiting: Gauge::default(),
             mails_waiting: Gauge::default(),
@@ -160,12 +169,19 @@ impl Metrics {
             "Operations run again after a serialization failure",
             self.retries.clone(),
         );
+        registry.register(
+            "store_shed",
+            "Operations refused because there was too much to do",
+            self.shed.clone(),
+        );
         registry.register("store_log_bytes", "Bytes of the SQLite write-ahead log", self.log_bytes.clone());
         registry.register(
             "work",
             "Work between transactions under way or waiting, by purpose",
             self.working.clone(),
         );
+        let about = "When a job of the background last succeeded, on this process";
+        registry.register_with_unit("job_last_success_time", about, Unit::Seconds, self.jobs.clone());
         registry.register("mails_waiting", "Mails that wait to be sent", self.mails_waiting.clone());
         registry.register("mails_dead", "Mails that were given up", self.mails_dead.clone());
         registry.register(
@@ -231,6 +247,11 @@ impl Metrics {
         self.working.get_or_create(&Line { purpose }).set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
+    /// Notes that a job of the background succeeded.
+    pub fn note_job(&self, job: &'static str) {
+        self.jobs.get_or_create(&Doing { job }).set(crate::app::now().0 / 1000);
+    }
+
     /// Notes that an operation in pieces has done so many items more.
     pub fn note_items(&self, operation: &'static str, store: &str, items: u64) {
         self.items.get_or_create(&Going { operation, store: store.to_owned() }).inc_by(items);
@@ -257,6 +278,7 @@ impl Metrics {
         self.commits.set(figures.commits);
         self.writes.set(figures.writes);
         self.retries.set(figures.retries);
+        self.shed.set(figures.shed);
         self.log_bytes.set(figures.log_bytes);
         let mut text = String::new();
         // writing to a String does not fail

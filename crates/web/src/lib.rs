@@ -3,6 +3,7 @@
 
 mod answer;
 mod app;
+mod authority;
 mod client_certificate;
 mod deprecation;
 mod execute;

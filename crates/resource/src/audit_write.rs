@@ -47,7 +47,10 @@ pub fn record(call: &Call, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<(), Prob
     let seal = &call.desk.seal;
     let id = seal.number(call.now);
     let envelope = envelope(call, id, &entry);
-    let user = call.actor.map(|actor| actor.to_string());
+    let user = call.actor.map(|actor| match call.acting {
+        Some(acting) => format!("{actor}|{acting}"),
+        None => actor.to_string(),
+    });
     let original = entry.original.map(Seal::seal);
     let current = entry.current.map(Seal::seal);
     let stamp = Stamp {

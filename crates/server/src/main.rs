@@ -70,9 +70,7 @@ fn make_anew(config: &Config) -> Result<(), String> {
 /// Prints the root client app, and its secret where it was just made.
 fn print_root(welcome: &Welcome) {
     match &welcome.root {
-        Some(Root { id, client }) if *client != id.to_string() => {
-            println!("  root client id  {id} (or its name, {client})");
-        }
+        Some(Root { id, is_named: true }) => println!("  root client id  {id} (or its name, root)"),
         Some(Root { id, .. }) => println!("  root client id  {id}"),
         None => println!("  root client     none is SystemAdmin; chancery recover makes one"),
     }
@@ -115,7 +113,8 @@ fn greet(server: &Server) {
     print_root(&server.welcome);
     let new = server.welcome.new_secret.as_ref().map(|secret| String::from_utf8_lossy(secret.expose()));
     let secret = new.as_deref().unwrap_or("$CHANCERY_ROOT_CLIENT_SECRET");
-    let client = server.welcome.root.as_ref().map_or("root", |root| root.client.as_str());
+    let id = server.welcome.root.as_ref().filter(|root| !root.is_named).map(|root| root.id.to_string());
+    let client = id.as_deref().unwrap_or("root");
     println!("Try it:");
     println!(
         "  curl -s -H \"Authorization: Bearer $(curl -s -u \"{client}:{secret}\" -d grant_type=client_credentials {url}/connect/token \

@@ -301,6 +301,7 @@ pub fn own_call(desk: &Arc<Desk>, scope: Scope) -> Call {
         needed: std::cell::Cell::new(None),
         scope,
         actor: None,
+        acting: None,
         now: now(),
         dry_run: false,
         diagnose: false,

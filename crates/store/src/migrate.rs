@@ -24,6 +24,7 @@ pub const MIGRATIONS: &[(i64, &str)] = &[
     (18, include_str!("../../../migrations/0018_option_of_mfa_instance.sql")),
     (19, include_str!("../../../migrations/0019_write_gate.sql")),
     (20, include_str!("../../../migrations/0020_job_lease.sql")),
+    (21, include_str!("../../../migrations/0021_resource_owner.sql")),
     (25, include_str!("../../../migrations/0025_value_or_null.sql")),
     (26, include_str!("../../../migrations/0026_attempt_at_nobody.sql")),
     (27, include_str!("../../../migrations/0027_idempotency_and_trail.sql")),

@@ -160,7 +160,9 @@ impl App {
         let now = now();
         let (target, parameters) = self.routes.find(parts.uri.path())?;
         match target {
-            Target::System(route) => route.answer(self, parts, body, &parameters?, now).await,
+            Target::System(route, whose) => {
+                route.answer(self, (*whose, &parameters?), parts, body, now).await
+            }
             Target::Operations(entries) => {
                 *beside = entries.first().copied();
                 let entry = choose(entries, &parts.method)?;

@@ -122,6 +122,7 @@ pub async fn execute(
         merge_patch,
         scope: allowed.scope.clone().to_be_changed(op.writes()),
         actor: allowed.caller.as_ref().map(|caller| caller.id),
+        acting: allowed.caller.as_ref().and_then(|caller| caller.acting()),
         now,
         dry_run,
         diagnose: false,

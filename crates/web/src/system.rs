@@ -1,6 +1,6 @@
 //! What the server has beside the services: health, keys, tokens, documentation, metrics.
 
-use chancery_auth::{ClientCertificate, EndpointRequest, OAuthError, grant, introspect, revoke};
+use chancery_auth::{ClientCertificate, EndpointRequest, Issuer, OAuthError, grant, introspect, revoke};
 use chancery_record::Timestamp;
 use chancery_resource::{Permit, Problem, ProblemKind};
 use chancery_store::{Class, Error, Health};
@@ -44,6 +44,15 @@ pub enum SystemRoute {
     Document,
     /// What a kind of problem means.
     ProblemPage,
+}
+
+/// Whose a path is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// The installation's.
+    Installation,
+    /// That of the tenant that is the path's first parameter.
+    Tenant,
 }
 
 const PAGE: &str = include_str!("openapi/page.html");
@@ -98,13 +107,30 @@ impl SystemRoute {
         }
     }
 
+    /// The paths of the same for the issuer of a tenant: below it, and for what is well known also in the
+    /// form of RFC 8414, section 3.1.
+    pub const fn tenant_paths(self) -> &'static [&'static str] {
+        match self {
+            Self::Discovery => &[
+                "/t/{tenant}/.well-known/openid-configuration",
+                "/.well-known/openid-configuration/t/{tenant}",
+            ],
+            Self::OAuthDiscovery => &["/.well-known/oauth-authorization-server/t/{tenant}"],
+            Self::Keys => &["/t/{tenant}/.well-known/jwks.json"],
+            Self::Token => &["/t/{tenant}/connect/token"],
+            Self::Introspect => &["/t/{tenant}/connect/introspect"],
+            Self::Revoke => &["/t/{tenant}/connect/revoke"],
+            _ => &[],
+        }
+    }
+
     /// Answers a request.
     pub async fn answer(
         self,
         app: &App,
+        (whose, parameters): (Whose, &[String]),
         parts: &Parts,
         body: Incoming,
-        parameters: &[String],
         now: Timestamp,
     ) -> Result<Response<AnswerBody>, Problem> {
         let is_endpoint = matches!(self, Self::Token | Self::Introspect | Self::Revoke);
@@ -113,6 +139,13 @@ impl SystemRoute {
             return Err(not_allowed(if is_endpoint { "POST" } else { "GET, HEAD" }));
         }
         let parameter = parameters.first().map_or("", String::as_str);
+        let issuer = match whose {
+            Whose::Installation => app.bearer.installation(),
+            Whose::Tenant => {
+                let found = app.bearer.issuer_of(&app.store, parameter).await?;
+                found.ok_or_else(|| Problem::not_found("tenant that serves"))?
+            }
+        };
         Ok(match self {
             Self::Live => respond(200, "application/json", "{\"status\":\"live\"}"),
             Self::Ready => ready(app)?,
@@ -120,12 +153,19 @@ impl SystemRoute {
                 app.authorize(parts, Permit::SystemAdmin, None, now).await?;
                 app.metrics_text().await
             }
-            Self::Discovery | Self::OAuthDiscovery => respond(200, "application/json", discovery(app)),
-            Self::Keys => respond(200, "application/jwk-set+json", app.bearer.jwks(&app.store, now).await?),
+            Self::Discovery | Self::OAuthDiscovery => {
+                respond(200, "application/json", discovery(app, &issuer))
+            }
+            Self::Keys => {
+                let keys = app.bearer.jwks(&app.store, &issuer, now).await?;
+                respond(200, "application/jwk-set+json", keys)
+            }
             Self::AuditKeys => {
                 respond(200, "application/jwk-set+json", app.bearer.audit_jwks(&app.store).await?)
             }
-            Self::Token | Self::Introspect | Self::Revoke => self.endpoint(app, parts, body, now).await,
+            Self::Token | Self::Introspect | Self::Revoke => {
+                self.endpoint(app, issuer, parts, body, now).await
+            }
             Self::Documentation => page(),
             Self::Document => document(app, parameter)?,
             Self::ProblemPage => problem_page(parameter)?,
@@ -148,18 +188,18 @@ fn ready(app: &App) -> Result<Response<AnswerBody>, Problem> {
     Err(problem.with_detail(detail).with_member("reason", health.name()))
 }
 
-fn discovery(app: &App) -> String {
-    let issuer = &app.bearer.issuer;
+fn discovery(app: &App, issuer: &Issuer) -> String {
+    let documentation = format!("{}{}", app.bearer.public_url, SystemRoute::Documentation.path());
     let mut methods = METHODS.to_vec();
     if app.desk.asks_for_certificates {
         methods.extend(["tls_client_auth", "self_signed_tls_client_auth"]);
     }
     json!({
-        "issuer": issuer,
-        "token_endpoint": app.bearer.endpoint(SystemRoute::Token.path()),
-        "introspection_endpoint": app.bearer.endpoint(SystemRoute::Introspect.path()),
-        "revocation_endpoint": app.bearer.endpoint(SystemRoute::Revoke.path()),
-        "jwks_uri": app.bearer.endpoint(SystemRoute::Keys.path()),
+        "issuer": issuer.url,
+        "token_endpoint": issuer.endpoint(SystemRoute::Token.path()),
+        "introspection_endpoint": issuer.endpoint(SystemRoute::Introspect.path()),
+        "revocation_endpoint": issuer.endpoint(SystemRoute::Revoke.path()),
+        "jwks_uri": issuer.endpoint(SystemRoute::Keys.path()),
         "grant_types_supported": ["client_credentials", "urn:ietf:params:oauth:grant-type:token-exchange"],
         "token_endpoint_auth_methods_supported": methods,
         "token_endpoint_auth_signing_alg_values_supported": ASSERTION_ALGORITHMS,
@@ -172,7 +212,7 @@ fn discovery(app: &App) -> String {
         "response_types_supported": [],
         "subject_types_supported": ["public"],
         "id_token_signing_alg_values_supported": ["ES256"],
-        "service_documentation": app.bearer.endpoint(SystemRoute::Documentation.path()),
+        "service_documentation": documentation,
     })
     .to_string()
 }
@@ -182,11 +222,12 @@ impl SystemRoute {
     async fn endpoint(
         self,
         app: &App,
+        issuer: Issuer,
         parts: &Parts,
         body: Incoming,
         now: Timestamp,
     ) -> Response<AnswerBody> {
-        let answer = match read_request(self.path(), parts, body, now).await {
+        let answer = match read_request((issuer, self.path()), parts, body, now).await {
             Ok(request) => self.ask(app, &request).await,
             Err(problem) => {
                 let body = json!({ "error": "invalid_request", "error_description": problem.detail });
@@ -231,7 +272,7 @@ impl SystemRoute {
 }
 
 async fn read_request(
-    path: &'static str,
+    (issuer, path): (Issuer, &'static str),
     parts: &Parts,
     body: Incoming,
     now: Timestamp,
@@ -246,6 +287,7 @@ async fn read_request(
         authorization: text(&parts.headers, header::AUTHORIZATION).map(str::to_owned),
         proofs: dpop_proofs(&parts.headers),
         certificate: parts.extensions.get::<ClientCertificate>().cloned(),
+        issuer,
         path,
         now,
     })

@@ -1,12 +1,13 @@
 //! Client apps: what asks for tokens, for itself or for people.
 
-mod administrator;
+pub mod administrator;
 pub mod configuration;
 pub mod federated_identity;
 pub mod key_set;
 pub mod metadata;
 pub mod part;
 mod profile;
+mod resource_key;
 pub mod role;
 mod rules;
 pub mod secret;

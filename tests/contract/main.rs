@@ -14,6 +14,8 @@ mod audit;
 mod auth;
 mod bad_input;
 mod batch;
+mod compression;
+mod conditions;
 mod coverage;
 mod customer;
 mod documents;

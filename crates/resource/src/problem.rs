@@ -26,6 +26,8 @@ pub enum ProblemKind {
     ConcurrencyConflict,
     /// `If-Match` does not hold.
     PreconditionFailed,
+    /// What a key's first answer told of a person was erased.
+    Erased,
     /// A body over a bound.
     PayloadTooLarge,
     /// A body of a type that the operation does not read.
@@ -42,7 +44,7 @@ pub enum ProblemKind {
 
 impl ProblemKind {
     /// All kinds, for the documentation.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::InvalidRequest,
         Self::Unauthorized,
         Self::Forbidden,
@@ -53,6 +55,7 @@ impl ProblemKind {
         Self::Conflict,
         Self::ConcurrencyConflict,
         Self::PreconditionFailed,
+        Self::Erased,
         Self::PayloadTooLarge,
         Self::UnsupportedMediaType,
         Self::IdempotencyKeyReused,
@@ -76,6 +79,7 @@ impl ProblemKind {
                 (409, "concurrency-conflict", "The item was changed in the meantime")
             }
             Self::PreconditionFailed => (412, "precondition-failed", "The precondition fails"),
+            Self::Erased => (410, "erased", "What this told of a person was erased"),
             Self::PayloadTooLarge => (413, "payload-too-large", "The body is too large"),
             Self::UnsupportedMediaType => {
                 (415, "unsupported-media-type", "The body's media type is not read here")

@@ -48,6 +48,7 @@ mod synchronize;
 mod texts;
 mod tidy;
 mod token;
+mod told;
 mod user;
 mod v1;
 mod wire;

@@ -91,7 +91,7 @@ fn list_rows(
             }
         }
         if left.is_none() || ends_page {
-            call.out.begin(answer.status, answer.headers.clone(), false);
+            call.out.begin(answer.status, answer.headers.clone());
         }
         rows.write(call, tx, shape, &mut first)?;
         if ends_page {

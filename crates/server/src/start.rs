@@ -306,6 +306,8 @@ pub fn own_call(desk: &Arc<Desk>, scope: Scope) -> Call {
         dry_run: false,
         diagnose: false,
         reads_later: false,
+        minimal: false,
+        persons: std::cell::RefCell::default(),
         desk: Arc::clone(desk),
         out: Out::default(),
     }

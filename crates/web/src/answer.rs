@@ -11,12 +11,16 @@ use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
 use tokio::sync::mpsc;
 
+use crate::compress::Encoded;
+
 /// The body of an answer: whole, or as it is made.
 pub enum AnswerBody {
     /// Whole.
     Whole(Option<Bytes>),
     /// Parts, as an operation makes them.
     Parts(mpsc::Receiver<Part>),
+    /// Either, compressed.
+    Encoded(Box<Encoded>),
 }
 
 /// The reader is told by a broken connection that the list is not whole.
@@ -41,6 +45,7 @@ impl Body for AnswerBody {
     ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
         match &mut *self {
             Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Encoded(encoded) => encoded.poll(context),
             Self::Parts(parts) => parts.poll_recv(context).map(|part| match part {
                 Some(Part::Bytes(bytes)) => Some(Ok(Frame::data(bytes.into()))),
                 Some(Part::End) => {
@@ -53,13 +58,17 @@ impl Body for AnswerBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self, Self::Whole(None))
+        match self {
+            Self::Whole(bytes) => bytes.is_none(),
+            Self::Parts(_) => false,
+            Self::Encoded(encoded) => encoded.is_over(),
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
-            Self::Parts(_) => SizeHint::default(),
+            Self::Parts(_) | Self::Encoded(_) => SizeHint::default(),
         }
     }
 }

@@ -5,6 +5,8 @@ mod answer;
 mod app;
 mod authority;
 mod client_certificate;
+mod complete;
+mod compress;
 mod deprecation;
 mod execute;
 mod guard;

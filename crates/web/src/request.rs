@@ -120,6 +120,12 @@ const BODY_TIME: std::time::Duration = std::time::Duration::from_mins(2);
 
 /// Reads a body up to a bound, if it arrives in time.
 pub async fn read_bytes(headers: &HeaderMap, body: Incoming, bound: usize) -> Result<Bytes, Problem> {
+    let encoded = headers.get_all(header::CONTENT_ENCODING).iter().any(|value| value != "identity");
+    if encoded {
+        let detail = "A body is read as it is: send it without Content-Encoding.";
+        return Err(Problem::new(ProblemKind::UnsupportedMediaType, detail)
+            .with_header("accept-encoding", "identity"));
+    }
     tokio::time::timeout(BODY_TIME, receive(headers, body, bound))
         .await
         .map_err(|_| Problem::invalid("The body did not arrive within two minutes."))?

@@ -11,6 +11,7 @@ use serde_json::json;
 use crate::{
     answer::{AnswerBody, add_headers, respond},
     app::App,
+    compress::compress,
     request::{MediaType, dpop_proofs, media_type, read_bytes, read_form, text},
     route::not_allowed,
 };
@@ -167,7 +168,7 @@ impl SystemRoute {
                 self.endpoint(app, issuer, parts, body, now).await
             }
             Self::Documentation => page(),
-            Self::Document => document(app, parameter)?,
+            Self::Document => compress(&parts.headers, document(app, parameter)?),
             Self::ProblemPage => problem_page(parameter)?,
         })
     }
@@ -244,6 +245,9 @@ impl SystemRoute {
         if response.status() == http::StatusCode::UNAUTHORIZED {
             let basic = HeaderValue::from_static("Basic realm=\"chancery\"");
             response.headers_mut().insert(header::WWW_AUTHENTICATE, basic);
+        }
+        if response.status() == http::StatusCode::SERVICE_UNAVAILABLE {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
         add_headers(&mut response, nonce.map(|nonce| ("dpop-nonce", nonce)).into_iter().collect());
         response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

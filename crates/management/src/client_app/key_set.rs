@@ -60,7 +60,7 @@ record! {
         /// Which of the keys; all of them where it is empty.
         kid: Option<Identifier> = OPEN,
         /// The only algorithm that the keys are used with, where there is one.
-        algorithm: Option<Name> = OPEN,
+        algorithm: Option<Name> = OPEN.like("ES256"),
         /// Where it stands: from Pending to Active to Retiring to Retired, and from any to Revoked.
         status: KeySetStatus = OPEN.or(Preset::Text("Pending")),
         /// From when it can be used.

@@ -162,7 +162,7 @@ record! {
         /// Whether it runs on the person's own device.
         is_native_application: bool = OPEN.or(NO),
         /// The response types it may ask for, separated by commas.
-        allowed_response_types: Name = OPEN.or(Preset::Text("code")),
+        allowed_response_types: Name = OPEN.or(Preset::Text("code")).like("code"),
         /// Whether only authorized users and groups may use it.
         is_restricted: bool = OPEN.or(NO),
         /// Whether its tokens hold the groups.

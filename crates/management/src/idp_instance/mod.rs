@@ -59,7 +59,7 @@ record! {
         /// The subscription; `Default` where that is the only one.
         subscription_id: Option<SubscriptionId> = FIXED,
         /// What serves it.
-        idp_factory_type: Option<Name> = SHOWN.stored_as("idp_type"),
+        idp_factory_type: Option<Name> = SHOWN.stored_as("idp_type").like("UserStore"),
         /// A user store's name, folded.
         store_name_key: Option<Name> = HIDDEN,
         /// Its picture, which version 1 knows.

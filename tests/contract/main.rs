@@ -32,6 +32,7 @@ mod list;
 mod lockout;
 mod mail;
 mod management;
+mod members;
 mod option;
 mod parallel;
 mod passkey;

@@ -240,8 +240,7 @@ impl Op {
     /// Whether a condition on one item can be meant: not by what creates, and not by what is about many.
     pub const fn has_item(&self) -> bool {
         match self.action {
-            Action::Create => false,
-            Action::Custom(Custom { body: Body::Resource, .. }) => false,
+            Action::Create | Action::Custom(Custom { body: Body::Resource, .. }) => false,
             _ => !self.is_batch() && self.status != 201,
         }
     }

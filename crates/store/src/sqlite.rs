@@ -23,7 +23,7 @@ use crate::{
     Class, Error, Figures, Health, Mode, Row, Settings, Tx, clock,
     job::{Job, attempt},
     migrate,
-    queue::Queue,
+    queue::{Bounds, Queue},
     tx::Engine,
 };
 
@@ -187,6 +187,8 @@ impl Sqlite {
     }
 
     fn idle(path: &Path, epoch: Arc<AtomicI64>, settings: Settings) -> Self {
+        // one lane runs them all
+        let bounds = Bounds { waiting: settings.waiting, heavy: usize::MAX, writes: usize::MAX };
         Self {
             path: path.to_owned(),
             epoch,
@@ -194,7 +196,7 @@ impl Sqlite {
             long_readers: Mutex::default(),
             long: Arc::new(Semaphore::new(settings.connections.max(1))),
             background: Arc::new(Semaphore::new(BACKGROUND)),
-            queue: Arc::new(Queue::new(settings.waiting, usize::MAX, false)),
+            queue: Arc::new(Queue::new(bounds, false)),
             writes: false,
             bell: Arc::default(),
             threads: Mutex::default(),

@@ -18,6 +18,8 @@ mod tx;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
+use tokio::sync::oneshot;
+
 pub use error::Error;
 pub use guard::{broken, when_broken};
 pub use health::Health;
@@ -26,7 +28,6 @@ pub use row::Row;
 pub use tx::Tx;
 
 use job::{Job, Ticket};
-use tokio::sync::oneshot;
 
 /// Where the data is.
 #[derive(Clone, Debug, PartialEq, Eq)]

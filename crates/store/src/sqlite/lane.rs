@@ -128,6 +128,7 @@ impl Lane {
         for job in kept {
             job.finish(outcome.clone());
         }
+        self.queue.note_progress(true);
     }
 
     /// An error of the disk ended the outer transaction, and with it all that the group had done:

@@ -24,6 +24,7 @@ pub const MIGRATIONS: &[(i64, &str)] = &[
     (18, include_str!("../../../migrations/0018_option_of_mfa_instance.sql")),
     (19, include_str!("../../../migrations/0019_write_gate.sql")),
     (21, include_str!("../../../migrations/0021_resource_owner.sql")),
+    (22, include_str!("../../../migrations/0022_client_app_controller.sql")),
 ];
 
 /// The words of the migration texts and what they mean to each engine.

@@ -20,6 +20,7 @@ use link::{has_no_client_apps, with_client_apps};
 use crate::{
     client_app::CLIENT_APP,
     idp_instance::{IDP_INSTANCE, IdpInstanceId},
+    link::check_subscriptions,
     place::{id_in, put, settle, text_in, wrong},
     subscription::SubscriptionId,
     tenant::{TENANT, TenantId},
@@ -215,7 +216,10 @@ pub static CLAIM_RULE: Shape =
             ("client_app_claim_rule", "claim_rule_rid", "client_app_rid"),
             &CLIENT_APP,
         )
-        .guarded(|tx, rule, _| take_client_apps(tx, &[rule]))
+        .guarded(|tx, rule, apps| {
+            take_client_apps(tx, &[rule])?;
+            check_subscriptions(tx, ("claim_rule", rule), ("client_app", apps))
+        })
         .at_creation()])
         .ruled::<ClaimRule>()
         .against(check);

@@ -11,7 +11,7 @@ use chancery_resource::{
 use chancery_store::Tx;
 use uuid::Uuid;
 
-use super::{CLIENT_APP, ClientAppId, administrator, profile::check_configurations};
+use super::{CLIENT_APP, ClientAppId, administrator, controller::note_change, profile::check_configurations};
 use crate::place::{conflict, id_in};
 
 choice_types! {
@@ -75,6 +75,7 @@ pub static CLIENT_APP_AUTHENTICATION_CONFIGURATION: Shape =
     .unique(&[Unique::new("client_app_authentication_configuration__client_app_id", "client_app_id")])
     .found_by_token()
     .against(check)
+    .noted(note_change)
     .when_gone(keep_of_fapi)
     .keeping(administrator::keep_one)
     .settles();

@@ -14,6 +14,7 @@ mod audit;
 mod auth;
 mod bad_input;
 mod batch;
+mod broken;
 mod coverage;
 mod customer;
 mod documents;

@@ -6,7 +6,7 @@ use chancery_resource::{
     Action as A, Answer, Body, Call, Custom, JsonForm, Method as M, Op, Permit::TenantMember, Problem, Reply,
     Sql, visible,
 };
-use chancery_store::{Mode, Tx};
+use chancery_store::{Error, Mode, Tx};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -210,7 +210,9 @@ fn in_force(call: &Call, tx: &mut Tx<'_>) -> Result<Vec<chancery_claims::Rule>, 
         )));
     }
     let rules = rules.into_iter().map(ClaimRule::from_values).collect::<Result<Vec<_>, _>>()?;
-    Ok(rules.iter().map(ClaimRule::to_rule).collect())
+    let unknown =
+        |(column, detail)| Problem::from(Error::Internal(format!("a claim rule's {column}: {detail}")));
+    rules.iter().map(|rule| rule.to_rule().map_err(unknown)).collect()
 }
 
 fn columns() -> String {

@@ -144,25 +144,33 @@ record! {
     }
 }
 
+/// The word as the engine of claims knows it; else its column, and what is wrong.
+fn known<T>(column: &'static str, word: &str, found: Option<T>) -> Result<T, (&'static str, String)> {
+    found.ok_or_else(|| (column, format!("{word:?} is no word that claim rules know")))
+}
+
 impl ClaimRule {
-    /// The rule as the engine of claims knows it.
-    fn to_rule(&self) -> Rule {
+    /// The rule as the engine of claims knows it; a word that it does not know, by its column.
+    fn to_rule(&self) -> Result<Rule, (&'static str, String)> {
+        macro_rules! word {
+            ($kind:ident, $field:ident) => {
+                known(
+                    stringify!($field),
+                    self.$field.name(),
+                    chancery_claims::$kind::parse(self.$field.name()),
+                )?
+            };
+        }
         let text = |text: &Option<PatternText>| text.as_ref().map_or("", PatternText::as_str).to_owned();
-        Rule {
+        Ok(Rule {
             id: self.id.0,
             name: self.name.as_str().to_owned(),
-            rule_type: chancery_claims::RuleType::parse(self.rule_type.name())
-                .unwrap_or(chancery_claims::RuleType::Filter),
-            filter_target: chancery_claims::Target::parse(self.filter_target.name())
-                .unwrap_or(chancery_claims::Target::ClaimType),
-            transform_target: chancery_claims::Target::parse(self.transform_target.name())
-                .unwrap_or(chancery_claims::Target::ClaimType),
-            destination: chancery_claims::Destination::parse(self.destination.name())
-                .unwrap_or(chancery_claims::Destination::None),
-            input_source: chancery_claims::InputSource::parse(self.input_source.name())
-                .unwrap_or(chancery_claims::InputSource::All),
-            disclosure: chancery_claims::Disclosure::parse(self.disclosure_mode.name())
-                .unwrap_or(chancery_claims::Disclosure::Always),
+            rule_type: word!(RuleType, rule_type),
+            filter_target: word!(Target, filter_target),
+            transform_target: word!(Target, transform_target),
+            destination: word!(Destination, destination),
+            input_source: word!(InputSource, input_source),
+            disclosure: word!(Disclosure, disclosure_mode),
             priority: self.priority,
             type_evaluation_rule: text(&self.type_evaluation_rule),
             value_evaluation_rule: text(&self.value_evaluation_rule),
@@ -170,7 +178,7 @@ impl ClaimRule {
             value_transformation_rule: text(&self.value_transformation_rule),
             type_transformation_replacement: text(&self.type_transformation_replacement),
             value_transformation_replacement: text(&self.value_transformation_replacement),
-        }
+        })
     }
 
     /// What each level needs and refuses.
@@ -197,7 +205,10 @@ impl Rules for ClaimRule {
     }
 
     fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
-        wrong.extend(check_rule(&self.to_rule()));
+        match self.to_rule() {
+            Ok(rule) => wrong.extend(check_rule(&rule)),
+            Err(unknown) => wrong.push(unknown),
+        }
         self.check_level(wrong);
     }
 }

@@ -14,6 +14,7 @@ mod audit;
 mod auth;
 mod bad_input;
 mod batch;
+mod broken;
 mod compression;
 mod conditions;
 mod coverage;

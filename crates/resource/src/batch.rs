@@ -10,7 +10,7 @@ use crate::{
     Answer, Call, OwnerRow, Problem, ProblemKind, Shape,
     change::{self, gone},
     emit::Stored,
-    family::{confine, find_children, keep},
+    family::{Written, confine, find_children, keep},
     load::{key_name, owner_of},
     relate::{Speaking, relate_body},
     sql::LIST,
@@ -80,7 +80,12 @@ pub fn write(call: &mut Call, tx: &mut Tx<'_>, taking: Taking, form: Form) -> Re
             born(call, tx, values)?;
         }
     }
-    confine(call, tx, shape, rows.iter().map(|(element, _, values)| (base(*element), values.as_slice())))?;
+    let written = rows.iter().map(|(element, was, values)| Written {
+        base: base(*element),
+        is_new: was.is_none(),
+        values,
+    });
+    confine(call, tx, shape, written)?;
     answer(call, tx, owner.as_ref(), rows)
 }
 

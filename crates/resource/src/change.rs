@@ -48,7 +48,7 @@ pub fn insert(
     append(call, tx, shape, owner, values)?;
     let current = content(shape, values);
     let changed = fields_with(shape, values).filter(|(_, value)| !value.is_null());
-    settle(tx, shape)?;
+    settle(call, tx, shape, values)?;
     let person = person(call, tx, shape, values, owner)?;
     record(
         call,
@@ -213,7 +213,7 @@ fn write_columns(
         sql = sql.push(" AND concurrency_token = ").bind(was.value(place).clone());
     }
     tx.queue_one(&sql.text, sql.parameters)?;
-    settle(tx, shape)?;
+    settle(call, tx, shape, values)?;
     Ok(changed)
 }
 
@@ -237,7 +237,7 @@ pub fn delete(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Resu
         }
         _ => remove(call, tx, shape, was)?,
     }
-    settle(tx, shape)?;
+    settle(call, tx, shape, &was.values)?;
     record(
         call,
         tx,
@@ -279,7 +279,7 @@ fn destroy(
             vec![Value::Bytes(Vec::new()), Value::Bytes(vec![0; 16]), Value::Int(call.scope.store())];
         tx.queue(text, parameters)?;
     }
-    settle(tx, shape)?;
+    settle(call, tx, shape, &was.values)?;
     record(
         call,
         tx,
@@ -348,7 +348,10 @@ fn is_on(call: &Call, option: &str) -> bool {
     matches!(&call.scope, Scope::Store(store) if store.options.flag(option))
 }
 
-fn settle(tx: &mut Tx<'_>, shape: &Shape) -> Result<(), Problem> {
+fn settle(call: &Call, tx: &mut Tx<'_>, shape: &Shape, values: &[Value]) -> Result<(), Problem> {
+    if let Some(noted) = shape.noted {
+        noted(call, tx, shape, values)?;
+    }
     if shape.settles {
         tx.advance_epoch()?;
     }

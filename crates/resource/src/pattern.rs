@@ -10,7 +10,7 @@ use crate::{
     change::{self, gone},
     condition::{check_if_match, minimal},
     emit::{Stored, write_no_relations, write_values},
-    family::{confine, find_children, keep},
+    family::{Written, confine, find_children, keep},
     list,
     load::{key_name, key_of, load, owner_of, select_key},
     relate::{Speaking, relate, relate_body},
@@ -123,7 +123,8 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if let Some(born) = shape.born {
         born(call, tx, &values)?;
     }
-    confine(call, tx, shape, std::iter::once((String::new(), values.as_slice())))?;
+    let written = Written { base: String::new(), is_new: true, values: &values };
+    confine(call, tx, shape, std::iter::once(written))?;
     let created = values.get(shape.plan().key).map(key_name);
     if call.op.reply == Reply::Owner {
         keep(call, tx, shape)?;
@@ -202,10 +203,11 @@ pub fn change_one(
     let mut values = changed_values(call, shape, &was, &draft, "")?.map_err(Refusal::into_problem)?;
     check_data(call, tx, shape, Some(&was), &mut values)?;
     change::update(call, tx, shape, &was, &values)?;
-    confine(call, tx, shape, std::iter::once((String::new(), values.as_slice())))?;
     let stored = was.with(values);
     let said = Speaking { owner: &stored, is_new: false, body: call.body()?, base: String::new() };
     relate_body(call, tx, shape, &[said])?;
+    let written = Written { base: String::new(), is_new: false, values: &stored.values };
+    confine(call, tx, shape, std::iter::once(written))?;
     keep(call, tx, shape)?;
     reply(call, tx, owner.as_ref(), Some(&stored))
 }

@@ -44,14 +44,22 @@ pub fn person(
     };
     let Some((id, kept, shape, column)) = found else { return Ok(None) };
     if let Some(kept) = kept {
-        return Ok(PersonKey::open(master, id, &kept));
+        return open(master, id, &kept).map(Some);
     }
-    let Value::Bytes(made) = PersonKey::make(master, id) else { return Ok(None) };
+    let Value::Bytes(made) = PersonKey::make(master, id) else {
+        return Err(Error::Internal("the key of a person cannot be made".into()).into());
+    };
     let text =
         format!("UPDATE {} SET {column} = ?1 WHERE store = ?2 AND id = ?3 AND {column} IS NULL", shape.table);
     let parameters = vec![made.clone().into(), Value::Int(call.scope.store()), Value::Id(id)];
     tx.queue_one(&text, parameters)?;
-    Ok(PersonKey::open(master, id, &made))
+    open(master, id, &made).map(Some)
+}
+
+/// Opens the key of a person who is there. Without it the trail would tell of them in the clear.
+fn open(master: &MasterKey, id: Uuid, kept: &[u8]) -> Result<PersonKey, Problem> {
+    let broken = || Error::Internal(format!("the key of person {id} cannot be opened with this master key"));
+    Ok(PersonKey::open(master, id, kept).ok_or_else(broken)?)
 }
 
 /// The key of a person as it is kept, if the person has one yet; hidden or not.

@@ -12,7 +12,7 @@ use crate::{
     change,
     condition::check_if_match,
     emit::Stored,
-    family::visible_to,
+    family::{Written, confine, visible_to},
     load::{key_of, load},
     sql::LIST,
 };
@@ -48,6 +48,8 @@ pub fn relate(call: &mut Call, tx: &mut Tx<'_>, name: &str, how: Relating) -> Re
         change.take_out(tx)?;
         change.put_in(call, tx)?;
     }
+    let written = Written { base: String::new(), is_new: false, values: &owner.values };
+    confine(call, tx, shape, std::iter::once(written))?;
     answer_with(call, tx, shape, &owner)
 }
 

@@ -11,7 +11,7 @@ use chancery_resource::{
 };
 use chancery_store::Tx;
 
-use super::{CLIENT_APP, ClientAppId, administrator};
+use super::{CLIENT_APP, ClientAppId, administrator, controller::note_change};
 use crate::place::{conflict, text_in, wrong};
 
 id_types! {
@@ -122,6 +122,7 @@ pub static CLIENT_APP_KEY_SET: Shape = Shape::of::<ClientAppKeySet>(
 ])
 .ruled::<ClientAppKeySet>()
 .against(check)
+.noted(note_change)
 .keeping(administrator::keep_one)
 .settles();
 

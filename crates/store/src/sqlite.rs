@@ -18,7 +18,6 @@ use chancery_record::Value;
 use rusqlite::{OpenFlags, config::DbConfig, types::ValueRef};
 use tokio::sync::Semaphore;
 
-use self::watch::Bell;
 use crate::{
     Class, Error, Figures, Health, Mode, Row, Settings, Tx,
     clock::{self, Anchor},
@@ -144,7 +143,6 @@ pub struct Sqlite {
     pub queue: Arc<Queue>,
     /// Whether there is a lane; who only reads has none.
     writes: bool,
-    bell: Arc<Bell>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     counters: Arc<Counters>,
     /// Set when it was opened.
@@ -201,7 +199,6 @@ impl Sqlite {
             background: Arc::new(Semaphore::new(BACKGROUND)),
             queue: Arc::new(Queue::new(bounds, false)),
             writes: false,
-            bell: Arc::default(),
             threads: Mutex::default(),
             counters: Arc::default(),
             clock,
@@ -314,8 +311,8 @@ impl Sqlite {
     }
 
     pub fn close(&self) {
+        // the lane ends when nothing waits any more, and the checkpoints after it
         self.queue.close();
-        self.bell.close();
         self.quick_readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.long_readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let threads: Vec<_> = self.threads.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect();

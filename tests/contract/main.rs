@@ -17,6 +17,7 @@ mod batch;
 mod coverage;
 mod customer;
 mod documents;
+mod door;
 mod durability;
 mod entries;
 mod group;

@@ -6,6 +6,7 @@ use std::{
     io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
     sync::{Arc, LazyLock, atomic::AtomicU32},
+    time::Duration,
 };
 
 use chancery_auth::{Bearer, ensure_keys};
@@ -22,13 +23,13 @@ use chancery_web::{App, Deprecation, Limits, Listener, now, serve};
 use serde_json::json;
 
 use crate::{
-    Config, Welcome, first_start,
+    Config, Reload, Welcome, first_start,
     jobs::{
-        ledger,
+        count, health, ledger,
         mail::{Post, send_mail},
         prune, purge, revoke, trust,
     },
-    recover,
+    log, recover,
 };
 
 static SERVICES: LazyLock<Vec<&'static Service>> = LazyLock::new(|| {
@@ -122,9 +123,16 @@ impl Server {
         Arc::clone(&self.app)
     }
 
-    /// Serves until `stop` is done, finishes what runs, closes the database.
-    pub async fn run(self, stop: impl Future<Output = ()> + Send) {
+    /// What can be read again while it runs.
+    pub fn reload(&self) -> Reload {
+        Reload { app: Arc::clone(&self.app), tls: self.listener.tls() }
+    }
+
+    /// Serves until `stop` is done and tells how long to drain, finishes what runs, closes the database.
+    pub async fn run(self, stop: impl Future<Output = Duration> + Send) {
         let store = self.app.store.clone();
+        let watching = tokio::spawn(health::watch(Arc::clone(&self.app)));
+        let counting = tokio::spawn(count::count(Arc::clone(&self.app)));
         let pruning = tokio::spawn(prune::prune(store.clone(), now));
         let sealing = tokio::spawn(ledger::seal(Arc::clone(&self.app), now));
         let purging = tokio::spawn(purge::purge(store.clone(), Arc::clone(&self.app.desk), now));
@@ -136,6 +144,8 @@ impl Server {
             .metrics
             .map(|listener| tokio::spawn(serve(Arc::clone(&self.app), listener, std::future::pending())));
         serve(self.app, self.listener, stop).await;
+        watching.abort();
+        counting.abort();
         pruning.abort();
         sealing.abort();
         purging.abort();
@@ -239,9 +249,10 @@ async fn assemble(
     let welcome = welcome
         .await
         .map_err(|problem: Problem| StartError::new("cannot prepare the database", cause_of(problem)))?;
-    let limits = Limits { public_rate: config.public_rate_limit, ..Limits::default() };
+    let limits = Limits { public_rate: config.public_rate_limit, ..config.limits };
     let app = App::new(store, bearer, desk, limits, services);
     let mut app = app.map_err(|error| StartError::new("two operations share a path", error))?;
+    app.dropped_lines = log::dropped;
     app.deprecation = Deprecation::new(config.version_1_deprecated, config.version_1_sunset);
     app.bearer.certify(&app.store, &app.desk.seal, now()).await.map_err(failed)?;
     Ok((app, welcome))

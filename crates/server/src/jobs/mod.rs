@@ -1,5 +1,7 @@
 //! What is done in the background.
 
+pub mod count;
+pub mod health;
 pub mod ledger;
 pub mod mail;
 pub mod prune;

@@ -29,6 +29,7 @@ mod lockout;
 mod mail;
 mod management;
 mod option;
+mod parallel;
 mod passkey;
 mod passkey_trust;
 mod password;

@@ -15,8 +15,9 @@ use crate::{Bearer, Claims, bearer::Shown};
 
 /// Tokens and stores remembered.
 const REMEMBERED: usize = 10_000;
-/// How often a token is opened again when keys change meanwhile.
-const STALE: usize = 5;
+/// How often a token is opened again when keys change between that and the look-up, which follows at
+/// once.
+const STALE: usize = 64;
 
 /// A role and what it covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,19 +135,15 @@ impl Rights {
         now: Timestamp,
     ) -> Result<Known, Error> {
         for _ in 0..STALE {
-            let shown = match token {
-                Some(token) => bearer.open(store, token, now).await?,
-                None => None,
-            };
-            let wanted = name.map(str::to_owned);
-            let looked = store
-                .run("LoadRights", Mode::Quick, None, move |tx| {
-                    look_up(tx, shown.as_ref(), wanted.as_deref())
-                })
-                .await?;
-            if let Some(known) = looked {
-                self.remember(&known, token, name, now);
-                return Ok(known);
+            let opened = Opened::new(store, bearer, token, name, now).await?;
+            let looked = store.run("LoadRights", Mode::Quick, None, move |tx| opened.look_up(tx)).await;
+            match looked {
+                Err(Error::Stale) => {}
+                Err(error) => return Err(error),
+                Ok(known) => {
+                    self.remember(&known, token, name, now);
+                    return Ok(known);
+                }
             }
         }
         Err(Error::Retry)
@@ -175,25 +172,54 @@ impl Rights {
     }
 }
 
-/// `None`: the key that signed was looked up at another epoch than this.
-fn look_up(tx: &mut Tx<'_>, shown: Option<&Shown>, name: Option<&str>) -> Result<Option<Known>, Error> {
-    let epoch = tx.epoch()?;
-    if matches!(shown, Some(Shown::Signed(_, Some(since))) if *since != epoch) {
-        return Ok(None);
+/// A token that was opened, and the name of a store: what rights are looked up by.
+pub struct Opened {
+    shown: Option<Shown>,
+    name: Option<String>,
+}
+
+impl Opened {
+    /// Opens a token, if there is one. A token that is none is nobody's.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn new(
+        store: &Store,
+        bearer: &Bearer,
+        token: Option<&str>,
+        name: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Self, Error> {
+        let shown = match token {
+            Some(token) => bearer.open(store, token, now).await?,
+            None => None,
+        };
+        Ok(Self { shown, name: name.map(str::to_owned) })
     }
-    let claims = match shown {
-        Some(shown) => load_claims(tx, shown)?,
-        None => None,
-    };
-    let caller = match &claims {
-        Some(claims) => load_caller(tx, claims)?.map(Arc::new),
-        None => None,
-    };
-    let place = match name {
-        Some(name) => load_place(tx, name)?.map(Arc::new),
-        None => None,
-    };
-    Ok(Some(Known { epoch, claims: claims.map(Arc::new), caller, place }))
+
+    /// Looks up what is true of them.
+    ///
+    /// # Errors
+    /// [`Error::Stale`]: the key that signed was known at another epoch than this.
+    pub fn look_up(&self, tx: &mut Tx<'_>) -> Result<Known, Error> {
+        let epoch = tx.epoch()?;
+        if matches!(self.shown, Some(Shown::Signed(_, Some(since))) if since != epoch) {
+            return Err(Error::Stale);
+        }
+        let claims = match &self.shown {
+            Some(shown) => load_claims(tx, shown)?,
+            None => None,
+        };
+        let caller = match &claims {
+            Some(claims) => load_caller(tx, claims)?.map(Arc::new),
+            None => None,
+        };
+        let place = match &self.name {
+            Some(name) => load_place(tx, name)?.map(Arc::new),
+            None => None,
+        };
+        Ok(Known { epoch, claims: claims.map(Arc::new), caller, place })
+    }
 }
 
 /// What a token says, if it is kept or was not revoked.

@@ -115,13 +115,18 @@ impl Seal {
         *self.certified.write().unwrap_or_else(PoisonError::into_inner) = Certified { epoch, keys }.into();
     }
 
-    /// The next entry's number: the time in microseconds, but always more than the one before.
+    /// The next entry's number: the time in milliseconds times a thousand, plus a start by chance, so
+    /// that processes do not begin a millisecond with the same; but always more than the one before.
     /// Below 2^53 until the year 2255.
     pub fn number(&self, now: Timestamp) -> i64 {
-        let floor = now.0.saturating_mul(1000);
-        let next = |last: i64| Some(floor.max(last + 1));
-        let before = self.last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
-        before.map_or(floor, |before| floor.max(before + 1))
+        self.number_from(now, i64::from(u16::from_le_bytes(random()) % 1000))
+    }
+
+    fn number_from(&self, now: Timestamp, start: i64) -> i64 {
+        let millisecond = now.0.saturating_mul(1000);
+        let after = |last: i64| if last < millisecond { millisecond + start } else { last + 1 };
+        let before = self.last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(after(last)));
+        before.map_or(millisecond, after)
     }
 
     /// Salts and digests a content: SHA-256 over the salt and the content's bytes.
@@ -183,9 +188,32 @@ mod tests {
     #[test]
     fn numbers_rise_even_when_the_clock_does_not() {
         let seal = seal(5_000_000);
-        assert_eq!(seal.number(Timestamp(1000)), 5_000_001);
-        assert_eq!(seal.number(Timestamp(9000)), 9_000_000);
-        assert_eq!(seal.number(Timestamp(8000)), 9_000_001);
+        assert_eq!(seal.number_from(Timestamp(1000), 400), 5_000_001);
+        assert_eq!(seal.number_from(Timestamp(9000), 400), 9_000_400);
+        assert_eq!(seal.number_from(Timestamp(9000), 700), 9_000_401);
+        assert_eq!(seal.number_from(Timestamp(8000), 700), 9_000_402);
+        let number = seal.number(Timestamp(10_000));
+        assert!((10_000_000..10_001_000).contains(&number), "{number}");
+    }
+
+    /// B4: processes make their numbers without asking each other, and few are made twice.
+    #[test]
+    fn numbers_of_eight_processes_seldom_collide() {
+        let processes: Vec<Seal> = (0..8).map(|_| seal(0)).collect();
+        let (mut made, mut taken) = (0, std::collections::HashSet::new());
+        let mut chance = 20_261_122_u64;
+        // each writes 500 a second for 20 seconds: one in two milliseconds
+        for millisecond in (1..=20_000).step_by(2) {
+            for (place, process) in processes.iter().enumerate() {
+                chance =
+                    chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let now = Timestamp(millisecond + i64::from(place % 2 == 1));
+                taken.insert(process.number_from(now, i64::try_from((chance >> 33) % 1000).unwrap()));
+                made += 1;
+            }
+        }
+        let collided = made - taken.len();
+        assert!(collided * 200 < made, "{collided} of {made} numbers were made twice");
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub const MIGRATIONS: &[(i64, &str)] = &[
     (16, include_str!("../../../migrations/0016_audit_key.sql")),
     (17, include_str!("../../../migrations/0017_client_app_level.sql")),
     (18, include_str!("../../../migrations/0018_option_of_mfa_instance.sql")),
+    (19, include_str!("../../../migrations/0019_write_gate.sql")),
 ];
 
 /// The words of the migration texts and what they mean to each engine.

@@ -10,7 +10,6 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
     thread::{Builder, JoinHandle},
-    time::Duration,
 };
 
 use tokio::sync::Semaphore;
@@ -19,7 +18,10 @@ pub use session::Session;
 
 use crate::{Error, Figures, Limits, Mode, Tx, job::Job, migrate, tx::Engine};
 
-/// How often an operation runs at the most before [`Error::Retry`] leaves.
+/// How often an operation runs beside others. One that they got in the way of so often runs alone.
+const BESIDE_OTHERS: u32 = 3;
+/// How often an operation runs at the most before [`Error::Retry`] leaves: alone only two of its keys
+/// that are made from the time can be taken.
 const ATTEMPTS: u32 = 12;
 
 /// The store on a PostgreSQL server.
@@ -146,16 +148,13 @@ impl Lane {
             let mut attempt = 0;
             let outcome = loop {
                 attempt += 1;
-                let outcome = self.attempt(&mut job, mode);
+                let outcome = self.attempt(&mut job, mode, attempt > BESIDE_OTHERS);
                 // an idle connection that the server closed is found out only by using it
                 let lost = matches!(outcome, Err(Error::Unavailable(_))) && attempt == 1;
                 if !(lost || matches!(outcome, Err(Error::Retry))) || attempt >= ATTEMPTS {
                     break outcome;
                 }
                 self.queue.retries.fetch_add(1, Ordering::Relaxed);
-                if attempt > 2 {
-                    std::thread::sleep(jitter(attempt));
-                }
             };
             job.finish(outcome);
             // the answer does not wait for a reading transaction to end
@@ -166,12 +165,12 @@ impl Lane {
         }
     }
 
-    fn attempt(&mut self, job: &mut Job, mode: Mode) -> Result<(), Error> {
+    fn attempt(&mut self, job: &mut Job, mode: Mode, alone: bool) -> Result<(), Error> {
         if self.session.as_ref().is_none_or(Session::is_closed) {
             self.session = Some(Session::open(&self.config)?);
         }
         let Some(session) = &mut self.session else { return Err(Error::Retry) };
-        session.begin(mode);
+        session.begin(mode, alone);
         let keep = match job.run(&mut Tx::new(Engine::Postgres(session))) {
             Ok(keep) => keep,
             Err(error) => {
@@ -198,11 +197,4 @@ impl Lane {
         }
         outcome
     }
-}
-
-/// Up to a few milliseconds, more with each attempt, different for each thread.
-fn jitter(attempt: u32) -> Duration {
-    use std::hash::{BuildHasher, Hasher, RandomState};
-    let chance = RandomState::new().build_hasher().finish() % 1000;
-    Duration::from_micros(chance * u64::from(1_u32 << attempt.min(6)) / 4)
 }

@@ -140,7 +140,8 @@ impl<'c> Tx<'c> {
         self.queue("UPDATE security_epoch SET value = value + 1", Vec::new())
     }
 
-    pub(crate) fn expect_epoch(&mut self, epoch: i64) -> Result<(), Error> {
+    /// Fails with [`Error::Stale`], now or with the next read, when the epoch is not this one.
+    pub fn expect_epoch(&mut self, epoch: i64) -> Result<(), Error> {
         let outcome = match &mut self.engine {
             Engine::Sqlite(connection) => connection.expect_epoch(epoch),
             Engine::Postgres(session) => session.queue_epoch(epoch),

@@ -9,9 +9,9 @@ use std::{
 };
 
 use bytes::Bytes;
-use chancery_auth::{Audience, Bearer, Caller, Known, Place, Refused, Rights, decide};
+use chancery_auth::{Bearer, Rights};
 use chancery_record::Timestamp;
-use chancery_resource::{Desk, Permit, Problem, ProblemKind, Scope, Service};
+use chancery_resource::{Desk, Permit, Problem, ProblemKind, Service};
 use chancery_store::{Mode, Store};
 use http::{Request, Response, Version, header, request::Parts};
 use hyper::body::Incoming;
@@ -20,6 +20,7 @@ use tokio::sync::Semaphore;
 use crate::{
     activity::Times,
     answer::{self, AnswerBody, respond},
+    authority::Allowed,
     body::RequestBody,
     deprecation::Deprecation,
     door::{Door, Room},
@@ -30,7 +31,7 @@ use crate::{
     metrics::Metrics,
     openapi,
     pool::Pool,
-    request::{Scheme, access_token},
+    request::access_token,
     route::{Entry, Routes, Target, choose},
 };
 
@@ -109,15 +110,6 @@ const COUNTING_TIME: Duration = Duration::from_secs(2);
 
 /// When version 1 was deprecated, where nothing else is configured: 2026-01-01.
 pub const DEPRECATED_ON: Timestamp = Timestamp(1_767_225_600_000);
-
-/// What a request is allowed, and since which epoch that holds.
-#[derive(Debug)]
-pub struct Allowed {
-    pub epoch: i64,
-    /// Who calls; nobody known where no token is needed.
-    pub caller: Option<Arc<Caller>>,
-    pub scope: Scope,
-}
 
 impl App {
     /// Puts the application together.
@@ -239,7 +231,7 @@ impl App {
         now: Timestamp,
     ) -> Result<Allowed, Problem> {
         if permit == Permit::Public {
-            return self.enter(store).await;
+            return self.authorize_again(parts, permit, store, now).await;
         }
         let Some((scheme, token)) = access_token(&parts.headers) else {
             return Err(unauthorized("Send an access token: Authorization: Bearer ...", None));
@@ -253,45 +245,6 @@ impl App {
         let needs_nonce = known.caller.is_some_and(|caller| caller.needs_nonce);
         guard::check(self, parts, &guard::Bound { scheme, token, claims: &claims, needs_nonce }, now).await?;
         self.authorize_again(parts, permit, store, now).await
-    }
-
-    /// The same for a request that was let in before: what its token is bound to was looked at, and
-    /// is not proven twice.
-    pub async fn authorize_again(
-        &self,
-        parts: &Parts,
-        permit: Permit,
-        store: Option<&str>,
-        now: Timestamp,
-    ) -> Result<Allowed, Problem> {
-        if permit == Permit::Public {
-            return self.enter(store).await;
-        }
-        let Some((scheme, token)) = access_token(&parts.headers) else {
-            return Err(guard::invalid(Scheme::Bearer));
-        };
-        let audience = if store.is_some() { Audience::UserStore } else { Audience::Management };
-        let judged = |known: Known| {
-            let fits =
-                known.claims.as_ref().is_some_and(|claims| claims.is_current(now) && claims.is_for(audience));
-            if fits { judge(permit, known) } else { Err(None) }
-        };
-        if let Some(allowed) = self.rights.recall(Some(token), store).and_then(|known| judged(known).ok()) {
-            return Ok(allowed);
-        }
-        let known = self.rights.load(&self.store, &self.bearer, Some(token), store, now).await?;
-        judged(known).map_err(|refused| refuse(refused, scheme))
-    }
-
-    /// Lets anyone into a store.
-    async fn enter(&self, store: Option<&str>) -> Result<Allowed, Problem> {
-        let known = match self.rights.recall(None, store) {
-            Some(known) => known,
-            None => self.rights.load(&self.store, &self.bearer, None, store, now()).await?,
-        };
-        let place = known.place.filter(|place| place.is_active);
-        let place = place.ok_or_else(|| Problem::not_found("user store"))?;
-        Ok(Allowed { epoch: known.epoch, caller: None, scope: Scope::Store(place.scope.clone()) })
     }
 
     /// Bounds how often operations without a token are called from one address.
@@ -388,23 +341,6 @@ fn check_host(parts: &Parts) -> Result<(), Problem> {
         return Err(problem.with_header("connection", "close"));
     }
     Ok(())
-}
-
-fn judge(permit: Permit, known: Known) -> Result<Allowed, Option<Refused>> {
-    let caller = known.caller.filter(|caller| caller.enabled).ok_or(None)?;
-    let place: Option<&Place> = known.place.as_deref();
-    let scope = decide(permit, &caller, place).map_err(Some)?;
-    Ok(Allowed { epoch: known.epoch, caller: Some(caller), scope })
-}
-
-fn refuse(refused: Option<Refused>, scheme: Scheme) -> Problem {
-    match refused {
-        None => guard::invalid(scheme),
-        Some(Refused::Forbidden) => {
-            Problem::new(ProblemKind::Forbidden, "The client app has no role that allows this.")
-        }
-        Some(Refused::NotFound) => Problem::new(ProblemKind::NotFound, "There is no such user store here."),
-    }
 }
 
 /// A challenge (RFC 6750, section 3).

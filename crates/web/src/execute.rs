@@ -11,10 +11,12 @@ use chancery_resource::{
 use chancery_store::{Error, Mode, Tx};
 use http::{Response, header, request::Parts};
 use tokio::sync::mpsc;
+use uuid::Uuid;
 
 use crate::{
     answer::{AnswerBody, add_headers, respond, stream},
-    app::{Allowed, App, now},
+    app::{App, now},
+    authority::Rights,
     body::{self, RequestBody, SMALL_BODY},
     idempotency::{self, Claim},
     request::{check_accept, is_merge_patch, media_type, read_form, text},
@@ -25,8 +27,9 @@ use crate::{
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
 /// Parts of an answer that wait for the reader.
 const PARTS: usize = 4;
-/// How often rights are loaded again when they change while an operation begins.
-const STALE: usize = 5;
+/// How often an operation begins again because keys of tokens changed between the opening of its token
+/// and its transaction. Changed rights alone are looked up within it.
+const STALE: usize = 64;
 /// Items after which an operation in pieces is heard of in the log.
 const PROGRESS: u64 = 10_000;
 
@@ -44,7 +47,7 @@ pub async fn execute(
     if op.permit == Permit::Public {
         app.admit_address(parts, now)?;
     }
-    let mut allowed = app.authorize(parts, op.permit, store.as_deref(), now).await?;
+    let allowed = app.authorize(parts, op.permit, store.as_deref(), now).await?;
     if op.permit == Permit::Public {
         let name = parameters.first().map_or("", String::as_str);
         app.limiter.admit_name(allowed.scope.store(), name, now)?;
@@ -82,15 +85,14 @@ pub async fn execute(
     if let (Action::Custom(Custom { works: true, .. }), true) = (op.action, app.pool.is_full()) {
         return Err(Error::Busy.into());
     }
-    let claim = match idempotency::key(parts)?.filter(|_| !dry_run && op.writes() && allowed.caller.is_some())
-    {
-        Some(key) => {
-            let renew = || app.authorize_again(parts, op.permit, store.as_deref(), now);
-            match claim_key(app, &mut allowed, renew, (key, request_digest), now).await? {
-                Claim::Ours(claim) => Some(claim),
-                Claim::Answered(response) => return Ok(response),
-            }
-        }
+    let asking = Asking { app, parts, permit: op.permit, store, now };
+    let mut rights = Rights::Remembered(allowed.epoch);
+    let key = idempotency::key(parts)?.filter(|_| !dry_run && op.writes());
+    let claim = match key.zip(allowed.caller.as_ref()) {
+        Some((key, caller)) => match asking.claim(&mut rights, caller.id, key, request_digest).await? {
+            Claim::Ours(claim) => Some(claim),
+            Claim::Answered(response) => return Ok(response),
+        },
         None => None,
     };
     // a body may take its time: what is decided is decided by the time now
@@ -118,9 +120,8 @@ pub async fn execute(
         desk: Arc::clone(&app.desk),
         out: Out::default(),
     };
-    let outcome = Running { app, parts, store, now, call: Arc::new(Mutex::new(call)) }
-        .finish(allowed, claim.as_ref())
-        .await;
+    let running = Running { asking, call: Arc::new(Mutex::new(call)) };
+    let outcome = running.finish(rights, claim.as_ref()).await;
     drop(place);
     match claim {
         Some(claim) => claim.settle(app, parts, outcome).await,
@@ -128,25 +129,37 @@ pub async fn execute(
     }
 }
 
-/// Claims an idempotency key, with rights of the epoch that it is by then.
-async fn claim_key<F: Future<Output = Result<Allowed, Problem>>>(
-    app: &App,
-    allowed: &mut Allowed,
-    renew: impl Fn() -> F,
-    (key, request): (&[u8], Vec<u8>),
+/// Who asks for what, and when.
+struct Asking<'a> {
+    app: &'a App,
+    parts: &'a Parts,
+    permit: Permit,
+    store: Option<String>,
     now: Timestamp,
-) -> Result<Claim, Problem> {
-    for _ in 0..STALE {
-        let Some(caller) = &allowed.caller else { break };
-        match idempotency::claim(app, caller.id, allowed.epoch, key, request.clone(), now).await {
-            Err(problem) if problem.cause == Some(Error::Stale) => {
-                app.rights.forget(allowed.epoch);
-                *allowed = renew().await?;
-            }
-            claimed => return claimed,
-        }
+}
+
+impl Asking<'_> {
+    /// The rights of after a change of rights that came between.
+    async fn overtaken(&self) -> Result<Rights, Problem> {
+        self.app.overtaken(self.parts, self.permit, self.store.as_deref(), self.now).await
     }
-    Err(Error::Retry.into())
+
+    /// Claims an idempotency key, with rights that hold then.
+    async fn claim(
+        &self,
+        rights: &mut Rights,
+        caller: Uuid,
+        key: &[u8],
+        request: Vec<u8>,
+    ) -> Result<Claim, Problem> {
+        for _ in 0..STALE {
+            match idempotency::claim(self.app, caller, rights, key, request.clone(), self.now).await {
+                Err(problem) if problem.cause == Some(Error::Stale) => *rights = self.overtaken().await?,
+                claimed => return claimed,
+            }
+        }
+        Err(Error::Retry.into())
+    }
 }
 
 /// The digest of a request with this body.
@@ -173,34 +186,28 @@ fn take_dry_run(query: &mut Vec<(String, String)>) -> Result<bool, Problem> {
 
 /// A call under way.
 struct Running<'a> {
-    app: &'a App,
-    parts: &'a Parts,
-    store: Option<String>,
-    now: Timestamp,
+    asking: Asking<'a>,
     call: Arc<Mutex<Call>>,
 }
 
 type Done = (Answer, Vec<u8>);
 
 impl Running<'_> {
-    /// Runs until there is an answer: again with rights of a new epoch, again to find out what
-    /// is wrong with a batch.
+    /// Runs until there is an answer: again with rights that it looks up itself, again to find out
+    /// what is wrong with a batch.
     async fn finish(
         &self,
-        mut allowed: Allowed,
+        mut rights: Rights,
         claim: Option<&idempotency::Ours>,
     ) -> Result<Response<AnswerBody>, Problem> {
         let op = self.with(|call| call.op);
         let (mut stale, mut done) = (0, 0);
         while stale < STALE {
-            let outcome = self.attempt(op.name, op.mode(), allowed.epoch, claim, run).await;
+            let outcome = self.attempt(op.name, op.mode(), &rights, claim, run).await;
             match outcome {
                 Err(problem) if problem.cause == Some(Error::Stale) => {
                     stale += 1;
-                    let store = self.store.as_deref();
-                    self.app.rights.forget(allowed.epoch);
-                    allowed = self.app.authorize_again(self.parts, op.permit, store, self.now).await?;
-                    self.with(|call| call.scope = allowed.scope.clone().to_be_changed(op.writes()));
+                    rights = self.asking.overtaken().await?;
                 }
                 Err(problem)
                     if op.is_batch() && is_refused_row(&problem) && !self.with(|call| call.diagnose) =>
@@ -208,7 +215,7 @@ impl Running<'_> {
                     self.with(|call| call.diagnose = true);
                 }
                 Ok(Sent::Whole((Answer { work: Some(work), .. }, _))) => {
-                    let result = self.app.pool.run(work).await.map_err(overtaken)?;
+                    let result = self.asking.app.pool.run(work).await.map_err(overtaken)?;
                     self.with(|call| {
                         call.results.push(result);
                         call.now = crate::app::now();
@@ -219,7 +226,7 @@ impl Running<'_> {
                     self.go_on(piece, &mut done);
                 }
                 Ok(Sent::Whole((Answer { refusal: Some(problem), .. }, _))) => return Err(*problem),
-                Ok(Sent::Whole((answer, body))) => return self.answer(answer, body, allowed.epoch).await,
+                Ok(Sent::Whole((answer, body))) => return self.answer(answer, body, &rights).await,
                 Ok(Sent::Streaming(response)) => return Ok(response),
                 Err(problem) => return Err(problem),
             }
@@ -234,7 +241,7 @@ impl Running<'_> {
             call.now = now();
             (call.op.name, call.scope.source().to_owned())
         });
-        self.app.metrics.note_items(operation, &store, piece.done.saturating_sub(*done));
+        self.asking.app.metrics.note_items(operation, &store, piece.done.saturating_sub(*done));
         if piece.done / PROGRESS > *done / PROGRESS {
             tracing::info!(operation, store, done = piece.done, total = piece.total, "under way");
         }
@@ -250,14 +257,17 @@ impl Running<'_> {
         &self,
         name: &'static str,
         mode: Mode,
-        epoch: i64,
+        rights: &Rights,
         claim: Option<&idempotency::Ours>,
         operation: impl Fn(&mut Call, &mut Tx<'_>) -> Result<Answer, Problem> + Send + Sync + 'static,
     ) -> Result<Sent, Problem> {
         let call = Arc::clone(&self.call);
-        let claim = claim.cloned();
+        let (claim, epoch, rights) = (claim.cloned(), rights.epoch(), rights.clone());
         let operation = move |tx: &mut Tx<'_>| -> Result<Done, Problem> {
             let mut call = call.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(allowed) = rights.look(tx)? {
+                call.scope = allowed.scope.to_be_changed(call.op.writes());
+            }
             let answer = operation(&mut call, tx)?;
             call.out.finish();
             let body = std::mem::take(&mut call.out.bytes);
@@ -268,9 +278,9 @@ impl Running<'_> {
             }
             Ok((answer, body))
         };
-        let store = self.app.store.clone();
+        let store = self.asking.app.store.clone();
         if mode != Mode::Long {
-            return store.run(name, mode, Some(epoch), operation).await.map(Sent::Whole);
+            return store.run(name, mode, epoch, operation).await.map(Sent::Whole);
         }
         let (sender, mut parts) = mpsc::channel(PARTS);
         let handle = tokio::runtime::Handle::current();
@@ -279,7 +289,7 @@ impl Running<'_> {
                 handle.block_on(sender.send_timeout(part, PATIENCE)).is_ok()
             }));
         });
-        let mut running = Box::pin(async move { store.run(name, mode, Some(epoch), operation).await });
+        let mut running = Box::pin(async move { store.run(name, mode, epoch, operation).await });
         let head = tokio::select! {
             biased;
             outcome = &mut running => match parts.try_recv() {
@@ -305,11 +315,11 @@ impl Running<'_> {
         &self,
         mut answer: Answer,
         mut body: Vec<u8>,
-        epoch: i64,
+        rights: &Rights,
     ) -> Result<Response<AnswerBody>, Problem> {
         if let Some(key) = answer.read_later.take() {
             let read = move |call: &mut Call, tx: &mut Tx<'_>| read_later(call, tx, &key);
-            match self.attempt("ReadLater", Mode::Long, epoch, None, read).await {
+            match self.attempt("ReadLater", Mode::Long, rights, None, read).await {
                 Ok(Sent::Streaming(response)) => return Ok(response),
                 Ok(Sent::Whole((_, read))) => body = read,
                 // the change is made; that the item is gone or rights changed since is no failure
@@ -325,7 +335,7 @@ impl Running<'_> {
             let tag = etag(&body);
             let known = self.with(|call| call.preconditions.if_none_match.take());
             if status == 200
-                && self.parts.method != http::Method::POST
+                && self.asking.parts.method != http::Method::POST
                 && known.is_some_and(|known| names(&known, &tag))
             {
                 status = 304;

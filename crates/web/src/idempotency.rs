@@ -13,6 +13,7 @@ use uuid::Uuid;
 use crate::{
     answer::{AnswerBody, add_headers, respond},
     app::{App, trace_id},
+    authority::Rights,
 };
 
 /// How long an answer is kept, in milliseconds.
@@ -72,7 +73,7 @@ enum Found {
 pub async fn claim(
     app: &App,
     caller: Uuid,
-    epoch: i64,
+    rights: &Rights,
     key: &[u8],
     request: Vec<u8>,
     now: Timestamp,
@@ -85,10 +86,11 @@ pub async fn claim(
         attempt: Uuid::from_bytes(random::<16>()),
         master: app.desk.master.clone(),
     };
-    let claim = ours.clone();
-    let found = app
-        .store
-        .run("ClaimIdempotencyKey", Mode::Write, Some(epoch), move |tx| claim.claim(tx, &request, now));
+    let (claim, rights) = (ours.clone(), rights.clone());
+    let found = app.store.run("ClaimIdempotencyKey", Mode::Write, rights.epoch(), move |tx| {
+        rights.look(tx)?;
+        claim.claim(tx, &request, now)
+    });
     match found.await? {
         Found::Nothing => Ok(Claim::Ours(ours)),
         Found::Running => Err(Problem::conflict(

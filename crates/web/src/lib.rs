@@ -4,6 +4,7 @@
 mod activity;
 mod answer;
 mod app;
+mod authority;
 mod body;
 mod client_certificate;
 mod connection;

@@ -26,6 +26,11 @@ const FLUSH: usize = 256;
 const SETTINGS: &str = "-c statement_timeout=30000 -c idle_in_transaction_session_timeout=60000 \
     -c plan_cache_mode=force_generic_plan -c random_page_cost=1.1";
 
+/// How writes begin: beside others, or alone. A lock on a table takes no snapshot, so what is written
+/// sees all that was committed before it got the lock. Who waits for it is served in turn.
+const WRITE: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE write_gate IN ROW SHARE MODE";
+const WRITE_ALONE: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE write_gate IN EXCLUSIVE MODE";
+
 pub fn config(url: &str) -> Result<Config, Error> {
     let mut config: Config =
         url.parse().map_err(|error: tokio_postgres::Error| Error::Unavailable(error.to_string()))?;
@@ -95,13 +100,14 @@ impl Session {
     }
 
     /// Begins what the mode needs: a quick read does without, because to begin and to end a
-    /// transaction costs more than it does.
-    pub fn begin(&mut self, mode: Mode) {
+    /// transaction costs more than it does. A write that is `alone` waits until no other runs.
+    pub fn begin(&mut self, mode: Mode, alone: bool) {
         self.queued.clear();
         let text = match mode {
             Mode::Quick => return,
             Mode::Long => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-            Mode::Write => "BEGIN ISOLATION LEVEL SERIALIZABLE",
+            Mode::Write if alone => WRITE_ALONE,
+            Mode::Write => WRITE,
         };
         self.queued.push(Queued {
             statement: Step::Plain(text),

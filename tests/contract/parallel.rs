@@ -1,0 +1,137 @@
+//! Administrators at work at the same time: whatever they write, nobody is turned away and nothing is lost.
+
+use std::sync::Arc;
+
+use chancery_testkit::{Answer, Client, Database, Engine, Process};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use crate::each;
+
+const MANAGEMENT: &str = "/api/management/v2";
+const STORE: &str = "/api/userstore/v2/default/administration";
+const WRITERS: usize = 64;
+const ROUNDS: usize = 2;
+/// One in so many writers counts up what all of these share.
+const COUNTED: usize = 8;
+
+/// What all writers write to.
+struct Shared {
+    group: Value,
+    counter: Value,
+    option: Value,
+    user_store_type: Value,
+    tenant: Value,
+}
+
+/// Everything of a resource of the management service.
+async fn all(client: &Client, resource: &str) -> Vec<Value> {
+    let found = client.get(&format!("{MANAGEMENT}/{resource}")).await.is(200).json();
+    found.as_array().unwrap().clone()
+}
+
+async fn make(client: &Client, path: String, body: Value) -> Value {
+    client.post(&path, body).await.is(201).json()
+}
+
+async fn prepare(client: &Client) -> Shared {
+    let named = |items: Vec<Value>, name: &str| items.into_iter().find(|item| item["name"] == name).unwrap();
+    let tenant = named(all(client, "Tenant").await, "Default");
+    let counter =
+        json!({ "name": "counter", "description": "0", "subscriptionId": tenant["subscriptionId"] });
+    Shared {
+        group: make(client, format!("{STORE}/Group"), json!({ "name": "all" })).await,
+        counter: make(client, format!("{MANAGEMENT}/Tenant"), counter).await,
+        option: named(all(client, "Option").await, "PasswordMinLength"),
+        user_store_type: named(all(client, "IdpType").await, "UserStore"),
+        tenant,
+    }
+}
+
+/// Reads, changes and writes until nobody came between: what an administrator's program does.
+async fn change(client: &Client, path: &str, member: &str, next: impl Fn(&str) -> String) {
+    for _ in 0..10_000 {
+        let read = client.get(path).await.is(200).json();
+        let value = next(read[member].as_str().unwrap_or_default());
+        let body = json!({ member: value, "concurrencyToken": read["concurrencyToken"] });
+        let answer = client.patch(path, body).await;
+        if answer.status != 409 {
+            return answer.expect(202);
+        }
+    }
+    panic!("{path} was never free");
+}
+
+/// One writer's round: every kind of thing that administrators make, and what all of them share.
+async fn write(client: &Client, shared: &Shared, writer: usize, round: usize) {
+    let name = format!("w{writer}r{round}");
+    let key = |answer: Answer| answer.is(201).json()["id"].clone();
+    let app = make(client, format!("{MANAGEMENT}/ClientApp"), json!({ "name": name })).await;
+    make(client, format!("{MANAGEMENT}/ClientAppSecret"), json!({ "clientAppId": app["id"] })).await;
+    let tenant = json!({ "name": name, "subscriptionId": shared.tenant["subscriptionId"] });
+    make(client, format!("{MANAGEMENT}/Tenant"), tenant).await;
+    let instance = json!({ "name": name, "idpTypeId": shared.user_store_type["id"] });
+    make(client, format!("{MANAGEMENT}/IdpInstance"), instance).await;
+    let role = json!({ "clientAppId": app["id"], "roleType": "TenantAdmin", "applyToTenantId": shared.tenant["id"] });
+    make(client, format!("{MANAGEMENT}/ClientAppRole"), role).await;
+    let user = key(client.post(&format!("{STORE}/User"), json!({ "loginName": name })).await);
+    let members = format!("{STORE}/Group/{}/users", shared.group["id"].as_str().unwrap());
+    client.post(&members, json!({ "relatedIds": [user] })).await.expect(202);
+    let option = format!("{MANAGEMENT}/Option/{}", shared.option["id"].as_str().unwrap());
+    change(client, &option, "value", |_| (8 + writer % 8).to_string()).await;
+    if writer.is_multiple_of(COUNTED) {
+        let counter = format!("{MANAGEMENT}/Tenant/{}", shared.counter["id"].as_str().unwrap());
+        change(client, &counter, "description", |count| (count.parse::<usize>().unwrap() + 1).to_string())
+            .await;
+    }
+}
+
+async fn write_in_parallel(engine: Engine, processes: usize) {
+    let database = Database::create(engine);
+    let mut servers = Vec::new();
+    for _ in 0..processes {
+        servers.push(Process::start(&database, &[]).await);
+    }
+    let shared = Arc::new(prepare(&servers[0].admin).await);
+    let mut writers = JoinSet::new();
+    for writer in 0..WRITERS {
+        let (client, shared) = (servers[writer % processes].admin.clone(), Arc::clone(&shared));
+        writers.spawn(async move {
+            for round in 0..ROUNDS {
+                write(&client, &shared, writer, round).await;
+            }
+        });
+    }
+    writers.join_all().await;
+    let client = &servers[processes - 1].admin;
+    let counter =
+        client.get(&format!("{MANAGEMENT}/Tenant/{}", shared.counter["id"].as_str().unwrap())).await;
+    assert_eq!(counter.is(200).json()["description"], (WRITERS / COUNTED * ROUNDS).to_string());
+    let group = client.get(&format!("{STORE}/Group/{}", shared.group["id"].as_str().unwrap())).await;
+    assert_eq!(group.is(200).json()["memberUsers"].as_array().unwrap().len(), WRITERS * ROUNDS);
+    let apps = Value::Array(all(client, "ClientApp").await);
+    let made = each(&apps, "name").iter().filter(|name| name.starts_with('w')).count();
+    assert_eq!(made, WRITERS * ROUNDS);
+}
+
+fn run(engine: Engine, processes: usize) {
+    tokio::runtime::Runtime::new().unwrap().block_on(write_in_parallel(engine, processes));
+}
+
+/// B1, B2: 64 writers of anything are all served, and no change of one overwrites another's.
+#[test]
+fn nobody_is_turned_away_sqlite() {
+    run(Engine::Sqlite, 1);
+}
+
+/// B1, B2: the same on a server.
+#[test]
+fn nobody_is_turned_away_postgres() {
+    run(Engine::Postgres, 1);
+}
+
+/// B1, B2, B4: the same on two processes.
+#[test]
+fn nobody_is_turned_away_by_two_processes() {
+    run(Engine::Postgres, 2);
+}

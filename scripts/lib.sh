@@ -78,7 +78,7 @@ use_server() {
 start_server() {
     local binary="${CHANCERY_BIN:-}"
     if [ -z "$binary" ]; then
-        cargo build --locked --quiet
+        cargo build --workspace --all-targets --locked --quiet
         binary="$PWD/target/debug/chancery"
     fi
     if [ "$1" = postgres ]; then export CHANCERY_DATABASE="$2"; else unset CHANCERY_DATABASE; fi

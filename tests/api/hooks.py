@@ -14,6 +14,8 @@ from schemathesis.generation import GenerationMode
 RULES = [
     # a body may repeat what the path names, but not name another
     (r"(/\d+)?/\w+", r"is not the one that the path names"),
+    # what is set at creation alone may be repeated, but not become another
+    (r"(/\d+)?/\w+", r"is set at creation alone: .*"),
     # an unknown id in a relation refuses the whole call
     (r"/relatedIds/\d+", r"names no \w+"),
     # a batch names each item once

@@ -20,9 +20,12 @@ mod documents;
 mod door;
 mod durability;
 mod entries;
+mod failing_database;
+mod failing_disk;
 mod group;
 mod identity_replacement;
 mod image;
+mod jobs;
 mod ledger;
 mod list;
 mod lockout;
@@ -44,6 +47,7 @@ mod state;
 mod store;
 mod subscription;
 mod synchronize;
+mod texts;
 mod tidy;
 mod token;
 mod user;
@@ -65,4 +69,15 @@ fn each<'a>(array: &'a Value, member: &str) -> Vec<&'a str> {
 /// The pointers of a problem's errors.
 fn pointers(problem: &Value) -> Vec<&str> {
     each(&problem["errors"], "pointer")
+}
+
+/// Waits until something holds, for half a minute at the most.
+async fn until<F: Future<Output = bool>>(what: &str, holds: impl Fn() -> F) {
+    let waiting = async {
+        while !holds().await {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    let waited = tokio::time::timeout(std::time::Duration::from_secs(30), waiting).await;
+    assert!(waited.is_ok(), "waited in vain until {what}");
 }

@@ -79,6 +79,15 @@ on_both_engines! {
             let problem = world.admin.post(&passes, body).await.problem(400, "invalid-request");
             assert_eq!(each(&problem["errors"], "pointer"), [pointer]);
         }
+        // Section 15: a pass whose validFrom has gone by begins now, and its answer says so
+        let before = crate::signing::now();
+        let early = json!({ "userId": id(&user), "validFrom": "2020-01-01T00:00:00Z", "lifetimeMinutes": 60 });
+        let early = world.admin.post(&passes, early).await.is(201).json();
+        let begins = crate::signing::millis(&early["validFrom"]);
+        assert!((before..=crate::signing::now()).contains(&begins), "{early}");
+        assert_eq!((&early["validFrom"], &early["status"]), (&early["createdOn"], &json!("Active")));
+        assert_eq!(crate::signing::millis(&early["expiresOn"]), begins + 3_600_000);
+        world.admin.delete(&format!("{passes}/{}", id(&early))).await.expect(204);
         // time alone changes what a pass is
         let later = json!({ "userId": id(&user), "validFrom": "2199-01-01T00:00:00Z" });
         let pass = world.admin.post(&passes, later).await.is(201).json();
@@ -103,6 +112,12 @@ on_both_engines! {
         let user = world.user("ada").await;
         let recoveries = security(&world, "/recovery-transactions");
         let new = json!({ "userId": id(&user), "method": "IdentityDocument", "reason": "lost the key" });
+        // Section 15: a recovery needs a reason that is not blank
+        for reason in ["", " \t", "\u{a0}"] {
+            let blank = json!({ "userId": id(&user), "method": "IdentityDocument", "reason": reason });
+            let problem = world.admin.post(&recoveries, blank).await.problem(400, "invalid-request");
+            assert_eq!(each(&problem["errors"], "pointer"), ["/reason"]);
+        }
         let started = world.admin.post(&recoveries, new.clone()).await.is(201).json();
         assert_eq!((&started["status"], &started["completedOn"]), (&json!("Requested"), &json!(null)));
         world.admin.post(&recoveries, new.clone()).await.problem(409, "conflict");

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     list::encode,
-    signing::{FIRST, Person, SECOND, counters, set, set_all, set_mail_server, wrong},
+    signing::{FIRST, Person, SECOND, counters, set, set_all, set_mail_server, texts, wrong},
 };
 
 fn path(store: &str, login_name: &str, rest: &str) -> String {
@@ -96,6 +96,24 @@ on_both_engines! {
         same("in quarantine", change(anyone, "eve", FIRST, SECOND).await);
     }
 
+    /// A14: an attempt at a name that nobody has writes as durably as one at a user's, before and after the
+    /// password is looked at; so does one that is refused without being counted.
+    async fn an_attempt_at_nobody_is_written_too(world: World) {
+        let attempts = async || texts(&world, "SELECT CAST(slot AS TEXT) FROM attempt_at_nobody").await.len();
+        let ada = Person::named(&world, "ada").await;
+        change(&world.anonymous, "ada", "not it", SECOND).await.expect(400);
+        assert_eq!(attempts().await, 0, "hers is at her counters");
+        change(&world.anonymous, "nobody", FIRST, SECOND).await.expect(400);
+        let first = attempts().await;
+        assert!((1..=2).contains(&first), "{first}");
+        ada.post("state", json!({ "isUserActive": false })).await.expect(200);
+        for _ in 0..8 {
+            change(&world.anonymous, "ada", FIRST, SECOND).await.expect(400);
+        }
+        let more = attempts().await;
+        assert!(more > first && more <= 64, "{more}");
+    }
+
     /// A wrong password counts towards lockout; a bad token does not. What is proven is told.
     async fn a_wrong_password_counts(world: World) {
         set_all(&world.admin, &[("LoginThrottlingEnabled", "false"), ("PasswordRequireDigit", "true")]).await;
@@ -158,6 +176,15 @@ on_both_engines! {
     }
 
     /// LoginByEmailEnabled: the login name is looked up first, then the e-mail address.
+    /// Section 15: `GetUserByLoginName` looks up login names alone, also where addresses sign in.
+    async fn a_login_name_is_looked_up_by_login_names(world: World) {
+        set(&world.admin, "LoginByEmailEnabled", "true").await;
+        let body = json!({ "loginName": "ada", "emailAddress": "ada@example.com" });
+        world.admin.post(&world.path("/User"), body).await.expect(201);
+        world.admin.get(&world.path("/User/loginname/ADA")).await.expect(200);
+        world.admin.get(&world.path("/User/loginname/ada@example.com")).await.problem(404, "not-found");
+    }
+
     async fn an_address_signs_in_where_the_store_has_it_so(world: World) {
         let body = json!({ "loginName": "ada", "emailAddress": "Ada@Example.com" });
         let ada = Person::new(&world, body).await;

@@ -104,6 +104,54 @@ on_both_engines! {
         assert!(ada.has(done[0]).await);
     }
 
+    /// A15: a token dies with a change of the address that it went to, however it is made, and does not come
+    /// back with the address.
+    async fn a_token_dies_with_its_address(world: World) {
+        set_mail_server(&world.admin).await;
+        let ada = ada(&world).await;
+        let path = |rest: &str| world.path(&format!("/User/{}{rest}", ada.id));
+        for way in ["patch", "put", "member", "batch", "v1", "empty"] {
+            let token = ada.token().await;
+            ada.patch(json!({ "firstName": way })).await;
+            let user = ada.read().await;
+            let mut other = user.clone();
+            other["emailAddress"] = json!(format!("{way}@example.com"));
+            let sent = json!({ "emailAddress": other["emailAddress"], "concurrencyToken": user["concurrencyToken"] });
+            let answer = match way {
+                "patch" => world.admin.patch(&path(""), sent).await,
+                "put" => world.admin.put(&path(""), other).await,
+                "member" => world.admin.put(&path("/emailaddress"), sent).await,
+                "batch" => world.admin.put(&world.path("/User/batch"), json!([other])).await,
+                "v1" => {
+                    let old = format!("/api/userstore/v1/default/administration/User/{}", ada.id);
+                    world.admin.patch(&old, json!([{ "op": "replace", "path": "/emailAddress", "value": other["emailAddress"] }])).await
+                }
+                _ => {
+                    other["emailAddress"] = json!(null);
+                    world.admin.put(&path(""), other).await
+                }
+            };
+            assert!(answer.status.is_success(), "{way}: {answer:?}");
+            ada.patch(json!({ "emailAddress": "ada@example.com" })).await;
+            assert_eq!(wrong(ada.redeem(&token, SECOND).await), ["/token"], "{way}");
+        }
+        let token = ada.token().await;
+        ada.patch(json!({ "firstName": "Ada" })).await;
+        ada.redeem(&token, SECOND).await.expect(200);
+    }
+
+    /// Section 15: an administrator's initial password ends a temporary lock, and no other.
+    async fn an_initial_password_ends_a_temporary_lock(world: World) {
+        let ada = ada(&world).await;
+        ada.post("state", json!({ "lockedUntil": "2099-01-01T00:00:00Z" })).await.expect(200);
+        let user = ada.initial(SECOND).await.is(200).json();
+        assert_eq!(user["lockedUntil"], json!(null));
+        assert_eq!(counters(&user), (0, 0));
+        assert!(ada.has(SECOND).await);
+        ada.post("state", json!({ "isUserLocked": true })).await.expect(200);
+        assert_eq!(ada.initial(FIRST).await.is(200).json()["isUserLocked"], true);
+    }
+
     /// Dead after any change of the password, after its lifetime, and after a deletion.
     async fn a_token_dies(world: World) {
         set_mail_server(&world.admin).await;

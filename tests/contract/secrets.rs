@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use chancery_store::{Error, Limits, Mode, Store, Target};
+use chancery_store::{Error, Mode, Settings, Store, Target};
 use chancery_testkit::{Answer, Client, Database, Engine, Process};
 use serde_json::{Value, json};
 
@@ -70,7 +70,7 @@ async fn store(database: &Database) -> Store {
         Some(path) => Target::Sqlite(path.into()),
         None => Target::Postgres(database.url().to_owned()),
     };
-    tokio::task::spawn_blocking(move || Store::open(&target, Limits::default()).unwrap()).await.unwrap()
+    tokio::task::spawn_blocking(move || Store::open(&target, Settings::default()).unwrap()).await.unwrap()
 }
 
 async fn column(store: &Store, text: String) -> Vec<String> {

@@ -96,7 +96,8 @@ async fn execute(database: &Database, statements: &'static [&'static str]) {
         Some(path) => Target::Sqlite(path.into()),
         None => Target::Postgres(database.url().to_owned()),
     };
-    let store = tokio::task::spawn_blocking(move || Store::open(&target, chancery_store::Limits::default()));
+    let store =
+        tokio::task::spawn_blocking(move || Store::open(&target, chancery_store::Settings::default()));
     let store = store.await.unwrap().unwrap();
     let run = store.run("Test", Mode::Write, None, move |tx| {
         statements.iter().try_for_each(|text| tx.queue(text, Vec::new()))
@@ -107,7 +108,7 @@ async fn execute(database: &Database, statements: &'static [&'static str]) {
 
 /// Nobody can get a token any more: after this damage and `chancery recover` the client app that it names
 /// can, and by no other secret.
-async fn is_recovered(engine: Engine, damage: &'static [&'static str], expected: &str) {
+async fn is_recovered(engine: Engine, damage: &'static [&'static str], is_named: bool) {
     let database = Database::create(engine);
     let mut server = Process::start(&database, &[]).await;
     let root = server.admin.get(&format!("{CLIENT_APPS}?filter=name%20eq%20%22root%22")).await.is(200).json()
@@ -123,17 +124,18 @@ async fn is_recovered(engine: Engine, damage: &'static [&'static str], expected:
     execute(&database, damage).await;
     let mut shut = Process::start_unconfigured(&database);
     let form = |client: &str, secret: &str| {
-        format!("grant_type=client_credentials&client_id={}&client_secret={secret}", client.replace(' ', "+"))
+        format!("grant_type=client_credentials&client_id={client}&client_secret={secret}")
     };
     assert!(shut.stop(), "it starts and stops all the same");
 
     let told = recover(&database).unwrap();
     let word = |label: &str| told.lines().find_map(|line| line.trim().strip_prefix(label)).unwrap().trim();
     let (secret, id) = (word("root secret"), word("root client id").split(' ').next().unwrap());
-    assert!(told.contains(&format!("or its name, {expected})")), "{told}");
+    assert_eq!(told.contains("(or its name, root)"), is_named, "{told}");
     let again = Process::start_unconfigured(&database);
     again.admin.ask_for_token(&form(id, SECRET)).await.expect(401);
-    let token = again.admin.ask_for_token(&form(expected, secret)).await.is(200).json();
+    let token =
+        again.admin.ask_for_token(&form(if is_named { "root" } else { id }, secret)).await.is(200).json();
     let admin = again.admin.with_token(token["access_token"].as_str().unwrap());
     admin.get("/api/management/v2/Customer").await.expect(200);
     let trail = admin
@@ -158,15 +160,15 @@ async fn an_administrator_who_was_shut_out_is_let_in_again() {
         let damage = &[
             "UPDATE client_app SET enabled = FALSE, allow_client_credential_login = FALSE, is_public = TRUE, security_profile = 'Fapi2Security'",
         ];
-        is_recovered(engine, damage, "root").await;
+        is_recovered(engine, damage, true).await;
     }
 }
 
 /// A name is no right: what is only called root gets none, and what has another name is not looked for.
 #[tokio::test]
 async fn a_root_that_is_gone_is_made_again_when_it_is_asked_for() {
-    is_recovered(Engine::Sqlite, &["DELETE FROM client_app_role"], "root 2").await;
-    is_recovered(Engine::Sqlite, &["UPDATE client_app SET name = 'other', name_key = 'other'"], "root").await;
+    is_recovered(Engine::Sqlite, &["DELETE FROM client_app_role"], false).await;
+    is_recovered(Engine::Sqlite, &["UPDATE client_app SET name = 'other', name_key = 'other'"], true).await;
 }
 
 #[tokio::test]

@@ -1,9 +1,12 @@
 //! What the store promises, on both engines: the contract that every operation relies on.
 
-use std::sync::Arc;
+use std::{
+    sync::{Arc, Condvar, Mutex},
+    time::Duration,
+};
 
 use chancery_record::{Kind, Value};
-use chancery_store::{Error, Mode, Store, Tx};
+use chancery_store::{Class, Error, Health, Mode, Settings, Store, Tx};
 use chancery_testkit::{World, on_both_engines};
 use uuid::Uuid;
 
@@ -238,5 +241,66 @@ on_both_engines! {
             job.await.unwrap();
         }
         assert_eq!(names(&world).await.len(), 30);
+    }
+
+    /// Read in the code (C): a writer that died is told as such, not as too much to do; the program
+    /// ends itself by it.
+    async fn a_lane_that_dies_breaks_the_store(world: World) {
+        struct Bomb;
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                assert!(std::thread::panicking(), "on purpose");
+            }
+        }
+        let store = things(&world.app.store).await;
+        let running = Box::pin(write(&store, |_| {
+            // its caller goes away meanwhile, so that the lane drops the answer
+            std::thread::sleep(Duration::from_millis(300));
+            Ok(Bomb)
+        }));
+        assert!(tokio::time::timeout(Duration::from_millis(100), running).await.is_err());
+        let refused = tokio::time::timeout(Duration::from_secs(10), async {
+            loop {
+                let outcome = write(&store, |tx| insert(tx, "a")).await;
+                if matches!(outcome, Err(Error::Unavailable(_))) {
+                    break;
+                }
+            }
+        });
+        refused.await.unwrap();
+        assert_eq!(world.app.store.health(), Health::Unavailable);
+    }
+
+    /// Section 5: what waited three seconds for the store is refused before it runs, and told when to
+    /// come back; background work waits.
+    async fn what_waits_too_long_is_refused(world: World) {
+        let gate = Arc::new((Mutex::new(false), Condvar::new()));
+        let held: Vec<_> = (0..Settings::default().connections)
+            .map(|_| {
+                let (store, gate) = (world.app.store.clone(), Arc::clone(&gate));
+                tokio::spawn(async move {
+                    write(&store, move |_| {
+                        drop(gate.1.wait_while(gate.0.lock().unwrap(), |open| !*open).unwrap());
+                        Ok(())
+                    })
+                    .await
+                })
+            })
+            .collect();
+        let path = world.path("/User");
+        let refused = world.admin.post(&path, serde_json::json!({ "loginName": "ada" })).await;
+        let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
+        assert!((1..=5).contains(&wait));
+        refused.problem(503, "unavailable");
+        assert!(world.app.store.figures().shed > 0);
+        let own = world.app.store.with(Class::Background);
+        let own = tokio::spawn(async move { write(&own, |tx| tx.epoch()).await });
+        *gate.0.lock().unwrap() = true;
+        gate.1.notify_all();
+        own.await.unwrap().unwrap();
+        for held in held {
+            assert!(matches!(held.await.unwrap(), Ok(()) | Err(Error::Busy)));
+        }
+        world.user("ada").await;
     }
 }

@@ -11,13 +11,14 @@ use aws_lc_rs::{
 };
 use chancery_certificate::{facts_of, matches_subject, names_of};
 use chancery_oauth::{
-    Algorithm, Expected, Jwk, JwkSet, Keys, LEEWAY, MAX_LIFETIME, Proven, PublicKey, verify_assertion,
+    Algorithm, Expected, Jwk, JwkSet, Keys, LEEWAY, MAX_LIFETIME, Proven, PublicKey, check_claims,
+    verify_assertion,
 };
 use chancery_record::{Secret, Timestamp};
 use chancery_store::Store;
 
 use crate::{
-    Bearer, ClientCertificate, OAuthError,
+    Bearer, ClientCertificate, Issuer, OAuthError,
     client::{ClientApp, KeptSecret, KeySet, Method, find},
     presented::{EndpointRequest, Proof},
     refusal::INVALID_CLIENT,
@@ -47,7 +48,7 @@ pub async fn authenticate(
 ) -> Result<Authenticated, OAuthError> {
     let presented = request.presented()?;
     let now = request.now;
-    let app = find(store, &presented.client, resources, now).await?;
+    let app = find(store, &presented.client, (request.issuer.tenant_id(), resources), now).await?;
     let method = app.as_ref().map(|app| app.configuration.method);
     let mut used = None;
     let is_proven = match &presented.proof {
@@ -60,7 +61,9 @@ pub async fn authenticate(
             has_secret(bearer, app.as_ref(), secret, now) & fits
         }
         Proof::Assertion(assertion) => {
-            let proven = check_assertion(bearer, app.as_ref(), assertion, &presented.client, now).await;
+            let proven =
+                check_assertion(bearer, app.as_ref(), assertion, (&presented.client, &request.issuer), now)
+                    .await;
             if let (Some(app), Some(proven)) = (&app, &proven) {
                 let owner = app.id.to_string();
                 used = Some(Used::new("assertion", &owner, &proven.jti, proven.expires_on));
@@ -95,12 +98,12 @@ async fn check_assertion(
     bearer: &Bearer,
     app: Option<&ClientApp>,
     assertion: &str,
-    client: &str,
+    (client, issuer): (&str, &Issuer),
     now: Timestamp,
 ) -> Option<Proven> {
-    let endpoints = ENDPOINTS.map(|path| bearer.endpoint(path));
+    let endpoints = ENDPOINTS.map(|path| issuer.endpoint(path));
     let mut audiences: Vec<&str> = endpoints.iter().map(String::as_str).collect();
-    audiences.push(&bearer.issuer);
+    audiences.push(&issuer.url);
     let expected = Expected {
         client_ids: &[client],
         audiences: &audiences,
@@ -109,6 +112,8 @@ async fn check_assertion(
         max_lifetime: MAX_LIFETIME,
         leeway: LEEWAY,
     };
+    // what is not meant for this server, or over, makes it fetch no keys
+    check_claims(assertion, &expected).ok()?;
     let mut came_to_the_signature = false;
     if let Some(app) = app.filter(|app| !app.is_public) {
         match app.configuration.method {

@@ -9,10 +9,10 @@ use chancery_record::Timestamp;
 use chancery_resource::{AuditKey, MasterKey, Seal, random};
 use chancery_store::{Error, Mode, Store, Tx};
 use serde_json::json;
-use uuid::Uuid;
 
 use crate::{
-    Claims, Keyring,
+    Claims, Issuer, Keyring,
+    issuer::{issuer_url, serving_tenant},
     remote_keys::RemoteKeys,
     signer::{Unverified, sign},
     signing_certificate::Certificates,
@@ -27,8 +27,8 @@ const REFERENCE_LENGTH: usize = 43;
 pub struct Bearer {
     /// The keys.
     pub keyring: Keyring,
-    /// Who issues.
-    pub issuer: String,
+    /// The address of the installation: its issuer's, and what those of tenants begin with.
+    pub public_url: String,
     /// What vouches for claims.
     pub(crate) master: MasterKey,
     /// Nonces for DPoP.
@@ -48,38 +48,57 @@ pub enum Shown {
 }
 
 impl Bearer {
-    /// With these keys, as this issuer.
-    pub fn new(keyring: Keyring, issuer: String, master: MasterKey, policy: Policy) -> Self {
+    /// With these keys, at this address.
+    pub fn new(keyring: Keyring, public_url: String, master: MasterKey, policy: Policy) -> Self {
         Self {
             nonces: Nonces::new(&master.derive("dpop-nonce")),
             remote: RemoteKeys::new(policy),
             certificates: RwLock::default(),
             keyring,
-            issuer,
+            public_url,
             master,
         }
     }
 
-    /// The address of an endpoint.
-    pub fn endpoint(&self, path: &str) -> String {
-        format!("{}{path}", self.issuer)
+    /// The installation as an issuer.
+    pub fn installation(&self) -> Issuer {
+        Issuer { url: self.public_url.clone(), tenant: None }
     }
 
-    /// Signs claims for a client app of this subscription, and of this tenant if it is of one alone.
-    /// `None`: no key can.
+    /// The tenant of this id as an issuer, while the tenant serves.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn issuer_of(&self, store: &Store, tenant: &str) -> Result<Option<Issuer>, Error> {
+        let found = serving_tenant(store, tenant).await?;
+        Ok(found.map(|tenant| Issuer {
+            url: issuer_url(&self.public_url, Some(tenant.id)),
+            tenant: Some(tenant),
+        }))
+    }
+
+    /// Signs claims by the first key of an issuer. A key that is there and cannot be used is an error:
+    /// what another signs would pass for what it is not.
+    ///
+    /// # Errors
+    /// A certificate's key that cannot be opened or cannot sign.
     pub(crate) fn sign(
         &self,
         claims: &Claims,
         certificates: &Certificates,
-        (tenant, subscription): (Option<Uuid>, Uuid),
+        issuer: &Issuer,
         now: Timestamp,
-    ) -> Option<String> {
-        let found = certificates.signing(tenant, subscription, now);
-        if let Some((one, key)) = found.and_then(|one| Some((one, one.private(&self.master)?))) {
-            return sign(key, &one.kid, Some(&one.x5t), claims);
-        }
-        let (kid, key) = &self.keyring.token_key;
-        sign(key, kid, None, claims)
+    ) -> Result<String, Error> {
+        let signed = match certificates.signing(issuer.tenant, now) {
+            Some(one) => {
+                let key = one.private(&self.master).ok_or_else(|| {
+                    Error::Internal(format!("the private key of cert store {} cannot be opened", one.id))
+                })?;
+                sign(key, &one.kid, Some(&one.x5t), claims)
+            }
+            None => sign(&self.keyring.token_key.1, &self.keyring.token_key.0, None, claims),
+        };
+        signed.ok_or_else(|| Error::Internal("the key for access tokens cannot sign".into()))
     }
 
     /// Makes a token that is a reference; with it, the digest that it is kept by.
@@ -116,13 +135,16 @@ impl Bearer {
         }
         let certificates = self.certificates(store).await?;
         let mut named = certificates.named(kid, now);
-        let claims = named.find_map(|one| unverified.verified(&one.public, one.algorithm));
+        let claims = named.find_map(|one| {
+            let claims = unverified.verified(&one.public, one.algorithm)?;
+            one.may_sign_at(claims.tid).then_some(claims)
+        });
         let claims = claims.filter(|claims| self.issued(claims));
         Ok(claims.map(|claims| Shown::Signed(claims.into(), Some(certificates.epoch))))
     }
 
     fn issued(&self, claims: &Claims) -> bool {
-        claims.iss == self.issuer && claims.are_vouched_for(&self.master)
+        claims.iss == issuer_url(&self.public_url, claims.tid) && claims.are_vouched_for(&self.master)
     }
 
     /// The signing certificates as they are now.
@@ -174,13 +196,13 @@ impl Bearer {
         store.run("AuditKeys", Mode::Quick, None, move |tx| all_audit_keys(tx, own.clone())).await
     }
 
-    /// The public keys of tokens, as a JWK set.
+    /// The public keys of an issuer's tokens, as a JWK set.
     ///
     /// # Errors
     /// The store's.
-    pub async fn jwks(&self, store: &Store, now: Timestamp) -> Result<String, Error> {
+    pub async fn jwks(&self, store: &Store, issuer: &Issuer, now: Timestamp) -> Result<String, Error> {
         let mut keys = self.keyring.token_jwks.clone();
-        keys.extend(self.certificates(store).await?.jwks(now));
+        keys.extend(self.certificates(store).await?.jwks(issuer.tenant, now));
         Ok(json!({ "keys": keys }).to_string())
     }
 }

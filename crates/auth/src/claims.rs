@@ -1,13 +1,12 @@
 //! What an access token says (RFC 9068, section 2.2), and what it is for.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_oauth::LEEWAY;
 use chancery_record::{Secret, Timestamp};
-use chancery_resource::{MasterKey, random};
+use chancery_resource::{MANAGEMENT_AUDIENCE, MasterKey, USER_STORE_AUDIENCE, random};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
-
-use crate::{MANAGEMENT_AUDIENCE, USER_STORE_AUDIENCE};
 
 /// The characters of a token's id that are chance; the rest vouches for the claims.
 const CHANCE: usize = 22;
@@ -58,6 +57,12 @@ pub struct Claims {
     /// Who acts for the subject (RFC 8693, section 4.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub act: Option<Value>,
+    /// The tenant whose issuer made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tid: Option<Uuid>,
+    /// The ids of the tokens that it was exchanged for, the last first. With any of them it ends.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub from_jti: Vec<String>,
 }
 
 impl Claims {
@@ -89,9 +94,10 @@ impl Claims {
         has(MANAGEMENT_AUDIENCE) || (audience == Audience::UserStore && has(USER_STORE_AUDIENCE))
     }
 
-    /// Whether the token has not ended.
+    /// Whether the token has not ended, and was not made in a time to come.
     pub const fn is_current(&self, now: Timestamp) -> bool {
-        now.0.div_euclid(1000) < self.exp
+        let now = now.0.div_euclid(1000);
+        now < self.exp && self.iat <= now.saturating_add(LEEWAY)
     }
 
     /// The thumbprint of the key that it is bound to.
@@ -112,16 +118,15 @@ impl Claims {
 
 #[cfg(test)]
 mod tests {
+    use chancery_record::Timestamp;
     use chancery_resource::MasterKey;
     use uuid::Uuid;
 
     use super::Claims;
 
-    #[test]
-    fn an_id_vouches_for_the_claims_it_was_made_with() {
-        let master = MasterKey::generate();
+    fn claims() -> Claims {
         let id = Uuid::from_u128(1);
-        let mut claims = Claims {
+        Claims {
             iss: "https://id.example.com".into(),
             sub: id,
             client_id: id,
@@ -132,7 +137,24 @@ mod tests {
             scope: None,
             cnf: None,
             act: Some(serde_json::json!({ "sub": "b", "act": { "sub": "a" } })),
-        };
+            tid: None,
+            from_jti: Vec::new(),
+        }
+    }
+
+    /// "Also": tokens with `iat` over 60 s in the future are refused.
+    #[test]
+    fn a_token_of_a_time_to_come_is_none() {
+        let token = Claims { iat: 1_000, exp: 5_000, ..claims() };
+        let is_current = |second: i64| token.is_current(Timestamp(second * 1000));
+        assert!(!is_current(939) && is_current(940) && is_current(4_999) && !is_current(5_000));
+    }
+
+    #[test]
+    fn an_id_vouches_for_the_claims_it_was_made_with() {
+        let master = MasterKey::generate();
+        let id = Uuid::from_u128(1);
+        let mut claims = claims();
         assert!(!claims.are_vouched_for(&master));
         claims.vouch(&master);
         let again: Claims = serde_json::from_str(&serde_json::to_string(&claims).unwrap()).unwrap();
@@ -143,6 +165,8 @@ mod tests {
             Claims { exp: 3, ..again.clone() },
             Claims { aud: Vec::new(), ..again.clone() },
             Claims { act: None, ..again.clone() },
+            Claims { tid: Some(id), ..again.clone() },
+            Claims { from_jti: vec!["a".into()], ..again.clone() },
             Claims { jti: again.jti[..22].to_owned(), ..again.clone() },
             Claims { jti: "ä".repeat(40), ..again },
         ];

@@ -2,7 +2,7 @@
 
 use chancery_oauth::Status;
 use chancery_record::{Secret, Timestamp, Value, fold};
-use chancery_resource::{MasterKey, open_secret};
+use chancery_resource::{MasterKey, ROOT, open_secret};
 use chancery_store::{Error, Mode, Row, Store, Tx};
 use uuid::Uuid;
 
@@ -105,10 +105,10 @@ pub struct ClientApp {
     pub id: Uuid,
     /// Its subscription.
     pub subscription: Uuid,
-    /// Its tenant, if it has one only.
-    pub tenant: Option<Uuid>,
-    /// Whether it may get and use tokens at all.
+    /// Whether it may get and use tokens at all, at the issuer that is asked.
     pub enabled: bool,
+    /// Whether it serves in tenants of other subscriptions.
+    crosses_subscriptions: bool,
     /// Whether it gets tokens for itself.
     pub is_allowed: bool,
     /// Whether it cannot keep a secret.
@@ -138,26 +138,40 @@ pub struct ClientApp {
     pub lifetime: i64,
 }
 
-/// Finds the client app of this id or name. A name that more than one has names none. The same is
-/// read whether there is one or not.
+/// Finds the client app of this id, or the installation's own by its name, as it serves at the issuer of
+/// this tenant or of the installation. The same is read whether there is one or not.
 ///
 /// # Errors
 /// The store's.
 pub async fn find(
     store: &Store,
     client: &str,
-    resources: Vec<String>,
+    (tenant, resources): (Option<Uuid>, Vec<String>),
     now: Timestamp,
 ) -> Result<Option<ClientApp>, Error> {
     let client = client.to_owned();
-    store.run("FindClient", Mode::Quick, None, move |tx| read(tx, &client, &resources, now)).await
+    store.run("FindClient", Mode::Quick, None, move |tx| read(tx, &client, (tenant, &resources), now)).await
 }
 
-const COLUMNS: &str = "SELECT a.id, a.subscription_id, a.enabled, a.allow_client_credential_login, a.is_public, \
+/// The condition that a client app serves at the installation's issuer: its subscription is active, and one
+/// of its tenants is, if it has any and does not administer what is above tenants.
+pub fn serves(app: &str) -> String {
+    let active = "JOIN tenant x ON x.rid = m.tenant_rid JOIN subscription y ON y.id = x.subscription_id \
+        WHERE x.is_active AND y.status = 'Active' AND m.client_app_rid";
+    format!(
+        "(EXISTS (SELECT 1 FROM subscription y WHERE y.id = {app}.subscription_id AND y.status = 'Active') \
+         AND (NOT EXISTS (SELECT 1 FROM tenant_client_app m WHERE m.client_app_rid = {app}.rid) \
+         OR EXISTS (SELECT 1 FROM tenant_client_app m {active} = {app}.rid) \
+         OR EXISTS (SELECT 1 FROM client_app_role x WHERE x.client_app_id = {app}.id \
+         AND x.role_type IN ('SystemAdmin', 'CustomerAdmin', 'SubscriptionAdmin'))))"
+    )
+}
+
+const COLUMNS: &str = "a.id, a.subscription_id, a.enabled, a.allow_client_credential_login, a.is_public, \
     a.access_token_type, a.scope_filter_enabled, a.resource_filter_enabled, a.security_profile, \
     c.token_endpoint_auth_method, c.require_certificate_bound_access_tokens, c.dpop_bound_access_tokens, \
     c.require_dpop_nonce, c.tls_client_auth_subject_dn, c.tls_client_auth_san_dns, c.tls_client_auth_san_uri, \
-    c.tls_client_auth_san_ip, c.tls_client_auth_san_email FROM client_app a \
+    c.tls_client_auth_san_ip, c.tls_client_auth_san_email, a.allow_cross_subscription FROM client_app a \
     LEFT JOIN client_app_authentication_configuration c ON c.client_app_id = a.id";
 const SECRETS: &str =
     "SELECT id, digest, sealed_secret, expiry FROM client_app_secret WHERE client_app_id = ?1 LIMIT 1000";
@@ -165,40 +179,43 @@ const KEY_SETS: &str = "SELECT status, valid_from, valid_to, jwks, jwks_uri, cer
     FROM client_app_key_set WHERE client_app_id = ?1 AND key_use = 'Signing' \
     AND status IN ('Active', 'Retiring') ORDER BY rid LIMIT 100";
 const SCOPES: &str = "SELECT key FROM client_app_scope WHERE client_app_id = ?1 ORDER BY rid LIMIT 1000";
-const TENANTS: &str = "SELECT t.id, o.value FROM client_app a JOIN tenant_client_app m ON m.client_app_rid = a.rid \
-    JOIN tenant t ON t.rid = m.tenant_rid \
+/// Its tenants: the one that issues before all others.
+const TENANTS: &str = "SELECT t.id, t.subscription_id, o.value FROM client_app a \
+    JOIN tenant_client_app m ON m.client_app_rid = a.rid JOIN tenant t ON t.rid = m.tenant_rid \
     LEFT JOIN option_value o ON o.apply_to_tenant_id = t.id AND o.name = 'AccessTokenLifetime' \
-    WHERE a.id = ?1 LIMIT 2";
+    WHERE a.id = ?1 ORDER BY CASE WHEN t.id = ?2 THEN 0 ELSE 1 END LIMIT 2";
+/// The installation's own client app. The name alone says nothing: older ones may have it.
+const OWN: &str = "a.rid = (SELECT min(r.rid) FROM client_app r JOIN client_app_role s ON s.client_app_id = r.id \
+    WHERE r.name_key = ?1 AND s.role_type = 'SystemAdmin')";
 
 fn read(
     tx: &mut Tx<'_>,
     client: &str,
-    resources: &[String],
+    (issuer, resources): (Option<Uuid>, &[String]),
     now: Timestamp,
 ) -> Result<Option<ClientApp>, Error> {
     let (condition, key) = match Uuid::try_parse(client) {
         Ok(id) => ("a.id = ?1", Value::Id(id)),
-        Err(_) => ("a.name_key = ?1", Value::Text(fold(client))),
+        Err(_) if fold(client) == ROOT => (OWN, ROOT.into()),
+        Err(_) => ("a.id = ?1", Value::Id(Uuid::nil())),
     };
-    let mut found = Vec::new();
-    tx.query(&format!("{COLUMNS} WHERE {condition} LIMIT 2"), &[key], |row| {
-        found.push(read_app(row)?);
-        Ok(())
-    })?;
-    let mut app = if found.len() == 1 { found.pop() } else { None };
-    let id = [Value::Id(app.as_ref().map_or(Uuid::nil(), |app| app.id))];
+    let mut app =
+        tx.one(&format!("SELECT {}, {COLUMNS} WHERE {condition}", serves("a")), &[key], read_app)?;
+    let id = app.as_ref().map_or(Uuid::nil(), |app| app.id);
+    let (id, whose) = ([Value::Id(id)], [Value::Id(id), Value::Id(issuer.unwrap_or_default())]);
     let subscription = app.as_ref().map_or(Uuid::nil(), |app| app.subscription);
     let places: Vec<String> = (2..2 + resources.len()).map(|number| format!("?{number}")).collect();
     // CROSS JOIN keeps SQLite from walking all client apps of the subscription.
     let named = format!(
         "SELECT r.key, r.client_app_id FROM client_app_resource r CROSS JOIN client_app a \
-         WHERE a.id = r.client_app_id AND a.subscription_id = ?1 AND r.key IN ({}) LIMIT {MOST}",
+         CROSS JOIN resource_owner o WHERE a.id = r.client_app_id AND a.subscription_id = ?1 \
+         AND o.key = r.key AND o.subscription_id = ?1 AND r.key IN ({}) LIMIT {MOST}",
         if places.is_empty() { "NULL".to_owned() } else { places.join(", ") }
     );
     let mut asked = vec![Value::Id(subscription)];
     asked.extend(resources.iter().map(|name| Value::Text(name.clone())));
     let statements: [(&str, &[Value]); 5] =
-        [(SECRETS, &id), (KEY_SETS, &id), (SCOPES, &id), (TENANTS, &id), (&named, &asked)];
+        [(SECRETS, &id), (KEY_SETS, &id), (SCOPES, &id), (TENANTS, &whose), (&named, &asked)];
     let mut tenants = Vec::new();
     tx.query_all(&statements, &mut |place, row| {
         let Some(app) = &mut app else { return Ok(()) };
@@ -206,7 +223,7 @@ fn read(
             0 => app.secrets.push(read_secret(row)?),
             1 => app.key_sets.extend(read_key_set(row, now)?),
             2 => app.scopes.push(row.text(0)?.to_owned()),
-            3 => tenants.push((row.id(0)?, optional_text(row, 1)?)),
+            3 => tenants.push((row.id(0)?, row.id(1)?, optional_text(row, 2)?)),
             _ => {
                 let is_own = row.id(1)? == app.id;
                 app.resources.push((row.text(0)?.to_owned(), is_own));
@@ -214,11 +231,27 @@ fn read(
         }
         Ok(())
     })?;
-    if let (Some(app), [(tenant, option)]) = (&mut app, tenants.as_slice()) {
-        app.tenant = Some(*tenant);
-        app.lifetime = lifetime(option.as_deref()) / 1000;
+    if let Some(app) = &mut app {
+        app.serve(issuer, &tenants);
     }
     Ok(app)
+}
+
+impl ClientApp {
+    /// Takes what follows from the issuer and the tenants: a tenant's is for its own client apps.
+    fn serve(&mut self, issuer: Option<Uuid>, tenants: &[(Uuid, Uuid, Option<String>)]) {
+        let own = match (issuer, tenants) {
+            (Some(issuer), [first, ..]) if first.0 == issuer => Some(first),
+            (None, [only]) => Some(only),
+            _ => None,
+        };
+        if let Some((_, subscription, option)) = own {
+            self.lifetime = lifetime(option.as_deref()) / 1000;
+            self.enabled &=
+                issuer.is_none() || *subscription == self.subscription || self.crosses_subscriptions;
+        }
+        self.enabled &= issuer.is_none() || own.is_some();
+    }
 }
 
 fn optional_text(row: &Row<'_>, column: usize) -> Result<Option<String>, Error> {
@@ -231,26 +264,26 @@ fn optional_int(row: &Row<'_>, column: usize) -> Result<Option<i64>, Error> {
 
 fn read_app(row: &Row<'_>) -> Result<ClientApp, Error> {
     let flag = |column| Ok::<_, Error>(!row.is_null(column)? && row.bool(column)?);
-    let method = optional_text(row, 9)?;
+    let method = optional_text(row, 10)?;
     let name = |column| optional_text(row, column).map(|name| name.filter(|name| !name.is_empty()));
     Ok(ClientApp {
-        id: row.id(0)?,
-        subscription: row.id(1)?,
-        tenant: None,
-        enabled: row.bool(2)?,
-        is_allowed: row.bool(3)?,
-        is_public: row.bool(4)?,
-        gets_references: row.text(5)? == "Reference",
-        filters_scopes: row.bool(6)?,
-        filters_resources: row.bool(7)?,
-        is_fapi: row.text(8)? != "None",
-        is_fapi2: row.text(8)?.starts_with("Fapi2"),
+        id: row.id(1)?,
+        subscription: row.id(2)?,
+        enabled: row.bool(0)? && row.bool(3)?,
+        crosses_subscriptions: row.bool(19)?,
+        is_allowed: row.bool(4)?,
+        is_public: row.bool(5)?,
+        gets_references: row.text(6)? == "Reference",
+        filters_scopes: row.bool(7)?,
+        filters_resources: row.bool(8)?,
+        is_fapi: row.text(9)? != "None",
+        is_fapi2: row.text(9)?.starts_with("Fapi2"),
         configuration: Configuration {
             method: method.map_or(Method::Either, |method| Method::named(&method)),
-            needs_certificate: flag(10)?,
-            needs_dpop: flag(11)?,
-            needs_nonce: flag(12)?,
-            names: [name(13)?, name(14)?, name(15)?, name(16)?, name(17)?],
+            needs_certificate: flag(11)?,
+            needs_dpop: flag(12)?,
+            needs_nonce: flag(13)?,
+            names: [name(14)?, name(15)?, name(16)?, name(17)?, name(18)?],
         },
         secrets: Vec::new(),
         key_sets: Vec::new(),

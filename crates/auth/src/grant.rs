@@ -7,13 +7,13 @@ use chancery_oauth::{
     parse_exchange, verify_proof, write_actors,
 };
 use chancery_record::{Value, read_json};
-use chancery_resource::Sql;
+use chancery_resource::{PLATFORM, Sql};
 use chancery_store::{Error, Mode, Store};
 use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
-    Bearer, Claims, Confirmation, MANAGEMENT_AUDIENCE, OAuthError, Rights, USER_STORE_AUDIENCE,
+    Bearer, Claims, Confirmation, OAuthError, Rights,
     authenticate::{Authenticated, authenticate},
     client::ClientApp,
     presented::{EndpointRequest, certificate_thumbprint},
@@ -21,8 +21,6 @@ use crate::{
     used::Used,
 };
 
-/// The resources of the platform itself, which every client app may ask for.
-const PLATFORM: [&str; 2] = [MANAGEMENT_AUDIENCE, USER_STORE_AUDIENCE];
 /// The most resources of one request, and the longest name of one.
 const MAX_RESOURCES: usize = 32;
 const MAX_RESOURCE: usize = 2048;
@@ -50,7 +48,8 @@ struct Granted {
     scope: Option<String>,
     act: Option<serde_json::Value>,
     exp: i64,
-    is_exchange: bool,
+    /// The token that it was exchanged for.
+    subject: Option<Arc<Claims>>,
 }
 
 /// Grants a token, or says why not.
@@ -80,9 +79,11 @@ pub async fn grant(
         Asked::Own { resources, scope } => grant_own(&app, &resources, scope, request)?,
         Asked::Exchange(exchange) => grant_exchange(store, bearer, rights, &app, &exchange, request).await?,
     };
+    let bound = granted.subject.as_ref().and_then(|subject| subject.cnf.as_ref());
+    let cnf = bound.map_or_else(|| Ok(cnf.clone()), |bound| keep_binding(&cnf, bound))?;
     let issued = request.now.0.div_euclid(1000);
     let mut claims = Claims {
-        iss: bearer.issuer.clone(),
+        iss: request.issuer.url.clone(),
         sub: granted.sub,
         client_id: app.id,
         aud: granted.aud,
@@ -92,6 +93,8 @@ pub async fn grant(
         scope: granted.scope,
         cnf: (cnf != Confirmation::default()).then_some(cnf),
         act: granted.act,
+        tid: request.issuer.tenant_id(),
+        from_jti: granted.subject.as_deref().map_or_else(Vec::new, lineage),
     };
     claims.vouch(&bearer.master);
     let claims = Arc::new(claims);
@@ -100,8 +103,7 @@ pub async fn grant(
         (token, Some(digest))
     } else {
         let certificates = bearer.certificates(store).await?;
-        let signed = bearer.sign(&claims, &certificates, (app.tenant, app.subscription), request.now);
-        (signed.ok_or(OAuthError::new(500, "server_error", "The token cannot be signed."))?, None)
+        (bearer.sign(&claims, &certificates, &request.issuer, request.now)?, None)
     };
     settle(store, (used, proof), kept, Arc::clone(&claims)).await?;
     let mut body = json!({
@@ -111,7 +113,7 @@ pub async fn grant(
     });
     if let Some(members) = body.as_object_mut() {
         members.extend(claims.scope.as_ref().map(|scope| ("scope".to_owned(), json!(scope))));
-        if granted.is_exchange {
+        if granted.subject.is_some() {
             members.insert("issued_token_type".into(), json!(TokenType::AccessToken.name()));
         }
     }
@@ -166,7 +168,7 @@ fn bind(
     } else {
         NoncePolicy::Optional(&bearer.nonces)
     };
-    let url = bearer.endpoint(request.path);
+    let url = request.issuer.endpoint(request.path);
     let asked = Request { method: "POST", url: &url, access_token: None, nonce, now: request.now };
     let proof = verify_proof(proof, &asked)?;
     let used = Used::new("dpop", &proof.jkt, &proof.jti, proof.expires_on);
@@ -220,7 +222,7 @@ fn grant_own(
         aud
     };
     let exp = request.now.0.div_euclid(1000) + app.lifetime;
-    Ok(Granted { sub: app.id, aud, scope, act: None, exp, is_exchange: false })
+    Ok(Granted { sub: app.id, aud, scope, act: None, exp, subject: None })
 }
 
 /// A token that was another client app's, for this one: with no more than the other had.
@@ -238,7 +240,8 @@ async fn grant_exchange(
     }
     let Ok(token) = std::str::from_utf8(exchange.subject.token.expose()) else { return Err(unusable) };
     let known = rights.load(store, bearer, Some(token), None, request.now).await?;
-    let subject = known.claims.filter(|claims| claims.is_current(request.now));
+    let is_good = |claims: &Arc<Claims>| claims.is_current(request.now) && claims.iss == request.issuer.url;
+    let subject = known.claims.filter(is_good);
     let caller = known.caller.filter(|caller| caller.enabled);
     let (Some(subject), Some(_)) = (subject, caller) else { return Err(unusable) };
     if !may_exchange(store, subject.client_id, app.id).await? {
@@ -268,7 +271,24 @@ async fn grant_exchange(
     let scope = exchanged_scope(app, &subject, exchange.scope.as_ref())?;
     let exp = subject.exp.min(request.now.0.div_euclid(1000) + app.lifetime);
     let act = actors(&subject, app.id)?;
-    Ok(Granted { sub: subject.sub, aud, scope, act, exp, is_exchange: true })
+    Ok(Granted { sub: subject.sub, aud, scope, act, exp, subject: Some(subject) })
+}
+
+/// What a token is bound to that is exchanged for a bound one: to the same, whoever asks. Who exchanges
+/// under a key of their own proves the other's.
+fn keep_binding(own: &Confirmation, subject: &Confirmation) -> Result<Confirmation, OAuthError> {
+    let kept = |own: &Option<String>, subject: &Option<String>| match (own, subject) {
+        (Some(own), Some(subject)) if own != subject => Err(invalid(
+            "subject_token is bound to another key or certificate than was shown: show that one.",
+        )),
+        _ => Ok(subject.clone().or_else(|| own.clone())),
+    };
+    Ok(Confirmation { jkt: kept(&own.jkt, &subject.jkt)?, x5t: kept(&own.x5t, &subject.x5t)? })
+}
+
+/// The ids of the tokens that a token stems from which is exchanged for this one, the last first.
+fn lineage(subject: &Claims) -> Vec<String> {
+    std::iter::once(&subject.jti).chain(&subject.from_jti).cloned().collect()
 }
 
 /// What of the scope goes over: what is asked for, of what the token has and the client app may have.
@@ -294,8 +314,13 @@ fn exchanged_scope(
 async fn resources_of(store: &Store, client: Uuid, names: Vec<String>) -> Result<HashSet<String>, Error> {
     let found = store.run("FindResources", Mode::Quick, None, move |tx| {
         let mut own = HashSet::new();
-        let mut sql = Sql::new("SELECT key FROM client_app_resource WHERE client_app_id = ").bind(client);
-        sql.add(" AND key IN ");
+        let mut sql = Sql::new(
+            "SELECT r.key FROM client_app_resource r JOIN client_app a ON a.id = r.client_app_id \
+             JOIN resource_owner o ON o.key = r.key AND o.subscription_id = a.subscription_id \
+             WHERE r.client_app_id = ",
+        )
+        .bind(client);
+        sql.add(" AND r.key IN ");
         sql.add_list(names.iter().map(|name| Value::Text(name.clone())));
         tx.query(&sql.text, &sql.parameters, |row| {
             own.insert(row.text(0)?.to_owned());

@@ -38,7 +38,8 @@ pub async fn introspect(
     }
     let nothing = json!({ "active": false }).to_string();
     let known = rights.load(store, bearer, Some(token), None, request.now).await?;
-    let claims = known.claims.filter(|claims| claims.is_current(request.now));
+    let is_good = |claims: &Arc<Claims>| claims.is_current(request.now) && claims.iss == request.issuer.url;
+    let claims = known.claims.filter(is_good);
     let caller = known.caller.filter(|caller| caller.enabled);
     let (Some(claims), Some(caller)) = (claims, caller) else { return Ok(nothing) };
     let (asking, holder) = (app.id, caller.subscription);
@@ -71,7 +72,9 @@ fn owns_one(tx: &mut Tx<'_>, client: uuid::Uuid, audience: &[String]) -> Result<
         return Ok(false);
     }
     let text = format!(
-        "SELECT 1 FROM client_app_resource WHERE client_app_id = ?1 AND key IN ({}) LIMIT 1",
+        "SELECT 1 FROM client_app_resource r JOIN client_app a ON a.id = r.client_app_id \
+         JOIN resource_owner o ON o.key = r.key AND o.subscription_id = a.subscription_id \
+         WHERE r.client_app_id = ?1 AND r.key IN ({}) LIMIT 1",
         names.join(", ")
     );
     let mut parameters = vec![Value::Id(client)];
@@ -85,8 +88,8 @@ fn administers_all(tx: &mut Tx<'_>, client: uuid::Uuid) -> Result<bool, Error> {
     Ok(found.is_some())
 }
 
-/// Revokes a token of the client's own. It counts at once, on every process. A token that is none
-/// any more needs no revoking.
+/// Revokes a token of the client's own, of whichever issuer, and with it what was exchanged for it. It
+/// counts at once, on every process. A token that is none any more needs no revoking.
 ///
 /// # Errors
 /// The refusal.
@@ -120,11 +123,11 @@ pub async fn revoke(
 fn forget(tx: &mut Tx<'_>, reference: Option<&[u8]>, claims: &Arc<Claims>) -> Result<(), Error> {
     if let Some(digest) = reference {
         tx.queue("DELETE FROM reference_token WHERE digest = ?1", vec![Value::Bytes(digest.to_vec())])?;
-    } else {
-        tx.queue(
-            "INSERT INTO revoked_token (jti, expires_on) VALUES (?1, ?2) ON CONFLICT (jti) DO NOTHING",
-            vec![claims.jti.as_str().into(), Value::Int(claims.exp.saturating_mul(1000))],
-        )?;
     }
+    // what was exchanged for it ends no later, and is known by it
+    tx.queue(
+        "INSERT INTO revoked_token (jti, expires_on) VALUES (?1, ?2) ON CONFLICT (jti) DO NOTHING",
+        vec![claims.jti.as_str().into(), Value::Int(claims.exp.saturating_mul(1000))],
+    )?;
     tx.advance_epoch()
 }

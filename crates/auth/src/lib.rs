@@ -6,6 +6,7 @@ mod claims;
 mod client;
 mod grant;
 mod introspect;
+mod issuer;
 mod keyring;
 mod permit;
 mod presented;
@@ -20,6 +21,7 @@ pub use bearer::Bearer;
 pub use claims::{Audience, Claims, Confirmation};
 pub use grant::{TokenGrant, grant};
 pub use introspect::{introspect, revoke};
+pub use issuer::{Issuer, IssuingTenant};
 pub use keyring::{Keyring, ensure_keys};
 pub use permit::{Refused, decide};
 pub use presented::{ClientCertificate, EndpointRequest, certificate_thumbprint};
@@ -29,8 +31,3 @@ pub use used::Used;
 
 /// What DPoP is checked with at the services' own doors.
 pub use chancery_oauth::{Code, NoncePolicy, Request as ProofRequest, verify_proof};
-
-/// The audience of both services.
-pub const MANAGEMENT_AUDIENCE: &str = "PlatformManagementService";
-/// The audience of the user store service alone.
-pub const USER_STORE_AUDIENCE: &str = "PlatformUserStoreService";

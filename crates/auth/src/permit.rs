@@ -189,8 +189,14 @@ mod tests {
             customer: id(3),
             is_active: true,
         };
-        let caller =
-            Caller { id: id(9), enabled: true, needs_nonce: false, subscription: id(2), roles: vec![role] };
+        let caller = Caller {
+            id: id(9),
+            holder: id(9),
+            enabled: true,
+            needs_nonce: false,
+            subscription: id(2),
+            roles: vec![role],
+        };
         decide(permit, &caller, Some(&place))
     }
 

@@ -6,7 +6,7 @@ use chancery_record::{Secret, Timestamp};
 use percent_encoding::percent_decode_str;
 
 use crate::{
-    OAuthError,
+    Issuer, OAuthError,
     refusal::{INVALID_CLIENT, invalid},
 };
 
@@ -49,7 +49,9 @@ pub struct EndpointRequest {
     pub proofs: Vec<String>,
     /// The certificate of the connection.
     pub certificate: Option<ClientCertificate>,
-    /// The path, such as `/connect/token`.
+    /// The issuer that is asked.
+    pub issuer: Issuer,
+    /// The path below the issuer, such as `/connect/token`.
     pub path: &'static str,
     /// When.
     pub now: Timestamp,
@@ -69,7 +71,7 @@ pub enum Proof {
 
 /// A client, as it calls itself, and its proof.
 pub struct Presented {
-    /// Its id or its name.
+    /// Its id; the installation's own client app may be named.
     pub client: String,
     /// Its proof.
     pub proof: Proof,

@@ -37,7 +37,11 @@ pub const INVALID_CLIENT: OAuthError = OAuthError::new(
 );
 
 impl From<chancery_store::Error> for OAuthError {
-    fn from(_: chancery_store::Error) -> Self {
+    fn from(error: chancery_store::Error) -> Self {
+        if let chancery_store::Error::Internal(_) = &error {
+            tracing::error!(%error, "an OAuth endpoint failed");
+            return Self::new(500, "server_error", "The server failed. What is wrong is in its log.");
+        }
         Self::new(503, "temporarily_unavailable", "The storage cannot serve this now.")
     }
 }

@@ -6,12 +6,12 @@ use std::{
 };
 
 use chancery_record::{Timestamp, Value, fold};
-use chancery_resource::StoreScope;
+use chancery_resource::{Sql, StoreScope};
 use chancery_settings::{Options, Owner};
 use chancery_store::{Error, Mode, Store, Tx};
 use uuid::Uuid;
 
-use crate::{Bearer, Claims, bearer::Shown};
+use crate::{Bearer, Claims, bearer::Shown, client::serves};
 
 /// Tokens and stores remembered.
 const REMEMBERED: usize = 10_000;
@@ -43,8 +43,10 @@ pub enum Role {
 /// A client app as a caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// The client app.
+    /// The client app whose rights these are.
     pub id: Uuid,
+    /// The client app that holds the token.
+    pub holder: Uuid,
     /// Whether its token may be used now.
     pub enabled: bool,
     /// Whether DPoP proofs of who holds the token need a nonce.
@@ -53,6 +55,13 @@ pub struct Caller {
     pub subscription: Uuid,
     /// Its roles.
     pub roles: Vec<Role>,
+}
+
+impl Caller {
+    /// The client app that acts for another, by a token exchanged for that one's.
+    pub fn acting(&self) -> Option<Uuid> {
+        (self.holder != self.id).then_some(self.holder)
+    }
 }
 
 /// A user store and where it belongs.
@@ -224,21 +233,36 @@ impl Opened {
 
 /// What a token says, if it is kept or was not revoked.
 fn load_claims(tx: &mut Tx<'_>, shown: &Shown) -> Result<Option<Claims>, Error> {
-    match shown {
-        Shown::Signed(claims, _) => {
-            let text = "SELECT 1 FROM revoked_token WHERE jti = ?1";
-            let is_revoked = tx.one(text, &[claims.jti.as_str().into()], |_| Ok(()))?.is_some();
-            Ok((!is_revoked).then(|| (**claims).clone()))
-        }
+    let claims: Option<Claims> = match shown {
+        Shown::Signed(claims, _) => Some((**claims).clone()),
         Shown::Reference(digest) => {
             let text = "SELECT claims FROM reference_token WHERE digest = ?1";
-            let found = tx.one(text, &[Value::Bytes(digest.clone())], |row| {
+            tx.one(text, &[Value::Bytes(digest.clone())], |row| {
                 serde_json::from_str(row.text(0)?)
                     .map_err(|_| Error::Internal("a kept token cannot be read".into()))
-            })?;
-            Ok(found)
+            })?
         }
-    }
+    };
+    let Some(claims) = claims else { return Ok(None) };
+    let mut sql = Sql::new("SELECT 1 FROM revoked_token WHERE jti IN ");
+    sql.add_list(std::iter::once(&claims.jti).chain(&claims.from_jti).map(|jti| jti.as_str().into()));
+    let is_revoked = tx.one(&format!("{} LIMIT 1", sql.text), &sql.parameters, |_| Ok(()))?.is_some();
+    Ok((!is_revoked).then_some(claims))
+}
+
+/// The condition that client apps by these aliases serve at the issuer of the tenant `?3`: the tenant and
+/// its subscription are active, and they are its own.
+fn serve_at_tenant(apps: [&str; 2]) -> String {
+    let is_its_own = |app| {
+        format!(
+            "EXISTS (SELECT 1 FROM tenant_client_app m WHERE m.tenant_rid = t.rid AND m.client_app_rid = {app}.rid)"
+        )
+    };
+    format!(
+        "EXISTS (SELECT 1 FROM tenant t JOIN subscription y ON y.id = t.subscription_id \
+         WHERE t.id = ?3 AND t.is_active AND y.status = 'Active' AND {})",
+        apps.map(is_its_own).join(" AND ")
+    )
 }
 
 /// Whose rights a token carries. It counts while both who got it and whose rights it carries may use
@@ -246,19 +270,27 @@ fn load_claims(tx: &mut Tx<'_>, shown: &Shown) -> Result<Option<Claims>, Error> 
 fn load_caller(tx: &mut Tx<'_>, claims: &Claims) -> Result<Option<Caller>, Error> {
     let client = claims.sub;
     let mut caller: Option<Caller> = None;
-    let text = "SELECT a.enabled, a.allow_client_credential_login, a.subscription_id, s.customer_id, \
-        r.role_type, r.apply_to_tenant_id, r.apply_to_idp_instance_id, \
-        g.enabled, c.require_dpop_nonce, g.subscription_id \
-        FROM client_app a JOIN subscription s ON s.id = a.subscription_id \
-        JOIN client_app g ON g.id = ?2 \
-        LEFT JOIN client_app_authentication_configuration c ON c.client_app_id = g.id \
-        LEFT JOIN client_app_role r ON r.client_app_id = a.id WHERE a.id = ?1";
-    tx.query(text, &[Value::Id(client), Value::Id(claims.client_id)], |row| {
-        let enabled = row.bool(0)? && row.bool(1)? && row.bool(7)?;
+    let mut parameters = vec![Value::Id(client), Value::Id(claims.client_id)];
+    parameters.extend(claims.tid.map(Value::Id));
+    let at_tenant = if claims.tid.is_some() { serve_at_tenant(["a", "g"]) } else { "TRUE".to_owned() };
+    let text = format!(
+        "SELECT a.enabled, a.allow_client_credential_login, a.subscription_id, s.customer_id, \
+         r.role_type, r.apply_to_tenant_id, r.apply_to_idp_instance_id, \
+         g.enabled, c.require_dpop_nonce, g.subscription_id, {} AND {} AND {at_tenant} \
+         FROM client_app a JOIN subscription s ON s.id = a.subscription_id \
+         JOIN client_app g ON g.id = ?2 \
+         LEFT JOIN client_app_authentication_configuration c ON c.client_app_id = g.id \
+         LEFT JOIN client_app_role r ON r.client_app_id = a.id WHERE a.id = ?1",
+        serves("a"),
+        serves("g")
+    );
+    tx.query(&text, &parameters, |row| {
+        let enabled = row.bool(0)? && row.bool(1)? && row.bool(7)? && row.bool(10)?;
         let needs_nonce = !row.is_null(8)? && row.bool(8)?;
         let (subscription, customer, holder) = (row.id(2)?, row.id(3)?, row.id(9)?);
         let caller = caller.get_or_insert_with(|| Caller {
             id: client,
+            holder: claims.client_id,
             enabled,
             needs_nonce,
             subscription: holder,
@@ -278,7 +310,9 @@ fn load_caller(tx: &mut Tx<'_>, claims: &Claims) -> Result<Option<Caller>, Error
                 Some(Role::ApplicationDataReader(row.optional_id(5)?, row.optional_id(6)?))
             }
             "AuditTrailReader" => Some(Role::AuditTrailReader),
-            _ => None,
+            other => {
+                return Err(Error::Internal(format!("a client app has a role {other:?}, which is none")));
+            }
         };
         caller.roles.extend(role);
         Ok(())

@@ -16,7 +16,7 @@ use chancery_store::{Error, Tx};
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::signer::algorithms;
+use crate::{IssuingTenant, signer::algorithms};
 
 /// Certificates of a type for the same part that are looked at: those that end last. So nobody crowds
 /// out another's.
@@ -24,7 +24,8 @@ const MOST: usize = 20;
 
 /// A certificate that signs.
 pub struct SigningCertificate {
-    id: Uuid,
+    /// The cert store.
+    pub id: Uuid,
     version: String,
     /// The name of its key.
     pub kid: String,
@@ -64,6 +65,21 @@ impl SigningCertificate {
         AuditKey::of_certificate(Arc::clone(self.private(master)?), self.valid_from..self.valid_to)
     }
 
+    /// Whether the certificate may have signed a token of this tenant's issuer, or of the installation's.
+    /// That a subscription's certificate signed for a tenant of its own is what the claims vouch for.
+    pub fn may_sign_at(&self, tenant: Option<Uuid>) -> bool {
+        self.is_default || (tenant.is_some() && (self.tenant.is_none() || self.tenant == tenant))
+    }
+
+    /// Whether the certificate's key is one of an issuer's.
+    fn is_of(&self, issuer: Option<IssuingTenant>) -> bool {
+        let is_of = |issuer: IssuingTenant| match self.tenant {
+            Some(tenant) => tenant == issuer.id,
+            None => self.subscription == Some(issuer.subscription),
+        };
+        self.is_default || issuer.is_some_and(is_of)
+    }
+
     const fn is_valid(&self, now: Timestamp) -> bool {
         self.valid_from <= now.0 && now.0 < self.valid_to
     }
@@ -80,21 +96,16 @@ pub struct Certificates {
 }
 
 impl Certificates {
-    /// The certificate that signs for a client app: its tenant's, else its subscription's, else
-    /// everyone's. Of several the one that is valid longest.
-    pub fn signing(
-        &self,
-        tenant: Option<Uuid>,
-        subscription: Uuid,
-        now: Timestamp,
-    ) -> Option<&SigningCertificate> {
-        let longest = |fits: &dyn Fn(&SigningCertificate) -> bool| {
-            let fitting = self.for_tokens().filter(|one| one.is_valid(now) && fits(one));
-            fitting.max_by_key(|one| (one.valid_to, one.id)).map(Arc::as_ref)
+    /// The certificate that signs at an issuer: the tenant's, else its subscription's, else everyone's;
+    /// at the installation's, everyone's. Of several the one that is valid longest.
+    pub fn signing(&self, issuer: Option<IssuingTenant>, now: Timestamp) -> Option<&SigningCertificate> {
+        let usable = self.for_tokens().filter(|one| one.is_valid(now) && one.is_of(issuer));
+        let nearness = |one: &SigningCertificate| match (one.tenant, one.subscription) {
+            (Some(_), _) => 2,
+            (_, Some(_)) => 1,
+            _ => 0,
         };
-        longest(&|one| tenant.is_some() && one.tenant == tenant)
-            .or_else(|| longest(&|one| one.subscription == Some(subscription)))
-            .or_else(|| longest(&|one| one.is_default))
+        usable.max_by_key(|one| (nearness(one), one.valid_to, one.id)).map(Arc::as_ref)
     }
 
     fn for_tokens(&self) -> impl Iterator<Item = &Arc<SigningCertificate>> {
@@ -115,10 +126,10 @@ impl Certificates {
         all.filter(move |one| one.kid == kid && self.is_published(one, now))
     }
 
-    /// The public keys, each once, those to come included: who verifies knows them in time.
-    pub fn jwks(&self, now: Timestamp) -> Vec<serde_json::Value> {
+    /// The public keys of an issuer, each once, those to come included: who verifies knows them in time.
+    pub fn jwks(&self, issuer: Option<IssuingTenant>, now: Timestamp) -> Vec<serde_json::Value> {
         let mut seen = HashSet::new();
-        let published = self.for_tokens().filter(|one| self.is_published(one, now));
+        let published = self.for_tokens().filter(|one| one.is_of(issuer) && self.is_published(one, now));
         published.filter(|one| seen.insert(&one.kid)).map(|one| one.jwk.clone()).collect()
     }
 

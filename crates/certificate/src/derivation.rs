@@ -11,13 +11,15 @@ use zeroize::Zeroizing;
 
 use crate::{MAX_PASSWORD_BYTES, Refusal};
 
-/// How much work one upload may ask for, in iterations: seconds, however they are spread.
+/// How much work the uploads of one call may ask for, in iterations: seconds, however they are spread.
 const MAX_WORK: u64 = 4_000_000;
 
-/// What is left of the work that one upload may ask for.
-pub struct Work(u64);
+/// What is left of the work that the uploads of one call may ask for.
+#[derive(Debug)]
+pub struct Iterations(u64);
 
-impl Work {
+impl Iterations {
+    /// All of it.
     pub const fn full() -> Self {
         Self(MAX_WORK)
     }
@@ -73,7 +75,7 @@ pub fn pbkdf2(
     salt: &[u8],
     iterations: NonZeroU32,
     length: usize,
-    work: &mut Work,
+    work: &mut Iterations,
 ) -> Result<Zeroizing<Vec<u8>>, Refusal> {
     work.spend(iterations, length.div_ceil(hash_length), salt.len())?;
     let mut key = Zeroizing::new(vec![0; length]);
@@ -97,7 +99,7 @@ pub fn pkcs12(
     salt: &[u8],
     iterations: NonZeroU32,
     length: usize,
-    work: &mut Work,
+    work: &mut Iterations,
 ) -> Result<Zeroizing<Vec<u8>>, Refusal> {
     let (block, hash_length) = (hash.block_len, hash.output_len());
     work.spend(iterations, length.div_ceil(hash_length), salt.len() + password.utf16.len())?;
@@ -141,7 +143,7 @@ mod tests {
     use aws_lc_rs::digest::SHA256;
     use chancery_record::Secret;
 
-    use super::{MAX_WORK, Password, Purpose, Work, add_and_one, pkcs12};
+    use super::{Iterations, MAX_WORK, Password, Purpose, add_and_one, pkcs12};
     use crate::Refusal;
 
     #[test]
@@ -169,7 +171,7 @@ mod tests {
     #[test]
     fn the_work_is_bounded_in_sum() {
         let password = &Password::meant(None).unwrap()[0];
-        let mut work = Work(10);
+        let mut work = Iterations(10);
         let mut once = |iterations, length| {
             let iterations = NonZeroU32::new(iterations).unwrap();
             pkcs12(&SHA256, Purpose::Key, password, b"salt", iterations, length, &mut work)
@@ -178,7 +180,7 @@ mod tests {
         assert_eq!(once(4, 64), Ok(64));
         assert_eq!(once(2, 16), Ok(16));
         assert_eq!(once(1, 16), Err(Refusal::TooMuchWork));
-        let mut work = Work::full();
+        let mut work = Iterations::full();
         assert_eq!(work.spend(NonZeroU32::MAX, usize::MAX, usize::MAX), Err(Refusal::TooMuchWork));
         assert_eq!(work.0, MAX_WORK);
     }

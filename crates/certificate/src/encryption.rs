@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 use crate::{
     Part, Refusal,
     der::{INTEGER, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE, Walk},
-    derivation::{self, Password, Purpose, Work},
+    derivation::{self, Iterations, Password, Purpose},
 };
 
 const PBES2: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x05\x0d";
@@ -51,7 +51,7 @@ enum Cipher {
 pub fn decrypt_private_key(
     der: &[u8],
     password: &Password,
-    work: &mut Work,
+    work: &mut Iterations,
 ) -> Result<Zeroizing<Vec<u8>>, Refusal> {
     let broken = Refusal::Broken(Part::PrivateKey);
     let mut walk = Walk::only(der, SEQUENCE).ok_or(broken)?;
@@ -65,7 +65,7 @@ pub fn decrypt(
     mut algorithm: Walk<'_>,
     content: &[u8],
     password: &Password,
-    work: &mut Work,
+    work: &mut Iterations,
     broken: Refusal,
 ) -> Result<Zeroizing<Vec<u8>>, Refusal> {
     let scheme = algorithm.take(OBJECT_IDENTIFIER).ok_or(broken)?;
@@ -94,7 +94,7 @@ fn decrypt_pbes2(
     mut parameters: Walk<'_>,
     content: &[u8],
     password: &Password,
-    work: &mut Work,
+    work: &mut Iterations,
     broken: Refusal,
 ) -> Result<Zeroizing<Vec<u8>>, Refusal> {
     let mut derivation = parameters.enter(SEQUENCE).ok_or(broken)?;

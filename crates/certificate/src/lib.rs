@@ -25,12 +25,13 @@ mod read;
 mod refusal;
 
 pub use algorithm::Algorithm;
+pub use derivation::Iterations;
 pub use facts::{Facts, facts_of};
 pub use mutual_tls::{Names, matches_subject, names_of};
 pub use name::normalised_name;
 pub use private_key::PrivateKey;
 pub use public_key::{KeyKind, PublicKey};
-pub use read::{Format, Read, read};
+pub use read::{Format, Read, read, read_within};
 pub use refusal::{Part, Refusal};
 
 /// How many bytes an uploaded file may have.

@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 use crate::{
     MAX_CERTIFICATES, Part, Refusal,
     der::{EXPLICIT_0, IMPLICIT_0, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE, Walk},
-    derivation::{self, Password, Purpose, Work},
+    derivation::{self, Iterations, Password, Purpose},
     encryption::{decrypt, decrypt_private_key},
     read::Contents,
 };
@@ -33,7 +33,7 @@ const SHA2_224: &[u8] = b"\x60\x86\x48\x01\x65\x03\x04\x02\x04";
 const BROKEN: Refusal = Refusal::Broken(Part::File);
 
 /// Opens a file.
-pub fn open(file: &[u8], password: Option<&Secret>, work: &mut Work) -> Result<Contents, Refusal> {
+pub fn open(file: &[u8], password: Option<&Secret>, work: &mut Iterations) -> Result<Contents, Refusal> {
     let mut walk = Walk::only(file, SEQUENCE).ok_or(BROKEN)?;
     if walk.number().ok_or(BROKEN)? != 3 {
         return Err(BROKEN);
@@ -99,7 +99,7 @@ impl<'a> Mac<'a> {
         Ok(Self { hash, keyed, value, salt, iterations })
     }
 
-    fn holds(&self, content: &[u8], password: &Password, work: &mut Work) -> Result<bool, Refusal> {
+    fn holds(&self, content: &[u8], password: &Password, work: &mut Iterations) -> Result<bool, Refusal> {
         let length = self.hash.output_len();
         let key =
             derivation::pkcs12(self.hash, Purpose::Mac, password, self.salt, self.iterations, length, work)?;
@@ -112,7 +112,7 @@ impl<'a> Mac<'a> {
 fn read_safe(
     mut safe: Walk<'_>,
     password: &Password,
-    work: &mut Work,
+    work: &mut Iterations,
     contents: &mut Contents,
 ) -> Result<(), Refusal> {
     match safe.take(OBJECT_IDENTIFIER).ok_or(BROKEN)? {
@@ -136,7 +136,7 @@ fn read_safe(
 fn read_bags(
     bags: &[u8],
     password: &Password,
-    work: &mut Work,
+    work: &mut Iterations,
     contents: &mut Contents,
 ) -> Result<(), Refusal> {
     let mut bags = Walk::only(bags, SEQUENCE).ok_or(BROKEN)?;
@@ -164,7 +164,7 @@ fn read_bags(
 
 #[cfg(test)]
 mod tests {
-    use super::{Mac, Password, SEQUENCE, Walk, Work, plain_content};
+    use super::{Iterations, Mac, Password, SEQUENCE, Walk, plain_content};
 
     /// No password and an empty one make different MACs, and tools write both.
     #[test]
@@ -180,7 +180,7 @@ mod tests {
             let content = plain_content(&mut content).unwrap();
             let mac = Mac::read(walk.enter(SEQUENCE).unwrap()).unwrap();
             let meant = Password::meant(None).unwrap();
-            let held = meant.iter().map(|one| mac.holds(content, one, &mut Work::full()).unwrap());
+            let held = meant.iter().map(|one| mac.holds(content, one, &mut Iterations::full()).unwrap());
             assert_eq!(held.collect::<Vec<_>>(), expected);
         }
     }

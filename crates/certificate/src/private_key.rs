@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 use crate::{
     Algorithm, KeyKind, MAX_BYTES, Part, PublicKey, Refusal,
     der::{INTEGER, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE, Walk, magnitude},
-    derivation::{Password, Work},
+    derivation::{Iterations, Password},
     encryption::decrypt_private_key,
     pem,
     public_key::{ED25519, ELLIPTIC_CURVE, P256, P384, P521, RSA, bits},
@@ -48,14 +48,14 @@ impl PrivateKey {
         if bytes.len() > MAX_BYTES {
             return Err(Refusal::TooLarge);
         }
-        Self::read_working(bytes, password, &mut Work::full())
+        Self::read_working(bytes, password, &mut Iterations::full())
     }
 
     /// The same, on an account of work that is open already.
     pub(crate) fn read_working(
         bytes: &[u8],
         password: Option<&Secret>,
-        work: &mut Work,
+        work: &mut Iterations,
     ) -> Result<Self, Refusal> {
         if pem::is_pem(bytes) {
             let mut keys = pem::blocks(bytes)?.into_iter().filter(|block| is_key(block.label));
@@ -69,7 +69,11 @@ impl PrivateKey {
     }
 
     /// Reads DER: which of the forms it is shows in the types of its first elements.
-    pub(crate) fn from_der(der: &[u8], password: Option<&Secret>, work: &mut Work) -> Result<Self, Refusal> {
+    pub(crate) fn from_der(
+        der: &[u8],
+        password: Option<&Secret>,
+        work: &mut Iterations,
+    ) -> Result<Self, Refusal> {
         let walk = Walk::only(der, SEQUENCE).ok_or(BROKEN)?;
         if walk.ahead() == Some(SEQUENCE) {
             return Self::from_plain(&decrypted(der, password, work)?);
@@ -207,7 +211,11 @@ pub fn is_key(label: &str) -> bool {
     label == "PRIVATE KEY" || label.ends_with(" PRIVATE KEY")
 }
 
-fn decrypted(der: &[u8], password: Option<&Secret>, work: &mut Work) -> Result<Zeroizing<Vec<u8>>, Refusal> {
+fn decrypted(
+    der: &[u8],
+    password: Option<&Secret>,
+    work: &mut Iterations,
+) -> Result<Zeroizing<Vec<u8>>, Refusal> {
     if password.is_none() {
         return Err(Refusal::PasswordMissing);
     }

@@ -5,7 +5,7 @@ use zeroize::Zeroizing;
 
 use crate::{
     Facts, MAX_BYTES, MAX_CERTIFICATES, PrivateKey, PublicKey, Refusal,
-    derivation::Work,
+    derivation::Iterations,
     facts::{facts, parse},
     pem, pkcs12,
     private_key::is_key,
@@ -64,19 +64,29 @@ pub fn read(
     private_key: Option<&[u8]>,
     password: Option<&Secret>,
 ) -> Result<Read, Refusal> {
+    read_within(format, data, private_key, password, &mut Iterations::full())
+}
+
+/// Reads one of several uploads, which share what work they may ask for.
+pub fn read_within(
+    format: Format,
+    data: &[u8],
+    private_key: Option<&[u8]>,
+    password: Option<&Secret>,
+    work: &mut Iterations,
+) -> Result<Read, Refusal> {
     if data.len() > MAX_BYTES || private_key.is_some_and(|key| key.len() > MAX_BYTES) {
         return Err(Refusal::TooLarge);
     }
-    let mut work = Work::full();
     let contents = match format {
-        Format::Pkcs12 => pkcs12::open(data, password, &mut work)?,
+        Format::Pkcs12 => pkcs12::open(data, password, work)?,
         Format::Pem => open_pem(data)?,
         Format::Der => Contents { certificates: vec![data.to_vec()], key: None },
     };
     let key = match (&contents.key, private_key) {
         (Some(_), Some(_)) => return Err(Refusal::SeveralPrivateKeys),
-        (Some(inside), None) => Some(PrivateKey::from_der(inside, password, &mut work)?),
-        (None, Some(apart)) => Some(PrivateKey::read_working(apart, password, &mut work)?),
+        (Some(inside), None) => Some(PrivateKey::from_der(inside, password, work)?),
+        (None, Some(apart)) => Some(PrivateKey::read_working(apart, password, work)?),
         (None, None) => None,
     };
     pick(&contents.certificates, key, format)

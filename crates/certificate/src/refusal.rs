@@ -92,7 +92,9 @@ impl Display for Refusal {
             Self::PasswordMissing => "it is protected by a password: give the password",
             Self::WrongPassword => "the password does not open it: check the password",
             Self::UnusablePassword => "the password must be text of at most 1,024 bytes in UTF-8",
-            Self::TooMuchWork => "it takes too many iterations to open: export it with fewer, e.g. 100,000",
+            Self::TooMuchWork => {
+                "it takes too many iterations to open, alone or with the others of the call: export it with fewer, e.g. 100,000"
+            }
             Self::UnsupportedProtection => {
                 "it is protected in a way that is not supported: export it with AES-256, PBKDF2 and a MAC of \
                  HMAC-SHA-256, e.g. with openssl pkcs12 or openssl pkcs8 -topk8"

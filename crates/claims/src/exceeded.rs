@@ -18,6 +18,10 @@ pub enum Exceeded {
     /// This rule would write a text of more than [`MAX_TEXT_BYTES`], or replace more places of one
     /// text than a rule may.
     Rewriting(Uuid),
+    /// A text is too long to look in it for the patterns of this rule: so heavy are they.
+    Matching(Uuid),
+    /// The time of one evaluation.
+    Time,
 }
 
 impl fmt::Display for Exceeded {
@@ -29,6 +33,13 @@ impl fmt::Display for Exceeded {
             Self::Rewriting(rule) => {
                 write!(formatter, "the rule {rule} would make a claim longer than {MAX_TEXT_BYTES} bytes")?;
                 write!(formatter, " or replace too many places of one")
+            }
+            Self::Matching(rule) => {
+                write!(formatter, "a claim is too long for the patterns of the rule {rule}: ")?;
+                write!(formatter, "write them with fewer or smaller repetitions")
+            }
+            Self::Time => {
+                write!(formatter, "the rules take too long: there are too many, or too many claims")
             }
         }
     }

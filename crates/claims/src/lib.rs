@@ -54,14 +54,16 @@ mod claim;
 mod exceeded;
 mod pattern;
 mod pool;
+mod remembered;
 mod rule;
 mod rule_set;
 
 pub use choices::{Destination, Disclosure, InputSource, RuleType, Source, Target};
 pub use claim::{Claim, OutClaim, Outcome, PROTECTED, is_protected};
 pub use exceeded::Exceeded;
-pub use pattern::{MAX_PATTERN_CHARACTERS, Pattern};
-pub use rule::{MAX_REPLACEMENT_CHARACTERS, Rule, check_rule};
+pub use pattern::{GoOn, MAX_PATTERN_CHARACTERS, Overflow, Pattern};
+pub use remembered::RuleSets;
+pub use rule::{MAX_REPLACEMENT_CHARACTERS, Rule};
 pub use rule_set::{Fault, RuleSet};
 
 /// How many claims there may be, before and after each group.

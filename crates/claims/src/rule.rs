@@ -5,6 +5,7 @@ use uuid::Uuid;
 use crate::{
     Claim, Destination, Disclosure, Exceeded, InputSource, MAX_TEXT_BYTES, Pattern, RuleType, Source, Target,
     is_protected,
+    pattern::{GoOn, Overflow},
 };
 
 /// How many characters a replacement may have.
@@ -45,9 +46,42 @@ pub struct Rule {
     pub value_transformation_replacement: String,
 }
 
-/// What is wrong with a rule: the members' names as columns, with a detail for people.
-pub fn check_rule(rule: &Rule) -> Vec<(&'static str, String)> {
-    Compiled::new(rule).err().unwrap_or_default()
+impl Rule {
+    /// Its patterns, each with its member's name as a column, also those that the targets leave unused: a
+    /// target may be changed later by who does not see the patterns.
+    fn patterns(&self) -> [(&'static str, &str); 4] {
+        let whole_type = whole_or(&self.type_transformation_rule, &self.type_transformation_replacement);
+        let whole_value = whole_or(&self.value_transformation_rule, &self.value_transformation_replacement);
+        [
+            ("type_evaluation_rule", &self.type_evaluation_rule),
+            ("value_evaluation_rule", &self.value_evaluation_rule),
+            ("type_transformation_rule", whole_type),
+            ("value_transformation_rule", whole_value),
+        ]
+    }
+
+    /// How heavy its patterns are together (see [`Pattern::weigh`]), or what is wrong with it: the members'
+    /// names as columns, with a detail for people. Light work for one rule, not for thousands.
+    pub fn weigh(&self) -> Result<u64, Vec<(&'static str, String)>> {
+        let (mut weight, mut wrong) = (0, Vec::new());
+        for (member, text) in self.patterns() {
+            match Pattern::weigh(text) {
+                Ok(one) => weight += one,
+                Err(detail) => wrong.push((member, detail)),
+            }
+        }
+        for (member, replacement) in [
+            ("type_transformation_replacement", &self.type_transformation_replacement),
+            ("value_transformation_replacement", &self.value_transformation_replacement),
+        ] {
+            let length = replacement.chars().count();
+            if length > MAX_REPLACEMENT_CHARACTERS {
+                let detail = format!("takes at most {MAX_REPLACEMENT_CHARACTERS} characters, not {length}");
+                wrong.push((member, detail));
+            }
+        }
+        if wrong.is_empty() { Ok(weight) } else { Err(wrong) }
+    }
 }
 
 /// A rule ready to run.
@@ -73,44 +107,19 @@ struct Rewriting {
 }
 
 impl Compiled {
-    /// Compiles all patterns, also those that the targets leave unused: a target may be changed
-    /// later by who does not see the patterns.
-    pub(crate) fn new(rule: &Rule) -> Result<Self, Vec<(&'static str, String)>> {
-        let mut wrong = Vec::new();
-        let mut pattern =
-            |member, text: &str| Pattern::new(text).map_err(|detail| wrong.push((member, detail))).ok();
-        let evaluated_type = pattern("type_evaluation_rule", &rule.type_evaluation_rule);
-        let evaluated_value = pattern("value_evaluation_rule", &rule.value_evaluation_rule);
-        let type_pattern = pattern(
-            "type_transformation_rule",
-            whole_or(&rule.type_transformation_rule, &rule.type_transformation_replacement),
-        );
-        let value_pattern = pattern(
-            "value_transformation_rule",
-            whole_or(&rule.value_transformation_rule, &rule.value_transformation_replacement),
-        );
-        for (member, replacement) in [
-            ("type_transformation_replacement", &rule.type_transformation_replacement),
-            ("value_transformation_replacement", &rule.value_transformation_replacement),
-        ] {
-            let length = replacement.chars().count();
-            if length > MAX_REPLACEMENT_CHARACTERS {
-                let detail = format!("takes at most {MAX_REPLACEMENT_CHARACTERS} characters, not {length}");
-                wrong.push((member, detail));
-            }
-        }
-        let (Some(evaluated_type), Some(evaluated_value), Some(type_pattern), Some(value_pattern), true) =
-            (evaluated_type, evaluated_value, type_pattern, value_pattern, wrong.is_empty())
-        else {
-            return Err(wrong);
-        };
+    /// Compiles the patterns that are used, of so many in all. The rule was weighed before.
+    pub(crate) fn new(rule: &Rule, patterns: usize) -> Result<Self, (&'static str, String)> {
         let (filters_type, filters_value) = parts(rule.filter_target);
         let (rewrites_type, rewrites_value) = match rule.rule_type {
             // its claim is its replacements, whatever the target
             RuleType::Add => (true, true),
             _ => parts(rule.transform_target),
         };
-        let used = |pattern, used| if used { pattern } else { Pattern::default() };
+        let compile = |(member, text), is_used: bool| {
+            let counted = if is_used { text } else { "" };
+            Pattern::among(counted, patterns).map_err(|detail| (member, detail))
+        };
+        let [evaluated_type, evaluated_value, rewritten_type, rewritten_value] = rule.patterns();
         Ok(Self {
             id: rule.id,
             rule_type: rule.rule_type,
@@ -118,14 +127,14 @@ impl Compiled {
             on_request: rule.disclosure == Disclosure::OnRequest,
             priority: rule.priority,
             input_source: rule.input_source,
-            evaluated_type: used(evaluated_type, filters_type),
-            evaluated_value: used(evaluated_value, filters_value),
+            evaluated_type: compile(evaluated_type, filters_type)?,
+            evaluated_value: compile(evaluated_value, filters_value)?,
             rewritten_type: Rewriting {
-                pattern: used(type_pattern, rewrites_type),
+                pattern: compile(rewritten_type, rewrites_type)?,
                 replacement: rule.type_transformation_replacement.clone(),
             },
             rewritten_value: Rewriting {
-                pattern: used(value_pattern, rewrites_value),
+                pattern: compile(rewritten_value, rewrites_value)?,
                 replacement: rule.value_transformation_replacement.clone(),
             },
         })
@@ -135,8 +144,11 @@ impl Compiled {
         self.input_source.includes(source)
     }
 
-    pub(crate) fn is_match(&self, claim: &Claim) -> bool {
-        self.evaluated_type.is_match(&claim.claim_type) && self.evaluated_value.is_match(&claim.value)
+    pub(crate) fn is_match(&self, claim: &Claim) -> Result<bool, Exceeded> {
+        let is_found =
+            |pattern: &Pattern, text| pattern.is_match(text).map_err(|_| Exceeded::Matching(self.id));
+        Ok(is_found(&self.evaluated_type, &claim.claim_type)?
+            && is_found(&self.evaluated_value, &claim.value)?)
     }
 
     /// Whether there is nothing that it has to match.
@@ -145,12 +157,14 @@ impl Compiled {
     }
 
     /// The claim rewritten; none where that has no type or a protected one.
-    pub(crate) fn rewrite(&self, claim: &Claim) -> Result<Option<Claim>, Exceeded> {
+    pub(crate) fn rewrite(&self, claim: &Claim, go_on: GoOn<'_>) -> Result<Option<Claim>, Exceeded> {
         let rewrite = |rewriting: &Rewriting, text: &str| {
-            rewriting
-                .pattern
-                .rewrite(text, &rewriting.replacement, MAX_TEXT_BYTES)
-                .map_err(|_| Exceeded::Rewriting(self.id))
+            rewriting.pattern.rewrite(text, &rewriting.replacement, MAX_TEXT_BYTES, go_on).map_err(
+                |overflow| match overflow {
+                    Overflow::Text => Exceeded::Rewriting(self.id),
+                    Overflow::Time => Exceeded::Time,
+                },
+            )
         };
         let claim_type = rewrite(&self.rewritten_type, &claim.claim_type)?;
         let value = rewrite(&self.rewritten_value, &claim.value)?;

@@ -6,9 +6,15 @@ use uuid::Uuid;
 
 use crate::{
     Claim, Exceeded, OutClaim, Outcome, Rule, RuleType, is_protected,
+    pattern::GoOn,
     pool::{Fate, Pool},
     rule::Compiled,
 };
+
+/// How heavy the patterns of a set may be together: some 30 MiB, compiled in less than a second.
+const MAX_SET_WEIGHT: u64 = 2_000_000;
+/// What every rule weighs beside its patterns.
+const RULE_WEIGHT: u64 = 1_000;
 
 /// What is wrong with one of the rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,29 +35,36 @@ pub struct RuleSet {
 }
 
 impl RuleSet {
-    /// Compiles the rules; `Err` names every member that is bad.
+    /// Compiles the rules, up to a weight of all together; `Err` names every member that is bad.
     pub fn new(rules: &[Rule]) -> Result<Self, Vec<Fault>> {
-        let mut compiled = Vec::with_capacity(rules.len());
-        let mut faults = Vec::new();
+        let (mut weight, mut faults) = (0, Vec::new());
         for rule in rules {
-            match Compiled::new(rule) {
-                Ok(good) => compiled.push(good),
-                Err(wrong) => faults.extend(wrong.into_iter().map(|(member, detail)| Fault {
-                    rule: rule.id,
-                    member,
-                    detail,
-                })),
+            let fault = |(member, detail)| Fault { rule: rule.id, member, detail };
+            match rule.weigh() {
+                Ok(one) => weight += one + RULE_WEIGHT,
+                Err(wrong) => faults.extend(wrong.into_iter().map(fault)),
+            }
+            if weight > MAX_SET_WEIGHT {
+                let detail =
+                    "is one too many: the patterns of the rules in force take too much memory together";
+                return Err(vec![fault(("type_evaluation_rule", detail.to_owned()))]);
             }
         }
         if !faults.is_empty() {
             return Err(faults);
         }
+        let compile = |rule: &Rule| {
+            Compiled::new(rule, rules.len() * 2)
+                .map_err(|(member, detail)| vec![Fault { rule: rule.id, member, detail }])
+        };
+        let mut compiled = rules.iter().map(compile).collect::<Result<Vec<_>, _>>()?;
         compiled.sort_by_key(|rule| (rule.priority, rule.id));
         Ok(Self { rules: compiled })
     }
 
-    /// Runs the claims through the rules.
-    pub fn evaluate(&self, claims: &[Claim]) -> Result<Outcome, Exceeded> {
+    /// Runs the claims through the rules, as long as `go_on` says that there is time. It is asked before
+    /// each search, and one search ends by itself.
+    pub fn evaluate(&self, claims: &[Claim], go_on: GoOn<'_>) -> Result<Outcome, Exceeded> {
         // the bound of what comes in, also where most of it is the same
         if claims.len() > crate::MAX_CLAIMS {
             return Err(Exceeded::Claims);
@@ -63,7 +76,7 @@ impl RuleSet {
         let mut current = pool.into_claims();
         let mut first = 0;
         for group in self.rules.chunk_by(|one, next| one.priority == next.priority) {
-            current = run(first, group, &current)?;
+            current = run(first, group, &current, go_on)?;
             first += group.len();
         }
         Ok(Outcome { claims: current.into_iter().map(|(claim, fate)| self.told(claim, &fate)).collect() })
@@ -82,7 +95,12 @@ impl RuleSet {
 }
 
 /// Runs one group, whose first rule has this place among all.
-fn run(first: usize, group: &[Compiled], claims: &[(Claim, Fate)]) -> Result<Vec<(Claim, Fate)>, Exceeded> {
+fn run(
+    first: usize,
+    group: &[Compiled],
+    claims: &[(Claim, Fate)],
+    go_on: GoOn<'_>,
+) -> Result<Vec<(Claim, Fate)>, Exceeded> {
     let rules = || (first..).zip(group);
     let mut forwarded = Pool::default();
     let mut reasons = BTreeSet::new();
@@ -91,10 +109,13 @@ fn run(first: usize, group: &[Compiled], claims: &[(Claim, Fate)]) -> Result<Vec
             forwarded.put(claim.clone(), fate.clone())?;
             continue;
         }
-        let looking: Vec<_> = rules()
-            .filter(|(_, rule)| rule.looks_at(claim.source))
-            .map(|(place, rule)| (place, rule, rule.is_match(claim)))
-            .collect();
+        let mut looking = Vec::new();
+        for (place, rule) in rules().filter(|(_, rule)| rule.looks_at(claim.source)) {
+            if !go_on() {
+                return Err(Exceeded::Time);
+            }
+            looking.push((place, rule, rule.is_match(claim)?));
+        }
         let removed = looking.iter().any(|(_, rule, matched)| *matched && rule.rule_type == RuleType::Remove);
         let mut decided = false;
         for (place, rule, matched) in looking {
@@ -102,7 +123,7 @@ fn run(first: usize, group: &[Compiled], claims: &[(Claim, Fate)]) -> Result<Vec
             let passes = match rule.rule_type {
                 RuleType::Filter if matched => Some(claim.clone()),
                 RuleType::Remove if !removed => Some(claim.clone()),
-                RuleType::Transform if matched => rule.rewrite(claim)?,
+                RuleType::Transform if matched => rule.rewrite(claim, go_on)?,
                 RuleType::Add if matched => {
                     reasons.insert(place);
                     None

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::{
     Claim, Destination, Disclosure, Exceeded, InputSource, MAX_CLAIMS, MAX_TEXT_BYTES, OutClaim, Outcome,
-    Rule, RuleSet, RuleType, Source, Target, check_rule,
+    Rule, RuleSet, RuleType, Source, Target,
 };
 
 /// A rule as it is created with nothing but its type.
@@ -60,7 +60,7 @@ fn ada() -> Vec<Claim> {
 }
 
 fn outcome(rules: &[Rule], claims: &[Claim]) -> Outcome {
-    RuleSet::new(rules).unwrap().evaluate(claims).unwrap()
+    RuleSet::new(rules).unwrap().evaluate(claims, &|| true).unwrap()
 }
 
 /// `type=value`, in order.
@@ -273,13 +273,13 @@ fn every_bad_member_is_told_with_its_rule() {
             (2, "type_transformation_replacement")
         ]
     );
-    assert_eq!(check_rule(&bad).len(), 3);
-    assert_eq!(check_rule(&rule(1, RuleType::Add)), []);
+    assert_eq!(bad.weigh().unwrap_err().len(), 3);
+    assert_eq!(rule(1, RuleType::Add).weigh(), Ok(4));
 }
 
 #[test]
 fn there_is_an_end_to_claims_and_their_texts() {
-    let evaluate = |rules: &[Rule], claims: &[Claim]| RuleSet::new(rules).unwrap().evaluate(claims);
+    let evaluate = |rules: &[Rule], claims: &[Claim]| RuleSet::new(rules).unwrap().evaluate(claims, &|| true);
     let many: Vec<_> = (0..MAX_CLAIMS).map(|number| claim("n", &number.to_string())).collect();
     assert_eq!(evaluate(&[], &many).unwrap().claims.len(), MAX_CLAIMS);
     assert_eq!(evaluate(&[adding(1, "one", "more")], &many), Err(Exceeded::Claims));
@@ -297,4 +297,20 @@ fn there_is_an_end_to_claims_and_their_texts() {
     assert_eq!(refused, Err(Exceeded::Rewriting(Uuid::from_u128(1))));
     let heavy: Vec<_> = (0..65).map(|number| claim(&number.to_string(), &long)).collect();
     assert_eq!(evaluate(&[], &heavy), Err(Exceeded::Total));
+}
+
+/// A6: the patterns of a rule set have one budget of memory, and its claims one of time.
+#[test]
+fn a_rule_set_has_an_end() {
+    let heavy =
+        |number| Rule { value_evaluation_rule: r"^\w{100}$".to_owned(), ..rule(number, RuleType::Filter) };
+    let few: Vec<Rule> = (1..=3).map(heavy).collect();
+    let set = RuleSet::new(&few).unwrap();
+    let many: Vec<Rule> = (1..=60).map(heavy).collect();
+    let refused = RuleSet::new(&many).unwrap_err();
+    assert!(refused[0].detail.contains("too much memory together"), "{refused:?}");
+    assert_eq!(set.evaluate(&[claim("name", "ada")], &|| false), Err(Exceeded::Time));
+    let long = Claim { value: "a".repeat(60_000), ..claim("name", "") };
+    let judged = RuleSet::new(&[Rule { filter_target: Target::ClaimValue, ..heavy(1) }]).unwrap();
+    assert_eq!(judged.evaluate(&[long], &|| true), Err(Exceeded::Matching(heavy(1).id)));
 }

@@ -1,7 +1,7 @@
 //! What the mails say, in German and English.
 
 use chancery_record::Timestamp;
-use minijinja::{Environment, ErrorKind, UndefinedBehavior, Value as Data};
+use minijinja::{Environment, UndefinedBehavior, Value as Data};
 use serde_json::Value;
 
 /// Characters of a subject; the rest is cut.
@@ -124,10 +124,10 @@ fn filling(value: &Value) -> Option<Data> {
     value.as_str().map(Data::from).or_else(|| value.as_i64().map(Data::from))
 }
 
-fn written(moment: Timestamp, language: Language) -> Result<String, minijinja::Error> {
-    let moment = jiff::Timestamp::from_millisecond(moment.0)
-        .map_err(|_| minijinja::Error::new(ErrorKind::InvalidOperation, "a moment is out of range"))?;
-    Ok(moment.strftime(language.moment()).to_string())
+fn written(moment: Timestamp, language: Language) -> String {
+    // the library's time ends some hours before the year 9999 does
+    let moment = jiff::Timestamp::from_millisecond(moment.0).unwrap_or(jiff::Timestamp::MAX);
+    moment.strftime(language.moment()).to_string()
 }
 
 /// A header's value cannot end its line: nobody adds a header through a name.

@@ -18,6 +18,7 @@ mod location;
 pub mod mfa_instance;
 pub mod option;
 pub mod passkey_trust;
+mod patterns;
 mod place;
 pub mod role_assignment;
 pub mod subscription;

@@ -38,10 +38,9 @@ impl Location {
         name: "Location",
         min: 1,
         max: 1024,
-        format: None,
-        pattern: None,
         example: "/assets/global/logo.png",
         shape,
+        ..TextRule::PLAIN
     };
 }
 

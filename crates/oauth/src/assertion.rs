@@ -68,12 +68,28 @@ pub fn client_of(assertion: &str) -> Option<String> {
     (text(&token.claims, "iss") == Some(subject)).then(|| subject.to_owned())
 }
 
+/// Checks what an assertion says, before any key is looked up for it.
+///
+/// # Errors
+/// `invalid_client`, and which rule it breaks.
+pub fn check_claims(assertion: &str, expected: &Expected<'_>) -> Result<(), Refusal> {
+    let token = Compact::read(assertion).map_err(refuse)?;
+    read_claims(&token, expected).map(drop)
+}
+
 /// Verifies an assertion. That it was not used before is for the caller to see, by [`Proven::jti`].
 ///
 /// # Errors
 /// `invalid_client`, and which rule it breaks.
 pub fn verify_assertion(assertion: &str, keys: Keys<'_>, expected: &Expected<'_>) -> Result<Proven, Refusal> {
     let token = Compact::read(assertion).map_err(refuse)?;
+    let proven = read_claims(&token, expected)?;
+    check_signature(&token, keys)?;
+    Ok(proven)
+}
+
+/// What the assertion would prove, were its signature good.
+fn read_claims(token: &Compact<'_>, expected: &Expected<'_>) -> Result<Proven, Refusal> {
     check_type(&token.header)?;
     let claims = &token.claims;
     let client_id = short_text(claims, "sub", MAX_ID).ok_or(refuse("sub is missing or too long."))?;
@@ -86,7 +102,6 @@ pub fn verify_assertion(assertion: &str, keys: Keys<'_>, expected: &Expected<'_>
     check_audience(claims, expected)?;
     let end = check_times(claims, expected)?;
     let jti = short_text(claims, "jti", MAX_ID).ok_or(refuse("jti is missing or too long."))?;
-    check_signature(&token, keys)?;
     Ok(Proven {
         client_id: client_id.to_owned(),
         jti: jti.to_owned(),

@@ -26,7 +26,9 @@ mod spki;
 mod target;
 
 pub use algorithm::Algorithm;
-pub use assertion::{Expected, Keys, LEEWAY, MAX_LIFETIME, Proven, client_of, verify_assertion};
+pub use assertion::{
+    Expected, Keys, LEEWAY, MAX_LIFETIME, Proven, check_claims, client_of, verify_assertion,
+};
 pub use dpop::{NoncePolicy, Proof, Request, verify_proof};
 pub use exchange::{Actor, TypedToken};
 pub use exchange::{ActorTokens, Exchange, GRANT_TYPE, TokenType, actors_of, parse_exchange, write_actors};

@@ -89,6 +89,8 @@ pub struct Access {
     pub sealing: Sealing,
     /// Whether the audit trail tells it even though answers do not.
     pub told: bool,
+    /// Whether the documents list it in bodies, where it is ignored.
+    pub repeated: bool,
 }
 
 impl Access {
@@ -128,6 +130,12 @@ impl Access {
         Self { told: true, ..self }
     }
 
+    /// The same access, and listed in bodies, which may repeat it: it is ignored there.
+    #[must_use]
+    pub const fn repeated(self) -> Self {
+        Self { repeated: true, ..self }
+    }
+
     /// The same access, but never in an answer.
     #[must_use]
     pub const fn unseen(self) -> Self {
@@ -155,6 +163,7 @@ pub const OPEN: Access = Access {
     folded: false,
     sealing: Sealing::Open,
     told: false,
+    repeated: false,
 };
 /// Written in create only; shown.
 pub const FIXED: Access = Access { put: false, patch: false, ..OPEN };

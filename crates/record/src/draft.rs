@@ -6,8 +6,8 @@ use base64::{
 };
 
 use crate::{
-    Access, Column, Field, FieldError, FieldErrors, Json, Kind, Value, canonical_json, parse_timestamp,
-    pointer, value::Encoding,
+    Access, Column, Field, FieldError, FieldErrors, Json, Kind, TextRule, Value, canonical_json, parse_id,
+    parse_timestamp, pointer, value::Encoding,
 };
 
 /// Which body is read.
@@ -115,7 +115,10 @@ pub fn read_draft(
             }
             continue;
         };
-        if !is_read(field, form) {
+        // what is set at creation alone is read to be compared, but in older forms
+        let is_compared =
+            form != Form::Create && field.is_create_only() && matches!(others, Others::Named(_));
+        if !is_read(field, form) && !is_compared {
             continue;
         }
         match read_member(field, form, value) {
@@ -163,23 +166,32 @@ fn read_member(field: &Field, form: Form, value: &Json) -> Result<Given, String>
     if *value == Json::Null {
         return match form {
             Form::Create | Form::Patch => Ok(Given::Nothing),
+            Form::Put if field.is_create_only() => Ok(Given::Nothing),
             Form::Put => Ok(if field.nullable { Given::Empty } else { Given::Nothing }),
             Form::MergePatch if field.nullable => Ok(Given::Empty),
             Form::MergePatch if field.is_token() || field.access.key => Ok(Given::Nothing),
             Form::MergePatch => Err("cannot be emptied".to_owned()),
         };
     }
-    // an empty text where there may be none is no text
-    if field.nullable && matches!(value, Json::Text(text) if text.is_empty()) {
+    if field.nullable && is_no_text(field.kind, value) {
         return Ok(Given::Empty);
     }
     read_value(field.kind, value).map(Given::Value)
 }
 
+/// Whether this is an empty text, and so no text where there may be none.
+fn is_no_text(kind: Kind, value: &Json) -> bool {
+    match (kind, value) {
+        (Kind::Text(rule), Json::Text(text)) => !rule.keeps_empty && rule.trimmed(text).is_empty(),
+        (_, Json::Text(text)) => text.is_empty(),
+        _ => false,
+    }
+}
+
 fn read_value(kind: Kind, value: &Json) -> Result<Value, String> {
     let wanted = match (kind, value) {
         (Kind::Id, Json::Text(text)) => {
-            return uuid::Uuid::try_parse(text).map(Value::Id).map_err(|_| "must be a UUID".to_owned());
+            return parse_id(text).map(Value::Id).ok_or_else(|| "must be a UUID".to_owned());
         }
         (Kind::Bool, Json::Bool(value)) => return Ok(Value::Bool(*value)),
         (Kind::Int { min, max }, Json::Int(value)) if (min..=max).contains(value) => {
@@ -187,6 +199,10 @@ fn read_value(kind: Kind, value: &Json) -> Result<Value, String> {
         }
         (Kind::Int { min, max }, Json::Int(_)) => format!("must be from {min} to {max}"),
         (Kind::Text(rule), Json::Text(text)) => return rule.check(text.clone()).map(Value::Text),
+        (Kind::Text(rule @ TextRule { takes_object: true, .. }), Json::Object(_)) => {
+            let text = value.to_text().ok_or("holds a number that is not whole: send the object as text")?;
+            return rule.check(text).map(Value::Text);
+        }
         (Kind::Numbered(names), Json::Int(place)) => {
             let found = usize::try_from(*place).ok().and_then(|place| names.get(place));
             return found
@@ -273,6 +289,21 @@ mod tests {
         assert_eq!(pointers(Form::Create, r#"{"name": ""}"#), ["/name"]);
         assert_eq!(pointers(Form::Create, r#"{"name": "n", "nmae": 1}"#), ["/nmae"]);
         assert_eq!(pointers(Form::Create, r#"{"name": 1, "id": "x"}"#), ["/name", "/id"]);
+    }
+
+    /// Section 15: what people type is trimmed, blank text is no text; a JWK set is text or an object.
+    #[test]
+    fn texts_are_read_as_what_they_are() {
+        let given = read(Form::Create, r#"{"name": " n ", "note": "\u2003 "}"#).unwrap();
+        assert_eq!(given[1..3], [Given::Value(Value::from("n")), Given::Empty]);
+        assert_eq!(pointers(Form::Create, r#"{"name": "  "}"#), ["/name"]);
+        let kind = crate::Kind::Text(&crate::JwksText::RULE);
+        let json = read_json(br#"{"keys": [{"kty": "EC", "n": [1, true, null]}]}"#).unwrap();
+        assert_eq!(
+            super::read_value(kind, &json),
+            Ok(Value::from(r#"{"keys":[{"kty":"EC","n":[1,true,null]}]}"#))
+        );
+        assert!(super::read_value(kind, &read_json(br#"{"keys": [1.5]}"#).unwrap()).is_err());
     }
 
     #[test]

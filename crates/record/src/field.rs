@@ -105,6 +105,12 @@ impl Field {
         self.is_token() && self.access.shown
     }
 
+    /// Whether its value is given at creation and never again.
+    pub fn is_create_only(&self) -> bool {
+        let Access { create, put, patch, key, .. } = self.access;
+        create && !put && !patch && !key && !self.is_token()
+    }
+
     /// Takes one value of a row back into its type. Called by [`record!`](crate::record).
     pub fn take<T: FieldType>(column: &'static str, value: Option<Value>) -> Result<T, Mismatch> {
         T::from_value(value.unwrap_or(Value::Null)).map_err(|_| Mismatch(column))

@@ -37,6 +37,20 @@ impl Json {
         members.iter().find(|(member, _)| member == name).map(|(_, value)| value)
     }
 
+    /// The same value as JSON text without white space; `None` where it holds a number that is not whole,
+    /// whose digits are not kept.
+    pub fn to_text(&self) -> Option<String> {
+        fn is_exact(json: &Json) -> bool {
+            match json {
+                Json::Number => false,
+                Json::Array(items) => items.iter().all(is_exact),
+                Json::Object(members) => members.iter().all(|(_, value)| is_exact(value)),
+                Json::Null | Json::Bool(_) | Json::Int(_) | Json::Text(_) => true,
+            }
+        }
+        is_exact(self).then(|| self.to_serde().to_string())
+    }
+
     /// The same value for a library that reads JSON itself; a number that is not whole is null.
     pub fn to_serde(&self) -> serde_json::Value {
         match self {

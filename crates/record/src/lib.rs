@@ -25,11 +25,12 @@ pub use fold::fold;
 pub use json::{Json, JsonError, MAX_DEPTH, MAX_VALUES, read_json, read_json_within};
 pub use secret::Secret;
 pub use text::{
-    Birthdate, Description, Email, Gender, Identifier, JsonText, Key, Locale, LoginName, Name, OptionValue,
-    PatternText, Phone, ShortText, SignedText, TextRule, Token, Url, ViewText, Zone,
+    Birthdate, CertificateName, Description, Email, EntryValue, Gender, Identifier, JsonText, JwksText, Key,
+    Label, Locale, LoginName, Name, OptionValue, PatternText, Phone, ShortText, SignedText, TextRule, Token,
+    Url, ViewText, WebAddress, Zone,
 };
-pub use time::{Timestamp, format_timestamp, parse_timestamp};
-pub use value::{Bytes, Cell, Encoding, Ids, Value};
+pub use time::{Timestamp, format_timestamp, parse_day, parse_timestamp};
+pub use value::{Bytes, Cell, Encoding, Ids, Value, parse_id};
 pub use write::{canonical_json, write_cell, write_string};
 
 #[doc(hidden)]

@@ -1,6 +1,6 @@
 //! Text types: a value that exists is valid.
 
-use crate::{FieldType, Kind, Mismatch, Value, parse_timestamp};
+use crate::{FieldType, Kind, Mismatch, Value, parse_day, parse_timestamp};
 
 /// What a text type accepts.
 #[derive(Debug)]
@@ -17,13 +17,37 @@ pub struct TextRule {
     pub pattern: Option<&'static str>,
     /// A value that fits, for the OpenAPI document.
     pub example: &'static str,
+    /// Whether it is typed by people, so that white space at its ends means nothing.
+    pub is_trimmed: bool,
+    /// Whether an empty text is a value of its own where there may be none, and not the lack of one.
+    pub keeps_empty: bool,
+    /// Whether a body may also hold it as a JSON object.
+    pub takes_object: bool,
     /// Checks the shape and brings it into its stored form; `Err` says what it must be.
     pub shape: fn(&str) -> Result<Option<String>, &'static str>,
 }
 
 impl TextRule {
+    /// Any text on one line, taken as it is.
+    pub const PLAIN: Self = Self {
+        name: "",
+        min: 0,
+        max: 0,
+        format: None,
+        pattern: None,
+        example: "",
+        is_trimmed: false,
+        keeps_empty: false,
+        takes_object: false,
+        shape: opaque,
+    };
+
     /// Checks text against the rule; `Err` tells a person what to change.
     pub fn check(&self, text: String) -> Result<String, String> {
+        let text = match self.trimmed(&text) {
+            trimmed if trimmed.len() < text.len() => trimmed.to_owned(),
+            _ => text,
+        };
         let length = text.chars().count();
         if length < self.min {
             return Err(format!("needs at least {} characters", self.min));
@@ -35,12 +59,22 @@ impl TextRule {
             .map(|stored| stored.unwrap_or(text))
             .map_err(|problem| format!("must be {problem}"))
     }
+
+    /// The text as it counts: without white space at its ends, where that means nothing.
+    pub fn trimmed<'a>(&self, text: &'a str) -> &'a str {
+        if self.is_trimmed { text.trim() } else { text }
+    }
 }
 
-/// Declares text types: a name, how long, its shape, an example.
+/// Whether a text type is trimmed.
+const TRIMMED: bool = true;
+/// Taken as it is.
+const AS_IT_IS: bool = false;
+
+/// Declares text types: a name, how long, its shape, an example, whether it is trimmed, what else it takes.
 macro_rules! text_types {
     ($($(#[doc = $doc:literal])* $name:ident($min:literal..=$max:literal,
-        $format:expr, $pattern:expr, $shape:path, $example:literal);)*) => {$(
+        $format:expr, $pattern:expr, $shape:path, $example:literal, $trimmed:expr) $($other:ident)*;)*) => {$(
         $(#[doc = $doc])*
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(String);
@@ -48,7 +82,9 @@ macro_rules! text_types {
             /// What it accepts.
             pub const RULE: TextRule = TextRule {
                 name: stringify!($name), min: $min, max: $max, format: $format,
-                pattern: $pattern, example: $example, shape: $shape,
+                pattern: $pattern, example: $example, shape: $shape, is_trimmed: $trimmed,
+                $($other: true,)*
+                ..TextRule::PLAIN
             };
             /// Checks the text; `Err` says what it must be.
             pub fn new(text: impl Into<String>) -> Result<Self, String> {
@@ -72,9 +108,26 @@ macro_rules! text_types {
 }
 
 const LINE: Option<&str> = Some(r"^[^\s\x00-\x1f\x7f]([^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?$");
+/// A line with white space around it, which is taken away.
+const TYPED: Option<&str> =
+    Some(r"^[\x09-\x0d\x20]*[^\s\x00-\x1f\x7f]([^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?[\x09-\x0d\x20]*$");
 const FREE: Option<&str> = Some(r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*$");
-const MAIL: Option<&str> = Some(r"^[^\s@\x00-\x1f\x7f]+@[^\s@\x00-\x1f\x7f]+$");
-const PHONE: Option<&str> = Some(r"^\+?[0-9][0-9 ()./-]*$");
+const MAIL: Option<&str> =
+    Some(r"^[\x09-\x0d\x20]*[^\s@\x00-\x1f\x7f]+@[^\s@\x00-\x1f\x7f]+[\x09-\x0d\x20]*$");
+/// At least three digits, on either side of what begins an extension.
+const PHONE: Option<&str> = Some(concat!(
+    r"^[ +()./-]*(",
+    r"([0-9][ +()./-]*){3,}((;ext=|[eE][xX][tT]\.?|[xX])[0-9 +()./-]*)?",
+    r"|([0-9][ +()./-]*){0,2}(;ext=|[eE][xX][tT]\.?|[xX])[ +()./-]*([0-9][ +()./-]*){3,}",
+    r"|[0-9][ +()./-]*(;ext=|[eE][xX][tT]\.?|[xX])[ +()./-]*([0-9][ +()./-]*){2}",
+    r"|([0-9][ +()./-]*){2}(;ext=|[eE][xX][tT]\.?|[xX])[ +()./-]*([0-9][ +()./-]*){1,2}",
+    r")$"
+));
+const WEB: Option<&str> = Some(concat!(
+    r"^[\x09-\x0d\x20]*([hH][tT][tT][pP][sS]://[A-Za-z0-9._-]+|[hH][tT][tT][pP]://(localhost|127\.0\.0\.1|\[::1\]))",
+    r"(:(6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[0-5]?[0-9]{1,4}))?",
+    r"([/?#][^\s\x00-\x1f\x7f]*)?[\x09-\x0d\x20]*$"
+));
 const LOCALE: Option<&str> = Some(r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$");
 const ZONE: Option<&str> = Some(r"^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$");
 const KEY: Option<&str> = LINE;
@@ -83,44 +136,55 @@ const SIGNED: Option<&str> = Some(r"^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_
 
 text_types! {
     /// The name of something, on one line.
-    Name(1..=256, None, LINE, line, "Sales");
+    Name(1..=256, None, TYPED, line, "Sales", TRIMMED);
     /// The name a user signs in with. Unique in a store without regard to case.
-    LoginName(1..=256, None, LINE, line, "ada");
+    LoginName(1..=256, None, TYPED, line, "ada", TRIMMED);
     /// An e-mail address: something, an `@`, something.
-    Email(3..=256, Some("email"), MAIL, mail, "ada@example.com");
-    /// A telephone number: digits, with spaces, dots, dashes, slashes and brackets between them.
-    Phone(1..=64, None, PHONE, phone, "+49 30 123456");
+    Email(3..=256, Some("email"), MAIL, mail, "ada@example.com", TRIMMED);
+    /// A telephone number as directories hold it: at least three digits, with spaces, plus signs, dots,
+    /// dashes, slashes and brackets between them, and perhaps an extension (`ext.`, `x`, `;ext=`).
+    Phone(3..=64, None, PHONE, phone, "+49 30 123456", TRIMMED);
     /// An address on the web.
-    Url(1..=2048, None, LINE, line, "https://example.com/ada");
+    Url(1..=2048, None, TYPED, line, "https://example.com/ada", TRIMMED);
+    /// An address on the web that a server or a browser is sent to: https, or http on the device itself.
+    WebAddress(1..=2048, None, WEB, web_address, "https://app.example.com/", TRIMMED);
     /// A language tag of the shape of BCP 47.
-    Locale(2..=64, None, LOCALE, locale, "en-GB");
+    Locale(2..=64, None, LOCALE, locale, "en-GB", AS_IT_IS);
     /// A time zone of the shape of the IANA names.
-    Zone(1..=64, None, ZONE, zone, "Europe/Berlin");
+    Zone(1..=64, None, ZONE, zone, "Europe/Berlin", AS_IT_IS);
     /// A gender, in the person's own words.
-    Gender(1..=256, None, LINE, line, "female");
+    Gender(1..=256, None, TYPED, line, "female", TRIMMED);
     /// A day of birth by OpenID Connect: `YYYY-MM-DD`, `YYYY` or `0000-MM-DD`; a full date-time
     /// is read and cut.
-    Birthdate(4..=64, None, OPAQUE, birthdate, "1815-12-10");
+    Birthdate(4..=64, None, OPAQUE, birthdate, "1815-12-10", AS_IT_IS);
     /// The key of an entry under its owner.
-    Key(1..=128, None, KEY, key, "department");
-    /// A value of an entry; may be empty.
-    ShortText(0..=4000, None, FREE, free, "Research");
+    Key(1..=128, None, KEY, key, "department", AS_IT_IS);
+    /// A text that may be empty.
+    ShortText(0..=4000, None, FREE, free, "Research", AS_IT_IS);
+    /// The value of an entry under a key: empty text is a value, and not the lack of one.
+    EntryValue(0..=4000, None, FREE, free, "Research", AS_IT_IS) keeps_empty;
+    /// A name that may be empty.
+    Label(0..=256, None, FREE, free, "for the nightly run", TRIMMED);
     /// The value of an option: text, whatever it stands for.
-    OptionValue(0..=8000, None, FREE, free, "true");
+    OptionValue(0..=8000, None, FREE, free, "true", AS_IT_IS);
     /// A longer text.
-    Description(0..=2000, None, FREE, free, "The people who sell");
+    Description(0..=2000, None, FREE, free, "The people who sell", TRIMMED);
     /// The name of a file, a host or the like in a certificate or a client's registration.
-    Identifier(1..=2048, None, LINE, line, "client.example.com");
+    Identifier(1..=2048, None, LINE, line, "client.example.com", AS_IT_IS);
+    /// A name that a certificate holds.
+    CertificateName(1..=2048, None, TYPED, line, "client.example.com", TRIMMED);
     /// JSON, as text.
-    JsonText(2..=262_144, None, FREE, free, "{}");
+    JsonText(2..=262_144, None, FREE, free, "{}", AS_IT_IS);
+    /// A JWK set (RFC 7517), as text or as the object itself.
+    JwksText(2..=262_144, None, FREE, free, "{\"keys\":[]}", AS_IT_IS) takes_object;
     /// A regular expression, or what it is replaced by; may be empty.
-    PatternText(0..=2000, None, FREE, free, "^role$");
+    PatternText(0..=2000, None, FREE, free, "^role$", AS_IT_IS);
     /// A signed text: a compact JSON Web Signature (RFC 7515).
-    SignedText(5..=10_485_760, None, SIGNED, signed, "eyJhbGciOiJFUzI1NiJ9.e30.c2lnbmF0dXJl");
+    SignedText(5..=10_485_760, None, SIGNED, signed, "eyJhbGciOiJFUzI1NiJ9.e30.c2lnbmF0dXJl", AS_IT_IS);
     /// A page's template.
-    ViewText(0..=1_048_576, None, FREE, free, "<p>{{ title }}</p>");
+    ViewText(0..=1_048_576, None, FREE, free, "<p>{{ title }}</p>", AS_IT_IS);
     /// A concurrency token: opaque, compared byte for byte, new on every write.
-    Token(1..=64, None, OPAQUE, opaque, "6fGsnZkqRlW0m2yFvK1o7Q");
+    Token(1..=64, None, OPAQUE, opaque, "6fGsnZkqRlW0m2yFvK1o7Q", AS_IT_IS);
 }
 
 type Shaped = Result<Option<String>, &'static str>;
@@ -161,11 +225,49 @@ fn mail(text: &str) -> Shaped {
     only(good, "an e-mail address such as ada@example.com")
 }
 
+/// What an extension begins with, the longer ones first.
+const EXTENSIONS: [&str; 4] = [";ext=", "ext.", "ext", "x"];
+
 fn phone(text: &str) -> Shaped {
-    let rest = text.strip_prefix('+').unwrap_or(text);
-    let good = rest.starts_with(|first: char| first.is_ascii_digit())
-        && rest.chars().all(|letter| letter.is_ascii_digit() || " ()./-".contains(letter));
-    only(good, "a telephone number such as +49 30 123456")
+    let text = text.to_ascii_lowercase();
+    let (number, extension) = EXTENSIONS.iter().find_map(|word| text.split_once(word)).unwrap_or((&text, ""));
+    let is_part = |letter: char| letter.is_ascii_digit() || " +()./-".contains(letter);
+    let digits = text.chars().filter(char::is_ascii_digit).count();
+    let good = digits >= 3 && number.chars().chain(extension.chars()).all(is_part);
+    only(good, "a telephone number such as +49 30 123456 or 030/123-45 ext. 6, with at least three digits")
+}
+
+fn web_address(text: &str) -> Shaped {
+    only(
+        is_web_address(text).unwrap_or(false),
+        "an https address such as https://app.example.com/, or http on localhost, 127.0.0.1 or [::1]",
+    )
+}
+
+fn is_web_address(text: &str) -> Option<bool> {
+    let (scheme, rest) = text.split_once("://")?;
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at_checked(end)?;
+    let (host, port) = match authority.split_once(']') {
+        Some((address, port)) => (address.strip_prefix('['), port),
+        None => (None, authority.find(':').and_then(|at| authority.get(at..)).unwrap_or_default()),
+    };
+    let is_port = port.is_empty()
+        || port.strip_prefix(':').is_some_and(|digits| {
+            digits.len() <= 5
+                && digits.bytes().all(|byte| byte.is_ascii_digit())
+                && digits.parse::<u16>().is_ok()
+        });
+    let name = authority.split(':').next()?;
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
+    let is_host = match host {
+        Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
+        None => !name.is_empty() && name.chars().all(is_name),
+    };
+    let is_local = host == Some("::1") || ["localhost", "127.0.0.1"].contains(&name);
+    let is_scheme = scheme.eq_ignore_ascii_case("https") || (scheme.eq_ignore_ascii_case("http") && is_local);
+    let is_path = !path.contains(|letter: char| letter.is_whitespace() || is_control(letter));
+    Some(is_scheme && is_host && is_port && is_path)
 }
 
 fn locale(text: &str) -> Shaped {
@@ -210,9 +312,7 @@ fn birthdate(text: &str) -> Shaped {
     };
     // a leap year stands in where the year is not told
     let leap = day.strip_prefix("0000-").map(|rest| format!("2000-{rest}"));
-    let well_formed = day.len() == 10 && day.get(..4).is_some_and(year);
-    let exists = leap.as_deref().unwrap_or(day).parse::<jiff::civil::Date>().is_ok();
-    if well_formed && exists { Ok(Some(day.to_owned())) } else { Err(WANTED) }
+    if parse_day(leap.as_deref().unwrap_or(day)).is_some() { Ok(Some(day.to_owned())) } else { Err(WANTED) }
 }
 
 #[cfg(test)]
@@ -244,17 +344,94 @@ mod tests {
     #[test]
     fn shapes() {
         assert!(LoginName::new("ada@example.com").is_ok());
-        assert!(LoginName::new(" ada").is_err());
         assert!(LoginName::new("a\0b").is_err());
         assert!(LoginName::new("x".repeat(257)).is_err());
         assert!(Email::new("ada").is_err());
         assert!(Email::new("a@b@c").is_err());
         assert!(Locale::new("de_AT").is_err());
         assert!(Zone::new("Etc/GMT+1").is_ok());
-        assert!(Phone::new("call me").is_err());
         assert!(Key::new("batch").is_err());
         assert!(ShortText::new("").is_ok());
         assert!(ShortText::new("two\nlines").is_ok());
+    }
+
+    /// Section 15: text that people type is trimmed, then checked; keys and values are as they are.
+    #[test]
+    fn typed_text_is_trimmed_and_the_rest_is_not() {
+        assert_eq!(LoginName::new(" \tada\u{a0}\n").unwrap().as_str(), "ada");
+        assert_eq!(super::Url::new("https://example.com ").unwrap().as_str(), "https://example.com");
+        assert!(super::Name::new(format!("{} ", "x".repeat(256))).is_ok());
+        assert!(super::Name::new(" \u{2003} ").is_err());
+        assert_eq!(ShortText::new(" kept ").unwrap().as_str(), " kept ");
+        assert!(Key::new(" key").is_err());
+    }
+
+    /// Section 15: a telephone number is what directories hold.
+    #[test]
+    fn telephone_numbers_as_directories_hold_them() {
+        let pattern = regex(Phone::RULE.pattern.unwrap());
+        for good in [
+            "+49 (0)30 / 123-45.6",
+            "(030) 123456",
+            "030 123456 ext. 12",
+            "030123456x12",
+            "+1-201-555-0123;ext=4711",
+            "030 12345 EXT 6",
+            "x4711",
+            "+49 30 + 31",
+            "112",
+            "1 x 23",
+            "12x3",
+            "123x",
+        ] {
+            assert!(Phone::new(good).is_ok(), "{good}");
+            assert!(pattern(good), "{good} by the pattern");
+        }
+        let long = "1".repeat(65);
+        for wrong in ["call me", "12", "+49 30 12x3x4", "030 123456 internal", "1x2", "x12", "1234;x", &long]
+        {
+            assert!(Phone::new(wrong).is_err(), "{wrong}");
+            assert!(wrong.len() > 64 || !pattern(wrong), "{wrong} by the pattern");
+        }
+    }
+
+    /// Section 15: addresses of client apps are https, or http on loopback.
+    #[test]
+    fn web_addresses() {
+        let pattern = regex(super::WebAddress::RULE.pattern.unwrap());
+        for good in [
+            "https://app.example.com",
+            "HTTPS://app.example.com:8443/a?b=c#d",
+            " https://a/ ",
+            "http://localhost:3000/x",
+            "http://127.0.0.1",
+            "http://[::1]:80/",
+        ] {
+            assert!(super::WebAddress::new(good).is_ok() && pattern(good), "{good}");
+        }
+        assert!(super::WebAddress::new("https://[2001:db8::1]/").is_ok());
+        for wrong in [
+            "app.example.com",
+            "//app.example.com",
+            "http://app.example.com/",
+            "http://localhost.example.com/",
+            "https://",
+            "https:///path",
+            "https://ada@example.com/",
+            "https://a:70000/",
+            "https://a:1x/",
+            "https://a/b c",
+            "javascript:alert(1)",
+            "http://[::2]/",
+            "https://[x]/",
+        ] {
+            assert!(super::WebAddress::new(wrong).is_err() && !pattern(wrong), "{wrong}");
+        }
+    }
+
+    fn regex(pattern: &str) -> impl Fn(&str) -> bool {
+        let pattern = regex::Regex::new(pattern).unwrap();
+        move |text| pattern.is_match(text)
     }
 
     #[test]

@@ -1,10 +1,5 @@
 //! Moments on the wire: RFC 3339, UTC, three fraction digits.
 
-use jiff::{
-    civil::DateTime,
-    tz::{self, TimeZone},
-};
-
 use crate::{FieldType, Kind, Mismatch, Value};
 
 /// A moment: milliseconds since 1970-01-01T00:00:00Z.
@@ -29,85 +24,226 @@ impl FieldType for Timestamp {
     }
 }
 
-/// Years 0001 to 9999: what RFC 3339 can write.
+/// From 0001-01-01T00:00:00Z to 9999-12-31T23:59:59.999Z: what RFC 3339 can write.
 const RANGE: std::ops::RangeInclusive<i64> = -62_135_596_800_000..=253_402_300_799_999;
+/// Days from 0000-03-01, the first day of a year that ends with its leap day, to 1970-01-01.
+const ERA: i64 = 719_468;
 
-/// Reads a date-time of RFC 3339: any offset is read, none means UTC, a date alone means its
-/// first moment. `None` when it is none or out of the years 0001 to 9999.
+/// Reads a date-time of RFC 3339, section 5.6: any offset is read, none means UTC, what is shorter than a
+/// millisecond is cut. `None` when it is none, or out of the years 0001 to 9999 in UTC.
 pub fn parse_timestamp(text: &str) -> Option<Timestamp> {
-    if !text.is_ascii() || text.contains('[') {
+    let (date, time) = (text.get(..10)?, text.get(10..)?.strip_prefix(['T', 't', ' '])?);
+    let (clock, rest) = (time.get(..8)?, time.get(8..)?);
+    let [hour, minute, second] = parts(clock, b':', [2, 2, 2])?;
+    // a leap second counts as the one before it
+    if hour > 23 || minute > 59 || second > 60 {
         return None;
     }
-    let milliseconds = text.parse::<jiff::Timestamp>().map_or_else(
-        |_| {
-            let civil: DateTime = text.parse().ok()?;
-            Some(TimeZone::UTC.to_timestamp(civil).ok()?.as_millisecond())
-        },
-        |moment| Some(moment.as_millisecond()),
-    )?;
-    RANGE.contains(&milliseconds).then_some(Timestamp(milliseconds))
+    let (thousandths, offset) = fraction(rest)?;
+    let minutes = hour * 60 + minute - offset_minutes(offset)?;
+    let moment = (days(date)? * 1440 + minutes) * 60_000 + second.min(59) * 1000 + thousandths;
+    RANGE.contains(&moment).then_some(Timestamp(moment))
 }
 
-/// Writes a moment, e.g. `2026-11-21T09:30:00.000Z`.
-pub fn format_timestamp(moment: Timestamp, out: &mut Vec<u8>) {
-    let civil = jiff::Timestamp::from_millisecond(moment.0)
-        .map_or(DateTime::ZERO, |moment| tz::Offset::UTC.to_datetime(moment));
-    let digits = |number: i32, width: u32, out: &mut Vec<u8>| {
-        for place in (0..width).rev() {
-            let digit = number / 10_i32.pow(place) % 10;
-            out.push(b'0' + u8::try_from(digit).unwrap_or(0));
-        }
+/// Reads a day, such as `2026-11-21`, as its first moment in UTC.
+pub fn parse_day(text: &str) -> Option<Timestamp> {
+    let moment = Timestamp(days(text)? * 86_400_000);
+    RANGE.contains(&moment.0).then_some(moment)
+}
+
+/// The days from 1970-01-01 to a day of the Gregorian calendar.
+fn days(text: &str) -> Option<i64> {
+    let [year, month, day] = parts(text, b'-', [4, 2, 2])?;
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let last = match month {
+        2 => 28 + i64::from(is_leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => return None,
     };
+    if !(1..=last).contains(&day) {
+        return None;
+    }
+    // years begin in March here, so that the leap day is their last one
+    let (year, month) = if month < 3 { (year - 1, month + 9) } else { (year, month - 3) };
+    Some(
+        year * 365 + year.div_euclid(4) - year.div_euclid(100)
+            + year.div_euclid(400)
+            + (153 * month + 2) / 5
+            + day
+            - 1
+            - ERA,
+    )
+}
+
+/// Numbers of these lengths in digits, with this between them and nothing else.
+fn parts<const COUNT: usize>(text: &str, between: u8, lengths: [usize; COUNT]) -> Option<[i64; COUNT]> {
+    let mut rest = text.as_bytes();
+    let mut numbers = [0; COUNT];
+    for (place, (number, length)) in numbers.iter_mut().zip(lengths).enumerate() {
+        if place > 0 {
+            rest = rest.strip_prefix(&[between])?;
+        }
+        let (digits, after) = rest.split_at_checked(length)?;
+        *number = number_of(digits)?;
+        rest = after;
+    }
+    rest.is_empty().then_some(numbers)
+}
+
+fn number_of(digits: &[u8]) -> Option<i64> {
+    digits
+        .iter()
+        .try_fold(0, |number, digit| digit.is_ascii_digit().then(|| number * 10 + i64::from(digit - b'0')))
+}
+
+/// The thousandths of a second that a text begins with, of one to nine digits after a dot, and what follows.
+fn fraction(text: &str) -> Option<(i64, &str)> {
+    let Some(rest) = text.strip_prefix('.') else { return Some((0, text)) };
+    let length = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let (digits, after) = rest.split_at_checked(length)?;
+    let kept = digits.get(..length.min(3))?;
+    let thousandths = number_of(kept.as_bytes())? * [0, 100, 10, 1].get(kept.len())?;
+    (1..=9).contains(&length).then_some((thousandths, after))
+}
+
+/// How many minutes a clock is ahead of UTC: `Z`, `+hh:mm`, `-hh:mm` or nothing, which is UTC.
+fn offset_minutes(text: &str) -> Option<i64> {
+    if matches!(text, "" | "Z" | "z") {
+        return Some(0);
+    }
+    let (sign, clock) = match text.split_at_checked(1)? {
+        ("+", clock) => (1, clock),
+        ("-", clock) => (-1, clock),
+        _ => return None,
+    };
+    let [hours, minutes] = parts(clock, b':', [2, 2])?;
+    (hours <= 23 && minutes <= 59).then_some(sign * (hours * 60 + minutes))
+}
+
+/// Writes a moment, e.g. `2026-11-21T09:30:00.000Z`. What RFC 3339 cannot write is its nearest moment.
+pub fn format_timestamp(moment: Timestamp, out: &mut Vec<u8>) {
+    let moment = moment.0.clamp(*RANGE.start(), *RANGE.end());
+    let (day, time) = (moment.div_euclid(86_400_000) + ERA, moment.rem_euclid(86_400_000));
+    let era = day.div_euclid(146_097);
+    let day = day.rem_euclid(146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
     let parts = [
-        (i32::from(civil.year()), 4, b'-'),
-        (i32::from(civil.month()), 2, b'-'),
-        (i32::from(civil.day()), 2, b'T'),
-        (i32::from(civil.hour()), 2, b':'),
-        (i32::from(civil.minute()), 2, b':'),
-        (i32::from(civil.second()), 2, b'.'),
-        (civil.subsec_nanosecond() / 1_000_000, 3, b'Z'),
+        (era * 400 + year + i64::from(month > 9), 4, b'-'),
+        (if month > 9 { month - 9 } else { month + 3 }, 2, b'-'),
+        (day - (153 * month + 2) / 5 + 1, 2, b'T'),
+        (time / 3_600_000, 2, b':'),
+        (time / 60_000 % 60, 2, b':'),
+        (time / 1000 % 60, 2, b'.'),
+        (time % 1000, 3, b'Z'),
     ];
     for (number, width, after) in parts {
-        digits(number, width, out);
+        for place in (0..width).rev() {
+            let digit = number / 10_i64.pow(place) % 10;
+            out.push(b'0' + u8::try_from(digit).unwrap_or(0));
+        }
         out.push(after);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Timestamp, format_timestamp, parse_timestamp};
+    use proptest::prelude::{prop_assert_eq, proptest};
 
-    fn written(text: &str) -> Option<String> {
+    use super::{RANGE, Timestamp, format_timestamp, parse_day, parse_timestamp};
+
+    fn shown(moment: Timestamp) -> String {
         let mut out = Vec::new();
-        format_timestamp(parse_timestamp(text)?, &mut out);
-        String::from_utf8(out).ok()
+        format_timestamp(moment, &mut out);
+        String::from_utf8(out).unwrap()
     }
 
+    /// Section 15: date-times from 0001 to 9999, whatever the offset; fractions are cut.
     #[test]
     fn offsets_become_utc_with_three_digits() {
         for (read, expected) in [
             ("2026-11-21T09:30:00Z", "2026-11-21T09:30:00.000Z"),
-            ("2026-11-21T09:30:00.123456+01:00", "2026-11-21T08:30:00.123Z"),
-            ("2026-11-21T09:30:00", "2026-11-21T09:30:00.000Z"),
-            ("2026-11-21", "2026-11-21T00:00:00.000Z"),
+            ("2026-11-21T09:30:00.123999999+01:00", "2026-11-21T08:30:00.123Z"),
+            ("2026-11-21t09:30:00z", "2026-11-21T09:30:00.000Z"),
+            ("2026-11-21 09:30:00.5", "2026-11-21T09:30:00.500Z"),
+            ("2016-12-31T23:59:60Z", "2016-12-31T23:59:59.000Z"),
             ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00.000Z"),
+            ("0000-12-31T23:00:00-01:00", "0001-01-01T00:00:00.000Z"),
+            ("9999-12-31T23:59:59.9999Z", "9999-12-31T23:59:59.999Z"),
+            ("1969-12-31T23:59:59.9999Z", "1969-12-31T23:59:59.999Z"),
+            ("9999-12-31T23:59:59+23:59", "9999-12-31T00:00:59.000Z"),
         ] {
-            assert_eq!(written(read).as_deref(), Some(expected), "{read}");
+            assert_eq!(parse_timestamp(read).map(shown).as_deref(), Some(expected), "{read}");
         }
     }
 
+    /// Section 15: only RFC 3339's own form is read.
     #[test]
     fn nonsense_is_refused() {
-        for text in ["", "yesterday", "2026-13-01T00:00:00Z", "2026-11-21T25:00:00Z", "12026-01-01"] {
+        for text in [
+            "",
+            "yesterday",
+            "2026-11-21",
+            "20261121T093000Z",
+            "2026-13-01T00:00:00Z",
+            "2026-02-29T00:00:00Z",
+            "2026-11-21T25:00:00Z",
+            "2026-11-21T24:00:00Z",
+            "2026-11-21T09:30Z",
+            "2026-11-21T09:30:00,5Z",
+            "2026-11-21T09:30:00.Z",
+            "2026-11-21T09:30:00.1234567890Z",
+            "2026-11-21T09:30:00+24:00",
+            "2026-11-21T09:30:00+0100",
+            "2026-11-21T09:30:00+01",
+            "2026-11-21T09:30:00Z[UTC]",
+            "2026-11-21T09:30:00 Z",
+            "+002026-11-21T09:30:00Z",
+            "0001-01-01T00:00:00+00:01",
+            "9999-12-31T23:59:59-00:01",
+            "12026-01-01T00:00:00Z",
+            "2026-11-2\u{fc}T09:30:00Z",
+        ] {
             assert_eq!(parse_timestamp(text), None, "{text}");
         }
     }
 
     #[test]
-    fn a_moment_survives_the_round_trip() {
-        let mut out = Vec::new();
-        format_timestamp(Timestamp(1_795_253_400_123), &mut out);
-        let text = String::from_utf8(out).unwrap();
-        assert_eq!(parse_timestamp(&text), Some(Timestamp(1_795_253_400_123)));
+    fn days_are_those_of_the_calendar() {
+        assert_eq!(parse_day("2026-11-21"), parse_timestamp("2026-11-21T00:00:00Z"));
+        for wrong in ["2026-11-21T00:00:00Z", "1900-02-29", "2026-11-31", "2026-00-01", "2026-1-1"] {
+            assert_eq!(parse_day(wrong), None, "{wrong}");
+        }
+    }
+
+    proptest! {
+        /// What is written is read again, and both are what the library of calendars says.
+        #[test]
+        fn moments_agree_with_a_calendar(moment in RANGE) {
+            let text = shown(Timestamp(moment));
+            prop_assert_eq!(parse_timestamp(&text), Some(Timestamp(moment)));
+            if let Ok(known) = jiff::Timestamp::from_millisecond(moment) {
+                prop_assert_eq!(format!("{known:.3}"), text);
+            }
+        }
+
+        /// Whatever is read here, the library of calendars reads as the same moment.
+        #[test]
+        fn offsets_agree_with_a_calendar(
+            moment in -30_000_000_000_000_i64..200_000_000_000_000, hours in 0..24_i64, minutes in 0..60_i64, ahead: bool,
+        ) {
+            let civil = shown(Timestamp(moment));
+            let sign = if ahead { '+' } else { '-' };
+            let text = format!("{}{sign}{hours:02}:{minutes:02}", civil.trim_end_matches('Z'));
+            let known: jiff::Timestamp = text.parse().unwrap();
+            prop_assert_eq!(parse_timestamp(&text), Some(Timestamp(known.as_millisecond())));
+        }
+
+        #[test]
+        fn no_text_breaks_it(text in "[0-9TZ:.+ -]{0,30}|\\PC{0,30}") {
+            let _ = (parse_timestamp(&text), parse_day(&text));
+        }
     }
 }

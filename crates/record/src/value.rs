@@ -131,3 +131,27 @@ pub struct Bytes(pub Vec<u8>);
 /// Ids of a record, shown as an array.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ids(pub Vec<Uuid>);
+
+/// Reads an id: eight, four, four, four and twelve hexadecimal digits with dashes between them, in any case.
+pub fn parse_id(text: &str) -> Option<Uuid> {
+    (text.len() == uuid::fmt::Hyphenated::LENGTH).then(|| Uuid::try_parse(text).ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_id;
+
+    /// Section 15: an id is read in one form.
+    #[test]
+    fn ids_have_one_form() {
+        let id = "0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f";
+        assert_eq!(parse_id(&id.to_uppercase()), parse_id(id));
+        assert!(parse_id(id).is_some());
+        let plain = id.replace('-', "");
+        for wrong in
+            [plain.as_str(), &format!("{{{id}}}"), &format!("urn:uuid:{id}"), &format!("{plain}----"), ""]
+        {
+            assert_eq!(parse_id(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -47,7 +47,10 @@ pub fn record(call: &Call, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<(), Prob
     let seal = &call.desk.seal;
     let id = seal.number(call.now);
     let envelope = envelope(call, id, &entry);
-    let user = call.actor.map(|actor| actor.to_string());
+    let user = call.actor.map(|actor| match call.acting {
+        Some(acting) => format!("{actor}|{acting}"),
+        None => actor.to_string(),
+    });
     let original = entry.original.map(Seal::seal);
     let current = entry.current.map(Seal::seal);
     let stamp = Stamp {
@@ -64,6 +67,9 @@ pub fn record(call: &Call, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<(), Prob
     let (original_digest, current_digest) = (digest(&original), digest(&current));
     let signature = seal.sign(&stamp, original_digest.as_deref(), current_digest.as_deref());
     let signature = signature.ok_or_else(|| Error::Internal("an audit entry cannot be signed".into()))?;
+    // two processes may make the same number, but no two entries have the same signature
+    let proof = "SELECT 1 FROM audit_entry WHERE rid = ?1 AND signature = ?2";
+    tx.prove_by(proof, vec![Value::Int(id), signature.bytes.clone().into()]);
     let (original, original_salt) = hidden(id, original, entry.person.as_ref(), ORIGINAL);
     let (current, current_salt) = hidden(id, current, entry.person.as_ref(), CURRENT);
     tx.queue(

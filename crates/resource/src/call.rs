@@ -230,6 +230,8 @@ pub struct Call {
     pub scope: Scope,
     /// Who acts: a client app's id; none for the server itself.
     pub actor: Option<Uuid>,
+    /// The client app that acts for whoever calls, by a token that it got in exchange for theirs.
+    pub acting: Option<Uuid>,
     /// When.
     pub now: Timestamp,
     /// Answer as the real call would, and change nothing.

@@ -2,7 +2,7 @@
 
 use chancery_store::{Mode, Tx};
 
-use crate::{Answer, Call, Problem};
+use crate::{Answer, Call, Problem, Purpose};
 
 /// The function of an operation of its own.
 pub type Run = fn(&mut Call, &mut Tx<'_>) -> Result<Answer, Problem>;
@@ -18,8 +18,8 @@ pub struct Custom {
     pub reply: Reply,
     /// What it reads.
     pub body: Body,
-    /// Whether it has work to do between transactions.
-    pub works: bool,
+    /// What work it has to do between transactions.
+    pub works: Option<Purpose>,
     /// Whether it takes a batch, and so a larger body.
     pub is_batch: bool,
     /// Whether the body may be missing.
@@ -34,7 +34,7 @@ impl Custom {
             mode: Mode::Quick,
             reply: Reply::One,
             body: Body::None,
-            works: false,
+            works: None,
             is_batch: false,
             is_optional: false,
         }
@@ -47,7 +47,7 @@ impl Custom {
             mode: Mode::Long,
             reply: Reply::Many,
             body: Body::None,
-            works: false,
+            works: None,
             is_batch: false,
             is_optional: false,
         }
@@ -60,15 +60,15 @@ impl Custom {
             mode: Mode::Write,
             reply: Reply::One,
             body: Body::None,
-            works: false,
+            works: None,
             is_batch: false,
             is_optional: false,
         }
     }
 
     /// Writes, and has work to do between transactions: it does not begin while there is too much.
-    pub const fn working(run: Run) -> Self {
-        Self { works: true, ..Self::writing(run) }
+    pub const fn working(purpose: Purpose, run: Run) -> Self {
+        Self { works: Some(purpose), ..Self::writing(run) }
     }
 
     /// The same with a body.

@@ -1,8 +1,7 @@
 //! A filter as a condition. Every comparison is true or false, never unknown, so that `not` means
 //! not.
 
-use chancery_record::{Column, Field, Kind, Sealing, Value, fold, parse_timestamp};
-use uuid::Uuid;
+use chancery_record::{Column, Field, Kind, Sealing, Value, fold, parse_id, parse_timestamp};
 
 use crate::{
     Expression, Operator, Problem, Relation, Scope, Shape, Sql,
@@ -132,7 +131,8 @@ fn add_comparison(
 ) -> Result<(), Problem> {
     if field.access.column == Column::Scope {
         let ours = scope.store_id().map_or(Value::Null, Value::Id);
-        let equal = matches!(value, Literal::Text(text) if Uuid::try_parse(text).map(Value::Id) == Ok(ours));
+        let equal =
+            matches!(value, Literal::Text(text) if parse_id(text).map(Value::Id).as_ref() == Some(&ours));
         let holds = match operator {
             Operator::Equal => equal,
             Operator::NotEqual => !equal,
@@ -155,9 +155,17 @@ fn add_comparison(
         sql.add(&format!("{name} IS {}NULL", if negate { "" } else { "NOT " }));
         return Ok(());
     }
-    let bound = bind_literal(field, operator, value).map_err(|detail| problem_at(column, &detail))?;
+    let tested = tested(field, operator, value).map_err(|detail| problem_at(column, &detail))?;
     sql.add(if negate { "(NOT (" } else { "(" });
-    add_test(sql, &name, operator, bound);
+    match tested {
+        Tested::With(bound) => add_test(sql, &name, operator, bound),
+        Tested::OneOf(names) if names.is_empty() => sql.add("FALSE"),
+        Tested::OneOf(names) => {
+            sql.add(&name);
+            sql.add(" IN ");
+            sql.add_list(names.into_iter().map(Value::from));
+        }
+    }
     if negate {
         sql.add(if field.nullable { ") OR " } else { ")" });
         if field.nullable {
@@ -222,11 +230,40 @@ fn after_prefix(prefix: &str) -> Option<String> {
     None
 }
 
+/// What a column is compared with.
+enum Tested {
+    /// A value as the column holds it.
+    With(Value),
+    /// Those of a choice's names that fit.
+    OneOf(Vec<&'static str>),
+}
+
+fn tested(field: &Field, operator: Operator, value: &Literal) -> Result<Tested, String> {
+    if let (Kind::Choice(names) | Kind::Numbered(names), Literal::Text(text)) = (field.kind, value)
+        && let Some(fits) = part_test(operator)
+    {
+        let part = text.to_ascii_lowercase();
+        let fitting = names.iter().copied().filter(|name| fits(&name.to_ascii_lowercase(), &part));
+        return Ok(Tested::OneOf(fitting.collect()));
+    }
+    bind_literal(field, operator, value).map(Tested::With)
+}
+
+/// How a part of a text is looked for.
+fn part_test(operator: Operator) -> Option<fn(&str, &str) -> bool> {
+    match operator {
+        Operator::Contains => Some(|text, part| text.contains(part)),
+        Operator::StartsWith => Some(|text, part| text.starts_with(part)),
+        Operator::EndsWith => Some(|text, part| text.ends_with(part)),
+        _ => None,
+    }
+}
+
 /// The value as the column holds it.
 fn bind_literal(field: &Field, operator: Operator, value: &Literal) -> Result<Value, String> {
     let name = field.wire();
-    let is_text = matches!(field.kind, Kind::Text(_) | Kind::Choice(_));
-    if matches!(operator, Operator::Contains | Operator::StartsWith | Operator::EndsWith) {
+    let is_text = matches!(field.kind, Kind::Text(_));
+    if part_test(operator).is_some() {
         return match value {
             Literal::Text(text) if is_text && !text.is_empty() => Ok(text_value(field, text)),
             _ if is_text => Err(format!("{name} is searched for a text that is not empty")),
@@ -234,17 +271,19 @@ fn bind_literal(field: &Field, operator: Operator, value: &Literal) -> Result<Va
         };
     }
     match (field.kind, value) {
-        (Kind::Text(_) | Kind::Choice(_), Literal::Text(text)) => Ok(text_value(field, text)),
-        (Kind::Numbered(names), Literal::Text(text)) => {
+        (Kind::Text(_), Literal::Text(text)) => Ok(text_value(field, text)),
+        (Kind::Choice(names) | Kind::Numbered(names), Literal::Text(text)) => {
             let known = names.iter().find(|known| known.eq_ignore_ascii_case(text));
-            Ok(text_value(field, known.copied().unwrap_or(text)))
+            known
+                .map(|known| Value::from(*known))
+                .ok_or_else(|| format!("{name} has no value {text:?}: it is one of {}", names.join(", ")))
         }
         (Kind::Numbered(names), Literal::Int(place)) => {
             let found = usize::try_from(*place).ok().and_then(|place| names.get(place));
-            found.map(|found| text_value(field, found)).ok_or_else(|| format!("{name} has no value {place}"))
+            found.map(|found| Value::from(*found)).ok_or_else(|| format!("{name} has no value {place}"))
         }
         (Kind::Id, Literal::Text(text)) => {
-            Uuid::try_parse(text).map(Value::Id).map_err(|_| format!("{name} compares with a UUID"))
+            parse_id(text).map(Value::Id).ok_or_else(|| format!("{name} compares with a UUID"))
         }
         (Kind::Time, Literal::Text(text)) => parse_timestamp(text)
             .map(|moment| Value::Int(moment.0))

@@ -36,13 +36,15 @@ pub enum ProblemKind {
     TooManyRequests,
     /// A fault of ours.
     Internal,
+    /// Whether the change was made is not known.
+    OutcomeUnknown,
     /// The storage cannot be reached or has too much to do.
     Unavailable,
 }
 
 impl ProblemKind {
     /// All kinds, for the documentation.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::InvalidRequest,
         Self::Unauthorized,
         Self::Forbidden,
@@ -58,6 +60,7 @@ impl ProblemKind {
         Self::IdempotencyKeyReused,
         Self::TooManyRequests,
         Self::Internal,
+        Self::OutcomeUnknown,
         Self::Unavailable,
     ];
 
@@ -85,6 +88,7 @@ impl ProblemKind {
             }
             Self::TooManyRequests => (429, "too-many-requests", "Too many requests"),
             Self::Internal => (500, "internal", "Something went wrong here"),
+            Self::OutcomeUnknown => (500, "outcome-unknown", "Whether this was done is not known"),
             Self::Unavailable => (503, "unavailable", "The storage cannot serve this now"),
         }
     }
@@ -218,18 +222,25 @@ fn place(pointer: &str) -> &str {
 impl From<store::Error> for Problem {
     fn from(error: store::Error) -> Self {
         let busy = "Nothing was changed. Try again in a moment.";
+        let unavailable = || Self::new(ProblemKind::Unavailable, busy);
         let mut problem = match &error {
             store::Error::Unique(_) => Self::conflict("A key of this item is taken."),
             store::Error::Reference => {
                 Self::conflict("Something that this refers to is gone, or still refers to this.")
             }
-            store::Error::Retry | store::Error::Stale | store::Error::Busy | store::Error::Unavailable(_) => {
-                Self::new(ProblemKind::Unavailable, busy).with_header("retry-after", "1")
+            store::Error::Retry | store::Error::Stale | store::Error::Unavailable(_) => {
+                unavailable().with_header("retry-after", "1")
+            }
+            // those who were refused together do not come back together
+            store::Error::Busy => {
+                let [chance] = crate::random::<1>();
+                unavailable().with_header("retry-after", (1 + chance % 5).to_string())
             }
             store::Error::Unknown(_) => Self::new(
-                ProblemKind::Internal,
-                "The database was lost while the change was being made. It may or may not have \
-                 been: read the item before you try again.",
+                ProblemKind::OutcomeUnknown,
+                "The database was lost while the change was being made, and whether it was made could \
+                 not be found out. With an Idempotency-Key, send the same request with the same key \
+                 again: it is made once. Without one, read the item first.",
             ),
             store::Error::Internal(_) => Self::new(
                 ProblemKind::Internal,

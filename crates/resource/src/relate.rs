@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use chancery_record::{FieldError, Json, Value, pointer};
+use chancery_record::{FieldError, Json, Value, parse_id, pointer};
 use chancery_store::Tx;
 use uuid::Uuid;
 
@@ -242,7 +242,7 @@ impl Named {
         let mut errors = Vec::new();
         for (place, id) in ids.enumerate() {
             let id = match id {
-                Some(Json::Text(text)) => Uuid::try_parse(text).ok(),
+                Some(Json::Text(text)) => parse_id(text),
                 _ => None,
             };
             match id {

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use chancery_record::{
-    Column, Draft, Field, FieldErrors, Form, Json, Kind, Others, Record, Value, read_draft,
+    Column, Draft, Field, FieldErrors, Form, Json, Kind, Others, Record, Value, parse_id, read_draft,
 };
 use chancery_store::Tx;
 use uuid::Uuid;
@@ -353,7 +353,7 @@ impl Shape {
     /// It is none.
     pub fn read_key(&self, text: &str) -> Result<Value, Problem> {
         match self.key().map(|key| key.kind) {
-            Some(Kind::Id) => Uuid::try_parse(text).map(Value::Id).map_err(|_| {
+            Some(Kind::Id) => parse_id(text).map(Value::Id).ok_or_else(|| {
                 Problem::invalid(format!("{text:?} in the path is not a UUID, so it names no {}.", self.name))
             }),
             Some(Kind::Int { .. }) => text.parse().map(Value::Int).map_err(|_| {

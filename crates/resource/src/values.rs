@@ -1,6 +1,6 @@
 //! The values of a row to be: what a body says, what the server gives, what the rules make of it.
 
-use chancery_record::{Column, Draft, FieldError, Given, Value, pointer};
+use chancery_record::{Column, Draft, Field, FieldError, Given, Value, pointer};
 
 use crate::{
     Call, Problem, ProblemKind, Shape, change::OwnerRow, emit::Stored, sealed::PersonKey, shape::Personal,
@@ -89,6 +89,17 @@ impl Refusal {
     }
 }
 
+/// Whether what is said of a create-only member is not what is kept. One that is shown and kept as a digest
+/// alone is the resource's to compare.
+fn differs(field: &Field, given: &Given, was: &Value) -> bool {
+    match given {
+        Given::Nothing => false,
+        _ if field.access.column == Column::Given => !field.access.shown,
+        Given::Empty => !was.is_null(),
+        Given::Value(value) => value != was,
+    }
+}
+
 /// The values of a row after a change: checked against its key and token, with a new token and
 /// the rules applied.
 pub fn changed_values(
@@ -117,6 +128,17 @@ pub fn changed_values(
         if let Some(token) = values.get_mut(place) {
             *token = call.new_token();
         }
+    }
+    let others = shape.fields.iter().zip(&draft.0).zip(&was.values);
+    let others = others.filter(|((field, given), was)| field.is_create_only() && differs(field, given, was));
+    let wrong: Vec<FieldError> = others
+        .map(|((field, _), _)| {
+            let detail = "is set at creation alone: it cannot become another";
+            FieldError::new(pointer(base, field.wire()), detail)
+        })
+        .collect();
+    if !wrong.is_empty() {
+        return Ok(Err(Refusal::Wrong(wrong)));
     }
     let ruled = shape.apply_rules(call, values, Some(&was.values), draft, base)?;
     Ok(ruled.map_err(Refusal::Wrong))

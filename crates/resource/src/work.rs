@@ -19,8 +19,46 @@ pub type Results = Vec<Arc<dyn Any + Send + Sync>>;
 /// What work comes to.
 type Outcome = Arc<dyn Any + Send + Sync>;
 
+/// What work is for. Each has a line of its own, so that what one of them asks for holds up no other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Purpose {
+    /// Hashing passwords: people wait for it to sign in.
+    Password,
+    /// Verifying passkeys and what is known of authenticators.
+    Passkey,
+    /// Opening files with certificates and keys.
+    Certificate,
+    /// Reading and running patterns.
+    Pattern,
+    /// Decoding images.
+    Image,
+    /// Waiting for other servers.
+    Elsewhere,
+}
+
+impl Purpose {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Password, Self::Passkey, Self::Certificate, Self::Pattern, Self::Image, Self::Elsewhere];
+
+    /// Its name in metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Password => "password",
+            Self::Passkey => "passkey",
+            Self::Certificate => "certificate",
+            Self::Pattern => "pattern",
+            Self::Image => "image",
+            Self::Elsewhere => "elsewhere",
+        }
+    }
+}
+
 /// Something to do outside of any transaction.
-pub struct Work(Task);
+pub struct Work {
+    purpose: Purpose,
+    task: Task,
+}
 
 /// How work is done.
 pub enum Task {
@@ -38,18 +76,27 @@ impl fmt::Debug for Work {
 
 impl Work {
     /// This, when there is a place in the pool.
-    pub fn new<T: Send + Sync + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Self {
-        Self(Task::Compute(Box::new(move || Arc::new(work()))))
+    pub fn new<T: Send + Sync + 'static>(
+        purpose: Purpose,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Self {
+        Self { purpose, task: Task::Compute(Box::new(move || Arc::new(work()))) }
     }
 
     /// Waiting for this, such as an answer from the network. It must have its bound of time.
     pub fn waiting<T: Send + Sync + 'static>(answer: impl Future<Output = T> + Send + 'static) -> Self {
-        Self(Task::Wait(Box::pin(async move { Arc::new(answer.await) as Outcome })))
+        let task = Task::Wait(Box::pin(async move { Arc::new(answer.await) as Outcome }));
+        Self { purpose: Purpose::Elsewhere, task }
+    }
+
+    /// What it is for.
+    pub const fn purpose(&self) -> Purpose {
+        self.purpose
     }
 
     /// What is to be done.
     pub fn into_task(self) -> Task {
-        self.0
+        self.task
     }
 }
 

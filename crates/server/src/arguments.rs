@@ -81,6 +81,16 @@ pub struct Options {
     /// sqlite:PATH or postgres://USER@HOST/NAME [default: sqlite:DATA_DIR/chancery.sqlite]
     #[arg(long, global = true, env = "CHANCERY_DATABASE", value_name = "URL", hide_env_values = true)]
     pub database: Option<String>,
+    /// Connections to PostgreSQL for requests; the server's own work has three more [default: 16]
+    #[arg(long, global = true, env = "CHANCERY_DATABASE_CONNECTIONS", value_name = "NUMBER")]
+    pub database_connections: Option<usize>,
+    /// Whether PostgreSQL on another machine may be spoken to without TLS, by sslmode=disable: on or
+    /// off [default: off]
+    #[arg(long, global = true, env = "CHANCERY_DATABASE_INSECURE", value_name = "ON")]
+    pub database_insecure: Option<String>,
+    /// Free space in MiB under which a server with an embedded database is not ready [default: 256]
+    #[arg(long, global = true, env = "CHANCERY_DISK_RESERVE", value_name = "MIB")]
+    pub disk_reserve: Option<u64>,
     /// What the server is called from outside [default: http(s)://LISTEN]
     #[arg(long, global = true, env = "CHANCERY_PUBLIC_URL", value_name = "URL")]
     pub public_url: Option<String>,

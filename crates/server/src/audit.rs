@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use chancery_store::{Limits, Store};
+use chancery_store::{Settings, Store};
 use chancery_web::now;
 use clap::Subcommand;
 
@@ -99,8 +99,8 @@ const PATIENCE: u32 = 10;
 fn run_export(arguments: &Arguments, name: &str, output: Option<&Path>) -> Result<(), String> {
     let config = Config::read(arguments).map_err(|error| error.to_string())?;
     let master = read_master_key(&config.master_key_file).map_err(|error| error.to_string())?;
-    let limits = Limits { connections: 1, ..Limits::default() };
-    let store = Store::open_to_read(&config.database, limits)
+    let settings = Settings { connections: 1, ..config.store };
+    let store = Store::open_to_read(&config.database, settings)
         .map_err(|error| format!("cannot open the database: {error}"))?;
     let out: Box<dyn Write + Send> = match output {
         Some(path) => {

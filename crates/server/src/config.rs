@@ -3,9 +3,9 @@
 use std::{fmt, net::SocketAddr, ops::RangeInclusive, path::PathBuf, time::Duration};
 
 use chancery_credential::hash::Parameters;
-use chancery_record::{Secret, Timestamp, format_timestamp, parse_timestamp};
+use chancery_record::{Secret, Timestamp, format_timestamp, parse_day, parse_timestamp};
 use chancery_resource::{Hashing, Proofs};
-use chancery_store::Target;
+use chancery_store::{Settings, Target};
 use chancery_web::{DEPRECATED_ON, Limits, TlsFiles};
 
 use crate::arguments::{Arguments, Options, read_file};
@@ -19,6 +19,8 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// Where the data is.
     pub database: Target,
+    /// What the store may use and puts up with.
+    pub store: Settings,
     /// What the server is called from outside; from the address if none.
     pub public_url: Option<String>,
     /// The root client's secret, if it is given.
@@ -70,8 +72,8 @@ impl std::error::Error for ConfigError {}
 /// A moment of the configuration (RFC 3339).
 fn moment(name: &str, text: Option<&str>) -> Result<Option<Timestamp>, ConfigError> {
     let read = |text: &str| {
-        parse_timestamp(text).ok_or_else(|| {
-            ConfigError(format!("{name} is a date-time such as 2026-01-01T00:00:00Z, not {text:?}"))
+        parse_timestamp(text).or_else(|| parse_day(text)).ok_or_else(|| {
+            ConfigError(format!("{name} is a day or a date-time such as 2026-01-01T00:00:00Z, not {text:?}"))
         })
     };
     text.map(read).transpose()
@@ -106,6 +108,11 @@ impl Config {
             Some(text) => target(&text)?,
             None => Target::Sqlite(data_dir.join("chancery.sqlite")),
         };
+        let store = store_settings(
+            options.database_connections,
+            options.database_insecure.as_deref(),
+            options.disk_reserve,
+        )?;
         let public_url = options.public_url.map(|url| public_url(&url)).transpose()?;
         let public_rate_limit = match options.public_rate_limit.as_deref() {
             None => Some(60),
@@ -160,23 +167,14 @@ impl Config {
                 return Err(ConfigError("tls_certificate and tls_key go together: give both or none".into()));
             }
         };
-        let root_client_secret = match options.root_client_secret {
-            Some(secret) if secret.is_empty() => {
-                return Err(ConfigError("root_client_secret is empty: leave it out to have one made".into()));
-            }
-            Some(secret) if secret.chars().count() < SHORTEST_SECRET => {
-                return Err(ConfigError(format!(
-                    "root_client_secret must have at least {SHORTEST_SECRET} characters: leave it out to have one made"
-                )));
-            }
-            secret => secret.map(Secret::new),
-        };
+        let root_client_secret = options.root_client_secret.map(root_secret).transpose()?;
         Ok(Self {
             master_key_file: options.master_key_file.unwrap_or_else(|| data_dir.join("master.key")),
             log: options.log.unwrap_or_else(|| "info".into()),
             listen,
             data_dir,
             database,
+            store,
             public_url,
             root_client_secret,
             metrics_listen,
@@ -203,6 +201,13 @@ impl Config {
         table.insert("listen".into(), text(&self.listen.to_string()));
         table.insert("data_dir".into(), path(&self.data_dir));
         table.insert("database".into(), text(&display_target(&self.database)));
+        table.insert(
+            "database_connections".into(),
+            toml::Value::Integer(i64::try_from(self.store.connections).unwrap_or(i64::MAX)),
+        );
+        table.insert("database_insecure".into(), text(if self.store.insecure { "on" } else { "off" }));
+        let reserve = i64::try_from(self.store.disk_reserve >> 20).unwrap_or(i64::MAX);
+        table.insert("disk_reserve".into(), toml::Value::Integer(reserve));
         table.insert("master_key_file".into(), path(&self.master_key_file));
         table.insert("log".into(), text(&self.log));
         let limit = self.public_rate_limit.map_or_else(|| "off".to_owned(), |limit| limit.to_string());
@@ -269,6 +274,34 @@ fn address(option: &str, text: &str) -> Result<SocketAddr, ConfigError> {
     })
 }
 
+/// The most connections to a database that are of use.
+const MOST_CONNECTIONS: usize = 1000;
+
+fn store_settings(
+    connections: Option<usize>,
+    insecure: Option<&str>,
+    disk_reserve: Option<u64>,
+) -> Result<Settings, ConfigError> {
+    let mut settings = Settings::default();
+    if let Some(connections) = connections {
+        if !(2..=MOST_CONNECTIONS).contains(&connections) {
+            return Err(ConfigError(format!(
+                "database_connections is a number from 2 to {MOST_CONNECTIONS}, not {connections}"
+            )));
+        }
+        settings.connections = connections;
+    }
+    settings.insecure = match insecure {
+        None | Some("off") => false,
+        Some("on") => true,
+        Some(text) => return Err(ConfigError(format!("database_insecure is on or off, not {text:?}"))),
+    };
+    if let Some(mebibytes) = disk_reserve {
+        settings.disk_reserve = mebibytes.saturating_mul(1 << 20);
+    }
+    Ok(settings)
+}
+
 fn target(text: &str) -> Result<Target, ConfigError> {
     match text.split_once(':') {
         Some(("sqlite", path)) if !path.is_empty() => Ok(Target::Sqlite(path.into())),
@@ -298,6 +331,16 @@ fn mds_url(url: String) -> Result<String, ConfigError> {
 
 /// The fewest characters of a secret that is configured.
 const SHORTEST_SECRET: usize = 16;
+
+/// The root client's secret: guesses are bounded, so it needs no more than to be no word.
+fn root_secret(secret: String) -> Result<Secret, ConfigError> {
+    if secret.chars().count() < SHORTEST_SECRET {
+        return Err(ConfigError(format!(
+            "root_client_secret must have at least {SHORTEST_SECRET} characters: leave it out to have one made"
+        )));
+    }
+    Ok(Secret::new(secret))
+}
 
 /// A number within bounds.
 fn number(
@@ -399,6 +442,8 @@ mod tests {
         for (toml, word) in [
             ("listen = 'here'", "listen"),
             ("database = 'mysql://x'", "database"),
+            ("database_connections = 1", "database_connections"),
+            ("database_insecure = 'yes'", "database_insecure"),
             ("public_rate_limit = '0'", "public_rate_limit"),
             ("tls_key = 'x'", "tls_certificate"),
             ("tls_client_ca = 'x'", "tls_certificate"),

@@ -7,7 +7,7 @@ use chancery_management::{
     idp_type,
 };
 use chancery_record::{Name, Record as _, Secret, Token, Value, fold};
-use chancery_resource::{Call, MasterKey, Problem, insert, random};
+use chancery_resource::{Call, MasterKey, Problem, ROOT, insert, random};
 use chancery_store::{Error, Tx};
 use uuid::Uuid;
 
@@ -25,12 +25,9 @@ pub struct Welcome {
 pub struct Root {
     /// Its id.
     pub id: Uuid,
-    /// What it calls itself at the token endpoint: its name, or its id where others have that name, too.
-    pub client: String,
+    /// Whether it may call itself by its name at the token endpoint.
+    pub is_named: bool,
 }
-
-/// The name of the root client app.
-pub const ROOT: &str = "root";
 
 /// Makes what is missing, and gives the root client the configured secret.
 pub fn ensure(
@@ -66,14 +63,9 @@ pub fn find_root(tx: &mut Tx<'_>) -> Result<Option<Uuid>, Error> {
     tx.one(text, &[ROOT.into()], |row| row.id(0))
 }
 
-/// The client app of this id, with what it calls itself.
+/// The client app of this id, and whether its name is as good.
 pub fn introduce(tx: &mut Tx<'_>, id: Uuid) -> Result<Root, Error> {
-    let text = "SELECT MAX(name), COUNT(*) FROM client_app \
-        WHERE name_key = (SELECT name_key FROM client_app WHERE id = ?1)";
-    let name = tx.one(text, &[Value::Id(id)], |row| {
-        Ok(if row.int(1)? == 1 { Some(row.text(0)?.to_owned()) } else { None })
-    })?;
-    Ok(Root { id, client: name.flatten().unwrap_or_else(|| id.to_string()) })
+    Ok(Root { id, is_named: find_root(tx)? == Some(id) })
 }
 
 /// A secret for it: 32 random bytes.

@@ -15,6 +15,7 @@ pub use audit::{AuditCommand, ExportError, Exported, export};
 pub use config::{Config, ConfigError};
 pub use first_start::{Root, Welcome};
 pub use jobs::{
+    Leases,
     ledger::seal_pending,
     mail::{Post, deliver},
     prune::prune_piece,

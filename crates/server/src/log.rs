@@ -82,7 +82,7 @@ impl Log {
     }
 
     /// Waits a moment until what was logged is written.
-    pub fn finish(&self) {
+    pub fn finish() {
         let (written, wait) = channel();
         if let Some(lines) = LINES.get()
             && lines.try_send(Line::Tell(written)).is_ok()

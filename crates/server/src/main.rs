@@ -48,7 +48,14 @@ fn main() -> ExitCode {
     }
 }
 
+/// The exit status of a server that cannot go on (EX_SOFTWARE).
+const BROKEN: i32 = 70;
+
 fn serve(config: &Config, arguments: &Arguments) -> Result<(), String> {
+    chancery_store::when_broken(|_| {
+        Log::finish();
+        std::process::exit(BROKEN)
+    });
     let log = Log::start(&config.log)?;
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
     let outcome = runtime.block_on(async {
@@ -70,15 +77,15 @@ fn serve(config: &Config, arguments: &Arguments) -> Result<(), String> {
         tracing::info!("stopped");
         Ok(())
     });
-    log.finish();
+    Log::finish();
     outcome
 }
 
 fn make_anew(config: &Config) -> Result<(), String> {
-    let log = Log::start(&config.log)?;
+    Log::start(&config.log)?;
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
     let welcome = runtime.block_on(recover_root(config)).map_err(|error| error.to_string());
-    log.finish();
+    Log::finish();
     let welcome = welcome?;
     say!("This client app is SystemAdmin and gets tokens by this secret alone.");
     print_root(&welcome);
@@ -88,9 +95,7 @@ fn make_anew(config: &Config) -> Result<(), String> {
 /// Prints the root client app, and its secret where it was just made.
 fn print_root(welcome: &Welcome) {
     match &welcome.root {
-        Some(Root { id, client }) if *client != id.to_string() => {
-            say!("  root client id  {id} (or its name, {client})");
-        }
+        Some(Root { id, is_named: true }) => say!("  root client id  {id} (or its name, root)"),
         Some(Root { id, .. }) => say!("  root client id  {id}"),
         None => say!("  root client     none is SystemAdmin; chancery recover makes one"),
     }
@@ -124,7 +129,8 @@ fn greet(server: &Server) {
     print_root(&server.welcome);
     let new = server.welcome.new_secret.as_ref().map(|secret| String::from_utf8_lossy(secret.expose()));
     let secret = new.as_deref().unwrap_or("$CHANCERY_ROOT_CLIENT_SECRET");
-    let client = server.welcome.root.as_ref().map_or("root", |root| root.client.as_str());
+    let id = server.welcome.root.as_ref().filter(|root| !root.is_named).map(|root| root.id.to_string());
+    let client = id.as_deref().unwrap_or("root");
     say!("Try it:");
     say!(
         "  curl -s -H \"Authorization: Bearer $(curl -s -u \"{client}:{secret}\" -d grant_type=client_credentials {url}/connect/token \

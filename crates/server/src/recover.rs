@@ -5,13 +5,13 @@ use chancery_management::client_app::{
     role::CLIENT_APP_ROLE, secret::CLIENT_APP_SECRET,
 };
 use chancery_record::Value;
-use chancery_resource::{Call, Problem, Shape, delete, gone, insert, load, new_row, update};
+use chancery_resource::{Call, Problem, ROOT, Shape, delete, gone, insert, load, new_row, update};
 use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::{
     Welcome,
-    first_start::{ROOT, find_root, introduce, new_root_secret},
+    first_start::{find_root, introduce, new_root_secret},
 };
 
 /// Gives the root client app a new secret, and takes away what keeps it from getting tokens by it, its other

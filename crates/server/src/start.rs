@@ -25,9 +25,9 @@ use serde_json::json;
 use crate::{
     Config, Reload, Welcome, first_start,
     jobs::{
-        count, health, ledger,
-        mail::{Post, send_mail},
-        prune, purge, revoke, trust,
+        Job, Leases, count, ledger,
+        mail::{self, Post},
+        prune, purge, revoke, supervise, trust,
     },
     log, recover,
 };
@@ -128,30 +128,38 @@ impl Server {
         Reload { app: Arc::clone(&self.app), tls: self.listener.tls() }
     }
 
+    /// What is done in the background.
+    fn jobs(&self) -> Vec<Job> {
+        let (app, store, desk) = (&self.app, &self.app.store, &self.app.desk);
+        let post = Post { master: desk.master.clone(), program: self.reset_program.clone() };
+        let mut jobs = vec![
+            prune::job(store, now),
+            purge::job(store, desk, now),
+            revoke::job(store, desk, now),
+            ledger::job(app, now),
+            ledger::certify(app, now),
+            mail::job(store, &post, now),
+            mail::job(store, &post, now),
+            count::job(app),
+        ];
+        if desk.metadata.fetch.is_some() {
+            jobs.push(trust::job(store, desk, now));
+        }
+        jobs
+    }
+
     /// Serves until `stop` is done and tells how long to drain, finishes what runs, closes the database.
     pub async fn run(self, stop: impl Future<Output = Duration> + Send) {
         let store = self.app.store.clone();
-        let watching = tokio::spawn(health::watch(Arc::clone(&self.app)));
-        let counting = tokio::spawn(count::count(Arc::clone(&self.app)));
-        let pruning = tokio::spawn(prune::prune(store.clone(), now));
-        let sealing = tokio::spawn(ledger::seal(Arc::clone(&self.app), now));
-        let purging = tokio::spawn(purge::purge(store.clone(), Arc::clone(&self.app.desk), now));
-        let revoking = tokio::spawn(revoke::revoke(store.clone(), Arc::clone(&self.app.desk), now));
-        let refreshing = tokio::spawn(trust::refresh(store.clone(), Arc::clone(&self.app.desk), now));
-        let post = Post { master: self.app.desk.master.clone(), program: self.reset_program };
-        let mailing = [(); 2].map(|()| tokio::spawn(send_mail(store.clone(), post.clone(), now)));
+        let leases = Arc::new(Leases::new(&store, now));
+        let jobs = self.jobs();
+        let doing = tokio::spawn(supervise(Arc::clone(&self.app), Arc::clone(&leases), jobs));
         let metrics = self
             .metrics
             .map(|listener| tokio::spawn(serve(Arc::clone(&self.app), listener, std::future::pending())));
         serve(self.app, self.listener, stop).await;
-        watching.abort();
-        counting.abort();
-        pruning.abort();
-        sealing.abort();
-        purging.abort();
-        revoking.abort();
-        refreshing.abort();
-        mailing.iter().for_each(tokio::task::JoinHandle::abort);
+        doing.abort();
+        leases.release().await;
         if let Some(metrics) = metrics {
             metrics.abort();
         }
@@ -192,13 +200,13 @@ pub async fn recover_root(config: &Config) -> Result<Welcome, StartError> {
 
 async fn open(config: &Config) -> Result<Store, StartError> {
     let failed = |error: &dyn fmt::Display| StartError::new("cannot open the database", error);
-    let database = config.database.clone();
-    let store =
-        tokio::task::spawn_blocking(move || Store::open(&database, chancery_store::Limits::default()));
+    let (database, settings) = (config.database.clone(), config.store);
+    let store = tokio::task::spawn_blocking(move || Store::open(&database, settings));
     store.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))
 }
 
-fn cause_of(problem: Problem) -> String {
+/// Why it failed, for the log.
+pub fn cause_of(problem: Problem) -> String {
     problem.cause.map_or(problem.detail, |cause| cause.to_string())
 }
 
@@ -301,6 +309,7 @@ pub fn own_call(desk: &Arc<Desk>, scope: Scope) -> Call {
         needed: std::cell::Cell::new(None),
         scope,
         actor: None,
+        acting: None,
         now: now(),
         dry_run: false,
         diagnose: false,
@@ -313,7 +322,13 @@ pub fn own_call(desk: &Arc<Desk>, scope: Scope) -> Call {
 /// Makes the folders, and locks an embedded database for this process.
 fn prepare_files(config: &Config) -> Result<Option<File>, StartError> {
     let make = |folder: &Path| {
-        fs::create_dir_all(folder)
+        // one that is there keeps the permissions that it was given
+        let mut builder = fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder
+            .recursive(true)
+            .create(folder)
             .map_err(|error| StartError::new(format!("cannot make {}", folder.display()), error))
     };
     make(&config.data_dir)?;
@@ -323,8 +338,13 @@ fn prepare_files(config: &Config) -> Result<Option<File>, StartError> {
     }
     let lock_path = format!("{}.lock", path.display());
     let failed = |error: io::Error| StartError::new(format!("cannot lock {lock_path}"), error);
-    let lock =
-        OpenOptions::new().create(true).truncate(false).write(true).open(&lock_path).map_err(failed)?;
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let lock = options.open(&lock_path).map_err(failed)?;
+    #[cfg(unix)]
+    lock.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600)).map_err(failed)?;
     match lock.try_lock() {
         Ok(()) => Ok(Some(lock)),
         Err(TryLockError::WouldBlock) => Err(StartError::new(

@@ -100,6 +100,8 @@ const fn secret(entry: Entry) -> Entry {
 }
 
 const SECOND: i64 = 1000;
+const MINUTE: i64 = 60 * SECOND;
+const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * 3600 * SECOND;
 const YEAR: i64 = 366 * DAY;
 const COUNT: Form = Form::Number(0, 1_000_000);
@@ -114,10 +116,10 @@ pub static CATALOGUE: &[Entry] = &[
     store("AttemptsBeforeUserLocked", "0", COUNT),
     store("TemporaryLockEnabled", "true", Form::Flag),
     store("AttemptsBeforeTemporaryLock", "5", COUNT),
-    store("TemporaryLockDuration", "00:05:00", Form::Span(YEAR)),
+    store("TemporaryLockDuration", "00:05:00", Form::Span(SECOND, YEAR)),
     store("LoginThrottlingEnabled", "true", Form::Flag),
-    store("LoginThrottlingInitialDelay", "00:00:01", Form::Span(DAY)),
-    store("LoginThrottlingMaxDelay", "00:00:30", Form::Span(DAY)),
+    store("LoginThrottlingInitialDelay", "00:00:01", Form::Span(0, HOUR)),
+    store("LoginThrottlingMaxDelay", "00:00:30", Form::Span(0, DAY)),
     store("UserLockNotificationEnabled", "false", Form::Flag),
     store("UserLockNotificationRecipients", "", Form::List),
     store("PasswordMinLength", "8", Form::Number(1, 1024)),
@@ -131,13 +133,13 @@ pub static CATALOGUE: &[Entry] = &[
     store("PasswordNotEmail", "true", Form::Flag),
     store("PasswordHistoryCount", "0", Form::Number(0, 24)),
     store("PasswordExpirationDays", "0", Form::Number(0, 36_500)),
-    store("InitialPasswordExpiration", "7.00:00:00", Form::Span(10 * YEAR)),
-    store("PasswordResetTokenLifetime", "01:00:00", Form::Span(YEAR)),
+    store("InitialPasswordExpiration", "7.00:00:00", Form::Span(SECOND, YEAR)),
+    store("PasswordResetTokenLifetime", "01:00:00", Form::Span(SECOND, 30 * DAY)),
     store("PasswordResetUrlTemplate", "", Form::Text),
     store("EMailSenderAddress", "", Form::Text),
     secret(store("MailServerConfig", "", Form::Json)),
     store("UserDeletionQuarantineEnabled", "true", Form::Flag),
-    store("UserDeletionQuarantineDuration", "30.00:00:00", Form::Span(100 * YEAR)),
+    store("UserDeletionQuarantineDuration", "30.00:00:00", Form::Span(SECOND, 100 * YEAR)),
     store("PasskeyEnabled", "true", Form::Flag),
     store("PasskeyRelyingPartyId", "", Form::Text),
     store("PasskeyRelyingPartyName", "", Form::Text),
@@ -148,10 +150,10 @@ pub static CATALOGUE: &[Entry] = &[
     store("PasskeyBlockedAaguids", "", Form::List),
     store("PasskeyRequiredCredentialCount", "2", Form::Number(0, 100)),
     store("PasskeyRequiredVerifiedSecurityContactCount", "1", Form::Number(0, 100)),
-    store("PasskeyBindingMaturity", "7.00:00:00", Form::Span(10 * YEAR)),
+    store("PasskeyBindingMaturity", "7.00:00:00", Form::Span(0, 10 * YEAR)),
     store("TemporaryAccessPassEnabled", "true", Form::Flag),
-    store("TemporaryAccessPassDefaultLifetime", "01:00:00", Form::Span(30 * DAY)),
-    store("TemporaryAccessPassMaxLifetime", "08:00:00", Form::Span(30 * DAY)),
+    store("TemporaryAccessPassDefaultLifetime", "01:00:00", Form::Span(MINUTE, 30 * DAY)),
+    store("TemporaryAccessPassMaxLifetime", "08:00:00", Form::Span(MINUTE, 30 * DAY)),
     store("TemporaryAccessPassOneTimeUse", "true", Form::Flag),
     store("TemporaryAccessPassLength", "12", Form::Number(8, 64)),
 
@@ -195,27 +197,27 @@ pub static CATALOGUE: &[Entry] = &[
     entry(Owner::MfaEmail, "EMailSenderAddress", "", Form::Text),
     secret(entry(Owner::MfaEmail, "MailServerConfig", "", Form::Json)),
     entry(Owner::MfaEmail, "CodeLength", "6", Form::Number(4, 12)),
-    entry(Owner::MfaEmail, "CodeLifetime", "00:05:00", Form::Span(DAY)),
+    entry(Owner::MfaEmail, "CodeLifetime", "00:05:00", Form::Span(10 * SECOND, HOUR)),
     entry(Owner::MfaEmail, "MaxAttempts", "5", Form::Number(1, 100)),
 
     entry(Owner::MfaTotp, "Digits", "6", Form::Number(6, 8)),
-    entry(Owner::MfaTotp, "Period", "00:00:30", Form::Span(DAY)),
+    entry(Owner::MfaTotp, "Period", "00:00:30", Form::Span(10 * SECOND, 5 * MINUTE)),
     entry(Owner::MfaTotp, "Algorithm", "SHA1", Form::Choice(&["SHA1", "SHA256", "SHA512"])),
     entry(Owner::MfaTotp, "Issuer", "", Form::Text),
 
     entry(Owner::MfaSms, "GatewayUrl", "", Form::Text),
     secret(entry(Owner::MfaSms, "GatewayToken", "", Form::Text)),
     entry(Owner::MfaSms, "CodeLength", "6", Form::Number(4, 12)),
-    entry(Owner::MfaSms, "CodeLifetime", "00:05:00", Form::Span(DAY)),
+    entry(Owner::MfaSms, "CodeLifetime", "00:05:00", Form::Span(10 * SECOND, HOUR)),
     entry(Owner::MfaSms, "MaxAttempts", "5", Form::Number(1, 100)),
 
-    entry(Owner::Tenant, "AccessTokenLifetime", "01:00:00", Form::Span(YEAR)),
-    entry(Owner::Tenant, "IdentityTokenLifetime", "00:20:00", Form::Span(YEAR)),
-    entry(Owner::Tenant, "AuthorizationCodeLifetime", "00:05:00", Form::Span(DAY)),
-    entry(Owner::Tenant, "RefreshTokenLifetime", "14.00:00:00", Form::Span(10 * YEAR)),
-    entry(Owner::Tenant, "RefreshTokenReuseLeeway", "00:00:30", Form::Span(DAY)),
-    entry(Owner::Tenant, "DeviceCodeLifetime", "00:10:00", Form::Span(DAY)),
-    entry(Owner::Tenant, "SessionLifetime", "14.00:00:00", Form::Span(10 * YEAR)),
+    entry(Owner::Tenant, "AccessTokenLifetime", "01:00:00", Form::Span(MINUTE, DAY)),
+    entry(Owner::Tenant, "IdentityTokenLifetime", "00:20:00", Form::Span(MINUTE, DAY)),
+    entry(Owner::Tenant, "AuthorizationCodeLifetime", "00:05:00", Form::Span(10 * SECOND, 10 * MINUTE)),
+    entry(Owner::Tenant, "RefreshTokenLifetime", "14.00:00:00", Form::Span(MINUTE, YEAR)),
+    entry(Owner::Tenant, "RefreshTokenReuseLeeway", "00:00:30", Form::Span(0, 5 * MINUTE)),
+    entry(Owner::Tenant, "DeviceCodeLifetime", "00:10:00", Form::Span(MINUTE, HOUR)),
+    entry(Owner::Tenant, "SessionLifetime", "14.00:00:00", Form::Span(MINUTE, YEAR)),
     entry(Owner::Tenant, "SessionSliding", "true", Form::Flag),
 ];
 

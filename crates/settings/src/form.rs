@@ -9,8 +9,8 @@ pub enum Form {
     Flag,
     /// A whole number within bounds, both included.
     Number(i64, i64),
-    /// A length of time, `[d.]hh:mm:ss` or ISO 8601; at most this many milliseconds.
-    Span(i64),
+    /// A length of time, `[d.]hh:mm:ss` or ISO 8601; at least and at most this many milliseconds.
+    Span(i64, i64),
     /// Names or addresses separated by commas.
     List,
     /// One of these words, in any case.
@@ -27,7 +27,7 @@ impl Form {
         match self {
             Self::Flag => ("Boolean", "Checkbox"),
             Self::Number(..) => ("Integer", "Number"),
-            Self::Span(_) => ("TimeSpan", "Duration"),
+            Self::Span(..) => ("TimeSpan", "Duration"),
             Self::List => ("CommaSeparatedString", "Tags"),
             Self::Choice(_) | Self::Text | Self::Json => ("String", "Text"),
         }
@@ -39,7 +39,7 @@ impl Form {
             _ if text.is_empty() => true,
             Self::Flag => flag(text).is_some(),
             Self::Number(min, max) => number(text).is_some_and(|value| (min..=max).contains(&value)),
-            Self::Span(max) => span(text).is_some_and(|value| (0..=max).contains(&value)),
+            Self::Span(min, max) => span(text).is_some_and(|value| (min..=max).contains(&value)),
             Self::Choice(words) => words.iter().any(|word| word.eq_ignore_ascii_case(text)),
             Self::Json => serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text).is_ok(),
             Self::List | Self::Text => true,

@@ -14,11 +14,12 @@ pub enum Error {
     Stale,
     /// Concurrent operations got in each other's way; repeated until the bound. Nothing changed.
     Retry,
-    /// More operations wait than the bound allows. Nothing changed.
+    /// More operations wait than the bound allows, one waited too long, or a statement took too
+    /// long. Nothing changed.
     Busy,
     /// The database cannot be reached. Nothing changed.
     Unavailable(String),
-    /// The connection broke while committing: whether it was done is not known.
+    /// The connection broke while committing, and whether it was done could not be found out.
     Unknown(String),
     /// A fault of ours. Nothing changed.
     Internal(String),
@@ -31,7 +32,7 @@ impl fmt::Display for Error {
             Self::Reference => formatter.write_str("a foreign key refused the row"),
             Self::Stale => formatter.write_str("the security epoch is another by now"),
             Self::Retry => formatter.write_str("concurrent operations got in each other's way"),
-            Self::Busy => formatter.write_str("too many operations wait"),
+            Self::Busy => formatter.write_str("there is too much to do"),
             Self::Unavailable(why) => write!(formatter, "the database cannot be reached: {why}"),
             Self::Unknown(why) => write!(formatter, "the outcome of a commit is unknown: {why}"),
             Self::Internal(why) => write!(formatter, "internal store error: {why}"),
@@ -90,10 +91,7 @@ impl From<tokio_postgres::Error> for Error {
     fn from(error: tokio_postgres::Error) -> Self {
         use tokio_postgres::error::SqlState;
         let Some(refusal) = error.as_db_error() else {
-            return if error.is_closed()
-                || std::error::Error::source(&error)
-                    .is_some_and(<dyn std::error::Error + 'static>::is::<std::io::Error>)
-            {
+            return if is_loss(&error) {
                 Self::Unavailable(describe(&error))
             } else {
                 Self::Internal(describe(&error))
@@ -109,10 +107,11 @@ impl From<tokio_postgres::Error> for Error {
             Self::Reference
         } else if *state == SqlState::T_R_SERIALIZATION_FAILURE || *state == SqlState::T_R_DEADLOCK_DETECTED {
             Self::Retry
-        } else if state.code().starts_with("08")
-            || state.code().starts_with("53")
-            || state.code().starts_with("57")
-        {
+        } else if *state == SqlState::QUERY_CANCELED || *state == SqlState::LOCK_NOT_AVAILABLE {
+            // a statement that took too long says nothing about the server
+            tracing::warn!(why = describe(&error), "a statement was given up");
+            Self::Busy
+        } else if is_loss(&error) || state.code().starts_with("08") || state.code().starts_with("53") {
             Self::Unavailable(describe(&error))
         } else {
             Self::Internal(describe(&error))
@@ -120,7 +119,21 @@ impl From<tokio_postgres::Error> for Error {
     }
 }
 
-fn describe(error: &tokio_postgres::Error) -> String {
+/// Whether a connection is over, or its server takes no writes any more.
+pub fn is_loss(error: &tokio_postgres::Error) -> bool {
+    use tokio_postgres::error::{Severity, SqlState};
+    let Some(refusal) = error.as_db_error() else {
+        return error.is_closed()
+            || std::error::Error::source(error)
+                .is_some_and(<dyn std::error::Error + 'static>::is::<std::io::Error>);
+    };
+    matches!(refusal.parsed_severity(), Some(Severity::Fatal | Severity::Panic))
+        || *refusal.code() == SqlState::READ_ONLY_SQL_TRANSACTION
+        || refusal.code().code().starts_with("57P")
+}
+
+/// What a driver says, without the values of rows.
+pub fn describe(error: &tokio_postgres::Error) -> String {
     // the server's DETAIL can hold a row's values
     if let Some(refusal) = error.as_db_error() {
         let constraint = refusal.constraint().map(|name| format!(" ({name})")).unwrap_or_default();

@@ -2,7 +2,11 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU8, Ordering},
+    },
+    time::Instant,
 };
 
 use tokio::sync::oneshot;
@@ -15,8 +19,30 @@ pub struct Job {
     pub name: &'static str,
     /// The security epoch that the caller knows.
     pub epoch: Option<i64>,
+    /// Since when it waits.
+    pub since: Instant,
+    ticket: Ticket,
     run: Box<dyn FnMut(&mut Tx<'_>) -> bool + Send>,
     finish: Box<dyn FnOnce(Result<(), Error>) + Send>,
+}
+
+/// Whether an operation waits, runs, or was given up by its caller: only one of the last two.
+#[derive(Clone, Default)]
+pub struct Ticket(Arc<AtomicU8>);
+
+const WAITS: u8 = 0;
+const RUNS: u8 = 1;
+const GIVEN_UP: u8 = 2;
+
+impl Ticket {
+    fn turn(&self, into: u8) -> bool {
+        self.0.compare_exchange(WAITS, into, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// Gives the operation up; `false` when it runs already.
+    pub fn give_up(&self) -> bool {
+        self.turn(GIVEN_UP)
+    }
 }
 
 impl Job {
@@ -50,17 +76,18 @@ impl Job {
                 let _ = answer.send(result);
             }
         };
-        (Self { name, epoch, run: Box::new(run), finish: Box::new(finish) }, receiver)
+        let (since, ticket) = (Instant::now(), Ticket::default());
+        (Self { name, epoch, since, ticket, run: Box::new(run), finish: Box::new(finish) }, receiver)
     }
 
-    /// Keeps `guard` until the answer is handed over.
-    pub fn holding(self, guard: impl Send + 'static) -> Self {
-        let finish = self.finish;
-        let finish = Box::new(move |outcome| {
-            finish(outcome);
-            drop(guard);
-        });
-        Self { finish, ..self }
+    /// What its caller can give it up by.
+    pub fn ticket(&self) -> Ticket {
+        self.ticket.clone()
+    }
+
+    /// Begins, unless its caller gave it up.
+    pub fn begin(&self) -> bool {
+        self.ticket.turn(RUNS)
     }
 
     /// Runs the operation once. `Ok(true)`: it wants its changes kept; `Ok(false)`: it refused,

@@ -4,17 +4,24 @@
 //! failure runs it again from the start. SQL is one text for both engines, with `?1`, `?2` as
 //! parameters. Nothing outside this crate and the migration files knows an engine by name.
 
+mod clock;
 mod error;
+mod guard;
+mod health;
 mod job;
 mod migrate;
 mod postgres;
+mod queue;
 mod row;
 mod sqlite;
 mod tx;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 pub use error::Error;
+pub use guard::{broken, when_broken};
+pub use health::Health;
+pub use migrate::schema_version;
 pub use row::Row;
 pub use tx::Tx;
 
@@ -29,22 +36,48 @@ pub enum Target {
     Postgres(String),
 }
 
-/// How much of everything the store may use.
+/// How much of everything the store may use, and what it puts up with.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Connections: to PostgreSQL in all, to SQLite for reads.
+pub struct Settings {
+    /// Connections for requests: to PostgreSQL, to SQLite for long reads.
     pub connections: usize,
     /// Operations that may wait for the store; one more is refused.
     pub waiting: usize,
     /// Bytes of the SQLite write-ahead log beyond which writes wait for a checkpoint.
     pub log_bytes: u64,
+    /// Free bytes on the disk of a SQLite database under which it is no longer ready.
+    pub disk_reserve: u64,
+    /// Whether PostgreSQL on another machine may be spoken to in the clear.
+    pub insecure: bool,
 }
 
-impl Default for Limits {
+impl Default for Settings {
     fn default() -> Self {
-        Self { connections: 16, waiting: 4096, log_bytes: 128 << 20 }
+        Self {
+            connections: 16,
+            waiting: 4096,
+            log_bytes: 128 << 20,
+            disk_reserve: 256 << 20,
+            insecure: false,
+        }
     }
 }
+
+/// Whom an operation is for: who goes first when there is much to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Tokens and rights: without them nobody does anything.
+    Urgent,
+    /// All else.
+    Ordinary,
+    /// Long lists, batches and synchronizing: they get at most half of the lanes.
+    Heavy,
+    /// The server's own work: it has a place of its own and is never refused for load.
+    Background,
+}
+
+/// How long an operation waits for its turn before it is refused.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// How an operation runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,54 +103,73 @@ pub struct Figures {
     pub writes: u64,
     /// Operations that ran again after a serialization failure.
     pub retries: u64,
+    /// Operations refused because there was too much to do.
+    pub shed: u64,
     /// Bytes of the SQLite write-ahead log after the last commit.
     pub log_bytes: u64,
 }
 
 /// A store: cheap to clone, closed by [`Store::close`].
 #[derive(Clone)]
-pub enum Store {
-    /// Embedded.
+pub struct Store {
+    engine: Engine,
+    class: Class,
+}
+
+#[derive(Clone)]
+enum Engine {
     Sqlite(Arc<sqlite::Sqlite>),
-    /// A server.
     Postgres(Arc<postgres::Postgres>),
 }
 
 impl Store {
+    const fn of(engine: Engine) -> Self {
+        Self { engine, class: Class::Ordinary }
+    }
+
     /// Opens the database and brings its schema up to date.
     ///
     /// # Errors
     /// [`Error::Unavailable`] when it cannot be reached, opened or migrated.
-    pub fn open(target: &Target, limits: Limits) -> Result<Self, Error> {
-        Ok(match target {
-            Target::Sqlite(path) => Self::Sqlite(sqlite::Sqlite::open(path, limits)?),
-            Target::Postgres(url) => Self::Postgres(postgres::Postgres::open(url, limits)?),
-        })
+    pub fn open(target: &Target, settings: Settings) -> Result<Self, Error> {
+        Ok(Self::of(match target {
+            Target::Sqlite(path) => Engine::Sqlite(sqlite::Sqlite::open(path, settings)?),
+            Target::Postgres(url) => Engine::Postgres(postgres::Postgres::open(url, settings)?),
+        }))
     }
 
     /// Opens the database as it is, to be read beside a server that may be running. Writes are
     /// refused.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when it cannot be reached or opened, or its schema is an older one.
-    pub fn open_to_read(target: &Target, limits: Limits) -> Result<Self, Error> {
-        Ok(match target {
-            Target::Sqlite(path) => Self::Sqlite(sqlite::Sqlite::open_to_read(path, limits)?),
-            Target::Postgres(url) => Self::Postgres(postgres::Postgres::open_to_read(url, limits)?),
-        })
+    /// [`Error::Unavailable`] when it cannot be reached or opened, or its schema is another one.
+    pub fn open_to_read(target: &Target, settings: Settings) -> Result<Self, Error> {
+        Ok(Self::of(match target {
+            Target::Sqlite(path) => Engine::Sqlite(sqlite::Sqlite::open_to_read(path, settings)?),
+            Target::Postgres(url) => Engine::Postgres(postgres::Postgres::open_to_read(url, settings)?),
+        }))
+    }
+
+    /// The same store, for operations of another class.
+    #[must_use]
+    pub fn with(&self, class: Class) -> Self {
+        Self { engine: self.engine.clone(), class }
     }
 
     /// The engine's name, for logs and the benchmark.
     pub const fn engine(&self) -> &'static str {
-        match self {
-            Self::Sqlite(_) => "sqlite",
-            Self::Postgres(_) => "postgres",
+        match self.engine {
+            Engine::Sqlite(_) => "sqlite",
+            Engine::Postgres(_) => "postgres",
         }
     }
 
     /// Runs an operation in a transaction. It commits when the closure answers `Ok`, unless
     /// [`Tx::only_try`] was called, and rolls back otherwise. The answer leaves only after the
     /// commit is durable.
+    ///
+    /// An operation that waited three seconds for its turn is refused, unless it is background
+    /// work.
     ///
     /// `epoch`: what the caller knows to be the security epoch. When it is another by now, the
     /// operation does not run and the answer is [`Error::Stale`].
@@ -136,31 +188,72 @@ impl Store {
         E: From<Error> + Send + 'static,
         F: FnMut(&mut Tx<'_>) -> Result<T, E> + Send + 'static,
     {
-        if let (Self::Sqlite(sqlite), Mode::Quick) = (self, mode) {
+        if let (Engine::Sqlite(sqlite), Mode::Quick) = (&self.engine, mode) {
             return sqlite.read(name, epoch, &mut operation);
         }
-        let (job, answer) = Job::new(name, epoch, operation);
-        match (self, mode) {
-            (Self::Sqlite(sqlite), Mode::Write) => sqlite.write(job)?,
-            (Self::Sqlite(sqlite), _) => sqlite.read_long(job).await?,
-            (Self::Postgres(postgres), mode) => postgres.run(job, mode).await?,
+        let class = match (self.class, mode) {
+            (Class::Ordinary, Mode::Long) => Class::Heavy,
+            (class, _) => class,
+        };
+        let (job, mut answer) = Job::new(name, epoch, operation);
+        let ticket = job.ticket();
+        match &self.engine {
+            Engine::Sqlite(sqlite) if mode == Mode::Write => sqlite.write(job, class)?,
+            Engine::Sqlite(sqlite) => sqlite.read_long(job, class, PATIENCE).await?,
+            Engine::Postgres(postgres) => postgres.run(job, mode, class)?,
         }
-        answer.await.unwrap_or_else(|_| Err(Error::Unavailable("the store is closing".into()).into()))
+        let answer = if class == Class::Background {
+            answer.await
+        } else {
+            match tokio::time::timeout(PATIENCE, &mut answer).await {
+                Ok(answer) => answer,
+                Err(_) if ticket.give_up() => {
+                    self.note_shed();
+                    return Err(Error::Busy.into());
+                }
+                Err(_) => answer.await,
+            }
+        };
+        answer.unwrap_or_else(|_| Err(Error::Unavailable("the store is closing".into()).into()))
+    }
+
+    fn note_shed(&self) {
+        match &self.engine {
+            Engine::Sqlite(sqlite) => sqlite.queue.note_shed(),
+            Engine::Postgres(postgres) => postgres.queue.note_shed(),
+        }
+    }
+
+    /// Whether it can serve, as it is known at this moment without asking.
+    pub fn health(&self) -> Health {
+        match &self.engine {
+            Engine::Sqlite(sqlite) => sqlite.health(),
+            Engine::Postgres(postgres) => postgres.health(),
+        }
+    }
+
+    /// What a clock that can be relied on is ahead of this process's, in milliseconds: that of the
+    /// database's server, or how much time went by since the start where there is none.
+    pub fn clock_offset(&self) -> i64 {
+        match &self.engine {
+            Engine::Sqlite(sqlite) => sqlite.clock_offset(),
+            Engine::Postgres(postgres) => postgres.clock_offset(),
+        }
     }
 
     /// Figures for metrics.
     pub fn figures(&self) -> Figures {
-        match self {
-            Self::Sqlite(sqlite) => sqlite.figures(),
-            Self::Postgres(postgres) => postgres.figures(),
+        match &self.engine {
+            Engine::Sqlite(sqlite) => sqlite.figures(),
+            Engine::Postgres(postgres) => postgres.figures(),
         }
     }
 
     /// Finishes what runs and closes the database. Blocks.
     pub fn close(&self) {
-        match self {
-            Self::Sqlite(sqlite) => sqlite.close(),
-            Self::Postgres(postgres) => postgres.close(),
+        match &self.engine {
+            Engine::Sqlite(sqlite) => sqlite.close(),
+            Engine::Postgres(postgres) => postgres.close(),
         }
     }
 }

@@ -23,6 +23,11 @@ pub const MIGRATIONS: &[(i64, &str)] = &[
     (17, include_str!("../../../migrations/0017_client_app_level.sql")),
     (18, include_str!("../../../migrations/0018_option_of_mfa_instance.sql")),
     (19, include_str!("../../../migrations/0019_write_gate.sql")),
+    (20, include_str!("../../../migrations/0020_job_lease.sql")),
+    (21, include_str!("../../../migrations/0021_resource_owner.sql")),
+    (25, include_str!("../../../migrations/0025_value_or_null.sql")),
+    (26, include_str!("../../../migrations/0026_attempt_at_nobody.sql")),
+    (27, include_str!("../../../migrations/0027_idempotency_and_trail.sql")),
 ];
 
 /// The words of the migration texts and what they mean to each engine.
@@ -54,6 +59,7 @@ pub fn migrate(
     applied: &[i64],
     mut apply: impl FnMut(&str) -> Result<(), Error>,
 ) -> Result<(), Error> {
+    check_not_newer(applied)?;
     for (version, migration) in MIGRATIONS {
         if !applied.contains(version) {
             apply(&text_for(migration, postgres))?;
@@ -66,8 +72,27 @@ pub fn migrate(
 /// The versions that are there.
 pub const APPLIED: &str = "SELECT version FROM schema_migration";
 
-/// Checks that nothing is missing.
+/// The version of the schema that this program makes.
+pub fn schema_version() -> i64 {
+    MIGRATIONS.iter().map(|(version, _)| *version).max().unwrap_or(0)
+}
+
+/// Refuses a schema that a newer program made: what it keeps there is not known here.
+pub fn check_not_newer(applied: &[i64]) -> Result<(), Error> {
+    let known = schema_version();
+    let found = applied.iter().copied().max().unwrap_or(0);
+    if found <= known {
+        return Ok(());
+    }
+    let why = format!(
+        "its schema has version {found}, and this program knows up to {known}: use the program that made it, or a newer one"
+    );
+    Err(Error::Unavailable(why))
+}
+
+/// Checks that nothing is missing, and nothing unknown.
 pub fn check(applied: &[i64]) -> Result<(), Error> {
+    check_not_newer(applied)?;
     if MIGRATIONS.iter().all(|(version, _)| applied.contains(version)) {
         return Ok(());
     }
@@ -77,7 +102,17 @@ pub fn check(applied: &[i64]) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::{MIGRATIONS, text_for};
+    use super::{MIGRATIONS, check, text_for};
+
+    /// Section 1: a newer schema is refused, well told.
+    #[test]
+    fn a_newer_schema_is_refused() {
+        let known: Vec<i64> = MIGRATIONS.iter().map(|(version, _)| *version).collect();
+        assert_eq!(check(&known), Ok(()));
+        let newer: Vec<i64> = known.iter().copied().chain([9_999]).collect();
+        assert!(check(&newer).unwrap_err().to_string().contains("version 9999"));
+        assert!(check(&known[1..]).unwrap_err().to_string().contains("older than this program"));
+    }
 
     #[test]
     fn every_word_is_known() {

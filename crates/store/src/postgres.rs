@@ -1,125 +1,134 @@
 //! PostgreSQL: a number of lanes, each a thread that owns one connection and drives it itself,
 //! so that a statement costs no hop between threads.
 
+mod address;
+mod lane;
+mod monitor;
+mod servers;
 mod session;
+mod tls;
 
 use std::{
-    collections::VecDeque,
     sync::{
-        Arc, Condvar, Mutex, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
-    thread::{Builder, JoinHandle},
+    thread::JoinHandle,
+    time::{Duration, Instant},
 };
-
-use tokio::sync::Semaphore;
 
 pub use session::Session;
 
-use crate::{Error, Figures, Limits, Mode, Tx, job::Job, migrate, tx::Engine};
+use self::{
+    lane::Lane,
+    monitor::{Monitor, Stop},
+    servers::{OPENING, Servers},
+};
+use crate::{
+    Class, Error, Figures, Health, Mode, Settings,
+    guard::spawn,
+    job::Job,
+    migrate,
+    queue::{Place, Queue},
+};
 
-/// How often an operation runs beside others. One that they got in the way of so often runs alone.
-const BESIDE_OTHERS: u32 = 3;
-/// How often an operation runs at the most before [`Error::Retry`] leaves: alone only two of its keys
-/// that are made from the time can be taken.
-const ATTEMPTS: u32 = 12;
+/// Connections for background work, and for the monitor, beside those for requests.
+const BACKGROUND: usize = 2;
+const MONITOR: usize = 1;
+/// How long a start waits for a database that is not there yet.
+const START: Duration = Duration::from_secs(30);
 
 /// The store on a PostgreSQL server.
 pub struct Postgres {
-    queue: Arc<Queue>,
-    /// Long reads under way; bounded, so that they cannot take all connections.
-    long: Arc<Semaphore>,
+    servers: Arc<Servers>,
+    pub queue: Arc<Queue>,
+    counters: Arc<Counters>,
+    stop: Arc<Stop>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-struct Queue {
-    waiting: Mutex<Waiting>,
-    bell: Condvar,
-    bound: usize,
+#[derive(Default)]
+struct Counters {
     commits: AtomicU64,
     retries: AtomicU64,
 }
 
-#[derive(Default)]
-struct Waiting {
-    jobs: VecDeque<(Job, Mode)>,
-    closing: bool,
-}
-
 impl Postgres {
-    pub fn open(url: &str, limits: Limits) -> Result<Arc<Self>, Error> {
-        let config = session::config(url)?;
-        Session::open(&config)?.migrate()?;
-        Self::start(&config, limits)
+    pub fn open(url: &str, settings: Settings) -> Result<Arc<Self>, Error> {
+        let servers = Servers::new(url, settings.insecure)?;
+        let mut session = await_database(&servers)?;
+        let (wanted, places) = (settings.connections + BACKGROUND + MONITOR, session.places()?);
+        if i64::try_from(wanted).is_ok_and(|wanted| wanted > places) {
+            return Err(Error::Unavailable(format!(
+                "this server wants {wanted} connections, and the database has {places} for all: lower \
+                 CHANCERY_DATABASE_CONNECTIONS, which is {}, or raise max_connections",
+                settings.connections
+            )));
+        }
+        session.migrate()?;
+        drop(session);
+        let postgres = Self::start(servers, settings, BACKGROUND)?;
+        let (servers, stop) = (Arc::clone(&postgres.servers), Arc::clone(&postgres.stop));
+        let watch = move || Monitor::new(servers).run(&stop);
+        let monitor = spawn("store-monitor".into(), watch, || {})?;
+        postgres.threads.lock().unwrap_or_else(PoisonError::into_inner).push(monitor);
+        Ok(postgres)
     }
 
-    pub fn open_to_read(url: &str, limits: Limits) -> Result<Arc<Self>, Error> {
-        let config = session::config(url)?;
+    pub fn open_to_read(url: &str, settings: Settings) -> Result<Arc<Self>, Error> {
+        let servers = Servers::new(url, settings.insecure)?;
         let mut applied = Vec::new();
-        Session::open(&config)?.query_all(&[(migrate::APPLIED, &[])], &mut |_, row| {
+        servers.open(OPENING)?.query_all(&[(migrate::APPLIED, &[])], &mut |_, row| {
             applied.push(row.int(0)?);
             Ok(())
         })?;
         migrate::check(&applied)?;
-        Self::start(&config, limits)
+        Self::start(servers, settings, 0)
     }
 
-    fn start(config: &tokio_postgres::Config, limits: Limits) -> Result<Arc<Self>, Error> {
-        let queue = Arc::new(Queue {
-            waiting: Mutex::default(),
-            bell: Condvar::new(),
-            bound: limits.waiting,
-            commits: AtomicU64::new(0),
-            retries: AtomicU64::new(0),
+    fn start(servers: Servers, settings: Settings, background: usize) -> Result<Arc<Self>, Error> {
+        let servers = Arc::new(servers);
+        let lanes = settings.connections.max(2);
+        let queue = Arc::new(Queue::new(settings.waiting, lanes / 2, background > 0));
+        let counters = Arc::new(Counters::default());
+        let place = if background > 0 { Place::Requests } else { Place::Any };
+        let places = (0..lanes).map(|_| place).chain((0..background).map(|_| Place::Background));
+        let threads = places.enumerate().map(|(number, place)| {
+            let lane = Lane::new(place, Arc::clone(&servers), Arc::clone(&queue), Arc::clone(&counters));
+            let broken = Arc::clone(&queue);
+            spawn(format!("store-{number}"), move || lane.run(), move || broken.break_down())
         });
-        let lanes = limits.connections.max(2);
-        let threads = (0..lanes).map(|number| {
-            let (queue, config) = (Arc::clone(&queue), config.clone());
-            Builder::new()
-                .name(format!("store-{number}"))
-                .spawn(move || Lane { config, session: None, queue }.run())
-                .map_err(|error| Error::Unavailable(error.to_string()))
-        });
-        Ok(Arc::new(Self {
-            threads: Mutex::new(threads.collect::<Result<_, _>>()?),
-            long: Arc::new(Semaphore::new(lanes / 2)),
-            queue,
-        }))
+        let threads = Mutex::new(threads.collect::<Result<_, _>>()?);
+        Ok(Arc::new(Self { servers, queue, counters, stop: Arc::default(), threads }))
     }
 
-    pub async fn run(&self, mut job: Job, mode: Mode) -> Result<(), Error> {
-        if mode == Mode::Long {
-            let permit = Arc::clone(&self.long).acquire_owned().await;
-            let permit = permit.map_err(|_| Error::Unavailable("the store is closing".into()))?;
-            job = job.holding(permit);
-        }
-        let mut waiting = self.queue.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if waiting.closing {
-            return Err(Error::Unavailable("the store is closing".into()));
-        }
-        if waiting.jobs.len() >= self.queue.bound {
-            return Err(Error::Busy);
-        }
-        waiting.jobs.push_back((job, mode));
-        drop(waiting);
-        self.queue.bell.notify_one();
-        Ok(())
+    pub fn run(&self, job: Job, mode: Mode, class: Class) -> Result<(), Error> {
+        self.queue.push(job, mode, class)
     }
 
     pub fn figures(&self) -> Figures {
-        let commits = self.queue.commits.load(Ordering::Relaxed);
+        let commits = self.counters.commits.load(Ordering::Relaxed);
         Figures {
-            waiting: self.queue.waiting.lock().unwrap_or_else(PoisonError::into_inner).jobs.len(),
+            waiting: self.queue.waiting(),
             commits,
             writes: commits,
-            retries: self.queue.retries.load(Ordering::Relaxed),
+            retries: self.counters.retries.load(Ordering::Relaxed),
+            shed: self.queue.shed(),
             log_bytes: 0,
         }
     }
 
+    pub fn health(&self) -> Health {
+        if self.queue.is_closed() { Health::Unavailable } else { self.servers.health() }
+    }
+
+    pub fn clock_offset(&self) -> i64 {
+        self.servers.clock_offset()
+    }
+
     pub fn close(&self) {
-        self.queue.waiting.lock().unwrap_or_else(PoisonError::into_inner).closing = true;
-        self.queue.bell.notify_all();
+        self.queue.close();
+        self.stop.ring();
         let threads: Vec<_> = self.threads.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect();
         for thread in threads {
             let _ = thread.join();
@@ -127,74 +136,16 @@ impl Postgres {
     }
 }
 
-impl Queue {
-    fn take(&self) -> Option<(Job, Mode)> {
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        let idle = |waiting: &mut Waiting| waiting.jobs.is_empty() && !waiting.closing;
-        let mut waiting = self.bell.wait_while(waiting, idle).unwrap_or_else(PoisonError::into_inner);
-        waiting.jobs.pop_front()
-    }
-}
-
-struct Lane {
-    config: tokio_postgres::Config,
-    session: Option<Session>,
-    queue: Arc<Queue>,
-}
-
-impl Lane {
-    fn run(mut self) {
-        while let Some((mut job, mode)) = self.queue.take() {
-            let mut attempt = 0;
-            let outcome = loop {
-                attempt += 1;
-                let outcome = self.attempt(&mut job, mode, attempt > BESIDE_OTHERS);
-                // an idle connection that the server closed is found out only by using it
-                let lost = matches!(outcome, Err(Error::Unavailable(_))) && attempt == 1;
-                if !(lost || matches!(outcome, Err(Error::Retry))) || attempt >= ATTEMPTS {
-                    break outcome;
-                }
-                self.queue.retries.fetch_add(1, Ordering::Relaxed);
-            };
-            job.finish(outcome);
-            // the answer does not wait for a reading transaction to end
-            let ended = self.session.as_mut().is_none_or(|session| session.end().is_ok());
-            if !ended {
-                self.session = None;
+/// Waits for a database that is about to be there.
+fn await_database(servers: &Servers) -> Result<Session, Error> {
+    let began = Instant::now();
+    loop {
+        match servers.open(OPENING) {
+            Err(refusal) if refusal.passes && began.elapsed() < START => {
+                tracing::warn!(why = refusal.why, "the database is not there yet");
+                std::thread::sleep(Duration::from_millis(500));
             }
+            outcome => return Ok(outcome?),
         }
-    }
-
-    fn attempt(&mut self, job: &mut Job, mode: Mode, alone: bool) -> Result<(), Error> {
-        if self.session.as_ref().is_none_or(Session::is_closed) {
-            self.session = Some(Session::open(&self.config)?);
-        }
-        let Some(session) = &mut self.session else { return Err(Error::Retry) };
-        session.begin(mode, alone);
-        let keep = match job.run(&mut Tx::new(Engine::Postgres(session))) {
-            Ok(keep) => keep,
-            Err(error) => {
-                let rolled_back = session.roll_back();
-                if rolled_back.is_err() || matches!(error, Error::Unavailable(_)) {
-                    self.session = None;
-                }
-                return Err(error);
-            }
-        };
-        if mode != Mode::Write {
-            return Ok(());
-        }
-        if !keep {
-            return session.roll_back();
-        }
-        let outcome = session.commit();
-        match outcome {
-            Ok(()) => {
-                self.queue.commits.fetch_add(1, Ordering::Relaxed);
-            }
-            Err(Error::Unavailable(_) | Error::Unknown(_)) => self.session = None,
-            Err(_) => session.roll_back()?,
-        }
-        outcome
     }
 }

@@ -1,24 +1,29 @@
 //! The embedded engine: readers on the thread that asks, one writer lane with group commit.
 
+mod files;
 mod lane;
+mod watch;
 
 use std::{
     path::Path,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
     thread::JoinHandle,
+    time::{Duration, Instant},
 };
 
 use chancery_record::Value;
 use rusqlite::{OpenFlags, config::DbConfig, types::ValueRef};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::Semaphore;
 
+use self::watch::Bell;
 use crate::{
-    Error, Figures, Limits, Row, Tx,
+    Class, Error, Figures, Health, Mode, Row, Settings, Tx, clock,
     job::{Job, attempt},
     migrate,
+    queue::Queue,
     tx::Engine,
 };
 
@@ -29,6 +34,9 @@ const STATEMENTS: usize = 256;
 const QUICK_CACHE: i64 = 64 << 10;
 const LONG_CACHE: i64 = 8 << 10;
 const WRITER_CACHE: i64 = 64 << 10;
+
+/// Long reads of background work at once.
+const BACKGROUND: usize = 2;
 
 /// One connection, and the security epoch as this process knows it. The database is this
 /// process's alone, so the lane that commits an epoch is the one that tells it.
@@ -130,51 +138,68 @@ pub struct Sqlite {
     long_readers: Mutex<Vec<Connection>>,
     /// Long reads under way; bounded, because each keeps a snapshot and a thread.
     long: Arc<Semaphore>,
-    lane: Mutex<Option<mpsc::Sender<Job>>>,
+    /// The same for background work, which waits for no request.
+    background: Arc<Semaphore>,
+    pub queue: Arc<Queue>,
+    /// Whether there is a lane; who only reads has none.
+    writes: bool,
+    bell: Arc<Bell>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     counters: Arc<Counters>,
+    /// When it was opened, by the clock and by one that does not jump.
+    started: (i64, Instant),
 }
 
 #[derive(Default)]
 struct Counters {
-    waiting: AtomicUsize,
     commits: AtomicU64,
     writes: AtomicU64,
     log_bytes: AtomicU64,
+    /// Whether the last commit failed.
+    failed: AtomicBool,
+    /// Whether there is little space left.
+    is_full: AtomicBool,
+    /// Whether the writer is gone.
+    is_broken: AtomicBool,
 }
 
 impl Sqlite {
-    pub fn open(path: &Path, limits: Limits) -> Result<Arc<Self>, Error> {
+    pub fn open(path: &Path, settings: Settings) -> Result<Arc<Self>, Error> {
+        files::keep_private(path)?;
         let epoch = Arc::new(AtomicI64::new(0));
         let writer = Connection::open(path, false, WRITER_CACHE, &epoch)?;
         migrate_schema(&writer)?;
         writer.learn_epoch()?;
-        let counters = Arc::new(Counters::default());
-        let (lane, jobs) = mpsc::channel(limits.waiting);
-        let threads = lane::start(path, writer, jobs, Arc::clone(&counters), limits.log_bytes)?;
-        let lane = Mutex::new(Some(lane));
-        Ok(Arc::new(Self { lane, threads: Mutex::new(threads), counters, ..Self::idle(path, epoch, limits) }))
+        let mut sqlite = Self::idle(path, epoch, settings);
+        sqlite.writes = true;
+        let threads = lane::start(path, writer, &sqlite, settings)?;
+        sqlite.threads = Mutex::new(threads);
+        Ok(Arc::new(sqlite))
     }
 
     /// Opens what another process may be writing: there is no lane.
-    pub fn open_to_read(path: &Path, limits: Limits) -> Result<Arc<Self>, Error> {
+    pub fn open_to_read(path: &Path, settings: Settings) -> Result<Arc<Self>, Error> {
         let epoch = Arc::new(AtomicI64::new(0));
         let reader = Connection::open(path, true, LONG_CACHE, &epoch)?;
         migrate::check(&applied(&reader)?)?;
         reader.learn_epoch()?;
-        Ok(Arc::new(Self::idle(path, epoch, limits)))
+        Ok(Arc::new(Self::idle(path, epoch, settings)))
     }
 
-    fn idle(path: &Path, epoch: Arc<AtomicI64>, limits: Limits) -> Self {
+    fn idle(path: &Path, epoch: Arc<AtomicI64>, settings: Settings) -> Self {
         Self {
             path: path.to_owned(),
             epoch,
             quick_readers: Mutex::default(),
             long_readers: Mutex::default(),
-            long: Arc::new(Semaphore::new(limits.connections.max(1))),
-            lane: Mutex::default(),
+            long: Arc::new(Semaphore::new(settings.connections.max(1))),
+            background: Arc::new(Semaphore::new(BACKGROUND)),
+            queue: Arc::new(Queue::new(settings.waiting, usize::MAX, false)),
+            writes: false,
+            bell: Arc::default(),
             threads: Mutex::default(),
             counters: Arc::default(),
+            started: (clock::now(), Instant::now()),
         }
     }
 
@@ -200,12 +225,28 @@ impl Sqlite {
     }
 
     /// Reads on a blocking thread.
-    pub async fn read_long(self: &Arc<Self>, mut job: Job) -> Result<(), Error> {
-        let permit = Arc::clone(&self.long).acquire_owned().await;
+    pub async fn read_long(
+        self: &Arc<Self>,
+        mut job: Job,
+        class: Class,
+        patience: Duration,
+    ) -> Result<(), Error> {
+        let permit = if class == Class::Background {
+            Arc::clone(&self.background).acquire_owned().await
+        } else {
+            let permit = tokio::time::timeout(patience, Arc::clone(&self.long).acquire_owned()).await;
+            permit.map_err(|_| {
+                self.queue.note_shed();
+                Error::Busy
+            })?
+        };
         let permit = permit.map_err(|_| Error::Unavailable("the store is closing".into()))?;
         let store = Arc::clone(self);
         tokio::task::spawn_blocking(move || {
             let _permit = permit;
+            if !job.begin() {
+                return;
+            }
             let reader = match store.take_reader(&store.long_readers, LONG_CACHE) {
                 Ok(reader) => reader,
                 Err(error) => return job.finish(Err(error)),
@@ -222,14 +263,34 @@ impl Sqlite {
     }
 
     /// Hands a write to the lane.
-    pub fn write(&self, job: Job) -> Result<(), Error> {
-        let lane = self.lane.lock().unwrap_or_else(PoisonError::into_inner);
-        let lane = lane.as_ref().ok_or_else(|| Error::Unavailable("the store is closing".into()))?;
-        self.counters.waiting.fetch_add(1, Ordering::Relaxed);
-        lane.try_send(job).map_err(|_| {
-            self.counters.waiting.fetch_sub(1, Ordering::Relaxed);
-            Error::Busy
-        })
+    pub fn write(&self, job: Job, class: Class) -> Result<(), Error> {
+        if self.counters.is_broken.load(Ordering::Relaxed) {
+            return Err(Error::Unavailable("the writer is gone".into()));
+        }
+        if !self.writes {
+            return Err(Error::Unavailable("the database was opened to be read".into()));
+        }
+        self.queue.push(job, Mode::Write, class)
+    }
+
+    /// What is known of the last commit and of the space that is left.
+    pub fn health(&self) -> Health {
+        let is = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        if is(&self.counters.is_broken) {
+            Health::Unavailable
+        } else if is(&self.counters.is_full) {
+            Health::ReadOnly
+        } else if is(&self.counters.failed) {
+            Health::Unavailable
+        } else {
+            Health::Ready
+        }
+    }
+
+    /// What the clock should show by the time that went by since the start, less what it shows.
+    pub fn clock_offset(&self) -> i64 {
+        let (began, since) = self.started;
+        began + i64::try_from(since.elapsed().as_millis()).unwrap_or(i64::MAX) - clock::now()
     }
 
     fn take_reader(&self, free: &Mutex<Vec<Connection>>, cache_kib: i64) -> Result<Connection, Error> {
@@ -239,16 +300,18 @@ impl Sqlite {
 
     pub fn figures(&self) -> Figures {
         Figures {
-            waiting: self.counters.waiting.load(Ordering::Relaxed),
+            waiting: self.queue.waiting(),
             commits: self.counters.commits.load(Ordering::Relaxed),
             writes: self.counters.writes.load(Ordering::Relaxed),
             retries: 0,
+            shed: self.queue.shed(),
             log_bytes: self.counters.log_bytes.load(Ordering::Relaxed),
         }
     }
 
     pub fn close(&self) {
-        self.lane.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.queue.close();
+        self.bell.close();
         self.quick_readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.long_readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let threads: Vec<_> = self.threads.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect();

@@ -10,7 +10,11 @@ pub struct Tx<'c> {
     engine: Engine<'c>,
     doom: Option<Error>,
     only_try: bool,
+    proof: Option<Proof>,
 }
+
+/// A query that finds a row if the transaction was committed, and only then.
+pub type Proof = (String, Vec<Value>);
 
 pub enum Engine<'c> {
     Sqlite(&'c Connection),
@@ -22,7 +26,7 @@ pub type Statement<'a> = (&'a str, &'a [Value]);
 
 impl<'c> Tx<'c> {
     pub(crate) const fn new(engine: Engine<'c>) -> Self {
-        Self { engine, doom: None, only_try: false }
+        Self { engine, doom: None, only_try: false, proof: None }
     }
 
     /// Reads rows, each handed to `each` as it comes.
@@ -116,6 +120,18 @@ impl<'c> Tx<'c> {
             Engine::Postgres(session) => session.flush(),
         };
         self.note(outcome)
+    }
+
+    /// Tells a query that finds a row if this transaction was committed, and only then. It is asked
+    /// where the connection is lost while committing; the first one that was told counts.
+    pub fn prove_by(&mut self, sql: &str, parameters: Vec<Value>) {
+        if self.proof.is_none() {
+            self.proof = Some((sql.to_owned(), parameters));
+        }
+    }
+
+    pub(crate) const fn take_proof(&mut self) -> Option<Proof> {
+        self.proof.take()
     }
 
     /// Rolls back at the end, whatever the operation answers: a dry run.

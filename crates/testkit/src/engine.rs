@@ -1,12 +1,14 @@
 //! A database for one test.
 
 use std::{
-    path::PathBuf,
-    process::Command,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
     sync::atomic::{AtomicU32, Ordering},
 };
 
 use tempfile::TempDir;
+
+use crate::template::copy_files;
 
 /// An engine to test on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +23,8 @@ pub enum Engine {
 pub struct Database {
     folder: TempDir,
     url: String,
+    /// Whether it stays on its server when this goes.
+    stays: bool,
 }
 
 /// The environment variable that names the PostgreSQL cluster for tests; `scripts/test` makes
@@ -29,29 +33,73 @@ const CLUSTER: &str = "CHANCERY_TEST_POSTGRES";
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
+#[expect(clippy::panic, reason = "a test cannot go on without its database")]
+fn cluster() -> String {
+    std::env::var(CLUSTER).unwrap_or_else(|_| {
+        panic!("{CLUSTER} is not set: run scripts/test, which makes a PostgreSQL for the tests")
+    })
+}
+
+fn fresh_name() -> String {
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    format!("test_{number}_{}", uuid::Uuid::now_v7().simple())
+}
+
+impl Engine {
+    /// Where its databases are, in letters that a file's name may have.
+    pub(crate) fn place(self) -> String {
+        match self {
+            Self::Sqlite => "sqlite".to_owned(),
+            Self::Postgres => cluster().replace(|letter: char| !letter.is_ascii_alphanumeric(), "_"),
+        }
+    }
+}
+
 impl Database {
+    /// The name of an embedded database's file.
+    pub(crate) const FILE: &str = "chancery.sqlite";
+
     /// Makes an empty database.
     ///
     /// # Panics
     /// Without the cluster that `scripts/test` makes.
-    #[expect(clippy::panic, clippy::expect_used, reason = "a test cannot go on without its database")]
     pub fn create(engine: Engine) -> Self {
+        Self::named(engine, &fresh_name())
+    }
+
+    /// Makes an empty database that has this name on its server.
+    #[expect(clippy::expect_used, reason = "a test cannot go on without its database")]
+    pub(crate) fn named(engine: Engine, name: &str) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
-        let url = match engine {
-            Engine::Sqlite => format!("sqlite:{}", folder.path().join("chancery.sqlite").display()),
-            Engine::Postgres => {
-                let Ok(cluster) = std::env::var(CLUSTER) else {
-                    panic!("{CLUSTER} is not set: run scripts/test, which makes a PostgreSQL for the tests")
-                };
-                let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-                let chance = uuid::Uuid::now_v7().simple().to_string();
-                let name = format!("test_{number}_{chance}");
-                let made = execute(&cluster, &format!("CREATE DATABASE {name} TEMPLATE template0"));
-                assert!(made, "CREATE DATABASE failed");
-                format!("{cluster}/{name}")
-            }
-        };
-        Self { folder, url }
+        if engine == Engine::Postgres {
+            execute(&cluster(), &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"));
+            let made = execute(&cluster(), &format!("CREATE DATABASE {name} TEMPLATE template0"));
+            assert!(made, "CREATE DATABASE failed");
+        }
+        let url = url_of(engine, &folder, name);
+        Self { folder, url, stays: false }
+    }
+
+    /// Makes a copy of one whose server has ended and left its files in a folder. `None`: it is not on
+    /// its server.
+    #[expect(clippy::expect_used, reason = "a test cannot go on without its database")]
+    pub(crate) fn copied(engine: Engine, template: &str, files: &Path) -> Option<Self> {
+        let (folder, name) = (TempDir::new().expect("a temporary folder"), fresh_name());
+        copy_files(files, folder.path()).expect("files to copy");
+        if engine == Engine::Postgres
+            && !execute(&cluster(), &format!("CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy"))
+        {
+            return None;
+        }
+        let url = url_of(engine, &folder, &name);
+        Some(Self { folder, url, stays: false })
+    }
+
+    /// Leaves it on its server, and its files in a folder.
+    #[expect(clippy::expect_used, reason = "a test cannot go on without its database")]
+    pub(crate) fn keep(mut self, files: &Path) {
+        copy_files(self.folder.path(), files).expect("files to copy");
+        self.stays = true;
     }
 
     /// Removes it from its server, whoever is connected.
@@ -87,10 +135,18 @@ impl Database {
 impl Drop for Database {
     fn drop(&mut self) {
         if let Some((cluster, name)) = self.on_server()
+            && !self.stays
             && !std::thread::panicking()
         {
             execute(cluster, &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"));
         }
+    }
+}
+
+fn url_of(engine: Engine, folder: &TempDir, name: &str) -> String {
+    match engine {
+        Engine::Sqlite => format!("sqlite:{}", folder.path().join(Database::FILE).display()),
+        Engine::Postgres => format!("{}/{name}", cluster()),
     }
 }
 
@@ -99,6 +155,7 @@ fn execute(cluster: &str, statement: &str) -> bool {
     Command::new("psql")
         .args(["-q", "-d", &format!("{cluster}/postgres"), "-c", "SET client_min_messages = error"])
         .args(["-c", statement])
+        .stderr(Stdio::null())
         .status()
         .is_ok_and(|status| status.success())
 }

@@ -8,7 +8,7 @@ use chancery_web::App;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::{Client, Database, Engine};
+use crate::{Client, Database, Engine, template};
 
 /// The secret of the root client in tests.
 const SECRET: &str = "the root secret of the tests";
@@ -48,7 +48,7 @@ pub type Test = fn(World) -> Pin<Box<dyn Future<Output = ()>>>;
 pub fn run_with(engine: Engine, words: fn(&Path) -> Vec<String>, test: Test) {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
-        let database = Arc::new(Database::create(engine));
+        let database = Arc::new(template::copy(engine).await);
         let server =
             Server::start(&config(&database, words(&database.folder()))).await.expect("the server starts");
         let (base, app) = (server.public_url.clone(), server.app());
@@ -66,8 +66,9 @@ pub fn run_with(engine: Engine, words: fn(&Path) -> Vec<String>, test: Test) {
     });
 }
 
+/// The configuration of a server in a test.
 #[expect(clippy::expect_used, reason = "a test cannot go on without its server")]
-fn config(database: &Database, more: Vec<String>) -> Config {
+pub(crate) fn config(database: &Database, more: Vec<String>) -> Config {
     let folder = database.folder().display().to_string();
     let words = [
         "chancery",

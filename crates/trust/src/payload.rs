@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use chancery_record::parse_timestamp;
+use chancery_record::parse_day;
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 use uuid::Uuid;
@@ -55,7 +55,7 @@ struct Report {
 pub(crate) fn read(json: &[u8], sum: &str) -> Result<Snapshot, Refusal> {
     let payload: Payload<'_> = serde_json::from_slice(json)
         .map_err(|_| Refusal::new(Kind::Payload, "what is signed is not metadata of version 3"))?;
-    let next_update = parse_timestamp(&payload.next_update)
+    let next_update = parse_day(&payload.next_update)
         .ok_or_else(|| Refusal::new(Kind::Payload, "the date of the next update is none"))?;
     let mut reader = Reader::default();
     for (index, entry) in payload.entries.iter().enumerate() {
@@ -128,7 +128,7 @@ impl Reader {
         }
         make.statuses.extend(entry.status_reports.into_iter().map(|report| Status {
             // a date that cannot be read hides no compromise: it counts as passed
-            since: report.effective_date.as_ref().and_then(Value::as_str).and_then(parse_timestamp),
+            since: report.effective_date.as_ref().and_then(Value::as_str).and_then(parse_day),
             status: report.status,
         }));
         Ok(())

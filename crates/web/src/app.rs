@@ -1,18 +1,15 @@
 //! The application: what a request meets.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
     time::{Duration, Instant, SystemTime},
 };
 
 use bytes::Bytes;
 use chancery_auth::{Bearer, Rights};
 use chancery_record::Timestamp;
-use chancery_resource::{Desk, Permit, Problem, ProblemKind, Service};
-use chancery_store::{Mode, Store};
+use chancery_resource::{Desk, Permit, Problem, ProblemKind, Purpose, Service};
+use chancery_store::{Class, Mode, Store};
 use http::{Request, Response, Version, header, request::Parts};
 use hyper::body::Incoming;
 use tokio::sync::Semaphore;
@@ -92,8 +89,6 @@ pub struct App {
     pub(crate) pool: Pool,
     pub(crate) limiter: Limiter,
     pub(crate) guesses: Guesses,
-    /// Whether the store served when it was last looked at.
-    pub(crate) is_store_well: AtomicBool,
     /// Places for reading larger bodies.
     pub(crate) readers: Arc<Semaphore>,
     /// Places for larger bodies, one a MiB.
@@ -135,7 +130,6 @@ impl App {
             metrics: Metrics::new(services, &door),
             door,
             guesses: Guesses::new(limits.public_rate),
-            is_store_well: AtomicBool::new(true),
             readers: Arc::new(Semaphore::new(processors)),
             documents: documents.collect(),
             rights: Rights::default(),
@@ -177,6 +171,11 @@ impl App {
         response
     }
 
+    /// Notes that a job of the background succeeded.
+    pub fn note_job(&self, job: &'static str) {
+        self.metrics.note_job(job);
+    }
+
     /// Answers a request at the address for metrics alone.
     pub async fn handle_metrics(&self, request: &Request<Incoming>) -> Response<AnswerBody> {
         let mut response = if request.uri().path() == "/metrics" {
@@ -188,13 +187,6 @@ impl App {
         };
         answer::protect(&mut response);
         response
-    }
-
-    /// Notes whether the store serves, as whoever watches it found.
-    pub fn note_store(&self, is_well: bool) {
-        if self.is_store_well.swap(is_well, Ordering::Relaxed) != is_well {
-            tracing::warn!(is_well, "the store was looked at: what /health/ready says changed");
-        }
     }
 
     /// Notes how many events the outbox keeps, as a job counted them.
@@ -211,7 +203,9 @@ impl App {
         let now = now();
         let (target, parameters) = self.routes.find(parts.uri.path())?;
         match target {
-            Target::System(route) => route.answer(self, parts, body, &parameters?, now).await,
+            Target::System(route, whose) => {
+                route.answer(self, (*whose, &parameters?), parts, body, now).await
+            }
             Target::Operations(entries) => {
                 *beside = entries.first().copied();
                 let entry = choose(entries, &parts.method)?;
@@ -238,7 +232,11 @@ impl App {
         };
         let known = match self.rights.recall(Some(token), store) {
             Some(known) => known,
-            None => self.rights.load(&self.store, &self.bearer, Some(token), store, now).await?,
+            None => {
+                self.rights
+                    .load(&self.store.with(Class::Urgent), &self.bearer, Some(token), store, now)
+                    .await?
+            }
         };
         let claims = known.claims.filter(|claims| claims.is_current(now));
         let claims = claims.ok_or_else(|| guard::invalid(scheme))?;
@@ -305,7 +303,9 @@ impl App {
         }
         self.metrics.log_dropped.set((self.dropped_lines)());
         self.metrics.connections.set(i64::try_from(self.door.connections()).unwrap_or(i64::MAX));
-        self.metrics.working.set(i64::try_from(self.pool.waiting()).unwrap_or(i64::MAX));
+        for purpose in Purpose::ALL {
+            self.metrics.note_work(purpose.name(), self.pool.waiting(purpose));
+        }
         let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
         respond(200, content_type, self.metrics.text(&self.store))
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use chancery_auth::{Audience, Caller, Known, Opened, Refused, decide};
 use chancery_record::Timestamp;
 use chancery_resource::{Permit, Problem, ProblemKind, Scope};
-use chancery_store::Tx;
+use chancery_store::{Class, Tx};
 use http::request::Parts;
 
 use crate::{
@@ -99,7 +99,8 @@ impl App {
         if let Some(allowed) = remembered.and_then(|known| wanted.judge(known).ok()) {
             return Ok(allowed);
         }
-        wanted.judge(self.rights.load(&self.store, &self.bearer, token, store, now).await?)
+        wanted
+            .judge(self.rights.load(&self.store.with(Class::Urgent), &self.bearer, token, store, now).await?)
     }
 
     /// The rights of a request whose remembered ones were overtaken: it looks itself from now on, so
@@ -115,7 +116,7 @@ impl App {
         now: Timestamp,
     ) -> Result<Rights, Problem> {
         let (wanted, token) = wanted(parts, permit, store, now)?;
-        let opened = Opened::new(&self.store, &self.bearer, token, store, now).await?;
+        let opened = Opened::new(&self.store.with(Class::Urgent), &self.bearer, token, store, now).await?;
         Ok(Rights::Own(Arc::new(Authority { wanted, opened })))
     }
 }

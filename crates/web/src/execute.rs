@@ -1,6 +1,9 @@
 //! One operation for one request: permit, body, transaction, answer.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
 
 use bytes::Bytes;
 use chancery_record::Timestamp;
@@ -8,7 +11,7 @@ use chancery_resource::{
     Action, Answer, Body, Call, Custom, Out, Part, Permit, Piece, Preconditions, Problem, etag, read_later,
     run,
 };
-use chancery_store::{Error, Mode, Tx};
+use chancery_store::{Class, Error, Mode, Tx};
 use http::{Response, header, request::Parts};
 use tokio::sync::mpsc;
 use uuid::Uuid;
@@ -82,7 +85,9 @@ pub async fn execute(
             return Err(Problem::invalid("This operation needs a JSON body."));
         }
     }
-    if let (Action::Custom(Custom { works: true, .. }), true) = (op.action, app.pool.is_full()) {
+    if let Action::Custom(Custom { works: Some(purpose), .. }) = op.action
+        && app.pool.is_full(purpose)
+    {
         return Err(Error::Busy.into());
     }
     let asking = Asking { app, parts, permit: op.permit, store, now };
@@ -113,6 +118,7 @@ pub async fn execute(
         merge_patch,
         scope: allowed.scope.clone().to_be_changed(op.writes()),
         actor: allowed.caller.as_ref().map(|caller| caller.id),
+        acting: allowed.caller.as_ref().and_then(|caller| caller.acting()),
         now,
         dry_run,
         diagnose: false,
@@ -120,7 +126,7 @@ pub async fn execute(
         desk: Arc::clone(&app.desk),
         out: Out::default(),
     };
-    let running = Running { asking, call: Arc::new(Mutex::new(call)) };
+    let running = Running { asking, call: Arc::new(Mutex::new(call)), goes_on: AtomicBool::new(false) };
     let outcome = running.finish(rights, claim.as_ref()).await;
     drop(place);
     match claim {
@@ -188,6 +194,8 @@ fn take_dry_run(query: &mut Vec<(String, String)>) -> Result<bool, Problem> {
 struct Running<'a> {
     asking: Asking<'a>,
     call: Arc<Mutex<Call>>,
+    /// Whether it goes on in pieces.
+    goes_on: AtomicBool,
 }
 
 type Done = (Answer, Vec<u8>);
@@ -215,7 +223,13 @@ impl Running<'_> {
                     self.with(|call| call.diagnose = true);
                 }
                 Ok(Sent::Whole((Answer { work: Some(work), .. }, _))) => {
-                    let result = self.asking.app.pool.run(work).await.map_err(overtaken)?;
+                    let result = self
+                        .asking
+                        .app
+                        .pool
+                        .run(self.with(|call| call.actor), work)
+                        .await
+                        .map_err(overtaken)?;
                     self.with(|call| {
                         call.results.push(result);
                         call.now = crate::app::now();
@@ -236,6 +250,7 @@ impl Running<'_> {
 
     /// Readies the call for its next piece. Each is made at its own time.
     fn go_on(&self, piece: Piece, done: &mut u64) {
+        self.goes_on.store(true, Ordering::Relaxed);
         let (operation, store) = self.with(|call| {
             call.results = vec![piece.state];
             call.now = now();
@@ -250,6 +265,12 @@ impl Running<'_> {
 
     fn with<T>(&self, change: impl FnOnce(&mut Call) -> T) -> T {
         change(&mut self.call.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Batches and the later pieces of an operation in pieces leave room for others.
+    fn class(&self) -> Class {
+        let is_heavy = self.goes_on.load(Ordering::Relaxed) || self.with(|call| call.op.is_batch());
+        if is_heavy { Class::Heavy } else { Class::Ordinary }
     }
 
     /// Runs the operation in a transaction. What it makes over a bound is sent as it is made.
@@ -278,7 +299,7 @@ impl Running<'_> {
             }
             Ok((answer, body))
         };
-        let store = self.asking.app.store.clone();
+        let store = self.asking.app.store.with(self.class());
         if mode != Mode::Long {
             return store.run(name, mode, epoch, operation).await.map(Sent::Whole);
         }

@@ -59,7 +59,7 @@ pub async fn check(app: &App, parts: &Parts, bound: &Bound<'_>, now: Timestamp) 
     let [proof] = proofs.as_slice() else {
         return Err(challenge("Send one DPoP proof.", "invalid_dpop_proof"));
     };
-    let url = app.bearer.endpoint(parts.uri.path());
+    let url = format!("{}{}", app.bearer.public_url, parts.uri.path());
     let nonces = &app.bearer.nonces;
     let request = ProofRequest {
         method: parts.method.as_str(),

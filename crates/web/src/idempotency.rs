@@ -128,6 +128,10 @@ impl Ours {
             tx.queue("DELETE FROM idempotent_answer WHERE caller = ?1 AND key_digest = ?2", row.to_vec())?;
         }
         let [caller, key] = row;
+        tx.prove_by(
+            "SELECT 1 FROM idempotent_answer WHERE caller = ?1 AND key_digest = ?2 AND attempt = ?3",
+            vec![caller.clone(), key.clone(), Value::Id(self.attempt)],
+        );
         tx.queue(
             "INSERT INTO idempotent_answer (caller, key_digest, request_digest, attempt, started_on) \
              VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -179,6 +183,10 @@ impl Ours {
             Ok(response) => return Ok(response),
             Err(problem) => problem,
         };
+        // the change may be there, with its answer: the key stays for who asks for it again
+        if matches!(problem.cause, Some(Error::Unknown(_))) {
+            return Err(problem);
+        }
         let status = problem.status();
         let passing = matches!(status, 401 | 429 | 500..);
         let body = problem.body(parts.uri.path(), &trace_id(parts));

@@ -47,8 +47,18 @@ struct Going {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Doing {
+    job: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Status {
     status: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Line {
+    purpose: &'static str,
 }
 
 /// Labels that come from data, told apart up to a bound: each is a series that stays.
@@ -114,12 +124,13 @@ pub struct Metrics {
     /// Lines that the log could not write.
     pub log_dropped: Gauge<u64, AtomicU64>,
     waiting: Gauge,
-    /// Hashes and images that are being worked on or wait for it.
-    pub working: Gauge,
+    working: Family<Line, Gauge>,
     commits: Gauge<u64, AtomicU64>,
     writes: Gauge<u64, AtomicU64>,
     retries: Gauge<u64, AtomicU64>,
+    store_shed: Gauge<u64, AtomicU64>,
     log_bytes: Gauge<u64, AtomicU64>,
+    jobs: Family<Doing, Gauge>,
     /// Events that wait in the outbox.
     pub events_waiting: Gauge,
     /// Mails that wait to be sent.
@@ -186,10 +197,12 @@ impl Metrics {
             connections: Gauge::default(),
             log_dropped: Gauge::default(),
             waiting: Gauge::default(),
-            working: Gauge::default(),
+            working: Family::default(),
             commits: Gauge::default(),
             writes: Gauge::default(),
             retries: Gauge::default(),
+            store_shed: Gauge::default(),
+            jobs: Family::default(),
             log_bytes: Gauge::default(),
             events_waiting: Gauge::default(),
             mails_waiting: Gauge::default(),
@@ -230,8 +243,19 @@ impl Metrics {
             "Operations run again after a serialization failure",
             self.retries.clone(),
         );
+        registry.register(
+            "store_shed",
+            "Operations refused because there was too much to do",
+            self.store_shed.clone(),
+        );
         registry.register("store_log_bytes", "Bytes of the SQLite write-ahead log", self.log_bytes.clone());
-        registry.register("work", "Hashes and images being worked on or waiting", self.working.clone());
+        registry.register(
+            "work",
+            "Work between transactions under way or waiting, by purpose",
+            self.working.clone(),
+        );
+        let about = "When a job of the background last succeeded, on this process";
+        registry.register_with_unit("job_last_success_time", about, Unit::Seconds, self.jobs.clone());
         registry.register("mails_waiting", "Mails that wait to be sent", self.mails_waiting.clone());
         registry.register("mails_dead", "Mails that were given up", self.mails_dead.clone());
         registry.register(
@@ -292,6 +316,16 @@ impl Metrics {
         }
     }
 
+    /// Notes how much work of a purpose waits or is under way.
+    pub fn note_work(&self, purpose: &'static str, count: usize) {
+        self.working.get_or_create(&Line { purpose }).set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    /// Notes that a job of the background succeeded.
+    pub fn note_job(&self, job: &'static str) {
+        self.jobs.get_or_create(&Doing { job }).set(crate::app::now().0 / 1000);
+    }
+
     /// Notes that an operation in pieces has done so many items more. Beyond a bound the store is told as `other`.
     pub fn note_items(&self, operation: &'static str, store: &str, items: u64) {
         let going = Going { operation, store: store.to_owned() };
@@ -315,6 +349,7 @@ impl Metrics {
         self.commits.set(figures.commits);
         self.writes.set(figures.writes);
         self.retries.set(figures.retries);
+        self.store_shed.set(figures.shed);
         self.log_bytes.set(figures.log_bytes);
         let mut text = String::new();
         // writing to a String does not fail

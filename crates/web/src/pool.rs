@@ -1,91 +1,259 @@
-//! A bounded pool for work that would hold others up: hashing passwords, decoding images, asking
-//! other servers.
+//! Bounded lines for work that would hold others up: hashing passwords, opening certificates, decoding
+//! images, asking other servers. Each purpose has a line of its own, and in it callers take turns.
 
 use std::{
     any::Any,
+    collections::HashMap,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
-use chancery_resource::{Task, Work};
+use chancery_resource::{Purpose, Task, Work};
 use chancery_store::Error;
 use tokio::sync::Semaphore;
+use uuid::Uuid;
 
-/// How many may wait; one more is told to come back.
+/// How many may wait in a line; one more is told to come back.
 const WAITING: usize = 512;
+/// How many of one caller may wait where callers take turns.
+const WAITING_OF_ONE: usize = 64;
 /// Answers of others that are waited for at once: each may be large.
 const ASKING: usize = 4;
 
-/// Fewer places than processors, so that something is left for other requests.
+/// The lines.
 pub struct Pool {
+    lines: [Line; Purpose::ALL.len()],
+    turns: Turns,
+}
+
+/// A purpose's line.
+struct Line {
     places: Arc<Semaphore>,
-    asking: Arc<Semaphore>,
-    waiting: Arc<AtomicUsize>,
+    waiting: Counted,
 }
 
 impl Default for Pool {
     fn default() -> Self {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Self {
-            places: Arc::new(Semaphore::new(processors.saturating_sub(1).max(1))),
-            asking: Arc::new(Semaphore::new(ASKING)),
-            waiting: Arc::default(),
-        }
+        let lines = Purpose::ALL.map(|purpose| {
+            let places = match purpose {
+                // fewer places than processors, so that something is left for other requests
+                Purpose::Password => processors.saturating_sub(1).max(1),
+                Purpose::Elsewhere => ASKING,
+                _ => 1,
+            };
+            Line { places: Arc::new(Semaphore::new(places)), waiting: Counted::default() }
+        });
+        Self { lines, turns: Turns::default() }
     }
 }
 
 impl Pool {
+    #[expect(clippy::indexing_slicing, reason = "there is a line for each purpose")]
+    const fn line(&self, purpose: Purpose) -> &Line {
+        &self.lines[purpose as usize]
+    }
+
     /// Whether one more would be told to come back.
-    pub fn is_full(&self) -> bool {
-        self.waiting() >= WAITING
+    pub fn is_full(&self, purpose: Purpose) -> bool {
+        self.waiting(purpose) >= WAITING
     }
 
     /// How much work is waiting or being done.
-    pub fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
+    pub fn waiting(&self, purpose: Purpose) -> usize {
+        self.line(purpose).waiting.0.load(Ordering::Relaxed)
     }
 
-    /// Does the work when there is a place.
+    /// Does the work when there is a place. Work of one caller is done one after another where it is an
+    /// administrator's: what a line has of it never keeps that of others waiting for long.
     ///
     /// # Errors
     /// Too much waits already, or the work broke.
-    pub async fn run(&self, work: Work) -> Result<Arc<dyn Any + Send + Sync>, Error> {
-        let turn = Turn::take(&self.waiting).ok_or(Error::Busy)?;
+    pub async fn run(&self, caller: Option<Uuid>, work: Work) -> Result<Arc<dyn Any + Send + Sync>, Error> {
+        let purpose = work.purpose();
+        let line = self.line(purpose);
+        let counted = line.waiting.take(WAITING).ok_or(Error::Busy)?;
+        let turn = match caller {
+            Some(caller) if takes_turns(purpose) => Some(self.turns.take(purpose, caller).await?),
+            _ => None,
+        };
         let compute = match work.into_task() {
             Task::Compute(compute) => compute,
             Task::Wait(answer) => {
-                let _place = self.asking.acquire().await.map_err(|_| Error::Busy)?;
+                let _place = line.places.acquire().await.map_err(|_| Error::Busy)?;
                 return Ok(answer.await);
             }
         };
-        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| Error::Busy)?;
+        let place = Arc::clone(&line.places).acquire_owned().await.map_err(|_| Error::Busy)?;
         // the work keeps its place even when nobody waits for it any more
         let working = tokio::task::spawn_blocking(move || {
             let result = compute();
-            drop((turn, place));
+            drop((counted, turn, place));
             result
         });
         working.await.map_err(|_| Error::Internal("work between two transactions broke".into()))
     }
 }
 
-/// One that waits; a request that is given up before its work began gives its turn back.
-struct Turn(Arc<AtomicUsize>);
+/// Whether callers take turns: where one call can ask for seconds of work.
+const fn takes_turns(purpose: Purpose) -> bool {
+    matches!(purpose, Purpose::Certificate | Purpose::Pattern | Purpose::Image)
+}
 
-impl Turn {
-    fn take(waiting: &Arc<AtomicUsize>) -> Option<Self> {
-        if waiting.fetch_add(1, Ordering::Relaxed) < WAITING {
-            return Some(Self(Arc::clone(waiting)));
-        }
-        waiting.fetch_sub(1, Ordering::Relaxed);
-        None
+/// How many wait; a request that is given up before its work began is counted no more.
+#[derive(Default)]
+struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    /// Counts one more, unless there are so many already.
+    fn take(&self, most: usize) -> Option<OneOf> {
+        let one = OneOf(Arc::clone(&self.0));
+        let before = self.0.fetch_add(1, Ordering::Relaxed);
+        (before < most).then_some(one)
     }
 }
 
-impl Drop for Turn {
+/// One that is counted.
+struct OneOf(Arc<AtomicUsize>);
+
+impl Drop for OneOf {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The callers that wait: of each one at a time goes to the line.
+#[derive(Default)]
+struct Turns(Mutex<HashMap<(Purpose, Uuid), Weak<Turn>>>);
+
+/// What work of one caller waits for before it waits in the line.
+struct Turn {
+    free: Arc<Semaphore>,
+    waiting: Counted,
+}
+
+impl Turns {
+    /// Waits until the caller's work before this one is done.
+    async fn take(&self, purpose: Purpose, caller: Uuid) -> Result<impl Send + use<>, Error> {
+        let turn = {
+            let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            turns.retain(|_, turn| turn.strong_count() > 0);
+            let kept = turns.entry((purpose, caller)).or_default();
+            kept.upgrade().unwrap_or_else(|| {
+                let turn = Arc::new(Turn { free: Arc::new(Semaphore::new(1)), waiting: Counted::default() });
+                *kept = Arc::downgrade(&turn);
+                turn
+            })
+        };
+        let counted = turn.waiting.take(WAITING_OF_ONE).ok_or(Error::Busy)?;
+        let free = Arc::clone(&turn.free).acquire_owned().await.map_err(|_| Error::Busy)?;
+        Ok((turn, counted, free))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex, mpsc};
+
+    use chancery_resource::{Purpose, Work};
+    use chancery_store::Error;
+    use uuid::Uuid;
+
+    use super::{Pool, WAITING_OF_ONE};
+
+    /// Work that is under way until it is told to end.
+    fn held() -> (Work, mpsc::Receiver<()>, mpsc::Sender<()>) {
+        let (start, began) = mpsc::channel();
+        let (end, ended) = mpsc::channel::<()>();
+        let work = Work::new(Purpose::Certificate, move || {
+            let _ = start.send(());
+            let _ = ended.recv();
+        });
+        (work, began, end)
+    }
+
+    /// A8: what one purpose has to do keeps nobody waiting who comes for another.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_password_does_not_wait_for_certificates() {
+        let pool = Arc::new(Pool::default());
+        let (work, began, end) = held();
+        let opening = tokio::spawn({
+            let pool = Arc::clone(&pool);
+            async move { pool.run(Some(Uuid::nil()), work).await.map(drop) }
+        });
+        began.recv().unwrap();
+        pool.run(None, Work::new(Purpose::Password, || ())).await.unwrap();
+        assert_eq!(pool.waiting(Purpose::Certificate), 1);
+        end.send(()).unwrap();
+        opening.await.unwrap().unwrap();
+        assert_eq!(pool.waiting(Purpose::Certificate), 0);
+    }
+
+    /// A8: who has much to do takes turns with who has little.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn callers_take_turns() {
+        let pool = Arc::new(Pool::default());
+        let (much, little) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        let done = Arc::new(Mutex::new(Vec::new()));
+        let (work, began, end) = held();
+        let mut running = vec![tokio::spawn({
+            let pool = Arc::clone(&pool);
+            async move { pool.run(Some(much), work).await.map(drop) }
+        })];
+        began.recv().unwrap();
+        for caller in [much, much, much, little] {
+            let (pool, done) = (Arc::clone(&pool), Arc::clone(&done));
+            let before = pool.waiting(Purpose::Certificate);
+            let counted = Arc::clone(&pool);
+            running.push(tokio::spawn(async move {
+                let work = Work::new(Purpose::Certificate, move || done.lock().unwrap().push(caller));
+                pool.run(Some(caller), work).await.map(drop)
+            }));
+            while counted.waiting(Purpose::Certificate) == before {
+                tokio::task::yield_now().await;
+            }
+        }
+        end.send(()).unwrap();
+        for work in running {
+            work.await.unwrap().unwrap();
+        }
+        assert_eq!(done.lock().unwrap().iter().position(|caller| *caller == little), Some(0));
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn one_caller_does_not_fill_a_line() {
+        let pool = Arc::new(Pool::default());
+        let caller = Some(Uuid::nil());
+        let (work, began, end) = held();
+        let mut running = vec![tokio::spawn({
+            let pool = Arc::clone(&pool);
+            async move { pool.run(caller, work).await.map(drop) }
+        })];
+        began.recv().unwrap();
+        for _ in 1..WAITING_OF_ONE {
+            let (work, counted) = (Work::new(Purpose::Certificate, || ()), Arc::clone(&pool));
+            let (before, pool) = (pool.waiting(Purpose::Certificate), Arc::clone(&pool));
+            running.push(tokio::spawn(async move { pool.run(caller, work).await.map(drop) }));
+            while counted.waiting(Purpose::Certificate) == before {
+                tokio::task::yield_now().await;
+            }
+        }
+        // the last of them has been counted in the line, and may be on its way to its turn
+        let refused = loop {
+            let outcome = tokio::time::timeout(
+                std::time::Duration::from_millis(100),
+                pool.run(caller, Work::new(Purpose::Certificate, || ())),
+            );
+            if let Ok(outcome) = outcome.await {
+                break outcome.map(drop);
+            }
+        };
+        assert_eq!(refused, Err(Error::Busy));
+        end.send(()).unwrap();
+        for work in running {
+            work.await.unwrap().unwrap();
+        }
     }
 }

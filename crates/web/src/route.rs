@@ -5,14 +5,14 @@ use http::Method as HttpMethod;
 use matchit::{InsertError, Router};
 use percent_encoding::percent_decode_str;
 
-use crate::system::SystemRoute;
+use crate::system::{SystemRoute, Whose};
 
 /// What is at a path.
 pub enum Target {
     /// Operations of a service, one a method.
     Operations(Vec<Entry>),
-    /// Something of the server's own.
-    System(SystemRoute),
+    /// Something of the server's own, of the installation or of a tenant.
+    System(SystemRoute, Whose),
 }
 
 /// An operation at a path.
@@ -55,7 +55,10 @@ impl Routes {
             }
         }
         for route in SystemRoute::ALL {
-            paths.push((route.path().to_owned(), Target::System(route)));
+            paths.push((route.path().to_owned(), Target::System(route, Whose::Installation)));
+            for path in route.tenant_paths() {
+                paths.push(((*path).to_owned(), Target::System(route, Whose::Tenant)));
+            }
         }
         let mut router = Router::new();
         for (path, target) in paths {

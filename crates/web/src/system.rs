@@ -1,10 +1,11 @@
 //! What the server has beside the services: health, keys, tokens, documentation, metrics.
 
-use std::{net::IpAddr, sync::atomic::Ordering};
+use std::net::IpAddr;
 
-use chancery_auth::{ClientCertificate, EndpointRequest, OAuthError, grant, introspect, revoke};
+use chancery_auth::{ClientCertificate, EndpointRequest, Issuer, OAuthError, grant, introspect, revoke};
 use chancery_record::Timestamp;
 use chancery_resource::{Permit, Problem, ProblemKind};
+use chancery_store::{Class, Health};
 use http::{HeaderValue, Method, Response, header, request::Parts};
 use serde_json::json;
 
@@ -46,6 +47,15 @@ pub enum SystemRoute {
     Document,
     /// What a kind of problem means.
     ProblemPage,
+}
+
+/// Whose a path is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// The installation's.
+    Installation,
+    /// That of the tenant that is the path's first parameter.
+    Tenant,
 }
 
 const PAGE: &str = include_str!("openapi/page.html");
@@ -104,13 +114,30 @@ impl SystemRoute {
         }
     }
 
+    /// The paths of the same for the issuer of a tenant: below it, and for what is well known also in the
+    /// form of RFC 8414, section 3.1.
+    pub const fn tenant_paths(self) -> &'static [&'static str] {
+        match self {
+            Self::Discovery => &[
+                "/t/{tenant}/.well-known/openid-configuration",
+                "/.well-known/openid-configuration/t/{tenant}",
+            ],
+            Self::OAuthDiscovery => &["/.well-known/oauth-authorization-server/t/{tenant}"],
+            Self::Keys => &["/t/{tenant}/.well-known/jwks.json"],
+            Self::Token => &["/t/{tenant}/connect/token"],
+            Self::Introspect => &["/t/{tenant}/connect/introspect"],
+            Self::Revoke => &["/t/{tenant}/connect/revoke"],
+            _ => &[],
+        }
+    }
+
     /// Answers a request.
     pub async fn answer(
         self,
         app: &App,
+        (whose, parameters): (Whose, &[String]),
         parts: &Parts,
         body: &mut RequestBody,
-        parameters: &[String],
         now: Timestamp,
     ) -> Result<Response<AnswerBody>, Problem> {
         let is_endpoint = matches!(self, Self::Token | Self::Introspect | Self::Revoke);
@@ -119,6 +146,13 @@ impl SystemRoute {
             return Err(not_allowed(if is_endpoint { "POST" } else { "GET, HEAD" }));
         }
         let parameter = parameters.first().map_or("", String::as_str);
+        let issuer = match whose {
+            Whose::Installation => app.bearer.installation(),
+            Whose::Tenant => {
+                let found = app.bearer.issuer_of(&app.store, parameter).await?;
+                found.ok_or_else(|| Problem::not_found("tenant that serves"))?
+            }
+        };
         let answer = match self {
             Self::Live => respond(200, "application/json", "{\"status\":\"live\"}"),
             Self::Ready => ready(app, parts),
@@ -126,12 +160,19 @@ impl SystemRoute {
                 app.authorize(parts, Permit::SystemAdmin, None, now).await?;
                 app.metrics_text().await
             }
-            Self::Discovery | Self::OAuthDiscovery => respond(200, "application/json", discovery(app)),
-            Self::Keys => respond(200, "application/jwk-set+json", app.bearer.jwks(&app.store, now).await?),
+            Self::Discovery | Self::OAuthDiscovery => {
+                respond(200, "application/json", discovery(app, &issuer))
+            }
+            Self::Keys => {
+                let keys = app.bearer.jwks(&app.store, &issuer, now).await?;
+                respond(200, "application/jwk-set+json", keys)
+            }
             Self::AuditKeys => {
                 respond(200, "application/jwk-set+json", app.bearer.audit_jwks(&app.store).await?)
             }
-            Self::Token | Self::Introspect | Self::Revoke => self.endpoint(app, parts, body, now).await,
+            Self::Token | Self::Introspect | Self::Revoke => {
+                self.endpoint(app, issuer, parts, body, now).await
+            }
             Self::Documentation => page(),
             Self::Document => document(app, parameter)?,
             Self::ProblemPage => problem_page(parameter)?,
@@ -148,31 +189,36 @@ impl SystemRoute {
     }
 }
 
-/// What is known: nothing is asked, so that whoever probes gets an answer whatever the store does.
+/// What is known already: whoever asks whether a server hangs does not want to hang with it.
 fn ready(app: &App, parts: &Parts) -> Response<AnswerBody> {
-    let (state, detail) = if app.door.stage() != Stage::Open {
-        ("draining", "The server stops. Send requests to another one.")
-    } else if app.is_store_well.load(Ordering::Relaxed) {
-        return respond(200, "application/json", "{\"status\":\"ready\"}");
-    } else {
-        ("unavailable", "The storage does not serve.")
+    let health = app.store.health();
+    let (reason, detail) = match health {
+        _ if app.door.stage() != Stage::Open => {
+            ("draining", "The server stops. Send requests to another one.")
+        }
+        Health::Ready => return respond(200, "application/json", "{\"status\":\"ready\"}"),
+        Health::ReadOnly => (health.name(), "The storage takes no writes."),
+        Health::Clock => {
+            (health.name(), "The database's clock is more than 30 seconds away from this server's.")
+        }
+        Health::Unavailable => (health.name(), "The storage does not answer."),
     };
-    let problem = Problem::new(ProblemKind::Unavailable, detail).with_member("state", state);
+    let problem = Problem::new(ProblemKind::Unavailable, detail).with_member("reason", reason);
     answer::problem(problem.with_header("retry-after", "1"), parts.uri.path(), &trace_id(parts))
 }
 
-fn discovery(app: &App) -> String {
-    let issuer = &app.bearer.issuer;
+fn discovery(app: &App, issuer: &Issuer) -> String {
+    let documentation = format!("{}{}", app.bearer.public_url, SystemRoute::Documentation.path());
     let mut methods = METHODS.to_vec();
     if app.desk.asks_for_certificates {
         methods.extend(["tls_client_auth", "self_signed_tls_client_auth"]);
     }
     json!({
-        "issuer": issuer,
-        "token_endpoint": app.bearer.endpoint(SystemRoute::Token.path()),
-        "introspection_endpoint": app.bearer.endpoint(SystemRoute::Introspect.path()),
-        "revocation_endpoint": app.bearer.endpoint(SystemRoute::Revoke.path()),
-        "jwks_uri": app.bearer.endpoint(SystemRoute::Keys.path()),
+        "issuer": issuer.url,
+        "token_endpoint": issuer.endpoint(SystemRoute::Token.path()),
+        "introspection_endpoint": issuer.endpoint(SystemRoute::Introspect.path()),
+        "revocation_endpoint": issuer.endpoint(SystemRoute::Revoke.path()),
+        "jwks_uri": issuer.endpoint(SystemRoute::Keys.path()),
         "grant_types_supported": ["client_credentials", "urn:ietf:params:oauth:grant-type:token-exchange"],
         "token_endpoint_auth_methods_supported": methods,
         "token_endpoint_auth_signing_alg_values_supported": ASSERTION_ALGORITHMS,
@@ -185,7 +231,7 @@ fn discovery(app: &App) -> String {
         "response_types_supported": [],
         "subject_types_supported": ["public"],
         "id_token_signing_alg_values_supported": ["ES256"],
-        "service_documentation": app.bearer.endpoint(SystemRoute::Documentation.path()),
+        "service_documentation": documentation,
     })
     .to_string()
 }
@@ -195,11 +241,12 @@ impl SystemRoute {
     async fn endpoint(
         self,
         app: &App,
+        issuer: Issuer,
         parts: &Parts,
         body: &mut RequestBody,
         now: Timestamp,
     ) -> Response<AnswerBody> {
-        let answer = match read_request(app, self.path(), parts, body, now).await {
+        let answer = match read_request(app, (issuer, self.path()), parts, body, now).await {
             Ok(request) => match self.guess(app, address_of(parts), &request).await {
                 Ok(answer) => answer,
                 Err(wait) => return too_many(wait),
@@ -247,7 +294,7 @@ impl SystemRoute {
 
     /// The body, the nonce for the next proof, the status.
     async fn ask(self, app: &App, request: &EndpointRequest) -> Asked {
-        let (store, bearer, rights) = (&app.store, &app.bearer, &app.rights);
+        let (store, bearer, rights) = (&app.store.with(Class::Urgent), &app.bearer, &app.rights);
         match self {
             Self::Introspect => Ok((introspect(store, bearer, rights, request).await?, None, 200)),
             Self::Revoke => {
@@ -275,7 +322,7 @@ fn too_many(wait: i64) -> Response<AnswerBody> {
 
 async fn read_request(
     app: &App,
-    path: &'static str,
+    (issuer, path): (Issuer, &'static str),
     parts: &Parts,
     body: &mut RequestBody,
     now: Timestamp,
@@ -290,6 +337,7 @@ async fn read_request(
         authorization: text(&parts.headers, header::AUTHORIZATION).map(str::to_owned),
         proofs: dpop_proofs(&parts.headers),
         certificate: parts.extensions.get::<ClientCertificate>().cloned(),
+        issuer,
         path,
         now,
     })

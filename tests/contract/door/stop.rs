@@ -32,7 +32,7 @@ async fn a_server_drains() {
         }
         assert!(begun.elapsed() < BOUND, "it is told in time");
     };
-    assert_eq!(problem["state"], "draining");
+    assert_eq!(problem["reason"], "draining");
     send(&mut open, GET).await;
     let (head, _) = receive(&mut open).await;
     assert!(head.starts_with("http/1.1 200") && head.contains("connection: close"), "{head}");

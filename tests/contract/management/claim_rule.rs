@@ -133,4 +133,43 @@ on_both_engines! {
         assert_eq!(low.get(&path).await.is(200).json().as_array().unwrap().len(), 1);
         low.delete(&one("ClaimRule", &made)).await.expect(204);
     }
+
+    /// A6: what the patterns in force take together has a bound, and so has a pattern beside a long text.
+    async fn rules_in_force_have_one_budget(world: World) {
+        let heavy = rule(json!({ "filterTarget": "ClaimValue", "valueEvaluationRule": r"^\w{100}$" }));
+        let first = world.make("ClaimRule", heavy.clone()).await;
+        let tenant = world.all("Tenant").await[0]["id"].clone();
+        let evaluate = |value: String| {
+            let body = json!({ "tenantId": tenant, "claims": [{ "type": "name", "value": value }] });
+            let caller = world.admin.clone();
+            async move { caller.post(&format!("{BASE}/ClaimRule/evaluate"), body).await }
+        };
+        let passed = evaluate("a".repeat(100)).await.is(200).json();
+        assert_eq!(passed["claims"][0]["rules"], json!([first["id"]]));
+        // compiled a moment ago, and remembered
+        assert_eq!(evaluate("b".repeat(101)).await.is(200).json()["claims"], json!([]));
+        let told = evaluate("a".repeat(60_000)).await.problem(409, "conflict");
+        assert!(told["detail"].as_str().unwrap().contains("too long for the patterns"), "{told}");
+        let others: Vec<Value> = (0..9).map(|_| heavy.clone()).collect();
+        world.admin.post(&format!("{BASE}/ClaimRule/batch"), json!(others)).await.expect(200);
+        let told = evaluate("a".repeat(100)).await.problem(409, "conflict");
+        assert!(told["detail"].as_str().unwrap().contains("too much memory together"), "{told}");
+    }
+
+    /// A6: patterns are judged outside of the transaction, as far as they are good for a call.
+    async fn patterns_of_a_call_have_an_end(world: World) {
+        let batch = |pattern: &str, rows: usize| {
+            let row = rule(json!({ "valueEvaluationRule": pattern }));
+            let (caller, rows) = (world.admin.clone(), vec![row; rows]);
+            async move { caller.post(&format!("{BASE}/ClaimRule/batch?dryRun=true"), json!(rows)).await }
+        };
+        batch(r"^\w{100}$", 20).await.expect(200);
+        batch(r"^\w{100}$", 60).await.problem(413, "payload-too-large");
+        let told = batch(r"\w{900}", 200).await.problem(400, "invalid-request");
+        assert_eq!(pointers(&told).len(), 100);
+        let item = json!({ "tenantId": world.all("Tenant").await[0]["id"], "key": "k", "label": "l",
+            "validationFormat": "Regex", "validationPattern": r"\w{900}" });
+        let told = world.admin.post(&format!("{BASE}/UserQuestionnaireItem"), item).await.problem(400, "invalid-request");
+        assert_eq!(pointers(&told), ["/validationPattern"]);
+    }
 }

@@ -7,7 +7,7 @@ use rcgen::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{USERS, app, ask, crown, read, secret, signer::Signer, token};
+use super::{USERS, app, ask, crown, post, read, secret, signer::Signer, token};
 use crate::id;
 
 pub struct Made {
@@ -40,8 +40,9 @@ async fn drop_store(world: &World, made: &Made) {
     world.admin.delete(&format!("/api/management/v2/CertStore/{}", id(&made.store))).await.expect(204);
 }
 
-async fn keys(world: &World) -> Vec<Value> {
-    let keys = world.anonymous.get("/.well-known/jwks.json").await.is(200).json();
+/// The key set of an issuer, by the path that its URL ends with.
+async fn keys(world: &World, issuer: &str) -> Vec<Value> {
+    let keys = world.anonymous.get(&format!("{issuer}/.well-known/jwks.json")).await.is(200).json();
     keys["keys"].as_array().unwrap().clone()
 }
 
@@ -49,9 +50,9 @@ fn header(token: &str) -> Map<String, Value> {
     read(token).0
 }
 
-/// The token's key as the server publishes it.
-async fn published(world: &World, token: &str) -> Option<Value> {
-    keys(world).await.into_iter().find(|key| key["kid"] == header(token)["kid"])
+/// The token's key as the issuer publishes it.
+async fn published(world: &World, issuer: &str, token: &str) -> Option<Value> {
+    keys(world, issuer).await.into_iter().find(|key| key["kid"] == header(token)["kid"])
 }
 
 fn caller(world: &World, token: &str) -> Client {
@@ -63,12 +64,16 @@ on_both_engines! {
         let own = app(&world, "own", json!({})).await;
         let key = secret(&world, &own).await;
         crown(&world, &own).await;
-        let ask = async || token(&ask(&world, &own, &key, &[]).await.is(200));
-        let first = ask().await;
-        assert!(header(&first).get("x5t#S256").is_none());
         let tenants = world.all("Tenant").await;
+        let path = format!("/t/{}", id(&tenants[0]));
+        let ask = async || {
+            let form = [("grant_type", "client_credentials"), ("client_id", id(&own)), ("client_secret", &key)];
+            token(&post(&world, &format!("{path}/connect/token"), &[], &form).await.is(200))
+        };
         let relation = format!("/api/management/v2/ClientApp/{}/tenants", id(&own));
         world.admin.post(&relation, json!({ "relatedIds": [tenants[0]["id"]] })).await.expect(202);
+        let first = ask().await;
+        assert!(header(&first).get("x5t#S256").is_none());
         let default = json!({ "certType": "Default" });
         let of = |member: &str, id: &Value| json!({ "certType": "OidcTokenSigning", member: id });
         let subscription = of("applyToSubscriptionId", &own["subscriptionId"]);
@@ -86,7 +91,7 @@ on_both_engines! {
         ] {
             let made = upload(&world, kind, until, target.clone()).await;
             let made_by_it = ask().await;
-            let public = published(&world, &made_by_it).await.unwrap();
+            let public = published(&world, &path, &made_by_it).await.unwrap();
             assert_eq!((&public["alg"], &header(&made_by_it)["alg"]), (&json!(algorithm), &json!(algorithm)));
             assert_eq!(public["x5t#S256"], header(&made_by_it)["x5t#S256"]);
             assert!(public["x5t#S256"].is_string() && public.get("d").is_none());
@@ -109,7 +114,7 @@ on_both_engines! {
         // with the certificate goes what it signed, at once
         drop_store(&world, &before[5].0).await;
         caller(&world, &before[5].1).get(USERS).await.expect(401);
-        assert!(published(&world, &before[5].1).await.is_none());
+        assert!(published(&world, &path, &before[5].1).await.is_none());
         assert_ne!(header(&ask().await)["kid"], last);
         let metrics = world.admin.get("/metrics").await.is(200);
         let text = String::from_utf8_lossy(&metrics.bytes).into_owned();
@@ -132,7 +137,8 @@ on_both_engines! {
         let again = token(&ask(&world, &own, &key, &[]).await.is(200));
         assert_eq!(header(&again)["kid"], header(&signed)["kid"]);
         caller(&world, &signed).get(USERS).await.expect(200);
-        assert!(keys(&world).await.len() <= 22);
+        assert!(keys(&world, "").await.len() <= 2);
+        assert!(keys(&world, &format!("/t/{}", tenant.as_str().unwrap())).await.len() <= 22);
     }
 
     /// The private key of a certificate is known to whoever uploaded it.

@@ -3,7 +3,7 @@
 use chancery_testkit::{Answer, World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{USERS, app, ask, crown, post, read, refused, secret, token};
+use super::{USERS, app, ask, crown, post, read, refused, secret, signer::Signer, token};
 use crate::id;
 
 const ACCESS: &str = "urn:ietf:params:oauth:token-type:access_token";
@@ -72,9 +72,98 @@ on_both_engines! {
         let form = [("client_id", id(&front)), ("client_secret", front_key.as_str()), ("token", subject.as_str())];
         post(&world, "/connect/revoke", &[], &form).await.expect(200);
         refused(exchange(&world, &back, &back_key, &subject, &[]).await, 400, "invalid_request");
+        caller.get(USERS).await.expect(401);
+        let subject = token(&ask(&world, &front, &front_key, &[]).await.is(200));
+        let caller = world.anonymous.with_token(&token(&exchange(&world, &back, &back_key, &subject, &[]).await.is(200)));
         caller.get(USERS).await.expect(200);
         world.sql(vec![("UPDATE client_app SET enabled = FALSE WHERE name = 'back'", vec![])]).await;
         caller.get(USERS).await.expect(401);
+    }
+
+    /// A13 and section 15: an exchanged token of a bound token needs the proof of its key, or is bound to the
+    /// same key.
+    async fn what_a_token_is_bound_to_goes_over(world: World) {
+        let (front, back) = (app(&world, "front", json!({})).await, app(&world, "back", json!({})).await);
+        let (front_key, back_key) = (secret(&world, &front).await, secret(&world, &back).await);
+        crown(&world, &front).await;
+        allow(&world, &front, &back).await;
+        let (holder, other) = (Signer::new("holder"), Signer::new("other"));
+        let url = format!("{}/connect/token", world.base);
+        let own = [("grant_type", "client_credentials"), ("client_id", id(&front)), ("client_secret", front_key.as_str())];
+        let proof = holder.prove("POST", &url, json!({}));
+        let subject = token(&post(&world, "/connect/token", &[("dpop", &proof)], &own).await.is(200));
+        // without the key: bound to it all the same
+        let made = token(&exchange(&world, &back, &back_key, &subject, &[]).await.is(200));
+        assert_eq!(read(&made).1["cnf"]["jkt"], holder.thumbprint());
+        world.anonymous.with_token(&made).get(USERS).await.expect(401);
+        // under another key: refused, under the same: taken
+        for (signer, status) in [(&other, 400), (&holder, 200)] {
+            let proof = signer.prove("POST", &url, json!({}));
+            let form = [
+                ("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"),
+                ("client_id", id(&back)),
+                ("client_secret", back_key.as_str()),
+                ("subject_token", subject.as_str()),
+                ("subject_token_type", ACCESS),
+            ];
+            let answer = post(&world, "/connect/token", &[("dpop", &proof)], &form).await.is(status);
+            if status == 200 {
+                assert_eq!(answer.json()["token_type"], "DPoP");
+                assert_eq!(read(&token(&answer)).1["cnf"]["jkt"], holder.thumbprint());
+            }
+        }
+        // a free one may be bound by who exchanges it
+        let free = token(&ask(&world, &front, &front_key, &[]).await.is(200));
+        assert!(read(&token(&exchange(&world, &back, &back_key, &free, &[]).await.is(200))).1.get("cnf").is_none());
+    }
+
+    /// Section 15: revoking a token ends what was exchanged for it, signed or a reference, at any depth.
+    async fn with_a_token_ends_what_was_exchanged_for_it(world: World) {
+        for kind in ["Jwt", "Reference"] {
+            let named = |name: &str| format!("{name} {kind}");
+            let front = app(&world, &named("front"), json!({ "accessTokenType": kind })).await;
+            let back = app(&world, &named("back"), json!({ "accessTokenType": kind })).await;
+            let (front_key, back_key) = (secret(&world, &front).await, secret(&world, &back).await);
+            crown(&world, &front).await;
+            allow(&world, &front, &back).await;
+            allow(&world, &back, &front).await;
+            let subject = token(&ask(&world, &front, &front_key, &[]).await.is(200));
+            let sibling = token(&exchange(&world, &back, &back_key, &subject, &[]).await.is(200));
+            let child = token(&exchange(&world, &back, &back_key, &subject, &[]).await.is(200));
+            let grandchild = token(&exchange(&world, &front, &front_key, &child, &[]).await.is(200));
+            let statuses = async || {
+                let mut statuses = Vec::new();
+                for token in [&subject, &sibling, &child, &grandchild] {
+                    statuses.push(world.anonymous.with_token(token).get(USERS).await.status.as_u16());
+                }
+                statuses
+            };
+            assert_eq!(statuses().await, [200; 4], "{kind}");
+            let revoke = async |app: &Value, key: &str, token: &str| {
+                let form = [("client_id", id(app)), ("client_secret", key), ("token", token)];
+                post(&world, "/connect/revoke", &[], &form).await.expect(200);
+            };
+            revoke(&back, &back_key, &child).await;
+            assert_eq!(statuses().await, [200, 200, 401, 401], "{kind}");
+            revoke(&front, &front_key, &subject).await;
+            assert_eq!(statuses().await, [401; 4], "{kind}");
+            refused(exchange(&world, &back, &back_key, &sibling, &[]).await, 400, "invalid_request");
+        }
+    }
+
+    /// Section 15: the audit trail names subject and acting app.
+    async fn the_trail_names_whose_token_it_was_and_who_acted(world: World) {
+        let (front, back) = (app(&world, "front", json!({})).await, app(&world, "back", json!({})).await);
+        let (front_key, back_key) = (secret(&world, &front).await, secret(&world, &back).await);
+        crown(&world, &front).await;
+        allow(&world, &front, &back).await;
+        let subject = token(&ask(&world, &front, &front_key, &[]).await.is(200));
+        let made = token(&exchange(&world, &back, &back_key, &subject, &[]).await.is(200));
+        for (token, user) in [(&subject, id(&front).to_owned()), (&made, format!("{}|{}", id(&front), id(&back)))] {
+            let body = json!({ "loginName": uuid::Uuid::now_v7().to_string() });
+            world.anonymous.with_token(token).post(USERS, body).await.expect(201);
+            assert_eq!(world.audit(1).await[0]["user"], user);
+        }
     }
 
     async fn what_is_exchanged_is_filtered_as_what_is_asked_for(world: World) {

@@ -84,11 +84,10 @@ on_both_engines! {
         let stranger = app(&world, "stranger", json!({})).await;
         let other = secret(&world, &stranger).await;
         assert_eq!(introspect(&world, &stranger, &other, &token).await, json!({ "active": false }));
-        // the same resource in another subscription is another
+        // nobody in another subscription has the same resource, but administers all
         let elsewhere = world.other_subscription("elsewhere").await;
         let far = app(&world, "far", json!({ "subscriptionId": elsewhere })).await;
         let far_key = secret(&world, &far).await;
-        world.make("ClientAppResource", json!({ "clientAppId": far["id"], "key": "https://api.example.com" })).await;
         assert_eq!(introspect(&world, &far, &far_key, &token).await, json!({ "active": false }));
         crown(&world, &far).await;
         assert_eq!(introspect(&world, &far, &far_key, &token).await["active"], true);

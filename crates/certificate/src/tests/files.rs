@@ -1,7 +1,9 @@
 //! What other tools write is read.
 
 use super::{der, file, read_p12, read_pem};
-use crate::{Format, KeyKind, PublicKey, facts_of, read};
+use chancery_record::Secret;
+
+use crate::{Format, Iterations, KeyKind, PublicKey, Refusal, facts_of, read, read_within};
 
 const KINDS: [(&str, KeyKind); 5] = [
     ("rsa", KeyKind::Rsa { bits: 2048 }),
@@ -139,4 +141,20 @@ fn dates_are_brought_into_range() {
 fn a_bare_certificate_may_have_any_key() {
     assert_eq!(facts_of(&der("k256.certificate.pem")).unwrap().key, KeyKind::Other);
     assert_eq!(facts_of(&der("weak.certificate.pem")).unwrap().key, KeyKind::Rsa { bits: 1024 });
+}
+
+/// A8: the files of one call share what work they may ask for.
+#[test]
+fn files_share_their_iterations() {
+    let (file, password) = (file("modern-p256.p12"), Secret::new("secret"));
+    let mut left = Iterations::full();
+    let mut opened = 0;
+    let refused = loop {
+        match read_within(Format::Pkcs12, &file, None, Some(&password), &mut left) {
+            Ok(_) => opened += 1,
+            Err(refusal) => break refusal,
+        }
+    };
+    assert_eq!(refused, Refusal::TooMuchWork);
+    assert!((10..2_000).contains(&opened), "{opened}");
 }

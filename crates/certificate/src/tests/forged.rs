@@ -12,7 +12,7 @@ use super::{der as certificate, file};
 use crate::{
     Format, Part, Read, Refusal,
     der::{EXPLICIT_0, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE, Walk},
-    derivation::{Password, Purpose, Work, pkcs12},
+    derivation::{Iterations, Password, Purpose, pkcs12},
     read,
 };
 
@@ -67,7 +67,7 @@ fn p12(bags: &[Vec<u8>], mac_iterations: u32) -> Vec<u8> {
 pub fn safes(safes: &[u8], mac_iterations: u32) -> Vec<u8> {
     let password = &Password::meant(Some(&Secret::new("secret"))).unwrap()[0];
     let counted = NonZeroU32::new(mac_iterations.clamp(1, 1000)).unwrap();
-    let key = pkcs12(&SHA256, Purpose::Mac, password, b"salt", counted, 32, &mut Work::full()).unwrap();
+    let key = pkcs12(&SHA256, Purpose::Mac, password, b"salt", counted, 32, &mut Iterations::full()).unwrap();
     let mac = hmac::sign(&hmac::Key::new(HMAC_SHA256, &key), safes);
     let algorithm = sequence(&[b"\x06\x09\x60\x86\x48\x01\x65\x03\x04\x02\x01"]);
     let info = sequence(&[&algorithm, &octets(mac.as_ref())]);

@@ -5,14 +5,14 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use chancery_store::{Limits, Store, Target};
+use chancery_store::{Settings, Store, Target};
 use tempfile::TempDir;
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 /// Runs a test on an empty database of its own.
 pub fn on<F: Future<Output = ()>>(target: &Target, test: impl FnOnce(Store) -> F) {
-    let store = Store::open(target, Limits { connections: 4, ..Limits::default() }).unwrap();
+    let store = Store::open(target, Settings { connections: 4, ..Settings::default() }).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(test(store.clone()));
     drop(runtime);

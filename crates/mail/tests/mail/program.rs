@@ -42,6 +42,25 @@ fn it_gets_the_message_and_delivers_when_it_ends_well() {
     });
 }
 
+/// Also under A: the program inherits no environment.
+#[test]
+fn it_inherits_no_environment() {
+    assert!(std::env::vars().count() > 3);
+    let (folder, target) = engine::sqlite();
+    let taken = folder.path().join("taken");
+    let path = program(&folder, &format!("env > {}", taken.display()));
+    engine::on(&target, |store| async move {
+        let office = office(store, path);
+        office.queue(mail(1)).await;
+        assert_eq!(office.deliver(NOW, 1).await, delivered(1, 0, 0));
+        let told = fs::read_to_string(&taken).unwrap();
+        // what a shell sets for itself
+        let own = ["PWD", "SHLVL", "_", "OLDPWD"];
+        let others = told.lines().filter(|line| !own.contains(&line.split('=').next().unwrap()));
+        assert_eq!(others.count(), 0, "{told}");
+    });
+}
+
 #[test]
 fn a_failure_is_tried_again_and_tells_no_secret() {
     for script in ["exit 3", "echo tulip >&2; exit 1", "kill -9 $$"] {

@@ -133,7 +133,7 @@ record! {
         /// Whether the file was under a password.
         certificate_password_protection: CertificatePasswordProtection = OPEN.or(Preset::Text("None")),
         /// Whether its private key is here.
-        certificate_has_private_key: bool = SHOWN.or(Preset::Bool(false)),
+        certificate_has_private_key: bool = SHOWN.or(Preset::Bool(false)).repeated(),
         /// The private key, encrypted.
         private_key: Option<JsonText> = HIDDEN.sealed(Sealing::Secret),
         /// Changes with every write to the cert store.

@@ -7,9 +7,9 @@ use base64::{
     Engine as _,
     prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD},
 };
-use chancery_certificate::{Format, PrivateKey, Read, read};
+use chancery_certificate::{Format, Iterations, PrivateKey, Read, read_within};
 use chancery_record::{Form, Others, Record as _, Secret, Value, read_draft, read_json};
-use chancery_resource::{Breach, Call, Problem, ProblemKind, Proposed, Stored, Work};
+use chancery_resource::{Breach, Call, Problem, ProblemKind, Proposed, Purpose, Stored, Work};
 use chancery_store::Tx;
 
 use super::{CERT_STORE, CertStore, CertificateInput, CertificateStorageFormat};
@@ -46,9 +46,11 @@ pub fn settle_upload(
     let wanted: Vec<Upload> = uploads.iter().flatten().flatten().cloned().collect();
     let Some(known) = known else {
         if !wanted.is_empty() {
-            let read =
-                move || wanted.iter().map(|upload| (upload.digest(), upload.read())).collect::<Known>();
-            return Err(call.need(Work::new(read)));
+            let read = move || {
+                let mut left = Iterations::full();
+                wanted.iter().map(|upload| (upload.digest(), upload.read(&mut left))).collect::<Known>()
+            };
+            return Err(call.need(Work::new(Purpose::Certificate, read)));
         }
         return Ok(finish(rows, uploads, &Known::new(), breaches));
     };
@@ -141,14 +143,14 @@ impl Upload {
         context.finish().as_ref().try_into().unwrap_or_default()
     }
 
-    fn read(&self) -> Result<Kept, Refused> {
+    fn read(&self, left: &mut Iterations) -> Result<Kept, Refused> {
         let format = match self.format {
             CertificateStorageFormat::Pkcs12 => Format::Pkcs12,
             CertificateStorageFormat::Pem => Format::Pem,
             CertificateStorageFormat::Der => Format::Der,
         };
         let key = self.private_key.as_ref().map(Secret::expose);
-        let read = read(format, &self.data, key, self.password.as_ref());
+        let read = read_within(format, &self.data, key, self.password.as_ref(), left);
         read.map(|read| Kept::of(self, read)).map_err(|refusal| (self.member, refusal.to_string()))
     }
 }

@@ -1,10 +1,13 @@
 //! What the rules in force make of claims, without a token.
 
-use chancery_claims::{Claim, Outcome, RuleSet, Source};
-use chancery_record::{Json, Record as _, Value};
+use std::time::{Duration, Instant};
+
+use aws_lc_rs::digest::{SHA256, digest};
+use chancery_claims::{Claim, Outcome, Rule, RuleSets, Source};
+use chancery_record::{Json, Record as _, Value, parse_id};
 use chancery_resource::{
-    Action as A, Answer, Body, Call, Custom, JsonForm, Method as M, Op, Permit::TenantMember, Problem, Reply,
-    Sql, visible,
+    Action as A, Answer, Body, Call, Custom, JsonForm, Method as M, Op, Permit::TenantMember, Problem,
+    Purpose, Reply, Sql, Work, visible,
 };
 use chancery_store::{Mode, Tx};
 use serde_json::json;
@@ -17,6 +20,8 @@ use crate::{client_app::CLIENT_APP, idp_instance::IDP_INSTANCE, tenant::TENANT};
 const MAX_CLAIMS: usize = 10_000;
 /// The most rules that are in force at once.
 const MAX_RULES: usize = 1_000;
+/// The most rules that are named because they cannot be used.
+const MAX_TOLD: usize = 10;
 
 static BODY: JsonForm = JsonForm { name: "ClaimRuleEvaluation", schema: body_schema };
 static REPLY: JsonForm = JsonForm { name: "ClaimRuleOutcome", schema: reply_schema };
@@ -82,19 +87,39 @@ fn reply_schema() -> serde_json::Value {
     })
 }
 
+/// The sets of rules that were compiled last, of whatever installation is served by this process.
+static COMPILED: RuleSets = RuleSets::new();
+
+/// How long the claims of one call may take.
+const TIME: Duration = Duration::from_secs(2);
+
+/// What came of it: the claims, or why there is none.
+type Evaluated = Result<Outcome, String>;
+
+/// Rules and claims are read in the transaction. To compile the one and run the other takes its time, and
+/// does so in the pool.
 fn evaluate(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    if let Some(evaluated) = call.result::<Evaluated>(0)? {
+        let outcome = Result::as_ref(&evaluated).map_err(|detail| Problem::conflict(detail.clone()))?;
+        write(call, outcome);
+        return Ok(Answer::new(call.op.status));
+    }
     let claims = read_claims(call.body()?)?;
-    let rules = in_force(call, tx)?;
-    let set = RuleSet::new(&rules).map_err(|faults| {
+    let (key, rules) = in_force(call, tx)?;
+    Ok(Answer::after(Work::new(Purpose::Pattern, move || run(&key, &rules, &claims))))
+}
+
+fn run(key: &[u8], rules: &[Rule], claims: &[Claim]) -> Evaluated {
+    let set = COMPILED.compiled(key, rules).map_err(|faults| {
         let told: Vec<String> = faults
             .iter()
+            .take(MAX_TOLD)
             .map(|fault| format!("{} of rule {}: {}", fault.member, fault.rule, fault.detail))
             .collect();
-        Problem::conflict(format!("A rule in force cannot be used: {}.", told.join("; ")))
+        format!("A rule in force cannot be used: {}.", told.join("; "))
     })?;
-    let outcome = set.evaluate(&claims).map_err(|exceeded| Problem::conflict(format!("{exceeded}.")))?;
-    write(call, &outcome);
-    Ok(Answer::new(call.op.status))
+    let started = Instant::now();
+    set.evaluate(claims, &|| started.elapsed() < TIME).map_err(|exceeded| format!("{exceeded}."))
 }
 
 fn read_claims(body: &Json) -> Result<Vec<Claim>, Problem> {
@@ -154,14 +179,14 @@ fn named(
         Some(_) => return Err(Problem::wrong_at(format!("/{member}"), "must be a UUID")),
     };
     let wrong = || Problem::wrong_at(format!("/{member}"), format!("names no {}", shape.name));
-    let id = Uuid::try_parse(text).map_err(|_| Problem::wrong_at(format!("/{member}"), "must be a UUID"))?;
+    let id = parse_id(text).ok_or_else(|| Problem::wrong_at(format!("/{member}"), "must be a UUID"))?;
     let found = visible(call, tx, shape, &[id])?;
     found.get(&id).map(|rid| Some((id, *rid))).ok_or_else(wrong)
 }
 
 /// The active rules that apply: those of the subscription, the tenant, the client app, and the client
-/// app with the instance.
-fn in_force(call: &Call, tx: &mut Tx<'_>) -> Result<Vec<chancery_claims::Rule>, Problem> {
+/// app with the instance. With them what tells them from others: which they are, and as of when.
+fn in_force(call: &Call, tx: &mut Tx<'_>) -> Result<(Vec<u8>, Vec<Rule>), Problem> {
     let app = named(call, tx, "clientAppId", &CLIENT_APP)?;
     let instance = named(call, tx, "idpInstanceId", &IDP_INSTANCE)?;
     let tenant = named(call, tx, "tenantId", &TENANT)?;
@@ -210,7 +235,10 @@ fn in_force(call: &Call, tx: &mut Tx<'_>) -> Result<Vec<chancery_claims::Rule>, 
         )));
     }
     let rules = rules.into_iter().map(ClaimRule::from_values).collect::<Result<Vec<_>, _>>()?;
-    Ok(rules.iter().map(ClaimRule::to_rule).collect())
+    let versions =
+        rules.iter().flat_map(|rule| [rule.id.0.as_bytes(), rule.concurrency_token.as_str().as_bytes()]);
+    let key = digest(&SHA256, &versions.collect::<Vec<_>>().concat());
+    Ok((key.as_ref().to_vec(), rules.iter().map(ClaimRule::to_rule).collect()))
 }
 
 fn columns() -> String {

@@ -4,15 +4,16 @@ mod evaluate;
 
 mod link;
 
-use chancery_claims::{Rule, check_rule};
+use chancery_claims::Rule;
 use chancery_record::{
-    FIXED, KEY, Name, OPEN, PatternText, Preset, SHOWN, Token, choice_types, id_types, record,
+    FIXED, KEY, Name, OPEN, PatternText, Preset, Record as _, SHOWN, Token, choice_types, id_types, record,
 };
 use chancery_resource::{
     Breach, Call, Op, Parent, Problem, Proposed, Reach, Relation, Rules, Said, Shape, Unique, relation,
     standard,
 };
 use chancery_store::Tx;
+use uuid::Uuid;
 
 pub use link::take_client_apps;
 use link::{has_no_client_apps, with_client_apps};
@@ -20,6 +21,7 @@ use link::{has_no_client_apps, with_client_apps};
 use crate::{
     client_app::CLIENT_APP,
     idp_instance::{IDP_INSTANCE, IdpInstanceId},
+    patterns::judge,
     place::{id_in, put, settle, text_in, wrong},
     subscription::SubscriptionId,
     tenant::{TENANT, TenantId},
@@ -196,7 +198,6 @@ impl Rules for ClaimRule {
     }
 
     fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
-        wrong.extend(check_rule(&self.to_rule()));
         self.check_level(wrong);
     }
 }
@@ -220,14 +221,19 @@ pub static CLAIM_RULE: Shape =
         .ruled::<ClaimRule>()
         .against(check);
 
-/// A rule applies within its subscription, and at its level.
+/// A rule has good patterns and applies within its subscription, at its level.
 fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
     let targets = [
         ("apply_to_tenant_id", "tenant"),
         ("apply_to_idp_instance_id", "idp_instance"),
         ("apply_to_subscription_id", "subscription"),
     ];
-    let mut breaches = settle(call, tx, &CLAIM_RULE, rows, &targets, |_| false)?;
+    let rules = rows.iter().map(|row| ClaimRule::from_values(row.values.clone()));
+    // a new row has another id each time
+    let rules = rules.map(|rule| Ok(Rule { id: Uuid::nil(), ..rule?.to_rule() }));
+    let rules = rules.collect::<Result<Vec<_>, Problem>>()?;
+    let mut breaches = judge(call, rules, Rule::weigh)?;
+    breaches.extend(settle(call, tx, &CLAIM_RULE, rows, &targets, |_| false)?);
     let mut narrowed = Vec::new();
     for (place, row) in rows.iter_mut().enumerate() {
         let owner = id_in(&CLAIM_RULE, row.values, "subscription_id");

@@ -44,10 +44,11 @@ pub fn is_no_higher(sql: &mut Sql, alias: &str, scope: &Scope) {
     sql.add("))");
 }
 
-/// Whether some client app is SystemAdmin and can prove itself; `?2` is whether certificates can be shown
+/// Whether some client app of an active subscription is SystemAdmin and can prove itself; `?2` is whether certificates can be shown
 /// here.
 const ONE_IS_THERE: &str = "SELECT 1 FROM client_app a \
     JOIN client_app_role r ON r.client_app_id = a.id AND r.role_type = 'SystemAdmin' \
+    JOIN subscription y ON y.id = a.subscription_id AND y.status = 'Active' \
     LEFT JOIN client_app_authentication_configuration c ON c.client_app_id = a.id \
     WHERE a.enabled AND a.allow_client_credential_login AND NOT a.is_public \
     AND (?2 OR NOT COALESCE(c.require_certificate_bound_access_tokens, FALSE)) AND ( \

@@ -1,17 +1,21 @@
 //! How a client app proves who it is, and what its tokens are bound to.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    net::IpAddr,
+};
 
+use chancery_certificate::normalised_name;
 use chancery_record::{
-    Identifier, KEY, OPEN, Preset, Record as _, SHOWN, Token, Value, choice_types, record,
+    CertificateName, Email, KEY, OPEN, Preset, Record as _, SHOWN, Token, Value, choice_types, record,
 };
 use chancery_resource::{
-    Breach, Call, LIST, Op, Parent, Problem, Proposed, Reach, Shape, Sql, Unique, standard,
+    Breach, Call, LIST, Op, Parent, Problem, Proposed, Reach, Rules, Shape, Sql, Unique, standard,
 };
 use chancery_store::Tx;
 use uuid::Uuid;
 
-use super::{CLIENT_APP, ClientAppId, administrator, profile::check_configurations};
+use super::{CLIENT_APP, ClientAppId, administrator, profile::check_configurations, uri::scheme};
 use crate::place::{conflict, id_in};
 
 choice_types! {
@@ -50,17 +54,71 @@ record! {
         /// Whether what it shows must hold a nonce of this server.
         require_dpop_nonce: bool = OPEN.or(NO),
         /// The subject of its certificate (RFC 4514).
-        tls_client_auth_subject_dn: Option<Identifier> = OPEN,
+        tls_client_auth_subject_dn: Option<CertificateName> = OPEN,
         /// A DNS name in its certificate.
-        tls_client_auth_san_dns: Option<Identifier> = OPEN,
+        tls_client_auth_san_dns: Option<CertificateName> = OPEN,
         /// A URI in its certificate.
-        tls_client_auth_san_uri: Option<Identifier> = OPEN,
+        tls_client_auth_san_uri: Option<CertificateName> = OPEN,
         /// An IP address in its certificate.
-        tls_client_auth_san_ip: Option<Identifier> = OPEN,
+        tls_client_auth_san_ip: Option<CertificateName> = OPEN,
         /// An e-mail address in its certificate.
-        tls_client_auth_san_email: Option<Identifier> = OPEN,
+        tls_client_auth_san_email: Option<CertificateName> = OPEN,
         /// Changes with every write to the configuration.
         concurrency_token: Token = SHOWN,
+    }
+}
+
+impl Rules for ClientAppAuthenticationConfiguration {
+    fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
+        let is_name = |text: &str| normalised_name(text).is_some_and(|name| !name.is_empty());
+        let is_host = |text: &str| {
+            let is_label = |label: &str| {
+                (1..=63).contains(&label.len())
+                    && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_*".contains(&byte))
+            };
+            text.len() <= 253 && text.split('.').all(is_label)
+        };
+        let is_uri = |text: &str| scheme(text).is_some();
+        let is_address = |text: &str| text.parse::<IpAddr>().is_ok();
+        let is_mail = |text: &str| Email::new(text).is_ok();
+        type Member<'a> = (&'static str, &'a Option<CertificateName>, &'a dyn Fn(&str) -> bool, &'a str);
+        let members: [Member<'_>; 5] = [
+            (
+                "tls_client_auth_subject_dn",
+                &self.tls_client_auth_subject_dn,
+                &is_name,
+                "a name such as CN=client,O=Example (RFC 4514)",
+            ),
+            (
+                "tls_client_auth_san_dns",
+                &self.tls_client_auth_san_dns,
+                &is_host,
+                "the name of a host such as client.example.com",
+            ),
+            (
+                "tls_client_auth_san_uri",
+                &self.tls_client_auth_san_uri,
+                &is_uri,
+                "a whole URI such as https://client.example.com",
+            ),
+            (
+                "tls_client_auth_san_ip",
+                &self.tls_client_auth_san_ip,
+                &is_address,
+                "an IP address such as 192.0.2.7 or 2001:db8::7",
+            ),
+            (
+                "tls_client_auth_san_email",
+                &self.tls_client_auth_san_email,
+                &is_mail,
+                "an e-mail address such as client@example.com",
+            ),
+        ];
+        for (column, given, fits, wanted) in members {
+            if given.as_ref().is_some_and(|given| !fits(given.as_str())) {
+                wrong.push((column, format!("must be {wanted}")));
+            }
+        }
     }
 }
 
@@ -74,6 +132,7 @@ pub static CLIENT_APP_AUTHENTICATION_CONFIGURATION: Shape =
     .belonging(&[Parent::new("client_app_id", &CLIENT_APP)])
     .unique(&[Unique::new("client_app_authentication_configuration__client_app_id", "client_app_id")])
     .found_by_token()
+    .ruled::<ClientAppAuthenticationConfiguration>()
     .against(check)
     .when_gone(keep_of_fapi)
     .keeping(administrator::keep_one)

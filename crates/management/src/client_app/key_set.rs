@@ -3,7 +3,7 @@
 use chancery_certificate::facts_of;
 use chancery_oauth::{Algorithm, JwkSet, KEY_ENCRYPTION, Status};
 use chancery_record::{
-    Bytes, FIXED, Identifier, JsonText, KEY, Name, OPEN, Preset, SHOWN, Timestamp, Token, Url, Value,
+    Bytes, FIXED, Identifier, JwksText, KEY, Name, OPEN, Preset, SHOWN, Timestamp, Token, Url, Value,
     choice_types, id_types, record,
 };
 use chancery_resource::{
@@ -52,7 +52,7 @@ record! {
         /// What the keys are for.
         key_use: KeyUse = OPEN.named("use"),
         /// The keys as a JWK set (RFC 7517): public ones only.
-        jwks: Option<JsonText> = OPEN,
+        jwks: Option<JwksText> = OPEN,
         /// Where the keys are.
         jwks_uri: Option<Url> = OPEN,
         /// A certificate with the key, DER.

@@ -1,19 +1,22 @@
 //! Client apps: what asks for tokens, for itself or for people.
 
-mod administrator;
+pub mod administrator;
 pub mod configuration;
 pub mod federated_identity;
 pub mod key_set;
 pub mod metadata;
 pub mod part;
 mod profile;
+mod resource_key;
 pub mod role;
 mod rules;
 pub mod secret;
 pub mod uri;
 
 use chancery_application::{APPLICATION_GROUP, APPLICATION_USER};
-use chancery_record::{FIXED, KEY, Name, OPEN, Preset, SHOWN, Token, Url, choice_types, id_types, record};
+use chancery_record::{
+    FIXED, KEY, Name, OPEN, Preset, SHOWN, Token, Url, WebAddress, choice_types, id_types, record,
+};
 use chancery_resource::{Child, Op, Reach, Relation, Shape, Unique, added_at, children, relation, standard};
 
 use crate::{
@@ -141,15 +144,15 @@ record! {
         /// Whether it gets its own scopes only.
         scope_filter_enabled: bool = OPEN.or(NO),
         /// Its home page.
-        client_uri: Option<Url> = OPEN,
+        client_uri: Option<WebAddress> = OPEN,
         /// Its picture.
-        logo_uri: Option<Url> = OPEN,
+        logo_uri: Option<WebAddress> = OPEN,
         /// Where it is told that somebody signed out, by the server.
-        backchannel_logout_uri: Option<Url> = OPEN,
+        backchannel_logout_uri: Option<WebAddress> = OPEN,
         /// Whether it must be told which session that was.
         backchannel_logout_session_required: bool = OPEN.or(NO),
         /// Where it is told that somebody signed out, by the browser.
-        frontchannel_logout_uri: Option<Url> = OPEN,
+        frontchannel_logout_uri: Option<WebAddress> = OPEN,
         /// Whether it must be told which session that was.
         frontchannel_logout_session_required: bool = OPEN.or(NO),
         /// Whether it may get and use tokens.

@@ -6,7 +6,7 @@ use chancery_resource::{
     list_of, standard,
 };
 
-use super::{CLIENT_APP, ClientAppId};
+use super::{CLIENT_APP, ClientAppId, resource_key};
 
 id_types! {
     /// The id of a scope.
@@ -38,7 +38,8 @@ record! {
     pub struct ClientAppResource {
         /// The resource.
         id: ClientAppResourceId = KEY,
-        /// What it is called in requests, unique for the client app.
+        /// What it is called in requests, unique for the client app. It belongs to the subscription
+        /// whose client app had it first.
         key: Key = OPEN,
         /// Its name; the key where none is given.
         name: Option<Name> = OPEN,
@@ -99,7 +100,8 @@ pub static CLIENT_APP_RESOURCE: Shape = Shape::of::<ClientAppResource>(
     Unique::new("client_app_resource__id", "id"),
     Unique::new("client_app_resource__client_app_id__key", "key"),
 ])
-.ruled::<ClientAppResource>();
+.ruled::<ClientAppResource>()
+.against(resource_key::claim);
 
 /// Operations on scopes.
 pub static SCOPES: [Op; 9] =

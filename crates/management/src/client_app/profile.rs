@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use chancery_oauth::{Authentication, ClientFacts, Encryption, Method, SecurityProfile, findings};
-use chancery_record::{Identifier, Record, Url, Value};
+use chancery_record::{CertificateName, Record, Url, Value};
 use chancery_resource::{Breach, LIST, Problem, Proposed, Shape, Sql};
 use chancery_store::Tx;
 use uuid::Uuid;
@@ -217,10 +217,16 @@ fn authentication(configuration: &Configuration) -> Authentication<'_> {
         require_certificate_bound_access_tokens: configuration.require_certificate_bound_access_tokens,
         dpop_bound_access_tokens: configuration.dpop_bound_access_tokens,
         require_dpop_nonce: configuration.require_dpop_nonce,
-        tls_client_auth_subject_dn: configuration.tls_client_auth_subject_dn.as_ref().map(Identifier::as_str),
-        tls_client_auth_san_dns: configuration.tls_client_auth_san_dns.as_ref().map(Identifier::as_str),
-        tls_client_auth_san_uri: configuration.tls_client_auth_san_uri.as_ref().map(Identifier::as_str),
-        tls_client_auth_san_ip: configuration.tls_client_auth_san_ip.as_ref().map(Identifier::as_str),
-        tls_client_auth_san_email: configuration.tls_client_auth_san_email.as_ref().map(Identifier::as_str),
+        tls_client_auth_subject_dn: configuration
+            .tls_client_auth_subject_dn
+            .as_ref()
+            .map(CertificateName::as_str),
+        tls_client_auth_san_dns: configuration.tls_client_auth_san_dns.as_ref().map(CertificateName::as_str),
+        tls_client_auth_san_uri: configuration.tls_client_auth_san_uri.as_ref().map(CertificateName::as_str),
+        tls_client_auth_san_ip: configuration.tls_client_auth_san_ip.as_ref().map(CertificateName::as_str),
+        tls_client_auth_san_email: configuration
+            .tls_client_auth_san_email
+            .as_ref()
+            .map(CertificateName::as_str),
     }
 }

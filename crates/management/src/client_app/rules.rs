@@ -1,11 +1,11 @@
 //! A client app's rules.
 
-use chancery_record::Name;
-use chancery_resource::{Breach, Call, Problem, Proposed, Rules, Said};
+use chancery_record::{Name, Value, fold};
+use chancery_resource::{Breach, Call, Problem, Proposed, ROOT, Rules, Said};
 use chancery_store::Tx;
 
 use super::{CLIENT_APP, ClientApp, ContentEncryption, profile::check_apps};
-use crate::place::settle;
+use crate::place::{conflict, settle, text_in};
 
 /// The response types that a client app may be allowed.
 const RESPONSE_TYPES: [&str; 8] = [
@@ -63,8 +63,22 @@ impl Rules for ClientApp {
 /// A client app's rules against the data.
 pub fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
     let mut breaches = settle(call, tx, &CLIENT_APP, rows, &[], |_| false)?;
+    breaches.extend(find_namesakes(rows));
     breaches.extend(check_apps(tx, rows)?);
     Ok(breaches)
+}
+
+/// Finds rows that would be called as the installation's own client app, which alone may be named where
+/// tokens are asked for.
+fn find_namesakes(rows: &[Proposed<'_>]) -> Vec<Breach> {
+    let is_root =
+        |values: &[Value]| text_in(&CLIENT_APP, values, "name").is_some_and(|name| fold(name) == ROOT);
+    let namesakes = rows
+        .iter()
+        .enumerate()
+        .filter(|(_, row)| is_root(row.values) && !row.was.is_some_and(|was| is_root(&was.values)));
+    let refuse = |place| conflict(place, "name", "is the name of the installation's own client app");
+    namesakes.map(|(place, _)| refuse(place)).collect()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_record::{
-    Bytes, FIXED, HIDDEN, KEY, OPEN, OptionValue, SHOWN, Sealing, ShortText, Timestamp, Token, Value,
+    Bytes, FIXED, HIDDEN, KEY, Label, OPEN, OptionValue, SHOWN, Sealing, ShortText, Timestamp, Token, Value,
     id_types, record,
 };
 use chancery_resource::{
@@ -24,7 +24,7 @@ record! {
         /// The secret.
         id: ClientAppSecretId = KEY,
         /// Its name.
-        name: ShortText = OPEN.or(chancery_record::Preset::Text("")),
+        name: Label = OPEN.or(chancery_record::Preset::Text("")),
         /// Its value: 16 to 512 characters, or left to the server, which takes 32 random bytes. It is
         /// told when it is made and never again.
         secret: Option<ShortText> = FIXED.not_kept(),
@@ -61,12 +61,25 @@ const LENGTHS: std::ops::RangeInclusive<usize> = 16..=512;
 /// Fewest bytes of a value that signs (RFC 7518, section 3.2, for HS256).
 const SIGNING: usize = 32;
 
-/// Gives new rows their value, or digests the one that was given.
+/// Gives new rows their value, or digests the one that was given. An older one may be repeated.
 fn make(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
     let shape = &CLIENT_APP_SECRET;
     let apps: Vec<_> = rows.iter().filter_map(|row| id_in(shape, row.values, "client_app_id")).collect();
     let signing = configuration::which_sign(tx, &apps)?;
     let mut breaches = Vec::new();
+    for (place, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.was.is_some()) {
+        let given = text_in(shape, row.values, "secret")
+            .map(|secret| call.desk.master.secret_digest(secret.as_bytes()));
+        let kept = shape.place("digest").and_then(|at| row.values.get(at));
+        if given.is_some_and(|given| kept != Some(&Value::Bytes(given))) {
+            breaches.push(wrong(
+                place,
+                "secret",
+                "is set at creation alone: make a new secret, then delete this one",
+            ));
+        }
+        put(shape, row.values, "secret", Value::Null);
+    }
     for (place, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.was.is_none()) {
         let given = text_in(shape, row.values, "secret").map(str::to_owned);
         let secret = given.unwrap_or_else(|| BASE64_URL_SAFE_NO_PAD.encode(random::<32>()));

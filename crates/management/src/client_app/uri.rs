@@ -53,7 +53,7 @@ record! {
 }
 
 /// The scheme of an address that is whole.
-fn scheme(uri: &str) -> Option<&str> {
+pub fn scheme(uri: &str) -> Option<&str> {
     let (scheme, rest) = uri.split_once(':')?;
     let mut letters = scheme.chars();
     let begins = letters.next().is_some_and(|first| first.is_ascii_alphabetic());

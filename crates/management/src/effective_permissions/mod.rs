@@ -5,6 +5,7 @@ mod roles;
 use std::collections::BTreeSet;
 
 use chancery_application::{APPLICATION_GROUP, APPLICATION_USER};
+use chancery_record::parse_id;
 use chancery_resource::{
     Action as A, Answer, Call, Custom, JsonForm, Method as M, Op, Permit, Problem, Reply, Shape, visible,
 };
@@ -88,7 +89,7 @@ pub static OPERATIONS: &[Op] = &[
 fn principal(call: &Call, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
     let shape = call.op.shape;
     let not_found = || Problem::not_found(shape.name);
-    let id = Uuid::try_parse(call.parameter(0)).map_err(|_| {
+    let id = parse_id(call.parameter(0)).ok_or_else(|| {
         Problem::invalid(format!(
             "{:?} in the path is not a UUID, so it names no {}.",
             call.parameter(0),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use chancery_application::{
     APPLICATION_IDENTITY, APPLICATION_USER, ApplicationIdentity, ApplicationIdentityId, LifecycleStatus,
 };
-use chancery_record::{Name, OptionValue, Record as _, Uuid, Value};
+use chancery_record::{Name, OptionValue, Record as _, Uuid, Value, parse_id};
 use chancery_resource::{
     Call, OwnerRow, Problem, Stored, Telling, amend, delete, insert, load, load_by, load_hidden, select_of,
 };
@@ -239,8 +239,8 @@ pub fn wanted(call: &Call, tx: &mut Tx<'_>, form: &NewIdentityReplacement) -> Re
 /// The subject of a user of a store: one that is there.
 fn user_of(tx: &mut Tx<'_>, instance: Uuid, unique: &Name, subject: &Name) -> Result<Name, Problem> {
     let no_user = || Problem::wrong_at("/replacementUniqueUserId", "names no User of the instance");
-    let user = Uuid::try_parse(unique.as_str()).map_err(|_| no_user())?;
-    if Uuid::try_parse(subject.as_str()) != Ok(user) {
+    let user = parse_id(unique.as_str()).ok_or_else(no_user)?;
+    if parse_id(subject.as_str()) != Some(user) {
         return Err(Problem::wrong_at(
             "/replacementSubject",
             "must be the user's id, as replacementUniqueUserId",

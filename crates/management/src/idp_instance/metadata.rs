@@ -1,6 +1,6 @@
 //! Metadata of an instance: entries by key.
 
-use chancery_record::{KEY, Key, OPEN, OWNER, SHOWN, ShortText, Token, record};
+use chancery_record::{EntryValue, KEY, Key, OPEN, OWNER, SHOWN, Token, record};
 use chancery_resource::{
     Action as A, Method as M, Op,
     Permit::{self, SubscriptionAdmin, TenantMember},
@@ -17,7 +17,7 @@ record! {
         /// The entry's key, unique for the instance; upper and lower case differ.
         key: Key = KEY,
         /// Its value.
-        value: ShortText = OPEN,
+        value: Option<EntryValue> = OPEN,
         /// Changes with every write to the entry.
         concurrency_token: Token = SHOWN,
     }

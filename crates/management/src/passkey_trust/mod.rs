@@ -10,7 +10,7 @@ use std::sync::Arc;
 use chancery_record::{KEY, Name, OPEN, SHOWN, ShortText, SignedText, Timestamp, record};
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Call, Custom, Fetched, MetadataSource, Method as M, Op,
-    Permit::SystemAdmin, Problem, Reach, Reply, Shape, Work, answer_form, load, read_form,
+    Permit::SystemAdmin, Problem, Purpose, Reach, Reply, Shape, Work, answer_form, load, read_form,
 };
 use chancery_store::Tx;
 use chancery_trust::{Anchors, Refusal, Snapshot, verify};
@@ -98,14 +98,14 @@ pub static OPERATIONS: &[Op] = &[
         "RefreshPasskeyTrust",
         M::Post,
         "/passkey-trust/mds/refresh",
-        Custom::working(refresh),
+        Custom::working(Purpose::Passkey, refresh),
         "Fetches the signed metadata of authenticators from the configured source.",
     ),
     op(
         "ImportPasskeyTrust",
         M::Post,
         "/passkey-trust/mds/signed-offline-import",
-        Custom::working(import).taking(Body::Form(&BLOB)),
+        Custom::working(Purpose::Passkey, import).taking(Body::Form(&BLOB)),
         "Imports the signed metadata of authenticators from a file.",
     ),
 ];
@@ -165,7 +165,9 @@ fn refresh(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     };
     let Some(read) = call.result::<Result<Verified, String>>(1)? else {
         let (desk, now) = (Arc::clone(&call.desk), call.now);
-        return Ok(Answer::after(Work::new(move || Verified::of_fetched(&fetched, &desk.metadata, now))));
+        return Ok(Answer::after(Work::new(Purpose::Passkey, move || {
+            Verified::of_fetched(&fetched, &desk.metadata, now)
+        })));
     };
     settle(call, tx, &read).map(|settled| answer_form(call, settled.status))
 }
@@ -175,7 +177,7 @@ fn import(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         let form: SignedBlob = read_form(call)?;
         let (desk, now) = (Arc::clone(&call.desk), call.now);
         let work = move || Verified::read(form.signed_blob_jwt.as_str(), &desk.metadata, now);
-        return Ok(Answer::after(Work::new(work)));
+        return Ok(Answer::after(Work::new(Purpose::Passkey, work)));
     };
     let verified = read
         .as_ref()

@@ -3,7 +3,10 @@
 use chancery_record::{FIXED, KEY, Name, OPEN, Preset, SHOWN, Token, choice_types, id_types, record};
 use chancery_resource::{Child, Op, Parent, Reach, Shape, Unique, added, standard};
 
-use crate::customer::{CUSTOMER, CustomerId};
+use crate::{
+    client_app::administrator::keep_one,
+    customer::{CUSTOMER, CustomerId},
+};
 
 id_types! {
     /// The id of a subscription.
@@ -15,7 +18,7 @@ choice_types! {
     SubscriptionStatus {
         /// It is.
         Active,
-        /// It is not.
+        /// It is not: its client apps get no tokens, its tenants do not serve.
         Inactive,
     }
 }
@@ -55,6 +58,7 @@ pub static SUBSCRIPTION: Shape =
             Unique { index: "subscription__id", column: "id" },
             Unique { index: "subscription__customer_id__name_key", column: "name" },
         ])
+        .keeping(keep_one)
         .settles();
 
 /// Its operations.

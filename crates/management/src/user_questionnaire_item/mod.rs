@@ -2,12 +2,19 @@
 
 use chancery_questionnaire::{Format, Item, check_item};
 use chancery_record::{
-    FIXED, FieldType, KEY, Key, Kind, Mismatch, Name, OPEN, PatternText, Preset, SHOWN, Token, Value,
-    choice_types, id_types, record,
+    FIXED, FieldType, KEY, Key, Kind, Mismatch, Name, OPEN, PatternText, Preset, Record as _, SHOWN, Token,
+    Value, choice_types, id_types, record,
 };
-use chancery_resource::{Op, Parent, Reach, Rules, Shape, Unique, added, standard};
+use chancery_resource::{
+    Breach, Call, Op, Parent, Problem, Proposed, Reach, Rules, Shape, Unique, added, standard,
+};
+use chancery_store::Tx;
+use uuid::Uuid;
 
-use crate::tenant::{TENANT, TenantId};
+use crate::{
+    patterns::judge,
+    tenant::{TENANT, TenantId},
+};
 
 id_types! {
     /// The id of a questionnaire item.
@@ -103,7 +110,17 @@ pub static USER_QUESTIONNAIRE_ITEM: Shape = Shape::of::<UserQuestionnaireItem>(
     Unique::new("user_questionnaire_item__id", "id"),
     Unique::new("user_questionnaire_item__tenant_id__key", "key"),
 ])
-.ruled::<UserQuestionnaireItem>();
+.ruled::<UserQuestionnaireItem>()
+.against(check_patterns);
+
+/// An item's pattern is one.
+fn check_patterns(call: &Call, _: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+    let items = rows.iter().map(|row| UserQuestionnaireItem::from_values(row.values.clone()));
+    // a new row has another id each time
+    let items = items.map(|item| Ok(Item { id: Uuid::nil(), ..item?.as_item() }));
+    let items = items.collect::<Result<Vec<_>, Problem>>()?;
+    judge(call, items, |item| item.weigh().map_err(|wrong| vec![wrong]))
+}
 
 /// Its operations.
 pub static OPERATIONS: [Op; 9] = added(standard!(

@@ -1,7 +1,12 @@
 //! SVG images that hold nothing but shapes.
 //!
 //! An SVG that is opened by its own address is a document with scripts. What is taken is a small
-//! part of the format: known elements, no handlers, and references only to what is inside.
+//! part of the format: known elements, no handlers, and references only to what is inside. What is drawn
+//! again by reference is counted as often as it is drawn: a few lines can ask for billions of shapes.
+
+mod drawing;
+
+use drawing::Drawing;
 
 const ELEMENTS: [&str; 23] = [
     "circle",
@@ -38,6 +43,7 @@ pub(super) fn check(text: &str) -> Result<(), String> {
         rest = declaration.split_once("?>").ok_or("the XML declaration does not end")?.1;
     }
     let mut open: Vec<&str> = Vec::new();
+    let mut drawing = Drawing::default();
     let mut roots = 0;
     while let Some((before, tag)) = rest.split_once('<') {
         references(before)?;
@@ -53,7 +59,8 @@ pub(super) fn check(text: &str) -> Result<(), String> {
             }
             rest = after;
         } else {
-            let (name, closed, after) = element(tag)?;
+            let Element { name, closed, after, id, used } = element(tag)?;
+            drawing.add(open.len(), id, &used);
             if open.is_empty() {
                 roots += 1;
             }
@@ -72,22 +79,35 @@ pub(super) fn check(text: &str) -> Result<(), String> {
     if roots != 1 || !open.is_empty() || !rest.trim().is_empty() {
         return Err("the content must be one whole svg element".to_owned());
     }
-    Ok(())
+    drawing.check()
 }
 
-/// An element's name, whether it ends at once, and what follows.
-fn element(tag: &str) -> Result<(&str, bool, &str), String> {
+/// An element as its tag tells it.
+struct Element<'a> {
+    name: &'a str,
+    /// Whether it ends at once.
+    closed: bool,
+    /// What follows.
+    after: &'a str,
+    id: Option<&'a str>,
+    /// The ids of what it draws besides.
+    used: Vec<&'a str>,
+}
+
+/// The element that a tag begins.
+fn element(tag: &str) -> Result<Element<'_>, String> {
     let (name, mut rest) = name(tag);
     if !ELEMENTS.contains(&name) && name != "use" {
         return Err("an SVG holds shapes alone: no script, style, image, link, animation or HTML".to_owned());
     }
+    let (mut id, mut used) = (None, Vec::new());
     loop {
         let trimmed = rest.trim_start();
         if let Some(after) = trimmed.strip_prefix("/>") {
-            return Ok((name, true, after));
+            return Ok(Element { name, closed: true, after, id, used });
         }
         if let Some(after) = trimmed.strip_prefix('>') {
-            return Ok((name, false, after));
+            return Ok(Element { name, closed: false, after, id, used });
         }
         if trimmed.len() == rest.len() {
             return Err("a tag of the SVG cannot be read".to_owned());
@@ -100,6 +120,13 @@ fn element(tag: &str) -> Result<(&str, bool, &str), String> {
         });
         let (value, after) = value.ok_or("an attribute of the SVG cannot be read")?;
         check_attribute(attribute, value)?;
+        if attribute == "id" || attribute.ends_with(":id") {
+            id = Some(value);
+        }
+        used.extend(value.split('#').skip(1).map(|part| {
+            let end = part.find(['"', '\'', ')', ' ']).unwrap_or(part.len());
+            part.get(..end).unwrap_or(part)
+        }));
         rest = after;
     }
 }
@@ -124,6 +151,9 @@ fn check_attribute(name: &str, value: &str) -> Result<(), String> {
     }
     if matches!(local.as_str(), "href" | "src" | "base") && !value.starts_with('#') {
         return Err("an SVG must refer only to what is in it".to_owned());
+    }
+    if value.contains('&') && (value.contains('#') && local == "href" || local == "id") {
+        return Err("an SVG must name its parts without escapes".to_owned());
     }
     // a reference or an escape could spell `url(` in another way
     let plain = value.to_ascii_lowercase().replace(char::is_whitespace, "");
@@ -167,6 +197,36 @@ mod tests {
         ] {
             assert_eq!(check(good), Ok(()), "{good}");
         }
+    }
+
+    /// Also under A: an SVG that draws billions of shapes by reference is refused, one that draws some is not.
+    #[test]
+    fn references_are_counted_as_often_as_they_are_drawn() {
+        let bomb = |levels: usize, kind: fn(usize) -> String| {
+            let parts: String = (1..levels)
+                .map(|level| format!("<g id='p{level}'>{}</g>", kind(level - 1).repeat(10)))
+                .collect();
+            format!("<svg><defs><g id='p0'><rect/></g>{parts}</defs>{}</svg>", kind(levels - 1))
+        };
+        let uses: fn(usize) -> String = |part| format!("<use href='#p{part}'/>");
+        let fills: fn(usize) -> String = |part| format!("<rect fill='url(#p{part})'/>");
+        for kind in [uses, fills] {
+            assert_eq!(check(&bomb(4, kind)), Ok(()));
+            assert!(check(&bomb(10, kind)).unwrap_err().contains("at most"));
+            assert!(check(&bomb(60, kind)).is_err());
+        }
+        for circle in [
+            "<svg><g id='a'><use href='#a'/></g></svg>",
+            "<svg id='a'><use href='#a'/></svg>",
+            "<svg><g id='a'><use href='#b'/></g><g id='b'><use href='#a'/></g></svg>",
+            "<svg><pattern id='a'><rect fill=\"url('#a')\"/></pattern></svg>",
+        ] {
+            assert!(check(circle).unwrap_err().contains("never to themselves"), "{circle}");
+        }
+        assert!(check("<svg><g id='a&#98;'/></svg>").is_err());
+        let siblings =
+            "<svg><g id='a'><rect/></g><g id='b'><use href='#a'/></g><use href='#b'/><use href='#x'/></svg>";
+        assert_eq!(check(siblings), Ok(()));
     }
 
     #[test]

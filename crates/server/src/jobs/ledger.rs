@@ -6,31 +6,39 @@ use std::{sync::Arc, time::Duration};
 use chancery_ledger::{Checkpoint, Frontier, Hash, Stamp, leaf_data, leaf_hash};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{Desk, LIST, Seal, Sql, Tree, number, origin, with_nodes};
-use chancery_store::{Error, Mode, Row, Store, Tx};
+use chancery_store::{Class, Error, Mode, Row, Store, Tx};
 use chancery_web::App;
+
+use super::Job;
 
 /// How often it is looked for new entries.
 const REST: Duration = Duration::from_secs(1);
-/// How long it is waited after a failure.
-const REST_AFTER_FAILURE: Duration = Duration::from_secs(10);
 /// Entries added in one transaction, so that others do not wait.
 const PIECE: usize = 1000;
 /// Pieces of one tree before it is another one's turn.
 const PIECES: usize = 64;
 
-/// Seals until the server stops.
-pub async fn seal(app: Arc<App>, now: fn() -> Timestamp) {
-    let mut rest = REST;
-    loop {
-        tokio::time::sleep(rest).await;
-        rest = match seal_pending(&app, now()).await {
-            Ok(_) => REST,
-            Err(error) => {
-                tracing::error!(%error, "entries of the audit trail wait for their tree; it is tried again");
-                REST_AFTER_FAILURE
-            }
-        };
-    }
+/// The trees grow.
+pub fn job(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
+    let app = Arc::clone(app);
+    let work = move || {
+        let app = Arc::clone(&app);
+        async move { seal_pending(&app, now()).await.map(drop).map_err(|error| error.to_string()) }
+    };
+    Job::new("tree", REST, work).alone()
+}
+
+/// Each process learns which certificates sign now, though another one makes the trees grow.
+pub fn certify(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
+    let app = Arc::clone(app);
+    let work = move || {
+        let app = Arc::clone(&app);
+        async move {
+            let store = app.store.with(Class::Background);
+            app.bearer.certify(&store, &app.desk.seal, now()).await.map_err(|error| error.to_string())
+        }
+    };
+    Job::new("certify", REST, work)
 }
 
 /// Lets the certificates that there are now sign, and adds the entries that wait to the trees of their stores, with a new signed checkpoint each. What
@@ -40,7 +48,7 @@ pub async fn seal(app: Arc<App>, now: fn() -> Timestamp) {
 /// # Errors
 /// The store's, and a tree that is not the one of its last checkpoint.
 pub async fn seal_pending(app: &App, now: Timestamp) -> Result<u64, Error> {
-    let (store, desk) = (&app.store, &app.desk);
+    let (store, desk) = (&app.store.with(Class::Background), &app.desk);
     app.bearer.certify(store, &desk.seal, now).await?;
     let (mut sealed, mut tree, mut failure) = (0, -1, None);
     while let Some(next) = next_tree(store, tree).await? {

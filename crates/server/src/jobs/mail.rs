@@ -5,8 +5,10 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use chancery_mail::{Carrier, Delivered, MailServer, ServerOf, deliver_due};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{MasterKey, open_secret, random};
-use chancery_store::{Error, Store, Tx};
+use chancery_store::{Class, Error, Store, Tx};
 use uuid::Uuid;
+
+use super::Job;
 
 /// How often it is looked for mail.
 const REST: Duration = Duration::from_secs(1);
@@ -20,22 +22,18 @@ pub struct Post {
     pub program: Option<PathBuf>,
 }
 
-/// Sends mail until the server stops. Two of these run, so that one mail server that stalls does
-/// not hold up the others.
-pub async fn send_mail(store: Store, post: Post, now: fn() -> Timestamp) {
-    loop {
-        tokio::time::sleep(REST).await;
-        loop {
-            match deliver(&store, &post, now()).await {
-                Ok(delivered) if delivered.left => {}
-                Ok(_) => break,
-                Err(error) => {
-                    tracing::warn!(%error, "mail waits; it is tried again");
-                    break;
-                }
-            }
+/// Mails that are due are sent. Two of these run, so that one mail server that stalls does not hold
+/// up the others.
+pub fn job(store: &Store, post: &Post, now: fn() -> Timestamp) -> Job {
+    let (store, post) = (store.with(Class::Background), post.clone());
+    let work = move || {
+        let (store, post) = (store.clone(), post.clone());
+        async move {
+            while deliver(&store, &post, now()).await.map_err(|error| error.to_string())?.left {}
+            Ok(())
         }
-    }
+    };
+    Job::new("mail", REST, work)
 }
 
 /// Sends some of the mails that are due.

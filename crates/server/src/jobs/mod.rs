@@ -1,10 +1,97 @@
-//! What is done in the background.
+//! What is done in the background: a list of jobs, each with its rest, and whether one process at a
+//! time does it.
 
 pub mod count;
-pub mod health;
+mod lease;
 pub mod ledger;
 pub mod mail;
 pub mod prune;
 pub mod purge;
 pub mod revoke;
 pub mod trust;
+
+use std::{pin::Pin, sync::Arc, time::Duration};
+
+use chancery_record::Timestamp;
+use chancery_store::{Store, broken};
+use chancery_web::App;
+use tokio::task::JoinSet;
+
+pub use lease::Leases;
+
+/// How long a job rests at least after a failure.
+const REST_AFTER_FAILURE: Duration = Duration::from_secs(10);
+
+type Doing = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+
+/// Something that is done again and again.
+pub struct Job {
+    /// Its name, in metrics, logs and leases.
+    pub name: &'static str,
+    /// How long it rests before each time.
+    pub rest: Duration,
+    /// Whether one process at a time does it.
+    pub alone: bool,
+    /// What is done. What it did before it is given up must stay right.
+    pub work: Box<dyn Fn() -> Doing + Send + Sync>,
+}
+
+impl Job {
+    /// A job that each process does.
+    pub fn new<F>(name: &'static str, rest: Duration, work: impl Fn() -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<(), String>> + Send + 'static,
+    {
+        Self { name, rest, alone: false, work: Box::new(move || Box::pin(work())) }
+    }
+
+    /// The same, done by one process at a time.
+    pub fn alone(self) -> Self {
+        Self { alone: true, ..self }
+    }
+
+    async fn run(self, app: Arc<App>, leases: Arc<Leases>) {
+        let mut rest = self.rest;
+        loop {
+            tokio::time::sleep(rest).await;
+            if self.alone && !leases.holds(self.name) {
+                continue;
+            }
+            let outcome = tokio::select! {
+                outcome = (self.work)() => outcome,
+                () = leases.lost(self.name), if self.alone => Err("another process may do it now".to_owned()),
+            };
+            rest = match outcome {
+                Ok(()) => {
+                    app.note_job(self.name);
+                    self.rest
+                }
+                Err(why) => {
+                    tracing::warn!(job = self.name, why, "failed; it is tried again");
+                    self.rest.max(REST_AFTER_FAILURE)
+                }
+            };
+        }
+    }
+}
+
+/// Does jobs until it is dropped. One that panics would be missed by nobody: the process ends instead.
+pub async fn supervise(app: Arc<App>, leases: Arc<Leases>, jobs: Vec<Job>) {
+    let names = jobs.iter().filter(|job| job.alone).map(|job| job.name).collect();
+    let mut running = JoinSet::new();
+    running.spawn(Arc::clone(&leases).renew(names));
+    for job in jobs {
+        running.spawn(job.run(Arc::clone(&app), Arc::clone(&leases)));
+    }
+    while let Some(ended) = running.join_next().await {
+        if ended.is_err_and(|error| error.is_panic()) {
+            broken("a job");
+        }
+    }
+}
+
+/// The time for what is kept for a while: never later than a clock says that can be relied on, so that
+/// one that jumped takes nothing away too early.
+pub fn bounded(store: &Store, now: Timestamp) -> Timestamp {
+    Timestamp(now.0.saturating_add(store.clock_offset().min(0)))
+}

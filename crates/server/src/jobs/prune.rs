@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use chancery_record::{Timestamp, Value};
-use chancery_store::{Error, Mode, Store, Tx};
+use chancery_store::{Class, Error, Mode, Store, Tx};
+
+use super::{Job, bounded};
 
 /// How often it is looked.
 const REST: Duration = Duration::from_mins(10);
@@ -16,21 +18,18 @@ const MAILS_KEPT: i64 = 30 * 24 * 3600 * 1000;
 /// Rows removed in one transaction, so that others do not wait.
 const PIECE: u64 = 1000;
 
-/// Prunes until the server stops.
-pub async fn prune(store: Store, now: fn() -> Timestamp) {
+/// Old events, idempotency keys and tokens go.
+pub fn job(store: &Store, now: fn() -> Timestamp) -> Job {
+    let store = store.with(Class::Background);
+    Job::new("prune", REST, move || prune(store.clone(), now)).alone()
+}
+
+async fn prune(store: Store, now: fn() -> Timestamp) -> Result<(), String> {
+    let moment = bounded(&store, now());
     loop {
-        tokio::time::sleep(REST).await;
-        let moment = now();
-        loop {
-            let piece = store.run("Prune", Mode::Write, None, move |tx| prune_piece(tx, moment)).await;
-            match piece {
-                Ok(removed) if removed >= PIECE => {}
-                Ok(_) => break,
-                Err(error) => {
-                    tracing::warn!(%error, "pruning failed; it is tried again later");
-                    break;
-                }
-            }
+        let piece = store.run("Prune", Mode::Write, None, move |tx| prune_piece(tx, moment)).await;
+        if piece.map_err(|error: Error| error.to_string())? < PIECE {
+            return Ok(());
         }
     }
 }

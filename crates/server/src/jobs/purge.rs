@@ -5,25 +5,26 @@ use std::{sync::Arc, time::Duration};
 use chancery_auth::load_place;
 use chancery_record::Timestamp;
 use chancery_resource::{Call, Desk, Problem, Scope};
-use chancery_store::{Mode, Store, Tx};
+use chancery_store::{Class, Mode, Store, Tx};
 use chancery_userstore::user::USER;
 use uuid::Uuid;
 
-use crate::start::own_call;
+use super::{Job, bounded};
+use crate::start::{cause_of, own_call};
 
 /// How often it is looked.
 const REST: Duration = Duration::from_mins(10);
 /// Users removed in one transaction, so that others do not wait.
 const PIECE: usize = 100;
 
-/// Purges until the server stops.
-pub async fn purge(store: Store, desk: Arc<Desk>, now: fn() -> Timestamp) {
-    loop {
-        tokio::time::sleep(REST).await;
-        if let Err(problem) = purge_due(&store, &desk, now()).await {
-            tracing::warn!(cause = ?problem.cause, "users due were not looked for; it is tried again later");
-        }
-    }
+/// Users whose time in quarantine is over go.
+pub fn job(store: &Store, desk: &Arc<Desk>, now: fn() -> Timestamp) -> Job {
+    let (store, desk) = (store.with(Class::Background), Arc::clone(desk));
+    let work = move || {
+        let (store, desk) = (store.clone(), Arc::clone(&desk));
+        async move { purge_due(&store, &desk, bounded(&store, now())).await.map(drop).map_err(cause_of) }
+    };
+    Job::new("purge", REST, work).alone()
 }
 
 /// Removes the users of all stores whose time in quarantine is over; how many. A store that fails

@@ -8,24 +8,25 @@ use chancery_management::identity_replacement::{
 };
 use chancery_record::Timestamp;
 use chancery_resource::{Call, Desk, Problem, Scope, random};
-use chancery_store::{Error, Mode, Store};
+use chancery_store::{Class, Error, Mode, Store};
 use uuid::Uuid;
 
-use crate::start::own_call;
+use super::Job;
+use crate::start::{cause_of, own_call};
 
 /// How often it is looked.
 const REST: Duration = Duration::from_secs(1);
 /// Revocations found at once, and requests closed in one transaction, so that others do not wait.
 const PIECE: usize = 64;
 
-/// Revokes until the server stops.
-pub async fn revoke(store: Store, desk: Arc<Desk>, now: fn() -> Timestamp) {
-    loop {
-        tokio::time::sleep(REST).await;
-        if let Err(problem) = revoke_due(&store, &desk, now(), STEPS).await {
-            tracing::warn!(cause = ?problem.cause, "replaced identities wait; it is tried again");
-        }
-    }
+/// What replaced identities still have is ended. Each has a lease of its own.
+pub fn job(store: &Store, desk: &Arc<Desk>, now: fn() -> Timestamp) -> Job {
+    let (store, desk) = (store.with(Class::Background), Arc::clone(desk));
+    let work = move || {
+        let (store, desk) = (store.clone(), Arc::clone(&desk));
+        async move { revoke_due(&store, &desk, now(), STEPS).await.map(drop).map_err(cause_of) }
+    };
+    Job::new("revoke", REST, work)
 }
 
 /// Closes requests whose time is over, and takes these steps for the replaced identities that are

@@ -5,9 +5,10 @@ use std::{sync::Arc, time::Duration};
 use chancery_management::passkey_trust::{Settled, Verified, settle};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{Call, Desk, Fetched, Problem, Scope, random};
-use chancery_store::{Error, Mode, Store, Tx};
+use chancery_store::{Class, Error, Mode, Store, Tx};
 
-use crate::start::own_call;
+use super::Job;
+use crate::start::{cause_of, own_call};
 
 /// How often it is looked whether a refresh is due.
 const REST: Duration = Duration::from_mins(1);
@@ -21,14 +22,14 @@ const AFTER_FAILURE: i64 = 5 * MINUTE;
 /// The longest rest after a failure, in milliseconds.
 const LONGEST: i64 = 6 * 60 * MINUTE;
 
-/// Refreshes until the server stops; not at all where no source is configured.
-pub async fn refresh(store: Store, desk: Arc<Desk>, now: fn() -> Timestamp) {
-    while desk.metadata.fetch.is_some() {
-        tokio::time::sleep(REST).await;
-        if let Err(problem) = refresh_due(&store, &desk, now()).await {
-            tracing::warn!(cause = ?problem.cause, "metadata of authenticators wait; it is tried again later");
-        }
-    }
+/// Metadata of authenticators are fetched where they are due.
+pub fn job(store: &Store, desk: &Arc<Desk>, now: fn() -> Timestamp) -> Job {
+    let (store, desk) = (store.with(Class::Background), Arc::clone(desk));
+    let work = move || {
+        let (store, desk) = (store.clone(), Arc::clone(&desk));
+        async move { refresh_due(&store, &desk, now()).await.map(drop).map_err(cause_of) }
+    };
+    Job::new("refresh", REST, work).alone()
 }
 
 /// Refreshes if it is due and no other process has taken it upon itself; whether it did.

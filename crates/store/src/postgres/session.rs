@@ -1,49 +1,116 @@
 //! One connection, driven by the thread that uses it. Statements whose result nobody reads wait
-//! and leave together with the next read or the commit.
+//! and leave together with the next read or the commit. Nothing waits for a server for ever: what
+//! gets no answer in time breaks the connection.
 
-use std::{collections::HashMap, pin::pin, task::Poll, time::Duration};
+use std::{
+    cell::Cell,
+    collections::HashMap,
+    pin::pin,
+    task::Poll,
+    time::{Duration, Instant},
+};
 
 use chancery_record::Value;
-use futures_util::{StreamExt as _, future::LocalBoxFuture};
-use tokio::runtime::{Builder, Runtime};
+use futures_util::{FutureExt as _, StreamExt as _, future::LocalBoxFuture};
+use tokio::{
+    runtime::{Builder, Runtime},
+    sync::watch,
+    time::{sleep, timeout},
+};
 use tokio_postgres::{
-    Client, Config, NoTls, Statement,
+    Client, NoTls, SimpleQueryMessage, Statement,
     error::SqlState,
     types::{IsNull, ToSql, Type, private::BytesMut, to_sql_checked},
 };
 
-use crate::{Error, Mode, Row, migrate, tx::Statement as Query};
+use super::address::Place;
+use crate::{
+    Error, Mode, Row,
+    error::{describe, is_loss},
+    migrate,
+    tx::{Proof, Statement as Query},
+};
 
 /// Prepared statements kept on a connection.
 const STATEMENTS: usize = 512;
 /// Statements sent before their answers are awaited: bounds what waits in memory.
 const FLUSH: usize = 256;
+/// How long an answer may take: longer than a statement may run.
+const EXCHANGE: Duration = Duration::from_secs(35);
+/// How long a lost connection's process on the server may take to end.
+const ENDING: Duration = Duration::from_secs(2);
+/// How long a migration may wait for others' locks in all, in pieces of two seconds.
+const LOCKED: Duration = Duration::from_mins(10);
 
 /// No statement runs for ever, no forgotten transaction stays, and a prepared statement is planned
 /// once: planning anew for each value costs more than it gains, and plans that do not change are
 /// plans that can be relied on. Pages are taken to cost the same wherever they are: disks do not
-/// seek any more, and a plan that reads a whole table to save some look-ups does.
-const SETTINGS: &str = "-c statement_timeout=30000 -c idle_in_transaction_session_timeout=60000 \
-    -c plan_cache_mode=force_generic_plan -c random_page_cost=1.1";
+/// seek any more, and a plan that reads a whole table to save some look-ups does. Startup options
+/// would not pass every pooler.
+const SETTINGS: &str = "SET statement_timeout = 30000; SET idle_in_transaction_session_timeout = 60000; \
+    SET plan_cache_mode = force_generic_plan; SET random_page_cost = 1.1; \
+    SELECT pid, extract(epoch FROM backend_start)::text, \
+    CASE WHEN pg_is_in_recovery() THEN NULL ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END \
+    FROM pg_stat_activity WHERE pid = pg_backend_pid()";
 
 /// How writes begin: beside others, or alone. A lock on a table takes no snapshot, so what is written
 /// sees all that was committed before it got the lock. Who waits for it is served in turn.
 const WRITE: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE write_gate IN ROW SHARE MODE";
 const WRITE_ALONE: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE write_gate IN EXCLUSIVE MODE";
 
-pub fn config(url: &str) -> Result<Config, Error> {
-    let mut config: Config =
-        url.parse().map_err(|error: tokio_postgres::Error| Error::Unavailable(error.to_string()))?;
-    if config.get_connect_timeout().is_none() {
-        config.connect_timeout(Duration::from_secs(5));
+/// Why a connection was not made.
+#[derive(Debug)]
+pub struct Refusal {
+    pub why: String,
+    /// Whether it may be made later: a server that starts, not a wrong password.
+    pub passes: bool,
+}
+
+impl From<Refusal> for Error {
+    // whatever refuses a connection, nothing was changed
+    fn from(refusal: Refusal) -> Self {
+        Self::Unavailable(refusal.why)
     }
-    if config.get_options().is_none() {
-        config.options(SETTINGS);
+}
+
+impl Refusal {
+    const fn lasting(why: String) -> Self {
+        Self { why, passes: false }
     }
-    if config.get_application_name().is_none() {
-        config.application_name("chancery");
+
+    fn of(error: &tokio_postgres::Error) -> Self {
+        let passes = match error.as_db_error() {
+            // the server starts or stops, or has no place
+            Some(refusal) => ["08", "53", "57"].iter().any(|class| refusal.code().code().starts_with(class)),
+            None => is_loss(error) && !is_of_tls(error),
+        };
+        Self { why: describe(error), passes }
     }
-    Ok(config)
+}
+
+/// Whether a certificate was not good enough.
+fn is_of_tls(error: &tokio_postgres::Error) -> bool {
+    std::error::Error::source(error)
+        .and_then(|cause| cause.downcast_ref::<std::io::Error>())
+        .and_then(std::io::Error::get_ref)
+        .is_some_and(<dyn std::error::Error + Send + Sync + 'static>::is::<tokio_rustls::rustls::Error>)
+}
+
+/// The process on the server that serves a connection.
+#[derive(Clone, Debug, Default)]
+pub struct Backend {
+    process: i64,
+    /// When it began: numbers of processes come again.
+    began: String,
+    /// How often a standby took the primary's place; none on a standby.
+    pub timeline: Option<u32>,
+}
+
+/// What a server says of itself.
+pub struct State {
+    pub takes_writes: bool,
+    /// Its clock, in milliseconds since 1970.
+    pub clock: i64,
 }
 
 pub struct Session {
@@ -52,6 +119,15 @@ pub struct Session {
     statements: HashMap<String, Statement>,
     queued: Vec<Queued>,
     open: bool,
+    /// Whether no more can be asked of it.
+    broken: Cell<bool>,
+    /// Whether a statement of the open transaction failed.
+    failed: Cell<bool>,
+    patience: Duration,
+    generations: watch::Receiver<u64>,
+    generation: u64,
+    pub backend: Backend,
+    pub opened: Instant,
 }
 
 struct Queued {
@@ -78,31 +154,81 @@ enum Expect {
 const EPOCH_IS: &str = "SELECT 1 / (CASE WHEN value = ?1 THEN 1 ELSE 0 END) FROM security_epoch";
 
 impl Session {
-    pub fn open(config: &Config) -> Result<Self, Error> {
-        let runtime = Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| Error::Unavailable(error.to_string()))?;
-        let (client, connection) = runtime
-            .block_on(config.connect(NoTls))
-            // whatever refuses a connection, nothing was changed
-            .map_err(|error| Error::Unavailable(Error::from(error).to_string()))?;
-        runtime.spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::warn!(%error, "database connection lost");
-            }
+    /// Opens a connection, with handshake and settings, within a time.
+    pub fn open(
+        place: &Place,
+        patience: Duration,
+        generations: watch::Receiver<u64>,
+    ) -> Result<Self, Refusal> {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| Refusal { why: error.to_string(), passes: true })?;
+        let generation = *generations.borrow();
+        let opened = runtime.block_on(async {
+            let opening = timeout(patience, open(place));
+            opening.await.unwrap_or_else(|_| {
+                Err(Refusal { why: "the server did not answer in time".into(), passes: true })
+            })
         });
-        Ok(Self { runtime, client, statements: HashMap::new(), queued: Vec::new(), open: false })
+        let (client, backend) = match opened {
+            Ok(opened) => opened,
+            Err(refusal) => {
+                // a name that is still looked up would be waited for
+                runtime.shutdown_background();
+                return Err(refusal);
+            }
+        };
+        Ok(Self {
+            runtime,
+            client,
+            statements: HashMap::new(),
+            queued: Vec::new(),
+            open: false,
+            broken: Cell::new(false),
+            failed: Cell::new(false),
+            patience: EXCHANGE,
+            generations,
+            generation,
+            backend,
+            opened: Instant::now(),
+        })
     }
 
+    /// Whether it is over, as far as what arrived meanwhile tells.
     pub fn is_closed(&self) -> bool {
-        self.client.is_closed()
+        self.runtime.block_on(async {
+            tokio::task::yield_now().await;
+            tokio::task::yield_now().await;
+        });
+        self.broken.get() || self.client.is_closed() || *self.generations.borrow() != self.generation
+    }
+
+    /// Waits for an answer, as long as one may take.
+    async fn within<T>(&self, work: impl Future<Output = T>) -> Result<T, Error> {
+        let mut generations = self.generations.clone();
+        let why = tokio::select! {
+            biased;
+            done = work => return Ok(done),
+            _ = generations.wait_for(|now| *now != self.generation) => "the database does not answer any more",
+            () = sleep(self.patience) => "the database did not answer in time",
+        };
+        self.broken.set(true);
+        Err(Error::Unavailable(why.into()))
+    }
+
+    /// What a failure means, and for this connection.
+    fn told(&self, error: tokio_postgres::Error) -> Error {
+        self.failed.set(true);
+        if is_loss(&error) {
+            self.broken.set(true);
+        }
+        error.into()
     }
 
     /// Begins what the mode needs: a quick read does without, because to begin and to end a
     /// transaction costs more than it does. A write that is `alone` waits until no other runs.
     pub fn begin(&mut self, mode: Mode, alone: bool) {
         self.queued.clear();
+        self.failed.set(false);
         let text = match mode {
             Mode::Quick => return,
             Mode::Long => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
@@ -156,7 +282,8 @@ impl Session {
         self.flush()?;
         let statement = self.prepare(sql)?;
         let parameters = parameters.iter().map(Parameter);
-        Ok(self.runtime.block_on(self.client.execute_raw(&statement, parameters))?)
+        let executed = self.runtime.block_on(self.within(self.client.execute_raw(&statement, parameters)))?;
+        executed.map_err(|error| self.told(error))
     }
 
     pub fn query_all(
@@ -179,61 +306,140 @@ impl Session {
             .map(|(sql, parameters)| Ok((self.prepare(sql)?, *parameters)))
             .collect::<Result<_, Error>>()?;
         let queued = std::mem::take(&mut self.queued);
-        let client = &self.client;
-        self.runtime.block_on(async {
+        let this = &*self;
+        this.runtime.block_on(async {
             let mut sent: Vec<LocalBoxFuture<'_, Result<(), Error>>> = Vec::new();
             for entry in &queued {
-                sent.push(started(entry.run(client)).await);
+                sent.push(started(entry.run(this)).await);
             }
             let mut streams = Vec::new();
             for (statement, parameters) in &prepared {
-                let rows = client.query_raw(statement, parameters.iter().map(Parameter));
-                streams.push(started(async { Ok(rows.await?) }).await);
+                let rows = this.client.query_raw(statement, parameters.iter().map(Parameter));
+                streams.push(started(async { rows.await.map_err(|error| this.told(error)) }).await);
             }
             for outcome in sent {
-                outcome.await?;
+                this.within(outcome).await??;
             }
             for (place, rows) in streams.into_iter().enumerate() {
-                let mut rows = pin!(rows.await?);
-                while let Some(row) = rows.next().await {
-                    each(place, &Row::Postgres(&row?))?;
+                let mut rows = pin!(this.within(rows).await??);
+                loop {
+                    // what has arrived is taken without a look at the time
+                    let next = match rows.next().now_or_never() {
+                        Some(next) => next,
+                        None => this.within(rows.next()).await?,
+                    };
+                    let Some(row) = next else { break };
+                    each(place, &Row::Postgres(&row.map_err(|error| this.told(error))?))?;
                 }
             }
             Ok(())
         })
     }
 
+    /// Commits. Once the word for it may have been sent, the loss of the connection leaves open
+    /// whether it was done: [`Error::Unknown`], whichever answer it was that did not come.
     pub fn commit(&mut self) -> Result<(), Error> {
+        if self.failed.get() {
+            self.roll_back()?;
+            return Err(Error::Internal("an operation passed over a statement that failed".into()));
+        }
         self.queued.push(Queued {
             statement: Step::Plain("COMMIT"),
             parameters: Vec::new(),
             expect: Expect::Anything,
         });
-        let last = self.queued.len() - 1;
         let queued = std::mem::take(&mut self.queued);
-        let client = &self.client;
-        let outcome = self.runtime.block_on(async {
+        let this = &*self;
+        let outcome = this.runtime.block_on(this.within(async {
             let mut sent = Vec::new();
             for entry in &queued {
-                sent.push(started(entry.run(client)).await);
+                sent.push(started(entry.run(this)).await);
             }
-            for (place, outcome) in sent.into_iter().enumerate() {
-                outcome.await.map_err(|error| match error {
-                    Error::Unavailable(why) if place == last => Error::Unknown(why),
-                    other => other,
-                })?;
+            for outcome in sent {
+                outcome.await?;
             }
             Ok(())
-        });
+        }));
+        let outcome = outcome.and_then(|outcome| outcome);
         self.open = outcome.is_err();
-        outcome
+        match outcome {
+            Err(Error::Unavailable(why)) if self.broken.get() => Err(Error::Unknown(why)),
+            outcome => outcome,
+        }
+    }
+
+    /// Whether a transaction on a connection that was lost is there. First its process on the
+    /// server ends, if it still runs: it could commit after it was asked for. Then something is
+    /// committed, which waits for the standbys that a commit has to wait for, and with it for what
+    /// was committed before.
+    pub fn was_committed(&mut self, lost: &Backend, proof: &Proof) -> Result<bool, Error> {
+        let process = [Value::Int(lost.process), Value::Text(lost.began.clone())];
+        let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                   WHERE pid = ?1 AND extract(epoch FROM backend_start)::text = ?2";
+        let began = Instant::now();
+        self.patience = super::servers::OPENING;
+        loop {
+            let mut is_there = false;
+            self.query_all(&[(end, &process)], &mut |_, _| {
+                is_there = true;
+                Ok(())
+            })?;
+            if !is_there {
+                break;
+            }
+            if began.elapsed() > ENDING {
+                return Err(Error::Unavailable("the lost connection's process does not end".into()));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.batch("BEGIN; SELECT pg_logical_emit_message(true, 'chancery', 'settled'); COMMIT")?;
+        let mut is_there = false;
+        self.query_all(&[(&proof.0, &proof.1)], &mut |_, _| {
+            is_there = true;
+            Ok(())
+        })?;
+        self.patience = EXCHANGE;
+        Ok(is_there)
+    }
+
+    /// What the server says of itself.
+    pub fn state(&mut self, patience: Duration) -> Result<State, Error> {
+        self.patience = patience;
+        let mut state = State { takes_writes: false, clock: 0 };
+        let text = "SELECT NOT pg_is_in_recovery() AND current_setting('transaction_read_only') = 'off', \
+                    (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+        self.query_all(&[(text, &[])], &mut |_, row| {
+            state = State { takes_writes: row.bool(0)?, clock: row.int(1)? };
+            Ok(())
+        })?;
+        Ok(state)
+    }
+
+    /// How many connections the server has for programs like this one.
+    pub fn places(&mut self) -> Result<i64, Error> {
+        let mut places = 0;
+        let text = "SELECT current_setting('max_connections')::bigint \
+                    - current_setting('superuser_reserved_connections')::bigint";
+        self.query_all(&[(text, &[])], &mut |_, row| {
+            places = row.int(0)?;
+            Ok(())
+        })?;
+        Ok(places)
+    }
+
+    /// Runs text of several statements.
+    fn batch(&self, text: &str) -> Result<(), Error> {
+        let done = self.runtime.block_on(self.within(self.client.batch_execute(text)))?;
+        done.map_err(|error| self.told(error))
     }
 
     pub fn roll_back(&mut self) -> Result<(), Error> {
         self.queued.clear();
-        if self.open {
-            self.open = false;
-            self.runtime.block_on(self.client.batch_execute("ROLLBACK"))?;
+        if std::mem::take(&mut self.open) {
+            if self.broken.get() {
+                return Err(Error::Unavailable("the connection is lost".into()));
+            }
+            self.batch("ROLLBACK")?;
         }
         Ok(())
     }
@@ -243,25 +449,37 @@ impl Session {
         self.roll_back()
     }
 
+    /// Brings the schema up to date, in one transaction. A statement may take its time, but none
+    /// waits long for a lock, because others would wait behind it: it is tried again instead.
     pub fn migrate(&mut self) -> Result<(), Error> {
-        let client = &self.client;
-        self.runtime.block_on(async {
-            // one process migrates, the others wait
-            client.batch_execute("BEGIN; SELECT pg_advisory_xact_lock(4848110241)").await?;
-            client.batch_execute(migrate::TABLE).await?;
-            let rows = client.query(migrate::APPLIED, &[]).await?;
-            let applied = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<i64>, _>>()?;
-            let mut texts = Vec::new();
-            migrate::migrate(true, &applied, |text| {
-                texts.push(text.to_owned());
-                Ok(())
-            })?;
-            for text in texts {
-                client.batch_execute(&text).await?;
+        let began = Instant::now();
+        self.patience = Duration::MAX;
+        loop {
+            let outcome = self.try_to_migrate();
+            if outcome.is_err() {
+                self.batch("ROLLBACK")?;
             }
-            client.batch_execute("COMMIT").await?;
+            if outcome != Err(Error::Busy) || began.elapsed() > LOCKED {
+                return outcome;
+            }
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
+    fn try_to_migrate(&mut self) -> Result<(), Error> {
+        // one process migrates, the others wait
+        self.batch(
+            "BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 2000; \
+             SELECT pg_advisory_xact_lock(4848110241)",
+        )?;
+        self.batch(migrate::TABLE)?;
+        let mut applied = Vec::new();
+        self.query_all(&[(migrate::APPLIED, &[])], &mut |_, row| {
+            applied.push(row.int(0)?);
             Ok(())
-        })
+        })?;
+        migrate::migrate(true, &applied, |text| self.batch(text))?;
+        self.batch("COMMIT")
     }
 
     fn prepare(&mut self, sql: &str) -> Result<Statement, Error> {
@@ -275,10 +493,42 @@ impl Session {
         if self.queued.len() > 1 {
             self.flush()?;
         }
-        let statement = self.runtime.block_on(self.client.prepare(&sql.replace('?', "$")))?;
+        let text = sql.replace('?', "$");
+        let prepared = self.runtime.block_on(self.within(self.client.prepare(&text)))?;
+        let statement = prepared.map_err(|error| self.told(error))?;
         self.statements.insert(sql.to_owned(), statement.clone());
         Ok(statement)
     }
+}
+
+async fn open(place: &Place) -> Result<(Client, Backend), Refusal> {
+    let refused = |error: tokio_postgres::Error| Refusal::of(&error);
+    let lost = |error| tracing::warn!(%error, "database connection lost");
+    let client = match &place.tls {
+        None => {
+            let (client, connection) = place.config.connect(NoTls).await.map_err(refused)?;
+            tokio::spawn(async move { connection.await.unwrap_or_else(lost) });
+            client
+        }
+        Some(tls) => {
+            let connector = tls.connector().map_err(Refusal::lasting)?;
+            let (client, connection) = place.config.connect(connector).await.map_err(refused)?;
+            tokio::spawn(async move { connection.await.unwrap_or_else(lost) });
+            client
+        }
+    };
+    let rows = client.simple_query(SETTINGS).await.map_err(refused)?;
+    let row = rows.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => Some(row),
+        _ => None,
+    });
+    let backend = row.and_then(|row| {
+        let timeline = row.get(2).and_then(|text| u32::from_str_radix(text, 16).ok());
+        Some(Backend { process: row.get(0)?.parse().ok()?, began: row.get(1)?.to_owned(), timeline })
+    });
+    let backend =
+        backend.ok_or_else(|| Refusal::lasting("the server does not say which process serves".into()))?;
+    Ok((client, backend))
 }
 
 /// Polls once, which is what sends a request.
@@ -294,17 +544,22 @@ async fn started<'a, T: 'a>(
 }
 
 impl Queued {
-    async fn run(&self, client: &Client) -> Result<(), Error> {
-        let statement = match &self.statement {
-            Step::Plain(text) => return Ok(client.batch_execute(text).await?),
-            Step::Prepared(statement) => statement,
+    async fn run(&self, session: &Session) -> Result<(), Error> {
+        let outcome = match &self.statement {
+            Step::Plain(text) => session.client.batch_execute(text).await,
+            Step::Prepared(statement) => {
+                let parameters = self.parameters.iter().map(Parameter);
+                session.client.execute_raw(statement, parameters).await.map(drop)
+            }
         };
-        let parameters = self.parameters.iter().map(Parameter);
-        let Err(error) = client.execute_raw(statement, parameters).await else { return Ok(()) };
-        Err(match self.expect {
-            Expect::OneRow if found_wrong(&error) => Error::Retry,
-            Expect::Epoch if found_wrong(&error) => Error::Stale,
-            _ => error.into(),
+        outcome.map_err(|error| {
+            let is_wrong = found_wrong(&error);
+            let told = session.told(error);
+            match self.expect {
+                Expect::OneRow if is_wrong => Error::Retry,
+                Expect::Epoch if is_wrong => Error::Stale,
+                _ => told,
+            }
         })
     }
 }

@@ -3,87 +3,75 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Condvar, Mutex, PoisonError, atomic::Ordering},
-    thread::{Builder, JoinHandle},
+    sync::{Arc, atomic::Ordering},
+    thread::JoinHandle,
     time::{Duration, Instant},
 };
 
-use tokio::sync::mpsc;
-
-use super::{Connection, Counters};
-use crate::{Error, Tx, job::Job, tx::Engine};
+use super::{
+    Connection, Counters, Sqlite,
+    watch::{Bell, Watch},
+};
+use crate::{
+    Error, Settings, Tx,
+    guard::spawn,
+    job::Job,
+    queue::{Next, Place, Queue},
+    tx::Engine,
+};
 
 /// The most writes that one commit holds.
 const GROUP: usize = 256;
 /// How long a group may take in more writes. It bounds how long the first one waits.
 const GROUP_TIME: Duration = Duration::from_millis(20);
-/// How long checkpoints rest while there are writes.
-const CHECKPOINT_REST: Duration = Duration::from_millis(200);
 /// How long the lane waits for readers when the log is over its bound.
 const CHECKPOINT_WAIT: Duration = Duration::from_millis(25);
-
-/// Tells the checkpoint thread that there is something to do, or that it is over.
-#[derive(Default)]
-struct Bell {
-    state: Mutex<BellState>,
-    rung: Condvar,
-}
-
-#[derive(Default)]
-struct BellState {
-    dirty: bool,
-    closing: bool,
-}
-
-impl Bell {
-    fn ring(&self, closing: bool) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if !state.dirty || closing {
-            state.dirty = true;
-            state.closing |= closing;
-            self.rung.notify_one();
-        }
-    }
-
-    /// Waits for work, then rests so that a checkpoint has more than one commit to do. `false`
-    /// when it is over.
-    fn wait(&self) -> bool {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = self.rung.wait_while(state, |state| !state.dirty && !state.closing);
-        let state = state.unwrap_or_else(PoisonError::into_inner);
-        let rest = self.rung.wait_timeout_while(state, CHECKPOINT_REST, |state| !state.closing);
-        let (mut state, _) = rest.unwrap_or_else(PoisonError::into_inner);
-        state.dirty = false;
-        !state.closing
-    }
-}
+/// How long it sleeps at a time when nobody writes.
+const IDLE: Duration = Duration::from_hours(1);
 
 pub fn start(
     path: &Path,
     writer: Connection,
-    jobs: mpsc::Receiver<Job>,
-    counters: Arc<Counters>,
-    log_bound: u64,
+    store: &Sqlite,
+    settings: Settings,
 ) -> Result<Vec<JoinHandle<()>>, Error> {
-    let bell = Arc::new(Bell::default());
+    let (counters, queue, bell) = (&store.counters, &store.queue, &store.bell);
     let log = PathBuf::from(format!("{}-wal", path.display()));
     let checkpointer = Connection::open(path, false, 2048, &writer.epoch)?;
-    let lane = Lane { writer, counters, bell: Arc::clone(&bell), log, log_bound, retry_at: log_bound };
-    let spawn = |name: &str, body: Box<dyn FnOnce() + Send>| {
-        Builder::new()
-            .name(name.to_owned())
-            .spawn(body)
-            .map_err(|error| Error::Unavailable(error.to_string()))
+    let lane = Lane {
+        writer,
+        counters: Arc::clone(counters),
+        queue: Arc::clone(queue),
+        bell: Arc::clone(bell),
+        log,
+        log_bound: settings.log_bytes,
+        retry_at: settings.log_bytes,
+    };
+    let watch = Watch {
+        connection: checkpointer,
+        path: path.to_owned(),
+        reserve: settings.disk_reserve,
+        counters: Arc::clone(counters),
+        queue: Arc::clone(queue),
+        bell: Arc::clone(bell),
+    };
+    let broken = || {
+        let (counters, queue) = (Arc::clone(counters), Arc::clone(queue));
+        move || {
+            counters.is_broken.store(true, Ordering::Relaxed);
+            queue.break_down();
+        }
     };
     Ok(vec![
-        spawn("store-writer", Box::new(move || lane.run(jobs)))?,
-        spawn("store-checkpoint", Box::new(move || checkpoint(&checkpointer, &bell)))?,
+        spawn("store-writer".into(), move || lane.run(), broken())?,
+        spawn("store-checkpoint".into(), move || watch.run(), broken())?,
     ])
 }
 
 struct Lane {
     writer: Connection,
     counters: Arc<Counters>,
+    queue: Arc<Queue>,
     bell: Arc<Bell>,
     log: PathBuf,
     log_bound: u64,
@@ -91,37 +79,47 @@ struct Lane {
 }
 
 impl Lane {
-    fn run(mut self, mut jobs: mpsc::Receiver<Job>) {
-        while let Some(first) = jobs.blocking_recv() {
-            self.commit_group(first, &mut jobs);
-            self.bell.ring(false);
-            self.bound_log();
+    fn run(mut self) {
+        loop {
+            match self.queue.take(Place::Any, IDLE) {
+                Next::Run(first) => {
+                    self.commit_group(first.job);
+                    self.bell.ring();
+                    self.bound_log();
+                }
+                Next::Idle => {}
+                Next::Over => return self.bell.close(),
+            }
         }
-        self.bell.ring(true);
     }
 
-    fn commit_group(&self, first: Job, jobs: &mut mpsc::Receiver<Job>) {
+    fn commit_group(&self, first: Job) {
         let started = Instant::now();
         let mut kept = Vec::new();
         if let Err(error) = self.writer.execute("BEGIN IMMEDIATE", &[]) {
             tracing::error!(%error, "cannot begin a write");
-            self.counters.waiting.fetch_sub(1, Ordering::Relaxed);
+            self.counters.failed.store(true, Ordering::Relaxed);
             return first.finish(Err(error));
         }
         let mut next = Some(first);
         while let Some(job) = next {
-            self.counters.waiting.fetch_sub(1, Ordering::Relaxed);
             if let Some(job) = self.run_one(job) {
                 kept.push(job);
             }
+            if self.writer.raw.is_autocommit() {
+                return self.give_up(kept);
+            }
             let more = kept.len() < GROUP && started.elapsed() < GROUP_TIME;
-            next = if more { jobs.try_recv().ok() } else { None };
+            next = if more { self.queue.take_now(Place::Any).map(|next| next.job) } else { None };
         }
         let outcome = self.writer.execute("COMMIT", &[]).map(drop);
         if let Err(error) = &outcome {
             tracing::error!(%error, "cannot commit");
-            let _ = self.writer.execute("ROLLBACK", &[]);
+            if !self.writer.raw.is_autocommit() {
+                let _ = self.writer.execute("ROLLBACK", &[]);
+            }
         }
+        self.counters.failed.store(outcome.is_err(), Ordering::Relaxed);
         if let Err(error) = self.writer.learn_epoch() {
             tracing::error!(%error, "cannot read the security epoch");
         }
@@ -132,11 +130,24 @@ impl Lane {
         }
     }
 
+    /// An error of the disk ended the outer transaction, and with it all that the group had done:
+    /// going on would write without one.
+    fn give_up(&self, kept: Vec<Job>) {
+        tracing::error!(writes = kept.len(), "the disk failed: the writes of a commit were given up");
+        self.counters.failed.store(true, Ordering::Relaxed);
+        for job in kept {
+            job.finish(Err(Error::Unavailable("the disk failed".into())));
+        }
+    }
+
     /// Runs a write in its savepoint. What it refused is answered at once; what it did waits for
     /// the commit.
     fn run_one(&self, mut job: Job) -> Option<Job> {
         let outcome = self.writer.execute("SAVEPOINT operation", &[]).and_then(|_| {
             let kept = job.run(&mut Tx::new(Engine::Sqlite(&self.writer)));
+            if self.writer.raw.is_autocommit() {
+                return Err(kept.err().unwrap_or_else(|| Error::Unavailable("the disk failed".into())));
+            }
             if !matches!(kept, Ok(true)) {
                 self.writer.execute("ROLLBACK TO operation", &[])?;
             }
@@ -166,15 +177,4 @@ impl Lane {
         self.retry_at = if left < self.log_bound { self.log_bound } else { left + self.log_bound / 8 };
         tracing::debug!(bytes, left, ?outcome, "checkpoint in the lane");
     }
-}
-
-fn checkpoint(connection: &Connection, bell: &Bell) {
-    while bell.wait() {
-        // PASSIVE never waits and never makes others wait
-        let outcome = connection.query("PRAGMA wal_checkpoint(PASSIVE)", &[], &mut |_| Ok(()));
-        if let Err(error) = outcome {
-            tracing::warn!(%error, "checkpoint failed");
-        }
-    }
-    let _ = connection.query("PRAGMA wal_checkpoint(TRUNCATE)", &[], &mut |_| Ok(()));
 }

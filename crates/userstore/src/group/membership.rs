@@ -66,7 +66,9 @@ fn judge(ours: &Reached, theirs: &Reached, linked: &[i64]) -> Result<(), Problem
     }
     let longest = |reached: &Reached| reached.iter().map(|(_, depth)| *depth).max().unwrap_or(0);
     if longest(ours) + longest(theirs) + 1 > MAX_NESTING {
-        return Err(Problem::conflict(format!("Groups nest at most {MAX_NESTING} deep.")));
+        return Err(Problem::invalid(format!(
+            "Groups nest at most {MAX_NESTING} levels deep. Link them to a group further up."
+        )));
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Group metadata: entries of a group, by key.
 
-use chancery_record::{KEY, Key, OPEN, OWNER, SCOPE, SHOWN, ShortText, Token, record};
+use chancery_record::{EntryValue, KEY, Key, OPEN, OWNER, SCOPE, SHOWN, Token, record};
 use chancery_resource::{Action as A, Method as M, Op, Permit::UserStore, Reach, Reply, Shape, Unique};
 
 use crate::{GroupId, InstanceId, group::GROUP};
@@ -15,7 +15,7 @@ record! {
         /// The entry's key, unique in the group; upper and lower case differ.
         key: Key = KEY,
         /// Its value.
-        value: ShortText = OPEN,
+        value: Option<EntryValue> = OPEN,
         /// Changes with every write to the entry.
         concurrency_token: Token = SHOWN,
     }

@@ -1,9 +1,11 @@
 //! Ceremonies: a passkey is made, a passkey is used. Begun and finished in two calls.
 
 use chancery_passkey::{Credential, Kind, Makes, Policy, Refusal, Used, User as Person};
-use chancery_record::{Bytes, LoginName, Name, OPEN, Record as _, SHOWN, Timestamp, Uuid, Value, record};
+use chancery_record::{
+    Bytes, LoginName, Name, OPEN, Record as _, SHOWN, Timestamp, Uuid, Value, parse_id, record,
+};
 use chancery_resource::{
-    Answer, BodyForm, Call, OwnerRow, Problem, Stored, Telling, Work, amend, answer_form,
+    Answer, BodyForm, Call, OwnerRow, Problem, Purpose, Stored, Telling, Work, amend, answer_form,
     audit_trail::Digest, find_owner, insert, load_by, new_row, owner_of, read_form, select_of, write_stored,
 };
 use chancery_store::{Row, Tx};
@@ -95,7 +97,7 @@ fn take(
     is_registration: bool,
 ) -> Result<(Option<i64>, Vec<u8>), Problem> {
     let gone = || Problem::not_found("ceremony, or it was finished or took too long");
-    let id = Uuid::try_parse(id).map_err(|_| gone())?;
+    let id = parse_id(id).ok_or_else(gone)?;
     let text = "DELETE FROM passkey_ceremony WHERE id = ?1 AND store = ?2 AND is_registration = ?3 \
                 RETURNING user_rid, state, expires_on";
     let parameters = [id.into(), call.scope.store().into(), is_registration.into()];
@@ -155,7 +157,7 @@ pub fn finish_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, P
         }
         let (policy, answer) = (policy(call)?, answer(call)?);
         let (snapshot, now) = (make::snapshot(call, tx)?, call.now);
-        return Ok(Answer::after(Work::new(move || -> Registered {
+        return Ok(Answer::after(Work::new(Purpose::Passkey, move || -> Registered {
             let makes = Makes::new(snapshot.as_deref(), now);
             chancery_passkey::finish_registration(&policy, makes, &state, &answer)
         })));
@@ -246,7 +248,7 @@ fn check(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let kept = find(call, tx, user, passkey)?;
     let policy: Policy = policy(call)?;
     let (snapshot, now) = (make::snapshot(call, tx)?, call.now);
-    Ok(Answer::after(Work::new(move || {
+    Ok(Answer::after(Work::new(Purpose::Passkey, move || {
         let makes = Makes::new(snapshot.as_deref(), now);
         let outcome =
             chancery_passkey::finish_authentication(&policy, makes, &state, &answer, &kept.credential);

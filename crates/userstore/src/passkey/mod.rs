@@ -14,8 +14,8 @@ use chancery_record::{
     Bytes, HIDDEN, KEY, Name, OWNER, Record as _, SCOPE, SHOWN, Timestamp, id_types, record,
 };
 use chancery_resource::{
-    Action as A, Answer, Body, Call, Custom, JsonForm, Method as M, Op, Permit::UserStore, Problem, Reach,
-    Reply, Shape, Unique, audit_trail::Digest, delete as delete_row, load, owner_of,
+    Action as A, Answer, Body, Call, Custom, JsonForm, Method as M, Op, Permit::UserStore, Problem, Purpose,
+    Reach, Reply, Shape, Unique, audit_trail::Digest, delete as delete_row, load, owner_of,
 };
 use chancery_store::Tx;
 use serde_json::json;
@@ -131,7 +131,9 @@ pub static OPERATIONS: &[Op] = &[
         "FinishPasskeyRegistration",
         M::Put,
         "/administration/PasskeyCredential/user/{userId}/registration/{ceremonyId}",
-        A::Custom(Custom::working(ceremony::finish_registration).taking(Body::Json(&ANSWER))),
+        A::Custom(
+            Custom::working(Purpose::Passkey, ceremony::finish_registration).taking(Body::Json(&ANSWER)),
+        ),
         "Registers the passkey that the user's authenticator made.",
     )
     .answering(201, Reply::One)
@@ -153,7 +155,7 @@ pub static OPERATIONS: &[Op] = &[
         M::Put,
         "/administration/PasskeyCredential/authentication/{ceremonyId}",
         A::Custom(
-            Custom::working(ceremony::finish_authentication)
+            Custom::working(Purpose::Passkey, ceremony::finish_authentication)
                 .taking(Body::Json(&ANSWER))
                 .replying(Reply::Form(&ceremony::AUTHENTICATED)),
         ),

@@ -4,9 +4,9 @@ use chancery_credential::{
     hash::{Verified, hash, verify, verify_nobody},
     lockout::{self, Begun, Failed, Reason},
 };
-use chancery_record::{Record as _, Secret, fold};
+use chancery_record::{Record as _, Secret, Value, fold};
 use chancery_resource::{
-    Answer, Call, Permit, Problem, Sql, Stored, Telling, Work, amend, load_by, read_form, select_by,
+    Answer, Call, Permit, Problem, Purpose, Sql, Stored, Telling, Work, amend, load_by, read_form, select_by,
     write_stored,
 };
 use chancery_settings::Options;
@@ -101,7 +101,7 @@ fn begin(call: &mut Call, tx: &mut Tx<'_>, form: ChangePassword) -> Result<Answe
     let parameters = kept::parameters(call);
     let options = options(call)?;
     let refused = |spend: bool, old: Secret| {
-        Answer::after(Work::new(move || {
+        Answer::after(Work::new(Purpose::Password, move || {
             if spend {
                 verify_nobody(&old, &parameters);
             }
@@ -109,16 +109,18 @@ fn begin(call: &mut Call, tx: &mut Tx<'_>, form: ChangePassword) -> Result<Answe
         }))
     };
     let old = form.old_password.0;
-    let Some(mut found) = find(call, tx)? else { return Ok(refused(true, old)) };
-    if !found.user.is_admitted(call.now) {
+    let Some(mut found) = find(call, tx)?.filter(|found| found.user.is_admitted(call.now)) else {
+        count_for_nobody(call, tx)?;
         return Ok(refused(true, old));
-    }
+    };
     let attempt = call.new_id();
     match lockout::begin(&found.user.lockout(), &limits(&options), call.now, attempt) {
         Begun::Refused(reason, failed) => {
             if let Some(failed) = failed {
                 record_failure(call, tx, found, &failed)?;
                 tx.keep();
+            } else {
+                count_for_nobody(call, tx)?;
             }
             // the throttle is there to spare the work, but not where it would tell who is known
             let spends = reason != Reason::Throttled || call.op.permit == Permit::Public;
@@ -133,7 +135,7 @@ fn begin(call: &mut Call, tx: &mut Tx<'_>, form: ChangePassword) -> Result<Answe
     // a guess counts even when nothing else is to be done
     tx.keep();
     let new = form.new_password.0;
-    Ok(Answer::after(Work::new(move || {
+    Ok(Answer::after(Work::new(Purpose::Password, move || {
         let Verified { right, needs_rehash } = check(&hashes, &old, &parameters);
         let is_same = right && new.matches(old.expose());
         let made = right.then(|| if is_same { Made::Used } else { making() });
@@ -142,6 +144,23 @@ fn begin(call: &mut Call, tx: &mut Tx<'_>, form: ChangePassword) -> Result<Answe
         let rehashed = if stays { hash(&old, &parameters).ok().map(Secret::new) } else { None };
         Checked { counted: Some(counted), right, rehashed, made }
     })))
+}
+
+/// How many rows stand in for users whom nobody knows: as many attempts at once meet as at real ones.
+const NOBODIES: u8 = 64;
+
+/// Writes as durably as an attempt at a user's password does, for nobody: else the time that a write takes
+/// would tell which names are known.
+fn count_for_nobody(call: &Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
+    let attempt = call.new_id();
+    let slot = attempt.as_bytes().last().copied().unwrap_or(0) % NOBODIES;
+    tx.queue(
+        "INSERT INTO attempt_at_nobody (store, slot, attempt) VALUES (?1, ?2, ?3) \
+         ON CONFLICT (store, slot) DO UPDATE SET attempt = excluded.attempt",
+        vec![Value::Int(call.scope.store()), Value::Int(slot.into()), Value::Id(attempt)],
+    )?;
+    tx.keep();
+    Ok(())
 }
 
 fn check(hashes: &Hashes, password: &Secret, wanted: &chancery_credential::hash::Parameters) -> Verified {
@@ -155,7 +174,10 @@ fn check(hashes: &Hashes, password: &Secret, wanted: &chancery_credential::hash:
 /// Writes down what the check came to.
 fn end(call: &mut Call, tx: &mut Tx<'_>, checked: &Checked) -> Result<Answer, Problem> {
     let refused = refusal(call, "oldPassword");
-    let Some(counted) = &checked.counted else { return Ok(Answer::refusing(refused)) };
+    let Some(counted) = &checked.counted else {
+        count_for_nobody(call, tx)?;
+        return Ok(Answer::refusing(refused));
+    };
     let Some(mut found) = find(call, tx)?.filter(|found| found.was.rid == counted.user) else {
         return Ok(Answer::refusing(refused));
     };

@@ -7,7 +7,7 @@ mod set;
 mod token;
 
 use chancery_record::{OPEN, TextRule, Timestamp, record, secret_types};
-use chancery_resource::{Action as A, Body, BodyForm, Custom, Method as M, Op, Permit, Reply};
+use chancery_resource::{Action as A, Body, BodyForm, Custom, Method as M, Op, Permit, Purpose, Reply};
 
 use crate::user::USER;
 
@@ -19,9 +19,9 @@ const PASSWORD: TextRule = TextRule {
     min: 1,
     max: 1024,
     format: Some("password"),
-    pattern: None,
     example: "four lively grey herons",
     shape: |_| Ok(None),
+    ..TextRule::PLAIN
 };
 const TOKEN: TextRule = TextRule { name: "ResetToken", example: "6fGsnZkqRlW0m2yFvK1o7Q", ..PASSWORD };
 
@@ -89,7 +89,7 @@ pub static OPERATIONS: &[Op] = &[
     op(
         "SetInitialPassword",
         "/administration/User/{userId}/password/initial",
-        Custom::working(set::initial).taking(Body::Form(&INITIAL)),
+        Custom::working(Purpose::Password, set::initial).taking(Body::Form(&INITIAL)),
         "Sets a password that the user must change.",
     ),
     op(
@@ -101,7 +101,7 @@ pub static OPERATIONS: &[Op] = &[
     op(
         "ResetPassword",
         "/administration/User/{userId}/password/reset",
-        Custom::working(set::reset).taking(Body::Form(&RESET)),
+        Custom::working(Purpose::Password, set::reset).taking(Body::Form(&RESET)),
         "Sets a password, unlocks the user and forgets failed sign-ins.",
     ),
     op(
@@ -119,25 +119,25 @@ pub static OPERATIONS: &[Op] = &[
     op(
         "ResetPasswordTokenResponse",
         "/administration/User/{userId}/password/reset/response",
-        Custom::working(token::redeem).taking(Body::Form(&WITH_TOKEN)),
+        Custom::working(Purpose::Password, token::redeem).taking(Body::Form(&WITH_TOKEN)),
         "Sets a password; the token is the proof.",
     ),
     op(
         "ChangePassword",
         "/administration/User/{userId}/password/change",
-        Custom::working(attempt::change).taking(Body::Form(&CHANGE)),
+        Custom::working(Purpose::Password, attempt::change).taking(Body::Form(&CHANGE)),
         "Sets a password; the old one is the proof.",
     ),
     public(
         "ChangePasswordPublic",
         "/PublicAdmin/user/loginname/{loginName}/password/change",
-        Custom::working(attempt::change).taking(Body::Form(&CHANGE)),
+        Custom::working(Purpose::Password, attempt::change).taking(Body::Form(&CHANGE)),
         "Sets one's own password; the old one is the proof.",
     ),
     public(
         "ResetPasswordTokenResponsePublic",
         "/PublicAdmin/user/loginname/{loginname}/password/reset/response",
-        Custom::working(token::redeem).taking(Body::Form(&WITH_TOKEN)),
+        Custom::working(Purpose::Password, token::redeem).taking(Body::Form(&WITH_TOKEN)),
         "Sets one's own password; the token is the proof.",
     ),
 ];

@@ -8,7 +8,7 @@ use chancery_credential::{
     policy::Broken,
 };
 use chancery_record::{Secret, Timestamp};
-use chancery_resource::{Answer, Call, Problem, Telling, Work, read_form};
+use chancery_resource::{Answer, Call, Problem, Purpose, Telling, Work, read_form};
 use chancery_settings::Options;
 use chancery_store::{Error, Tx};
 
@@ -80,11 +80,12 @@ pub fn initial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form: InitialPassword = read_form(call)?;
     let mut found = Found::in_path(call, tx)?;
     let Some(made) = call.result::<Made>(0)? else {
-        return Ok(Answer::after(Work::new(making(call, tx, &found, form.password.0)?)));
+        return Ok(Answer::after(Work::new(Purpose::Password, making(call, tx, &found, form.password.0)?)));
     };
     let options = options(call)?;
     kept::put(tx, found.was.rid, made.hash("password")?, call.now, &options)?;
     kept::settle(call, &mut found, &options)?;
+    found.user.set_lockout(lockout::token_used(found.user.lockout()));
     found.user.is_initial_password = true;
     found.user.is_password_change_required = true;
     found.user.password_expiration = form.password_expiration.or_else(|| Some(initial_end(call, &options)));
@@ -109,7 +110,10 @@ pub fn reset(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form: ResetPassword = read_form(call)?;
     let mut found = Found::in_path(call, tx)?;
     let Some(made) = call.result::<Made>(0)? else {
-        return Ok(Answer::after(Work::new(making(call, tx, &found, form.new_password.0)?)));
+        return Ok(Answer::after(Work::new(
+            Purpose::Password,
+            making(call, tx, &found, form.new_password.0)?,
+        )));
     };
     let options = options(call)?;
     kept::put(tx, found.was.rid, made.hash("newPassword")?, call.now, &options)?;

@@ -3,7 +3,7 @@
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_credential::{hash::verify_nobody, lockout};
 use chancery_record::{Secret, Timestamp, Value};
-use chancery_resource::{Answer, Call, Problem, Telling, Work, random, read_form};
+use chancery_resource::{Answer, Call, Problem, Purpose, Telling, Work, random, read_form};
 use chancery_store::{Error, Tx};
 
 use super::{
@@ -92,14 +92,17 @@ pub fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let Some(redeemed) = call.result::<Redeemed>(0)? else {
         let Some(found) = good else {
             let (parameters, password) = (kept::parameters(call), form.new_password.0);
-            return Ok(Answer::after(Work::new(move || {
+            return Ok(Answer::after(Work::new(Purpose::Password, move || {
                 verify_nobody(&password, &parameters);
                 Redeemed { user: None, made: None }
             })));
         };
         let making = set::making(call, tx, &found, form.new_password.0)?;
         let user = Some(found.was.rid);
-        return Ok(Answer::after(Work::new(move || Redeemed { user, made: Some(making()) })));
+        return Ok(Answer::after(Work::new(Purpose::Password, move || Redeemed {
+            user,
+            made: Some(making()),
+        })));
     };
     let (Some(mut found), Some(made)) =
         (good.filter(|found| Some(found.was.rid) == redeemed.user), &redeemed.made)

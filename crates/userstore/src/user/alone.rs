@@ -61,6 +61,7 @@ impl Rule {
 /// Finds users whose new address or login name is another's address, or whose new address is
 /// another's login name, as far as the store's options ask for it.
 pub fn find_taken(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+    end_reset_tokens(tx, rows)?;
     let options = &call.scope.of_store()?.options;
     let rule = Rule { signs_in: options.flag("LoginByEmailEnabled") };
     if !rule.signs_in && !options.flag("EmailMustBeUnique") {
@@ -86,6 +87,21 @@ pub fn find_taken(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Re
         detail: "is taken".to_owned(),
     });
     Ok(breaches.collect())
+}
+
+/// Ends the reset tokens of users whose address changes: a token is for whoever reads the address that it
+/// went to.
+fn end_reset_tokens(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<(), Problem> {
+    let Some(place) = USER.place("email_address") else { return Ok(()) };
+    let moved =
+        |row: &&Proposed<'_>| row.was.is_some_and(|was| row.values.get(place) != Some(was.value(place)));
+    let users: Vec<i64> = rows.iter().filter(moved).filter_map(|row| row.was.map(|was| was.rid)).collect();
+    for chunk in users.chunks(LIST) {
+        let mut sql = Sql::new("DELETE FROM password_reset WHERE user_rid IN ");
+        sql.add_list(chunk.iter().copied().map(Value::Int));
+        tx.queue(&sql.text, sql.parameters)?;
+    }
+    Ok(())
 }
 
 type Held = HashMap<(Member, String), usize>;

@@ -4,8 +4,8 @@ use chancery_picture::{MAX_BODY_BYTES, Picture, Refused, normalize, parse};
 use chancery_record::{KEY, Name, OWNER, Record as _, SHOWN, Token, Value, id_types, record};
 use chancery_resource::{
     Action as A, Answer, Body, Call, Custom, Method as M, Op, OwnerRow, Permit::UserStore, Problem,
-    ProblemKind, Reach, Reply, Shape, Stored, Telling, Work, amend, audit_trail::Digest, check_if_match,
-    delete, insert, load_by, new_row, owner_of, read_one, select_of, write_stored,
+    ProblemKind, Purpose, Reach, Reply, Shape, Stored, Telling, Work, amend, audit_trail::Digest,
+    check_if_match, delete, insert, load_by, new_row, owner_of, read_one, select_of, write_stored,
 };
 use chancery_store::Tx;
 
@@ -62,7 +62,7 @@ pub static OPERATIONS: &[Op] = &[
         "SetUserImage",
         M::Put,
         ONE,
-        Custom::working(set).taking(Body::Bytes(BODIES, MAX_BODY_BYTES)),
+        Custom::working(Purpose::Image, set).taking(Body::Bytes(BODIES, MAX_BODY_BYTES)),
         "Sets a user's image: PNG, JPEG, WebP or GIF, up to 1 MiB. It is stored without metadata.",
     ),
     op(
@@ -123,7 +123,7 @@ fn set(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let owner = owner(call, tx)?;
     let Some(made) = call.result::<Result<Picture, Refused>>(0)? else {
         let (kind, bytes) = call.bytes.clone().unwrap_or_default();
-        return Ok(Answer::after(Work::new(move || {
+        return Ok(Answer::after(Work::new(Purpose::Image, move || {
             parse(Some(kind.as_str()).filter(|kind| !kind.is_empty()), &bytes)
                 .and_then(|upload| normalize(&upload))
         })));

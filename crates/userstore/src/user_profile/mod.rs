@@ -1,6 +1,6 @@
 //! User profiles: entries of a user, by key. Changes answer with the user.
 
-use chancery_record::{KEY, Key, OPEN, OWNER, SCOPE, SHOWN, ShortText, Token, record};
+use chancery_record::{EntryValue, KEY, Key, OPEN, OWNER, SCOPE, SHOWN, Token, record};
 use chancery_resource::{Action as A, Method as M, Op, Permit::UserStore, Reach, Reply, Shape, Unique};
 
 use crate::{InstanceId, UserId, user::USER};
@@ -15,7 +15,7 @@ record! {
         /// The entry's key, unique for the user; upper and lower case differ.
         key: Key = KEY,
         /// Its value.
-        value: ShortText = OPEN,
+        value: Option<EntryValue> = OPEN,
         /// Changes with every write to the entry.
         concurrency_token: Token = SHOWN,
     }

@@ -147,12 +147,22 @@ pub fn object(shape: &Shape, columns: &[&str], form: Form) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
     let mut ignored = Vec::new();
+    let is_change = form != Form::Create && form != Form::Response;
     for field in shape.fields {
         if columns.contains(&field.column) {
             properties.insert(field.wire().to_owned(), property(field, form));
             if form.requires(field) {
                 required.push(json!(field.wire()));
             }
+        } else if form != Form::Response && field.access.repeated {
+            let mut schema = kind(field, form);
+            schema["description"] = json!(format!("{} Read and ignored.", field.about.trim()));
+            properties.insert(field.wire().to_owned(), schema);
+        } else if is_change && shape.whole.is_none() && field.is_create_only() {
+            let mut schema = kind(field, form);
+            schema["description"] =
+                json!(format!("{} Set at creation alone: left out, or as it is.", field.about.trim()));
+            properties.insert(field.wire().to_owned(), schema);
         } else if field.access.shown {
             ignored.push(field.wire());
         }
@@ -221,8 +231,13 @@ fn members(fields: &[Field], direction: Form) -> Value {
 fn property(field: &Field, form: Form) -> Value {
     let mut schema = kind(field, form);
     if form.takes_null(field) {
-        if let Some(kind) = schema.get("type").cloned() {
-            schema["type"] = json!([kind, "null"]);
+        match schema.get("type").cloned() {
+            Some(Value::Array(mut kinds)) => {
+                kinds.push(json!("null"));
+                schema["type"] = Value::Array(kinds);
+            }
+            Some(kind) => schema["type"] = json!([kind, "null"]),
+            None => {}
         }
         if let Some(names) = schema.get_mut("enum").and_then(Value::as_array_mut) {
             names.push(Value::Null);
@@ -289,6 +304,9 @@ pub fn kind(field: &Field, form: Form) -> Value {
                 None if rule.name == "Birthdate" => BIRTHDATE,
                 None => ANY,
             };
+            if rule.takes_object {
+                schema["type"] = json!(["string", "object"]);
+            }
             // to us U+0085 is a blank, to the language of these patterns it is none
             schema["pattern"] = json!(format!("{prefix}{}", pattern.replace(r"\s", r"\s\x85")));
             if let (Some(format), false) = (rule.format, field.nullable) {

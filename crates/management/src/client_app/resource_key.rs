@@ -1,0 +1,72 @@
+//! Whose a resource is: of the subscription whose client app named it first, for as long as one of its
+//! client apps does. Else who names the same would get tokens for another's API.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use chancery_record::Value;
+use chancery_resource::{Breach, Call, LIST, PLATFORM, Problem, ProblemKind, Proposed, Scope, Sql, visible};
+use chancery_store::Tx;
+use uuid::Uuid;
+
+use super::{CLIENT_APP, part::CLIENT_APP_RESOURCE};
+use crate::place::{conflict, id_in, subscriptions_of, text_in};
+
+/// Takes the resources that rows name for the subscriptions of their client apps, and finds those that are
+/// another's. One row of the database stands for each resource, so that of two who name it at once one gets
+/// it.
+pub fn claim(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+    let shape = &CLIENT_APP_RESOURCE;
+    let app_of = |row: &Proposed<'_>| id_in(shape, row.values, "client_app_id");
+    let apps: HashSet<Uuid> = rows.iter().filter_map(app_of).collect();
+    let apps = visible(call, tx, &CLIENT_APP, &apps.into_iter().collect::<Vec<_>>())?;
+    let homes = subscriptions_of(tx, "client_app", &apps.into_keys().collect::<Vec<_>>())?;
+    let (mut breaches, mut named) = (Vec::new(), Vec::new());
+    for (place, row) in rows.iter().enumerate() {
+        let Some(key) = text_in(shape, row.values, "key") else { continue };
+        if row.was.is_some_and(|was| text_in(shape, &was.values, "key") == Some(key)) {
+            continue;
+        }
+        if PLATFORM.contains(&key) {
+            if matches!(call.scope, Scope::Parts { .. }) {
+                let detail = "is a resource of the platform itself: only a SystemAdmin gives it".to_owned();
+                breaches.push(Breach { row: place, kind: ProblemKind::Forbidden, column: "key", detail });
+            }
+        } else if let Some(home) = app_of(row).and_then(|app| homes.get(&app)) {
+            named.push((place, key, *home));
+        }
+    }
+    let owners = take(tx, &named.iter().map(|(_, key, home)| (*key, *home)).rev().collect())?;
+    let foreign = named.iter().filter(|(_, key, home)| owners.get(*key) != Some(home));
+    let refuse = |place| conflict(place, "key", "belongs to another subscription, whose client app has it");
+    breaches.extend(foreign.map(|(place, ..)| refuse(*place)));
+    Ok(breaches)
+}
+
+/// Takes resources for subscriptions where they are free; whose each is then.
+fn take(tx: &mut Tx<'_>, wanted: &BTreeMap<&str, Uuid>) -> Result<HashMap<String, Uuid>, Problem> {
+    let (mut owners, wanted): (_, Vec<_>) = (HashMap::new(), wanted.iter().collect());
+    for chunk in wanted.chunks(LIST) {
+        let mut sql = Sql::new("INSERT INTO resource_owner (key, subscription_id) VALUES ");
+        for (place, (key, home)) in chunk.iter().enumerate() {
+            sql.add(if place == 0 { "(" } else { ", (" });
+            sql.add_bound(**key);
+            sql.add(", ");
+            sql.add_bound(**home);
+            sql.add(")");
+        }
+        sql.add(
+            " ON CONFLICT (key) DO UPDATE SET subscription_id = excluded.subscription_id \
+             WHERE resource_owner.subscription_id <> excluded.subscription_id AND NOT EXISTS ( \
+             SELECT 1 FROM client_app_resource r JOIN client_app a ON a.id = r.client_app_id \
+             WHERE r.key = resource_owner.key AND a.subscription_id = resource_owner.subscription_id)",
+        );
+        tx.execute(&sql.text, &sql.parameters)?;
+        let mut sql = Sql::new("SELECT key, subscription_id FROM resource_owner WHERE key IN ");
+        sql.add_list(chunk.iter().map(|(key, _)| Value::from(**key)));
+        tx.query(&sql.text, &sql.parameters, |row| {
+            owners.insert(row.text(0)?.to_owned(), row.id(1)?);
+            Ok(())
+        })?;
+    }
+    Ok(owners)
+}

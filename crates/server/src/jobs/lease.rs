@@ -1,0 +1,153 @@
+//! Which process does what only one does at a time. Leases are in the database and counted by its
+//! clock; who holds one stops, by a clock that does not jump, before another may begin.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use chancery_record::{Timestamp, Value};
+use chancery_resource::random;
+use chancery_store::{Class, Error, Mode, Store, schema_version};
+use tokio::time::{Instant, sleep, sleep_until};
+use uuid::Uuid;
+
+/// How long a lease is good for the others, in milliseconds.
+const LEASE: i64 = 5_000;
+/// How long it is good for who holds it, from before it was asked for.
+const HELD: Duration = Duration::from_secs(4);
+/// From one renewal to the next.
+const PERIOD: Duration = Duration::from_secs(2);
+/// Renewals from one sign of life to the next.
+const SIGNS: u32 = 5;
+/// How long a process that gave no sign is remembered, in milliseconds.
+const REMEMBERED: i64 = 24 * 3600 * 1000;
+
+/// The leases of this process.
+pub struct Leases {
+    store: Store,
+    now: fn() -> Timestamp,
+    /// This process.
+    holder: Uuid,
+    held: Mutex<HashMap<&'static str, Instant>>,
+}
+
+impl Leases {
+    /// None held yet.
+    pub fn new(store: &Store, now: fn() -> Timestamp) -> Self {
+        let holder = Uuid::from_bytes(random::<16>());
+        Self { store: store.with(Class::Background), now, holder, held: Mutex::default() }
+    }
+
+    /// An embedded database is for one process, which holds everything.
+    fn is_only_process(&self) -> bool {
+        self.store.engine() == "sqlite"
+    }
+
+    fn until(&self, name: &str) -> Option<Instant> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).get(name).copied()
+    }
+
+    /// Whether this process may do it now.
+    pub fn holds(&self, name: &str) -> bool {
+        self.is_only_process() || self.until(name).is_some_and(|until| until > Instant::now())
+    }
+
+    /// Waits until this process may not do it any more.
+    pub async fn lost(&self, name: &str) {
+        if self.is_only_process() {
+            return std::future::pending().await;
+        }
+        while let Some(until) = self.until(name).filter(|until| *until > Instant::now()) {
+            sleep_until(until).await;
+        }
+    }
+
+    /// Takes and renews the leases of these jobs, and gives a sign of life, until it is dropped.
+    pub async fn renew(self: Arc<Self>, names: Vec<&'static str>) {
+        let mut turn = 0;
+        while !self.is_only_process() {
+            if let Err(error) = self.renew_once(&names).await {
+                tracing::warn!(%error, "leases could not be renewed");
+            }
+            if turn % SIGNS == 0
+                && let Err(error) = self.give_sign().await
+            {
+                tracing::warn!(%error, "this process could not give a sign of life");
+            }
+            turn = turn.wrapping_add(1);
+            sleep(PERIOD).await;
+        }
+    }
+
+    fn database_time(&self) -> i64 {
+        (self.now)().0.saturating_add(self.store.clock_offset())
+    }
+
+    /// Renews what this process holds and takes what nobody holds.
+    pub async fn renew_once(&self, names: &[&'static str]) -> Result<(), Error> {
+        let (began, now, holder) = (Instant::now(), self.database_time(), self.holder);
+        let read = self.store.run("ReadLeases", Mode::Quick, None, move |tx| {
+            let mut free = Vec::new();
+            tx.query("SELECT name, holder, until FROM job_lease", &[], |row| {
+                if row.optional_id(1)? == Some(holder) || row.int(2)? < now {
+                    free.push(row.text(0)?.to_owned());
+                }
+                Ok(())
+            })?;
+            Ok::<_, Error>(free)
+        });
+        let free = read.await?;
+        let wanted: Vec<_> = names.iter().copied().filter(|name| free.iter().any(|it| it == name)).collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let taken = self.store.run("TakeLeases", Mode::Write, None, move |tx| {
+            let text = "UPDATE job_lease SET holder = ?1, until = ?2 WHERE name = ?3 AND (holder = ?1 OR until < ?4)";
+            let mut taken = Vec::new();
+            for name in &wanted {
+                let until = Value::Int(now + LEASE);
+                if tx.execute(text, &[Value::Id(holder), until, (*name).into(), Value::Int(now)])? == 1 {
+                    taken.push(*name);
+                }
+            }
+            Ok::<_, Error>(taken)
+        });
+        let taken = taken.await?;
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.extend(taken.into_iter().map(|name| (name, began + HELD)));
+        Ok(())
+    }
+
+    async fn give_sign(&self) -> Result<(), Error> {
+        let (now, holder) = (self.database_time(), self.holder);
+        let sign = self.store.run("GiveSign", Mode::Write, None, move |tx| {
+            let (version, schema) = (env!("CARGO_PKG_VERSION"), Value::Int(schema_version()));
+            tx.queue(
+                "INSERT INTO process (id, version, schema, seen_on) VALUES (?1, ?2, ?3, ?4) \
+                 ON CONFLICT (id) DO UPDATE SET seen_on = ?4",
+                vec![Value::Id(holder), version.into(), schema, Value::Int(now)],
+            )?;
+            tx.queue("DELETE FROM process WHERE seen_on < ?1", vec![Value::Int(now - REMEMBERED)])
+        });
+        sign.await
+    }
+
+    /// Gives everything up, so that others need not wait.
+    pub async fn release(&self) {
+        if self.is_only_process() {
+            return;
+        }
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let holder = self.holder;
+        let released = self.store.run("ReleaseLeases", Mode::Write, None, move |tx| {
+            tx.queue("UPDATE job_lease SET until = 0 WHERE holder = ?1", vec![Value::Id(holder)])?;
+            tx.queue("DELETE FROM process WHERE id = ?1", vec![Value::Id(holder)])
+        });
+        let released: Result<(), Error> = released.await;
+        if let Err(error) = released {
+            tracing::warn!(%error, "leases end by themselves");
+        }
+    }
+}

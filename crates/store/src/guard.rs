@@ -1,0 +1,68 @@
+//! Threads that must not end by themselves. One that panics would leave a server that answers
+//! nothing and looks alive; its process ends instead and is started anew.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::OnceLock,
+    thread::{Builder, JoinHandle},
+};
+
+use crate::Error;
+
+static HOOK: OnceLock<fn(&str)> = OnceLock::new();
+
+/// Says what is done when something without which a server is of no use has panicked, in this whole
+/// process. The program ends itself; tests do nothing.
+pub fn when_broken(hook: fn(&str)) {
+    let _ = HOOK.set(hook);
+}
+
+/// Tells that something without which a server is of no use has panicked.
+pub fn broken(what: &str) {
+    // the log may be what panicked
+    let _ = catch_unwind(|| tracing::error!(what, "panicked: the process cannot go on"));
+    if let Some(hook) = HOOK.get() {
+        hook(what);
+    }
+}
+
+/// Starts a thread whose panic breaks the process; before, `clear` is called.
+pub fn spawn(
+    name: String,
+    body: impl FnOnce() + Send + 'static,
+    clear: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<()>, Error> {
+    let what = name.clone();
+    let guarded = move || {
+        if catch_unwind(AssertUnwindSafe(body)).is_err() {
+            clear();
+            broken(&what);
+        }
+    };
+    Builder::new().name(name).spawn(guarded).map_err(|error| Error::Unavailable(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::{spawn, when_broken};
+
+    static BROKEN: AtomicUsize = AtomicUsize::new(0);
+    static CLEARED: AtomicUsize = AtomicUsize::new(0);
+
+    /// Section 5: a panic in a lane, the writer or a job ends the process.
+    #[test]
+    fn a_panic_is_told_to_the_process() {
+        when_broken(|_| {
+            BROKEN.fetch_add(1, Ordering::SeqCst);
+        });
+        let clear = || {
+            CLEARED.fetch_add(1, Ordering::SeqCst);
+        };
+        spawn("store-test".into(), || {}, clear).unwrap().join().unwrap();
+        assert_eq!(BROKEN.load(Ordering::SeqCst), 0, "an end is none");
+        spawn("store-test".into(), || panic!("on purpose"), clear).unwrap().join().unwrap();
+        assert_eq!((BROKEN.load(Ordering::SeqCst), CLEARED.load(Ordering::SeqCst)), (1, 1));
+    }
+}

@@ -1,0 +1,36 @@
+//! Whether a store can serve, as it is known without asking.
+
+/// Whether a store can serve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Health {
+    /// It can.
+    Ready,
+    /// The database does not answer.
+    Unavailable,
+    /// The database takes no writes.
+    ReadOnly,
+    /// The database's clock is far from this server's.
+    Clock,
+}
+
+impl Health {
+    pub(crate) const fn of(number: u8) -> Self {
+        match number {
+            0 => Self::Ready,
+            2 => Self::ReadOnly,
+            3 => Self::Clock,
+            _ => Self::Unavailable,
+        }
+    }
+
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::Unavailable => "unavailable",
+            Self::ReadOnly => "read-only",
+            Self::Clock => "clock",
+        }
+    }
+}

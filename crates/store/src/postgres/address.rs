@@ -1,0 +1,293 @@
+//! A connection string: the hosts it names, and how TLS is spoken with each of them. The driver
+//! knows neither certificates nor milliseconds, so those parameters are taken out before it reads
+//! the rest.
+
+use std::{net::IpAddr, path::PathBuf, time::Duration};
+
+use percent_encoding::percent_decode_str;
+use tokio_postgres::{
+    Config,
+    config::{Host, SslMode, SslNegotiation, TargetSessionAttrs},
+};
+
+use super::tls::{Check, Roots, Tls};
+use crate::Error;
+
+/// One server: what the driver needs to know, and TLS unless it is spoken to in the clear.
+#[derive(Clone)]
+pub struct Place {
+    pub config: Config,
+    pub tls: Option<Tls>,
+}
+
+/// How long a sent byte may stay without an acknowledgement.
+const UNACKNOWLEDGED: Duration = Duration::from_secs(10);
+/// Keepalive: seconds of silence, seconds between probes, probes.
+const KEEPALIVE: (u64, u64, u32) = (10, 5, 2);
+
+/// The parameters that the driver does not get to see.
+const OURS: [&str; 5] = ["sslmode", "sslrootcert", "sslcert", "sslkey", "tcp_user_timeout"];
+
+/// Reads a connection string. `insecure`: in the clear is allowed beyond this machine.
+pub fn read(url: &str, insecure: bool) -> Result<Vec<Place>, Error> {
+    let (rest, ours) = split(url);
+    let wrong = |error: tokio_postgres::Error| {
+        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
+        refused(&format!("{error}{cause}"))
+    };
+    let mut whole: Config = rest.parse().map_err(wrong)?;
+    let said = |name: &str| ours.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+    let driver_said = |name: &str| rest.contains(&format!("{name}="));
+    let unacknowledged = match said("tcp_user_timeout") {
+        None => UNACKNOWLEDGED,
+        Some(text) => Duration::from_millis(text.parse().map_err(|_| {
+            refused(&format!("tcp_user_timeout is a number of milliseconds, as in libpq, not {text:?}"))
+        })?),
+    };
+    whole.tcp_user_timeout(unacknowledged);
+    if !driver_said("keepalives_idle") {
+        whole.keepalives_idle(Duration::from_secs(KEEPALIVE.0));
+    }
+    if whole.get_keepalives_interval().is_none() {
+        whole.keepalives_interval(Duration::from_secs(KEEPALIVE.1));
+    }
+    if whole.get_keepalives_retries().is_none() {
+        whole.keepalives_retries(KEEPALIVE.2);
+    }
+    if whole.get_application_name().is_none() {
+        whole.application_name("chancery");
+    }
+    let count = whole.get_hosts().len().max(whole.get_hostaddrs().len());
+    if count > 1 && !driver_said("target_session_attrs") {
+        whole.target_session_attrs(TargetSessionAttrs::ReadWrite);
+    }
+    if count == 0 {
+        return Err(refused("it names no host"));
+    }
+    let tls = TlsParameters {
+        mode: said("sslmode"),
+        roots: said("sslrootcert"),
+        certificate: said("sslcert").map(PathBuf::from),
+        key: said("sslkey").map(PathBuf::from),
+        direct: whole.get_ssl_negotiation() == SslNegotiation::Direct,
+        insecure,
+    };
+    (0..count).map(|number| place(&whole, number, &tls)).collect()
+}
+
+fn refused(why: &str) -> Error {
+    Error::Unavailable(format!("the connection string: {why}"))
+}
+
+/// The connection string without our parameters, and those.
+fn split(url: &str) -> (String, Vec<(String, String)>) {
+    let after_user = url.find('@').map_or(0, |at| at + 1);
+    let question = url.get(after_user..).and_then(|rest| rest.find('?')).map(|at| after_user + at);
+    let Some((base, query)) = question.and_then(|at| Some((url.get(..at)?, url.get(at + 1..)?))) else {
+        return (url.to_owned(), Vec::new());
+    };
+    let (mut kept, mut ours) = (Vec::new(), Vec::new());
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        if OURS.contains(&name) {
+            ours.push((name.to_owned(), percent_decode_str(value).decode_utf8_lossy().into_owned()));
+        } else {
+            kept.push(pair);
+        }
+    }
+    let question = if kept.is_empty() { "" } else { "?" };
+    (format!("{base}{question}{}", kept.join("&")), ours)
+}
+
+struct TlsParameters<'a> {
+    mode: Option<&'a str>,
+    roots: Option<&'a str>,
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+    direct: bool,
+    insecure: bool,
+}
+
+/// The configuration of one of the hosts.
+fn place(whole: &Config, number: usize, parameters: &TlsParameters<'_>) -> Result<Place, Error> {
+    let mut config = Config::new();
+    let host = whole.get_hosts().get(number);
+    let address = whole.get_hostaddrs().get(number).copied();
+    match host {
+        Some(Host::Tcp(name)) => config.host(name),
+        Some(Host::Unix(path)) => config.host_path(path),
+        None => &mut config,
+    };
+    if let Some(address) = address {
+        config.hostaddr(address);
+    }
+    if let Some(port) = whole.get_ports().get(number).or_else(|| whole.get_ports().first()) {
+        config.port(*port);
+    }
+    if let Some(user) = whole.get_user() {
+        config.user(user);
+    }
+    if let Some(password) = whole.get_password() {
+        config.password(password);
+    }
+    if let Some(name) = whole.get_dbname() {
+        config.dbname(name);
+    }
+    if let Some(options) = whole.get_options() {
+        config.options(options);
+    }
+    if let Some(name) = whole.get_application_name() {
+        config.application_name(name);
+    }
+    if let Some(timeout) = whole.get_tcp_user_timeout() {
+        config.tcp_user_timeout(*timeout);
+    }
+    if let Some(interval) = whole.get_keepalives_interval() {
+        config.keepalives_interval(interval);
+    }
+    if let Some(probes) = whole.get_keepalives_retries() {
+        config.keepalives_retries(probes);
+    }
+    config
+        .keepalives(whole.get_keepalives())
+        .keepalives_idle(whole.get_keepalives_idle())
+        .target_session_attrs(whole.get_target_session_attrs())
+        .channel_binding(whole.get_channel_binding())
+        .ssl_negotiation(whole.get_ssl_negotiation());
+    let tls = parameters.of(host, address)?;
+    config.ssl_mode(if tls.is_some() { SslMode::Require } else { SslMode::Disable });
+    Ok(Place { config, tls })
+}
+
+impl TlsParameters<'_> {
+    /// TLS with a host: its name and its certificate are checked unless it is on this machine.
+    fn of(&self, host: Option<&Host>, address: Option<IpAddr>) -> Result<Option<Tls>, Error> {
+        let is_here = is_here(host, address);
+        let mode = self.mode.unwrap_or(if is_here { "disable" } else { "verify-full" });
+        let check = match (mode, self.roots) {
+            ("disable", _) if is_here || self.insecure => return Ok(None),
+            ("disable", _) => {
+                let why = "sslmode=disable would send everything in the clear to another machine; use \
+                           verify-full, or set CHANCERY_DATABASE_INSECURE=on where the network is trusted";
+                return Err(refused(why));
+            }
+            ("allow" | "prefer", _) => {
+                let why = format!(
+                    "sslmode={mode} protects from nobody, since whoever stands between can refuse TLS; use verify-full"
+                );
+                return Err(refused(&why));
+            }
+            ("require", None) => Check::Nothing,
+            ("require" | "verify-ca", _) => Check::Chain,
+            ("verify-full", _) => Check::ChainAndName,
+            _ => {
+                let why = format!("sslmode is disable, require, verify-ca or verify-full, not {mode:?}");
+                return Err(refused(&why));
+            }
+        };
+        if matches!(host, Some(Host::Unix(_))) {
+            return Ok(None);
+        }
+        let roots = match self.roots {
+            None | Some("system") => Roots::System,
+            Some(path) => Roots::File(path.into()),
+        };
+        let own = match (&self.certificate, &self.key) {
+            (Some(certificate), Some(key)) => Some((certificate.clone(), key.clone())),
+            (None, None) => None,
+            _ => return Err(refused("sslcert and sslkey go together: give both or none")),
+        };
+        Ok(Some(Tls { check, roots, own, direct: self.direct }))
+    }
+}
+
+/// Whether a host is this machine.
+fn is_here(host: Option<&Host>, address: Option<IpAddr>) -> bool {
+    match (address, host) {
+        (Some(address), _) => address.is_loopback(),
+        (None, Some(Host::Tcp(name))) => {
+            name == "localhost" || name.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+        }
+        (None, Some(Host::Unix(_))) => true,
+        (None, None) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio_postgres::config::{SslMode, TargetSessionAttrs};
+
+    use super::{Place, read};
+    use crate::postgres::tls::{Check, Roots};
+
+    fn one(url: &str) -> Place {
+        read(url, false).unwrap().remove(0)
+    }
+
+    fn refusal(url: &str) -> String {
+        let Err(error) = read(url, false) else { panic!("{url} is taken") };
+        error.to_string()
+    }
+
+    /// Section 2: `sslmode`, and verify-full where the host is not this machine.
+    #[test]
+    fn tls_is_checked_unless_the_host_is_this_machine() {
+        for url in ["postgres://me@127.0.0.1/x", "postgres://me@localhost/x", "postgres://me@%2Frun/x"] {
+            assert!(one(url).tls.is_none(), "{url}");
+        }
+        for (query, check) in [
+            ("", Check::ChainAndName),
+            ("?sslmode=verify-full", Check::ChainAndName),
+            ("?sslmode=verify-ca", Check::Chain),
+            ("?sslmode=require", Check::Nothing),
+            ("?sslmode=require&sslrootcert=%2Fetc%2Froot.pem", Check::Chain),
+        ] {
+            let place = one(&format!("postgres://me:a%3Fb@db.example{query}"));
+            assert_eq!(place.tls.map(|tls| tls.check), Some(check), "{query}");
+            assert_eq!(place.config.get_ssl_mode(), SslMode::Require);
+        }
+        let here = one("postgres://me@127.0.0.1/x?sslmode=verify-full&sslrootcert=/a%20b&connect_timeout=3");
+        assert!(matches!(here.tls.unwrap().roots, Roots::File(path) if path.ends_with("a b")));
+    }
+
+    /// Section 2: allow and prefer are refused with a sentence, disable only in trusted networks.
+    #[test]
+    fn what_protects_from_nobody_is_refused() {
+        assert!(refusal("postgres://me@db/x?sslmode=prefer").contains("protects from nobody"));
+        assert!(refusal("postgres://me@127.0.0.1/x?sslmode=allow").contains("protects from nobody"));
+        assert!(refusal("postgres://me@db/x?sslmode=disable").contains("CHANCERY_DATABASE_INSECURE"));
+        assert!(refusal("postgres://me@db/x?sslmode=strict").contains("\"strict\""));
+        assert!(refusal("postgres://me@db/x?sslcert=a").contains("sslkey"));
+        assert!(refusal("postgres://me@db/x?tcp_user_timeout=5s").contains("milliseconds"));
+        assert!(read("postgres://me@db/x?sslmode=disable", true).unwrap().remove(0).tls.is_none());
+    }
+
+    /// Section 2: tcp_user_timeout in milliseconds, 10 s by default; keepalives 10/5/2.
+    #[test]
+    fn times_are_those_of_libpq() {
+        let config = one("postgres://me@db/x?tcp_user_timeout=5000").config;
+        assert_eq!(config.get_tcp_user_timeout(), Some(&Duration::from_secs(5)));
+        let config = one("postgres://me@db/x").config;
+        assert_eq!(config.get_tcp_user_timeout(), Some(&Duration::from_secs(10)));
+        assert_eq!(config.get_keepalives_idle(), Duration::from_secs(10));
+        assert_eq!(config.get_keepalives_interval(), Some(Duration::from_secs(5)));
+        assert_eq!(config.get_keepalives_retries(), Some(2));
+        assert_eq!(one("postgres://me@db/x?keepalives_idle=7").config.get_keepalives_idle().as_secs(), 7);
+    }
+
+    /// Section 2: several hosts mean read-write unless another is said.
+    #[test]
+    fn several_hosts_mean_the_one_that_takes_writes() {
+        let places = read("postgres://me:pw@a:1,127.0.0.1:2/x", false).unwrap();
+        let attributes = places.iter().map(|place| place.config.get_target_session_attrs());
+        assert_eq!(attributes.collect::<Vec<_>>(), [TargetSessionAttrs::ReadWrite; 2]);
+        assert_eq!(places.iter().map(|place| place.config.get_ports()[0]).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(places.iter().map(|place| place.tls.is_some()).collect::<Vec<_>>(), [true, false]);
+        assert_eq!(places[1].config.get_password(), Some(&b"pw"[..]));
+        let any = read("postgres://me@a,b/x?target_session_attrs=any", false).unwrap();
+        assert_eq!(any[1].config.get_target_session_attrs(), TargetSessionAttrs::Any);
+        assert_eq!(one("postgres://me@a/x").config.get_target_session_attrs(), TargetSessionAttrs::Any);
+    }
+}

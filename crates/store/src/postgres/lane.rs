@@ -1,0 +1,166 @@
+//! A lane: a thread, its connection, and the operations that run on it one after another.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
+};
+
+use super::{
+    Counters,
+    servers::{OPENING, Servers},
+    session::{Backend, Session},
+};
+use crate::{
+    Error, Health, Mode, Tx,
+    job::Job,
+    queue::{Next, Place, Queue},
+    tx::{Engine, Proof},
+};
+
+/// How often an operation runs beside others. One that they got in the way of so often runs alone.
+const BESIDE_OTHERS: u32 = 3;
+/// How often an operation runs at the most before [`Error::Retry`] leaves: alone only two of its keys
+/// that are made from the time can be taken.
+const ATTEMPTS: u32 = 12;
+/// How long a connection is kept that nobody uses.
+const IDLE: Duration = Duration::from_mins(10);
+/// How long one is used, in minutes: at least, and how many more by chance. Addresses and rights may
+/// have changed, and the server's own caches grow.
+const AGE: (u64, u64) = (50, 20);
+/// How long it is looked for what became of a commit.
+const SEARCH: Duration = Duration::from_secs(10);
+/// From one look to the next.
+const SEARCH_REST: Duration = Duration::from_millis(100);
+
+pub struct Lane {
+    place: Place,
+    servers: Arc<Servers>,
+    queue: Arc<Queue>,
+    counters: Arc<Counters>,
+    session: Option<Session>,
+    /// How old its connection becomes.
+    age: Duration,
+}
+
+impl Lane {
+    pub fn new(place: Place, servers: Arc<Servers>, queue: Arc<Queue>, counters: Arc<Counters>) -> Self {
+        let age = Duration::from_mins(AGE.0 + chance(AGE.1));
+        Self { place, servers, queue, counters, session: None, age }
+    }
+
+    pub fn run(mut self) {
+        loop {
+            let mut waiting = match self.queue.take(self.place, IDLE) {
+                Next::Run(waiting) => waiting,
+                Next::Idle => {
+                    self.session = None;
+                    continue;
+                }
+                Next::Over => return,
+            };
+            let outcome = self.repeat(&mut waiting.job, waiting.mode);
+            let class = waiting.class();
+            waiting.job.finish(outcome);
+            // the answer does not wait for a reading transaction to end
+            let ended = self.session.as_mut().is_none_or(|session| session.end().is_ok());
+            let is_old = self.session.as_ref().is_some_and(|session| session.opened.elapsed() > self.age);
+            if !ended || is_old {
+                self.session = None;
+            }
+            self.queue.done(class);
+        }
+    }
+
+    fn repeat(&mut self, job: &mut Job, mode: Mode) -> Result<(), Error> {
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
+            let outcome = self.attempt(job, mode, attempt > BESIDE_OTHERS);
+            // an idle connection that the server closed is found out only by using it
+            let lost = matches!(outcome, Err(Error::Unavailable(_))) && attempt == 1;
+            if !(lost || matches!(outcome, Err(Error::Retry))) || attempt >= ATTEMPTS {
+                return outcome;
+            }
+            self.counters.retries.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn attempt(&mut self, job: &mut Job, mode: Mode, alone: bool) -> Result<(), Error> {
+        if self.servers.health() == Health::Unavailable {
+            self.session = None;
+            return Err(Error::Unavailable("the database does not answer".into()));
+        }
+        if self.session.as_ref().is_none_or(Session::is_closed) {
+            self.session = Some(self.servers.open(OPENING)?);
+        }
+        let Some(session) = &mut self.session else { return Err(Error::Retry) };
+        session.begin(mode, alone);
+        let mut tx = Tx::new(Engine::Postgres(session));
+        let ran = job.run(&mut tx);
+        let proof = tx.take_proof();
+        let keep = match ran {
+            Ok(keep) => keep,
+            Err(error) => {
+                let rolled_back = session.roll_back();
+                if rolled_back.is_err() || matches!(error, Error::Unavailable(_)) {
+                    self.session = None;
+                }
+                return Err(error);
+            }
+        };
+        if mode != Mode::Write {
+            return Ok(());
+        }
+        if !keep {
+            return session.roll_back();
+        }
+        let outcome = session.commit();
+        match outcome {
+            Ok(()) => {
+                self.counters.commits.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            }
+            Err(Error::Unknown(why)) => {
+                let lost = session.backend.clone();
+                self.session = None;
+                self.find_out(&lost, proof, why)
+            }
+            Err(Error::Unavailable(_)) => {
+                self.session = None;
+                outcome
+            }
+            Err(_) => {
+                session.roll_back()?;
+                outcome
+            }
+        }
+    }
+
+    /// Looks whether a commit whose connection was lost is there.
+    fn find_out(&mut self, lost: &Backend, proof: Option<Proof>, why: String) -> Result<(), Error> {
+        let Some(proof) = proof else { return Err(Error::Unknown(why)) };
+        let began = Instant::now();
+        while began.elapsed() < SEARCH {
+            let found = self.servers.open(OPENING).map_err(Error::from).and_then(|mut session| {
+                let is_there = session.was_committed(lost, &proof)?;
+                self.session = Some(session);
+                Ok(is_there)
+            });
+            match found {
+                Ok(true) => return Ok(()),
+                Ok(false) => {
+                    return Err(Error::Unavailable("the connection was lost before the commit".into()));
+                }
+                Err(error) => tracing::warn!(%error, "what became of a commit is not known yet"),
+            }
+            std::thread::sleep(SEARCH_REST);
+        }
+        Err(Error::Unknown(why))
+    }
+}
+
+/// Some number below a bound.
+fn chance(bound: u64) -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    RandomState::new().build_hasher().finish() % bound
+}

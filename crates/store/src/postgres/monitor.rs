@@ -1,0 +1,143 @@
+//! Asks the database once a second, on a connection of its own, whether it takes writes. Operations
+//! that wait for a server that hangs would find it out much later, and readiness never.
+
+use std::{
+    sync::{Arc, Condvar, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use super::{servers::Servers, session::Session};
+use crate::{Error, Health, clock};
+
+/// From one question to the next.
+const PERIOD: Duration = Duration::from_secs(1);
+/// The same while the database is away: it is served again soon after it is back.
+const PERIOD_AWAY: Duration = Duration::from_millis(200);
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Questions without an answer, one after another, by which the database is away.
+const FAILURES: u32 = 3;
+/// A difference of clocks that is worth a warning, and one that is not served with, in milliseconds.
+const CLOCK_WARNING: u64 = 2_000;
+const CLOCK_BOUND: u64 = 30_000;
+/// How often such a warning is repeated.
+const WARNING_REST: Duration = Duration::from_mins(1);
+
+/// Tells the monitor to end.
+#[derive(Default)]
+pub struct Stop {
+    stopped: Mutex<bool>,
+    bell: Condvar,
+}
+
+impl Stop {
+    pub fn ring(&self) {
+        *self.stopped.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.bell.notify_all();
+    }
+
+    /// Waits; `true` when it is over.
+    pub fn wait(&self, time: Duration) -> bool {
+        let stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = self.bell.wait_timeout_while(stopped, time, |stopped| !*stopped);
+        *outcome.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+pub struct Monitor {
+    servers: Arc<Servers>,
+    session: Option<Session>,
+    failures: u32,
+    warned: Option<Instant>,
+}
+
+impl Monitor {
+    pub fn new(servers: Arc<Servers>) -> Self {
+        Self { servers, session: None, failures: 0, warned: None }
+    }
+
+    /// Watches until it is told to stop.
+    pub fn run(mut self, stop: &Stop) {
+        loop {
+            let began = Instant::now();
+            match self.ask() {
+                Ok(health) => self.note(health),
+                Err(error) => self.fail(&error),
+            }
+            let period = if self.failures >= FAILURES { PERIOD_AWAY } else { PERIOD };
+            if stop.wait(period.saturating_sub(began.elapsed()).max(Duration::from_millis(50))) {
+                return;
+            }
+        }
+    }
+
+    /// Asks; a connection that does not answer is given up.
+    fn ask(&mut self) -> Result<Health, Error> {
+        let mut session = match self.session.take() {
+            Some(session) => session,
+            None => self.servers.open(PATIENCE)?,
+        };
+        let asked = session.state(PATIENCE)?;
+        self.session = Some(session);
+        let offset = asked.clock - clock::now();
+        self.servers.note_clock(offset);
+        self.warn_of_clock(offset);
+        Ok(judge(asked.takes_writes, offset))
+    }
+
+    fn note(&mut self, health: Health) {
+        self.failures = 0;
+        if self.servers.note_health(health) {
+            tracing::warn!(health = health.name(), "the database was asked");
+        }
+    }
+
+    fn fail(&mut self, error: &Error) {
+        self.failures = self.failures.saturating_add(1);
+        if self.failures == FAILURES {
+            tracing::error!(%error, "the database does not answer: its connections are closed");
+            self.servers.note_health(Health::Unavailable);
+            self.servers.end_all();
+        }
+    }
+
+    fn warn_of_clock(&mut self, offset: i64) {
+        let is_due = self.warned.is_none_or(|warned| warned.elapsed() > WARNING_REST);
+        if offset.unsigned_abs() > CLOCK_WARNING && is_due {
+            self.warned = Some(Instant::now());
+            tracing::warn!(offset_ms = offset, "the database's clock is another than this server's");
+        }
+    }
+}
+
+/// What a database is good for, by what it answered and what its clock is ahead, in milliseconds.
+const fn judge(takes_writes: bool, offset: i64) -> Health {
+    if !takes_writes {
+        Health::ReadOnly
+    } else if offset.unsigned_abs() > CLOCK_BOUND {
+        Health::Clock
+    } else {
+        Health::Ready
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::judge;
+    use crate::Health;
+
+    /// Section 5: a clock that is 30 seconds off is not served with, in either direction; a database
+    /// that takes no writes neither.
+    #[test]
+    fn a_clock_may_be_off_by_half_a_minute() {
+        for (takes_writes, offset, health) in [
+            (true, 0, Health::Ready),
+            (true, 30_000, Health::Ready),
+            (true, 30_001, Health::Clock),
+            (true, -8 * 24 * 3_600_000, Health::Clock),
+            (false, 0, Health::ReadOnly),
+        ] {
+            assert_eq!(judge(takes_writes, offset), health);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The servers that the connection string names, and what is known of them: which one answered
+//! last, whether it takes writes, how its clock differs from ours.
+
+use std::{
+    sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicUsize, Ordering},
+    time::Duration,
+};
+
+use tokio::sync::watch;
+
+use super::{
+    address::{self, Place},
+    session::{Refusal, Session},
+};
+use crate::{Error, Health};
+
+/// How long opening a connection may take, with handshake and settings, over all hosts.
+pub const OPENING: Duration = Duration::from_secs(5);
+
+pub struct Servers {
+    places: Vec<Place>,
+    /// The host that answered last: the next connection tries it first.
+    answered: AtomicUsize,
+    /// The highest timeline that was seen. Each promotion of a standby begins one.
+    timeline: AtomicU32,
+    /// Raised to end every connection that is open.
+    generation: watch::Sender<u64>,
+    health: AtomicU8,
+    clock_offset: AtomicI64,
+}
+
+impl Servers {
+    pub fn new(url: &str, insecure: bool) -> Result<Self, Error> {
+        let places = address::read(url, insecure)?;
+        let unchecked = |place: &Place| place.tls.as_ref().is_some_and(|tls| !tls.is_checked());
+        if places.iter().any(unchecked) {
+            tracing::warn!(
+                "sslmode=require takes any certificate: whoever stands between the server and its \
+                 database can read along; use verify-full"
+            );
+        }
+        Ok(Self {
+            places,
+            answered: AtomicUsize::new(0),
+            timeline: AtomicU32::new(0),
+            generation: watch::Sender::new(0),
+            health: AtomicU8::new(Health::Ready as u8),
+            clock_offset: AtomicI64::new(0),
+        })
+    }
+
+    /// Opens a connection to the first host that takes it, beginning with the one that answered
+    /// last.
+    pub fn open(&self, patience: Duration) -> Result<Session, Refusal> {
+        let count = self.places.len();
+        let first = self.answered.load(Ordering::Relaxed);
+        let each = patience / u32::try_from(count).unwrap_or(u32::MAX).max(1);
+        let (mut reasons, mut passes) = (Vec::new(), false);
+        for number in (0..count).map(|step| (first + step) % count) {
+            let Some(place) = self.places.get(number) else { continue };
+            match Session::open(place, each, self.generation.subscribe()).and_then(|it| self.admit(it)) {
+                Ok(session) => {
+                    self.answered.store(number, Ordering::Relaxed);
+                    return Ok(session);
+                }
+                Err(refusal) => {
+                    passes |= refusal.passes;
+                    reasons.push(refusal.why);
+                }
+            }
+        }
+        Err(Refusal { why: reasons.join("; "), passes })
+    }
+
+    /// Refuses a primary that another one has followed: what it still takes is lost.
+    fn admit(&self, session: Session) -> Result<Session, Refusal> {
+        let Some(timeline) = session.backend.timeline else { return Ok(session) };
+        let seen = self.timeline.fetch_max(timeline, Ordering::Relaxed);
+        if timeline >= seen {
+            return Ok(session);
+        }
+        let why = format!(
+            "the server's timeline is {timeline}, and {seen} was seen before: another one took its place"
+        );
+        Err(Refusal { why, passes: true })
+    }
+
+    /// Ends every connection, whatever it waits for.
+    pub fn end_all(&self) {
+        self.generation.send_modify(|generation| *generation += 1);
+    }
+
+    pub fn health(&self) -> Health {
+        Health::of(self.health.load(Ordering::Relaxed))
+    }
+
+    /// Notes the health; whether it is another one than before.
+    pub fn note_health(&self, health: Health) -> bool {
+        self.health.swap(health as u8, Ordering::Relaxed) != health as u8
+    }
+
+    /// What the database's clock is ahead of ours, in milliseconds.
+    pub fn clock_offset(&self) -> i64 {
+        self.clock_offset.load(Ordering::Relaxed)
+    }
+
+    pub fn note_clock(&self, offset: i64) {
+        self.clock_offset.store(offset, Ordering::Relaxed);
+    }
+}

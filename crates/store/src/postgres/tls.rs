@@ -1,0 +1,185 @@
+//! TLS towards the database.
+
+use std::{path::PathBuf, sync::Arc};
+
+use tokio_postgres_rustls::MakeRustlsConnect;
+use tokio_rustls::rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error as TlsError, RootCertStore, SignatureScheme,
+    client::{
+        WebPkiServerVerifier,
+        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    },
+    crypto::{CryptoProvider, aws_lc_rs::default_provider, verify_tls12_signature, verify_tls13_signature},
+    pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject as _},
+};
+
+/// How TLS is spoken with a server.
+#[derive(Clone)]
+pub struct Tls {
+    pub check: Check,
+    pub roots: Roots,
+    /// The files of the certificate and the key that we show.
+    pub own: Option<(PathBuf, PathBuf)>,
+    /// Whether TLS begins at once, without asking.
+    pub direct: bool,
+}
+
+/// What is checked of the server's certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Check {
+    /// Nothing: whoever stands between reads and writes along.
+    Nothing,
+    /// That it leads to a root.
+    Chain,
+    /// That it leads to a root and is for the host's name.
+    ChainAndName,
+}
+
+/// Who is trusted to name servers.
+#[derive(Clone)]
+pub enum Roots {
+    System,
+    File(PathBuf),
+}
+
+impl Tls {
+    /// Whether anything of the certificate is checked.
+    pub fn is_checked(&self) -> bool {
+        self.check != Check::Nothing
+    }
+
+    /// Reads the files, anew for each connection: certificates are renewed while the server runs.
+    pub fn connector(&self) -> Result<MakeRustlsConnect, String> {
+        let provider = Arc::new(default_provider());
+        let verifier: Arc<dyn ServerCertVerifier> = match self.check {
+            Check::Nothing => Arc::new(Unchecked(Arc::clone(&provider))),
+            Check::Chain => Arc::new(ChainOnly(self.verifier(&provider)?)),
+            Check::ChainAndName => self.verifier(&provider)?,
+        };
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier);
+        let mut config = match &self.own {
+            None => builder.with_no_client_auth(),
+            Some((certificate, key)) => {
+                let chain = certificates(certificate)?;
+                let key = PrivateKeyDer::from_pem_file(key)
+                    .map_err(|error| format!("sslkey {}: {error}", key.display()))?;
+                builder.with_client_auth_cert(chain, key).map_err(|error| format!("sslcert: {error}"))?
+            }
+        };
+        if self.direct {
+            config.alpn_protocols = vec![b"postgresql".to_vec()];
+        }
+        Ok(MakeRustlsConnect::new(config))
+    }
+
+    fn verifier(&self, provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiServerVerifier>, String> {
+        let mut roots = RootCertStore::empty();
+        match &self.roots {
+            Roots::System => {
+                roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            }
+            Roots::File(path) => {
+                for root in certificates(path)? {
+                    roots.add(root).map_err(|error| format!("sslrootcert {}: {error}", path.display()))?;
+                }
+            }
+        }
+        let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
+        builder.build().map_err(|error| format!("sslrootcert: {error}"))
+    }
+}
+
+fn certificates(path: &PathBuf) -> Result<Vec<CertificateDer<'static>>, String> {
+    let wrong = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
+    let read = CertificateDer::pem_file_iter(path).map_err(|error| wrong(&error))?;
+    let read = read.collect::<Result<Vec<_>, _>>().map_err(|error| wrong(&error))?;
+    if read.is_empty() { Err(wrong(&"there is no certificate in it")) } else { Ok(read) }
+}
+
+/// Takes any certificate, and sees that the server has its key.
+#[derive(Debug)]
+struct Unchecked(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Unchecked {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, TlsError> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        verify_tls12_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        verify_tls13_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// Takes a certificate that leads to a root, for whatever name.
+#[derive(Debug)]
+struct ChainOnly(Arc<WebPkiServerVerifier>);
+
+impl ServerCertVerifier for ChainOnly {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        between: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        status: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, TlsError> {
+        // the name is the last that is looked at
+        match self.0.verify_server_cert(certificate, between, name, status, now) {
+            Err(TlsError::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) => Ok(ServerCertVerified::assertion()),
+            outcome => outcome,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        self.0.verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        self.0.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+}

@@ -1,0 +1,11 @@
+-- What a kept answer is about: the persons under whose keys it is sealed, as their ids one after another, and
+-- when the claim of one that still runs was last held. Answers of the earlier form cannot be read any more.
+DELETE FROM idempotent_answer;
+ALTER TABLE idempotent_answer ADD COLUMN persons {bytes};
+CREATE TABLE idempotent_claim (
+    attempt {id} NOT NULL PRIMARY KEY,
+    held_on {time} NOT NULL
+){clustered};
+CREATE INDEX idempotent_claim__held_on ON idempotent_claim (held_on);
+-- The trail of one resource: by store, its key and the number of the entry.
+CREATE INDEX audit_entry__store__primary_key__rid ON audit_entry (store, primary_key, rid);

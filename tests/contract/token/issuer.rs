@@ -1,0 +1,376 @@
+//! Each tenant is an issuer of its own, beside the installation.
+
+use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED, UnparsedPublicKey};
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_testkit::{Answer, Client, World, on_both_engines};
+use rcgen::{KeyPair, PKCS_ECDSA_P256_SHA256};
+use serde_json::{Map, Value, json};
+
+use super::{
+    USERS, app, ask,
+    certificate::{body, upload},
+    configure, crown, now, post, read, refused, secret,
+    signer::{Signer, fresh},
+    token,
+};
+use crate::id;
+
+const BASE: &str = "/api/management/v2";
+const EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
+const ACCESS: &str = "urn:ietf:params:oauth:token-type:access_token";
+
+/// A tenant that serves a client app of its own.
+struct Home {
+    tenant: Value,
+    app: Value,
+    secret: String,
+    /// The path that its issuer's URL ends with.
+    path: String,
+}
+
+async fn assign(world: &World, app: &Value, tenants: &[&Value]) {
+    let ids: Vec<&Value> = tenants.iter().map(|tenant| &tenant["id"]).collect();
+    let path = format!("{BASE}/ClientApp/{}/tenants", id(app));
+    world.admin.put(&path, json!({ "relatedIds": ids })).await.expect(202);
+}
+
+async fn home_in(world: &World, subscription: &Value, name: &str) -> Home {
+    let tenant = world.make("Tenant", json!({ "name": name, "subscriptionId": subscription })).await;
+    let app = app(world, name, json!({ "subscriptionId": subscription })).await;
+    assign(world, &app, &[&tenant]).await;
+    let (secret, path) = (secret(world, &app).await, format!("/t/{}", id(&tenant)));
+    Home { tenant, app, secret, path }
+}
+
+impl Home {
+    async fn post(&self, world: &World, path: &str, more: &[(&str, &str)]) -> Answer {
+        let own = [("client_id", id(&self.app)), ("client_secret", self.secret.as_str())];
+        let all: Vec<(&str, &str)> = own.into_iter().chain(more.iter().copied()).collect();
+        post(world, &format!("{}{path}", self.path), &[], &all).await
+    }
+
+    async fn ask(&self, world: &World, more: &[(&str, &str)]) -> Answer {
+        let all: Vec<_> =
+            [("grant_type", "client_credentials")].into_iter().chain(more.iter().copied()).collect();
+        self.post(world, "/connect/token", &all).await
+    }
+
+    async fn certify(&self, world: &World) -> KeyPair {
+        let target = json!({ "certType": "OidcTokenSigning", "applyToTenantId": self.tenant["id"] });
+        upload(world, &PKCS_ECDSA_P256_SHA256, 2080, target).await.key
+    }
+}
+
+/// What a resource server does that trusts one issuer: discovery, its keys, then signature, issuer, audience
+/// and time (RFC 9068, section 4).
+struct Validator {
+    issuer: String,
+    /// The points of its keys, which are on P-256 in these tests.
+    keys: Vec<Vec<u8>>,
+}
+
+impl Validator {
+    async fn of(world: &World, path: &str) -> Self {
+        let discovery =
+            world.anonymous.get(&format!("{path}/.well-known/openid-configuration")).await.is(200).json();
+        let issuer = format!("{}{path}", world.base);
+        assert_eq!(discovery["issuer"], issuer);
+        let set = world.anonymous.get(discovery["jwks_uri"].as_str().unwrap()).await.is(200).json();
+        let part =
+            |key: &Value, name: &str| BASE64_URL_SAFE_NO_PAD.decode(key[name].as_str().unwrap()).unwrap();
+        let point = |key: &Value| [vec![4], part(key, "x"), part(key, "y")].concat();
+        Self { issuer, keys: set["keys"].as_array().unwrap().iter().map(point).collect() }
+    }
+
+    fn accepts(&self, token: &str, audience: &str) -> bool {
+        let Some((signed, signature)) = token.rsplit_once('.') else { return false };
+        let (header, claims) = read(token);
+        let signature = BASE64_URL_SAFE_NO_PAD.decode(signature).unwrap();
+        let is_signed = self.keys.iter().any(|key| {
+            UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, key)
+                .verify(signed.as_bytes(), &signature)
+                .is_ok()
+        });
+        is_signed
+            && header["alg"] == "ES256"
+            && header["typ"] == "at+jwt"
+            && claims["iss"] == self.issuer.as_str()
+            && claims["aud"].as_array().is_some_and(|all| all.contains(&json!(audience)))
+            && claims["exp"].as_i64().is_some_and(|end| end > now())
+    }
+}
+
+async fn kids(world: &World, path: &str) -> Vec<Value> {
+    let set = world.anonymous.get(&format!("{path}/.well-known/jwks.json")).await.is(200).json();
+    set["keys"].as_array().unwrap().iter().map(|key| key["kid"].clone()).collect()
+}
+
+async fn default_subscription(world: &World) -> Value {
+    let all = world.all("Subscription").await;
+    all.as_array().unwrap().iter().find(|one| one["name"] == "Default").unwrap()["id"].clone()
+}
+
+async fn patch(world: &World, resource: &str, row: &Value, body: Value) -> Answer {
+    let path = format!("{BASE}/{resource}/{}", id(row));
+    let mut body = body;
+    body["concurrencyToken"] = world.admin.get(&path).await.is(200).json()["concurrencyToken"].clone();
+    world.admin.patch(&path, body).await
+}
+
+on_both_engines! {
+    /// A4 and section 15: issuers and signing keys are those of `5-sign-in.md`, section 2, for
+    /// client_credentials too.
+    async fn a_tenant_is_an_issuer_of_its_own(world: World) {
+        let default = default_subscription(&world).await;
+        let (one, two) = (home_in(&world, &default, "one").await, home_in(&world, &default, "two").await);
+        let url = format!("{}{}", world.base, one.path);
+        for path in [
+            format!("{}/.well-known/openid-configuration", one.path),
+            format!("/.well-known/openid-configuration{}", one.path),
+            format!("/.well-known/oauth-authorization-server{}", one.path),
+        ] {
+            let told = world.anonymous.get(&path).await.is(200).json();
+            assert_eq!(told["issuer"], url);
+            for (member, rest) in [
+                ("token_endpoint", "/connect/token"),
+                ("introspection_endpoint", "/connect/introspect"),
+                ("revocation_endpoint", "/connect/revoke"),
+                ("jwks_uri", "/.well-known/jwks.json"),
+            ] {
+                assert_eq!(told[member], format!("{url}{rest}"), "{path}");
+            }
+        }
+        let made = token(&one.ask(&world, &[]).await.is(200));
+        let claims = read(&made).1;
+        assert_eq!((&claims["iss"], &claims["tid"]), (&json!(url), &one.tenant["id"]));
+        let at_home = token(&ask(&world, &one.app, &one.secret, &[]).await.is(200));
+        assert_eq!((&read(&at_home).1["iss"], read(&at_home).1.get("tid")), (&json!(world.base), None));
+        // only a client app that the tenant has gets tokens there
+        let stranger = Home { path: two.path.clone(), app: one.app.clone(), secret: one.secret.clone(), tenant: two.tenant.clone() };
+        refused(stranger.ask(&world, &[]).await, 401, "invalid_client");
+        // no other is an issuer, nor is the same written otherwise
+        for path in ["/t/nobody".to_owned(), format!("/t/{}", uuid::Uuid::nil()), one.path.to_uppercase().replace("/T/", "/t/")] {
+            world.anonymous.get(&format!("{path}/.well-known/openid-configuration")).await.problem(404, "not-found");
+            world.anonymous.get(&format!("{path}/.well-known/jwks.json")).await.problem(404, "not-found");
+            post(&world, &format!("{path}/connect/token"), &[], &[]).await.problem(404, "not-found");
+        }
+    }
+
+    /// A4: at a tenant's issuer sign the tenant's certificate, else its subscription's, else a Default one,
+    /// else the installation; its key set holds these and no others.
+    async fn an_issuer_has_the_keys_that_may_sign_there(world: World) {
+        let default = default_subscription(&world).await;
+        let (one, two) = (home_in(&world, &default, "one").await, home_in(&world, &default, "two").await);
+        let far = world.other_subscription("far").await;
+        let far = home_in(&world, &far, "far").await;
+        let kid = |token: &str| read(token).0["kid"].clone();
+        let signs = async |home: &Home| kid(&token(&home.ask(&world, &[]).await.is(200)));
+        let at_home = async || kid(&token(&ask(&world, &one.app, &one.secret, &[]).await.is(200)));
+        let own = at_home().await;
+        assert_eq!(signs(&one).await, own);
+        upload(&world, &PKCS_ECDSA_P256_SHA256, 2080, json!({ "certType": "Default" })).await;
+        let everyones = at_home().await;
+        assert_ne!(everyones, own);
+        assert_eq!([signs(&one).await, signs(&far).await], [everyones.clone(), everyones.clone()]);
+        let target = json!({ "certType": "OidcTokenSigning", "applyToSubscriptionId": default });
+        upload(&world, &PKCS_ECDSA_P256_SHA256, 2040, target).await;
+        let subscriptions = signs(&one).await;
+        assert_eq!((signs(&two).await, signs(&far).await), (subscriptions.clone(), everyones.clone()));
+        one.certify(&world).await;
+        let tenants = signs(&one).await;
+        assert_eq!((signs(&two).await, at_home().await), (subscriptions.clone(), everyones.clone()));
+        assert_eq!(kids(&world, "").await, [&own, &everyones].map(Value::clone));
+        let mut published = kids(&world, &one.path).await;
+        let mut expected = vec![own.clone(), everyones.clone(), subscriptions.clone(), tenants];
+        published.sort_by_key(Value::to_string);
+        expected.sort_by_key(Value::to_string);
+        assert_eq!(published, expected);
+        assert_eq!(kids(&world, &two.path).await.len(), 3);
+        assert_eq!(kids(&world, &far.path).await.len(), 2);
+    }
+
+    /// A4: tokens of a tenant's issuer are known where they were issued alone: introspected, exchanged. The
+    /// platform's own services take them, while they are what this server issued.
+    async fn a_token_is_known_at_its_own_issuer(world: World) {
+        let default = default_subscription(&world).await;
+        let home = home_in(&world, &default, "home").await;
+        crown(&world, &home.app).await;
+        let made = token(&home.ask(&world, &[]).await.is(200));
+        world.anonymous.with_token(&made).get(USERS).await.expect(200);
+        let told = home.post(&world, "/connect/introspect", &[("token", &made)]).await.is(200).json();
+        assert_eq!((&told["active"], &told["tid"]), (&json!(true), &home.tenant["id"]));
+        let own = [("client_id", id(&home.app)), ("client_secret", home.secret.as_str()), ("token", made.as_str())];
+        assert_eq!(post(&world, "/connect/introspect", &[], &own).await.is(200).json(), json!({ "active": false }));
+        let relation = format!("{BASE}/ClientApp/{}/allowedtokenexchangeclientapps", id(&home.app));
+        world.admin.post(&relation, json!({ "relatedIds": [home.app["id"]] })).await.expect(202);
+        let exchange = [("grant_type", EXCHANGE), ("subject_token", made.as_str()), ("subject_token_type", ACCESS)];
+        let exchanged = read(&token(&home.post(&world, "/connect/token", &exchange).await.is(200))).1;
+        assert_eq!(exchanged["tid"], home.tenant["id"]);
+        let all: Vec<_> = own[..2].iter().copied().chain(exchange).collect();
+        refused(post(&world, "/connect/token", &[], &all).await, 400, "invalid_request");
+        // it is revoked wherever its client asks for it
+        post(&world, "/connect/revoke", &[], &own).await.expect(200);
+        world.anonymous.with_token(&made).get(USERS).await.expect(401);
+    }
+
+    /// A4: `aud` of an assertion and `htu` of a proof are of the issuer that is asked.
+    async fn proofs_are_for_the_issuer_that_is_asked(world: World) {
+        let default = default_subscription(&world).await;
+        let home = home_in(&world, &default, "home").await;
+        let signer = Signer::new("key");
+        configure(&world, &home.app, "private_key_jwt", json!({ "dpopBoundAccessTokens": true })).await;
+        let set = json!({ "clientAppId": home.app["id"], "name": "key", "use": "Signing", "status": "Active", "jwks": signer.jwks() });
+        world.make("ClientAppKeySet", set).await;
+        let at_home = format!("{}/connect/token", world.base);
+        let at_tenant = format!("{}{}/connect/token", world.base, home.path);
+        for (audience, url, status) in [
+            (&at_home, &at_home, 401), (&at_tenant, &at_home, 400), (&at_home, &at_tenant, 401), (&at_tenant, &at_tenant, 200),
+        ] {
+            let claims = json!({
+                "iss": home.app["id"], "sub": home.app["id"], "aud": audience, "jti": fresh(), "exp": now() + 60, "iat": now(),
+            });
+            let (assertion, proof) = (signer.assert(&claims), signer.prove("POST", url, json!({})));
+            let form = [
+                ("grant_type", "client_credentials"),
+                ("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"),
+                ("client_assertion", assertion.as_str()),
+            ];
+            post(&world, &format!("{}/connect/token", home.path), &[("dpop", &proof)], &form).await.expect(status);
+        }
+    }
+
+    /// Section 15: an inactive subscription or tenant: no tokens, those there are end; administration by
+    /// those above goes on.
+    async fn what_is_not_active_does_not_serve(world: World) {
+        let far = world.other_subscription("far").await;
+        let home = home_in(&world, &far, "home").await;
+        let above = app(&world, "above", json!({ "subscriptionId": far })).await;
+        assign(&world, &above, &[&home.tenant]).await;
+        world.make("ClientAppRole", json!({ "clientAppId": above["id"], "roleType": "SubscriptionAdmin" })).await;
+        let above_secret = secret(&world, &above).await;
+        world.make("ClientAppRole", json!({ "clientAppId": home.app["id"], "roleType": "TenantAdmin", "applyToTenantId": home.tenant["id"] })).await;
+        let at_tenant = token(&home.ask(&world, &[]).await.is(200));
+        let at_home = token(&ask(&world, &home.app, &home.secret, &[]).await.is(200));
+        let tenants = format!("{BASE}/Tenant");
+        let read = async |token: &str| world.anonymous.with_token(token).get(&tenants).await.status.as_u16();
+        assert_eq!((read(&at_tenant).await, read(&at_home).await), (200, 200));
+        patch(&world, "Tenant", &home.tenant, json!({ "isActive": false })).await.expect(202);
+        assert_eq!((read(&at_tenant).await, read(&at_home).await), (401, 401));
+        home.ask(&world, &[]).await.problem(404, "not-found");
+        world.anonymous.get(&format!("{}/.well-known/jwks.json", home.path)).await.problem(404, "not-found");
+        refused(ask(&world, &home.app, &home.secret, &[]).await, 401, "invalid_client");
+        let caller = token(&ask(&world, &above, &above_secret, &[]).await.is(200));
+        assert_eq!(read(&caller).await, 200, "who administers the subscription goes on");
+        patch(&world, "Tenant", &home.tenant, json!({ "isActive": true })).await.expect(202);
+        assert_eq!((read(&at_tenant).await, read(&at_home).await), (200, 200));
+        let subscription = json!({ "id": far });
+        patch(&world, "Subscription", &subscription, json!({ "status": "Inactive" })).await.expect(202);
+        assert_eq!((read(&at_tenant).await, read(&caller).await), (401, 401));
+        home.ask(&world, &[]).await.problem(404, "not-found");
+        refused(ask(&world, &above, &above_secret, &[]).await, 401, "invalid_client");
+        world.admin.get(&format!("{tenants}/{}", id(&home.tenant))).await.expect(200);
+        // the last SystemAdmin's subscription stays
+        let default = json!({ "id": default_subscription(&world).await });
+        patch(&world, "Subscription", &default, json!({ "status": "Inactive" })).await.problem(409, "conflict");
+    }
+
+    /// A4, proof: who trusts one tenant's issuer accepts no token that the administrator of another tenant can
+    /// make by any operation, in the same subscription or in another; nor does this server.
+    async fn no_tenant_speaks_for_another(world: World) {
+        let default = default_subscription(&world).await;
+        let far = world.other_subscription("far").await;
+        let victim = home_in(&world, &default, "victim").await;
+        victim.certify(&world).await;
+        let api = "https://orders.example.com";
+        let resource = |app: &Value| json!({ "clientAppId": app["id"], "key": api });
+        world.make("ClientAppResource", resource(&victim.app)).await;
+        let genuine = token(&victim.ask(&world, &[("resource", api)]).await.is(200));
+        let root = world.all(&format!("ClientApp?filter={}", crate::list::encode("name eq \"root\""))).await[0].clone();
+        let (before, at_home) = (kids(&world, &victim.path).await, kids(&world, "").await);
+        for (name, subscription) in [("neighbour", &default), ("stranger", &far)] {
+            let attacker = home_in(&world, subscription, name).await;
+            let mut callers = vec![
+                world.client_in(subscription, &format!("{name}-tenant"), &[("TenantAdmin", attacker.tenant["id"].as_str().unwrap().parse().ok(), None)]).await,
+            ];
+            if *subscription == far {
+                callers.push(world.client_in(subscription, &format!("{name}-all"), &[("SubscriptionAdmin", None, None)]).await);
+            }
+            let keys = certificates(&callers, &[&json!(null), &attacker.tenant["id"], &victim.tenant["id"]], &[&json!(null), subscription, &default]).await;
+            assert!(!keys.is_empty(), "the attacker has certificates of their own");
+            for caller in &callers {
+                // a resource of the same name, the victim's tenant for an app, the victim's app for a token
+                assert_ne!(caller.post(&format!("{BASE}/ClientAppResource"), resource(&attacker.app)).await.status, 201);
+                let tenants = format!("{BASE}/ClientApp/{}/tenants", id(&attacker.app));
+                assert_ne!(caller.post(&tenants, json!({ "relatedIds": [victim.tenant["id"]] })).await.status, 202);
+                let exchange = format!("{BASE}/ClientApp/{}/allowedtokenexchangeclientapps", id(&victim.app));
+                assert_ne!(caller.post(&exchange, json!({ "relatedIds": [attacker.app["id"]] })).await.status, 202);
+            }
+            assert_eq!((kids(&world, &victim.path).await, kids(&world, "").await), (before.clone(), at_home.clone()));
+            let validator = Validator::of(&world, &victim.path).await;
+            assert!(validator.accepts(&genuine, api));
+            // what the server issues to the attacker, wherever it is asked
+            let mut made = Vec::new();
+            for path in ["", attacker.path.as_str(), victim.path.as_str()] {
+                for resources in [&[][..], &[("resource", api)], &[("resource", "PlatformUserStoreService")]] {
+                    let asked = Home { path: path.to_owned(), tenant: json!(null), app: attacker.app.clone(), secret: attacker.secret.clone() };
+                    let answer = asked.ask(&world, resources).await;
+                    made.extend((answer.status == 200).then(|| token(&answer)));
+                    let own = [("grant_type", EXCHANGE), ("subject_token", genuine.as_str()), ("subject_token_type", ACCESS)];
+                    let answer = asked.post(&world, "/connect/token", &own).await;
+                    made.extend((answer.status == 200).then(|| token(&answer)));
+                }
+            }
+            assert!(!made.is_empty());
+            let audiences = |token: &str| read(token).1["aud"].as_array().unwrap().iter().map(|one| one.as_str().unwrap().to_owned()).collect::<Vec<_>>();
+            for token in &made {
+                assert!(audiences(token).iter().all(|audience| !validator.accepts(token, audience)), "{token}");
+                assert!(!validator.accepts(token, api));
+            }
+            // what the attacker signs, with every key and every name of a key
+            let mut bodies: Vec<Map<String, Value>> = made.iter().map(|token| read(token).1).collect();
+            bodies.push(read(&genuine).1);
+            let issuers = [world.base.clone(), validator.issuer.clone(), format!("{}{}", world.base, attacker.path)];
+            for key in &keys {
+                let forger = Signer::from_pkcs8(&key.serialize_der());
+                let names = before.iter().chain(&at_home).cloned().chain([json!(forger.thumbprint())]);
+                for (kid, claims) in names.flat_map(|kid| bodies.iter().map(move |claims| (kid.clone(), claims))) {
+                    for issuer in &issuers {
+                        let mut claims = claims.clone();
+                        claims.insert("iss".into(), json!(issuer));
+                        let header = json!({ "typ": "at+jwt", "alg": "ES256", "kid": kid });
+                        claims.insert("aud".into(), json!([api, "PlatformManagementService"]));
+                        assert!(!validator.accepts(&forger.sign(&header, &claims.clone().into()), api));
+                        claims.insert("sub".into(), root["id"].clone());
+                        claims.insert("client_id".into(), root["id"].clone());
+                        let token = forger.sign(&header, &claims.into());
+                        assert!(!validator.accepts(&token, api));
+                        world.anonymous.with_token(&token).get(USERS).await.expect(401);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Uploads certificates of every type and target by every caller; the keys of those that were taken.
+async fn certificates(callers: &[Client], tenants: &[&Value], subscriptions: &[&Value]) -> Vec<KeyPair> {
+    let kinds =
+        ["Default", "OidcTokenSigning", "OidcTokenEncryption", "AdfsOAuthTokenSigning", "AuditTrailSigning"];
+    let mut keys = Vec::new();
+    for caller in callers {
+        for kind in kinds {
+            for (tenant, subscription) in
+                tenants.iter().flat_map(|tenant| subscriptions.iter().map(move |one| (tenant, one)))
+            {
+                let target = json!({
+                    "certType": kind, "applyToTenantId": tenant, "applyToSubscriptionId": subscription,
+                });
+                let (body, key) = body(&PKCS_ECDSA_P256_SHA256, 2090, &target);
+                if caller.post(&format!("{BASE}/CertStore"), body).await.status == 201 {
+                    keys.push(key);
+                }
+            }
+        }
+    }
+    keys
+}

@@ -1,0 +1,133 @@
+//! Whose a resource is.
+
+use chancery_testkit::{World, on_both_engines};
+use http::Method;
+use serde_json::{Value, json};
+
+use super::{app, ask, secret};
+use crate::id;
+
+const PATH: &str = "/api/management/v2/ClientAppResource";
+const ORDERS: &str = "https://orders.example.com";
+
+fn body(app: &Value, key: &str) -> Value {
+    json!({ "clientAppId": app["id"], "key": key })
+}
+
+/// Client apps in two subscriptions: two in the first, one in the other.
+async fn apps(world: &World) -> [Value; 3] {
+    let far = world.other_subscription("far").await;
+    let one = app(world, "one", json!({})).await;
+    [one, app(world, "two", json!({})).await, app(world, "far", json!({ "subscriptionId": far })).await]
+}
+
+on_both_engines! {
+    /// A5 and section 15: a resource key belongs to the subscription whose app named it first, for as long as
+    /// one of its apps has it; another subscription gets 409.
+    async fn a_resource_belongs_to_who_named_it_first(world: World) {
+        let [one, two, far] = apps(&world).await;
+        let first = world.make("ClientAppResource", body(&one, ORDERS)).await;
+        let second = world.make("ClientAppResource", body(&two, ORDERS)).await;
+        let problem = world.admin.post(PATH, body(&far, ORDERS)).await.problem(409, "conflict");
+        assert_eq!(problem["errors"][0]["pointer"], "/key");
+        // by a change, in a batch, in version 1
+        let other = world.make("ClientAppResource", body(&far, "urn:far")).await;
+        let path = format!("{PATH}/{}", id(&other));
+        let patch = json!({ "key": ORDERS, "concurrencyToken": other["concurrencyToken"] });
+        world.admin.patch(&path, patch.clone()).await.problem(409, "conflict");
+        world.admin.put(&path, patch).await.problem(409, "conflict");
+        let batch = json!([body(&far, "urn:free"), body(&far, ORDERS)]);
+        let problem = world.admin.post(&format!("{PATH}/batch"), batch).await.problem(409, "conflict");
+        assert_eq!(problem["errors"][0]["pointer"], "/1/key");
+        let key = secret(&world, &far).await;
+        assert_eq!(ask(&world, &far, &key, &[("resource", ORDERS)]).await.status, 400);
+        // one of two is left, then none
+        world.admin.delete(&format!("{PATH}/{}", id(&first))).await.expect(204);
+        world.admin.post(PATH, body(&far, ORDERS)).await.problem(409, "conflict");
+        let move_on = json!({ "key": "urn:moved", "concurrencyToken": second["concurrencyToken"] });
+        world.admin.patch(&format!("{PATH}/{}", id(&second)), move_on).await.expect(202);
+        world.make("ClientAppResource", body(&far, ORDERS)).await;
+        ask(&world, &far, &key, &[("resource", ORDERS)]).await.expect(200);
+        world.admin.post(PATH, body(&one, ORDERS)).await.problem(409, "conflict");
+        // a resource goes with its client app
+        world.admin.delete(&format!("/api/management/v2/ClientApp/{}", id(&far))).await.expect(204);
+        world.make("ClientAppResource", body(&one, ORDERS)).await;
+    }
+
+    /// A5: of two who name a resource at once, one gets it.
+    async fn of_two_at_once_one_gets_it(world: World) {
+        let [one, _, far] = apps(&world).await;
+        for round in 0..8 {
+            let key = format!("urn:round:{round}");
+            let (left, right) = tokio::join!(
+                world.admin.post(PATH, body(&one, &key)),
+                world.admin.post(PATH, body(&far, &key)),
+            );
+            let mut statuses = [left.status.as_u16(), right.status.as_u16()];
+            statuses.sort_unstable();
+            assert_eq!(statuses, [201, 409], "{round}");
+        }
+    }
+
+    /// A5: who had a resource before that was another's gets no tokens for it.
+    async fn what_was_named_twice_before_is_the_first_ones(world: World) {
+        let [one, _, far] = apps(&world).await;
+        world.make("ClientAppResource", body(&one, ORDERS)).await;
+        world.make("ClientAppResource", body(&far, "urn:far")).await;
+        world.sql(vec![("UPDATE client_app_resource SET key = 'https://orders.example.com'", vec![])]).await;
+        let keys = [secret(&world, &one).await, secret(&world, &far).await];
+        ask(&world, &one, &keys[0], &[("resource", ORDERS)]).await.expect(200);
+        assert_eq!(ask(&world, &far, &keys[1], &[("resource", ORDERS)]).await.status, 400);
+    }
+
+    /// Section 15, by `5-sign-in.md`, section 5: the two resources of the platform are given by SystemAdmin
+    /// only, in any subscription.
+    async fn the_platforms_resources_are_given_by_its_administrator(world: World) {
+        let [one, _, far] = apps(&world).await;
+        let caller = world.client("admin", &[("SubscriptionAdmin", None, None)]).await;
+        for name in ["PlatformManagementService", "PlatformUserStoreService"] {
+            caller.post(PATH, body(&one, name)).await.problem(403, "forbidden");
+            caller.post(&format!("{PATH}/batch"), json!([body(&one, name)])).await.problem(403, "forbidden");
+            world.make("ClientAppResource", body(&one, name)).await;
+            world.make("ClientAppResource", body(&far, name)).await;
+        }
+        let own = caller.post(PATH, body(&one, "urn:own")).await.is(201).json();
+        let patch = json!({ "key": "PlatformManagementService", "concurrencyToken": own["concurrencyToken"] });
+        let headers = [("content-type", "application/merge-patch+json")];
+        let path = format!("{PATH}/{}", id(&own));
+        let answer = caller.send(Method::PATCH, &path, &headers, patch.to_string().into_bytes()).await;
+        answer.problem(403, "forbidden");
+    }
+
+    /// A7 and section 15: only `root`, the installation's own app, may be named at the token endpoint; its
+    /// name, folded, is reserved everywhere. Every other app is its id.
+    async fn only_root_may_be_named(world: World) {
+        let far = world.other_subscription("far").await;
+        let home = app(&world, "one", json!({})).await["subscriptionId"].clone();
+        for name in ["root", "ROOT", "Root", "ｒｏｏｔ"] {
+            for subscription in [&far, &home] {
+                let named = json!({ "name": name, "subscriptionId": subscription });
+                let path = "/api/management/v2/ClientApp";
+                world.admin.post(path, named.clone()).await.problem(409, "conflict");
+                world.admin.post(&format!("{path}/batch"), json!([named])).await.problem(409, "conflict");
+            }
+        }
+        let other = app(&world, "other", json!({ "subscriptionId": far })).await;
+        let path = format!("/api/management/v2/ClientApp/{}", id(&other));
+        let patch = json!({ "name": "rOOt", "concurrencyToken": other["concurrencyToken"] });
+        world.admin.patch(&path, patch).await.problem(409, "conflict");
+        // one that was named so before does not take away the name
+        world.sql(vec![("UPDATE client_app SET name = 'root', name_key = 'root' WHERE name = 'other'", vec![])]).await;
+        let form = |client: &str, secret: &str| format!("grant_type=client_credentials&client_id={client}&client_secret={secret}");
+        let secret_of_root = "the+root+secret+of+the+tests";
+        for name in ["root", "ROOT", "%EF%BD%92%EF%BD%8F%EF%BD%8F%EF%BD%94"] {
+            world.anonymous.ask_for_token(&form(name, secret_of_root)).await.expect(200);
+        }
+        let value = secret(&world, &other).await;
+        world.anonymous.ask_for_token(&form("root", &value)).await.expect(401);
+        ask(&world, &other, &value, &[]).await.expect(200);
+        let named = app(&world, "named", json!({})).await;
+        let value = secret(&world, &named).await;
+        world.anonymous.ask_for_token(&form("named", &value)).await.expect(401);
+    }
+}

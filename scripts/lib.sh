@@ -85,7 +85,7 @@ start_server() {
     CHANCERY_ROOT_CLIENT_SECRET="$(python3 -c 'import secrets; print(secrets.token_urlsafe(32))')"
     export CHANCERY_ROOT_CLIENT_SECRET
     : >"$work/server.log"
-    CHANCERY_LISTEN=127.0.0.1:0 CHANCERY_DATA_DIR="$work/data" "$binary" >"$work/server.log" 2>&1 &
+    CHANCERY_LISTEN=127.0.0.1:0 CHANCERY_DRAIN=0 CHANCERY_DATA_DIR="$work/data" "$binary" >"$work/server.log" 2>&1 &
     server=$!
     for _ in $(seq 100); do
         base="$(sed -n 's/.*listens on \(http[^ ]*\).*/\1/p' "$work/server.log")"

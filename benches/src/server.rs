@@ -71,6 +71,9 @@ impl Recipe {
             .env("CHANCERY_DATA_DIR", &self.folder)
             .env("CHANCERY_DATABASE", &self.database)
             .env("CHANCERY_ROOT_CLIENT_SECRET", SECRET)
+            .env("CHANCERY_DRAIN", "0")
+            // all load comes from one address
+            .env("CHANCERY_MAX_CONNECTIONS_PER_ADDRESS", "10000")
             .env("CHANCERY_LOG", "warn")
             .stdout(Stdio::null())
             .stderr(log);

@@ -20,6 +20,7 @@ mod conditions;
 mod coverage;
 mod customer;
 mod documents;
+mod door;
 mod durability;
 mod entries;
 mod failing_database;

@@ -34,7 +34,13 @@ fn the_command_line_teaches() {
         assert!(help.contains(word), "{word}");
     }
     assert!(String::from_utf8(run(&["version"]).stdout).unwrap().starts_with("chancery "));
-    let shown = run(&["check-config", "--root-client-secret", "hush", "--database", "postgres://a:hush@b/c"]);
+    let shown = run(&[
+        "check-config",
+        "--root-client-secret",
+        "hush-hush-hush-hush",
+        "--database",
+        "postgres://a:hush@b/c",
+    ]);
     let shown = String::from_utf8(shown.stdout).unwrap();
     assert!(shown.contains("postgres://a@b/c") && !shown.contains("hush"), "{shown}");
     let wrong = run(&["check-config", "--listen", "nowhere"]);

@@ -6,8 +6,8 @@ use base64::{
 };
 
 use crate::{
-    Access, Column, Field, Json, Kind, TextRule, Value, canonical_json, parse_id, parse_timestamp,
-    value::Encoding,
+    Access, Column, Field, FieldError, FieldErrors, Json, Kind, TextRule, Value, canonical_json, parse_id,
+    parse_timestamp, pointer, value::Encoding,
 };
 
 /// Which body is read.
@@ -21,27 +21,6 @@ pub enum Form {
     Patch,
     /// PATCH with `application/merge-patch+json` (RFC 7396): null clears.
     MergePatch,
-}
-
-/// One thing wrong with a body: where (RFC 6901) and what to do about it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FieldError {
-    /// JSON Pointer into the body.
-    pub pointer: String,
-    /// What is wrong, for people.
-    pub detail: String,
-}
-
-impl FieldError {
-    /// An error at a pointer.
-    pub fn new(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self { pointer: pointer.into(), detail: detail.into() }
-    }
-}
-
-/// A member's pointer below `base`, escaped by RFC 6901.
-pub fn pointer(base: &str, member: &str) -> String {
-    format!("{base}/{}", member.replace('~', "~0").replace('/', "~1"))
 }
 
 /// What a body says of one field.
@@ -110,19 +89,19 @@ pub enum Others<'a> {
 /// `/17` in a batch).
 ///
 /// # Errors
-/// Every member that is unknown, missing, of the wrong type or out of bounds.
+/// Every member that is unknown, missing, of the wrong type or out of bounds; the first of them told.
 pub fn read_draft(
     fields: &[Field],
     others: Others<'_>,
     form: Form,
     body: &Json,
     base: &str,
-) -> Result<Draft, Vec<FieldError>> {
+) -> Result<Draft, FieldErrors> {
     let Json::Object(members) = body else {
         let detail = format!("must be an object, not {}", body.word());
-        return Err(vec![FieldError::new(base, detail)]);
+        return Err(vec![FieldError::new(base, detail)].into());
     };
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     let mut draft: Vec<Given> = vec![Given::Nothing; fields.len()];
     let mut named = vec![false; fields.len()];
     for (name, value) in members {
@@ -132,7 +111,7 @@ pub fn read_draft(
             if let Others::Named(names) = others
                 && !names.contains(&name.as_str())
             {
-                errors.push(FieldError::new(pointer(base, name), "is not a member of this resource"));
+                errors.note(|| FieldError::new(pointer(base, name), "is not a member of this resource"));
             }
             continue;
         };
@@ -149,7 +128,12 @@ pub fn read_draft(
                     *slot = given;
                 }
             }
-            Err(detail) => errors.push(FieldError::new(pointer(base, name), detail)),
+            Err(detail) => {
+                if let Some(name) = named.get_mut(place) {
+                    *name = true;
+                }
+                errors.note(|| FieldError::new(pointer(base, name), detail));
+            }
         }
     }
     for ((field, slot), named) in fields.iter().zip(&mut draft).zip(named) {
@@ -158,10 +142,7 @@ pub fn read_draft(
             Form::Put | Form::Patch | Form::MergePatch => field.is_asked_token(),
         };
         if missing && !named {
-            let at = pointer(base, field.wire());
-            if !errors.iter().any(|error| error.pointer == at) {
-                errors.push(FieldError::new(at, "is missing"));
-            }
+            errors.note(|| FieldError::new(pointer(base, field.wire()), "is missing"));
         }
         if form == Form::Put && field.access.put && field.nullable && !named {
             *slot = Given::Empty;
@@ -272,8 +253,10 @@ fn read_object(fields: &[Field], value: &Json) -> Result<Value, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FieldError, Form, Given, Others, read_draft};
-    use crate::{KEY, Name, OPEN, Preset, Record, SHOWN, Timestamp, Token, Value, read_json, record};
+    use super::{Form, Given, Others, read_draft};
+    use crate::{
+        FieldErrors, KEY, Name, OPEN, Preset, Record, SHOWN, Timestamp, Token, Value, read_json, record,
+    };
 
     record! {
         /// A thing to test with.
@@ -287,7 +270,7 @@ mod tests {
         }
     }
 
-    fn read(form: Form, body: &str) -> Result<Vec<Given>, Vec<FieldError>> {
+    fn read(form: Form, body: &str) -> Result<Vec<Given>, FieldErrors> {
         let json = read_json(body.as_bytes()).unwrap();
         read_draft(Thing::FIELDS, Others::Named(&["parts"]), form, &json, "").map(|draft| draft.0)
     }

@@ -1,11 +1,15 @@
 //! Reading JSON strictly: duplicate members, depth and what cannot be text are refused.
 
-use std::{collections::HashSet, fmt};
+use std::{cell::Cell, collections::HashSet, fmt};
 
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
+use crate::shortened;
+
 /// How deep JSON may nest.
 pub const MAX_DEPTH: usize = 32;
+/// How many values one text may hold, where no other bound is given: each takes some hundred bytes.
+pub const MAX_VALUES: usize = 1_000_000;
 
 /// A JSON value. An object keeps the order of its members and has each name once.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,34 +100,55 @@ pub struct JsonError(pub String);
 /// Reads one JSON text.
 ///
 /// # Errors
-/// Malformed JSON, a member twice, more than [`MAX_DEPTH`] levels, unpaired surrogates.
+/// Malformed JSON, a member twice, more than [`MAX_DEPTH`] levels or [`MAX_VALUES`] values, unpaired
+/// surrogates.
 pub fn read_json(bytes: &[u8]) -> Result<Json, JsonError> {
-    let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let json = Level(0).deserialize(&mut reader).map_err(|error| JsonError(error.to_string()))?;
+    read_json_within(bytes, MAX_VALUES)
+}
+
+/// Reads one JSON text of at most so many values.
+///
+/// # Errors
+/// Those of [`read_json`].
+pub fn read_json_within(bytes: &[u8], most: usize) -> Result<Json, JsonError> {
+    let (mut reader, left) = (serde_json::Deserializer::from_slice(bytes), Cell::new(most));
+    let level = Level { depth: 0, most, left: &left };
+    let json = level.deserialize(&mut reader).map_err(|error| JsonError(error.to_string()))?;
     reader.end().map_err(|error| JsonError(error.to_string()))?;
     Ok(json)
 }
 
 #[derive(Clone, Copy)]
-struct Level(usize);
+struct Level<'a> {
+    depth: usize,
+    most: usize,
+    /// Values that there may be yet.
+    left: &'a Cell<usize>,
+}
 
-impl Level {
+impl Level<'_> {
     fn below<E: de::Error>(self) -> Result<Self, E> {
-        if self.0 >= MAX_DEPTH {
+        if self.depth >= MAX_DEPTH {
             return Err(E::custom(format_args!("nested more than {MAX_DEPTH} levels deep")));
         }
-        Ok(Self(self.0 + 1))
+        Ok(Self { depth: self.depth + 1, ..self })
+    }
+
+    fn count<E: de::Error>(self) -> Result<(), E> {
+        let left = self.left.get().checked_sub(1);
+        self.left.set(left.ok_or_else(|| E::custom(format_args!("more than {} values", self.most)))?);
+        Ok(())
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Level {
+impl<'de> DeserializeSeed<'de> for Level<'_> {
     type Value = Json;
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Level {
+impl<'de> Visitor<'de> for Level<'_> {
     type Value = Json;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -157,6 +182,7 @@ impl<'de> Visitor<'de> for Level {
         let level = self.below()?;
         let mut array = Vec::new();
         while let Some(item) = items.next_element_seed(level)? {
+            self.count()?;
             array.push(item);
         }
         Ok(Json::Array(array))
@@ -164,28 +190,33 @@ impl<'de> Visitor<'de> for Level {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Json, A::Error> {
         let level = self.below()?;
         let mut object: Vec<(String, Json)> = Vec::new();
-        let mut many = HashSet::new();
         while let Some(name) = members.next_key::<String>()? {
-            let twice = if object.len() < 32 {
-                object.iter().any(|(seen, _)| *seen == name)
-            } else {
-                if many.is_empty() {
-                    many.extend(object.iter().map(|(seen, _)| seen.clone()));
-                }
-                !many.insert(name.clone())
-            };
-            if twice {
-                return Err(de::Error::custom(format_args!("member {name:?} is there twice")));
-            }
+            self.count()?;
             object.push((name, members.next_value_seed(level)?));
         }
-        Ok(Json::Object(object))
+        match twice(&object) {
+            Some(name) => Err(de::Error::custom(format_args!("member {:?} is there twice", shortened(name)))),
+            None => Ok(Json::Object(object)),
+        }
     }
+}
+
+/// A name that an object has twice.
+fn twice(object: &[(String, Json)]) -> Option<&str> {
+    let names = || object.iter().map(|(name, _)| name.as_str());
+    if object.len() <= 32 {
+        return names()
+            .enumerate()
+            .find(|(at, name)| names().take(*at).any(|seen| seen == *name))
+            .map(|(_, name)| name);
+    }
+    let mut seen = HashSet::with_capacity(object.len());
+    names().find(|name| !seen.insert(*name))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Json, read_json};
+    use super::{Json, read_json, read_json_within};
 
     fn problem(text: &str) -> String {
         read_json(text.as_bytes()).unwrap_err().0
@@ -197,6 +228,16 @@ mod tests {
             read_json(b"[1, 1.0, 1.5, true]").unwrap(),
             Json::Array(vec![Json::Int(1), Json::Int(1), Json::Number, Json::Bool(true)])
         );
+    }
+
+    /// A1: how much memory a body takes follows from a bound, not from the body.
+    #[test]
+    fn values_are_counted() {
+        assert!(read_json_within(b"[{\"a\": [1]}, 2]", 4).is_ok());
+        let refused = read_json_within(b"[{\"a\": [1]}, 2]", 3).unwrap_err();
+        assert!(refused.0.contains("more than 3 values"), "{refused:?}");
+        let long = "n".repeat(100_000);
+        assert!(problem(&format!("{{\"{long}\": 1, \"{long}\": 2}}")).len() < 500);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 mod access;
 mod draft;
+mod errors;
 mod field;
 mod field_type;
 mod fold;
@@ -16,11 +17,12 @@ mod value;
 mod write;
 
 pub use access::{Access, Column, FIXED, HIDDEN, KEY, OPEN, OWNER, Preset, SCOPE, SEEN, SHOWN, Sealing};
-pub use draft::{Draft, FieldError, Form, Given, Others, pointer, read_draft};
+pub use draft::{Draft, Form, Given, Others, read_draft};
+pub use errors::{FieldError, FieldErrors, MOST_ERRORS, pointer, shortened};
 pub use field::{Field, Kind};
 pub use field_type::{FieldType, Mismatch, Record};
 pub use fold::fold;
-pub use json::{Json, JsonError, MAX_DEPTH, read_json};
+pub use json::{Json, JsonError, MAX_DEPTH, MAX_VALUES, read_json, read_json_within};
 pub use secret::Secret;
 pub use text::{
     Birthdate, CertificateName, Description, Email, EntryValue, Gender, Identifier, JsonText, JwksText, Key,

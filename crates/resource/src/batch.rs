@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use chancery_record::{Draft, FieldError, Form, Given, Json, Value, pointer};
+use chancery_record::{Draft, FieldError, FieldErrors, Form, Given, Json, Value, pointer};
 use chancery_store::Tx;
 
 use crate::{
@@ -146,7 +146,9 @@ impl Batch<'_> {
         Ok(drafts)
     }
 
-    fn wrong(&mut self, element: usize, errors: Vec<FieldError>) {
+    fn wrong(&mut self, element: usize, errors: impl Into<FieldErrors>) {
+        let errors = errors.into();
+        self.failures.count_more(errors.more());
         for error in errors {
             self.failures.add(element, ProblemKind::InvalidRequest, error);
         }

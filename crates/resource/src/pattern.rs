@@ -1,6 +1,6 @@
 //! What the words of the standard pattern mean, for one resource.
 
-use chancery_record::{FieldError, Form, Json, Others, Record, Value, pointer, read_draft};
+use chancery_record::{FieldError, FieldErrors, Form, Json, Others, Record, Value, pointer, read_draft};
 use chancery_store::{self as store, Tx};
 
 use crate::{
@@ -67,7 +67,7 @@ fn explain(shape: &Shape, mut problem: Problem) -> Problem {
     let Some(store::Error::Unique(index)) = &problem.cause else { return problem };
     if let Some(error) = taken(shape, index, "") {
         problem.detail = format!("{} {}", error.pointer, error.detail);
-        problem.errors = vec![error];
+        problem.errors = vec![error].into();
     }
     problem
 }
@@ -162,7 +162,7 @@ pub fn check_data(
     let wrong = shape.check_against(call, tx, &mut rows, |_| String::new())?;
     let Some((_, kind, _)) = wrong.first() else { return Ok(()) };
     let kind = *kind;
-    let errors = wrong.into_iter().map(|(.., error)| error).collect();
+    let errors: FieldErrors = wrong.into_iter().map(|(.., error)| error).collect();
     Err(Problem { kind, ..Problem::wrong(errors) })
 }
 

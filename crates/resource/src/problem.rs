@@ -1,6 +1,6 @@
 //! What goes wrong, told to the caller: RFC 9457.
 
-use chancery_record::{FieldError, write_string};
+use chancery_record::{FieldError, FieldErrors, write_string};
 use chancery_store as store;
 
 /// What a program must tell apart.
@@ -111,7 +111,7 @@ pub struct Problem {
     /// What happened and what to do about it.
     pub detail: String,
     /// Where, with a pointer each.
-    pub errors: Vec<FieldError>,
+    pub errors: FieldErrors,
     /// Further members of the body.
     pub members: Vec<(&'static str, String)>,
     /// Headers of the answer.
@@ -133,10 +133,14 @@ impl Problem {
     }
 
     /// A request that is wrong in these places.
-    pub fn wrong(errors: Vec<FieldError>) -> Self {
-        let detail = match errors.as_slice() {
-            [one] => format!("{} {}", place(&one.pointer), one.detail),
-            many => format!("{} places are not valid; see errors", many.len()),
+    pub fn wrong(errors: impl Into<FieldErrors>) -> Self {
+        let errors = errors.into();
+        let detail = match (errors.as_slice(), errors.more()) {
+            ([one], 0) => format!("{} {}", place(&one.pointer), one.detail),
+            (_, 0) => format!("{} places are not valid; see errors", errors.all()),
+            (told, _) => {
+                format!("{} places are not valid; errors has the first {}", errors.all(), told.len())
+            }
         };
         Self { errors, ..Self::invalid(detail) }
     }
@@ -206,6 +210,9 @@ impl Problem {
                 out.push(b'}');
             }
             out.push(b']');
+            if self.errors.more() > 0 {
+                out.extend_from_slice(format!(",\"moreErrors\":{}", self.errors.more()).as_bytes());
+            }
         }
         out.push(b'}');
         out

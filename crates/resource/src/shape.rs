@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use chancery_record::{
-    Column, Draft, Field, FieldError, Form, Json, Kind, Others, Record, Value, parse_id, read_draft,
+    Column, Draft, Field, FieldErrors, Form, Json, Kind, Others, Record, Value, parse_id, read_draft,
 };
 use chancery_store::Tx;
 use uuid::Uuid;
@@ -312,7 +312,7 @@ impl Shape {
     ///
     /// # Errors
     /// Every member that is unknown, missing, of the wrong type or out of bounds.
-    pub(crate) fn read(&self, form: Form, body: &Json, base: &str) -> Result<Draft, Vec<FieldError>> {
+    pub(crate) fn read(&self, form: Form, body: &Json, base: &str) -> Result<Draft, FieldErrors> {
         let arrays = self.arrays();
         let others = if self.whole.is_some() { Others::Any } else { Others::Named(&arrays) };
         read_draft(self.fields, others, form, body, base)

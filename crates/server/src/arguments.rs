@@ -94,7 +94,7 @@ pub struct Options {
     /// What the server is called from outside [default: http(s)://LISTEN]
     #[arg(long, global = true, env = "CHANCERY_PUBLIC_URL", value_name = "URL")]
     pub public_url: Option<String>,
-    /// The secret of the root client [default: made at the first start and printed once]
+    /// The secret of the root client, at least 16 characters [default: made at the first start and printed once]
     #[arg(
         long,
         global = true,
@@ -107,9 +107,33 @@ pub struct Options {
     /// needs a token]
     #[arg(long, global = true, env = "CHANCERY_METRICS_LISTEN", value_name = "ADDRESS")]
     pub metrics_listen: Option<String>,
-    /// Requests a minute and address to operations without a token, or off [default: 60]
+    /// Requests a minute and address to operations without a token, and wrong proofs of clients at the
+    /// token endpoints, or off [default: 60]
     #[arg(long, global = true, env = "CHANCERY_PUBLIC_RATE_LIMIT", value_name = "NUMBER")]
     pub public_rate_limit: Option<String>,
+    /// How long the server goes on serving after SIGTERM, in seconds, while it sends clients elsewhere
+    /// and says so at /health/ready [default: 5]
+    #[arg(long, global = true, env = "CHANCERY_DRAIN", value_name = "SECONDS")]
+    pub drain: Option<u64>,
+    /// Connections at once [default: 10000]
+    #[arg(long, global = true, env = "CHANCERY_MAX_CONNECTIONS", value_name = "NUMBER")]
+    pub max_connections: Option<u64>,
+    /// Connections at once from one address; raise it where a proxy stands in front [default: 1024]
+    #[arg(long, global = true, env = "CHANCERY_MAX_CONNECTIONS_PER_ADDRESS", value_name = "NUMBER")]
+    pub max_connections_per_address: Option<u64>,
+    /// How long a connection may rest between requests, in seconds; a proxy's own time should be
+    /// shorter [default: 60]
+    #[arg(long, global = true, env = "CHANCERY_IDLE_TIME", value_name = "SECONDS")]
+    pub idle_time: Option<u64>,
+    /// How long one answer may take to be read, in seconds [default: 600]
+    #[arg(long, global = true, env = "CHANCERY_ANSWER_TIME", value_name = "SECONDS")]
+    pub answer_time: Option<u64>,
+    /// The largest JSON body, in MiB [default: 10]
+    #[arg(long, global = true, env = "CHANCERY_MAX_BODY", value_name = "MIB")]
+    pub max_body: Option<u64>,
+    /// The largest body of a batch, in MiB [default: 64]
+    #[arg(long, global = true, env = "CHANCERY_MAX_BATCH_BODY", value_name = "MIB")]
+    pub max_batch_body: Option<u64>,
     /// Whether version 1 of the interfaces, which is deprecated, is served: on or off [default: on]
     #[arg(long, global = true, env = "CHANCERY_VERSION_1", value_name = "ON")]
     pub version_1: Option<String>,

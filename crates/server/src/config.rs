@@ -1,13 +1,13 @@
 //! Configuration: flags, then environment, then the TOML file, then defaults.
 
-use std::{fmt, net::SocketAddr, path::PathBuf};
+use std::{fmt, net::SocketAddr, ops::RangeInclusive, path::PathBuf, time::Duration};
 
 use chancery_credential::hash::Parameters;
 use chancery_fetch::Networks;
 use chancery_record::{Secret, Timestamp, format_timestamp, parse_day, parse_timestamp};
 use chancery_resource::{Hashing, Proofs};
 use chancery_store::{Settings, Target};
-use chancery_web::{DEPRECATED_ON, TlsFiles};
+use chancery_web::{DEPRECATED_ON, Limits, TlsFiles};
 
 use crate::arguments::{Arguments, Options, read_file};
 
@@ -30,6 +30,10 @@ pub struct Config {
     pub metrics_listen: Option<SocketAddr>,
     /// Requests a minute and address to public operations; none is no limit.
     pub public_rate_limit: Option<u32>,
+    /// Bounds of connections and bodies.
+    pub limits: Limits,
+    /// How long it is served on after a signal to stop.
+    pub drain: Duration,
     /// Whether version 1 is served.
     pub version_1: bool,
     /// When it was deprecated.
@@ -98,6 +102,7 @@ impl Config {
     }
 
     fn from_options(options: Options) -> Result<Self, ConfigError> {
+        let limits = limits(&options)?;
         let data_dir = options.data_dir.unwrap_or_else(|| "./data".into());
         let listen = address("listen", options.listen.as_deref().unwrap_or("127.0.0.1:8080"))?;
         let metrics_listen =
@@ -121,6 +126,7 @@ impl Config {
                 ))
             })?),
         };
+        let drain = number("drain", options.drain, 5, 0..=600)?;
         let version_1 = match options.version_1.as_deref() {
             None | Some("on") => true,
             Some("off") => false,
@@ -167,12 +173,7 @@ impl Config {
                 return Err(ConfigError("tls_certificate and tls_key go together: give both or none".into()));
             }
         };
-        let root_client_secret = match options.root_client_secret {
-            Some(secret) if secret.is_empty() => {
-                return Err(ConfigError("root_client_secret is empty: leave it out to have one made".into()));
-            }
-            secret => secret.map(Secret::new),
-        };
+        let root_client_secret = options.root_client_secret.map(root_secret).transpose()?;
         Ok(Self {
             master_key_file: options.master_key_file.unwrap_or_else(|| data_dir.join("master.key")),
             log: options.log.unwrap_or_else(|| "info".into()),
@@ -184,6 +185,8 @@ impl Config {
             root_client_secret,
             metrics_listen,
             public_rate_limit,
+            limits,
+            drain: Duration::from_secs(drain),
             version_1,
             version_1_deprecated,
             version_1_sunset,
@@ -216,6 +219,17 @@ impl Config {
         table.insert("log".into(), text(&self.log));
         let limit = self.public_rate_limit.map_or_else(|| "off".to_owned(), |limit| limit.to_string());
         table.insert("public_rate_limit".into(), text(&limit));
+        for (name, value) in [
+            ("drain", self.drain.as_secs()),
+            ("max_connections", self.limits.connections as u64),
+            ("max_connections_per_address", self.limits.connections_per_address as u64),
+            ("idle_time", self.limits.idle_time.as_secs()),
+            ("answer_time", self.limits.answer_time.as_secs()),
+            ("max_body", (self.limits.body >> 20) as u64),
+            ("max_batch_body", (self.limits.batch_body >> 20) as u64),
+        ] {
+            table.insert(name.into(), toml::Value::Integer(i64::try_from(value).unwrap_or(i64::MAX)));
+        }
         table.insert("version_1".into(), text(if self.version_1 { "on" } else { "off" }));
         table.insert("version_1_deprecated".into(), text(&written(self.version_1_deprecated)));
         if let Some(sunset) = self.version_1_sunset {
@@ -325,6 +339,59 @@ fn mds_url(url: String) -> Result<String, ConfigError> {
     Err(ConfigError(format!("mds_url is an address such as https://mds3.fidoalliance.org/, not {url:?}")))
 }
 
+/// The fewest characters of a secret that is configured.
+const SHORTEST_SECRET: usize = 16;
+
+/// The root client's secret: guesses are bounded, so it needs no more than to be no word.
+fn root_secret(secret: String) -> Result<Secret, ConfigError> {
+    if secret.chars().count() < SHORTEST_SECRET {
+        return Err(ConfigError(format!(
+            "root_client_secret must have at least {SHORTEST_SECRET} characters: leave it out to have one made"
+        )));
+    }
+    Ok(Secret::new(secret))
+}
+
+/// A number within bounds.
+fn number(
+    name: &str,
+    given: Option<u64>,
+    default: u64,
+    bounds: RangeInclusive<u64>,
+) -> Result<u64, ConfigError> {
+    let number = given.unwrap_or(default);
+    if bounds.contains(&number) {
+        return Ok(number);
+    }
+    let (least, most) = bounds.into_inner();
+    Err(ConfigError(format!("{name} is a number from {least} to {most}, not {number}")))
+}
+
+/// Bounds of connections and bodies.
+fn limits(options: &Options) -> Result<Limits, ConfigError> {
+    let size = |name, given, default| {
+        let mebibytes = number(name, given, default, 1..=1024)?;
+        usize::try_from(mebibytes << 20).map_err(|_| ConfigError(format!("{name} is too large here")))
+    };
+    let count = |name, given, default| {
+        let count = number(name, given, default, 1..=1_000_000)?;
+        usize::try_from(count).map_err(|_| ConfigError(format!("{name} is too large here")))
+    };
+    let time = |name, given, default| number(name, given, default, 1..=86_400).map(Duration::from_secs);
+    let (body, batch_body) =
+        (size("max_body", options.max_body, 10)?, size("max_batch_body", options.max_batch_body, 64)?);
+    let most = options.max_connections_per_address;
+    Ok(Limits {
+        body,
+        batch_body: batch_body.max(body),
+        connections: count("max_connections", options.max_connections, 10_000)?,
+        connections_per_address: count("max_connections_per_address", most, 1024)?,
+        idle_time: time("idle_time", options.idle_time, 60)?,
+        answer_time: time("answer_time", options.answer_time, 600)?,
+        ..Limits::default()
+    })
+}
+
 /// The host without its port.
 fn name_of(host: &str) -> &str {
     match host.rsplit_once(':') {
@@ -373,7 +440,8 @@ mod tests {
     #[test]
     fn secrets_are_hidden() {
         let config =
-            read("root_client_secret = 'hush-hush'\ndatabase = 'postgres://me:hush-hush@db/x'").unwrap();
+            read("root_client_secret = 'hush-hush-hush-hush'\ndatabase = 'postgres://me:hush-hush@db/x'")
+                .unwrap();
         assert!(!config.display().contains("hush"), "{}", config.display());
         assert!(!format!("{config:?}").contains("hush-hush\"") || format!("{config:?}").contains("Postgres"));
         assert!(config.display().contains("postgres://me@db/x"));
@@ -392,6 +460,15 @@ mod tests {
             ("public_url = 'id.example.com'", "public_url"),
             ("lisen = 'x'", "lisen"),
             ("root_client_secret = ''", "root_client_secret"),
+            // the token endpoint takes guesses: a secret is no word
+            ("root_client_secret = '123456789012345'", "root_client_secret"),
+            ("drain = 601", "drain"),
+            ("max_connections = 0", "max_connections"),
+            ("max_connections_per_address = 0", "max_connections_per_address"),
+            ("idle_time = 0", "idle_time"),
+            ("answer_time = 0", "answer_time"),
+            ("max_body = 0", "max_body"),
+            ("max_batch_body = 2000", "max_batch_body"),
             ("password_memory = 1024", "password_memory"),
             ("identity_replacement_proofs = 'some'", "identity_replacement_proofs"),
             ("mds_url = 'http://mds.example'", "mds_url"),

@@ -5,7 +5,9 @@ mod audit;
 mod config;
 mod first_start;
 mod jobs;
+mod log;
 mod recover;
+mod reload;
 mod start;
 
 pub use arguments::{Arguments, Command};
@@ -22,4 +24,6 @@ pub use jobs::{
     supervise,
     trust::refresh_due,
 };
+pub use log::Log;
+pub use reload::Reload;
 pub use start::{Server, StartError, own_call, recover_root, services};

@@ -6,6 +6,7 @@ use std::{
     io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
     sync::{Arc, LazyLock, atomic::AtomicU32},
+    time::Duration,
 };
 
 use chancery_auth::{Bearer, ensure_keys};
@@ -22,13 +23,13 @@ use chancery_web::{App, Deprecation, Limits, Listener, now, serve};
 use serde_json::json;
 
 use crate::{
-    Config, Welcome, first_start,
+    Config, Reload, Welcome, first_start,
     jobs::{
-        Job, Leases, ledger,
+        Job, Leases, count, ledger,
         mail::{self, Post},
         prune, purge, revoke, supervise, trust,
     },
-    recover,
+    log, recover,
 };
 
 static SERVICES: LazyLock<Vec<&'static Service>> = LazyLock::new(|| {
@@ -124,6 +125,11 @@ impl Server {
         Arc::clone(&self.app)
     }
 
+    /// What can be read again while it runs.
+    pub fn reload(&self) -> Reload {
+        Reload { app: Arc::clone(&self.app), tls: self.listener.tls() }
+    }
+
     /// What is done in the background.
     fn jobs(&self) -> Vec<Job> {
         let (app, store, desk) = (&self.app, &self.app.store, &self.app.desk);
@@ -140,6 +146,7 @@ impl Server {
             ledger::certify(app, now),
             mail::job(store, &post, now),
             mail::job(store, &post, now),
+            count::job(app),
         ];
         if desk.metadata.fetch.is_some() {
             jobs.push(trust::job(store, desk, now));
@@ -147,8 +154,8 @@ impl Server {
         jobs
     }
 
-    /// Serves until `stop` is done, finishes what runs, closes the database.
-    pub async fn run(self, stop: impl Future<Output = ()> + Send) {
+    /// Serves until `stop` is done and tells how long to drain, finishes what runs, closes the database.
+    pub async fn run(self, stop: impl Future<Output = Duration> + Send) {
         let store = self.app.store.clone();
         let leases = Arc::new(Leases::new(&store, now));
         let jobs = self.jobs();
@@ -256,9 +263,10 @@ async fn assemble(
     let welcome = welcome
         .await
         .map_err(|problem: Problem| StartError::new("cannot prepare the database", cause_of(problem)))?;
-    let limits = Limits { public_rate: config.public_rate_limit, ..Limits::default() };
+    let limits = Limits { public_rate: config.public_rate_limit, ..config.limits };
     let app = App::new(store, bearer, desk, limits, services);
     let mut app = app.map_err(|error| StartError::new("two operations share a path", error))?;
+    app.dropped_lines = log::dropped;
     app.deprecation = Deprecation::new(config.version_1_deprecated, config.version_1_sunset);
     app.bearer.certify(&app.store, &app.desk.seal, now()).await.map_err(failed)?;
     Ok((app, welcome))

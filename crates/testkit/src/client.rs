@@ -39,6 +39,11 @@ impl Client {
         Self { token: Some(token.to_owned()), ..self.clone() }
     }
 
+    /// Its token, if it has one.
+    pub fn token(&self) -> &str {
+        self.token.as_deref().unwrap_or_default()
+    }
+
     /// Gets a token with a client's secret; the answer is the endpoint's.
     pub async fn ask_for_token(&self, form: &str) -> Answer {
         let headers = [("content-type", "application/x-www-form-urlencoded")];

@@ -3,7 +3,7 @@
 use std::{
     io::{BufRead as _, BufReader},
     path::PathBuf,
-    process::{Child, Command, Stdio},
+    process::{Child, ChildStderr, Command, Stdio},
 };
 
 use crate::{Client, Database};
@@ -59,19 +59,42 @@ impl Process {
 
     /// Starts a server that makes its root client's secret itself.
     pub fn start_unconfigured(database: &Database) -> Self {
-        Self::spawn(database, std::iter::empty())
+        Self::start_configured(database, &[])
+    }
+
+    /// Starts a server that takes its root client's secret from where these variables say.
+    pub fn start_configured(database: &Database, environment: &[(&str, &str)]) -> Self {
+        Self::spawn(database, environment.iter().copied())
+    }
+
+    /// Starts a server whose log goes elsewhere; nobody is logged in.
+    pub fn start_logging_to(database: &Database, environment: &[(&str, &str)], log: Stdio) -> Self {
+        let secret = [("CHANCERY_ROOT_CLIENT_SECRET", SECRET)];
+        Self::spawn_with(database, secret.iter().chain(environment).copied(), log, PathBuf::new())
     }
 
     #[expect(clippy::expect_used, reason = "a test cannot go on without its server")]
     fn spawn<'a>(database: &Database, environment: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
-        let log = database.folder().join(format!("{}.log", uuid::Uuid::now_v7()));
+        let path = database.folder().join(format!("{}.log", uuid::Uuid::now_v7()));
+        let log = std::fs::File::create(&path).expect("a file for the log");
+        Self::spawn_with(database, environment, log.into(), path)
+    }
+
+    #[expect(clippy::expect_used, reason = "a test cannot go on without its server")]
+    fn spawn_with<'a>(
+        database: &Database,
+        environment: impl Iterator<Item = (&'a str, &'a str)>,
+        stderr: Stdio,
+        log: PathBuf,
+    ) -> Self {
         let mut child = Command::new(Self::program())
             .env("CHANCERY_LISTEN", "127.0.0.1:0")
             .env("CHANCERY_DATA_DIR", database.folder())
             .env("CHANCERY_DATABASE", database.url())
+            .env("CHANCERY_DRAIN", "0")
             .envs(environment)
             .stdout(Stdio::piped())
-            .stderr(std::fs::File::create(&log).expect("a file for the log"))
+            .stderr(stderr)
             .spawn()
             .expect("the server starts");
         let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
@@ -100,10 +123,25 @@ impl Process {
         let _ = self.child.wait();
     }
 
+    /// Sends it a signal, such as `TERM`; whether it got it.
+    pub fn signal(&self, name: &str) -> bool {
+        let sent = Command::new("kill").args(["-s", name, &self.id().to_string()]).status();
+        sent.is_ok_and(|status| status.success())
+    }
+
+    /// Waits until it is gone; whether it ended well.
+    pub fn wait(&mut self) -> bool {
+        self.child.wait().is_ok_and(|status| status.success())
+    }
+
+    /// What it logs, where it logs to a pipe.
+    pub fn take_stderr(&mut self) -> Option<ChildStderr> {
+        self.child.stderr.take()
+    }
+
     /// Tells it to stop (SIGTERM) and waits; whether it ended well.
     pub fn stop(&mut self) -> bool {
-        let told = Command::new("kill").arg(self.id().to_string()).status();
-        told.is_ok_and(|status| status.success()) && self.child.wait().is_ok_and(|status| status.success())
+        self.signal("TERM") && self.wait()
     }
 }
 

@@ -55,6 +55,7 @@ pub fn run_with(engine: Engine, words: fn(&Path) -> Vec<String>, test: Test) {
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let running = tokio::spawn(server.run(async {
             let _ = stopped.await;
+            std::time::Duration::ZERO
         }));
         let anonymous = Client::anonymous(&base);
         let admin = log_in(&anonymous, "root", SECRET).await;

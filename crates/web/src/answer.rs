@@ -13,6 +13,9 @@ use tokio::sync::mpsc;
 
 use crate::compress::Encoded;
 
+/// How much of an answer is handed out at once, in bytes.
+const PIECE: usize = 64 << 10;
+
 /// The body of an answer: whole, or as it is made.
 pub enum AnswerBody {
     /// Whole.
@@ -44,7 +47,12 @@ impl Body for AnswerBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
         match &mut *self {
-            Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Whole(whole) => Poll::Ready(whole.take().map(|mut bytes| {
+                // piece by piece, so that it shows when a reader takes nothing
+                let piece = bytes.split_to(bytes.len().min(PIECE));
+                *whole = (!bytes.is_empty()).then_some(bytes);
+                Ok(Frame::data(piece))
+            })),
             Self::Encoded(encoded) => encoded.poll(context),
             Self::Parts(parts) => parts.poll_recv(context).map(|part| match part {
                 Some(Part::Bytes(bytes)) => Some(Ok(Frame::data(bytes.into()))),
@@ -99,6 +107,13 @@ pub fn add_headers(response: &mut Response<AnswerBody>, headers: Vec<(&'static s
             response.headers_mut().append(HeaderName::from_static(name), value);
         }
     }
+}
+
+/// Adds what every answer has: nobody guesses its type, and nobody keeps it unless it says so.
+pub fn protect(response: &mut Response<AnswerBody>) {
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
 }
 
 /// A problem as an answer.

@@ -1,27 +1,28 @@
 //! The application: what a request meets.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicI64, Ordering},
-    },
-    time::{Instant, SystemTime},
+    sync::Arc,
+    time::{Duration, Instant, SystemTime},
 };
 
 use bytes::Bytes;
 use chancery_auth::{Bearer, Rights};
 use chancery_record::Timestamp;
 use chancery_resource::{Desk, Permit, Problem, ProblemKind, Purpose, Service};
-use chancery_store::{Class, Error, Mode, Store};
-use http::{Request, Response, request::Parts};
+use chancery_store::{Class, Mode, Store};
+use http::{Request, Response, Version, header, request::Parts};
 use hyper::body::Incoming;
 use tokio::sync::Semaphore;
 
 use crate::{
+    activity::Times,
     answer::{self, AnswerBody, respond},
     authority::Allowed,
+    body::RequestBody,
     deprecation::Deprecation,
+    door::{Door, Room},
     execute, guard,
+    guesses::Guesses,
     limiter::Limiter,
     listener::Peer,
     metrics::Metrics,
@@ -42,6 +43,12 @@ pub struct Limits {
     pub batch_body: usize,
     /// Connections at once.
     pub connections: usize,
+    /// Connections at once from one address.
+    pub connections_per_address: usize,
+    /// How long a connection may rest between requests.
+    pub idle_time: Duration,
+    /// How long an answer may take to be read.
+    pub answer_time: Duration,
     /// MiB of larger bodies held in memory at once.
     pub bodies_mib: u32,
 }
@@ -53,6 +60,9 @@ impl Default for Limits {
             body: 10 << 20,
             batch_body: 64 << 20,
             connections: 10_000,
+            connections_per_address: 1_024,
+            idle_time: Duration::from_mins(1),
+            answer_time: Duration::from_mins(10),
             bodies_mib: 512,
         }
     }
@@ -72,14 +82,26 @@ pub struct App {
     pub limits: Limits,
     /// What is said of operations that are on their way out.
     pub deprecation: Deprecation,
+    /// Tells how many lines the log could not write.
+    pub dropped_lines: fn() -> u64,
+    /// Connections, and how the server stops.
+    pub(crate) door: Arc<Door>,
     pub(crate) pool: Pool,
     pub(crate) limiter: Limiter,
+    pub(crate) guesses: Guesses,
+    /// Places for reading larger bodies.
+    pub(crate) readers: Arc<Semaphore>,
     /// Places for larger bodies, one a MiB.
     pub(crate) bodies: Arc<Semaphore>,
     pub(crate) routes: Routes,
     pub(crate) metrics: Metrics,
     pub(crate) documents: Vec<(String, Bytes)>,
 }
+
+/// The most rows that a figure is counted to: `/metrics` never walks a table.
+const MOST_COUNTED: u32 = 10_000;
+/// How long the store is asked for figures.
+const COUNTING_TIME: Duration = Duration::from_secs(2);
 
 /// When version 1 was deprecated, where nothing else is configured: 2026-01-01.
 pub const DEPRECATED_ON: Timestamp = Timestamp(1_767_225_600_000);
@@ -100,9 +122,15 @@ impl App {
             let name = format!("{}-{}.json", service.name, service.version);
             (name, Bytes::from(openapi::document(service).to_string()))
         });
+        let room = Room { connections: limits.connections, per_address: limits.connections_per_address };
+        let door = Door::new(room, Times { idle: limits.idle_time, answer: limits.answer_time });
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Ok(Self {
             routes: Routes::new(services).map_err(|error| error.to_string())?,
-            metrics: Metrics::new(services),
+            metrics: Metrics::new(services, &door),
+            door,
+            guesses: Guesses::new(limits.public_rate),
+            readers: Arc::new(Semaphore::new(processors)),
             documents: documents.collect(),
             rights: Rights::default(),
             bodies: Arc::new(Semaphore::new(limits.bodies_mib as usize)),
@@ -112,6 +140,7 @@ impl App {
             pool: Pool::default(),
             limiter: Limiter::new(limits.public_rate),
             deprecation: Deprecation::new(DEPRECATED_ON, None),
+            dropped_lines: || 0,
             limits,
         })
     }
@@ -120,13 +149,19 @@ impl App {
     pub async fn handle(&self, request: Request<Incoming>) -> Response<AnswerBody> {
         let started = Instant::now();
         let (parts, body) = request.into_parts();
+        let mut body = RequestBody::from(body);
         let (mut entry, mut beside) = (None, None);
-        let outcome = self.dispatch(&parts, body, (&mut entry, &mut beside)).await;
+        let outcome = match check_host(&parts) {
+            Ok(()) => self.dispatch(&parts, &mut body, (&mut entry, &mut beside)).await,
+            Err(problem) => Err(problem),
+        };
         let mut response = outcome.unwrap_or_else(|problem| {
             let trace_id = trace_id(&parts);
-            tell(&problem, &parts, &trace_id);
+            self.tell(&problem, &parts, &trace_id);
             answer::problem(problem, parts.uri.path(), &trace_id)
         });
+        body.finish(&parts, response.headers_mut()).await;
+        answer::protect(&mut response);
         let (status, seconds) = (response.status().as_u16(), started.elapsed().as_secs_f64());
         self.metrics.note(entry.map(|entry| entry.number), status, seconds);
         if let Some(entry) = entry.or(beside) {
@@ -143,18 +178,26 @@ impl App {
 
     /// Answers a request at the address for metrics alone.
     pub async fn handle_metrics(&self, request: &Request<Incoming>) -> Response<AnswerBody> {
-        if request.uri().path() == "/metrics" {
-            return self.metrics_text().await;
-        }
-        let problem = Problem::new(ProblemKind::NoSuchRoute, "This address has /metrics only.");
-        let trace_id = uuid::Uuid::from_bytes(chancery_resource::random::<16>()).simple().to_string();
-        answer::problem(problem, request.uri().path(), &trace_id)
+        let mut response = if request.uri().path() == "/metrics" {
+            self.metrics_text().await
+        } else {
+            let problem = Problem::new(ProblemKind::NoSuchRoute, "This address has /metrics only.");
+            let trace_id = uuid::Uuid::from_bytes(chancery_resource::random::<16>()).simple().to_string();
+            answer::problem(problem, request.uri().path(), &trace_id)
+        };
+        answer::protect(&mut response);
+        response
+    }
+
+    /// Notes how many events the outbox keeps, as a job counted them.
+    pub fn note_events(&self, events: i64) {
+        self.metrics.events_waiting.set(events);
     }
 
     async fn dispatch(
         &self,
         parts: &Parts,
-        body: Incoming,
+        body: &mut RequestBody,
         (chosen, beside): (&mut Option<Entry>, &mut Option<Entry>),
     ) -> Result<Response<AnswerBody>, Problem> {
         let now = now();
@@ -204,35 +247,37 @@ impl App {
 
     /// Bounds how often operations without a token are called from one address.
     pub fn admit_address(&self, parts: &Parts, now: Timestamp) -> Result<(), Problem> {
-        let unknown = std::net::Ipv4Addr::UNSPECIFIED.into();
-        let address = parts.extensions.get::<Peer>().map_or(unknown, |peer| peer.0);
-        self.limiter.admit_address(address, now)
+        self.limiter.admit_address(address_of(parts), now)
     }
 
     /// The metrics as an answer.
     pub async fn metrics_text(&self) -> Response<AnswerBody> {
-        let counted = self.store.run("CountEvents", Mode::Long, None, |tx| {
-            let text = "SELECT (SELECT count(*) FROM outbox_event), \
-                (SELECT count(*) FROM mail_message WHERE state = 'Waiting'), \
-                (SELECT count(*) FROM mail_message WHERE state <> 'Waiting'), \
-                (SELECT count(*) FROM audit_pending), (SELECT coalesce(max(made_on), 0) FROM audit_tree), \
-                (SELECT count(*) FROM identity_revocation), \
-                (SELECT count(*) FROM identity_revocation WHERE last_error IS NOT NULL), \
-                (SELECT coalesce(max(refreshed_on), 0) FROM passkey_trust), \
-                (SELECT coalesce(max(next_update_on), 0) FROM passkey_trust), \
-                (SELECT coalesce(max(failures), 0) FROM passkey_trust_refresh), \
-                (SELECT coalesce(min(last), 0) FROM (SELECT max(valid_to) AS last FROM cert_store \
+        let counted = self.store.run("CountFigures", Mode::Long, None, |tx| {
+            let at_most = |rows: &str| format!("(SELECT count(*) FROM (SELECT 1 FROM {rows} LIMIT {MOST_COUNTED}) AS counted)");
+            let text = format!(
+                "SELECT {}, {}, {}, (SELECT coalesce(max(made_on), 0) FROM audit_tree), {}, {}, \
+                 (SELECT coalesce(max(refreshed_on), 0) FROM passkey_trust), \
+                 (SELECT coalesce(max(next_update_on), 0) FROM passkey_trust), \
+                 (SELECT coalesce(max(failures), 0) FROM passkey_trust_refresh), \
+                 (SELECT coalesce(min(last), 0) FROM (SELECT max(valid_to) AS last FROM cert_store \
                  WHERE certificate_has_private_key AND (cert_type IN ('Default', 'AuditTrailSigning') OR (cert_type = 'OidcTokenSigning' \
                  AND (apply_to_tenant_id IS NOT NULL OR apply_to_subscription_id IS NOT NULL))) \
-                 GROUP BY cert_type, apply_to_subscription_id, apply_to_tenant_id) AS ends)";
-            tx.one(text, &[], |row| {
-                let figures: Vec<i64> = (0..11).map(|at| row.int(at)).collect::<Result<_, _>>()?;
+                 GROUP BY cert_type, apply_to_subscription_id, apply_to_tenant_id) AS ends)",
+                at_most("mail_message WHERE state = 'Waiting'"),
+                at_most("mail_message WHERE state = 'Dead'"),
+                at_most("audit_pending"),
+                at_most("identity_revocation"),
+                at_most("identity_revocation WHERE last_error IS NOT NULL"),
+            );
+            tx.one(&text, &[], |row| {
+                let figures: Vec<i64> = (0..10).map(|at| row.int(at)).collect::<Result<_, _>>()?;
                 Ok(figures)
             })
         });
-        if let Ok(Some(figures)) = counted.await
+        // a store that hangs must not hide the other figures
+        let counted = tokio::time::timeout(COUNTING_TIME, counted).await;
+        if let Ok(Ok(Some(figures))) = counted
             && let [
-                events,
                 mails,
                 dead,
                 unsealed,
@@ -253,16 +298,49 @@ impl App {
             self.metrics.certificates_end.set(certificates / 1000);
             self.metrics.entries_unsealed.set(unsealed);
             self.metrics.checkpoint_made.set(checkpoint / 1000);
-            self.metrics.events_waiting.set(events);
             self.metrics.mails_waiting.set(mails);
             self.metrics.mails_dead.set(dead);
         }
+        self.metrics.log_dropped.set((self.dropped_lines)());
+        self.metrics.connections.set(i64::try_from(self.door.connections()).unwrap_or(i64::MAX));
         for purpose in Purpose::ALL {
             self.metrics.note_work(purpose.name(), self.pool.waiting(purpose));
         }
         let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
         respond(200, content_type, self.metrics.text(&self.store))
     }
+
+    /// Logs what an operator must know; what a caller did wrong is the caller's to know. Of what is
+    /// unavailable one line a second is enough: under load each request would write one.
+    fn tell(&self, problem: &Problem, parts: &Parts, trace_id: &str) {
+        let cause = problem.cause.as_ref().map(ToString::to_string);
+        let (status, path, method) = (problem.status(), parts.uri.path(), parts.method.as_str());
+        let detail = &problem.detail;
+        match status {
+            500 => tracing::error!(trace_id, method, path, status, cause, detail, "failed"),
+            503 => {
+                if let Some(others) = self.metrics.shed.note(now()) {
+                    tracing::warn!(trace_id, method, path, status, cause, detail, others, "unavailable");
+                }
+            }
+            _ => tracing::debug!(trace_id, method, path, status, detail, "refused"),
+        }
+    }
+}
+
+/// The address that a request comes from.
+pub fn address_of(parts: &Parts) -> std::net::IpAddr {
+    parts.extensions.get::<Peer>().map_or(std::net::Ipv4Addr::UNSPECIFIED.into(), |peer| peer.0)
+}
+
+/// Whether a request of HTTP/1.1 names its host, once (RFC 9112, section 3.2).
+fn check_host(parts: &Parts) -> Result<(), Problem> {
+    let hosts = parts.headers.get_all(header::HOST).iter().count();
+    if hosts > 1 || (hosts == 0 && parts.version == Version::HTTP_11) {
+        let problem = Problem::invalid("A request of HTTP/1.1 has the header Host, once.");
+        return Err(problem.with_header("connection", "close"));
+    }
+    Ok(())
 }
 
 /// A challenge (RFC 6750, section 3).
@@ -293,23 +371,4 @@ pub fn trace_id(parts: &Parts) -> String {
         || uuid::Uuid::from_bytes(chancery_resource::random::<16>()).simple().to_string(),
         str::to_ascii_lowercase,
     )
-}
-
-/// Logs what an operator must know; what a caller did wrong is the caller's to know.
-fn tell(problem: &Problem, parts: &Parts, trace_id: &str) {
-    let cause = problem.cause.as_ref().map(ToString::to_string);
-    let (status, path, method) = (problem.status(), parts.uri.path(), parts.method.as_str());
-    match status {
-        500 => tracing::error!(trace_id, method, path, status, cause, detail = problem.detail, "failed"),
-        503 if problem.cause == Some(Error::Busy) && !is_due() => {}
-        503 => tracing::warn!(trace_id, method, path, status, cause, detail = problem.detail, "unavailable"),
-        _ => tracing::debug!(trace_id, method, path, status, detail = problem.detail, "refused"),
-    }
-}
-
-/// Whether a refusal for load is to be logged: once a second. All of them are counted.
-fn is_due() -> bool {
-    static LOGGED: AtomicI64 = AtomicI64::new(0);
-    let second = now().0 / 1000;
-    LOGGED.swap(second, Ordering::Relaxed) != second
 }

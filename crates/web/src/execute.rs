@@ -5,6 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
+use bytes::Bytes;
 use chancery_record::Timestamp;
 use chancery_resource::{
     Action, Answer, Body, Call, Custom, Out, Part, Permit, Piece, Preconditions, Problem, Shape, read_later,
@@ -12,25 +13,23 @@ use chancery_resource::{
 };
 use chancery_store::{Class, Error, Mode, Tx};
 use http::{HeaderMap, HeaderName, Response, header, request::Parts};
-use hyper::body::Incoming;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use crate::{
     answer::{AnswerBody, add_headers, respond, stream},
     app::{App, now},
     authority::Rights,
+    body::{self, RequestBody, SMALL_BODY},
     complete::{complete, judge, wants_minimal},
     compress::{compress, is_compressible},
     idempotency::{self, Claim},
-    request::{check_accept, media_type, read_body, read_bytes, read_form, text},
+    request::{check_accept, is_merge_patch, media_type, read_form, text},
     route::Entry,
 };
 
 /// How long a reader of a long answer may pause before it is given up.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
-/// A body that needs no place of its own, in bytes.
-const SMALL_BODY: usize = 64 << 10;
 /// Parts of an answer that wait for the reader.
 const PARTS: usize = 4;
 /// How often an operation begins again because keys of tokens changed between the opening of its token
@@ -44,7 +43,7 @@ pub async fn execute(
     app: &App,
     entry: Entry,
     parts: &Parts,
-    body: Incoming,
+    body: &mut RequestBody,
     mut parameters: Vec<String>,
     now: Timestamp,
 ) -> Result<Response<AnswerBody>, Problem> {
@@ -78,21 +77,18 @@ pub async fn execute(
     let (mut json, mut merge_patch, mut content, mut place) = (None, false, None, None);
     let mut request_digest = idempotency::digest(parts, &[]);
     if op.takes_body() {
-        let bound = match op.action {
-            Action::Custom(Custom { body: Body::Bytes(_, bound), .. }) => bound,
-            _ if op.is_batch() => app.limits.batch_body,
-            _ => app.limits.body,
-        };
-        place = place_for_body(app, parts, bound).await?;
-        let bytes = read_bytes(&parts.headers, body, bound).await?;
-        request_digest = idempotency::digest(parts, &bytes);
+        let bound = body::bound_of(app, op);
+        place = body::place_for(app, parts, bound).await?;
+        let bytes = body.receive(&app.door, &parts.headers, bound).await?;
+        request_digest = digest(app, parts, &bytes).await?;
         if let Action::Custom(Custom { body: Body::Bytes(..), .. }) = op.action {
             let media = text(&parts.headers, header::CONTENT_TYPE).unwrap_or_default();
             content = Some((media.to_owned(), bytes.to_vec()));
-        } else if !(bytes.is_empty() && matches!(op.action, Action::Custom(Custom { is_optional: true, .. })))
-        {
-            let (read, merge) = read_body(op, media_type(&parts.headers), &bytes)?;
-            (json, merge_patch) = (Some(read), merge);
+        } else if !bytes.is_empty() {
+            merge_patch = is_merge_patch(op, media_type(&parts.headers))?;
+            json = Some(body::read(app, op, bytes, merge_patch).await?);
+        } else if !matches!(op.action, Action::Custom(Custom { is_optional: true, .. })) {
+            return Err(Problem::invalid("This operation needs a JSON body."));
         }
     }
     if let Action::Custom(Custom { works: Some(purpose), .. }) = op.action
@@ -187,23 +183,16 @@ impl Asking<'_> {
     }
 }
 
-/// Waits until there is memory for a larger body. Small ones are bounded by the connections.
-async fn place_for_body(
-    app: &App,
-    parts: &Parts,
-    bound: usize,
-) -> Result<Option<OwnedSemaphorePermit>, Problem> {
-    let announced = text(&parts.headers, header::CONTENT_LENGTH).and_then(|length| length.parse().ok());
-    let size = announced.unwrap_or(bound).min(bound);
-    if size <= SMALL_BODY {
-        return Ok(None);
+/// The digest of a request with this body.
+async fn digest(app: &App, parts: &Parts, bytes: &Bytes) -> Result<Vec<u8>, Problem> {
+    if bytes.len() <= SMALL_BODY {
+        return Ok(idempotency::digest(parts, bytes));
     }
-    let places = u32::try_from(size.div_ceil(1 << 20)).unwrap_or(u32::MAX).min(app.limits.bodies_mib);
-    let waiting = Arc::clone(&app.bodies).acquire_many_owned(places);
-    match tokio::time::timeout(PATIENCE, waiting).await {
-        Ok(Ok(permit)) => Ok(Some(permit)),
-        _ => Err(Error::Busy.into()),
+    if idempotency::key(parts)?.is_none() {
+        return Ok(Vec::new());
     }
+    let (parts, bytes) = (parts.clone(), bytes.clone());
+    body::off_workers(app, move || idempotency::digest(&parts, &bytes)).await
 }
 
 /// Takes `dryRun` out of the query.

@@ -1,15 +1,20 @@
 //! The asynchronous edge: from a list of operations to routes, limits, problems and
 //! documentation. It does not know the services; it is handed their lists.
 
+mod activity;
 mod answer;
 mod app;
 mod authority;
+mod body;
 mod client_certificate;
 mod complete;
 mod compress;
+mod connection;
 mod deprecation;
+mod door;
 mod execute;
 mod guard;
+mod guesses;
 mod idempotency;
 mod limiter;
 mod listener;
@@ -19,9 +24,11 @@ mod pool;
 mod request;
 mod route;
 mod system;
+mod tls;
 
 pub use app::{App, DEPRECATED_ON, Limits, now};
 pub use deprecation::Deprecation;
-pub use listener::{Listener, TlsFiles, serve};
+pub use listener::{Listener, serve};
 pub use openapi::document;
 pub use system::SystemRoute;
+pub use tls::{Tls, TlsFiles};

@@ -96,7 +96,7 @@ fn forget(buckets: &mut HashMap<Key, Bucket>, now: Timestamp) {
 }
 
 /// One caller can have many IPv6 addresses: its network counts.
-fn network(address: IpAddr) -> IpAddr {
+pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             let [a, b, c, d, ..] = address.segments();

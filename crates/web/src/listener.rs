@@ -1,54 +1,38 @@
 //! Connections: accepted up to a bound, with or without TLS, and let go in order at the end.
 
-use std::{io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 use chancery_auth::ClientCertificate;
 use http::Request;
-use hyper::{body::Incoming, service::service_fn};
-use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::{conn::auto::Builder, graceful::GracefulShutdown},
-};
+use hyper::body::Incoming;
+use hyper_util::{rt::TokioExecutor, server::conn::auto::Builder};
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
-    sync::Semaphore,
-};
-use tokio_rustls::{
-    TlsAcceptor,
-    rustls::{
-        ServerConfig,
-        pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
-    },
-    server::TlsStream,
+    time::{Instant, sleep, timeout_at},
 };
 
-use crate::{App, client_certificate::ClientTrust};
+use crate::{
+    App, Tls, TlsFiles,
+    activity::{Activity, MOMENT},
+    connection::{builder, converse},
+    door::{Place, Stage},
+};
 
-/// How long a client may take to send the head of a request, and how long a connection may idle
-/// before it.
-const HEAD_TIME: Duration = Duration::from_secs(75);
-/// How long a TLS handshake may take.
-const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 /// How long requests that run are waited for at the end.
 const STOP_TIME: Duration = Duration::from_secs(30);
-
-/// A certificate chain and its key, as PEM files.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TlsFiles {
-    /// The chain.
-    pub certificate: PathBuf,
-    /// The private key.
-    pub key: PathBuf,
-    /// The authorities of client certificates. Where there is a file, clients are asked for one.
-    pub client_authorities: Option<PathBuf>,
-}
+/// Connections that may wait to be accepted when the server stops.
+const BACKLOG: usize = 1024;
 
 /// An address that is listened on.
 pub struct Listener {
     tcp: TcpListener,
-    tls: Option<TlsAcceptor>,
-    /// Judges certificates of clients, where they are asked for.
-    trust: Option<Arc<ClientTrust>>,
+    tls: Option<Arc<Tls>>,
     metrics_only: bool,
 }
 
@@ -58,10 +42,8 @@ impl Listener {
     /// # Errors
     /// The address is taken, or the files are not what they should be.
     pub async fn bind(address: SocketAddr, tls: Option<&TlsFiles>) -> io::Result<Self> {
-        let authorities = tls.and_then(|files| files.client_authorities.as_ref());
-        let trust = authorities.map(|path| ClientTrust::read(path)).transpose()?;
-        let tls = tls.map(|files| acceptor(files, trust.as_ref())).transpose()?;
-        Ok(Self { tcp: TcpListener::bind(address).await?, tls, trust, metrics_only: false })
+        let tls = tls.map(Tls::read).transpose()?;
+        Ok(Self { tcp: TcpListener::bind(address).await?, tls, metrics_only: false })
     }
 
     /// The same address, for the metrics alone, to anybody who reaches it.
@@ -78,123 +60,126 @@ impl Listener {
         self.tcp.local_addr()
     }
 
+    /// Its TLS, for whoever reads the files again.
+    pub fn tls(&self) -> Option<Arc<Tls>> {
+        self.tls.clone()
+    }
+
     /// `http` or `https`
     pub const fn scheme(&self) -> &'static str {
         if self.tls.is_some() { "https" } else { "http" }
     }
 }
 
-fn acceptor(files: &TlsFiles, trust: Option<&Arc<ClientTrust>>) -> io::Result<TlsAcceptor> {
-    let wrong = |path: &PathBuf, error: &dyn std::fmt::Display| {
-        io::Error::new(io::ErrorKind::InvalidInput, format!("{}: {error}", path.display()))
-    };
-    let chain = CertificateDer::pem_file_iter(&files.certificate)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(|error| wrong(&files.certificate, &error))?;
-    let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| wrong(&files.key, &error))?;
-    let builder = ServerConfig::builder();
-    let builder = match trust {
-        Some(trust) => builder.with_client_cert_verifier(Arc::clone(trust) as _),
-        None => builder.with_no_client_auth(),
-    };
-    let mut config =
-        builder.with_single_cert(chain, key).map_err(|error| wrong(&files.certificate, &error))?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(TlsAcceptor::from(Arc::new(config)))
-}
-
 /// The address that a request comes from.
 #[derive(Clone, Copy)]
-pub struct Peer(pub std::net::IpAddr);
+pub struct Peer(pub IpAddr);
 
-/// A connection.
-enum Either {
-    Plain(TcpStream),
-    Secure(Box<TlsStream<TcpStream>>),
-}
-
-impl Either {
-    /// The certificate that the client showed, where it was asked for one.
-    fn certificate(&self, trust: Option<&ClientTrust>) -> Option<ClientCertificate> {
-        match self {
-            Self::Plain(_) => None,
-            Self::Secure(tls) => trust?.judge(tls.get_ref().1.peer_certificates()?),
-        }
-    }
-}
-
-/// Serves until `stop` is done, then finishes what runs.
-pub async fn serve(app: Arc<App>, listener: Listener, stop: impl Future<Output = ()> + Send) {
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).pipeline_flush(true);
-    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(256).keep_alive_interval(Some(HEAD_TIME));
-    let places = Arc::new(Semaphore::new(app.limits.connections));
-    let graceful = GracefulShutdown::new();
-    let mut stop = std::pin::pin!(stop);
-    let metrics_only = listener.metrics_only;
-    loop {
-        let next = async {
-            let place = Arc::clone(&places).acquire_owned().await;
-            (listener.tcp.accept().await, place)
-        };
-        let (accepted, place) = tokio::select! {
-            next = next => next,
-            () = &mut stop => break,
-        };
-        let Ok((tcp, peer)) = accepted else {
-            // out of file descriptors: others must end first
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            continue;
-        };
-        let _ = tcp.set_nodelay(true);
-        let (app, tls, builder, watcher) =
-            (Arc::clone(&app), listener.tls.clone(), builder.clone(), graceful.watcher());
-        let trust = listener.trust.clone();
-        tokio::spawn(async move {
-            let _place = place;
-            let stream = match tls {
-                None => Either::Plain(tcp),
-                Some(tls) => match handshake(&tls, tcp).await {
-                    Some(stream) => Either::Secure(stream),
-                    None => return,
-                },
-            };
-            let certificate = stream.certificate(trust.as_deref());
-            let service = service_fn(move |mut request: Request<Incoming>| {
-                request.extensions_mut().insert(Peer(peer.ip()));
-                if let Some(certificate) = &certificate {
-                    request.extensions_mut().insert(certificate.clone());
-                }
-                let app = Arc::clone(&app);
-                async move {
-                    let answer = if metrics_only {
-                        app.handle_metrics(&request).await
-                    } else {
-                        app.handle(request).await
-                    };
-                    Ok::<_, std::convert::Infallible>(answer)
-                }
-            });
-            let outcome = match stream {
-                Either::Plain(tcp) => {
-                    watcher.watch(builder.serve_connection(TokioIo::new(tcp), service)).await
-                }
-                Either::Secure(tls) => {
-                    watcher.watch(builder.serve_connection(TokioIo::new(*tls), service)).await
-                }
-            };
-            if let Err(error) = outcome {
-                tracing::debug!(error, "connection ended");
-            }
-        });
-    }
-    drop(listener);
-    if tokio::time::timeout(STOP_TIME, graceful.shutdown()).await.is_err() {
+/// Serves until `stop` is done and tells how long to drain, then finishes what runs.
+pub async fn serve(app: Arc<App>, listener: Listener, stop: impl Future<Output = Duration> + Send) {
+    let host = Host { app: Arc::clone(&app), builder: builder(), listener };
+    let drain = tokio::select! {
+        drain = stop => drain,
+        () = host.receive() => Duration::ZERO,
+    };
+    app.door.go_on_to(Stage::Draining);
+    host.receive_until(Instant::now() + drain.max(MOMENT)).await;
+    drop(host);
+    app.door.go_on_to(Stage::Closing);
+    if !app.door.emptied(STOP_TIME).await {
         tracing::warn!("requests still ran when their time was up");
     }
 }
 
-async fn handshake(tls: &TlsAcceptor, tcp: TcpStream) -> Option<Box<TlsStream<TcpStream>>> {
-    let done = tokio::time::timeout(HANDSHAKE_TIME, tls.accept(tcp)).await;
-    done.ok()?.inspect_err(|error| tracing::debug!(%error, "TLS handshake failed")).ok().map(Box::new)
+struct Host {
+    app: Arc<App>,
+    builder: Builder<TokioExecutor>,
+    listener: Listener,
+}
+
+impl Host {
+    /// Receives connections as long as this is waited for.
+    async fn receive(&self) {
+        loop {
+            self.welcome(self.listener.tcp.accept().await).await;
+        }
+    }
+
+    /// Receives connections until then, and those that wait by then: who connected in time is answered.
+    async fn receive_until(&self, end: Instant) {
+        let mut late = 0;
+        while late < BACKLOG
+            && let Ok(accepted) = timeout_at(end, self.listener.tcp.accept()).await
+        {
+            self.welcome(accepted).await;
+            late += usize::from(Instant::now() >= end);
+        }
+    }
+
+    async fn welcome(&self, accepted: io::Result<(TcpStream, SocketAddr)>) {
+        let Ok((tcp, peer)) = accepted else {
+            // out of file descriptors: others must end first
+            self.app.door.make_room();
+            sleep(Duration::from_millis(50)).await;
+            return;
+        };
+        let Some(place) = self.app.door.enter(peer.ip()) else { return };
+        let _ = tcp.set_nodelay(true);
+        let guest = Guest {
+            app: Arc::clone(&self.app),
+            builder: self.builder.clone(),
+            peer: Peer(peer.ip()),
+            metrics_only: self.listener.metrics_only,
+            place,
+        };
+        match &self.listener.tls {
+            None => tokio::spawn(guest.talk(tcp, None)),
+            Some(tls) => tokio::spawn(guest.greet(Arc::clone(tls), tcp)),
+        };
+    }
+}
+
+/// A connection that was received.
+struct Guest {
+    app: Arc<App>,
+    builder: Builder<TokioExecutor>,
+    peer: Peer,
+    metrics_only: bool,
+    place: Place,
+}
+
+impl Guest {
+    async fn greet(self, tls: Arc<Tls>, tcp: TcpStream) {
+        let (settings, mut timer) = (tls.current(), Activity::timer());
+        let greeted = tokio::select! {
+            biased;
+            greeted = settings.accept(tcp) => greeted,
+            _ = std::future::poll_fn(|context| self.place.activity.poll(&mut timer, context)) => return,
+        };
+        match greeted {
+            Ok((stream, certificate)) => {
+                self.place.activity.greeted();
+                self.talk(stream, certificate).await;
+            }
+            Err(error) => tracing::debug!(%error, "TLS handshake failed"),
+        }
+    }
+
+    async fn talk<I>(self, io: I, certificate: Option<ClientCertificate>)
+    where
+        I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let (app, peer, metrics_only) = (Arc::clone(&self.app), self.peer, self.metrics_only);
+        let answer = move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(peer);
+            if let Some(certificate) = &certificate {
+                request.extensions_mut().insert(certificate.clone());
+            }
+            let app = Arc::clone(&app);
+            async move {
+                if metrics_only { app.handle_metrics(&request).await } else { app.handle(request).await }
+            }
+        };
+        converse(&self.builder, io, (&self.app.door, &self.place.activity), answer).await;
+    }
 }

@@ -2,9 +2,14 @@
 
 use std::{
     collections::HashSet,
-    sync::{Mutex, PoisonError, atomic::AtomicU64},
+    hash::Hash,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicI64, AtomicU64, Ordering},
+    },
 };
 
+use chancery_record::Timestamp;
 use chancery_resource::Service;
 use chancery_store::Store;
 use prometheus_client::{
@@ -13,6 +18,8 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 use uuid::Uuid;
+
+use crate::door::Door;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
@@ -30,6 +37,8 @@ struct Deprecated {
 
 /// The most pairs of deprecated operations and client apps that are told apart.
 const MOST_DEPRECATED: usize = 10_000;
+/// The most pairs of operations in pieces and stores that are told apart.
+const MOST_GOING: usize = 1_000;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Going {
@@ -52,6 +61,47 @@ struct Line {
     purpose: &'static str,
 }
 
+/// Labels that come from data, told apart up to a bound: each is a series that stays.
+struct Seen<T>(Mutex<HashSet<T>>);
+
+impl<T: Clone + Eq + Hash> Seen<T> {
+    /// These labels; beyond the bound the others.
+    fn bounded(&self, labels: T, most: usize, other: impl FnOnce(T) -> T) -> T {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.contains(&labels) {
+            return labels;
+        }
+        if seen.len() >= most {
+            return other(labels);
+        }
+        seen.insert(labels.clone());
+        labels
+    }
+}
+
+/// Requests that were answered with 503, and when that was last logged.
+#[derive(Default)]
+pub struct Shed {
+    count: Counter,
+    logged: AtomicI64,
+    unlogged: AtomicU64,
+}
+
+impl Shed {
+    /// Counts one. Once a second it is to be logged, with how many were not meanwhile.
+    pub fn note(&self, now: Timestamp) -> Option<u64> {
+        self.count.inc();
+        let (second, logged) = (now.0.div_euclid(1000), self.logged.load(Ordering::Relaxed));
+        let is_first = second != logged
+            && self.logged.compare_exchange(logged, second, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        if is_first {
+            return Some(self.unlogged.swap(0, Ordering::Relaxed));
+        }
+        self.unlogged.fetch_add(1, Ordering::Relaxed);
+        None
+    }
+}
+
 /// The figures of one operation, looked up once.
 struct OperationFigures {
     seconds: Histogram,
@@ -65,13 +115,20 @@ pub struct Metrics {
     answers: Family<Status, Counter>,
     items: Family<Going, Counter>,
     deprecated: Family<Deprecated, Counter>,
-    deprecated_seen: Mutex<HashSet<Deprecated>>,
+    items_seen: Seen<Going>,
+    deprecated_seen: Seen<Deprecated>,
+    /// Answers with 503.
+    pub shed: Shed,
+    /// Connections that are open.
+    pub connections: Gauge,
+    /// Lines that the log could not write.
+    pub log_dropped: Gauge<u64, AtomicU64>,
     waiting: Gauge,
     working: Family<Line, Gauge>,
     commits: Gauge<u64, AtomicU64>,
     writes: Gauge<u64, AtomicU64>,
     retries: Gauge<u64, AtomicU64>,
-    shed: Gauge<u64, AtomicU64>,
+    store_shed: Gauge<u64, AtomicU64>,
     log_bytes: Gauge<u64, AtomicU64>,
     jobs: Family<Doing, Gauge>,
     /// Events that wait in the outbox.
@@ -102,7 +159,7 @@ pub struct Metrics {
 const SECONDS: [f64; 10] = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 10.0];
 
 impl Metrics {
-    pub fn new(services: &[&'static Service]) -> Self {
+    pub fn new(services: &[&'static Service], door: &Door) -> Self {
         let mut registry = Registry::with_prefix("chancery");
         let seconds = Family::<Labels, Histogram>::new_with_constructor(|| Histogram::new(SECONDS));
         let failures = Family::<Labels, Counter>::default();
@@ -134,13 +191,17 @@ impl Metrics {
             answers,
             items,
             deprecated,
-            deprecated_seen: Mutex::default(),
+            items_seen: Seen(Mutex::default()),
+            deprecated_seen: Seen(Mutex::default()),
+            shed: Shed::default(),
+            connections: Gauge::default(),
+            log_dropped: Gauge::default(),
             waiting: Gauge::default(),
             working: Family::default(),
             commits: Gauge::default(),
             writes: Gauge::default(),
             retries: Gauge::default(),
-            shed: Gauge::default(),
+            store_shed: Gauge::default(),
             jobs: Family::default(),
             log_bytes: Gauge::default(),
             events_waiting: Gauge::default(),
@@ -156,7 +217,20 @@ impl Metrics {
             certificates_end: Gauge::default(),
             registry,
         };
-        metrics.with_store_figures()
+        metrics.with_store_figures().with_door_figures(door)
+    }
+
+    fn with_door_figures(mut self, door: &Door) -> Self {
+        let registry = &mut self.registry;
+        registry.register("connections", "Connections that are open", self.connections.clone());
+        let about = "Connections ended so that others get their places";
+        registry.register("connections_gave_way", about, door.gave_way.clone());
+        let about = "Connections refused because all places were taken";
+        registry.register("connections_refused", about, door.refused.clone());
+        registry.register("shed", "Requests answered with 503", self.shed.count.clone());
+        let about = "Lines of the log that could not be written";
+        registry.register("log_dropped", about, self.log_dropped.clone());
+        self
     }
 
     fn with_store_figures(mut self) -> Self {
@@ -172,7 +246,7 @@ impl Metrics {
         registry.register(
             "store_shed",
             "Operations refused because there was too much to do",
-            self.shed.clone(),
+            self.store_shed.clone(),
         );
         registry.register("store_log_bytes", "Bytes of the SQLite write-ahead log", self.log_bytes.clone());
         registry.register(
@@ -252,22 +326,19 @@ impl Metrics {
         self.jobs.get_or_create(&Doing { job }).set(crate::app::now().0 / 1000);
     }
 
-    /// Notes that an operation in pieces has done so many items more.
+    /// Notes that an operation in pieces has done so many items more. Beyond a bound the store is told as `other`.
     pub fn note_items(&self, operation: &'static str, store: &str, items: u64) {
-        self.items.get_or_create(&Going { operation, store: store.to_owned() }).inc_by(items);
+        let going = Going { operation, store: store.to_owned() };
+        let other = |going: Going| Going { store: "other".to_owned(), ..going };
+        self.items.get_or_create(&self.items_seen.bounded(going, MOST_GOING, other)).inc_by(items);
     }
 
     /// Notes a call of a deprecated operation. Beyond a bound of pairs the client app is told as `other`.
     pub fn note_deprecated(&self, service: &'static str, operation: &'static str, client: Option<Uuid>) {
         let client = client.map_or_else(|| "none".to_owned(), |id| id.to_string());
-        let mut pair = Deprecated { service, operation, client };
-        let mut seen = self.deprecated_seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if seen.len() >= MOST_DEPRECATED && !seen.contains(&pair) {
-            "other".clone_into(&mut pair.client);
-        } else {
-            seen.insert(pair.clone());
-        }
-        drop(seen);
+        let other = |pair: Deprecated| Deprecated { client: "other".to_owned(), ..pair };
+        let pair = Deprecated { service, operation, client };
+        let pair = self.deprecated_seen.bounded(pair, MOST_DEPRECATED, other);
         self.deprecated.get_or_create(&pair).inc();
     }
 
@@ -278,11 +349,39 @@ impl Metrics {
         self.commits.set(figures.commits);
         self.writes.set(figures.writes);
         self.retries.set(figures.retries);
-        self.shed.set(figures.shed);
+        self.store_shed.set(figures.shed);
         self.log_bytes.set(figures.log_bytes);
         let mut text = String::new();
         // writing to a String does not fail
         let _ = encode(&mut text, &self.registry);
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use chancery_record::Timestamp;
+
+    use super::{Seen, Shed};
+
+    /// A16: labels that come from data are bounded.
+    #[test]
+    fn labels_are_bounded() {
+        let seen = Seen(Mutex::default());
+        let told: Vec<u32> = (0..5).map(|label| seen.bounded(label, 3, |_| 99)).collect();
+        assert_eq!(told, [0, 1, 2, 99, 99]);
+        assert_eq!(seen.bounded(1, 3, |_| 99), 1, "what is known stays");
+    }
+
+    /// Section 5 of operating: what is unavailable is logged once a second, and counted.
+    #[test]
+    fn one_line_a_second() {
+        let shed = Shed::default();
+        let told: Vec<Option<u64>> =
+            [5_000, 5_001, 5_999, 6_000, 6_500, 9_000].map(|now| shed.note(Timestamp(now))).to_vec();
+        assert_eq!(told, [Some(0), None, None, Some(2), None, Some(1)]);
+        assert_eq!(shed.count.get(), 6);
     }
 }

@@ -1,11 +1,7 @@
-//! Reading a request: query, media types, body, all bounded.
+//! Reading a request: query and media types.
 
-use bytes::{Bytes, BytesMut};
-use chancery_record::{Json, read_json};
 use chancery_resource::{Action, Body, Custom, Method, Op, Problem, ProblemKind, Reply};
 use http::{HeaderMap, header};
-use http_body_util::BodyExt as _;
-use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
 
 /// What a media type is to us.
@@ -111,64 +107,15 @@ fn accepts(headers: &HeaderMap, types: &[&str]) -> Result<(), Problem> {
     Err(Problem::new(ProblemKind::NotAcceptable, detail))
 }
 
-/// What is read and thrown away of a body that is too large, so that its sender gets to see the
-/// answer instead of a broken connection.
-const THROWN_AWAY: usize = 64 << 20;
-
-/// How long a body may take to arrive.
-const BODY_TIME: std::time::Duration = std::time::Duration::from_mins(2);
-
-/// Reads a body up to a bound, if it arrives in time.
-pub async fn read_bytes(headers: &HeaderMap, body: Incoming, bound: usize) -> Result<Bytes, Problem> {
-    let encoded = headers.get_all(header::CONTENT_ENCODING).iter().any(|value| value != "identity");
-    if encoded {
-        let detail = "A body is read as it is: send it without Content-Encoding.";
-        return Err(Problem::new(ProblemKind::UnsupportedMediaType, detail)
-            .with_header("accept-encoding", "identity"));
-    }
-    tokio::time::timeout(BODY_TIME, receive(headers, body, bound))
-        .await
-        .map_err(|_| Problem::invalid("The body did not arrive within two minutes."))?
-}
-
-async fn receive(headers: &HeaderMap, mut body: Incoming, bound: usize) -> Result<Bytes, Problem> {
-    let announced = text(headers, header::CONTENT_LENGTH).and_then(|length| length.parse::<usize>().ok());
-    let mut bytes = BytesMut::with_capacity(announced.unwrap_or(0).min(1 << 20));
-    let mut is_too_large = announced.is_some_and(|length| length > bound);
-    let mut thrown_away = 0;
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| Problem::invalid("The body did not arrive whole."))?;
-        let Ok(data) = frame.into_data() else { continue };
-        is_too_large |= bytes.len() + data.len() > bound;
-        if is_too_large {
-            bytes = BytesMut::new();
-            thrown_away += data.len();
-            if thrown_away > THROWN_AWAY {
-                break;
-            }
-        } else {
-            bytes.extend_from_slice(&data);
-        }
-    }
-    if is_too_large {
-        let detail = format!("A body has at most {bound} bytes here. Send less, or in several calls.");
-        return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
-    }
-    Ok(bytes.freeze())
-}
-
-/// The JSON body of an operation, and whether it is a merge patch.
-pub fn read_body(op: &Op, media: Option<MediaType>, bytes: &[u8]) -> Result<(Json, bool), Problem> {
-    if bytes.is_empty() {
-        return Err(Problem::invalid("This operation needs a JSON body."));
-    }
+/// Whether the JSON body of an operation is a merge patch.
+pub fn is_merge_patch(op: &Op, media: Option<MediaType>) -> Result<bool, Problem> {
     let kind = match op.action {
         Action::Custom(Custom { body: Body::JsonPatch(_), .. }) => Some(MediaType::JsonPatch),
         _ => (op.method == Method::Patch).then_some(MediaType::MergePatch),
     };
-    let merge = match media {
-        Some(MediaType::Json) => false,
-        Some(media) if Some(media) == kind => media == MediaType::MergePatch,
+    match media {
+        Some(MediaType::Json) => Ok(false),
+        Some(media) if Some(media) == kind => Ok(media == MediaType::MergePatch),
         _ => {
             let types = match kind {
                 Some(MediaType::JsonPatch) => "application/json, application/json-patch+json",
@@ -177,12 +124,9 @@ pub fn read_body(op: &Op, media: Option<MediaType>, bytes: &[u8]) -> Result<(Jso
             };
             let detail = format!("Send the body as {types}, in UTF-8.");
             let header = if kind.is_some() { "accept-patch" } else { "accept" };
-            return Err(Problem::new(ProblemKind::UnsupportedMediaType, detail).with_header(header, types));
+            Err(Problem::new(ProblemKind::UnsupportedMediaType, detail).with_header(header, types))
         }
-    };
-    let json = read_json(bytes)
-        .map_err(|error| Problem::invalid(format!("The body is not JSON that is read here: {}.", error.0)))?;
-    Ok((json, merge))
+    }
 }
 
 #[cfg(test)]

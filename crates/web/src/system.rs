@@ -1,18 +1,21 @@
 //! What the server has beside the services: health, keys, tokens, documentation, metrics.
 
+use std::net::IpAddr;
+
 use chancery_auth::{ClientCertificate, EndpointRequest, Issuer, OAuthError, grant, introspect, revoke};
 use chancery_record::Timestamp;
 use chancery_resource::{Permit, Problem, ProblemKind};
-use chancery_store::{Class, Error, Health};
+use chancery_store::{Class, Health};
 use http::{HeaderValue, Method, Response, header, request::Parts};
-use hyper::body::Incoming;
 use serde_json::json;
 
 use crate::{
-    answer::{AnswerBody, add_headers, respond},
-    app::App,
+    answer::{self, AnswerBody, add_headers, respond},
+    app::{App, address_of, trace_id},
+    body::{RequestBody, SMALL_BODY},
     compress::compress,
-    request::{MediaType, dpop_proofs, media_type, read_bytes, read_form, text},
+    door::Stage,
+    request::{MediaType, dpop_proofs, media_type, read_form, text},
     route::not_allowed,
 };
 
@@ -57,7 +60,11 @@ pub enum Whose {
 }
 
 const PAGE: &str = include_str!("openapi/page.html");
-const TOKEN_BODY: usize = 64 << 10;
+/// What belongs to the page, beside the documents: name, type, content.
+const PAGE_FILES: [(&str, &str, &str); 2] = [
+    ("page.css", "text/css; charset=utf-8", include_str!("openapi/page.css")),
+    ("page.js", "text/javascript; charset=utf-8", include_str!("openapi/page.js")),
+];
 
 /// How clients prove themselves.
 const METHODS: [&str; 4] =
@@ -131,7 +138,7 @@ impl SystemRoute {
         app: &App,
         (whose, parameters): (Whose, &[String]),
         parts: &Parts,
-        body: Incoming,
+        body: &mut RequestBody,
         now: Timestamp,
     ) -> Result<Response<AnswerBody>, Problem> {
         let is_endpoint = matches!(self, Self::Token | Self::Introspect | Self::Revoke);
@@ -147,9 +154,9 @@ impl SystemRoute {
                 found.ok_or_else(|| Problem::not_found("tenant that serves"))?
             }
         };
-        Ok(match self {
+        let answer = match self {
             Self::Live => respond(200, "application/json", "{\"status\":\"live\"}"),
-            Self::Ready => ready(app)?,
+            Self::Ready => ready(app, parts),
             Self::Metrics => {
                 app.authorize(parts, Permit::SystemAdmin, None, now).await?;
                 app.metrics_text().await
@@ -170,23 +177,35 @@ impl SystemRoute {
             Self::Documentation => page(),
             Self::Document => compress(&parts.headers, document(app, parameter)?),
             Self::ProblemPage => problem_page(parameter)?,
-        })
+        };
+        Ok(if self.is_published() { revalidated(answer) } else { answer })
+    }
+
+    /// Whether it is the same for everybody, and may be kept by whoever asks again before using it.
+    const fn is_published(self) -> bool {
+        !matches!(
+            self,
+            Self::Live | Self::Ready | Self::Metrics | Self::Token | Self::Introspect | Self::Revoke
+        )
     }
 }
 
 /// What is known already: whoever asks whether a server hangs does not want to hang with it.
-fn ready(app: &App) -> Result<Response<AnswerBody>, Problem> {
+fn ready(app: &App, parts: &Parts) -> Response<AnswerBody> {
     let health = app.store.health();
-    if health == Health::Ready {
-        return Ok(respond(200, "application/json", "{\"status\":\"ready\"}"));
-    }
-    let problem = Problem::from(Error::Unavailable(health.name().into()));
-    let detail = match health {
-        Health::ReadOnly => "The storage takes no writes.",
-        Health::Clock => "The database's clock is more than 30 seconds away from this server's.",
-        _ => "The storage does not answer.",
+    let (reason, detail) = match health {
+        _ if app.door.stage() != Stage::Open => {
+            ("draining", "The server stops. Send requests to another one.")
+        }
+        Health::Ready => return respond(200, "application/json", "{\"status\":\"ready\"}"),
+        Health::ReadOnly => (health.name(), "The storage takes no writes."),
+        Health::Clock => {
+            (health.name(), "The database's clock is more than 30 seconds away from this server's.")
+        }
+        Health::Unavailable => (health.name(), "The storage does not answer."),
     };
-    Err(problem.with_detail(detail).with_member("reason", health.name()))
+    let problem = Problem::new(ProblemKind::Unavailable, detail).with_member("reason", reason);
+    answer::problem(problem.with_header("retry-after", "1"), parts.uri.path(), &trace_id(parts))
 }
 
 fn discovery(app: &App, issuer: &Issuer) -> String {
@@ -225,14 +244,19 @@ impl SystemRoute {
         app: &App,
         issuer: Issuer,
         parts: &Parts,
-        body: Incoming,
+        body: &mut RequestBody,
         now: Timestamp,
     ) -> Response<AnswerBody> {
-        let answer = match read_request((issuer, self.path()), parts, body, now).await {
-            Ok(request) => self.ask(app, &request).await,
+        let answer = match read_request(app, (issuer, self.path()), parts, body, now).await {
+            Ok(request) => match self.guess(app, address_of(parts), &request).await {
+                Ok(answer) => answer,
+                Err(wait) => return too_many(wait),
+            },
             Err(problem) => {
-                let body = json!({ "error": "invalid_request", "error_description": problem.detail });
-                Ok((body.to_string(), None, 400))
+                let status = problem.status();
+                let error = if status == 503 { "temporarily_unavailable" } else { "invalid_request" };
+                let body = json!({ "error": error, "error_description": problem.detail });
+                Ok((body.to_string(), None, status))
             }
         };
         let (mut response, nonce) = match answer {
@@ -248,18 +272,29 @@ impl SystemRoute {
         }
         if response.status() == http::StatusCode::SERVICE_UNAVAILABLE {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            if let Some(others) = app.metrics.shed.note(now) {
+                tracing::warn!(path = self.path(), others, "unavailable");
+            }
         }
         add_headers(&mut response, nonce.map(|nonce| ("dpop-nonce", nonce)).into_iter().collect());
-        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         response
     }
 
+    /// Asks, unless too many wrong proofs came before: then the seconds to wait.
+    async fn guess(self, app: &App, address: IpAddr, request: &EndpointRequest) -> Result<Asked, i64> {
+        let Ok(presented) = request.presented() else { return Ok(self.ask(app, request).await) };
+        let guess = app.guesses.begin(address, &presented.client, request.now)?;
+        let answer = self.ask(app, request).await;
+        match &answer {
+            Err(error) if error.error == "invalid_client" => app.guesses.was_wrong(&guess, request.now),
+            Ok(_) => app.guesses.was_right(&guess),
+            Err(_) => {}
+        }
+        Ok(answer)
+    }
+
     /// The body, the nonce for the next proof, the status.
-    async fn ask(
-        self,
-        app: &App,
-        request: &EndpointRequest,
-    ) -> Result<(String, Option<String>, u16), OAuthError> {
+    async fn ask(self, app: &App, request: &EndpointRequest) -> Asked {
         let (store, bearer, rights) = (&app.store.with(Class::Urgent), &app.bearer, &app.rights);
         match self {
             Self::Introspect => Ok((introspect(store, bearer, rights, request).await?, None, 200)),
@@ -275,16 +310,28 @@ impl SystemRoute {
     }
 }
 
+/// The body, the nonce for the next proof, the status.
+type Asked = Result<(String, Option<String>, u16), OAuthError>;
+
+fn too_many(wait: i64) -> Response<AnswerBody> {
+    let detail = format!("Too many wrong proofs came. Try again in {wait} seconds.");
+    let body = json!({ "error": "temporarily_unavailable", "error_description": detail });
+    let mut response = respond(429, "application/json", body.to_string());
+    add_headers(&mut response, vec![("retry-after", wait.to_string())]);
+    response
+}
+
 async fn read_request(
+    app: &App,
     (issuer, path): (Issuer, &'static str),
     parts: &Parts,
-    body: Incoming,
+    body: &mut RequestBody,
     now: Timestamp,
 ) -> Result<EndpointRequest, Problem> {
     if media_type(&parts.headers) != Some(MediaType::Form) {
         return Err(Problem::invalid("Send application/x-www-form-urlencoded."));
     }
-    let bytes = read_bytes(&parts.headers, body, TOKEN_BODY).await?;
+    let bytes = body.receive(&app.door, &parts.headers, SMALL_BODY).await?;
     let form = std::str::from_utf8(&bytes).map_err(|_| Problem::invalid("The form is not UTF-8."))?;
     Ok(EndpointRequest {
         form: read_form(form)?,
@@ -297,16 +344,25 @@ async fn read_request(
     })
 }
 
+fn revalidated(mut response: Response<AnswerBody>) -> Response<AnswerBody> {
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
+}
+
 fn page() -> Response<AnswerBody> {
     let mut response = respond(200, "text/html; charset=utf-8", PAGE);
-    let policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'";
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    let policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
+        base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
     response
 }
 
 fn document(app: &App, name: &str) -> Result<Response<AnswerBody>, Problem> {
+    for (file, content_type, text) in PAGE_FILES {
+        if file == name {
+            return Ok(respond(200, content_type, text));
+        }
+    }
     let found = app.documents.iter().find(|(known, _)| known == name);
     let (_, document) = found.ok_or_else(|| {
         let known: Vec<&str> = app.documents.iter().map(|(name, _)| name.as_str()).collect();

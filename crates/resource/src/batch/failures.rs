@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use chancery_record::{FieldError, Kind, Value, fold, pointer};
+use chancery_record::{FieldError, FieldErrors, Kind, MOST_ERRORS, Value, fold, pointer};
 use chancery_store::Tx;
 
 use super::{NewRow, base};
@@ -10,10 +10,12 @@ use crate::{
     Call, OwnerRow, Problem, ProblemKind, Shape, Sql, Unique, pattern::taken, rules::Proposed, sql::LIST,
 };
 
-/// What is wrong with a batch: each error with its element and the kind of problem it is.
+/// What is wrong with a batch: each error with its element and the kind of problem it is. Those of the
+/// first elements are kept, the others are counted.
 #[derive(Default)]
 pub struct Failures {
     all: Vec<(usize, ProblemKind, FieldError)>,
+    more: usize,
     /// Where something that is taken was told.
     taken: HashSet<String>,
 }
@@ -21,6 +23,20 @@ pub struct Failures {
 impl Failures {
     pub fn add(&mut self, element: usize, kind: ProblemKind, error: FieldError) {
         self.all.push((element, kind, error));
+        if self.all.len() >= 2 * MOST_ERRORS {
+            self.keep_first();
+        }
+    }
+
+    /// Counts errors that are not kept.
+    pub const fn count_more(&mut self, more: usize) {
+        self.more += more;
+    }
+
+    fn keep_first(&mut self) {
+        self.all.sort_by_key(|(element, ..)| *element);
+        self.more += self.all.len().saturating_sub(MOST_ERRORS);
+        self.all.truncate(MOST_ERRORS);
     }
 
     /// Adds what is wrong with an element as a whole.
@@ -28,12 +44,13 @@ impl Failures {
         self.add(element, kind, FieldError::new(base(element), detail));
     }
 
-    /// All errors in the order of the elements; the first one's kind is the answer's.
+    /// The errors in the order of the elements; the first one's kind is the answer's.
     pub fn into_problem(mut self) -> Option<Problem> {
-        self.all.sort_by_key(|(element, ..)| *element);
+        self.keep_first();
         let kind = self.all.first()?.1;
-        let errors: Vec<_> = self.all.into_iter().map(|(.., error)| error).collect();
-        let detail = format!("{} of the elements cannot be done, so nothing was. See errors.", errors.len());
+        let mut errors: FieldErrors = self.all.into_iter().map(|(.., error)| error).collect();
+        errors.count_more(self.more);
+        let detail = format!("{} of the elements cannot be done, so nothing was. See errors.", errors.all());
         Some(Problem { errors, ..Problem::new(kind, detail) })
     }
 }

@@ -1,6 +1,7 @@
 //! What is done in the background: a list of jobs, each with its rest, and whether one process at a
 //! time does it.
 
+pub mod count;
 mod lease;
 pub mod ledger;
 pub mod mail;

@@ -128,7 +128,7 @@ pub fn broken(policy: &Policy, user: &User, password: &Secret) -> Vec<Broken> {
 
 /// The problem of a password that breaks rules: every one of them.
 pub fn refuse_broken(member: &str, broken: &[Broken]) -> Problem {
-    let errors = broken
+    let errors: Vec<_> = broken
         .iter()
         .map(|rule| chancery_record::FieldError::new(format!("/{member}"), rule.detail.clone()))
         .collect();

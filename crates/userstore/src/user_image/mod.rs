@@ -172,7 +172,7 @@ fn refuse(refused: &Refused) -> Problem {
         }
     };
     let detail = refused.to_string();
-    Problem { errors: vec![FieldError::new("", detail.clone())], ..Problem::new(kind, detail) }
+    Problem { errors: vec![FieldError::new("", detail.clone())].into(), ..Problem::new(kind, detail) }
 }
 
 fn remove(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {

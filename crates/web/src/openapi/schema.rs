@@ -2,7 +2,7 @@
 
 #![expect(clippy::indexing_slicing, reason = "indexing a serde_json::Value to write makes the member")]
 
-use chancery_record::{Column, Encoding, Field, Kind, Preset, Sealing};
+use chancery_record::{Column, Encoding, Field, Kind, MOST_ERRORS, Preset, Sealing};
 use chancery_resource::{BodyForm, MAX_BATCH, MAX_RELATED, Relation, Shape};
 use serde_json::{Map, Value, json};
 
@@ -358,7 +358,9 @@ pub fn shared() -> Map<String, Value> {
                             "detail": { "type": "string", "description": "What is wrong there." },
                         },
                     },
+                    "maxItems": MOST_ERRORS,
                 },
+                "moreErrors": { "type": "integer", "minimum": 1, "description": "How many errors there are that are not told." },
             },
         },
     });

@@ -1,0 +1,38 @@
+//! Counts what takes too long to be counted each time that somebody reads the metrics.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use chancery_store::{Class, Error, Mode};
+use chancery_web::App;
+
+use super::Job;
+
+/// How long the first count is waited for.
+const REST: Duration = Duration::from_mins(1);
+/// After how many rests it is counted again.
+const RESTS: u32 = 10;
+
+/// Counts the events of the outbox.
+pub fn job(app: &Arc<App>) -> Job {
+    let (app, rests) = (Arc::clone(app), Arc::new(AtomicU32::new(0)));
+    Job::new("count", REST, move || {
+        let (app, is_due) = (Arc::clone(&app), rests.fetch_add(1, Ordering::Relaxed) % RESTS == 0);
+        async move { if is_due { count(&app).await } else { Ok(()) } }
+    })
+}
+
+async fn count(app: &App) -> Result<(), String> {
+    let store = app.store.with(Class::Background);
+    let counted = store.run("CountEvents", Mode::Long, None, |tx| {
+        tx.one("SELECT count(*) FROM outbox_event", &[], |row| row.int(0))
+    });
+    let events = counted.await.map_err(|error: Error| error.to_string())?;
+    app.note_events(events.unwrap_or(0));
+    Ok(())
+}

@@ -1,0 +1,49 @@
+//! SIGHUP: what may change while the server runs is read again.
+
+use std::sync::Arc;
+
+use chancery_resource::{Problem, Scope};
+use chancery_store::Mode;
+use chancery_web::{App, Tls};
+
+use crate::{Arguments, Config, first_start, log::Log, start::own_call};
+
+/// What is read again: the log's filter, the certificates of TLS and the root client's secret.
+pub struct Reload {
+    pub(crate) app: Arc<App>,
+    pub(crate) tls: Option<Arc<Tls>>,
+}
+
+impl Reload {
+    /// Reads it. What is wrong is logged, and what was in effect stays.
+    pub async fn again(&self, arguments: &Arguments, log: &Log) {
+        let config = match Config::read(arguments) {
+            Ok(config) => config,
+            Err(error) => {
+                tracing::error!(%error, "the configuration was read again and is wrong: nothing was changed");
+                return;
+            }
+        };
+        let tls = self.tls.as_ref().map_or(Ok(()), |tls| tls.read_again());
+        let outcomes = [
+            ("log", log.filter_by(&config.log)),
+            ("tls", tls.map_err(|error| error.to_string())),
+            ("root_client_secret", self.configure_secret(&config).await),
+        ];
+        for (what, outcome) in outcomes {
+            match outcome {
+                Ok(()) => tracing::info!(what, "read again"),
+                Err(error) => tracing::error!(what, error, "read again and wrong: what was before stays"),
+            }
+        }
+    }
+
+    async fn configure_secret(&self, config: &Config) -> Result<(), String> {
+        let Some(secret) = config.root_client_secret.clone() else { return Ok(()) };
+        let call = own_call(&self.app.desk, Scope::Everything);
+        let done = self.app.store.run("Reload", Mode::Write, None, move |tx| {
+            first_start::ensure(&call, tx, &call.desk.master, Some(&secret)).map(drop)
+        });
+        done.await.map_err(|problem: Problem| problem.cause.map_or(problem.detail, |cause| cause.to_string()))
+    }
+}

@@ -1,0 +1,203 @@
+//! One connection: HTTP/1.1 or HTTP/2, watched while it lasts.
+
+use std::{
+    convert::Infallible,
+    io,
+    mem::MaybeUninit,
+    pin::{Pin, pin},
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response, Version, header};
+use http_body::{Body, Frame, SizeHint};
+use hyper::{body::Incoming, service::service_fn};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo},
+    server::conn::auto::Builder,
+};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::{
+    activity::{Activity, Answering, Verdict},
+    answer::{AnswerBody, Broken},
+    door::{Door, Stage},
+};
+
+/// The longest head, and what is buffered of an answer that is not read, in bytes.
+const BUFFER: usize = 64 << 10;
+/// Requests at once on an HTTP/2 connection.
+const STREAMS: u32 = 100;
+/// What an HTTP/2 client may send of one body, and of all, before it is read.
+const WINDOWS: (u32, u32) = (256 << 10, 1 << 20);
+
+/// How connections are served: what each of them holds is bounded.
+pub fn builder() -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    // times are ours to watch: those of the library know neither rest nor stop
+    builder.http1().header_read_timeout(None).max_buf_size(BUFFER);
+    builder
+        .http2()
+        .max_concurrent_streams(STREAMS)
+        .max_header_list_size(u32::try_from(BUFFER).unwrap_or(u32::MAX))
+        .max_send_buf_size(BUFFER)
+        .initial_stream_window_size(WINDOWS.0)
+        .initial_connection_window_size(WINDOWS.1);
+    builder
+}
+
+/// Serves a connection until it ends or has to.
+pub async fn converse<I, F>(
+    builder: &Builder<TokioExecutor>,
+    io: I,
+    (door, activity): (&Arc<Door>, &Arc<Activity>),
+    answer: impl Fn(Request<Incoming>) -> F + Clone + Send + 'static,
+) where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    F: Future<Output = Response<AnswerBody>> + Send + 'static,
+{
+    let io = TokioIo::new(Watched { io, activity: Arc::clone(activity), is_shut: false });
+    let (door, asked) = (Arc::clone(door), Arc::clone(activity));
+    let service = service_fn(move |request: Request<Incoming>| {
+        let (door, version) = (Arc::clone(&door), request.version());
+        let answering = asked.ask(version);
+        let answer = answer(request);
+        async move {
+            let mut response = answer.await;
+            if door.stage() != Stage::Open && version != Version::HTTP_2 {
+                response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            }
+            answering.begin();
+            Ok::<_, Infallible>(response.map(|body| Sent { body, answering }))
+        }
+    });
+    let mut connection = pin!(builder.serve_connection(io, service));
+    let mut timer = Activity::timer();
+    loop {
+        let verdict = tokio::select! {
+            biased;
+            outcome = connection.as_mut() => {
+                if let Err(error) = outcome {
+                    tracing::debug!(error, "connection ended");
+                }
+                return;
+            }
+            verdict = std::future::poll_fn(|context| activity.poll(&mut timer, context)) => verdict,
+        };
+        match verdict {
+            Verdict::GoAway => connection.as_mut().graceful_shutdown(),
+            Verdict::End(reason) => {
+                tracing::debug!(reason, "connection ended by this side");
+                return;
+            }
+        }
+    }
+}
+
+/// What carries a connection; tells what goes through it.
+struct Watched<I> {
+    io: I,
+    activity: Arc<Activity>,
+    is_shut: bool,
+}
+
+impl<I: AsyncRead + Unpin> AsyncRead for Watched<I> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.io).poll_read(context, buffer))?;
+        if buffer.filled().len() > before {
+            self.activity.read();
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<I: AsyncRead + AsyncWrite + Unpin> Watched<I> {
+    fn note<T>(&self, outcome: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        self.activity.wrote(outcome.is_ready());
+        outcome
+    }
+}
+
+impl<I: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<I> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let outcome = Pin::new(&mut self.io).poll_write(context, bytes);
+        self.note(outcome)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let outcome = Pin::new(&mut self.io).poll_write_vectored(context, slices);
+        self.note(outcome)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let outcome = Pin::new(&mut self.io).poll_flush(context);
+        self.note(outcome)
+    }
+
+    /// Closes this side and reads on for a while: a socket that is closed with something unread tells its
+    /// peer to forget the answer.
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if !self.is_shut {
+            ready!(Pin::new(&mut self.io).poll_shutdown(context))?;
+            self.is_shut = true;
+            self.activity.shut();
+        }
+        let mut bytes = [MaybeUninit::uninit(); 8192];
+        loop {
+            let mut buffer = ReadBuf::uninit(&mut bytes);
+            let outcome = ready!(self.as_mut().poll_read(context, &mut buffer));
+            if outcome.is_err() || buffer.filled().is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+        }
+    }
+}
+
+/// An answer's body; tells when the connection takes of it.
+struct Sent {
+    body: AnswerBody,
+    answering: Answering,
+}
+
+impl Body for Sent {
+    type Data = Bytes;
+    type Error = Broken;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+        let frame = Pin::new(&mut self.body).poll_frame(context);
+        self.answering.part(frame.is_ready());
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,316 @@
+//! Connections over memory, with a clock that goes as fast as it can.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use chancery_resource::Part;
+use http::Response;
+use prometheus_client::metrics::counter::Counter;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex},
+    sync::mpsc,
+    task::JoinHandle,
+    time::{Instant, sleep, timeout},
+};
+
+use super::{builder, converse};
+use crate::{
+    activity::Times,
+    answer::{AnswerBody, respond, stream},
+    door::{Door, Place, Room, Stage},
+};
+
+const ROOM: Room = Room { connections: 4, per_address: 3 };
+const TIMES: Times = Times { idle: Duration::from_mins(1), answer: Duration::from_mins(10) };
+const GET: &[u8] = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n";
+/// The preface of HTTP/2 with empty settings.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+const PING: &[u8] = b"\0\0\x08\x06\0\0\0\0\x0012345678";
+/// HEADERS of a request for "/", whole.
+const ASK: &[u8] = b"\0\0\x06\x01\x05\0\0\0\x01\x82\x84\x86\x41\x01a";
+
+fn enter(door: &Arc<Door>) -> Place {
+    door.enter([192, 0, 2, 1].into()).unwrap()
+}
+
+/// Serves a connection that answers with a body made by this.
+fn serve(
+    door: &Arc<Door>,
+    buffer: usize,
+    body: impl Fn() -> Response<AnswerBody> + Clone + Send + Sync + 'static,
+) -> (DuplexStream, JoinHandle<()>) {
+    let (client, server) = duplex(buffer);
+    let (door, place) = (Arc::clone(door), enter(door));
+    let running = tokio::spawn(async move {
+        let answer = move |_| {
+            let response = body();
+            async move { response }
+        };
+        converse(&builder(), server, (&door, &place.activity), answer).await;
+    });
+    (client, running)
+}
+
+fn hello() -> Response<AnswerBody> {
+    respond(200, "text/plain", "hello")
+}
+
+/// How long it takes until the server ends the connection, in seconds.
+async fn lasts(running: JoinHandle<()>) -> u64 {
+    let begun = Instant::now();
+    running.await.unwrap();
+    begun.elapsed().as_secs()
+}
+
+async fn answer(client: &mut DuplexStream) -> String {
+    let mut bytes = [0; 4096];
+    let length = client.read(&mut bytes).await.unwrap();
+    String::from_utf8_lossy(&bytes[..length]).into_owned()
+}
+
+/// A2: nothing, half a head and half a preface are ended after 10 seconds, however slowly they come.
+#[tokio::test(start_paused = true)]
+async fn a_head_comes_within_its_time() {
+    for begun in [&b""[..], b"GET / HT", b"PRI * HTTP/2.0\r\n", PREFACE] {
+        let door = Door::new(ROOM, TIMES);
+        let (mut client, running) = serve(&door, 1024, hello);
+        client.write_all(begun).await.unwrap();
+        assert_eq!(lasts(running).await, 10, "{:?}", String::from_utf8_lossy(begun));
+        assert_eq!(door.connections(), 0);
+    }
+    let door = Door::new(ROOM, TIMES);
+    let (mut client, running) = serve(&door, 1024, hello);
+    let drip = async {
+        for byte in b"GET / HTTP/1.1\r\nx: aaaaaaaaaaaaaaaaaaaaaaaaaaa" {
+            sleep(Duration::from_secs(1)).await;
+            if client.write_all(&[*byte]).await.is_err() {
+                break;
+            }
+        }
+    };
+    assert_eq!(tokio::join!(lasts(running), drip).0, 10);
+}
+
+/// A2: a connection rests for a minute between requests, and has 10 seconds for a head that it began.
+#[tokio::test(start_paused = true)]
+async fn a_rest_is_bounded() {
+    let door = Door::new(ROOM, TIMES);
+    let (mut client, running) = serve(&door, 1024, hello);
+    for _ in 0..3 {
+        client.write_all(GET).await.unwrap();
+        assert!(answer(&mut client).await.ends_with("hello"));
+        sleep(Duration::from_secs(59)).await;
+    }
+    assert_eq!(lasts(running).await, 1);
+    let (mut client, running) = serve(&door, 1024, hello);
+    client.write_all(GET).await.unwrap();
+    answer(&mut client).await;
+    sleep(Duration::from_secs(5)).await;
+    client.write_all(b"GET").await.unwrap();
+    assert_eq!(lasts(running).await, 10);
+}
+
+/// A2: an HTTP/2 peer that only pings is idle.
+#[tokio::test(start_paused = true)]
+async fn pings_are_no_requests() {
+    let door = Door::new(ROOM, TIMES);
+    let (mut client, running) = serve(&door, 64 << 10, hello);
+    client.write_all(PREFACE).await.unwrap();
+    client.write_all(ASK).await.unwrap();
+    let ping = async {
+        let mut bytes = [0; 1024];
+        loop {
+            sleep(Duration::from_secs(5)).await;
+            let _ = timeout(Duration::from_millis(1), client.read(&mut bytes)).await;
+            if client.write_all(PING).await.is_err() {
+                break;
+            }
+        }
+    };
+    let (seconds, ()) = tokio::join!(lasts(running), ping);
+    assert!((60..=63).contains(&seconds), "{seconds}");
+}
+
+/// A list without an end, whose parts are counted when they are handed out.
+fn endless(made: &Arc<AtomicUsize>) -> Response<AnswerBody> {
+    let (sender, parts) = mpsc::channel(4);
+    let made = Arc::clone(made);
+    tokio::spawn(async move {
+        while sender.send(Part::Bytes(vec![b' '; 64 << 10])).await.is_ok() {
+            made.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    stream(200, parts)
+}
+
+/// A3: of a list that is not read little is made, also for a client that has asked for more, and its
+/// connection is ended.
+#[tokio::test(start_paused = true)]
+async fn a_list_that_is_not_read_takes_little() {
+    for asked in [GET.to_vec(), GET.repeat(2), [PREFACE, ASK].concat()] {
+        let door = Door::new(ROOM, TIMES);
+        let made = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&made);
+        let (mut client, running) = serve(&door, 1024, move || endless(&counted));
+        client.write_all(&asked).await.unwrap();
+        assert_eq!(lasts(running).await, 30);
+        let made = made.load(Ordering::Relaxed);
+        assert!((1..=12).contains(&made), "{made} parts of 64 KiB");
+    }
+}
+
+/// A3: a reader that goes on slowly for ever does not.
+#[tokio::test(start_paused = true)]
+async fn an_answer_has_its_time() {
+    let door = Door::new(ROOM, TIMES);
+    let made = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&made);
+    let (mut client, running) = serve(&door, 1024, move || endless(&counted));
+    client.write_all(GET).await.unwrap();
+    let read = async {
+        let mut bytes = vec![0; 1024];
+        while client.read(&mut bytes).await.is_ok_and(|length| length > 0) {
+            sleep(Duration::from_millis(250)).await;
+        }
+    };
+    assert_eq!(tokio::join!(lasts(running), read).0, 600);
+}
+
+/// A list that takes its time to be made is no slow reader's.
+#[tokio::test(start_paused = true)]
+async fn what_we_make_slowly_is_waited_for() {
+    let door = Door::new(ROOM, TIMES);
+    let (mut client, running) = serve(&door, 1024, || {
+        let (sender, parts) = mpsc::channel(4);
+        tokio::spawn(async move {
+            for part in [Part::Bytes(b"[".to_vec()), Part::Bytes(b"]".to_vec()), Part::End] {
+                sleep(Duration::from_secs(100)).await;
+                let _ = sender.send(part).await;
+            }
+        });
+        stream(200, parts)
+    });
+    client.write_all(b"GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").await.unwrap();
+    let mut text = String::new();
+    client.read_to_string(&mut text).await.unwrap();
+    assert!(text.contains('[') && text.ends_with("0\r\n\r\n"), "{text}");
+    drop(client);
+    running.await.unwrap();
+}
+
+/// A2: when all places are taken the newest silent one gives way; who sent a head stays, and an address
+/// has its share.
+#[tokio::test(start_paused = true)]
+async fn silence_gives_way() {
+    let count = |counter: &Counter| counter.get();
+    let door = Door::new(ROOM, TIMES);
+    let (mut busy, _running) = serve(&door, 1024, hello);
+    busy.write_all(GET).await.unwrap();
+    answer(&mut busy).await;
+    let (_first, first) = serve(&door, 1024, hello);
+    let (_second, second) = serve(&door, 1024, hello);
+    assert_eq!(count(&door.gave_way), 0);
+    let (mut third, _third) = serve(&door, 1024, hello);
+    second.await.unwrap();
+    assert_eq!((door.connections(), count(&door.gave_way)), (3, 1), "an address has three");
+    assert!(!first.is_finished());
+    third.write_all(GET).await.unwrap();
+    assert!(answer(&mut third).await.ends_with("hello"));
+    busy.write_all(GET).await.unwrap();
+    assert!(answer(&mut busy).await.ends_with("hello"));
+    let other = door.enter([198, 51, 100, 1].into()).unwrap();
+    assert_eq!((door.connections(), count(&door.gave_way)), (4, 1));
+    let newest = door.enter([198, 51, 100, 2].into()).unwrap();
+    assert_eq!((door.connections(), count(&door.gave_way)), (4, 2), "four in all");
+    assert!(!first.is_finished(), "the newest silent one went");
+    drop((other, newest));
+}
+
+/// Who rests gives way where nobody is silent, the longest first; who works stays, and then nobody comes in.
+#[tokio::test(start_paused = true)]
+async fn who_works_stays() {
+    let door = Door::new(Room { connections: 2, per_address: 2 }, TIMES);
+    let (one, two) = (enter(&door), enter(&door));
+    let resting = one.activity.ask(http::Version::HTTP_11);
+    drop(resting);
+    let working = two.activity.ask(http::Version::HTTP_11);
+    let three = enter(&door);
+    assert!(one.activity.idle_since().is_some() && door.gave_way.get() == 1);
+    let also = three.activity.ask(http::Version::HTTP_11);
+    assert!(door.enter([192, 0, 2, 1].into()).is_none());
+    assert_eq!(door.refused.get(), 1);
+    drop((working, also));
+}
+
+/// B7: what was sent before the end is answered and told to be the last; what rests is ended at once, and
+/// what stalls within 10 seconds.
+#[tokio::test(start_paused = true)]
+async fn the_end_is_orderly() {
+    let door = Door::new(Room { connections: 10, per_address: 10 }, TIMES);
+    let (mut idle, idle_running) = serve(&door, 1024, hello);
+    idle.write_all(GET).await.unwrap();
+    answer(&mut idle).await;
+    door.go_on_to(Stage::Draining);
+    idle.write_all(GET).await.unwrap();
+    assert!(answer(&mut idle).await.contains("connection: close"));
+    drop(idle);
+    idle_running.await.unwrap();
+
+    let (mut asks, asking) = serve(&door, 1024, hello);
+    let (mut half, halving) = serve(&door, 1024, hello);
+    half.write_all(b"GET / HT").await.unwrap();
+    let made = Arc::new(AtomicUsize::new(0));
+    let (mut stalls, stalling) = serve(&door, 1024, move || endless(&made));
+    stalls.write_all(GET).await.unwrap();
+    let (_silent, silence) = serve(&door, 1024, hello);
+    sleep(Duration::from_secs(5)).await;
+    // it is there, and nobody has looked at it yet
+    asks.write_all(GET).await.unwrap();
+    door.go_on_to(Stage::Closing);
+    let begun = Instant::now();
+    let mut text = String::new();
+    asks.read_to_string(&mut text).await.unwrap();
+    assert!(text.contains("connection: close") && text.ends_with("hello"), "{text}");
+    drop(asks);
+    asking.await.unwrap();
+    silence.await.unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(1));
+    halving.await.unwrap();
+    assert!(begun.elapsed() <= Duration::from_secs(10));
+    stalling.await.unwrap();
+    assert!(begun.elapsed() <= Duration::from_secs(10));
+    assert!(door.emptied(Duration::ZERO).await);
+}
+
+/// B7: an HTTP/2 client is told to go elsewhere as soon as the server drains.
+#[tokio::test(start_paused = true)]
+async fn goaway_is_told() {
+    let door = Door::new(ROOM, TIMES);
+    let (mut client, running) = serve(&door, 64 << 10, hello);
+    client.write_all(&[PREFACE, ASK].concat()).await.unwrap();
+    sleep(Duration::from_millis(10)).await;
+    let mut bytes = vec![0; 4096];
+    let before = client.read(&mut bytes).await.unwrap();
+    assert!(frames(&bytes[..before]).contains(&1), "it is answered");
+    door.go_on_to(Stage::Draining);
+    let after = client.read(&mut bytes).await.unwrap();
+    assert!(frames(&bytes[..after]).contains(&7), "{:?}", frames(&bytes[..after]));
+    door.go_on_to(Stage::Closing);
+    assert!(lasts(running).await <= 2);
+}
+
+/// The types of HTTP/2 frames.
+fn frames(mut bytes: &[u8]) -> Vec<u8> {
+    let mut types = Vec::new();
+    while let [a, b, c, kind, ..] = *bytes {
+        types.push(kind);
+        let length = 9 + u32::from_be_bytes([0, a, b, c]) as usize;
+        bytes = bytes.get(length..).unwrap_or_default();
+    }
+    types
+}

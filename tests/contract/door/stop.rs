@@ -1,0 +1,95 @@
+//! How the server stops.
+
+use std::time::{Duration, Instant};
+
+use chancery_testkit::{Client, Database, Engine, Process};
+use tokio::time::sleep;
+
+use super::{BOUND, connect, ended, receive, send};
+
+const GET: &str = "GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n";
+
+async fn has_ended(mut server: Process) -> bool {
+    tokio::task::spawn_blocking(move || server.wait()).await.unwrap()
+}
+
+/// Section 5 of operating: after SIGTERM the server says that it drains, serves on, and tells clients to go
+/// elsewhere; then it ends.
+#[tokio::test]
+async fn a_server_drains() {
+    let database = Database::create(Engine::Sqlite);
+    let server = Process::start(&database, &[("CHANCERY_DRAIN", "4")]).await;
+    let mut open = connect(&server.base).await;
+    send(&mut open, GET).await;
+    assert!(!receive(&mut open).await.0.contains("connection: close"));
+    let anyone = Client::anonymous(&server.base);
+    assert!(server.signal("TERM"));
+    let begun = Instant::now();
+    let problem = loop {
+        let answer = anyone.get("/health/ready").await;
+        if answer.status == 503 {
+            break answer.problem(503, "unavailable");
+        }
+        assert!(begun.elapsed() < BOUND, "it is told in time");
+    };
+    assert_eq!(problem["reason"], "draining");
+    send(&mut open, GET).await;
+    let (head, _) = receive(&mut open).await;
+    assert!(head.starts_with("http/1.1 200") && head.contains("connection: close"), "{head}");
+    server.admin.get("/api/userstore/v2/default/administration/User").await.expect(200);
+    assert!(has_ended(server).await);
+    assert!(begun.elapsed() >= Duration::from_secs(4), "it served on");
+}
+
+/// B7: what was sent before the server was told to stop is answered, on connections that it knows and on
+/// those that it has not accepted yet.
+#[tokio::test]
+async fn what_arrived_is_answered() {
+    let database = Database::create(Engine::Sqlite);
+    let server = Process::start_unready(&database, &[]);
+    let mut connections = Vec::new();
+    for _ in 0..12 {
+        let mut connection = connect(&server.base).await;
+        send(&mut connection, GET).await;
+        receive(&mut connection).await;
+        connections.push(connection);
+    }
+    // it neither accepts nor reads
+    assert!(server.signal("STOP"));
+    for _ in 0..12 {
+        connections.push(connect(&server.base).await);
+    }
+    for connection in &mut connections {
+        send(connection, GET).await;
+    }
+    assert!(server.signal("TERM") && server.signal("CONT"));
+    for connection in &mut connections {
+        assert!(receive(connection).await.0.starts_with("http/1.1 200"));
+        ended(connection).await;
+    }
+    drop(connections);
+    assert!(has_ended(server).await);
+}
+
+/// B7: half a head, half a body and an answer that is not read are given up in time.
+#[tokio::test]
+async fn what_stalls_is_given_up() {
+    let database = Database::create(Engine::Sqlite);
+    let server = Process::start(&database, &[]).await;
+    let (mut half_head, mut half_body) = (connect(&server.base).await, connect(&server.base).await);
+    send(&mut half_head, "GET /health/live HT").await;
+    send(&mut half_body, &format!(
+        "POST /api/userstore/v2/default/administration/User HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {}\r\n\
+         content-type: application/json\r\ncontent-length: 100\r\n\r\n{{\"loginName\"",
+        server.admin.token()
+    )).await;
+    sleep(Duration::from_millis(200)).await;
+    assert!(server.signal("TERM"));
+    let begun = Instant::now();
+    let (head, body) = receive(&mut half_body).await;
+    assert!(head.starts_with("http/1.1 503"), "{head} {body}");
+    ended(&mut half_head).await;
+    drop(half_body);
+    assert!(has_ended(server).await);
+    assert!(begun.elapsed() < Duration::from_secs(25), "{:?}", begun.elapsed());
+}

@@ -1,10 +1,10 @@
 //! What refusals and documents tell.
 
-use chancery_testkit::on_both_engines;
+use chancery_testkit::{Engine, on_both_engines};
 use http::Method;
 use serde_json::json;
 
-use crate::{each, id};
+use crate::{each, id, list::encode, signing::texts};
 
 on_both_engines! {
     /// B10: a configuration in a batch that is named by a token which is no row's any more is 409 at it.
@@ -17,6 +17,27 @@ on_both_engines! {
         world.admin.put(batch, body.clone()).await.expect(200);
         let problem = world.admin.put(batch, body).await.problem(409, "concurrency-conflict");
         assert_eq!(each(&problem["errors"], "pointer"), ["/0/concurrencyToken"]);
+    }
+
+    /// Also under A: creating with an id says the same of one that is another's, one's own, or was once.
+    async fn a_taken_id_tells_nothing_of_whose_it_is(world: World) {
+        let (own, other) = (world.other_subscription("own").await, world.other_subscription("other").await);
+        let mine = world.client_in(&own, "mine", &[("SubscriptionAdmin", None, None)]).await;
+        let foreign = world.make("Tenant", json!({ "name": "t", "subscriptionId": other })).await;
+        let seen = world.make("Tenant", json!({ "name": "t", "subscriptionId": own })).await;
+        let gone = world.make("Tenant", json!({ "name": "u", "subscriptionId": other })).await;
+        world.admin.delete(&format!("/api/management/v2/Tenant/{}", id(&gone))).await.expect(204);
+        let tenants = "/api/management/v2/Tenant";
+        let mut told = Vec::new();
+        for taken in [&foreign, &seen, &gone] {
+            let body = json!({ "id": taken["id"], "name": "new", "subscriptionId": own });
+            let mut problem = mine.post(tenants, body.clone()).await.problem(409, "conflict");
+            problem.as_object_mut().unwrap().remove("traceId");
+            let mut many = mine.post("/api/management/v2/Tenant/batch", json!([body])).await.problem(409, "conflict");
+            many.as_object_mut().unwrap().remove("traceId");
+            told.push((problem, many));
+        }
+        assert!(told.windows(2).all(|pair| pair[0] == pair[1]), "{told:?}");
     }
 
     /// B10: what a rule of links, an image or a passkey refuses is told where it stands and in our words.
@@ -39,6 +60,20 @@ on_both_engines! {
         let sent = world.admin.send(Method::PUT, &image, &[("content-type", "image/png")], b"no picture".to_vec()).await;
         let problem = sent.problem(400, "invalid-request");
         assert_eq!(each(&problem["errors"], "pointer"), [""]);
+    }
+
+    /// B8: the trail of one key is found by an index.
+    async fn the_trail_of_a_key_has_an_index(world: World) {
+        let text = match world.engine {
+            Engine::Sqlite => "SELECT name FROM pragma_index_list('audit_entry')",
+            Engine::Postgres => "SELECT indexname::text FROM pg_indexes WHERE tablename = 'audit_entry'",
+        };
+        let names = texts(&world, text).await;
+        assert!(names.iter().any(|name| name == "audit_entry__store__primary_key__rid"), "{names:?}");
+        let group = world.group("g").await;
+        let filter = encode(&format!("primaryKey eq \"{}\"", id(&group)));
+        let found = world.admin.get(&world.path(&format!("/CustomAuditTrail?filter={filter}"))).await.is(200).json();
+        assert_eq!(each(&found, "area"), ["Group"]);
     }
 
     /// B10: the documents give examples that can be: no action is called "Sales".

@@ -72,13 +72,16 @@ fn explain(shape: &Shape, mut problem: Problem) -> Problem {
     problem
 }
 
+/// What is said of an id that is or was somebody's: whose, and whether it still is, is nobody else's to know.
+pub const USED: &str = "is taken, or was once: an id is never used again";
+
 /// The error of the member behind a unique index.
 pub fn taken(shape: &Shape, index: &str, base: &str) -> Option<FieldError> {
     let unique = shape.unique.iter().find(|unique| unique.index == index)?;
     let field = shape.fields.iter().find(|field| field.column == unique.column)?;
     let mut error = FieldError::new(pointer(base, field.wire()), "is taken");
     if field.access.key {
-        error.detail = "is taken, or was once: an id is never used again".into();
+        error.detail = USED.into();
     }
     Some(error)
 }
@@ -115,7 +118,7 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if let Some(id @ Value::Id(_)) = brought
         && is_retired(call, tx, shape, &id)?
     {
-        let wrong = Problem::wrong_at("/id", "was used once: an id is never used again");
+        let wrong = Problem::wrong_at("/id", USED);
         return Err(Problem { kind: ProblemKind::Conflict, ..wrong });
     }
     check_data(call, tx, shape, None, &mut values)?;

@@ -99,22 +99,22 @@ pub fn compress(headers: &HeaderMap, response: Response<AnswerBody>) -> Response
     if !is_text {
         return response;
     }
-    let (mut parts, body) = response.into_parts();
-    parts.headers.append(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+    let (mut answered, body) = response.into_parts();
+    answered.headers.append(header::VARY, HeaderValue::from_static("Accept-Encoding"));
     let size = body.size_hint().exact();
     let coding = Coding::wanted(headers).filter(|_| size.is_none_or(|size| size >= SMALL));
     let Some((coding, encoder)) = coding.and_then(|coding| Some((coding, Encoder::new(coding)?))) else {
-        return Response::from_parts(parts, body);
+        return Response::from_parts(answered, body);
     };
-    parts.headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
+    answered.headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
     // another coding is another representation
-    let tag = parts.headers.get(header::ETAG).and_then(|tag| tag.to_str().ok());
+    let tag = answered.headers.get(header::ETAG).and_then(|tag| tag.to_str().ok());
     let tag = tag.and_then(|tag| tag.strip_suffix('"')).map(|tag| format!("{tag}.{}\"", coding.name()));
     if let Some(tag) = tag.and_then(|tag| HeaderValue::try_from(tag).ok()) {
-        parts.headers.insert(header::ETAG, tag);
+        answered.headers.insert(header::ETAG, tag);
     }
-    let encoded = Encoded { inner: body, encoder: Some(encoder) };
-    Response::from_parts(parts, AnswerBody::Encoded(Box::new(encoded)))
+    let compressed = Encoded { inner: body, encoder: Some(encoder) };
+    Response::from_parts(answered, AnswerBody::Encoded(Box::new(compressed)))
 }
 
 /// A body on its way through an encoder.
@@ -135,8 +135,7 @@ impl Encoded {
                     return Poll::Pending;
                 }
                 Poll::Ready(Some(Ok(frame))) => {
-                    let Some(data) = frame.data_ref() else { continue };
-                    let made = encoder.take(data);
+                    let made = frame.data_ref().map_or(Ok(Vec::new()), |data| encoder.take(data));
                     self.encoder = Some(encoder);
                     match made {
                         Ok(made) if made.is_empty() => {}

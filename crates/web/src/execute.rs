@@ -8,8 +8,8 @@ use std::sync::{
 use bytes::Bytes;
 use chancery_record::Timestamp;
 use chancery_resource::{
-    Action, Answer, Body, Call, Custom, Out, Part, Permit, Piece, Preconditions, Problem, Shape, read_later,
-    run,
+    Action, Answer, Body, Call, Custom, Op, Out, Part, Permit, Piece, Preconditions, Problem, Shape,
+    read_later, run,
 };
 use chancery_store::{Class, Error, Mode, Tx};
 use http::{HeaderMap, HeaderName, Response, header, request::Parts};
@@ -63,10 +63,7 @@ pub async fn execute(
         app.metrics.note_deprecated(service, op.name, client);
     }
     check_accept(&parts.headers, op)?;
-    let if_match = all_of(&parts.headers, header::IF_MATCH);
-    if if_match.is_some() && !op.has_item() {
-        return Err(Problem::invalid("If-Match is about one item that is there. Leave it out here."));
-    }
+    let preconditions = conditions(&parts.headers, op)?;
     let mut query = read_form(parts.uri.query().unwrap_or_default())?;
     let dry_run = op.writes() && take_dry_run(&mut query)?;
     let lists = op.mode() == Mode::Long && op.reply.is_list();
@@ -116,10 +113,7 @@ pub async fn execute(
         path: parameters,
         address: parts.uri.to_string(),
         query,
-        preconditions: Preconditions {
-            if_match,
-            if_none_match: all_of(&parts.headers, header::IF_NONE_MATCH),
-        },
+        preconditions,
         body: json,
         bytes: content,
         results: Vec::new(),
@@ -378,6 +372,15 @@ impl Running<'_> {
         add_headers(&mut response, answer.headers);
         Ok(response)
     }
+}
+
+/// The conditions of a request.
+fn conditions(headers: &HeaderMap, op: &Op) -> Result<Preconditions, Problem> {
+    let if_match = all_of(headers, header::IF_MATCH);
+    if if_match.is_some() && !op.has_item() {
+        return Err(Problem::invalid("If-Match is about one item that is there. Leave it out here."));
+    }
+    Ok(Preconditions { if_match, if_none_match: all_of(headers, header::IF_NONE_MATCH) })
 }
 
 /// All lines of a header that holds a list, as one.

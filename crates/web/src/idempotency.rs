@@ -136,7 +136,7 @@ pub async fn claim(
 impl Ours {
     fn claim(&self, tx: &mut Tx<'_>, request: &[u8], now: Timestamp) -> Result<Found, Problem> {
         let row = [Value::Id(self.caller), Value::Bytes(self.key.clone())];
-        if let Some(kept) = self.find(tx, &row)? {
+        if let Some(kept) = find(tx, &row)? {
             let stands = if kept.answer.is_some() { KEPT } else { ABANDONED };
             let age = now.0 - kept.since;
             if age < stands {
@@ -163,25 +163,6 @@ impl Ours {
             vec![caller, key, Value::Bytes(request.to_vec()), Value::Id(self.attempt), Value::Int(now.0)],
         )?;
         Ok(Found::Nothing)
-    }
-
-    /// What is kept for the key.
-    fn find(&self, tx: &mut Tx<'_>, row: &[Value]) -> Result<Option<Kept>, Error> {
-        let text = "SELECT a.request_digest, COALESCE(c.held_on, a.started_on), a.answer, a.persons \
-                    FROM idempotent_answer a LEFT JOIN idempotent_claim c ON c.attempt = a.attempt \
-                    WHERE a.caller = ?1 AND a.key_digest = ?2";
-        tx.one(text, row, |row| {
-            let bytes = |column| {
-                if row.is_null(column)? {
-                    Ok(None)
-                } else {
-                    row.bytes(column).map(|bytes| Some(bytes.to_vec()))
-                }
-            };
-            let (answer, persons) = (bytes(2)?, bytes(3)?.unwrap_or_default());
-            let persons = persons.chunks(16).filter_map(|id| Uuid::from_slice(id).ok()).collect();
-            Ok(Kept { request: row.bytes(0)?.to_vec(), since: row.int(1)?, answer, persons })
-        })
     }
 
     /// Keeps the answer, in the transaction of the change. If the claim was given up meanwhile,
@@ -339,4 +320,19 @@ struct Kept {
     since: i64,
     answer: Option<Vec<u8>>,
     persons: Vec<Uuid>,
+}
+
+/// What is kept for the key of a caller.
+fn find(tx: &mut Tx<'_>, row: &[Value]) -> Result<Option<Kept>, Error> {
+    let text = "SELECT a.request_digest, COALESCE(c.held_on, a.started_on), a.answer, a.persons \
+                FROM idempotent_answer a LEFT JOIN idempotent_claim c ON c.attempt = a.attempt \
+                WHERE a.caller = ?1 AND a.key_digest = ?2";
+    tx.one(text, row, |row| {
+        let bytes = |column| {
+            if row.is_null(column)? { Ok(None) } else { row.bytes(column).map(|bytes| Some(bytes.to_vec())) }
+        };
+        let (answer, persons) = (bytes(2)?, bytes(3)?.unwrap_or_default());
+        let persons = persons.chunks(16).filter_map(|id| Uuid::from_slice(id).ok()).collect();
+        Ok(Kept { request: row.bytes(0)?.to_vec(), since: row.int(1)?, answer, persons })
+    })
 }

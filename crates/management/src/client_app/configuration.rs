@@ -71,6 +71,9 @@ record! {
     }
 }
 
+/// A member that names a certificate: its column, what it says, what it must be.
+type Member<'a> = (&'static str, &'a Option<CertificateName>, &'a dyn Fn(&str) -> bool, &'a str);
+
 impl Rules for ClientAppAuthenticationConfiguration {
     fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
         let is_name = |text: &str| normalised_name(text).is_some_and(|name| !name.is_empty());
@@ -84,7 +87,6 @@ impl Rules for ClientAppAuthenticationConfiguration {
         let is_uri = |text: &str| scheme(text).is_some();
         let is_address = |text: &str| text.parse::<IpAddr>().is_ok();
         let is_mail = |text: &str| Email::new(text).is_ok();
-        type Member<'a> = (&'static str, &'a Option<CertificateName>, &'a dyn Fn(&str) -> bool, &'a str);
         let members: [Member<'_>; 5] = [
             (
                 "tls_client_auth_subject_dn",

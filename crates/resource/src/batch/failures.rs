@@ -7,7 +7,10 @@ use chancery_store::Tx;
 
 use super::{NewRow, base};
 use crate::{
-    Call, OwnerRow, Problem, ProblemKind, Shape, Sql, Unique, pattern::taken, rules::Proposed, sql::LIST,
+    Call, OwnerRow, Problem, ProblemKind, Shape, Sql, Unique,
+    pattern::{USED, taken},
+    rules::Proposed,
+    sql::LIST,
 };
 
 /// What is wrong with a batch: each error with its element and the kind of problem it is. Those of the
@@ -73,10 +76,7 @@ pub fn find_retired(
         tx.query(&sql.text, &sql.parameters, |row| {
             let retired = Value::Id(row.id(0)?);
             for (element, _) in chunk.iter().filter(|(_, id)| *id == retired) {
-                let error = FieldError::new(
-                    pointer(&base(*element), "id"),
-                    "was used once: an id is never used again",
-                );
+                let error = FieldError::new(pointer(&base(*element), "id"), USED);
                 failures.add(*element, ProblemKind::Conflict, error);
             }
             Ok(())

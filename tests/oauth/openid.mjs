@@ -3,6 +3,7 @@
 //   CHANCERY_BASE=... CHANCERY_APPS=FILE node openid.mjs
 
 import { readFileSync } from 'node:fs'
+import * as jose from 'jose'
 import * as openid from 'openid-client'
 
 const base = process.env.CHANCERY_BASE.replace(/\/$/, '')
@@ -14,8 +15,8 @@ function prove(what, holds, detail = '') {
   console.log(`ok      ${what}`)
 }
 
-async function configure(app, authentication) {
-  return openid.discovery(new URL(base), app.id, undefined, authentication, {
+async function configure(app, authentication, issuer = base) {
+  return openid.discovery(new URL(issuer), app.id, undefined, authentication, {
     // loopback
     execute: [openid.allowInsecureRequests],
   })
@@ -97,3 +98,28 @@ const third = await configure(apps.private_key, ways.private_key)
 await refused('exchange: not by others', 'unauthorized_client', () => exchange(third))
 const wrong = await configure(apps.basic, openid.ClientSecretBasic('wrong'))
 await refused('a wrong secret', 'invalid_client', () => openid.clientCredentialsGrant(wrong))
+
+// each tenant is an issuer: who trusts one takes no token of the other, nor of the installation
+const audience = 'PlatformManagementService'
+const issuers = [apps.one, apps.two].map((app) => `${base}/t/${app.tenant}`)
+const tokens = []
+const trusted = []
+for (const [place, app] of [apps.one, apps.two].entries()) {
+  const config = await configure(app, openid.ClientSecretBasic(app.secret), issuers[place])
+  tokens.push((await openid.clientCredentialsGrant(config)).access_token)
+  trusted.push(jose.createRemoteJWKSet(new URL(config.serverMetadata().jwks_uri)))
+}
+const atHome = await configure(apps.one, openid.ClientSecretBasic(apps.one.secret))
+tokens.push((await openid.clientCredentialsGrant(atHome)).access_token)
+for (const [place, issuer] of issuers.entries()) {
+  const verify = (token) => jose.jwtVerify(token, trusted[place], { issuer, audience, typ: 'at+jwt' })
+  const { payload } = await verify(tokens[place])
+  prove(`issuer ${place}: its own token`, payload.tid === [apps.one, apps.two][place].tenant, payload)
+  for (const [other, token] of tokens.entries()) {
+    if (other === place) continue
+    const refusal = await verify(token).then(() => null, (problem) => problem.code)
+    prove(`issuer ${place}: not the token of ${other}`, refusal === 'ERR_JWT_CLAIM_VALIDATION_FAILED', refusal)
+  }
+}
+const foreign = await configure(apps.two, openid.ClientSecretBasic(apps.two.secret), issuers[0])
+await refused('issuer: no client app of another tenant', 'invalid_client', () => openid.clientCredentialsGrant(foreign))

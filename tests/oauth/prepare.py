@@ -30,7 +30,7 @@ def send(method, resource, body):
 def make(name, method, secret=True, key=False, configuration=None, **members):
     app = send("POST", "ClientApp", {"name": name, "allowClientCredentialLogin": True, **members})
     owner = {"clientAppId": app["id"]}
-    told = {"id": app["id"], "name": name}
+    told = {"id": app["id"], "name": name, "subscription": app["subscriptionId"]}
     configuration = {"tokenEndpointAuthMethod": method, **(configuration or {})}
     send("POST", "ClientAppAuthenticationConfiguration", owner | configuration)
     send("POST", "ClientAppRole", owner | {"roleType": "SystemAdmin"})
@@ -64,5 +64,11 @@ apps = {
 }
 path = f"ClientApp/{apps['basic']['id']}/allowedtokenexchangeclientapps"
 send("POST", path, {"relatedIds": [apps["post"]["id"]]})
+# two tenants, each with a client app of its own
+for name in ["one", "two"]:
+    app = apps[name] = make(f"{name} {suffix}", "client_secret_basic")
+    body = {"name": f"{name} {suffix}", "subscriptionId": app["subscription"]}
+    app["tenant"] = send("POST", "Tenant", body)["id"]
+    send("POST", f"ClientApp/{app['id']}/tenants", {"relatedIds": [app["tenant"]]})
 with open(sys.argv[1], "w", encoding="utf-8") as file:
     json.dump(apps, file)

@@ -1,6 +1,7 @@
 //! Tokens that are references, introspection and revocation.
 
 use chancery_testkit::{Answer, World, on_both_engines};
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::{USERS, app, ask, crown, post, refused, secret, token};
@@ -64,6 +65,21 @@ on_both_engines! {
         caller.get(USERS).await.problem(401, "unauthorized");
         assert_eq!(introspect(&world, &own, &value, &one).await, json!({ "active": false }));
         world.anonymous.with_token(&other).get(USERS).await.expect(200);
+    }
+
+    /// A9: who revokes tokens, without any role, turns nobody's writes away.
+    async fn revocations_turn_nobody_away(world: World) {
+        let own = app(&world, "own", json!({})).await;
+        let value = secret(&world, &own).await;
+        let mut tokens = Vec::new();
+        for _ in 0..24 {
+            tokens.push(token(&ask(&world, &own, &value, &[]).await.is(200)));
+        }
+        let revoking = tokens.iter().map(|token| endpoint(&world, "/connect/revoke", &own, &value, token));
+        let writing = (0..48).map(|number| world.admin.post(USERS, json!({ "loginName": format!("user{number}") })));
+        let (revoked, written) = tokio::join!(join_all(revoking), join_all(writing));
+        assert!(revoked.iter().all(|answer| answer.status == 200), "{revoked:?}");
+        assert!(written.iter().all(|answer| answer.status == 201), "{written:?}");
     }
 
     async fn introspection_tells_who_may_know(world: World) {

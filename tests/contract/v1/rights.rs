@@ -271,9 +271,8 @@ on_both_engines! {
             // nor does what is the tenant's become another's
             let made = low.post(&format!("{BASE}/{resource}"), named(&body, "stays")).await.is(201).json();
             let path = one(resource, &made);
-            for there in [&target(&beside), &whole] {
-                low.put(&path, with(named(&body, "moved"), there)).await.problem(400, "invalid-request");
-            }
+            low.put(&path, with(named(&body, "moved"), &target(&beside))).await.problem(400, "invalid-request");
+            low.put(&path, with(named(&body, "moved"), &whole)).await.problem(409, "conflict");
             let patch = json!([{ "op": "replace", "path": "/applyToTenantId", "value": beside["id"] }]);
             assert_eq!(pointers(&low.patch(&path, patch).await.problem(400, "invalid-request")), ["/0/value"]);
             assert_eq!(low.get(&path).await.is(200).json(), made);

@@ -68,6 +68,8 @@ impl Log {
         // the filter is the outer layer, so that it can be another one later
         let log = tracing_subscriber::registry().with(filter).with(written);
         log.try_init().map_err(|error| format!("log: {error}"))?;
+        // the usual hook writes to standard error itself, and waits for it
+        std::panic::set_hook(Box::new(|panic| tracing::error!(%panic, "panicked")));
         Ok(Self { filter: Mutex::new(handle) })
     }
 

@@ -165,8 +165,8 @@ on_both_engines! {
         let by_token = json!([{ "tokenEndpointAuthMethod": "client_secret_basic", "concurrencyToken": made["concurrencyToken"] }]);
         let made = world.admin.put(&batch, by_token).await.is(200).json()[0].clone();
         assert_eq!((&made["tokenEndpointAuthMethod"], &made["clientAppId"]), (&json!("client_secret_basic"), &shop["id"]));
-        let problem = world.admin.put(&batch, json!([{ "concurrencyToken": "stale" }])).await.problem(400, "invalid-request");
-        assert_eq!(pointers(&problem), ["/0/clientAppId"]);
+        let problem = world.admin.put(&batch, json!([{ "concurrencyToken": "stale" }])).await.problem(409, "concurrency-conflict");
+        assert_eq!(pointers(&problem), ["/0/concurrencyToken"]);
         let shown = world.admin.get(&one("ClientApp", &shop)).await.is(200).json();
         assert_eq!(shown["clientAppAuthenticationConfiguration"]["clientAppId"], shop["id"]);
         world.admin.delete_with(&batch, json!([shop["id"]])).await.expect(204);

@@ -2,6 +2,9 @@
 -- when the claim of one that still runs was last held. Answers of the earlier form cannot be read any more.
 DELETE FROM idempotent_answer;
 ALTER TABLE idempotent_answer ADD COLUMN persons {bytes};
+-- The store of which it shows more persons than it is about: such an answer goes with any of them.
+ALTER TABLE idempotent_answer ADD COLUMN shows_of {int};
+CREATE INDEX idempotent_answer__shows_of ON idempotent_answer (shows_of) WHERE shows_of IS NOT NULL;
 CREATE TABLE idempotent_claim (
     attempt {id} NOT NULL PRIMARY KEY,
     held_on {time} NOT NULL

@@ -55,7 +55,7 @@ def ask(method, path, body=None, token=None, form=False, timeout=60):
         return 0, str(error).encode()
 
 
-data = tempfile.mkdtemp()
+data = tempfile.mkdtemp(dir=work)
 log = open(f"{data}/server.log", "w")
 environment = os.environ | {
     "CHANCERY_LISTEN": "127.0.0.1:0",

@@ -15,6 +15,9 @@ use crate::{
     target::{Target, Usage},
 };
 
+/// What stands for any status that tells of success.
+pub const SUCCESS: u16 = 2;
+
 /// Writes the next request of a connection.
 pub type Maker = Arc<dyn Fn(&mut Chance, &mut Vec<u8>) + Send + Sync>;
 
@@ -27,7 +30,7 @@ pub struct Plan {
     pub warm_up: Duration,
     /// How long it is counted.
     pub time: Duration,
-    /// What the answers should be.
+    /// What the answers should be: a status, or [`SUCCESS`].
     pub expect: u16,
     /// The length of one piece of the timeline.
     pub piece: Duration,
@@ -125,7 +128,7 @@ async fn work(
         let status = client.send(&request, &mut |piece| bytes += piece.len() as u64).await?;
         let answered = Instant::now();
         if answered >= begin && answered < end {
-            if status == plan.expect {
+            if status == plan.expect || status / 100 == plan.expect {
                 outcome.latencies.add(answered - sent);
                 outcome.bytes += bytes;
                 let place = (answered - begin).as_millis() / plan.piece.as_millis().max(1);

@@ -100,6 +100,8 @@ enum Workload {
     Group,
     /// Passwords being verified, and reads beside that.
     Password,
+    /// Administrators who change rights and settings in parallel.
+    Administrators,
     /// Tokens, effective permissions with 10,000 roles, a list of 10,000 client apps.
     Management,
     /// Start and idle.
@@ -120,7 +122,7 @@ struct Options {
     #[arg(
         long,
         value_delimiter = ',',
-        default_value = "start,read,page,list,group,create,batch,password,management,sustained"
+        default_value = "start,read,page,list,group,create,batch,password,administrators,management,sustained"
     )]
     workloads: Vec<Workload>,
     /// How long one run of a load counts
@@ -320,6 +322,7 @@ async fn all(bench: &mut Bench, options: &Options, is_largest: bool) -> Result<(
             Workload::Create => workloads::create::run(bench).await?,
             Workload::Batch => workloads::batch::run(bench).await?,
             Workload::Password => workloads::password::run(bench).await?,
+            Workload::Administrators => workloads::administrators::run(bench).await?,
             Workload::Management => workloads::management::run(bench).await?,
             Workload::Sustained if is_largest => {
                 workloads::create::sustained(bench, Duration::from_secs(options.sustained)).await?;

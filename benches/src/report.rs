@@ -6,7 +6,7 @@ use crate::{
     chart,
     fault::{Doing as _, Result},
     results::{Results, short},
-    workloads::{batch, create, password},
+    workloads::{administrators, batch, create, password},
 };
 
 /// What a figure is compared to.
@@ -93,6 +93,12 @@ fn aims() -> Vec<Aim> {
         Peer("postgres alone"),
         AtLeast(2.0),
     ));
+    for (engine, peer) in [("sqlite", "sqlite alone"), ("postgres", "postgres alone")] {
+        let (name, refused) = (administrators::NAME, "answers that are no success");
+        aims.push(aim(name, engine, refused, "refused", Itself, AtMost(0.0)));
+        aims.push(aim(name, engine, "p99 / p50", "p99_to_p50", Itself, AtMost(10.0)));
+        aims.push(aim(name, engine, "rate / a user's rows alone", "rate", Peer(peer), AtLeast(0.3)));
+    }
     for engine in ["sqlite", "postgres"] {
         let wait = "longest wait of others / batch";
         aims.push(aim(batch::BESIDE, engine, wait, "wait_to_batch", Itself, AtMost(1.1)));

@@ -116,3 +116,14 @@ async fn files_are_the_owners_alone() {
     let _again = Process::start(&database, &words).await;
     look();
 }
+
+/// Section 5: with little space left the server is not ready, and goes on as long as it can.
+#[tokio::test]
+async fn little_space_is_told() {
+    let database = Database::create(Engine::Sqlite);
+    let more_than_any_disk = (1_u64 << 40).to_string();
+    let server = Process::start(&database, &[("CHANCERY_DISK_RESERVE", &more_than_any_disk)]).await;
+    until("it is not ready", || async { server.admin.get("/health/ready").await.status == 503 }).await;
+    assert_eq!(server.admin.get("/health/ready").await.json()["reason"], "read-only");
+    server.admin.post(USERS, json!({ "loginName": "ada" })).await.expect(201);
+}

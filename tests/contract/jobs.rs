@@ -1,10 +1,16 @@
 //! What is done in the background, and by whom.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
-use chancery::{Leases, prune_piece};
+use chancery::{Job, Leases, prune_piece, supervise};
 use chancery_record::Value;
-use chancery_store::{Error, Mode, Store};
+use chancery_store::{Error, Mode, Store, when_broken};
 use chancery_testkit::{Engine, no_words, on_both_engines, run_with};
 use chancery_web::now;
 
@@ -80,6 +86,25 @@ fn each_process_gives_a_sign_of_life() {
             until("its row is there", || async { number(&world.app.store, there).await == 1 }).await;
             let schema = number(&world.app.store, "SELECT max(schema) FROM process").await;
             assert_eq!(schema, chancery_store::schema_version());
+        })
+    });
+}
+
+static BROKEN: AtomicBool = AtomicBool::new(false);
+
+/// Point 6: a job that panics is told to the process, which ends by it; others go on until then.
+#[test]
+fn a_job_that_panics_is_not_missed_in_silence() {
+    run_with(Engine::Sqlite, no_words, |world| {
+        Box::pin(async move {
+            when_broken(|_| BROKEN.store(true, Ordering::SeqCst));
+            let leases = Arc::new(Leases::new(&world.app.store, now));
+            let rest = Duration::from_millis(1);
+            let panics = Job::new("panics", rest, || async { panic!("on purpose") });
+            let doing = tokio::spawn(supervise(Arc::clone(&world.app), leases, vec![panics]));
+            until("it is told", || async { BROKEN.load(Ordering::SeqCst) }).await;
+            doing.abort();
+            world.user("ada").await;
         })
     });
 }

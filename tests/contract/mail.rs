@@ -1,10 +1,12 @@
 //! Mail that operations cause, as a mail server receives it.
 
+use std::path::Path;
+
 use chancery_mail::sink::{Manner, Sink};
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
-use crate::id;
+use crate::{id, signing::texts};
 
 async fn with_server(world: &World) -> Sink {
     let sink = Sink::start(Manner::PLAIN).await.unwrap();
@@ -25,7 +27,13 @@ fn token(text: &str) -> String {
     text.split(|letter| !is_token(letter)).max_by_key(|word| word.len()).unwrap().to_owned()
 }
 
+/// Further words of a server that calls this machine: the mail servers of these tests stand here.
+pub fn calling_this_machine(_: &Path) -> Vec<String> {
+    ["--private-destinations", "127.0.0.0/8"].map(str::to_owned).to_vec()
+}
+
 on_both_engines! {
+    [calling_this_machine]
     async fn a_reset_token_comes_by_mail_and_works_once(world: World) {
         let sink = with_server(&world).await;
         let user = user(&world, "ada", Some("de-AT")).await;
@@ -104,5 +112,49 @@ on_both_engines! {
         world.admin.post(&contacts, json!({ "kind": "Phone", "value": "none" })).await.problem(400, "invalid-request");
         world.admin.delete(&format!("{contacts}/{}", id(&other))).await.expect(204);
         assert_eq!(world.admin.get(&contacts).await.is(200).json().as_array().unwrap().len(), 2);
+    }
+}
+
+on_both_engines! {
+    /// A11 and section 15: a mail server that a caller configures in the server's own network is not called,
+    /// and the refusal says how to allow it.
+    async fn a_mail_server_in_our_own_network_is_not_called(world: World) {
+        let sink = with_server(&world).await;
+        let user = user(&world, "ada", None).await;
+        let send = world.path(&format!("/User/{}/password/reset/sendresetemail", id(&user)));
+        world.admin.send(http::Method::POST, &send, &[], vec![]).await.expect(200);
+        let why = async || {
+            let found = texts(&world, "SELECT last_error FROM mail_message WHERE last_error IS NOT NULL").await;
+            found.into_iter().next()
+        };
+        let end = tokio::time::Instant::now() + std::time::Duration::from_secs(30);
+        let why = loop {
+            if let Some(why) = why().await {
+                break why;
+            }
+            assert!(tokio::time::Instant::now() < end, "nobody tried to send it");
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        };
+        assert!(why.contains("CHANCERY_PRIVATE_DESTINATIONS"), "{why}");
+        assert!(sink.received().is_empty());
+    }
+
+    /// D: mail settings that cannot be decrypted do not divert reset tokens to the program: the mail waits.
+    async fn mail_waits_while_its_settings_cannot_be_opened(world: World) {
+        let sink = with_server(&world).await;
+        let broken = "UPDATE option_value SET value = substr(value, 1, length(value) - 4) || 'AAAA' \
+            WHERE name = 'MailServerConfig' AND value <> ''";
+        world.sql(vec![(broken, vec![])]).await;
+        let user = user(&world, "ada", None).await;
+        let send = world.path(&format!("/User/{}/password/reset/request", id(&user)));
+        world.admin.send(http::Method::POST, &send, &[], vec![]).await.expect(200);
+        let program = std::path::PathBuf::from("/bin/false");
+        let post = chancery::Post { master: world.app.desk.master.clone(), program: Some(program), networks: "".parse().unwrap() };
+        let delivered = chancery::deliver(&world.app.store, &post, chancery_web::now()).await.unwrap();
+        assert_eq!((delivered.sent, delivered.died), (0, 0));
+        let why = texts(&world, "SELECT last_error FROM mail_message").await;
+        assert_eq!(why, ["the store has no valid mail server"], "the program was not asked");
+        assert_eq!(texts(&world, "SELECT state FROM mail_message").await, ["Waiting"]);
+        assert!(sink.received().is_empty());
     }
 }

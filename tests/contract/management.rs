@@ -14,6 +14,7 @@ mod option_targets;
 mod pattern;
 mod permission;
 mod presentation;
+mod rights;
 mod roles;
 mod tenancy;
 mod trail;

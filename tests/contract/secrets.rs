@@ -212,8 +212,15 @@ async fn do_everything(server: &Process, collector: &Collector) -> Vec<String> {
 
 async fn nothing_is_told(engine: Engine) {
     let database = Arc::new(Database::create(engine));
-    let mut server =
-        Process::start(&database, &[("CHANCERY_LOG", "trace"), ("CHANCERY_PUBLIC_RATE_LIMIT", "off")]).await;
+    let mut server = Process::start(
+        &database,
+        &[
+            ("CHANCERY_LOG", "trace"),
+            ("CHANCERY_PUBLIC_RATE_LIMIT", "off"),
+            ("CHANCERY_PRIVATE_DESTINATIONS", "127.0.0.0/8"),
+        ],
+    )
+    .await;
     let collector =
         Collector { client: server.admin.clone(), answers: Mutex::default(), digests: Mutex::default() };
     let tokens = do_everything(&server, &collector).await;

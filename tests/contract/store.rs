@@ -288,6 +288,7 @@ on_both_engines! {
             })
             .collect();
         let path = world.path("/User");
+        world.admin.get(&path).await.expect(200);
         let refused = world.admin.post(&path, serde_json::json!({ "loginName": "ada" })).await;
         let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
         assert!((1..=5).contains(&wait));

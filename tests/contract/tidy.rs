@@ -52,7 +52,7 @@ fn dependencies_point_downward() {
         ("chancery-claims", &["questionnaire", "management"]),
         ("chancery-questionnaire", &["management"]),
         ("chancery-trust", &["passkey", "management", "userstore", "server"]),
-        ("chancery-fetch", &["auth", "web", "server"]),
+        ("chancery-fetch", &["auth", "mail", "web", "server"]),
         ("tokio-postgres", &["store"]),
         ("rustls-webpki", &["trust"]),
         ("hyper", &["web", "fetch", "testkit"]),

@@ -91,32 +91,38 @@ pub async fn run(bench: &mut Bench) -> Result<()> {
             }
             bench.note(NAME, target.engine.name(), round, told);
         }
-        if let Some((folder, file)) = bench.sqlite.clone() {
-            let (time, own) = (bench.time, std::process::id());
-            let before = process::cpu(own);
-            let alone = tokio::task::spawn_blocking(move || {
-                let templates = peers::sqlite::templates(&sqlite_file(&folder))?;
-                peers::sqlite::Peer::open(&file, templates)?.create(time)
-            });
-            let rate = alone.await??;
-            let used = process::cpu(own).saturating_sub(before).as_secs_f64();
-            let each = used * 1e6 / (rate * time.as_secs_f64());
-            bench.note(NAME, "sqlite alone", round, figures([("rate", rate), ("cpu_us", each)]));
-        }
-        if let Some(url) = bench.postgres.clone() {
-            let database = engines.iter().find_map(|target| target.postmaster).unwrap_or(0);
-            let own = std::process::id();
-            let before = (process::cpu(own), process::cpu_of_family(database));
-            let (count, seconds) = one_by_one(&url, bench.time).await?;
-            let each =
-                |after: Duration, before: Duration| after.saturating_sub(before).as_secs_f64() * 1e6 / count;
-            let told = figures([
-                ("rate", count / seconds),
-                ("cpu_us", each(process::cpu(own), before.0)),
-                ("db_cpu_us", each(process::cpu_of_family(database), before.1)),
-            ]);
-            bench.note(NAME, "postgres alone", round, told);
-        }
+        alone(bench, NAME, round).await?;
+    }
+    Ok(())
+}
+
+/// The same rows by the engines alone, noted for a workload.
+pub async fn alone(bench: &mut Bench, workload: &str, round: u64) -> Result<()> {
+    if let Some((folder, file)) = bench.sqlite.clone() {
+        let (time, own) = (bench.time, std::process::id());
+        let before = process::cpu(own);
+        let alone = tokio::task::spawn_blocking(move || {
+            let templates = peers::sqlite::templates(&sqlite_file(&folder))?;
+            peers::sqlite::Peer::open(&file, templates)?.create(time)
+        });
+        let rate = alone.await??;
+        let used = process::cpu(own).saturating_sub(before).as_secs_f64();
+        let each = used * 1e6 / (rate * time.as_secs_f64());
+        bench.note(workload, "sqlite alone", round, figures([("rate", rate), ("cpu_us", each)]));
+    }
+    if let Some(url) = bench.postgres.clone() {
+        let database = bench.engines().iter().find_map(|target| target.postmaster).unwrap_or(0);
+        let own = std::process::id();
+        let before = (process::cpu(own), process::cpu_of_family(database));
+        let (count, seconds) = one_by_one(&url, bench.time).await?;
+        let each =
+            |after: Duration, before: Duration| after.saturating_sub(before).as_secs_f64() * 1e6 / count;
+        let told = figures([
+            ("rate", count / seconds),
+            ("cpu_us", each(process::cpu(own), before.0)),
+            ("db_cpu_us", each(process::cpu_of_family(database), before.1)),
+        ]);
+        bench.note(workload, "postgres alone", round, told);
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! The workloads.
 
+pub mod administrators;
 pub mod batch;
 pub mod create;
 pub mod group;

@@ -66,6 +66,9 @@ impl RemoteKeys {
             return keys;
         }
         let fetched = get(url, Limits { bytes: MAX_LENGTH, seconds: SECONDS }, &self.policy).await;
+        if let Err(failure) = &fetched {
+            tracing::warn!(url, %failure, "the keys of a client app cannot be fetched");
+        }
         let keys = fetched.ok().and_then(|bytes| JwkSet::parse(&bytes).ok()).map(|set| set.keys);
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         // an address that fails for a moment does not take away what is still good

@@ -300,21 +300,19 @@ fn load_caller(tx: &mut Tx<'_>, claims: &Claims) -> Result<Option<Caller>, Error
             return Ok(());
         }
         let role = match row.text(4)? {
-            "SystemAdmin" => Some(Role::SystemAdmin),
-            "CustomerAdmin" => Some(Role::CustomerAdmin(customer)),
-            "SubscriptionAdmin" => Some(Role::SubscriptionAdmin(subscription)),
-            "TenantAdmin" => row.optional_id(5)?.map(Role::TenantAdmin),
-            "UserStoreAdmin" => row.optional_id(6)?.map(Role::UserStoreAdmin),
-            "UserAdmin" => Some(Role::UserAdmin),
-            "ApplicationDataReader" => {
-                Some(Role::ApplicationDataReader(row.optional_id(5)?, row.optional_id(6)?))
-            }
-            "AuditTrailReader" => Some(Role::AuditTrailReader),
+            "SystemAdmin" => Role::SystemAdmin,
+            "CustomerAdmin" => Role::CustomerAdmin(customer),
+            "SubscriptionAdmin" => Role::SubscriptionAdmin(subscription),
+            "TenantAdmin" => Role::TenantAdmin(row.id(5)?),
+            "UserStoreAdmin" => Role::UserStoreAdmin(row.id(6)?),
+            "UserAdmin" => Role::UserAdmin,
+            "ApplicationDataReader" => Role::ApplicationDataReader(row.optional_id(5)?, row.optional_id(6)?),
+            "AuditTrailReader" => Role::AuditTrailReader,
             other => {
                 return Err(Error::Internal(format!("a client app has a role {other:?}, which is none")));
             }
         };
-        caller.roles.extend(role);
+        caller.roles.push(role);
         Ok(())
     })?;
     Ok(caller)

@@ -10,7 +10,7 @@ pub enum Failure {
     Scheme,
     /// The host has no address.
     Name,
-    /// The host has only addresses that the policy does not take.
+    /// The host has only addresses that are not called.
     Address,
     /// No address answers.
     Connect,
@@ -32,7 +32,9 @@ impl std::fmt::Display for Failure {
             Self::Url => "the URL cannot be used",
             Self::Scheme => "the URL must begin with https://",
             Self::Name => "the host has no address",
-            Self::Address => "the host is not on the public internet",
+            Self::Address => {
+                "the host is not on the public internet: CHANCERY_PRIVATE_DESTINATIONS names networks to allow"
+            }
             Self::Connect => "the host cannot be reached",
             Self::Tls => "no trusted TLS connection can be made to the host",
             Self::Status(status) => return write!(formatter, "the host answered {status} instead of 200"),

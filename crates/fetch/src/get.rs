@@ -1,6 +1,9 @@
 //! The request.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
 
 use http::{
     Request, StatusCode,
@@ -20,7 +23,7 @@ use tokio::{
 };
 use url::{Host, Position, Url};
 
-use crate::{Failure, is_public, tls};
+use crate::{Failure, Networks, tls};
 
 const MAX_URL: usize = 2_048;
 const MAX_HEAD: usize = 64 * 1024;
@@ -37,9 +40,8 @@ pub struct Limits {
 /// What is allowed beyond `https` to the public internet. By default nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// Addresses that are not of the public internet: what is fetched stands in the server's own
-    /// network.
-    pub private_addresses: bool,
+    /// Networks that are not of the public internet: what is fetched stands in the server's own.
+    pub networks: Networks,
     /// `http`, to this machine alone: for tests and development.
     pub plain_loopback: bool,
     /// Roots (DER) that are trusted beside the system's; one that cannot be read is left out.
@@ -73,25 +75,35 @@ pub async fn get(url: &str, limits: Limits, policy: &Policy) -> Result<Vec<u8>, 
     timeout(time, fetching).await.unwrap_or(Err(Failure::TimedOut))
 }
 
-/// The addresses of the host that are allowed. What is looked at is what is connected to: a
-/// second look-up could tell another address.
+/// The addresses of a URL's host that are allowed.
 async fn addresses(url: &Url, is_plain: bool, policy: &Policy) -> Result<Vec<SocketAddr>, Failure> {
     let port = url.port_or_known_default().ok_or(Failure::Url)?;
-    let mut addresses: Vec<SocketAddr> = match url.host().ok_or(Failure::Url)? {
-        Host::Ipv4(address) => vec![(address, port).into()],
-        Host::Ipv6(address) => vec![(address, port).into()],
-        Host::Domain(name) => lookup_host((name, port)).await.map_err(|_| Failure::Name)?.collect(),
+    let host = match url.host().ok_or(Failure::Url)? {
+        Host::Ipv4(address) => address.to_string(),
+        Host::Ipv6(address) => address.to_string(),
+        Host::Domain(name) => name.to_owned(),
     };
+    let admit =
+        |address: IpAddr| if is_plain { address.is_loopback() } else { policy.networks.admit(address) };
+    look_up(&host, port, admit).await
+}
+
+/// The addresses of a host, a name or an address, that may be called: those of the public internet and of
+/// these networks. Connect to one of them and to nothing else: a second look-up could tell another address.
+///
+/// # Errors
+/// It has no address, or none of those.
+pub async fn resolve(host: &str, port: u16, networks: &Networks) -> Result<Vec<SocketAddr>, Failure> {
+    look_up(host, port, |address| networks.admit(address)).await
+}
+
+async fn look_up(host: &str, port: u16, admit: impl Fn(IpAddr) -> bool) -> Result<Vec<SocketAddr>, Failure> {
+    let mut addresses: Vec<SocketAddr> =
+        lookup_host((host, port)).await.map_err(|_| Failure::Name)?.collect();
     if addresses.is_empty() {
         return Err(Failure::Name);
     }
-    addresses.retain(|address| {
-        if is_plain {
-            address.ip().is_loopback()
-        } else {
-            policy.private_addresses || is_public(address.ip())
-        }
-    });
+    addresses.retain(|address| admit(address.ip()));
     if addresses.is_empty() { Err(Failure::Address) } else { Ok(addresses) }
 }
 

@@ -1,4 +1,5 @@
-//! Fetches one document over HTTPS: FIDO's metadata, the keys of a client.
+//! Fetches one document over HTTPS: FIDO's metadata, the keys of a client; and finds the addresses that
+//! whoever else calls out may connect to.
 //!
 //! Where to is what an administrator wrote down, and an administrator of one tenant is no
 //! administrator of the network that the server stands in. So a name is resolved here, addresses
@@ -8,8 +9,10 @@
 mod address;
 mod failure;
 mod get;
+mod networks;
 mod tls;
 
 pub use address::is_public;
 pub use failure::Failure;
-pub use get::{Limits, Policy, get};
+pub use get::{Limits, Policy, get, resolve};
+pub use networks::Networks;

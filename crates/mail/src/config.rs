@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chancery_fetch::Networks;
 use chancery_record::Secret;
 use serde_json::{Map, Value};
 
@@ -23,6 +24,8 @@ pub struct MailServer {
     /// For all of one mail, from the connection to the server's last word.
     pub(crate) timeout: Duration,
     pub(crate) extra_root: Option<Vec<u8>>,
+    /// Where it may stand beside the public internet.
+    pub(crate) networks: Networks,
 }
 
 impl MailServer {
@@ -80,7 +83,16 @@ impl MailServer {
             credentials: user.map(|user| (user.to_owned(), Secret::new(password))),
             timeout: Duration::from_millis(timeout),
             extra_root: None,
+            networks: Networks::default(),
         })
+    }
+
+    /// The same server, which may stand in these networks: an administrator of a store names it, who is none
+    /// of the network that this server stands in.
+    #[must_use]
+    pub fn within(mut self, networks: Networks) -> Self {
+        self.networks = networks;
+        self
     }
 
     /// The same server, whose certificate may also descend from this one (DER): for tests. What

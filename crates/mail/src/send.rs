@@ -1,7 +1,8 @@
 //! One mail over one connection (RFC 5321).
 
-use std::{error::Error as _, time::Duration};
+use std::{error::Error as _, net::SocketAddr, time::Duration};
 
+use chancery_fetch::resolve;
 use lettre::transport::smtp::{
     Error,
     authentication::{Credentials, DEFAULT_MECHANISMS},
@@ -40,8 +41,10 @@ pub async fn send(server: &MailServer, letter: &Letter, end: Instant) -> Result<
 }
 
 async fn converse(server: &MailServer, letter: &Letter) -> Result<(), Failure> {
-    let mut connection =
-        connect(server, &letter.domain).await.map_err(|error| Failure::Now(words(&error)))?;
+    let addresses = resolve(&server.host, server.port, &server.networks).await;
+    let addresses = addresses.map_err(|refusal| Failure::Now(format!("the mail server: {refusal}")))?;
+    let connected = connect(server, &addresses, &letter.domain).await;
+    let mut connection = connected.map_err(|error| Failure::Now(words(&error)))?;
     let outcome = connection.send(&letter.envelope, &letter.content).await;
     outcome.map_err(|error| {
         // a client's error: the recipient's address needs what this server cannot do
@@ -55,12 +58,16 @@ async fn converse(server: &MailServer, letter: &Letter) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn connect(server: &MailServer, domain: &str) -> Result<AsyncSmtpConnection, Error> {
+/// Connects to one of the addresses that were looked at, and speaks TLS with the host.
+async fn connect(
+    server: &MailServer,
+    addresses: &[SocketAddr],
+    domain: &str,
+) -> Result<AsyncSmtpConnection, Error> {
     let hello = ClientId::Domain(domain.to_owned());
-    let address = (server.host.as_str(), server.port);
     let tls = if server.tls_from_start { Some(tls(server).await?) } else { None };
     let mut connection =
-        AsyncSmtpConnection::connect_tokio1(address, Some(server.timeout), &hello, tls, None).await?;
+        AsyncSmtpConnection::connect_tokio1(addresses, Some(server.timeout), &hello, tls, None).await?;
     if connection.can_starttls() {
         connection.starttls(self::tls(server).await?, &hello).await?;
     }

@@ -1,9 +1,11 @@
 //! What the mails say, in German and English.
 
 use chancery_record::Timestamp;
-use minijinja::{Environment, UndefinedBehavior, Value as Data};
+use minijinja::{Environment, ErrorKind, UndefinedBehavior, Value as Data};
 use serde_json::Value;
 
+/// A day, in milliseconds.
+const DAY: i64 = 86_400_000;
 /// Characters of a subject; the rest is cut.
 const SUBJECT: usize = 200;
 
@@ -124,10 +126,13 @@ fn filling(value: &Value) -> Option<Data> {
     value.as_str().map(Data::from).or_else(|| value.as_i64().map(Data::from))
 }
 
-fn written(moment: Timestamp, language: Language) -> String {
+fn written(moment: Timestamp, language: Language) -> Result<String, minijinja::Error> {
     // the library's time ends some hours before the year 9999 does
-    let moment = jiff::Timestamp::from_millisecond(moment.0).unwrap_or(jiff::Timestamp::MAX);
-    moment.strftime(language.moment()).to_string()
+    let last = jiff::Timestamp::MAX.as_millisecond();
+    let known = if moment.0 < last + DAY { moment.0.min(last) } else { moment.0 };
+    let moment = jiff::Timestamp::from_millisecond(known)
+        .map_err(|_| minijinja::Error::new(ErrorKind::InvalidOperation, "a moment is out of range"))?;
+    Ok(moment.strftime(language.moment()).to_string())
 }
 
 /// A header's value cannot end its line: nobody adds a header through a name.

@@ -26,6 +26,31 @@ pub enum Place {
     ClientApp(Uuid),
 }
 
+/// Finds roles for a user store that are given at an instance of another type.
+pub fn check_stores(tx: &mut Tx<'_>, grants: &[(RoleType, Place)]) -> Result<Vec<Breach>, Problem> {
+    let instance = |grant: &(RoleType, Place)| match grant {
+        (RoleType::UserStoreAdmin, Place::IdpInstance(id)) => Some(*id),
+        _ => None,
+    };
+    let ids: HashSet<Uuid> = grants.iter().filter_map(instance).collect();
+    let mut others = HashSet::new();
+    for chunk in ids.into_iter().collect::<Vec<_>>().chunks(LIST) {
+        let mut sql = Sql::new("SELECT id FROM idp_instance WHERE idp_type <> 'UserStore' AND id IN ");
+        sql.add_list(chunk.iter().copied().map(Value::Id));
+        tx.query(&sql.text, &sql.parameters, |row| {
+            others.insert(row.id(0)?);
+            Ok(())
+        })?;
+    }
+    let wrong = |(row, grant): (usize, &(RoleType, Place))| {
+        let detail = "names an instance that is no user store: the role is one for a user store";
+        instance(grant)
+            .filter(|id| others.contains(id))
+            .map(|_| crate::place::wrong(row, "apply_to_idp_instance_id", detail))
+    };
+    Ok(grants.iter().enumerate().filter_map(wrong).collect())
+}
+
 /// Finds grants of what the caller does not hold. That targets are the caller's is the resources'
 /// own rule.
 pub fn check_grants(

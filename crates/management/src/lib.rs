@@ -14,6 +14,7 @@ pub mod identity_replacement;
 pub mod idp_instance;
 pub mod idp_type;
 pub mod ip_address_range;
+mod link;
 mod location;
 pub mod mfa_instance;
 pub mod option;

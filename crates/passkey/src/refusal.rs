@@ -41,6 +41,31 @@ pub enum Kind {
     UserHandle,
 }
 
+impl Kind {
+    /// What is wrong and what to do, for people.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Disabled => "Passkeys are off here, or the store's relying party is not set.",
+            Self::Malformed => "The authenticator's answer cannot be read. Begin the ceremony again.",
+            Self::Challenge => "The answer is to another challenge. Begin the ceremony again.",
+            Self::Origin => "The page's origin is not among the store's PasskeyAllowedOrigins.",
+            Self::RelyingParty => "The authenticator answered for another relying party than the store's.",
+            Self::Type => "The answer is not that of this ceremony.",
+            Self::UserPresence => "Nobody touched the authenticator.",
+            Self::UserVerification => "The authenticator did not verify its user, as the store asks for.",
+            Self::Signature => "The signature is not that of the passkey.",
+            Self::SignCount => "The passkey's count of uses did not grow: there may be a copy of it.",
+            Self::Backup => "What the authenticator says of backups contradicts what it said before.",
+            Self::Authenticator => "The store does not admit this make of authenticator.",
+            Self::Attestation => "The attestation of the authenticator is not valid, or is missing.",
+            Self::Algorithm => "The passkey's key is not of an algorithm that was asked for.",
+            Self::AlreadyRegistered => "The user has this passkey already.",
+            Self::UnknownCredential => "The passkey is not one that this ceremony is for.",
+            Self::UserHandle => "The answer names another user than the passkey's, or none.",
+        }
+    }
+}
+
 /// A refused ceremony.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
@@ -91,11 +116,8 @@ impl From<WebauthnError> for Refusal {
             other if is_of_attestation(other) => Kind::Attestation,
             _ => Kind::Malformed,
         };
-        // some of the library's messages quote what was sent: those of its parsers
-        let detail = match kind {
-            Kind::Malformed => "the answer cannot be read".to_owned(),
-            _ => error.to_string(),
-        };
+        // in our words: the library's are for who calls it, and some quote what was sent
+        let detail = kind.words().to_owned();
         Self { kind, detail }
     }
 }

@@ -91,6 +91,8 @@ pub struct Access {
     pub told: bool,
     /// Whether the documents list it in bodies, where it is ignored.
     pub repeated: bool,
+    /// A value as it can be, for the documents, where that of its type would mislead.
+    pub example: Option<&'static str>,
 }
 
 impl Access {
@@ -136,6 +138,12 @@ impl Access {
         Self { repeated: true, ..self }
     }
 
+    /// The same access, with an example for the documents.
+    #[must_use]
+    pub const fn like(self, example: &'static str) -> Self {
+        Self { example: Some(example), ..self }
+    }
+
     /// The same access, but never in an answer.
     #[must_use]
     pub const fn unseen(self) -> Self {
@@ -164,6 +172,7 @@ pub const OPEN: Access = Access {
     sealing: Sealing::Open,
     told: false,
     repeated: false,
+    example: None,
 };
 /// Written in create only; shown.
 pub const FIXED: Access = Access { put: false, patch: false, ..OPEN };

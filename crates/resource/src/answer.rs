@@ -6,6 +6,7 @@ use chancery_store::Tx;
 use crate::{
     Answer, Call, Problem, Reply, Shape, Sql,
     change::OwnerRow,
+    condition::{minimal, token_in, version_tag},
     emit::{Stored, write_row, write_values},
     load::{load, select_key},
     nested,
@@ -47,8 +48,33 @@ pub fn read_one(
         }
     })?;
     let rid = rid.ok_or_else(|| Problem::not_found(shape.name))?;
-    out.begin(call.op.status, Vec::new(), true);
-    nested::write(tx, shape, scope, &items, rid, out)?;
+    finish(call, tx, shape, rid, &items)
+}
+
+/// How much of one resource is held as a whole, in bytes of what it shows of others.
+const WHOLE: usize = 4 << 20;
+
+/// Writes what the resource shows of others behind its own members, and answers with it. What is large is
+/// sent as it is read: its tag is known before, and so are the conditions on it.
+fn finish(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    rid: i64,
+    items: &[nested::Items],
+) -> Result<Answer, Problem> {
+    if nested::are_many(items, WHOLE) {
+        let tag = version_tag(tx, shape, &call.scope, rid, &call.out.bytes)?;
+        if !call.op.writes() && call.preconditions.judge(&tag, token_in(&call.out.bytes))? == 304 {
+            call.out.bytes.clear();
+            let mut answer = Answer::new(304);
+            answer.headers.push(("etag", tag));
+            return Ok(answer);
+        }
+        call.out.begin(call.op.status, vec![("etag", tag.clone())]);
+        call.out.tag = Some(tag);
+    }
+    nested::write(tx, shape, &call.scope, items, rid, &mut call.out)?;
     Ok(Answer::resource(call.op.status))
 }
 
@@ -68,9 +94,7 @@ fn read_in_turn(
     })?;
     let rid = rid.ok_or_else(|| Problem::not_found(shape.name))?;
     let items = nested::load(tx, shape, scope, &[rid])?;
-    out.begin(call.op.status, Vec::new(), true);
-    nested::write(tx, shape, scope, &items, rid, out)?;
-    Ok(Answer::resource(call.op.status))
+    finish(call, tx, shape, rid, &items)
 }
 
 /// Writes a row whose values are at hand, and its relations.
@@ -78,7 +102,12 @@ pub fn write_stored(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, stored: &St
     // what an answer shows is what reading shows, also where less may be changed
     let scope = call.scope.clone().to_be_changed(false);
     let items = nested::load(tx, shape, &scope, &[stored.rid])?;
+    let from = call.out.bytes.len();
     write_values((shape, &call.desk.master), &scope, &stored.values, &mut call.out.bytes);
+    if nested::are_many(&items, WHOLE) {
+        let own = call.out.bytes.get(from..).unwrap_or_default();
+        call.out.tag = Some(version_tag(tx, shape, &scope, stored.rid, own)?);
+    }
     nested::write(tx, shape, &scope, &items, stored.rid, &mut call.out)
 }
 
@@ -109,6 +138,9 @@ pub fn reply(
         (Reply::Empty, ..) => return Ok(Answer::new(call.op.status)),
         (Reply::Owner, Some(row), Some(owner)) => {
             let stored = load(call, tx, owner.shape, None, Value::Id(row.id))?;
+            if call.minimal {
+                return Ok(minimal(call, owner.shape, &stored));
+            }
             write_stored(call, tx, owner.shape, &stored)?;
         }
         _ => {
@@ -126,6 +158,9 @@ pub fn answer_with(
     shape: &Shape,
     stored: &Stored,
 ) -> Result<Answer, Problem> {
+    if call.minimal {
+        return Ok(minimal(call, shape, stored));
+    }
     let mut answer = Answer::resource(call.op.status);
     if shape.large && call.reads_later {
         answer.read_later = Some(stored.value(shape.plan().key).clone());

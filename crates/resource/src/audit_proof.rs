@@ -96,12 +96,15 @@ pub fn consistency(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> 
     let (from_root, to_root, proof) = with_nodes(tx, store, |mut ask| {
         Ok((root(from, &mut ask)?, root(to, &mut ask)?, consistency_proof(from, to, &mut ask)?))
     })?;
+    let proof = proof.ok_or_else(|| {
+        Error::Internal(format!("the audit tree of store {store} proves nothing from {from} to {to}"))
+    })?;
     let body = json!({
         "from": from,
         "to": to,
         "fromRootHash": BASE64_STANDARD.encode(from_root),
         "toRootHash": BASE64_STANDARD.encode(to_root),
-        "hashes": encoded(&proof.unwrap_or_default()),
+        "hashes": encoded(&proof),
     });
     Ok(answer(call, &body))
 }

@@ -27,17 +27,17 @@ record! {
         /// When the change was made.
         timestamp: Timestamp = SHOWN,
         /// Who made it: the id of a client app or user; null for the server's own jobs.
-        user: Option<Name> = SHOWN.stored_as("actor"),
+        user: Option<Name> = SHOWN.stored_as("actor").like("0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f"),
         /// The resource that was changed.
-        area: Name = SHOWN,
+        area: Name = SHOWN.like("User"),
         /// The key of what was changed; a composite one is joined by `|`.
-        primary_key: Name = SHOWN,
+        primary_key: Name = SHOWN.like("0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f"),
         /// The kind of entry.
-        category: Name = SHOWN,
+        category: Name = SHOWN.like("DatabaseRecordChange"),
         /// Added, Modified or Deleted.
-        action: Name = SHOWN,
+        action: Name = SHOWN.like("Modified"),
         /// The store that it was made in.
-        data_source: Name = SHOWN,
+        data_source: Name = SHOWN.like("default"),
         /// The state before, as canonical JSON (RFC 8785).
         original_content: Option<ShortText> = SHOWN.sealed(Sealing::Person),
         /// The state after, as canonical JSON (RFC 8785).

@@ -44,6 +44,9 @@ const ENTRY: &str = "INSERT INTO audit_entry (rid, store, timestamp, actor, area
 
 /// Writes the audit entry and the event of a change.
 pub fn record(call: &Call, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<(), Problem> {
+    if let Some(person) = &entry.person {
+        call.persons.borrow_mut().add(person);
+    }
     let seal = &call.desk.seal;
     let id = seal.number(call.now);
     let envelope = envelope(call, id, &entry);

@@ -10,7 +10,7 @@ use crate::{
     Answer, Call, OwnerRow, Problem, ProblemKind, Shape,
     change::{self, gone},
     emit::Stored,
-    family::{confine, find_children, keep},
+    family::{Written, confine, find_children, keep},
     load::{key_name, owner_of},
     relate::{Speaking, relate_body},
     sql::LIST,
@@ -80,7 +80,12 @@ pub fn write(call: &mut Call, tx: &mut Tx<'_>, taking: Taking, form: Form) -> Re
             born(call, tx, values)?;
         }
     }
-    confine(call, tx, shape, rows.iter().map(|(element, _, values)| (base(*element), values.as_slice())))?;
+    let written = rows.iter().map(|(element, was, values)| Written {
+        base: base(*element),
+        is_new: was.is_none(),
+        values,
+    });
+    confine(call, tx, shape, written)?;
     answer(call, tx, owner.as_ref(), rows)
 }
 
@@ -158,7 +163,15 @@ impl Batch<'_> {
         let (key, wire) = (self.shape.plan().key, self.shape.key().map_or("id", |key| key.wire()));
         let mut seen = HashSet::new();
         let failures = &mut self.failures;
+        let token = self.shape.plan().token.filter(|_| self.shape.found_by_token);
         drafts.retain(|(element, draft)| {
+            if draft.given(key).is_none() && token.is_some_and(|token| draft.given(token).is_some()) {
+                // the token that was to name the row is no row's any more
+                let at = pointer(&base(*element), "concurrencyToken");
+                let error = FieldError::new(at, "is stale: no item has it now. Read the item again");
+                failures.add(*element, ProblemKind::ConcurrencyConflict, error);
+                return false;
+            }
             let wrong = match draft.given(key) {
                 None if taking == Taking::Either => return true,
                 None => "is missing: in a batch each element names its own",
@@ -224,7 +237,9 @@ fn answer(
     let has_new = rows.iter().any(|(_, was, _)| was.is_none());
     if has_new && !shape.is_read_back() && rows.iter().all(|(_, was, _)| was.is_none()) {
         keep(call, tx, shape)?;
-        write_new(call, shape, &rows);
+        if !call.minimal {
+            write_new(call, shape, &rows);
+        }
         return Ok(Answer::new(call.op.status));
     }
     let new = rows.iter().filter(|(_, was, _)| was.is_none());
@@ -248,7 +263,9 @@ fn answer(
     relate_body(call, tx, shape, &said)?;
     keep(call, tx, shape)?;
     let rows: Vec<Stored> = stored.into_iter().map(|(.., row)| row).collect();
-    write_all(call, tx, shape, &rows)?;
+    if !call.minimal {
+        write_all(call, tx, shape, &rows)?;
+    }
     Ok(Answer::new(call.op.status))
 }
 

@@ -1,7 +1,7 @@
 //! What an operation is given and what it answers.
 
 use std::{
-    cell::Cell,
+    cell::{Cell, RefCell},
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
@@ -14,7 +14,8 @@ use chancery_settings::Options;
 use uuid::Uuid;
 
 use crate::{
-    CursorKey, MasterKey, Memory, MetadataSource, Op, Out, Piece, Problem, Seal, Service, Work, work::Results,
+    CursorKey, MasterKey, Memory, MetadataSource, Op, Out, Piece, Preconditions, Problem, Seal, Service,
+    Work, sealed::Persons, work::Results,
 };
 
 /// What the caller's rights cover, and so what every query is limited to.
@@ -194,15 +195,6 @@ pub struct Desk {
     pub snapshot: Memory,
 }
 
-/// The conditions of RFC 9110, section 13.
-#[derive(Clone, Debug, Default)]
-pub struct Preconditions {
-    /// `If-Match`
-    pub if_match: Option<String>,
-    /// `If-None-Match`
-    pub if_none_match: Option<String>,
-}
-
 /// One call of an operation: all that it may know of the world.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the request")]
 pub struct Call {
@@ -241,6 +233,10 @@ pub struct Call {
     /// Whether the body of an answer may be read after the commit: a large resource must not be
     /// read while other writes wait.
     pub reads_later: bool,
+    /// Whether the caller wants no body in the answer to a write (RFC 7240).
+    pub minimal: bool,
+    /// The keys of the persons that changes were told of, by their ids.
+    pub persons: RefCell<Persons>,
     /// What operations share.
     pub desk: Arc<Desk>,
     /// Where the body of the answer goes.
@@ -311,6 +307,8 @@ pub struct Answer {
     pub tagged: bool,
     /// The body is still to be read: this resource, now that the change is committed.
     pub read_later: Option<Value>,
+    /// The key of what was created.
+    pub created: Option<String>,
     /// The media type of the body where it is not JSON.
     pub content_type: Option<&'static str>,
     /// There is no answer yet: what was done so far is committed, this is done outside of any
@@ -331,6 +329,7 @@ impl Answer {
             headers: Vec::new(),
             tagged: false,
             read_later: None,
+            created: None,
             content_type: None,
             work: None,
             piece: None,
@@ -376,7 +375,10 @@ pub fn digest(text: &str) -> String {
 
 /// The strong `ETag` of a representation.
 pub fn etag(body: &[u8]) -> String {
-    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, body);
-    let half = digest.as_ref().get(..16).unwrap_or_default();
-    format!("\"{}\"", BASE64_URL_SAFE_NO_PAD.encode(half))
+    tag_of(aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, body).as_ref())
+}
+
+/// The tag that a digest makes.
+pub fn tag_of(digest: &[u8]) -> String {
+    format!("\"{}\"", BASE64_URL_SAFE_NO_PAD.encode(digest.get(..16).unwrap_or_default()))
 }

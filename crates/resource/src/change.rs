@@ -48,7 +48,7 @@ pub fn insert(
     append(call, tx, shape, owner, values)?;
     let current = content(shape, values);
     let changed = fields_with(shape, values).filter(|(_, value)| !value.is_null());
-    settle(tx, shape)?;
+    settle(call, tx, shape, values)?;
     let person = person(call, tx, shape, values, owner)?;
     record(
         call,
@@ -213,7 +213,7 @@ fn write_columns(
         sql = sql.push(" AND concurrency_token = ").bind(was.value(place).clone());
     }
     tx.queue_one(&sql.text, sql.parameters)?;
-    settle(tx, shape)?;
+    settle(call, tx, shape, values)?;
     Ok(changed)
 }
 
@@ -237,7 +237,7 @@ pub fn delete(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Resu
         }
         _ => remove(call, tx, shape, was)?,
     }
-    settle(tx, shape)?;
+    settle(call, tx, shape, &was.values)?;
     record(
         call,
         tx,
@@ -272,7 +272,14 @@ fn destroy(
     event: &'static str,
 ) -> Result<(), Problem> {
     remove(call, tx, shape, was)?;
-    settle(tx, shape)?;
+    if matches!(shape.personal, Personal::Is(_)) {
+        // what is kept of answers that show many persons has no key of its own
+        let text = "UPDATE idempotent_answer SET answer = ?1, persons = ?2 WHERE shows_of = ?3";
+        let parameters =
+            vec![Value::Bytes(Vec::new()), Value::Bytes(vec![0; 16]), Value::Int(call.scope.store())];
+        tx.queue(text, parameters)?;
+    }
+    settle(call, tx, shape, &was.values)?;
     record(
         call,
         tx,
@@ -341,7 +348,10 @@ fn is_on(call: &Call, option: &str) -> bool {
     matches!(&call.scope, Scope::Store(store) if store.options.flag(option))
 }
 
-fn settle(tx: &mut Tx<'_>, shape: &Shape) -> Result<(), Problem> {
+fn settle(call: &Call, tx: &mut Tx<'_>, shape: &Shape, values: &[Value]) -> Result<(), Problem> {
+    if let Some(noted) = shape.noted {
+        noted(call, tx, shape, values)?;
+    }
     if shape.settles {
         tx.advance_epoch()?;
     }

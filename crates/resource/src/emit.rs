@@ -24,17 +24,16 @@ pub type Sink = Box<dyn FnMut(Part) -> bool + Send>;
 
 /// How much of a list waits in memory before it is sent.
 const PIECE: usize = 64 << 10;
-/// How much of one resource does: up to here it is whole, and so has an `ETag`.
-const WHOLE: usize = 4 << 20;
 
 /// Where the body of an answer goes: to memory, and from there, when it grows, to whoever reads.
 #[derive(Default)]
 pub struct Out {
     /// What was not sent yet.
     pub bytes: Vec<u8>,
+    /// The `ETag` of what is written, where it does not follow from the bytes.
+    pub tag: Option<String>,
     sink: Option<Sink>,
     head: Option<(u16, Vec<(&'static str, String)>)>,
-    whole: bool,
     sent: bool,
 }
 
@@ -47,21 +46,20 @@ impl Out {
     /// Starts anew, as when the operation runs again.
     pub fn restart(&mut self) -> Result<(), Problem> {
         self.bytes.clear();
+        self.tag = None;
         if self.sent { Err(gone()) } else { Ok(()) }
     }
 
     /// From here on parts may be sent, with this status and these headers.
-    pub fn begin(&mut self, status: u16, headers: Vec<(&'static str, String)>, whole: bool) {
+    pub fn begin(&mut self, status: u16, headers: Vec<(&'static str, String)>) {
         if !self.sent {
             self.head = Some((status, headers));
-            self.whole = whole;
         }
     }
 
     /// Sends what is there if it is much.
     pub fn relieve(&mut self) -> Result<(), Problem> {
-        let bound = if self.whole && !self.sent { WHOLE } else { PIECE };
-        if self.bytes.len() < bound {
+        if self.bytes.len() < PIECE {
             return Ok(());
         }
         let Some(sink) = &mut self.sink else { return Ok(()) };

@@ -116,23 +116,33 @@ pub fn find_children(
     Ok(holds.collect())
 }
 
+/// A row that was just written.
+pub struct Written<'a> {
+    /// Where its body stands.
+    pub base: String,
+    /// Whether it was not there before.
+    pub is_new: bool,
+    /// Its values.
+    pub values: &'a [Value],
+}
+
 /// Refuses rows just written that the caller's rights do not cover as they are now: nobody makes
-/// or moves what they could not touch then. Each row comes with where its body stands.
+/// or moves what they could not touch then.
 ///
 /// # Errors
-/// Every such row.
+/// Every such row; a conflict, where one was covered before.
 pub fn confine<'a>(
     call: &Call,
     tx: &mut Tx<'_>,
     shape: &Shape,
-    rows: impl Iterator<Item = (String, &'a [Value])>,
+    rows: impl Iterator<Item = Written<'a>>,
 ) -> Result<(), Problem> {
     if !matches!(call.scope, Scope::Parts { .. }) {
         return Ok(());
     }
     let plan = shape.plan();
-    let rows: Vec<(String, &Value)> =
-        rows.filter_map(|(base, values)| Some((base, values.get(plan.key)?))).collect();
+    let rows: Vec<(Written<'a>, &Value)> =
+        rows.filter_map(|row| row.values.get(plan.key).map(|key| (row, key))).collect();
     let Some(column) = shape.key().map(|key| key.column) else { return Ok(()) };
     let mut covered = HashSet::with_capacity(rows.len());
     for chunk in rows.chunks(LIST) {
@@ -147,10 +157,22 @@ pub fn confine<'a>(
         })?;
     }
     let outside = rows.into_iter().filter(|(_, key)| !covered.contains(&key_name(key)));
-    let errors: Vec<FieldError> =
-        outside.map(|(base, _)| FieldError::new(base, "is not within what your roles cover")).collect();
-    if errors.is_empty() { Ok(()) } else { Err(Problem::wrong(errors)) }
+    let (mut errors, mut is_change) = (Vec::new(), false);
+    for (Written { base, is_new, .. }, _) in outside {
+        is_change |= !is_new;
+        let detail = if is_new { "is not within what your roles cover" } else { OUT_OF_REACH };
+        errors.push(FieldError::new(base, detail));
+    }
+    match (errors.is_empty(), is_change) {
+        (true, _) => Ok(()),
+        (false, false) => Err(Problem::wrong(errors)),
+        (false, true) => Err(Problem { kind: ProblemKind::Conflict, ..Problem::wrong(errors) }),
+    }
 }
+
+/// Why a change is refused that its caller could not undo.
+const OUT_OF_REACH: &str = "would be out of what your roles cover; \
+    somebody whose roles cover it before and afterwards can make this change";
 
 /// Holds a change to what must hold afterwards.
 ///

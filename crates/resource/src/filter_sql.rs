@@ -99,11 +99,22 @@ fn add_some(
     if alias != "t" {
         return Err(Problem::invalid("A filter looks one set deep, not into sets of a set."));
     }
-    sql.add(if negate { "t.rid NOT IN (SELECT m." } else { "t.rid IN (SELECT m." });
-    sql.add(relation.own);
+    sql.add(if negate { "t.rid NOT IN (" } else { "t.rid IN (" });
+    add_members(sql, relation, scope, condition)?;
+    sql.add(")");
+    Ok(())
+}
+
+/// Adds the query for the numbers of rows that have a linked row which fits, as `rid`.
+fn add_members(
+    sql: &mut Sql,
+    relation: &Relation,
+    scope: &Scope,
+    condition: impl FnOnce(&mut Sql) -> Result<(), Problem>,
+) -> Result<(), Problem> {
     sql.add(&format!(
-        " FROM {} m JOIN {} o ON o.rid = m.{} WHERE ",
-        relation.table, relation.target.table, relation.other
+        "SELECT m.{} AS rid FROM {} m JOIN {} o ON o.rid = m.{} WHERE ",
+        relation.own, relation.table, relation.target.table, relation.other
     ));
     if relation.target.reach.is_store() {
         sql.add("o.store = ");
@@ -113,9 +124,50 @@ fn add_some(
     }
     relation.target.add_nested_reach(sql, scope);
     sql.add(" AND ");
-    condition(sql)?;
-    sql.add(")");
-    Ok(())
+    condition(sql)
+}
+
+/// A filter that asks for the rows which one other is linked to, and perhaps for more.
+pub struct OfOne<'a> {
+    relation: &'a Relation,
+    field: &'a Field,
+    value: &'a Literal,
+    column: usize,
+    /// What else it asks for.
+    pub rest: Option<Expression>,
+}
+
+impl<'a> OfOne<'a> {
+    /// Finds `set.id eq ".."` among what the filter asks for together.
+    pub fn find(shape: &'a Shape, filter: &'a Expression) -> Option<Self> {
+        match filter {
+            Expression::Compare { attribute, part: Some(part), operator: Operator::Equal, value, column } => {
+                let relation = find_relation(shape, attribute, *column).ok()?;
+                let field = find_field(relation.target, part, *column).ok()?;
+                let is_id = field.access.key && matches!(field.kind, Kind::Id);
+                is_id.then_some(Self { relation, field, value, column: *column, rest: None })
+            }
+            Expression::And(left, right) => {
+                let (found, other) = Self::find(shape, left)
+                    .map(|found| (found, right))
+                    .or_else(|| Self::find(shape, right).map(|found| (found, left)))?;
+                let other = other.as_ref().clone();
+                let rest = match found.rest {
+                    Some(rest) => Expression::And(Box::new(rest), Box::new(other)),
+                    None => other,
+                };
+                Some(Self { rest: Some(rest), ..found })
+            }
+            _ => None,
+        }
+    }
+
+    /// Adds the query for the numbers of the rows, as `rid`, each once.
+    pub fn add(&self, sql: &mut Sql, scope: &Scope) -> Result<(), Problem> {
+        add_members(sql, self.relation, scope, |sql| {
+            add_comparison(sql, self.field, scope, "o", Operator::Equal, self.value, self.column, false)
+        })
+    }
 }
 
 #[expect(clippy::too_many_arguments, reason = "they are the parts of one comparison")]

@@ -1,6 +1,8 @@
 //! Lists: the whole set, streamed in constant memory, or pages of it. Always by key set, never
 //! by offset: the ten-thousandth page costs what the first does.
 
+use std::collections::HashMap;
+
 use chancery_record::{Field, Value};
 use chancery_store::Tx;
 
@@ -8,7 +10,7 @@ use crate::{
     Answer, Call, Problem, Reply, Shape, Sql,
     change::OwnerRow,
     emit::write_row,
-    filter_sql::add_filter,
+    filter_sql::{OfOne, add_filter},
     load::{find_row, owner_of},
     nested,
     page::{Page, Position, sort_value},
@@ -72,6 +74,16 @@ fn list_rows(
         total = reading.total(call, tx)?;
         answer.headers.push(("x-total-count", total.to_string()));
     }
+    if reading.page.count.is_none()
+        && reading.page.sort.is_none()
+        && let Some(of_one) = reading.page.filter.as_ref().and_then(|filter| OfOne::find(shape, filter))
+    {
+        call.out.bytes.extend_from_slice(if wrapped { b"{\"items\":[" } else { b"[" });
+        call.out.begin(answer.status, answer.headers.clone());
+        reading.write_members(call, tx, &of_one)?;
+        close(call, wrapped, total);
+        return Ok(answer);
+    }
     let mut part = reading.first_part();
     let mut from = reading.page.from.clone();
     let mut left = reading.page.count;
@@ -91,7 +103,7 @@ fn list_rows(
             }
         }
         if left.is_none() || ends_page {
-            call.out.begin(answer.status, answer.headers.clone(), false);
+            call.out.begin(answer.status, answer.headers.clone());
         }
         rows.write(call, tx, shape, &mut first)?;
         if ends_page {
@@ -104,12 +116,19 @@ fn list_rows(
             }
         }
     }
+    close(call, wrapped, total);
+    Ok(answer)
+}
+
+fn close(call: &mut Call, wrapped: bool, total: i64) {
     call.out.bytes.push(b']');
     if wrapped {
         call.out.bytes.extend_from_slice(format!(",\"totalCount\":{total}}}").as_bytes());
     }
-    Ok(answer)
 }
+
+/// How many members of one other are found at a time: their numbers and keys alone.
+const MEMBERS: usize = 100_000;
 
 /// Rows of a list come in two parts: those with a value of the sort attribute, then those
 /// without.
@@ -142,6 +161,80 @@ impl Reading<'_> {
             add_filter(sql, self.shape, &call.scope, "t", filter, false)?;
         }
         Ok(())
+    }
+
+    /// The statement for the numbers and keys of the rows that one other is linked to, in the order of their
+    /// keys. It begins at the links: the order is made of what they lead to, and no index of all rows is walked.
+    fn members(&self, call: &Call, of_one: &OfOne<'_>, after: Option<&Value>) -> Result<Sql, Problem> {
+        let key = self.key();
+        let mut sql = self.shape.begin(call, &format!("SELECT t.rid, t.{key} FROM ("));
+        of_one.add(&mut sql, &call.scope)?;
+        // the links come first by the order of a cross join, or by what the engine knows of their number
+        sql.add(&format!(") s CROSS JOIN {} t WHERE t.rid = s.rid AND ", self.shape.source()));
+        let owner = self.owner.as_ref().map(|owner| owner.rid);
+        self.shape.add_reach_to(&mut sql, &call.scope, owner, self.page.quarantined);
+        (self.condition)(&mut sql);
+        if let Some(rest) = &of_one.rest {
+            sql.add(" AND ");
+            add_filter(&mut sql, self.shape, &call.scope, "t", rest, false)?;
+        }
+        let (than, order) = if self.page.descending { ("<", " DESC") } else { (">", "") };
+        let from = after.or(self.page.from.as_ref().map(|from| &from.key));
+        if let Some(from) = from {
+            sql.add(&format!(" AND t.{key} {than} "));
+            sql.add_bound(from.clone());
+        }
+        sql.add(&format!(" ORDER BY COALESCE(t.{key}, t.{key}){order} LIMIT {MEMBERS}"));
+        Ok(sql)
+    }
+
+    /// Writes the rows that one other is linked to.
+    fn write_members(&self, call: &mut Call, tx: &mut Tx<'_>, of_one: &OfOne<'_>) -> Result<(), Problem> {
+        let Some((_, key)) = self.column_of(self.key()) else { return Ok(()) };
+        let (mut after, mut first) = (None, true);
+        loop {
+            let sql = self.members(call, of_one, after.as_ref())?;
+            let mut found = Vec::new();
+            tx.query(&sql.text, &sql.parameters, |row| {
+                found.push(row.int(0)?);
+                if found.len() == MEMBERS {
+                    after = Some(row.value(1, &key.kind)?);
+                }
+                Ok(())
+            })?;
+            for chunk in found.chunks(LIST) {
+                self.rows_of(call, tx, chunk)?.write(call, tx, self.shape, &mut first)?;
+            }
+            if found.len() < MEMBERS {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The rows with these numbers, in this order.
+    fn rows_of(&self, call: &Call, tx: &mut Tx<'_>, rids: &[i64]) -> Result<Rows, Problem> {
+        let mut sql = if self.page.quarantined {
+            self.shape.select_hidden(call)
+        } else {
+            self.shape.select(call, self.owner.as_ref().map(|owner| owner.rid))
+        };
+        sql.add(" AND t.rid IN ");
+        sql.add_list(rids.iter().copied().map(Value::Int));
+        let mut found = HashMap::with_capacity(rids.len());
+        tx.query(&sql.text, &sql.parameters, |row| {
+            let mut json = Vec::new();
+            write_row((self.shape, &call.desk.master), &call.scope, self.owner.as_ref(), row, &mut json)?;
+            found.insert(row.int(0)?, json);
+            Ok(())
+        })?;
+        let mut rows = Rows::default();
+        for rid in rids {
+            if let Some(json) = found.remove(rid) {
+                rows.json.extend_from_slice(&json);
+                rows.ends.push((*rid, rows.json.len()));
+            }
+        }
+        Ok(rows)
     }
 
     fn total(&self, call: &Call, tx: &mut Tx<'_>) -> Result<i64, Problem> {
@@ -263,6 +356,19 @@ impl Reading<'_> {
         let sql = self.statement(call, next, None, 1)?;
         Ok(tx.one(&sql.text, &sql.parameters, |_| Ok(()))?.is_some())
     }
+}
+
+/// The statement by which a whole list filtered by `filter` begins, where it begins at the links of one other:
+/// for who wants to see its plan.
+///
+/// # Errors
+/// The filter is none.
+pub fn members_statement(call: &Call, filter: &str) -> Result<Option<Sql>, Problem> {
+    let shape = call.op.shape;
+    let filter = crate::filter::parse(filter)?;
+    let Some(of_one) = OfOne::find(shape, &filter) else { return Ok(None) };
+    let reading = Reading { shape, page: Page::default(), owner: None, condition: &|_| () };
+    reading.members(call, &of_one, None).map(Some)
 }
 
 /// Some rows as JSON, without their nested arrays.

@@ -36,6 +36,11 @@ impl Items {
         Ok(())
     }
 
+    /// How many bytes there are, and whether that is all.
+    const fn size(&self) -> (usize, bool) {
+        (self.json.len(), self.count < WINDOW)
+    }
+
     /// The items of a row, and whether they are all.
     fn of(&self, rid: i64) -> (&[u8], bool) {
         let cut = self.count >= WINDOW;
@@ -107,6 +112,28 @@ fn of_rows(relation: &Relation, scope: &Scope, rids: &[i64]) -> Sql {
     let mut sql = select(relation).push(" IN ");
     sql.add_list(rids.iter().copied().map(Value::Int));
     order(relation, scope, sql)
+}
+
+/// The statement that reads what the items of a row are now: the other row, and its token or its id.
+pub fn versions(relation: &Relation, scope: &Scope, rid: i64, after: i64, limit: usize) -> Sql {
+    let Relation { table, own, other, target, .. } = relation;
+    let version = if target.plan().token.is_some() { "o.concurrency_token" } else { "CAST(o.rid AS TEXT)" };
+    let mut sql = Sql::new(format!(
+        "SELECT m.{other}, {version} FROM {table} m JOIN {} o ON o.rid = m.{other} WHERE m.{own} = ",
+        target.table
+    ))
+    .bind(rid)
+    .push(&format!(" AND m.{other} > "))
+    .bind(after);
+    target.add_nested_reach(&mut sql, scope);
+    sql.push(&format!(" ORDER BY m.{other} LIMIT {limit}"))
+}
+
+/// Whether the items of one row are too many to be held as a whole.
+pub fn are_many(items: &[Items], bound: usize) -> bool {
+    let sizes = items.iter().map(Items::size);
+    let (size, all) = sizes.fold((0, true), |(size, all), (more, is_all)| (size + more, all && is_all));
+    !all || size > bound
 }
 
 /// Takes the rows of relation statements as they come.

@@ -237,6 +237,14 @@ impl Op {
         }
     }
 
+    /// Whether a condition on one item can be meant: not by what creates, and not by what is about many.
+    pub const fn has_item(&self) -> bool {
+        match self.action {
+            Action::Create | Action::Custom(Custom { body: Body::Resource, .. }) => false,
+            _ => !self.is_batch() && self.status != 201,
+        }
+    }
+
     /// Whether it reads a body.
     pub const fn takes_body(&self) -> bool {
         match self.action {

@@ -12,6 +12,7 @@ const KNOWN: [&str; 7] = ["filter", "sortBy", "sortOrder", "count", "cursor", "i
 const QUARANTINED: &str = "quarantined";
 
 /// What a list was asked for.
+#[derive(Default)]
 pub struct Page {
     pub filter: Option<Expression>,
     pub sort: Option<&'static Field>,

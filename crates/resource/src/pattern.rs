@@ -5,14 +5,14 @@ use chancery_store::{self as store, Tx};
 
 use crate::{
     Action, Answer, Call, Problem, ProblemKind, Reply, Scope, Shape,
-    answer::{answer_with, read_one, reply, write_stored},
+    answer::{answer_with, read_one, reply},
     batch::{self, Taking},
-    call::etag,
     change::{self, gone},
+    condition::{check_if_match, minimal},
     emit::{Stored, write_no_relations, write_values},
-    family::{confine, find_children, keep},
+    family::{Written, confine, find_children, keep},
     list,
-    load::{key_of, load, owner_of, select_key},
+    load::{key_name, key_of, load, owner_of, select_key},
     relate::{Speaking, relate, relate_body},
     rules::Proposed,
     values::{Refusal, changed_values, new_values},
@@ -25,6 +25,7 @@ use crate::{
 /// What the caller is to be told; a store's failure that decides about a repetition.
 pub fn run(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     call.out.restart()?;
+    call.persons.borrow_mut().clear();
     if call.dry_run {
         tx.only_try();
     }
@@ -122,10 +123,12 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if let Some(born) = shape.born {
         born(call, tx, &values)?;
     }
-    confine(call, tx, shape, std::iter::once((String::new(), values.as_slice())))?;
+    let written = Written { base: String::new(), is_new: true, values: &values };
+    confine(call, tx, shape, std::iter::once(written))?;
+    let created = values.get(shape.plan().key).map(key_name);
     if call.op.reply == Reply::Owner {
         keep(call, tx, shape)?;
-        return reply(call, tx, owner.as_ref(), None);
+        return Ok(Answer { created, ..reply(call, tx, owner.as_ref(), None)? });
     }
     if shape.is_read_back() {
         let key = values.get(shape.plan().key).cloned().unwrap_or(Value::Null);
@@ -133,12 +136,18 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         let said = Speaking { owner: &stored, is_new: true, body: call.body()?, base: String::new() };
         relate_body(call, tx, shape, &[said])?;
         keep(call, tx, shape)?;
-        return answer_with(call, tx, shape, &stored);
+        let mut answer = answer_with(call, tx, shape, &stored)?;
+        answer.created = created;
+        return Ok(answer);
     }
     keep(call, tx, shape)?;
+    if call.minimal {
+        let stored = Stored { rid: 0, values, owner };
+        return Ok(Answer { created, ..minimal(call, shape, &stored) });
+    }
     write_values((shape, &call.desk.master), &call.scope, &values, &mut call.out.bytes);
     write_no_relations(shape, &mut call.out.bytes);
-    Ok(Answer::resource(call.op.status))
+    Ok(Answer { created, ..Answer::resource(call.op.status) })
 }
 
 /// The rule against the data, on one row.
@@ -194,10 +203,11 @@ pub fn change_one(
     let mut values = changed_values(call, shape, &was, &draft, "")?.map_err(Refusal::into_problem)?;
     check_data(call, tx, shape, Some(&was), &mut values)?;
     change::update(call, tx, shape, &was, &values)?;
-    confine(call, tx, shape, std::iter::once((String::new(), values.as_slice())))?;
     let stored = was.with(values);
     let said = Speaking { owner: &stored, is_new: false, body: call.body()?, base: String::new() };
     relate_body(call, tx, shape, &[said])?;
+    let written = Written { base: String::new(), is_new: false, values: &stored.values };
+    confine(call, tx, shape, std::iter::once(written))?;
     keep(call, tx, shape)?;
     reply(call, tx, owner.as_ref(), Some(&stored))
 }
@@ -211,26 +221,6 @@ fn only_members(shape: &Shape, columns: &[&str], body: &Json) -> Json {
         })
     };
     Json::Object(members.iter().filter(|(name, _)| !other(name)).cloned().collect())
-}
-
-/// `If-Match` holds by the quoted concurrency token or by the `ETag` of the representation.
-pub fn check_if_match(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
-    let Some(wanted) = call.preconditions.if_match.clone() else { return Ok(()) };
-    let wanted: Vec<&str> = wanted.split(',').map(str::trim).collect();
-    let token = shape.plan().token.map(|place| was.value(place));
-    let by_token =
-        matches!(token, Some(Value::Text(token)) if wanted.contains(&format!("\"{token}\"").as_str()));
-    if by_token || wanted.contains(&"*") {
-        return Ok(());
-    }
-    write_stored(call, tx, shape, was)?;
-    let current = etag(&call.out.bytes);
-    call.out.bytes.clear();
-    if wanted.contains(&current.as_str()) {
-        return Ok(());
-    }
-    let detail = "If-Match names another state of the item. Read it again and send its present ETag.";
-    Err(Problem::new(ProblemKind::PreconditionFailed, detail).with_header("etag", current))
 }
 
 fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {

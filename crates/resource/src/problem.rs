@@ -26,6 +26,8 @@ pub enum ProblemKind {
     ConcurrencyConflict,
     /// `If-Match` does not hold.
     PreconditionFailed,
+    /// What a key's first answer told of a person was erased.
+    Erased,
     /// A body over a bound.
     PayloadTooLarge,
     /// A body of a type that the operation does not read.
@@ -44,7 +46,7 @@ pub enum ProblemKind {
 
 impl ProblemKind {
     /// All kinds, for the documentation.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::InvalidRequest,
         Self::Unauthorized,
         Self::Forbidden,
@@ -55,6 +57,7 @@ impl ProblemKind {
         Self::Conflict,
         Self::ConcurrencyConflict,
         Self::PreconditionFailed,
+        Self::Erased,
         Self::PayloadTooLarge,
         Self::UnsupportedMediaType,
         Self::IdempotencyKeyReused,
@@ -79,6 +82,7 @@ impl ProblemKind {
                 (409, "concurrency-conflict", "The item was changed in the meantime")
             }
             Self::PreconditionFailed => (412, "precondition-failed", "The precondition fails"),
+            Self::Erased => (410, "erased", "What this told of a person was erased"),
             Self::PayloadTooLarge => (413, "payload-too-large", "The body is too large"),
             Self::UnsupportedMediaType => {
                 (415, "unsupported-media-type", "The body's media type is not read here")

@@ -10,10 +10,10 @@ use crate::{
     Answer, Call, Listed, Problem, ProblemKind, Reach, Relating, Relation, Scope, Shape, Sql,
     answer::answer_with,
     change,
+    condition::check_if_match,
     emit::Stored,
-    family::visible_to,
+    family::{Written, confine, visible_to},
     load::{key_of, load},
-    pattern::check_if_match,
     sql::LIST,
 };
 
@@ -48,6 +48,8 @@ pub fn relate(call: &mut Call, tx: &mut Tx<'_>, name: &str, how: Relating) -> Re
         change.take_out(tx)?;
         change.put_in(call, tx)?;
     }
+    let written = Written { base: String::new(), is_new: false, values: &owner.values };
+    confine(call, tx, shape, std::iter::once(written))?;
     answer_with(call, tx, shape, &owner)
 }
 
@@ -107,6 +109,8 @@ struct Wanted<'a> {
 struct Change<'a> {
     relation: &'a Relation,
     owner: &'a Stored,
+    /// Where the body lists it.
+    at: String,
     added: Vec<Link>,
     removed: Vec<Link>,
 }
@@ -149,7 +153,7 @@ fn changes<'a>(
         let may_go = |(id, _): &Link| !is_guarded || known.contains_key(id);
         let mut removed: Vec<Link> = old.into_iter().filter(may_go).collect();
         removed.sort_unstable();
-        changes.push(Change { relation, owner, added, removed });
+        changes.push(Change { relation, owner, at: listed.at, added, removed });
     }
     if !errors.is_empty() {
         return Err(Problem::wrong(errors));
@@ -187,10 +191,10 @@ impl Change<'_> {
 
     /// Puts in what is new, and tells the change: one audit entry and one event.
     fn put_in(&self, call: &Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
-        let Self { relation, owner, added, removed } = self;
+        let Self { relation, owner, at, added, removed } = self;
         if let (Some(guard), false) = (relation.guard, added.is_empty()) {
             let others: Vec<i64> = added.iter().map(|(_, rid)| *rid).collect();
-            guard(tx, owner.rid, &others)?;
+            guard(tx, owner.rid, &others).map_err(|problem| at_set(problem, at))?;
         }
         for chunk in added.chunks(LIST) {
             let (pairs, target) = (relation.table, relation.target.table);
@@ -205,6 +209,14 @@ impl Change<'_> {
         let ids = |links: &[Link]| links.iter().map(|(id, _)| *id).collect::<Vec<_>>();
         change::related(call, tx, call.op.shape, relation, owner, &ids(added), &ids(removed))
     }
+}
+
+/// A refusal of new links, at the set that lists them.
+fn at_set(mut problem: Problem, at: &str) -> Problem {
+    if problem.errors.is_empty() && problem.cause.is_none() {
+        problem.errors.note(|| FieldError::new(at, problem.detail.clone()));
+    }
+    problem
 }
 
 /// The ids that a body lists, each once, and where each stands.

@@ -1,6 +1,6 @@
 //! A resource's own rules: between its fields, and against the data.
 
-use chancery_record::{Draft, Field, FieldError, Given, Mismatch, Record, Value};
+use chancery_record::{Access, Draft, Field, FieldError, Given, Mismatch, Record, Value, pointer};
 use chancery_store::Tx;
 
 use crate::{Call, Problem, ProblemKind, Shape, emit::Stored, family};
@@ -93,11 +93,25 @@ impl Shape {
         };
         breaches.extend(family::find_strangers(self, call, tx, rows)?);
         let errors = breaches.into_iter().map(|Breach { row, kind, column, detail }| {
-            let wire = self.place(column).and_then(|place| self.fields.get(place));
-            let at = chancery_record::pointer(&base(row), wire.map_or("", |field| field.wire()));
-            (row, kind, FieldError::new(at, detail))
+            (row, kind, self.error_at(&base(row), column, detail))
         });
         Ok(errors.collect())
+    }
+
+    /// What is wrong with a column, at its member of the body; at the body where this form has no such member.
+    fn error_at(&self, base: &str, column: &str, detail: String) -> FieldError {
+        let Some(field) = self.place(column).and_then(|place| self.fields.get(place)) else {
+            return FieldError::new(base, detail);
+        };
+        let Access { create, put, patch, shown, .. } = field.access;
+        if create || put || patch || shown || self.whole.is_none() {
+            return FieldError::new(pointer(base, field.wire()), detail);
+        }
+        let detail = format!(
+            "does not say enough: {} {detail}, and has no member here. Name what it applies to",
+            field.wire()
+        );
+        FieldError::new(base, detail)
     }
 
     /// The rules' say on a new or changed row. `base` is where the body stands.
@@ -115,10 +129,7 @@ impl Shape {
         if wrong.is_empty() {
             return Ok(Ok(values));
         }
-        let errors = wrong.into_iter().map(|(column, detail)| {
-            let wire = self.place(column).and_then(|place| self.fields.get(place));
-            FieldError::new(chancery_record::pointer(base, wire.map_or("", |field| field.wire())), detail)
-        });
+        let errors = wrong.into_iter().map(|(column, detail)| self.error_at(base, column, detail));
         Ok(Err(errors.collect()))
     }
 }

@@ -155,10 +155,11 @@ impl Seal {
     /// Signs a checkpoint of a tree with the installation's own key: the note.
     ///
     /// # Errors
-    /// An origin that cannot be a key's name.
+    /// An origin that cannot be a key's name, or a key that does not sign.
     pub fn sign_checkpoint(&self, checkpoint: &Checkpoint) -> Result<String, NoteError> {
-        let public_key = self.own.public_key_info.last_chunk().copied().unwrap_or_default();
-        checkpoint.sign(|text| self.own.sign(text).unwrap_or_default(), &public_key)
+        let public_key = self.own.public_key_info.last_chunk().ok_or(NoteError::Unsigned)?;
+        let signature = self.own.sign(checkpoint.to_text().as_bytes()).ok_or(NoteError::Unsigned)?;
+        checkpoint.sign(|_| signature, public_key)
     }
 
     /// Opens a checkpoint that this installation signed.
@@ -173,7 +174,7 @@ impl Seal {
 #[cfg(test)]
 mod tests {
     use aws_lc_rs::{rand::SystemRandom, signature::Ed25519KeyPair};
-    use chancery_certificate::PrivateKey;
+    use chancery_certificate::{Algorithm, PrivateKey};
     use chancery_ledger::{AuditKeys, Checkpoint, NoteError, empty_root};
     use chancery_record::Timestamp;
 
@@ -214,6 +215,15 @@ mod tests {
         }
         let collided = made - taken.len();
         assert!(collided * 200 < made, "{collided} of {made} numbers were made twice");
+    }
+
+    /// D: there is no checkpoint without a signature.
+    #[test]
+    fn a_key_that_does_not_sign_makes_no_checkpoint() {
+        let mut seal = seal(0);
+        seal.own.algorithm = Algorithm::Es256Der;
+        let checkpoint = Checkpoint { origin: "x".to_owned(), size: 0, root: empty_root() };
+        assert_eq!(seal.sign_checkpoint(&checkpoint), Err(NoteError::Unsigned));
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! Values that are encrypted where they are kept: secrets under the master key, what belongs to
 //! a person under that person's key. Destroying the key destroys the values.
 
+use std::collections::BTreeMap;
+
+use aws_lc_rs::digest::{Context, SHA256};
 use base64::{Engine as _, prelude::BASE64_STANDARD_NO_PAD};
-use chancery_record::{Cell, Field, Sealing, Value};
+use chancery_record::{Cell, Field, Sealing, Secret, Value};
 use chancery_store::Row;
 use uuid::Uuid;
 
@@ -16,6 +19,48 @@ pub struct PersonKey {
     /// The person.
     pub id: Uuid,
     key: SealingKey,
+    bytes: Secret,
+}
+
+/// The keys of persons, by their ids: what is sealed under all of them is lost with any.
+#[derive(Clone, Default)]
+pub struct Persons(BTreeMap<Uuid, Secret>);
+
+impl Persons {
+    /// Adds one.
+    pub fn add(&mut self, person: &PersonKey) {
+        self.0.insert(person.id, person.bytes.clone());
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Their ids.
+    pub fn ids(&self) -> impl Iterator<Item = Uuid> {
+        self.0.keys().copied()
+    }
+
+    /// Encrypts bytes for one place under the keys of all.
+    pub fn seal(&self, place: &str, bytes: &[u8]) -> Vec<u8> {
+        self.key().map_or_else(|| bytes.to_vec(), |key| key.seal(place, bytes))
+    }
+
+    /// Decrypts what [`Persons::seal`] made for this place.
+    pub fn open(&self, place: &str, sealed: &[u8]) -> Option<Secret> {
+        self.key().map_or_else(|| Some(Secret::new(sealed)), |key| key.open(place, sealed))
+    }
+
+    /// The key that all their keys make; none of nobody.
+    fn key(&self) -> Option<SealingKey> {
+        let mut digest = Context::new(&SHA256);
+        for (id, key) in &self.0 {
+            digest.update(id.as_bytes());
+            digest.update(key.expose());
+        }
+        if self.0.is_empty() { None } else { SealingKey::new(digest.finish().as_ref()) }
+    }
 }
 
 impl PersonKey {
@@ -27,7 +72,7 @@ impl PersonKey {
     /// Opens a key as it is kept; `None` when it is gone.
     pub fn open(master: &MasterKey, id: Uuid, kept: &[u8]) -> Option<Self> {
         let bytes = master.open(&person_place(id), kept)?;
-        Some(Self { id, key: SealingKey::new(bytes.expose())? })
+        Some(Self { id, key: SealingKey::new(bytes.expose())?, bytes })
     }
 
     /// Encrypts text for one place.

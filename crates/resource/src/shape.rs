@@ -58,6 +58,9 @@ pub type Gone = fn(&mut Call, &mut Tx<'_>, &[Uuid]) -> Result<(), Problem>;
 /// What is made with a new row: gets its values.
 pub type Born = fn(&Call, &mut Tx<'_>, &[Value]) -> Result<(), Problem>;
 
+/// What else is kept of who writes or removes a row: gets the shape and the row's values.
+pub type Noted = fn(&Call, &mut Tx<'_>, &Shape, &[Value]) -> Result<(), Problem>;
+
 /// What must hold after every write.
 pub type Afterwards = fn(&Call, &mut Tx<'_>) -> Result<(), Problem>;
 
@@ -99,6 +102,8 @@ pub struct Shape {
     pub gone: Option<Gone>,
     /// What is made with a new row.
     pub born: Option<Born>,
+    /// What else is kept of who writes or removes a row.
+    pub noted: Option<Noted>,
     /// What must hold after every write.
     pub afterwards: Option<Afterwards>,
     /// Whether a change of it takes effect in what every process remembers.
@@ -134,6 +139,7 @@ impl Shape {
             parents: &[],
             gone: None,
             born: None,
+            noted: None,
             afterwards: None,
             settles: false,
             against: None,
@@ -232,6 +238,13 @@ impl Shape {
     #[must_use]
     pub const fn born_with(mut self, born: Born) -> Self {
         self.born = Some(born);
+        self
+    }
+
+    /// With this kept of who writes or removes a row.
+    #[must_use]
+    pub const fn noted(mut self, noted: Noted) -> Self {
+        self.noted = Some(noted);
         self
     }
 

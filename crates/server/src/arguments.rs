@@ -147,6 +147,10 @@ pub struct Options {
     /// message as JSON on its standard input and ends with 0 when it was delivered [default: none]
     #[arg(long, global = true, env = "CHANCERY_RESET_PROGRAM", value_name = "FILE")]
     pub reset_program: Option<PathBuf>,
+    /// Networks outside the public internet that administrators' settings may point into, such as
+    /// mail servers and keys of clients: 10.0.0.0/8,fd00::/8 [default: none]
+    #[arg(long, global = true, env = "CHANCERY_PRIVATE_DESTINATIONS", value_name = "NETWORKS")]
+    pub private_destinations: Option<String>,
     /// Where FIDO's signed metadata of authenticators are fetched from, daily; FIDO has them at
     /// https://mds3.fidoalliance.org/ [default: none; they can be imported]
     #[arg(long, global = true, env = "CHANCERY_MDS_URL", value_name = "URL")]

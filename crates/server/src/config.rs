@@ -3,6 +3,7 @@
 use std::{fmt, net::SocketAddr, ops::RangeInclusive, path::PathBuf, time::Duration};
 
 use chancery_credential::hash::Parameters;
+use chancery_fetch::Networks;
 use chancery_record::{Secret, Timestamp, format_timestamp, parse_day, parse_timestamp};
 use chancery_resource::{Hashing, Proofs};
 use chancery_store::{Settings, Target};
@@ -41,6 +42,8 @@ pub struct Config {
     pub version_1_sunset: Option<Timestamp>,
     /// Delivers password reset tokens for stores without a mail server.
     pub reset_program: Option<PathBuf>,
+    /// Networks that are called into though they are not of the public internet.
+    pub private_destinations: Networks,
     /// Where metadata of authenticators are fetched from.
     pub mds_url: Option<String>,
     /// The root and the name of their signer, where they are not FIDO's.
@@ -135,6 +138,9 @@ impl Config {
         if version_1_sunset.is_some_and(|sunset| sunset < version_1_deprecated) {
             return Err(ConfigError("version_1_sunset must not be before version_1_deprecated".into()));
         }
+        let private_destinations = options.private_destinations.as_deref().unwrap_or_default().parse();
+        let private_destinations = private_destinations
+            .map_err(|wrong: String| ConfigError(format!("private_destinations: {wrong}")))?;
         let mds_url = options.mds_url.filter(|url| !url.is_empty()).map(mds_url).transpose()?;
         let mds_root = match (options.mds_root, options.mds_name) {
             (Some(root), Some(name)) => Some((root, name)),
@@ -184,6 +190,7 @@ impl Config {
             version_1,
             version_1_deprecated,
             version_1_sunset,
+            private_destinations,
             mds_url,
             mds_root,
             hashing,
@@ -238,6 +245,9 @@ impl Config {
         }
         if let Some(program) = &self.reset_program {
             table.insert("reset_program".into(), path(program));
+        }
+        if self.private_destinations != Networks::default() {
+            table.insert("private_destinations".into(), text(&self.private_destinations.to_string()));
         }
         if let Some(url) = &self.mds_url {
             table.insert("mds_url".into(), text(url));
@@ -464,6 +474,7 @@ mod tests {
             ("mds_url = 'http://mds.example'", "mds_url"),
             ("mds_url = 'http://127.0.0.1.example'", "mds_url"),
             ("mds_url = 'mds.example'", "mds_url"),
+            ("private_destinations = '10.0.0.0/40'", "private_destinations"),
             ("mds_root = 'root.pem'", "mds_name"),
         ] {
             let error = read(toml).unwrap_err();

@@ -15,12 +15,13 @@ pub use audit::{AuditCommand, ExportError, Exported, export};
 pub use config::{Config, ConfigError};
 pub use first_start::{Root, Welcome};
 pub use jobs::{
-    Leases,
+    Job, Leases,
     ledger::seal_pending,
     mail::{Post, deliver},
     prune::prune_piece,
     purge::purge_due,
     revoke::revoke_due,
+    supervise,
     trust::refresh_due,
 };
 pub use log::Log;

@@ -10,7 +10,7 @@ use std::{
 };
 
 use chancery_auth::{Bearer, ensure_keys};
-use chancery_fetch::{Limits as FetchLimits, Policy, get};
+use chancery_fetch::{Limits as FetchLimits, Networks, Policy, get};
 use chancery_ledger::AuditKeys;
 use chancery_management::option::add_new_entries;
 use chancery_resource::{
@@ -78,6 +78,7 @@ pub struct Server {
     listener: Listener,
     metrics: Option<Listener>,
     reset_program: Option<PathBuf>,
+    private_destinations: Networks,
     /// Held as long as the server is, where the database is for one process alone.
     _lock: Option<File>,
 }
@@ -114,6 +115,7 @@ impl Server {
             listener,
             metrics,
             reset_program: config.reset_program.clone(),
+            private_destinations: config.private_destinations.clone(),
             _lock: lock,
         })
     }
@@ -131,7 +133,11 @@ impl Server {
     /// What is done in the background.
     fn jobs(&self) -> Vec<Job> {
         let (app, store, desk) = (&self.app, &self.app.store, &self.app.desk);
-        let post = Post { master: desk.master.clone(), program: self.reset_program.clone() };
+        let post = Post {
+            master: desk.master.clone(),
+            program: self.reset_program.clone(),
+            networks: self.private_destinations.clone(),
+        };
         let mut jobs = vec![
             prune::job(store, now),
             purge::job(store, desk, now),
@@ -231,8 +237,8 @@ async fn assemble(
     let cursors = CursorKey::new(&master.derive("cursor"))
         .ok_or_else(|| StartError::new("cannot start", "the cursor key is not usable"))?;
     let metadata = metadata_source(config)?;
-    let bearer =
-        Bearer::new(keyring, public_url.to_owned(), master.clone(), chancery_fetch::Policy::default());
+    let policy = Policy { networks: config.private_destinations.clone(), ..Policy::default() };
+    let bearer = Bearer::new(keyring, public_url.to_owned(), master.clone(), policy);
     let services = if config.version_1 { services() } else { &CURRENT };
     let desk = Arc::new(Desk {
         master,
@@ -274,7 +280,7 @@ const METADATA: FetchLimits = FetchLimits { bytes: chancery_trust::MAX_BYTES, se
 fn metadata_source(config: &Config) -> Result<MetadataSource, StartError> {
     let fetch = config.mds_url.clone().map(|url| {
         let plain_loopback = url.starts_with("http://");
-        let policy = Policy { private_addresses: true, plain_loopback, ..Policy::default() };
+        let policy = Policy { networks: Networks::all(), plain_loopback, ..Policy::default() };
         let known = Arc::new((url, policy));
         let fetch: Fetch = Arc::new(move || {
             let known = Arc::clone(&known);
@@ -314,6 +320,8 @@ pub fn own_call(desk: &Arc<Desk>, scope: Scope) -> Call {
         dry_run: false,
         diagnose: false,
         reads_later: false,
+        minimal: false,
+        persons: std::cell::RefCell::default(),
         desk: Arc::clone(desk),
         out: Out::default(),
     }

@@ -39,6 +39,10 @@ impl Ticket {
         self.0.compare_exchange(WAITS, into, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
+    pub fn is_running(&self) -> bool {
+        self.0.load(Ordering::Acquire) == RUNS
+    }
+
     /// Gives the operation up; `false` when it runs already.
     pub fn give_up(&self) -> bool {
         self.turn(GIVEN_UP)

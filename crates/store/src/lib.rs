@@ -18,6 +18,8 @@ mod tx;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
+use tokio::sync::oneshot;
+
 pub use error::Error;
 pub use guard::{broken, when_broken};
 pub use health::Health;
@@ -25,7 +27,7 @@ pub use migrate::schema_version;
 pub use row::Row;
 pub use tx::Tx;
 
-use job::Job;
+use job::{Job, Ticket};
 
 /// Where the data is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +80,8 @@ pub enum Class {
 
 /// How long an operation waits for its turn before it is refused.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// How long it is waited from then on before it is looked again whether it is refused.
+const ANOTHER_LOOK: Duration = Duration::from_millis(250);
 
 /// How an operation runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,8 +172,8 @@ impl Store {
     /// [`Tx::only_try`] was called, and rolls back otherwise. The answer leaves only after the
     /// commit is durable.
     ///
-    /// An operation that waited three seconds for its turn is refused, unless it is background
-    /// work.
+    /// An operation that waited three seconds for its turn is refused where many wait or nobody is
+    /// served, unless it is background work.
     ///
     /// `epoch`: what the caller knows to be the security epoch. When it is another by now, the
     /// operation does not run and the answer is [`Error::Stale`].
@@ -195,7 +199,7 @@ impl Store {
             (Class::Ordinary, Mode::Long) => Class::Heavy,
             (class, _) => class,
         };
-        let (job, mut answer) = Job::new(name, epoch, operation);
+        let (job, answer) = Job::new(name, epoch, operation);
         let ticket = job.ticket();
         match &self.engine {
             Engine::Sqlite(sqlite) if mode == Mode::Write => sqlite.write(job, class)?,
@@ -205,22 +209,33 @@ impl Store {
         let answer = if class == Class::Background {
             answer.await
         } else {
-            match tokio::time::timeout(PATIENCE, &mut answer).await {
-                Ok(answer) => answer,
-                Err(_) if ticket.give_up() => {
-                    self.note_shed();
-                    return Err(Error::Busy.into());
-                }
-                Err(_) => answer.await,
-            }
+            self.await_turn(&ticket, mode == Mode::Write, answer).await?
         };
         answer.unwrap_or_else(|_| Err(Error::Unavailable("the store is closing".into()).into()))
     }
 
-    fn note_shed(&self) {
-        match &self.engine {
-            Engine::Sqlite(sqlite) => sqlite.queue.note_shed(),
-            Engine::Postgres(postgres) => postgres.queue.note_shed(),
+    /// Waits for an answer. What has waited too long for its turn is given up.
+    async fn await_turn<A>(
+        &self,
+        ticket: &Ticket,
+        is_write: bool,
+        mut answer: oneshot::Receiver<A>,
+    ) -> Result<Result<A, oneshot::error::RecvError>, Error> {
+        let queue = match &self.engine {
+            Engine::Sqlite(sqlite) => &sqlite.queue,
+            Engine::Postgres(postgres) => &postgres.queue,
+        };
+        let mut patience = PATIENCE;
+        loop {
+            match tokio::time::timeout(patience, &mut answer).await {
+                Ok(answer) => return Ok(answer),
+                Err(_) if ticket.is_running() => return Ok(answer.await),
+                Err(_) if queue.is_stuck(is_write, PATIENCE) && ticket.give_up() => {
+                    queue.note_shed();
+                    return Err(Error::Busy);
+                }
+                Err(_) => patience = ANOTHER_LOOK,
+            }
         }
     }
 

@@ -29,7 +29,7 @@ use crate::{
     guard::spawn,
     job::Job,
     migrate,
-    queue::{Place, Queue},
+    queue::{Bounds, Place, Queue},
 };
 
 /// Connections for background work, and for the monitor, beside those for requests.
@@ -89,7 +89,9 @@ impl Postgres {
     fn start(servers: Servers, settings: Settings, background: usize) -> Result<Arc<Self>, Error> {
         let servers = Arc::new(servers);
         let lanes = settings.connections.max(2);
-        let queue = Arc::new(Queue::new(settings.waiting, lanes / 2, background > 0));
+        let bounds =
+            Bounds { waiting: settings.waiting, heavy: lanes / 2, writes: lanes - (lanes / 8).max(1) };
+        let queue = Arc::new(Queue::new(bounds, background > 0));
         let counters = Arc::new(Counters::default());
         let place = if background > 0 { Place::Requests } else { Place::Any };
         let places = (0..lanes).map(|_| place).chain((0..background).map(|_| Place::Background));

@@ -6,7 +6,7 @@ use std::{
         Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use crate::{Class, Error, Mode, job::Job};
@@ -39,19 +39,34 @@ pub enum Next {
     Over,
 }
 
+/// How much there may be of what; background work apart.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Operations that may wait.
+    pub waiting: usize,
+    /// Heavy operations that may run at once.
+    pub heavy: usize,
+    /// Writes that may run at once: while commits wait for a standby that is gone, reads go on.
+    pub writes: usize,
+}
+
 pub struct Queue {
     lines: Mutex<Lines>,
     /// Rings for [`Place::Requests`] and [`Place::Any`].
     bell: Condvar,
     background_bell: Condvar,
-    /// Operations that may wait, background work apart.
-    bound: usize,
-    /// Heavy operations that may run at once.
-    heavy: usize,
+    bounds: Bounds,
     /// Whether background work has threads of its own.
     is_parted: bool,
     shed: AtomicU64,
+    began: Instant,
+    /// When the last read and the last write was done, in milliseconds after the beginning.
+    progress: [AtomicU64; 2],
 }
+
+/// How many may wait longer than others may, as long as they are served: a number of clients that a
+/// store is made for.
+const CALM: usize = 64;
 
 #[derive(Default)]
 struct Lines {
@@ -60,6 +75,7 @@ struct Lines {
     heavy: VecDeque<Waiting>,
     background: VecDeque<Waiting>,
     heavy_running: usize,
+    writes_running: usize,
     closing: bool,
 }
 
@@ -78,47 +94,68 @@ impl Lines {
     }
 
     /// Takes the next one for a place: what is urgent, then what has waited longest.
-    fn pop(&mut self, place: Place, heavy: usize) -> Option<Waiting> {
-        let candidates: &[Class] = match place {
+    fn pop(&mut self, place: Place, bounds: Bounds) -> Option<Waiting> {
+        let classes: &[Class] = match place {
             Place::Background => &[Class::Background],
             Place::Requests => &[Class::Ordinary, Class::Heavy],
             Place::Any => &[Class::Ordinary, Class::Heavy, Class::Background],
         };
         if place != Place::Background
-            && let Some(waiting) = self.urgent.pop_front()
+            && let Some((_, at)) = self.first(Class::Urgent, bounds)
         {
-            return Some(waiting);
+            return self.remove(Class::Urgent, at);
         }
-        let is_full = self.heavy_running >= heavy;
-        let allowed = candidates.iter().filter(|class| !(is_full && **class == Class::Heavy));
-        let oldest = allowed.filter_map(|class| {
-            let since = match class {
-                Class::Ordinary => self.ordinary.front(),
-                Class::Heavy => self.heavy.front(),
-                Class::Background => self.background.front(),
-                Class::Urgent => None,
-            };
-            Some((since?.job.since, *class))
-        });
-        let (_, class) = oldest.min_by_key(|(since, _)| *since)?;
-        let waiting = self.line(class).pop_front()?;
-        if class == Class::Heavy {
-            self.heavy_running += 1;
+        let firsts = classes.iter().filter_map(|class| Some((self.first(*class, bounds)?, *class)));
+        let ((_, at), class) = firsts.min_by_key(|((since, _), _)| *since)?;
+        self.remove(class, at)
+    }
+
+    /// Since when the first of a line waits that may run now, and its place.
+    fn first(&mut self, class: Class, bounds: Bounds) -> Option<(Instant, usize)> {
+        if class == Class::Heavy && self.heavy_running >= bounds.heavy {
+            return None;
         }
+        let all = class == Class::Background || self.writes_running < bounds.writes;
+        let mut line = self.line(class).iter().enumerate();
+        let (at, waiting) = line.find(|(_, waiting)| all || waiting.mode != Mode::Write)?;
+        Some((waiting.job.since, at))
+    }
+
+    fn remove(&mut self, class: Class, at: usize) -> Option<Waiting> {
+        let waiting = self.line(class).remove(at)?;
+        self.heavy_running += usize::from(class == Class::Heavy);
+        self.writes_running += usize::from(waiting.is_bounded_write());
         Some(waiting)
+    }
+
+    fn note_done(&mut self, class: Class, is_bounded_write: bool) {
+        self.heavy_running -= usize::from(class == Class::Heavy);
+        self.writes_running -= usize::from(is_bounded_write);
+    }
+
+    /// The next one whose caller still waits.
+    fn next(&mut self, place: Place, bounds: Bounds) -> Option<Waiting> {
+        loop {
+            let waiting = self.pop(place, bounds)?;
+            if waiting.job.begin() {
+                return Some(waiting);
+            }
+            self.note_done(waiting.class, waiting.is_bounded_write());
+        }
     }
 }
 
 impl Queue {
-    pub fn new(bound: usize, heavy: usize, is_parted: bool) -> Self {
+    pub fn new(bounds: Bounds, is_parted: bool) -> Self {
         Self {
             lines: Mutex::default(),
             bell: Condvar::new(),
             background_bell: Condvar::new(),
-            bound,
-            heavy,
+            bounds,
             is_parted,
             shed: AtomicU64::new(0),
+            began: Instant::now(),
+            progress: Default::default(),
         }
     }
 
@@ -132,7 +169,7 @@ impl Queue {
         if lines.closing {
             return Err(Error::Unavailable("the store is closing".into()));
         }
-        if class != Class::Background && lines.requests() >= self.bound {
+        if class != Class::Background && lines.requests() >= self.bounds.waiting {
             self.note_shed();
             return Err(Error::Busy);
         }
@@ -151,13 +188,8 @@ impl Queue {
         let bell = if place == Place::Background { &self.background_bell } else { &self.bell };
         let mut lines = self.lines();
         loop {
-            while let Some(waiting) = lines.pop(place, self.heavy) {
-                if waiting.job.begin() {
-                    return Next::Run(waiting);
-                }
-                if waiting.class == Class::Heavy {
-                    lines.heavy_running -= 1;
-                }
+            if let Some(waiting) = lines.next(place, self.bounds) {
+                return Next::Run(waiting);
             }
             if lines.closing {
                 return Next::Over;
@@ -172,24 +204,34 @@ impl Queue {
 
     /// The next operation if there is one.
     pub fn take_now(&self, place: Place) -> Option<Waiting> {
-        let mut lines = self.lines();
-        while let Some(waiting) = lines.pop(place, self.heavy) {
-            if waiting.job.begin() {
-                return Some(waiting);
-            }
-            if waiting.class == Class::Heavy {
-                lines.heavy_running -= 1;
-            }
-        }
-        None
+        self.lines().next(place, self.bounds)
     }
 
-    /// Notes that an operation is done, so that the next heavy one may begin.
-    pub fn done(&self, class: Class) {
-        if class == Class::Heavy {
-            self.lines().heavy_running -= 1;
+    /// Notes that an operation is done, so that the next of its kind may begin.
+    pub fn done(&self, class: Class, is_bounded_write: bool) {
+        if class == Class::Background {
+            return;
+        }
+        self.note_progress(is_bounded_write);
+        if class == Class::Heavy || is_bounded_write {
+            self.lines().note_done(class, is_bounded_write);
             self.bell.notify_one();
         }
+    }
+
+    /// Notes that a read or a write was done.
+    pub fn note_progress(&self, is_write: bool) {
+        let elapsed = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let [reads, writes] = &self.progress;
+        if is_write { writes } else { reads }.store(elapsed, Ordering::Relaxed);
+    }
+
+    /// Whether who has waited so long is to be refused: many wait, or nothing of its kind was done
+    /// meanwhile.
+    pub fn is_stuck(&self, is_write: bool, waited: Duration) -> bool {
+        let [reads, writes] = &self.progress;
+        let last = Duration::from_millis(if is_write { writes } else { reads }.load(Ordering::Relaxed));
+        self.lines().requests() > CALM || self.began.elapsed().saturating_sub(last) >= waited
     }
 
     pub fn close(&self) {
@@ -231,14 +273,23 @@ impl Waiting {
     pub const fn class(&self) -> Class {
         self.class
     }
+
+    /// Whether it is a write that counts among those that run.
+    pub fn is_bounded_write(&self) -> bool {
+        self.mode == Mode::Write && self.class != Class::Background
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use super::{Next, Place, Queue};
+    use super::{Bounds, Next, Place, Queue};
     use crate::{Class, Error, Mode, job::Job};
+
+    fn bounded(waiting: usize, heavy: usize, is_parted: bool) -> Queue {
+        Queue::new(Bounds { waiting, heavy, writes: 10 }, is_parted)
+    }
 
     fn push(queue: &Queue, name: &'static str, class: Class) -> Result<(), Error> {
         let (job, _answer) = Job::new(name, None, |_| Ok::<(), Error>(()));
@@ -255,7 +306,7 @@ mod tests {
     /// Section 5: tokens and rights before all else, the rest in the order in which it came.
     #[test]
     fn what_is_urgent_goes_first() {
-        let queue = Queue::new(10, 10, true);
+        let queue = bounded(10, 10, true);
         for (name, class) in [
             ("a", Class::Ordinary),
             ("b", Class::Heavy),
@@ -273,7 +324,7 @@ mod tests {
     /// Section 5: long lists, batches and synchronizing hold at most half of the lanes.
     #[test]
     fn heavy_work_leaves_places() {
-        let queue = Queue::new(10, 1, true);
+        let queue = bounded(10, 1, true);
         for name in ["a", "b"] {
             push(&queue, name, Class::Heavy).unwrap();
         }
@@ -281,29 +332,44 @@ mod tests {
         assert_eq!(queue.take_now(Place::Requests).map(|it| it.job.name), Some("a"));
         assert_eq!(queue.take_now(Place::Requests).map(|it| it.job.name), Some("c"));
         assert!(queue.take_now(Place::Requests).is_none());
-        queue.done(Class::Heavy);
+        queue.done(Class::Heavy, true);
         assert_eq!(queue.take_now(Place::Requests).map(|it| it.job.name), Some("b"));
     }
 
     /// Section 5: background work is never refused; 4,096 stays as the bound of the others.
     #[test]
     fn background_work_is_never_refused() {
-        let queue = Queue::new(1, 1, true);
+        let queue = bounded(1, 1, true);
         push(&queue, "a", Class::Ordinary).unwrap();
         assert_eq!(push(&queue, "b", Class::Urgent), Err(Error::Busy));
         assert_eq!(queue.shed(), 1);
         for _ in 0..5 {
             push(&queue, "c", Class::Background).unwrap();
         }
-        let one = Queue::new(1, 1, false);
+        let one = bounded(1, 1, false);
         push(&one, "d", Class::Background).unwrap();
         assert_eq!(take(&one, Place::Any), Some("d"), "where one thread serves all, it gets its turn");
+    }
+
+    /// Section 5, and section 15 of the decisions: 64 that are served wait their turn; more, or any that
+    /// are not served, do not.
+    #[test]
+    fn few_that_are_served_wait_on() {
+        let (queue, moment) = (bounded(1000, 10, true), Duration::from_millis(1));
+        std::thread::sleep(moment);
+        assert!(queue.is_stuck(true, moment), "nothing was done");
+        queue.note_progress(true);
+        assert!(!queue.is_stuck(true, Duration::from_mins(1)));
+        for _ in 0..=64 {
+            push(&queue, "a", Class::Ordinary).unwrap();
+        }
+        assert!(queue.is_stuck(true, Duration::from_mins(1)), "too many");
     }
 
     /// Section 5: what was given up by its caller does not run.
     #[test]
     fn what_was_given_up_does_not_run() {
-        let queue = Queue::new(10, 1, true);
+        let queue = bounded(10, 1, true);
         let (job, _answer) = Job::new("a", None, |_| Ok::<(), Error>(()));
         let ticket = job.ticket();
         queue.push(job, Mode::Write, Class::Heavy).unwrap();
@@ -311,5 +377,21 @@ mod tests {
         push(&queue, "b", Class::Heavy).unwrap();
         assert_eq!(take(&queue, Place::Requests), Some("b"));
         assert!(!ticket.give_up() || queue.waiting() == 0);
+    }
+
+    /// Section 15 (chaos): while commits wait for a standby that is gone, reads go on.
+    #[test]
+    fn writes_leave_places_for_reads() {
+        let queue = Queue::new(Bounds { waiting: 10, heavy: 10, writes: 1 }, true);
+        for name in ["a", "b"] {
+            push(&queue, name, Class::Ordinary).unwrap();
+        }
+        let (job, _answer) = Job::new("read", None, |_| Ok::<(), Error>(()));
+        queue.push(job, Mode::Quick, Class::Ordinary).unwrap();
+        assert_eq!(take(&queue, Place::Requests), Some("a"));
+        assert_eq!(take(&queue, Place::Requests), Some("read"));
+        assert_eq!(queue.take_now(Place::Requests).map(|it| it.job.name), None);
+        queue.done(Class::Ordinary, true);
+        assert_eq!(take(&queue, Place::Requests), Some("b"));
     }
 }

@@ -11,19 +11,19 @@ use std::{
         atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
     thread::JoinHandle,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use chancery_record::Value;
 use rusqlite::{OpenFlags, config::DbConfig, types::ValueRef};
 use tokio::sync::Semaphore;
 
-use self::watch::Bell;
 use crate::{
-    Class, Error, Figures, Health, Mode, Row, Settings, Tx, clock,
+    Class, Error, Figures, Health, Mode, Row, Settings, Tx,
+    clock::{self, Anchor},
     job::{Job, attempt},
     migrate,
-    queue::Queue,
+    queue::{Bounds, Queue},
     tx::Engine,
 };
 
@@ -143,11 +143,10 @@ pub struct Sqlite {
     pub queue: Arc<Queue>,
     /// Whether there is a lane; who only reads has none.
     writes: bool,
-    bell: Arc<Bell>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     counters: Arc<Counters>,
-    /// When it was opened, by the clock and by one that does not jump.
-    started: (i64, Instant),
+    /// Set when it was opened.
+    clock: Anchor,
 }
 
 #[derive(Default)]
@@ -187,6 +186,10 @@ impl Sqlite {
     }
 
     fn idle(path: &Path, epoch: Arc<AtomicI64>, settings: Settings) -> Self {
+        let clock = Anchor::default();
+        clock.set(clock::now());
+        // one lane runs them all
+        let bounds = Bounds { waiting: settings.waiting, heavy: usize::MAX, writes: usize::MAX };
         Self {
             path: path.to_owned(),
             epoch,
@@ -194,12 +197,11 @@ impl Sqlite {
             long_readers: Mutex::default(),
             long: Arc::new(Semaphore::new(settings.connections.max(1))),
             background: Arc::new(Semaphore::new(BACKGROUND)),
-            queue: Arc::new(Queue::new(settings.waiting, usize::MAX, false)),
+            queue: Arc::new(Queue::new(bounds, false)),
             writes: false,
-            bell: Arc::default(),
             threads: Mutex::default(),
             counters: Arc::default(),
-            started: (clock::now(), Instant::now()),
+            clock,
         }
     }
 
@@ -289,8 +291,7 @@ impl Sqlite {
 
     /// What the clock should show by the time that went by since the start, less what it shows.
     pub fn clock_offset(&self) -> i64 {
-        let (began, since) = self.started;
-        began + i64::try_from(since.elapsed().as_millis()).unwrap_or(i64::MAX) - clock::now()
+        self.clock.ahead_of(clock::now())
     }
 
     fn take_reader(&self, free: &Mutex<Vec<Connection>>, cache_kib: i64) -> Result<Connection, Error> {
@@ -310,8 +311,8 @@ impl Sqlite {
     }
 
     pub fn close(&self) {
+        // the lane ends when nothing waits any more, and the checkpoints after it
         self.queue.close();
-        self.bell.close();
         self.quick_readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.long_readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let threads: Vec<_> = self.threads.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect();

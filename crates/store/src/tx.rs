@@ -46,6 +46,7 @@ impl<'c> Tx<'c> {
         statements: &[Statement<'_>],
         each: &mut dyn FnMut(usize, &Row<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
+        self.still_there()?;
         let outcome = match &mut self.engine {
             Engine::Sqlite(connection) => {
                 statements.iter().enumerate().try_for_each(|(place, (sql, parameters))| {
@@ -82,6 +83,7 @@ impl<'c> Tx<'c> {
 
     /// Runs a statement now; how many rows it changed.
     pub fn execute(&mut self, sql: &str, parameters: &[Value]) -> Result<u64, Error> {
+        self.still_there()?;
         let outcome = match &mut self.engine {
             Engine::Sqlite(connection) => connection.execute(sql, parameters),
             Engine::Postgres(session) => session.execute(sql, parameters),
@@ -92,6 +94,7 @@ impl<'c> Tx<'c> {
     /// Runs a statement whose result nobody reads. On PostgreSQL it leaves with the next read or
     /// with the commit, and its failure shows there.
     pub fn queue(&mut self, sql: &str, parameters: Vec<Value>) -> Result<(), Error> {
+        self.still_there()?;
         let outcome = match &mut self.engine {
             Engine::Sqlite(connection) => connection.execute(sql, &parameters).map(drop),
             Engine::Postgres(session) => session.queue(sql, parameters),
@@ -102,6 +105,7 @@ impl<'c> Tx<'c> {
     /// Like [`Tx::queue`], for a statement that must change exactly one row; when it does not,
     /// another operation came between, and this one is repeated.
     pub fn queue_one(&mut self, sql: &str, parameters: Vec<Value>) -> Result<(), Error> {
+        self.still_there()?;
         let outcome = match &mut self.engine {
             Engine::Sqlite(connection) => match connection.execute(sql, &parameters) {
                 Ok(1) => Ok(()),
@@ -180,6 +184,14 @@ impl<'c> Tx<'c> {
 
     pub(crate) const fn is_only_tried(&self) -> bool {
         self.only_try
+    }
+
+    /// Fails when the transaction is lost: without one, SQLite would keep a statement by itself.
+    fn still_there(&self) -> Result<(), Error> {
+        match &self.doom {
+            Some(error @ Error::Unavailable(_)) => Err(error.clone()),
+            _ => Ok(()),
+        }
     }
 
     fn note<T>(&mut self, outcome: Result<T, Error>) -> Result<T, Error> {

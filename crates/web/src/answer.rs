@@ -11,6 +11,8 @@ use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
 use tokio::sync::mpsc;
 
+use crate::compress::Encoded;
+
 /// How much of an answer is handed out at once, in bytes.
 const PIECE: usize = 64 << 10;
 
@@ -20,6 +22,8 @@ pub enum AnswerBody {
     Whole(Option<Bytes>),
     /// Parts, as an operation makes them.
     Parts(mpsc::Receiver<Part>),
+    /// Either, compressed.
+    Encoded(Box<Encoded>),
 }
 
 /// The reader is told by a broken connection that the list is not whole.
@@ -49,6 +53,7 @@ impl Body for AnswerBody {
                 *whole = (!bytes.is_empty()).then_some(bytes);
                 Ok(Frame::data(piece))
             })),
+            Self::Encoded(encoded) => encoded.poll(context),
             Self::Parts(parts) => parts.poll_recv(context).map(|part| match part {
                 Some(Part::Bytes(bytes)) => Some(Ok(Frame::data(bytes.into()))),
                 Some(Part::End) => {
@@ -61,13 +66,17 @@ impl Body for AnswerBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self, Self::Whole(None))
+        match self {
+            Self::Whole(bytes) => bytes.is_none(),
+            Self::Parts(_) => false,
+            Self::Encoded(encoded) => encoded.is_over(),
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
-            Self::Parts(_) => SizeHint::default(),
+            Self::Parts(_) | Self::Encoded(_) => SizeHint::default(),
         }
     }
 }

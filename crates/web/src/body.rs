@@ -48,6 +48,11 @@ impl RequestBody {
         headers: &HeaderMap,
         bound: usize,
     ) -> Result<Bytes, Problem> {
+        if headers.get_all(header::CONTENT_ENCODING).iter().any(|value| value != "identity") {
+            let detail = "A body is read as it is: send it without Content-Encoding.";
+            let problem = Problem::new(ProblemKind::UnsupportedMediaType, detail);
+            return Err(problem.with_header("accept-encoding", "identity"));
+        }
         let announced = announced(headers);
         if announced.is_some_and(|length| length > bound) {
             return Err(too_large(bound));

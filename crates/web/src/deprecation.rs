@@ -1,6 +1,6 @@
 //! What is said of operations that are on their way out: since when, until when, and what comes instead.
 
-use chancery_record::Timestamp;
+use chancery_record::{Kind, Timestamp};
 use chancery_resource::Op;
 use http::{HeaderMap, HeaderValue, header};
 
@@ -33,16 +33,28 @@ impl Deprecation {
         if let Some(sunset) = &self.sunset {
             headers.insert("sunset", sunset.clone());
         }
-        let target = instead(&format!("{base}{}", op.path), path, &format!("{base}{}", successor.path));
+        let names = type_names(successor);
+        let target =
+            instead(&format!("{base}{}", op.path), path, &format!("{base}{}", successor.path), names);
         if let Ok(link) = HeaderValue::from_str(&format!("<{target}>; rel=\"successor-version\"")) {
             headers.append(header::LINK, link);
         }
     }
 }
 
+/// What `{type}` in the path of an operation can be, by the numbers that version 1 takes.
+fn type_names(op: &Op) -> &'static [&'static str] {
+    let choices = op.shape.fields.iter().filter(|field| field.wire().ends_with("Type"));
+    let found = choices.filter_map(|field| match field.kind {
+        Kind::Choice(names) => Some(names),
+        _ => None,
+    });
+    if op.choices.is_empty() { found.into_iter().next().unwrap_or_default() } else { op.choices }
+}
+
 /// Where the successor is: its template in the next version, filled from the path that fits the old one.
 /// A parameter that the old path does not have ends it: what is left is what contains it.
-fn instead(old: &str, path: &str, new: &str) -> String {
+fn instead(old: &str, path: &str, new: &str, types: &[&str]) -> String {
     let is_parameter = |segment: &str| segment.starts_with('{');
     let templates: Vec<&str> = old.split('/').collect();
     let segments: Vec<&str> = path.split('/').collect();
@@ -56,6 +68,11 @@ fn instead(old: &str, path: &str, new: &str) -> String {
     for segment in new.replacen("/v1/", "/v2/", 1).split('/') {
         if is_parameter(segment) {
             match given.next() {
+                Some(value) if segment == "{type}" => {
+                    let number = value.parse::<usize>().ok();
+                    let name = number.and_then(|number| types.get(number)).map(|name| (*name).to_owned());
+                    filled.push(name.unwrap_or(value));
+                }
                 Some(value) if !value.is_empty() => filled.push(value),
                 _ => break,
             }
@@ -87,7 +104,12 @@ mod tests {
             ),
             ("/api/v1/Asset/{id}", "/api/v1/Asset/a/b/c", "/api/v1/Asset/{id}", "/api/v2/Asset/a/b/c"),
         ] {
-            assert_eq!(instead(old, path, new), expected);
+            assert_eq!(instead(old, path, new, &[]), expected);
+        }
+        let (old, new) = ("/api/v1/CertStore/type/{type}", "/api/v2/CertStore/type/{type}");
+        for (given, expected) in [("1", "Signing"), ("Signing", "Signing"), ("9", "9")] {
+            let link = instead(old, &format!("/api/v1/CertStore/type/{given}"), new, &["Default", "Signing"]);
+            assert_eq!(link, format!("/api/v2/CertStore/type/{expected}"));
         }
     }
 }

@@ -8,11 +8,11 @@ use std::sync::{
 use bytes::Bytes;
 use chancery_record::Timestamp;
 use chancery_resource::{
-    Action, Answer, Body, Call, Custom, Out, Part, Permit, Piece, Preconditions, Problem, etag, read_later,
+    Action, Answer, Body, Call, Custom, Out, Part, Permit, Piece, Preconditions, Problem, Shape, read_later,
     run,
 };
 use chancery_store::{Class, Error, Mode, Tx};
-use http::{Response, header, request::Parts};
+use http::{HeaderMap, HeaderName, Response, header, request::Parts};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
@@ -21,6 +21,8 @@ use crate::{
     app::{App, now},
     authority::Rights,
     body::{self, RequestBody, SMALL_BODY},
+    complete::{complete, judge, wants_minimal},
+    compress::{compress, is_compressible},
     idempotency::{self, Claim},
     request::{check_accept, is_merge_patch, media_type, read_form, text},
     route::Entry,
@@ -61,6 +63,10 @@ pub async fn execute(
         app.metrics.note_deprecated(service, op.name, client);
     }
     check_accept(&parts.headers, op)?;
+    let if_match = all_of(&parts.headers, header::IF_MATCH);
+    if if_match.is_some() && !op.has_item() {
+        return Err(Problem::invalid("If-Match is about one item that is there. Leave it out here."));
+    }
     let mut query = read_form(parts.uri.query().unwrap_or_default())?;
     let dry_run = op.writes() && take_dry_run(&mut query)?;
     let lists = op.mode() == Mode::Long && op.reply.is_list();
@@ -94,7 +100,10 @@ pub async fn execute(
     let mut rights = Rights::Remembered(allowed.epoch);
     let key = idempotency::key(parts)?.filter(|_| !dry_run && op.writes());
     let claim = match key.zip(allowed.caller.as_ref()) {
-        Some((key, caller)) => match asking.claim(&mut rights, caller.id, key, request_digest).await? {
+        Some((key, caller)) => match asking
+            .claim(&mut rights, (caller.id, op.shape, allowed.scope.store()), key, request_digest)
+            .await?
+        {
             Claim::Ours(claim) => Some(claim),
             Claim::Answered(response) => return Ok(response),
         },
@@ -108,8 +117,8 @@ pub async fn execute(
         address: parts.uri.to_string(),
         query,
         preconditions: Preconditions {
-            if_match: text(&parts.headers, header::IF_MATCH).map(str::to_owned),
-            if_none_match: text(&parts.headers, header::IF_NONE_MATCH).map(str::to_owned),
+            if_match,
+            if_none_match: all_of(&parts.headers, header::IF_NONE_MATCH),
         },
         body: json,
         bytes: content,
@@ -123,16 +132,22 @@ pub async fn execute(
         dry_run,
         diagnose: false,
         reads_later: !dry_run && claim.is_none(),
+        minimal: wants_minimal(&parts.headers, op),
+        persons: std::cell::RefCell::default(),
         desk: Arc::clone(&app.desk),
         out: Out::default(),
     };
     let running = Running { asking, call: Arc::new(Mutex::new(call)), goes_on: AtomicBool::new(false) };
-    let outcome = running.finish(rights, claim.as_ref()).await;
+    let outcome = match &claim {
+        Some(claim) => claim.held(app, running.finish(rights, Some(claim))).await,
+        None => running.finish(rights, None).await,
+    };
     drop(place);
-    match claim {
+    let outcome = match claim {
         Some(claim) => claim.settle(app, parts, outcome).await,
         None => outcome,
-    }
+    };
+    if is_compressible(op) { outcome.map(|response| compress(&parts.headers, response)) } else { outcome }
 }
 
 /// Who asks for what, and when.
@@ -154,12 +169,12 @@ impl Asking<'_> {
     async fn claim(
         &self,
         rights: &mut Rights,
-        caller: Uuid,
+        about: (Uuid, &'static Shape, i64),
         key: &[u8],
         request: Vec<u8>,
     ) -> Result<Claim, Problem> {
         for _ in 0..STALE {
-            match idempotency::claim(self.app, caller, rights, key, request.clone(), self.now).await {
+            match idempotency::claim(self.app, about, rights, key, request.clone(), self.now).await {
                 Err(problem) if problem.cause == Some(Error::Stale) => *rights = self.overtaken().await?,
                 claimed => return claimed,
             }
@@ -289,11 +304,14 @@ impl Running<'_> {
             if let Some(allowed) = rights.look(tx)? {
                 call.scope = allowed.scope.to_be_changed(call.op.writes());
             }
-            let answer = operation(&mut call, tx)?;
+            let mut answer = operation(&mut call, tx)?;
             call.out.finish();
-            let body = std::mem::take(&mut call.out.bytes);
+            let mut body = std::mem::take(&mut call.out.bytes);
+            if answer.is_final() && answer.read_later.is_none() {
+                complete(&mut call, &mut answer, &mut body);
+            }
             match &claim {
-                Some(claim) if answer.is_final() => claim.record(tx, &answer, &body)?,
+                Some(claim) if answer.is_final() => claim.record(tx, &call, &answer, &body)?,
                 Some(claim) if answer.piece.is_some() => claim.renew(tx, call.now)?,
                 _ => {}
             }
@@ -342,38 +360,30 @@ impl Running<'_> {
             let read = move |call: &mut Call, tx: &mut Tx<'_>| read_later(call, tx, &key);
             match self.attempt("ReadLater", Mode::Long, rights, None, read).await {
                 Ok(Sent::Streaming(response)) => return Ok(response),
-                Ok(Sent::Whole((_, read))) => body = read,
-                // the change is made; that the item is gone or rights changed since is no failure
-                Err(problem) if problem.status() == 404 || problem.cause == Some(Error::Stale) => {
-                    answer.tagged = false;
+                Ok(Sent::Whole((found, read))) => {
+                    body = read;
+                    answer.headers.extend(found.headers);
                 }
+                // the change is made; that the item is gone or rights changed since is no failure
+                Err(problem) if problem.status() == 404 || problem.cause == Some(Error::Stale) => {}
                 Err(problem) => return Err(problem),
             }
         }
-        let mut headers = std::mem::take(&mut answer.headers);
-        let mut status = answer.status;
-        if answer.tagged {
-            let tag = etag(&body);
-            let known = self.with(|call| call.preconditions.if_none_match.take());
-            if status == 200
-                && self.asking.parts.method != http::Method::POST
-                && known.is_some_and(|known| names(&known, &tag))
-            {
-                status = 304;
-                body.clear();
-            }
-            headers.push(("etag", tag));
+        let status = self.with(|call| judge(call, &answer, &body))?;
+        if status == 304 {
+            body.clear();
         }
         let content_type = answer.content_type.unwrap_or("application/json");
         let mut response = respond(status, content_type, body);
-        add_headers(&mut response, headers);
+        add_headers(&mut response, answer.headers);
         Ok(response)
     }
 }
 
-/// Whether a list of entity tags names this one, by weak comparison (RFC 9110, section 13.1.2).
-fn names(list: &str, tag: &str) -> bool {
-    list.split(',').map(str::trim).any(|one| one == "*" || one.trim_start_matches("W/") == tag)
+/// All lines of a header that holds a list, as one.
+fn all_of(headers: &HeaderMap, name: HeaderName) -> Option<String> {
+    let lines: Vec<&str> = headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).collect();
+    if lines.is_empty() { None } else { Some(lines.join(",")) }
 }
 
 enum Sent {

@@ -5,9 +5,13 @@
 
 use aws_lc_rs::digest::{Context, SHA256};
 use chancery_record::{Timestamp, Value};
-use chancery_resource::{Answer, Problem, ProblemKind, random};
+use chancery_resource::{
+    Answer, Call, MasterKey, Persons, Problem, ProblemKind, Shape, is_personal, keys_of_persons, random,
+    shows_persons,
+};
 use chancery_store::{Error, Mode, Tx};
-use http::{Response, request::Parts};
+use http::{HeaderName, HeaderValue, Response, request::Parts};
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{
@@ -18,8 +22,10 @@ use crate::{
 
 /// How long an answer is kept, in milliseconds.
 pub const KEPT: i64 = 24 * 3600 * 1000;
-/// How long a claim without an answer stands: longer than any operation runs, or any piece of one.
-const ABANDONED: i64 = 2 * 60 * 1000;
+/// How long a claim without an answer stands when nobody holds it any more, in milliseconds.
+const ABANDONED: i64 = 10_000;
+/// How often a claim is held anew while its request is worked on.
+const HELD: std::time::Duration = std::time::Duration::from_secs(3);
 /// The longest key, in bytes.
 const MAX_KEY: usize = 255;
 const JSON: &str = "application/json";
@@ -39,7 +45,18 @@ pub struct Ours {
     caller: Uuid,
     key: Vec<u8>,
     attempt: Uuid,
-    master: chancery_resource::MasterKey,
+    master: MasterKey,
+    /// The resource that the operation is about, and the user store that it is in.
+    shape: &'static Shape,
+    store: i64,
+}
+
+/// What of an answer is kept before its body.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    status: u16,
+    content_type: String,
+    headers: Vec<(String, String)>,
 }
 
 /// The key of a request, if it has one and may have one.
@@ -64,15 +81,17 @@ pub fn digest(parts: &Parts, body: &[u8]) -> Vec<u8> {
 
 enum Found {
     Nothing,
-    Running,
+    /// The first one runs; whether it still does shows after so many seconds.
+    Running(i64),
     Other,
-    Answer(Vec<u8>),
+    Erased,
+    Answer(Vec<u8>, Persons),
 }
 
 /// Claims a key for a request, or finds its answer.
 pub async fn claim(
     app: &App,
-    caller: Uuid,
+    (caller, shape, store): (Uuid, &'static Shape, i64),
     rights: &Rights,
     key: &[u8],
     request: Vec<u8>,
@@ -85,6 +104,8 @@ pub async fn claim(
         key: aws_lc_rs::digest::digest(&SHA256, key).as_ref().to_vec(),
         attempt: Uuid::from_bytes(random::<16>()),
         master: app.desk.master.clone(),
+        shape,
+        store,
     };
     let (claim, rights) = (ours.clone(), rights.clone());
     let found = app.store.run("ClaimIdempotencyKey", Mode::Write, rights.epoch(), move |tx| {
@@ -93,15 +114,20 @@ pub async fn claim(
     });
     match found.await? {
         Found::Nothing => Ok(Claim::Ours(ours)),
-        Found::Running => Err(Problem::conflict(
+        Found::Running(seconds) => Err(Problem::conflict(
             "The first request with this Idempotency-Key is still being worked on. Ask again in a moment.",
+        )
+        .with_header("retry-after", seconds.to_string())),
+        Found::Erased => Err(Problem::new(
+            ProblemKind::Erased,
+            "The request was answered. The answer told of a person who was erased since, and is gone.",
         )),
         Found::Other => Err(Problem::new(
             ProblemKind::IdempotencyKeyReused,
             "This Idempotency-Key was used for another request. Make a new key for each request.",
         )),
-        Found::Answer(sealed) => ours
-            .open(&sealed)
+        Found::Answer(sealed, persons) => ours
+            .open(&sealed, &persons)
             .map(Claim::Answered)
             .ok_or_else(|| Error::Internal("a kept answer cannot be opened".into()).into()),
     }
@@ -110,20 +136,19 @@ pub async fn claim(
 impl Ours {
     fn claim(&self, tx: &mut Tx<'_>, request: &[u8], now: Timestamp) -> Result<Found, Problem> {
         let row = [Value::Id(self.caller), Value::Bytes(self.key.clone())];
-        let text = "SELECT request_digest, started_on, answer FROM idempotent_answer \
-                    WHERE caller = ?1 AND key_digest = ?2";
-        let found = tx.one(text, &row, |row| {
-            let answer = if row.is_null(2)? { None } else { Some(row.bytes(2)?.to_vec()) };
-            Ok((row.bytes(0)?.to_vec(), row.int(1)?, answer))
-        })?;
-        if let Some((digest, started, answer)) = found {
-            let stands = if answer.is_some() { KEPT } else { ABANDONED };
-            if now.0 - started < stands {
-                return Ok(match answer {
-                    _ if digest != request => Found::Other,
-                    Some(answer) => Found::Answer(answer),
-                    None => Found::Running,
-                });
+        if let Some(kept) = self.find(tx, &row)? {
+            let stands = if kept.answer.is_some() { KEPT } else { ABANDONED };
+            let age = now.0 - kept.since;
+            if age < stands {
+                return match kept.answer {
+                    _ if kept.request != request => Ok(Found::Other),
+                    Some(answer) => {
+                        let persons =
+                            keys_of_persons(&self.master, tx, self.shape, self.store, &kept.persons)?;
+                        Ok(persons.map_or(Found::Erased, |persons| Found::Answer(answer, persons)))
+                    }
+                    None => Ok(Found::Running(((stands - age) / 1000).clamp(0, ABANDONED / 1000 - 1) + 1)),
+                };
             }
             tx.queue("DELETE FROM idempotent_answer WHERE caller = ?1 AND key_digest = ?2", row.to_vec())?;
         }
@@ -140,11 +165,72 @@ impl Ours {
         Ok(Found::Nothing)
     }
 
+    /// What is kept for the key.
+    fn find(&self, tx: &mut Tx<'_>, row: &[Value]) -> Result<Option<Kept>, Error> {
+        let text = "SELECT a.request_digest, COALESCE(c.held_on, a.started_on), a.answer, a.persons \
+                    FROM idempotent_answer a LEFT JOIN idempotent_claim c ON c.attempt = a.attempt \
+                    WHERE a.caller = ?1 AND a.key_digest = ?2";
+        tx.one(text, row, |row| {
+            let bytes = |column| {
+                if row.is_null(column)? {
+                    Ok(None)
+                } else {
+                    row.bytes(column).map(|bytes| Some(bytes.to_vec()))
+                }
+            };
+            let (answer, persons) = (bytes(2)?, bytes(3)?.unwrap_or_default());
+            let persons = persons.chunks(16).filter_map(|id| Uuid::from_slice(id).ok()).collect();
+            Ok(Kept { request: row.bytes(0)?.to_vec(), since: row.int(1)?, answer, persons })
+        })
+    }
+
     /// Keeps the answer, in the transaction of the change. If the claim was given up meanwhile,
-    /// the change is, too.
-    pub fn record(&self, tx: &mut Tx<'_>, answer: &Answer, body: &[u8]) -> Result<(), Problem> {
-        let sealed = self.seal(answer.status, JSON, body, answer.tagged);
-        Ok(self.write(tx, sealed)?)
+    /// the change is, too. What it tells of persons is sealed under their keys.
+    pub fn record(&self, tx: &mut Tx<'_>, call: &Call, answer: &Answer, body: &[u8]) -> Result<(), Problem> {
+        let persons = if is_personal(self.shape) && !body.is_empty() {
+            call.persons.borrow().clone()
+        } else {
+            Persons::default()
+        };
+        let headers =
+            answer.headers.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        let content_type = answer.content_type.unwrap_or(JSON).to_owned();
+        let head = Head { status: answer.status, content_type, headers };
+        Ok(self.write(tx, self.seal(&head, body, &persons)?, &persons)?)
+    }
+
+    /// Holds the claim while this runs: whoever repeats the request sees that it is still worked on.
+    pub async fn held<T>(&self, app: &App, running: impl Future<Output = T>) -> T {
+        let mut running = std::pin::pin!(running);
+        loop {
+            tokio::select! {
+                biased;
+                outcome = &mut running => return outcome,
+                () = tokio::time::sleep(HELD) => {}
+            }
+            let hold = self.hold(app);
+            let mut hold = std::pin::pin!(hold);
+            tokio::select! {
+                biased;
+                outcome = &mut running => return outcome,
+                () = &mut hold => {}
+            }
+        }
+    }
+
+    /// Writes that the claim is held, beside the claim itself: the operation's own transaction writes that one.
+    async fn hold(&self, app: &App) {
+        let (attempt, now) = (self.attempt, crate::app::now());
+        let held = app.store.run("HoldIdempotencyKey", Mode::Write, None, move |tx| {
+            tx.queue(
+                "INSERT INTO idempotent_claim (attempt, held_on) VALUES (?1, ?2) \
+                 ON CONFLICT (attempt) DO UPDATE SET held_on = excluded.held_on",
+                vec![Value::Id(attempt), Value::Int(now.0)],
+            )
+        });
+        if let Err(error) = held.await {
+            tracing::warn!(%error, "an idempotency key could not be held");
+        }
     }
 
     /// Holds the claim while the operation goes on in pieces.
@@ -159,14 +245,18 @@ impl Ours {
         Ok(tx.queue_one(text, parameters)?)
     }
 
-    fn write(&self, tx: &mut Tx<'_>, sealed: Vec<u8>) -> Result<(), Error> {
+    fn write(&self, tx: &mut Tx<'_>, sealed: Vec<u8>, persons: &Persons) -> Result<(), Error> {
+        let shows_of = if shows_persons(self.shape) { Value::Int(self.store) } else { Value::Null };
+        let persons: Vec<u8> = persons.ids().flat_map(Uuid::into_bytes).collect();
         tx.queue_one(
-            "UPDATE idempotent_answer SET answer = ?1 WHERE caller = ?2 AND key_digest = ?3 AND attempt = ?4",
+            "UPDATE idempotent_answer SET answer = ?1, persons = ?5, shows_of = ?6 WHERE caller = ?2 AND key_digest = ?3 AND attempt = ?4",
             vec![
                 Value::Bytes(sealed),
                 Value::Id(self.caller),
                 Value::Bytes(self.key.clone()),
                 Value::Id(self.attempt),
+                Value::Bytes(persons),
+                shows_of,
             ],
         )
     }
@@ -190,7 +280,11 @@ impl Ours {
         let status = problem.status();
         let passing = matches!(status, 401 | 429 | 500..);
         let body = problem.body(parts.uri.path(), &trace_id(parts));
-        let response = respond(status, PROBLEM, body.clone());
+        let mut response = respond(status, PROBLEM, body.clone());
+        add_headers(&mut response, problem.headers.clone());
+        let headers =
+            problem.headers.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        let head = Head { status, content_type: PROBLEM.to_owned(), headers };
         let claim = self;
         let settled = app.store.run("SettleIdempotencyKey", Mode::Write, None, move |tx| {
             if passing {
@@ -199,7 +293,8 @@ impl Ours {
                     vec![Value::Id(claim.caller), Value::Bytes(claim.key.clone()), Value::Id(claim.attempt)],
                 )
             } else {
-                claim.write(tx, claim.seal(status, PROBLEM, &body, false))
+                let nobody = Persons::default();
+                claim.write(tx, claim.seal(&head, &body, &nobody)?, &nobody)
             }
         });
         if let Err(error) = settled.await {
@@ -212,25 +307,36 @@ impl Ours {
         format!("idempotent_answer/{}", self.caller)
     }
 
-    fn seal(&self, status: u16, content_type: &str, body: &[u8], tagged: bool) -> Vec<u8> {
-        let mut bytes = status.to_be_bytes().to_vec();
-        bytes.push(u8::from(tagged));
-        bytes.push(u8::from(content_type == JSON));
-        bytes.extend_from_slice(body);
-        self.master.seal(&self.place(), &bytes)
+    /// The answer under the master key, and within that under the keys of the persons that it tells of.
+    fn seal(&self, head: &Head, body: &[u8], persons: &Persons) -> Result<Vec<u8>, Error> {
+        let head = serde_json::to_vec(head).map_err(|error| Error::Internal(error.to_string()))?;
+        let bytes = [head.as_slice(), b"\n", body].concat();
+        Ok(self.master.seal(&self.place(), &persons.seal(&self.place(), &bytes)))
     }
 
-    fn open(&self, sealed: &[u8]) -> Option<Response<AnswerBody>> {
+    fn open(&self, sealed: &[u8], persons: &Persons) -> Option<Response<AnswerBody>> {
         let opened = self.master.open(&self.place(), sealed)?;
-        let (head, body) = opened.expose().split_at_checked(4)?;
-        let [high, low, tagged, is_json] = *<&[u8; 4]>::try_from(head).ok()?;
-        let content_type = if is_json == 1 { JSON } else { PROBLEM };
-        let tag = chancery_resource::etag(body);
-        let mut response = respond(u16::from_be_bytes([high, low]), content_type, body.to_vec());
-        if tagged == 1 {
-            add_headers(&mut response, vec![("etag", tag)]);
+        let opened = persons.open(&self.place(), opened.expose())?;
+        let end = opened.expose().iter().position(|byte| *byte == b'\n')?;
+        let (head, body) = opened.expose().split_at_checked(end)?;
+        let head: Head = serde_json::from_slice(head).ok()?;
+        let known = [JSON, PROBLEM];
+        let content_type = known.into_iter().find(|known| *known == head.content_type)?;
+        let mut response = respond(head.status, content_type, body.get(1..)?.to_vec());
+        for (name, value) in head.headers {
+            let (name, value) = (HeaderName::try_from(name).ok()?, HeaderValue::try_from(value).ok()?);
+            response.headers_mut().append(name, value);
         }
         add_headers(&mut response, vec![("idempotency-replayed", "true".into())]);
         Some(response)
     }
+}
+
+/// What is kept for a key.
+struct Kept {
+    request: Vec<u8>,
+    /// When it was claimed or last held.
+    since: i64,
+    answer: Option<Vec<u8>>,
+    persons: Vec<Uuid>,
 }

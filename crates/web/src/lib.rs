@@ -7,6 +7,8 @@ mod app;
 mod authority;
 mod body;
 mod client_certificate;
+mod complete;
+mod compress;
 mod connection;
 mod deprecation;
 mod door;

@@ -13,6 +13,7 @@ use crate::{
     answer::{self, AnswerBody, add_headers, respond},
     app::{App, address_of, trace_id},
     body::{RequestBody, SMALL_BODY},
+    compress::compress,
     door::Stage,
     request::{MediaType, dpop_proofs, media_type, read_form, text},
     route::not_allowed,
@@ -174,7 +175,7 @@ impl SystemRoute {
                 self.endpoint(app, issuer, parts, body, now).await
             }
             Self::Documentation => page(),
-            Self::Document => document(app, parameter)?,
+            Self::Document => compress(&parts.headers, document(app, parameter)?),
             Self::ProblemPage => problem_page(parameter)?,
         };
         Ok(if self.is_published() { revalidated(answer) } else { answer })

@@ -4,8 +4,8 @@ use chancery_testkit::{Engine, World, on_both_engines, run_with};
 use serde_json::json;
 
 use super::{
-    ALL, admin, body, completed, found, new_instance, new_person, path, person, read, request, statuses,
-    step, with,
+    ALL, admin, body, client_id, completed, forget_makers, found, new_instance, new_person, path, person,
+    read, request, statuses, step, with,
 };
 use crate::{id, pointers};
 
@@ -113,6 +113,7 @@ on_both_engines! {
         let stranger = world.client_in(&theirs, "stranger", &role).await;
         let tenant = world.all("Tenant").await[0]["id"].as_str().unwrap().parse().unwrap();
         let lower = world.client("lower", &[("TenantAdmin", Some(tenant), None)]).await;
+        forget_makers(&world).await;
 
         let problem = stranger.post(ALL, body(&user, &instance, "a")).await.problem(400, "invalid-request");
         assert_eq!(pointers(&problem), ["/platformUserId"]);
@@ -136,6 +137,63 @@ on_both_engines! {
         }
         ours.post(&path(&made, "/proofs"), json!({ "identity": "Current" })).await.problem(403, "forbidden");
         step(&world.admin, &made, "/execute").await.expect(200);
+    }
+
+    /// A10 and section 15: an approval is another's: a client app that the requester or another approver made,
+    /// or whose secrets, key sets or roles one of them changed, does not count as another.
+    async fn nobody_approves_by_a_client_app_of_their_own(world: World) {
+        let (user, instance) = (new_person(&world, "ada").await, new_instance(&world, "work").await);
+        let role = [("SubscriptionAdmin", None, None)];
+        let (asking, other) = (world.client("asking", &role).await, world.client("other", &role).await);
+        forget_makers(&world).await;
+        let asked = with(body(&user, &instance, "a"), &json!({ "requiredApprovals": 3 }));
+        let made = request(&asking, asked).await;
+        let (base, home) = ("/api/management/v2", world.all("Tenant").await[0]["subscriptionId"].clone());
+        // made by who asks, alone or through another that they made
+        let mut maker = asking.clone();
+        for name in ["puppet", "puppet's puppet"] {
+            let app = json!({ "name": name, "allowClientCredentialLogin": true, "subscriptionId": home });
+            let app = maker.post(&format!("{base}/ClientApp"), app).await.is(201).json();
+            let owner = json!({ "clientAppId": app["id"] });
+            let secret = maker.post(&format!("{base}/ClientAppSecret"), owner).await.is(201).json();
+            let role = json!({ "clientAppId": app["id"], "roleType": "SubscriptionAdmin" });
+            maker.post(&format!("{base}/ClientAppRole"), role).await.expect(201);
+            let form = format!(
+                "grant_type=client_credentials&client_id={}&client_secret={}",
+                id(&app), secret["secret"].as_str().unwrap()
+            );
+            let token = world.anonymous.ask_for_token(&form).await.is(200).json();
+            maker = world.anonymous.with_token(token["access_token"].as_str().unwrap());
+            step(&maker, &made, "/approvals").await.problem(403, "forbidden");
+        }
+        // another's, until who asks changes what it proves itself by or may do
+        for (number, (resource, more)) in [
+            ("ClientAppSecret", json!({})),
+            ("ClientAppKeySet", json!({ "name": "k", "use": "Signing", "jwksUri": "https://keys.example.com" })),
+            ("ClientAppRole", json!({ "roleType": "UserAdmin" })),
+        ].into_iter().enumerate() {
+            let name = format!("taken {number}");
+            let taken = world.client(&name, &role).await;
+            forget_makers(&world).await;
+            let mut body = more;
+            body["clientAppId"] = client_id(&world, &name).await;
+            asking.post(&format!("{base}/{resource}"), body).await.expect(201);
+            step(&taken, &made, "/approvals").await.problem(403, "forbidden");
+        }
+        // an approver's own, whichever of the two approves first
+        step(&other, &made, "/approvals").await.expect(200);
+        let (early, late) = (world.client("early", &role).await, world.client("late", &role).await);
+        forget_makers(&world).await;
+        other.post(&format!("{base}/ClientAppSecret"), json!({ "clientAppId": client_id(&world, "late").await })).await.expect(201);
+        step(&late, &made, "/approvals").await.problem(403, "forbidden");
+        step(&early, &made, "/approvals").await.expect(200);
+        let last = world.client("last", &role).await;
+        forget_makers(&world).await;
+        last.post(&format!("{base}/ClientAppSecret"), json!({ "clientAppId": client_id(&world, "early").await })).await.expect(201);
+        step(&last, &made, "/approvals").await.problem(403, "forbidden");
+        let third = world.client("third", &role).await;
+        forget_makers(&world).await;
+        assert_eq!(step(&third, &made, "/approvals").await.is(200).json()["status"], "Approved");
     }
 
     async fn who_waits_to_be_deleted_is_left_alone(world: World) {

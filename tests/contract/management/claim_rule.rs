@@ -129,7 +129,7 @@ on_both_engines! {
         low.get(&one("ClaimRule", &all)).await.problem(404, "not-found");
         // what is its own does not become everyone's
         let up = json!({ "ruleLevel": "Subscription", "name": "x", "ruleType": "Filter", "concurrencyToken": made["concurrencyToken"] });
-        low.put(&one("ClaimRule", &made), up).await.problem(400, "invalid-request");
+        low.put(&one("ClaimRule", &made), up).await.problem(409, "conflict");
         assert_eq!(low.get(&path).await.is(200).json().as_array().unwrap().len(), 1);
         low.delete(&one("ClaimRule", &made)).await.expect(204);
     }

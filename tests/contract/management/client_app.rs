@@ -77,7 +77,9 @@ on_both_engines! {
         assert_eq!(secret.len(), 43);
         let path = one("ClientAppSecret", &made);
         assert_eq!(world.admin.get(&path).await.is(200).json()["secret"], json!(null));
-        let put = json!({ "id": made["id"], "name": "renamed", "secret": "another one, quite long", "expiry": "2030-01-01T00:00:00Z", "concurrencyToken": made["concurrencyToken"] });
+        let other = json!({ "id": made["id"], "name": "renamed", "secret": "another one, quite long", "concurrencyToken": made["concurrencyToken"] });
+        assert_eq!(pointers(&world.admin.put(&path, other).await.problem(400, "invalid-request")), ["/secret"]);
+        let put = json!({ "id": made["id"], "name": "renamed", "expiry": "2030-01-01T00:00:00Z", "concurrencyToken": made["concurrencyToken"] });
         let changed = world.admin.put(&path, put).await.is(202).json();
         assert_eq!((&changed["secret"], &changed["name"], &changed["expiry"]), (&json!(null), &json!("renamed"), &json!("2030-01-01T00:00:00.000Z")));
         let own = "a secret of one's own making";

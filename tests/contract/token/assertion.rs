@@ -181,3 +181,30 @@ on_both_engines! {
         refused(present(&world, &other.assert(&claims(&world, &signing, json!({})))).await, 401, "invalid_client");
     }
 }
+
+on_both_engines! {
+    [crate::mail::calling_this_machine]
+    /// "Also": `jwksUri` is fetched only for an assertion whose `aud`, `iss` and `exp` are good.
+    async fn keys_are_fetched_for_what_is_meant_for_this_server(world: World) {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let far = app(&world, "far", json!({})).await;
+        configure(&world, &far, "private_key_jwt", json!({})).await;
+        key_set(&world, &far, "far", json!({ "jwksUri": format!("https://{address}/jwks") })).await;
+        let own = Signer::new("own");
+        for wrong in [
+            json!({ "aud": "https://elsewhere.example.com" }),
+            json!({ "exp": now() - 120, "iat": now() - 300 }),
+            json!({ "iss": "somebody" }),
+            json!({ "iat": now() + 120, "exp": now() + 180 }),
+        ] {
+            refused(present(&world, &own.assert(&claims(&world, &far, wrong))).await, 401, "invalid_client");
+        }
+        let nobody = std::time::Duration::ZERO;
+        assert!(tokio::time::timeout(nobody, listener.accept()).await.is_err(), "nobody asked for keys");
+        let accepted = tokio::spawn(async move { listener.accept().await.map(drop) });
+        refused(present(&world, &own.assert(&claims(&world, &far, json!({})))).await, 401, "invalid_client");
+        let soon = std::time::Duration::from_secs(10);
+        tokio::time::timeout(soon, accepted).await.unwrap().unwrap().unwrap();
+    }
+}

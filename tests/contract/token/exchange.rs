@@ -3,7 +3,11 @@
 use chancery_testkit::{Answer, World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{USERS, app, ask, crown, post, read, refused, secret, signer::Signer, token};
+use super::{
+    USERS, app, ask, crown, post, read, refused, secret,
+    signer::{Signer, fresh},
+    token,
+};
 use crate::id;
 
 const ACCESS: &str = "urn:ietf:params:oauth:token-type:access_token";
@@ -160,7 +164,7 @@ on_both_engines! {
         let subject = token(&ask(&world, &front, &front_key, &[]).await.is(200));
         let made = token(&exchange(&world, &back, &back_key, &subject, &[]).await.is(200));
         for (token, user) in [(&subject, id(&front).to_owned()), (&made, format!("{}|{}", id(&front), id(&back)))] {
-            let body = json!({ "loginName": uuid::Uuid::now_v7().to_string() });
+            let body = json!({ "loginName": fresh() });
             world.anonymous.with_token(token).post(USERS, body).await.expect(201);
             assert_eq!(world.audit(1).await[0]["user"], user);
         }

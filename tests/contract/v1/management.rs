@@ -33,6 +33,38 @@ on_both_engines! {
         }
     }
 
+    /// B10: an upload without a target, where there are several subscriptions, is refused without naming a
+    /// member that version 1 does not have.
+    async fn an_upload_without_a_target_is_told_what_to_name(world: World) {
+        world.other_subscription("elsewhere").await;
+        let key = rcgen::KeyPair::generate().unwrap();
+        let certificate = rcgen::CertificateParams::new(vec!["a".into()]).unwrap().self_signed(&key).unwrap();
+        let upload = json!({ "name": "c", "certType": 1, "certificate": BASE64_STANDARD.encode(certificate.pem()) });
+        let problem = world.admin.post(&format!("{BASE}/CertStore"), upload.clone()).await.problem(400, "invalid-request");
+        assert_eq!(pointers(&problem), [""], "{problem}");
+        assert!(problem["detail"].as_str().unwrap().contains("Name what it applies to"), "{problem}");
+        let problem = world.admin.post("/api/management/v2/CertStore", json!({
+            "name": "c", "certType": "OidcTokenSigning", "certificate": upload["certificate"], "certificateStorageFormat": "Pem",
+        })).await.problem(400, "invalid-request");
+        assert_eq!(pointers(&problem), ["/subscriptionId"]);
+    }
+
+    /// B10: the successor of a path with a number names what version 2 takes.
+    async fn successors_are_named_as_version_2_takes_them(world: World) {
+        let instance = world.all("IdpInstance").await[0].clone();
+        for given in ["0", "IdpInstance"] {
+            let path = format!("{BASE}/Option/type/{given}/ref/{}", crate::id(&instance));
+            let answer = world.admin.get(&path).await.is(200);
+            let link = answer.header("link").unwrap();
+            let next = link.trim_start_matches('<').split('>').next().unwrap();
+            world.admin.get(next).await.expect(200);
+            assert!(next.contains("/type/IdpInstance/"), "{link}");
+        }
+        let answer = world.admin.get(&format!("{BASE}/CertStore/type/1")).await;
+        let link = answer.header("link").unwrap();
+        assert!(link.contains("/type/OidcTokenSigning>"), "{link}");
+    }
+
     async fn choices_are_numbers(world: World) {
         let all = format!("{BASE}/ClaimRule");
         let body = json!({ "name": "r", "ruleType": 1, "ruleLevel": "subscription", "destination": 2, "transformTarget": "ClaimValue" });

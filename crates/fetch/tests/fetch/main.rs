@@ -4,7 +4,7 @@
 
 mod office;
 
-use chancery_fetch::{Failure, Limits, Policy, get};
+use chancery_fetch::{Failure, Limits, Networks, Policy, get};
 use office::Office;
 
 const LIMITS: Limits = Limits { bytes: 1_000, seconds: 5 };
@@ -69,7 +69,7 @@ async fn time_is_bounded() {
     }
     // a server that speaks no TLS and says nothing
     let office = Office::silent_after(b"").await;
-    let private = Policy { private_addresses: true, ..Policy::default() };
+    let private = Policy { networks: Networks::all(), ..Policy::default() };
     let url = office.url("/").replace("http:", "https:");
     assert_eq!(get(&url, SHORT, &private).await, Err(Failure::TimedOut));
 }
@@ -131,12 +131,12 @@ async fn addresses_that_are_not_public_are_refused() {
 #[tokio::test]
 async fn plain_http_goes_to_this_machine_alone_and_only_where_allowed() {
     let office = Office::plain(answer("200 OK\r\nContent-Length: 2", "no").as_bytes()).await;
-    let private = Policy { private_addresses: true, ..Policy::default() };
+    let private = Policy { networks: Networks::all(), ..Policy::default() };
     for policy in [Policy::default(), private] {
         assert_eq!(get(&office.url("/"), LIMITS, &policy).await, Err(Failure::Scheme));
     }
     assert!(office.asked().is_empty());
-    let all = Policy { private_addresses: true, ..plain() };
+    let all = Policy { networks: Networks::all(), ..plain() };
     for host in ["1.1.1.1", "10.0.0.1", "[2606:4700::1111]"] {
         assert_eq!(get(&format!("http://{host}/"), LIMITS, &all).await, Err(Failure::Address));
     }
@@ -167,7 +167,7 @@ async fn what_is_no_url_to_fetch_from() {
 async fn tls_trusts_the_root_that_is_given_and_the_name_that_is_asked() {
     let (office, root) = Office::tls(answer("200 OK\r\nContent-Length: 5", "hello").as_bytes()).await;
     let port = office.address.port();
-    let trusting = Policy { private_addresses: true, roots: vec![root], ..Policy::default() };
+    let trusting = Policy { networks: Networks::all(), roots: vec![root], ..Policy::default() };
     let by_name = format!("https://localhost:{port}/");
     assert_eq!(get(&by_name, LIMITS, &trusting).await.unwrap(), b"hello");
     // the certificate is not for the address
@@ -177,7 +177,7 @@ async fn tls_trusts_the_root_that_is_given_and_the_name_that_is_asked() {
     let private = Policy { roots: vec![b"no root".to_vec()], ..trusting.clone() };
     assert_eq!(get(&by_name, LIMITS, &private).await, Err(Failure::Tls));
     // nor does trusting it make the address public
-    let public = Policy { private_addresses: false, ..trusting };
+    let public = Policy { networks: Networks::default(), ..trusting };
     assert_eq!(get(&by_name, LIMITS, &public).await, Err(Failure::Address));
     assert_eq!(office.asked().len(), 1);
 }
@@ -194,5 +194,6 @@ async fn nobody_there() {
 #[test]
 fn failures_are_said_in_words() {
     assert_eq!(Failure::Status(302).to_string(), "the host answered 302 instead of 200");
-    assert_eq!(Failure::Address.to_string(), "the host is not on the public internet");
+    let told = Failure::Address.to_string();
+    assert!(told.contains("not on the public internet") && told.contains("CHANCERY_PRIVATE_DESTINATIONS"));
 }

@@ -224,11 +224,12 @@ impl Sink {
         &self.root
     }
 
-    /// The configuration, read, and trusting the sink's certificate.
+    /// The configuration, read, trusting the sink's certificate, and calling this machine.
     ///
     /// # Errors
     /// When the configuration cannot be read.
     pub fn server(&self) -> Result<MailServer, String> {
-        Ok(MailServer::parse(&self.config())?.trusting(self.root.clone()))
+        let server = MailServer::parse(&self.config())?.within(chancery_fetch::Networks::all());
+        Ok(server.trusting(self.root.clone()))
     }
 }

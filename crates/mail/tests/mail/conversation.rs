@@ -23,6 +23,11 @@ fn send(manner: Manner, server: impl FnOnce(&Sink) -> MailServer, then: impl Asy
     });
 }
 
+/// A configuration, read, that may be of this machine.
+fn on_this_machine(config: &str) -> MailServer {
+    MailServer::parse(config).unwrap().within(chancery_fetch::Networks::all())
+}
+
 fn trusted(sink: &Sink) -> MailServer {
     sink.server().unwrap()
 }
@@ -63,7 +68,7 @@ fn encrypted_where_it_is_offered_or_asked_for() {
 fn a_certificate_that_nobody_vouches_for_is_refused() {
     for security in [Security::StartTls, Security::Tls] {
         let manner = Manner { security, ..Manner::PLAIN };
-        let untrusted = |sink: &Sink| MailServer::parse(&sink.config()).unwrap();
+        let untrusted = |sink: &Sink| on_this_machine(&sink.config());
         send(manner, untrusted, async |office, sink| {
             assert_eq!(office.deliver(NOW, 1).await, delivered(0, 1, 0));
             let (why, _) = office.last_error(1).await;
@@ -79,7 +84,7 @@ fn a_certificate_for_another_host_is_refused() {
     // the sink's certificate names 127.0.0.1 and localhost
     let elsewhere = |sink: &Sink| {
         let config = sink.config().replace("127.0.0.1", "127.0.0.2");
-        MailServer::parse(&config).unwrap().trusting(sink.root().to_vec())
+        on_this_machine(&config).trusting(sink.root().to_vec())
     };
     send(manner, elsewhere, async |office, sink| {
         assert_eq!(office.deliver(NOW, 1).await, delivered(0, 1, 0));
@@ -94,7 +99,7 @@ fn a_wrong_password_is_tried_again_and_never_shown() {
     let manner = Manner { security: Security::Tls, credentials: CREDENTIALS, mechanisms: "PLAIN LOGIN" };
     let wrong = |sink: &Sink| {
         let config = sink.config().replace("p\u{e4}ssword", "hyacinth");
-        MailServer::parse(&config).unwrap().trusting(sink.root().to_vec())
+        on_this_machine(&config).trusting(sink.root().to_vec())
     };
     send(manner, wrong, async |office, sink| {
         assert_eq!(office.deliver(NOW, 1).await, delivered(0, 1, 0));
@@ -149,5 +154,18 @@ fn survive(step: Step) {
         assert_eq!(office.deliver(now, 100).await, delivered(1, 0, 0), "{step:?}");
         assert_eq!(sink.received().len(), 1, "{step:?}");
         assert_eq!(office.counts().await, (0, 0));
+    });
+}
+
+/// A11 and section 15: a mail server that is not on the public internet is not called, and the refusal says
+/// how to allow it.
+#[test]
+fn a_server_in_our_own_network_is_not_called() {
+    let private = |sink: &Sink| MailServer::parse(&sink.config()).unwrap().trusting(sink.root().to_vec());
+    send(Manner::PLAIN, private, async |office, sink| {
+        assert_eq!(office.deliver(NOW, 1).await, delivered(0, 1, 0));
+        let (why, _) = office.last_error(1).await;
+        assert!(why.contains("CHANCERY_PRIVATE_DESTINATIONS"), "{why}");
+        assert!(sink.received().is_empty());
     });
 }

@@ -109,17 +109,17 @@ record! {
         /// The upload told apart, in the place of certificate and password.
         certificate_input: Option<CertificateInputText> = FIXED.not_kept().unseen(),
         /// SHA-1 over the certificate.
-        thumbprint: Option<Name> = SHOWN,
+        thumbprint: Option<Name> = SHOWN.like("A9993E364706816ABA3E25717850C26C9CD0D89D"),
         /// From when the certificate is valid.
         valid_from: Option<Timestamp> = SHOWN,
         /// Until when the certificate is valid.
         valid_to: Option<Timestamp> = SHOWN,
         /// Who issued the certificate (RFC 4514).
-        issuer: Option<Description> = SHOWN,
+        issuer: Option<Description> = SHOWN.like("CN=Example CA"),
         /// Its number among its issuer's.
-        serial_number: Option<Name> = SHOWN,
+        serial_number: Option<Name> = SHOWN.like("01"),
         /// Whom the certificate is about (RFC 4514).
-        subject: Option<Description> = SHOWN,
+        subject: Option<Description> = SHOWN.like("CN=client.example.com"),
         /// Whom it is for: what the targets say.
         apply_to_type: Option<ApplyToType> = SHOWN,
         /// The subscription that owns it; none of what is everyone's.

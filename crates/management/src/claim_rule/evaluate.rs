@@ -238,7 +238,8 @@ fn in_force(call: &Call, tx: &mut Tx<'_>) -> Result<(Vec<u8>, Vec<Rule>), Proble
     let versions =
         rules.iter().flat_map(|rule| [rule.id.0.as_bytes(), rule.concurrency_token.as_str().as_bytes()]);
     let key = digest(&SHA256, &versions.collect::<Vec<_>>().concat());
-    Ok((key.as_ref().to_vec(), rules.iter().map(ClaimRule::to_rule).collect()))
+    let rules = rules.iter().map(ClaimRule::known).collect::<Result<_, _>>()?;
+    Ok((key.as_ref().to_vec(), rules))
 }
 
 fn columns() -> String {

@@ -12,7 +12,7 @@ use chancery_resource::{
     Breach, Call, Op, Parent, Problem, Proposed, Reach, Relation, Rules, Said, Shape, Unique, relation,
     standard,
 };
-use chancery_store::Tx;
+use chancery_store::{Error, Tx};
 use uuid::Uuid;
 
 pub use link::take_client_apps;
@@ -21,6 +21,7 @@ use link::{has_no_client_apps, with_client_apps};
 use crate::{
     client_app::CLIENT_APP,
     idp_instance::{IDP_INSTANCE, IdpInstanceId},
+    link::check_subscriptions,
     patterns::judge,
     place::{id_in, put, settle, text_in, wrong},
     subscription::SubscriptionId,
@@ -145,25 +146,33 @@ record! {
     }
 }
 
+/// The word as the engine of claims knows it; else its column, and what is wrong.
+fn known<T>(column: &'static str, word: &str, found: Option<T>) -> Result<T, (&'static str, String)> {
+    found.ok_or_else(|| (column, format!("{word:?} is no word that claim rules know")))
+}
+
 impl ClaimRule {
-    /// The rule as the engine of claims knows it.
-    fn to_rule(&self) -> Rule {
+    /// The rule as the engine of claims knows it; a word that it does not know, by its column.
+    fn to_rule(&self) -> Result<Rule, (&'static str, String)> {
+        macro_rules! word {
+            ($kind:ident, $field:ident) => {
+                known(
+                    stringify!($field),
+                    self.$field.name(),
+                    chancery_claims::$kind::parse(self.$field.name()),
+                )?
+            };
+        }
         let text = |text: &Option<PatternText>| text.as_ref().map_or("", PatternText::as_str).to_owned();
-        Rule {
+        Ok(Rule {
             id: self.id.0,
             name: self.name.as_str().to_owned(),
-            rule_type: chancery_claims::RuleType::parse(self.rule_type.name())
-                .unwrap_or(chancery_claims::RuleType::Filter),
-            filter_target: chancery_claims::Target::parse(self.filter_target.name())
-                .unwrap_or(chancery_claims::Target::ClaimType),
-            transform_target: chancery_claims::Target::parse(self.transform_target.name())
-                .unwrap_or(chancery_claims::Target::ClaimType),
-            destination: chancery_claims::Destination::parse(self.destination.name())
-                .unwrap_or(chancery_claims::Destination::None),
-            input_source: chancery_claims::InputSource::parse(self.input_source.name())
-                .unwrap_or(chancery_claims::InputSource::All),
-            disclosure: chancery_claims::Disclosure::parse(self.disclosure_mode.name())
-                .unwrap_or(chancery_claims::Disclosure::Always),
+            rule_type: word!(RuleType, rule_type),
+            filter_target: word!(Target, filter_target),
+            transform_target: word!(Target, transform_target),
+            destination: word!(Destination, destination),
+            input_source: word!(InputSource, input_source),
+            disclosure: word!(Disclosure, disclosure_mode),
             priority: self.priority,
             type_evaluation_rule: text(&self.type_evaluation_rule),
             value_evaluation_rule: text(&self.value_evaluation_rule),
@@ -171,7 +180,13 @@ impl ClaimRule {
             value_transformation_rule: text(&self.value_transformation_rule),
             type_transformation_replacement: text(&self.type_transformation_replacement),
             value_transformation_replacement: text(&self.value_transformation_replacement),
-        }
+        })
+    }
+
+    /// The same; a word that is kept and not known is a fault of ours.
+    fn known(&self) -> Result<Rule, Problem> {
+        let unknown = |(column, detail)| Error::Internal(format!("a claim rule's {column}: {detail}"));
+        Ok(self.to_rule().map_err(unknown)?)
     }
 
     /// What each level needs and refuses.
@@ -216,7 +231,10 @@ pub static CLAIM_RULE: Shape =
             ("client_app_claim_rule", "claim_rule_rid", "client_app_rid"),
             &CLIENT_APP,
         )
-        .guarded(|tx, rule, _| take_client_apps(tx, &[rule]))
+        .guarded(|tx, rule, apps| {
+            take_client_apps(tx, &[rule])?;
+            check_subscriptions(tx, ("claim_rule", rule), ("client_app", apps))
+        })
         .at_creation()])
         .ruled::<ClaimRule>()
         .against(check);
@@ -230,7 +248,7 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
     ];
     let rules = rows.iter().map(|row| ClaimRule::from_values(row.values.clone()));
     // a new row has another id each time
-    let rules = rules.map(|rule| Ok(Rule { id: Uuid::nil(), ..rule?.to_rule() }));
+    let rules = rules.map(|rule| Ok(Rule { id: Uuid::nil(), ..rule?.known()? }));
     let rules = rules.collect::<Result<Vec<_>, Problem>>()?;
     let mut breaches = judge(call, rules, Rule::weigh)?;
     breaches.extend(settle(call, tx, &CLAIM_RULE, rows, &targets, |_| false)?);

@@ -15,7 +15,10 @@ use chancery_resource::{
 use chancery_store::Tx;
 use uuid::Uuid;
 
-use super::{CLIENT_APP, ClientAppId, administrator, profile::check_configurations, uri::scheme};
+use super::{
+    CLIENT_APP, ClientAppId, administrator, controller::note_change, profile::check_configurations,
+    uri::scheme,
+};
 use crate::place::{conflict, id_in};
 
 choice_types! {
@@ -134,6 +137,7 @@ pub static CLIENT_APP_AUTHENTICATION_CONFIGURATION: Shape =
     .found_by_token()
     .ruled::<ClientAppAuthenticationConfiguration>()
     .against(check)
+    .noted(note_change)
     .when_gone(keep_of_fapi)
     .keeping(administrator::keep_one)
     .settles();

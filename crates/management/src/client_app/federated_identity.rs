@@ -3,7 +3,7 @@
 use chancery_record::{Description, FIXED, Identifier, KEY, Name, OPEN, SHOWN, Token, Url, id_types, record};
 use chancery_resource::{Op, Parent, Reach, Shape, Unique, added, standard};
 
-use super::{CLIENT_APP, ClientAppId};
+use super::{CLIENT_APP, ClientAppId, controller::note_change};
 
 id_types! {
     /// The id of a federated identity.
@@ -42,7 +42,8 @@ pub static CLIENT_APP_FEDERATED_IDENTITY: Shape = Shape::of::<ClientAppFederated
 .unique(&[
     Unique::new("client_app_federated_identity__id", "id"),
     Unique::new("client_app_federated_identity__client_app_id__name", "name"),
-]);
+])
+.noted(note_change);
 
 /// Its operations.
 pub static OPERATIONS: [Op; 9] = added(standard!(

@@ -11,7 +11,7 @@ use chancery_resource::{
 };
 use chancery_store::Tx;
 
-use super::{CLIENT_APP, ClientAppId, administrator};
+use super::{CLIENT_APP, ClientAppId, administrator, controller::note_change};
 use crate::place::{conflict, text_in, wrong};
 
 id_types! {
@@ -60,7 +60,7 @@ record! {
         /// Which of the keys; all of them where it is empty.
         kid: Option<Identifier> = OPEN,
         /// The only algorithm that the keys are used with, where there is one.
-        algorithm: Option<Name> = OPEN,
+        algorithm: Option<Name> = OPEN.like("ES256"),
         /// Where it stands: from Pending to Active to Retiring to Retired, and from any to Revoked.
         status: KeySetStatus = OPEN.or(Preset::Text("Pending")),
         /// From when it can be used.
@@ -122,6 +122,7 @@ pub static CLIENT_APP_KEY_SET: Shape = Shape::of::<ClientAppKeySet>(
 ])
 .ruled::<ClientAppKeySet>()
 .against(check)
+.noted(note_change)
 .keeping(administrator::keep_one)
 .settles();
 

@@ -2,6 +2,7 @@
 
 pub mod administrator;
 pub mod configuration;
+pub mod controller;
 pub mod federated_identity;
 pub mod key_set;
 pub mod metadata;
@@ -22,6 +23,7 @@ use chancery_resource::{Child, Op, Reach, Relation, Shape, Unique, added_at, chi
 use crate::{
     claim_rule::{CLAIM_RULE, take_client_apps},
     idp_instance::IDP_INSTANCE,
+    link::check_subscriptions,
     mfa_instance::MFA_INSTANCE,
     subscription::SubscriptionId,
     tenant::TENANT,
@@ -162,7 +164,7 @@ record! {
         /// Whether it runs on the person's own device.
         is_native_application: bool = OPEN.or(NO),
         /// The response types it may ask for, separated by commas.
-        allowed_response_types: Name = OPEN.or(Preset::Text("code")),
+        allowed_response_types: Name = OPEN.or(Preset::Text("code")).like("code"),
         /// Whether only authorized users and groups may use it.
         is_restricted: bool = OPEN.or(NO),
         /// Whether its tokens hold the groups.
@@ -288,7 +290,10 @@ pub static CLIENT_APP: Shape =
                 ("client_app_claim_rule", "client_app_rid", "claim_rule_rid"),
                 &CLAIM_RULE,
             )
-            .guarded(|tx, _, rules| take_client_apps(tx, rules)),
+            .guarded(|tx, app, rules| {
+                take_client_apps(tx, rules)?;
+                check_subscriptions(tx, ("client_app", app), ("claim_rule", rules))
+            }),
             children!(
                 "clientAppScopes",
                 "The scopes it gets.",
@@ -303,37 +308,51 @@ pub static CLIENT_APP: Shape =
                 ("client_app_authorized_user", "client_app_rid", "application_user_rid"),
                 &APPLICATION_USER,
             )
+            .guarded(|tx, own, others| {
+                check_subscriptions(tx, ("client_app", own), ("application_user", others))
+            })
             .showing(&["id", "first_name", "last_name", "email_address"]),
             Relation::new(
                 "authorizedPlatformGroups",
                 "The platform groups whose members may use it while it is restricted.",
                 ("client_app_authorized_group", "client_app_rid", "application_group_rid"),
                 &APPLICATION_GROUP,
-            ),
+            )
+            .guarded(|tx, own, others| {
+                check_subscriptions(tx, ("client_app", own), ("application_group", others))
+            }),
             Relation::new(
                 "allowedTokenExchangeClientApps",
                 "The client apps that may exchange its tokens (RFC 8693).",
                 ("client_app_token_exchange", "client_app_rid", "allowed_rid"),
                 &CLIENT_APP,
-            ),
+            )
+            .guarded(|tx, own, others| check_subscriptions(tx, ("client_app", own), ("client_app", others))),
             Relation::new(
                 "tenants",
                 "The tenants that have it.",
                 ("tenant_client_app", "client_app_rid", "tenant_rid"),
                 &TENANT,
-            ),
+            )
+            .guarded(|tx, own, others| check_subscriptions(tx, ("client_app", own), ("tenant", others))),
             Relation::new(
                 "idpInstances",
                 "The identity provider instances offered for it.",
                 ("idp_instance_client_app", "client_app_rid", "idp_instance_rid"),
                 &IDP_INSTANCE,
-            ),
+            )
+            .guarded(|tx, own, others| {
+                check_subscriptions(tx, ("client_app", own), ("idp_instance", others))
+            }),
             Relation::new(
                 "mfaInstances",
                 "The second factors asked for it.",
                 ("client_app_mfa_instance", "client_app_rid", "mfa_instance_rid"),
                 &MFA_INSTANCE,
-            ),
+            )
+            .guarded(|tx, own, others| {
+                check_subscriptions(tx, ("client_app", own), ("mfa_instance", others))
+            }),
             children!(
                 "clientAppAuthenticationConfiguration",
                 "How it proves who it is; null while it is as usual.",
@@ -346,6 +365,7 @@ pub static CLIENT_APP: Shape =
         ])
         .ruled::<ClientApp>()
         .against(rules::check)
+        .born_with(controller::note_maker)
         .keeping(administrator::keep_one)
         .settles();
 

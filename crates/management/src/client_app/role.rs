@@ -9,9 +9,9 @@ use chancery_resource::{
 };
 use chancery_store::Tx;
 
-use super::{CLIENT_APP, ClientAppId, administrator, part::of_client_app};
+use super::{CLIENT_APP, ClientAppId, administrator, controller::note_change, part::of_client_app};
 use crate::{
-    grant::{Place, check_grants},
+    grant::{Place, check_grants, check_stores},
     idp_instance::{IDP_INSTANCE, IdpInstanceId},
     tenant::{TENANT, TenantId},
 };
@@ -117,6 +117,7 @@ pub static CLIENT_APP_ROLE: Shape =
         ])
         .ruled::<ClientAppRole>()
         .against(check)
+        .noted(note_change)
         .keeping(administrator::keep_one)
         .settles();
 
@@ -136,7 +137,9 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
             (role.role_type, place)
         })
         .collect();
-    check_grants(call, tx, &grants)
+    let mut breaches = check_grants(call, tx, &grants)?;
+    breaches.extend(check_stores(tx, &grants)?);
+    Ok(breaches)
 }
 
 /// Its operations.

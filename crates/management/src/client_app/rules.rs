@@ -5,7 +5,10 @@ use chancery_resource::{Breach, Call, Problem, Proposed, ROOT, Rules, Said};
 use chancery_store::Tx;
 
 use super::{CLIENT_APP, ClientApp, ContentEncryption, profile::check_apps};
-use crate::place::{conflict, settle, text_in};
+use crate::{
+    link::crosses_subscriptions,
+    place::{conflict, id_in, settle, text_in},
+};
 
 /// The response types that a client app may be allowed.
 const RESPONSE_TYPES: [&str; 8] = [
@@ -64,6 +67,7 @@ impl Rules for ClientApp {
 pub fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
     let mut breaches = settle(call, tx, &CLIENT_APP, rows, &[], |_| false)?;
     breaches.extend(find_namesakes(rows));
+    breaches.extend(find_crossing(tx, rows)?);
     breaches.extend(check_apps(tx, rows)?);
     Ok(breaches)
 }
@@ -79,6 +83,25 @@ fn find_namesakes(rows: &[Proposed<'_>]) -> Vec<Breach> {
         .filter(|(_, row)| is_root(row.values) && !row.was.is_some_and(|was| is_root(&was.values)));
     let refuse = |place| conflict(place, "name", "is the name of the installation's own client app");
     namesakes.map(|(place, _)| refuse(place)).collect()
+}
+
+/// Finds client apps that no longer allow the links to other subscriptions that they have.
+fn find_crossing(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+    let column = "allow_cross_subscription";
+    let allows = |values: &[Value]| {
+        CLIENT_APP.place(column).is_some_and(|place| values.get(place) == Some(&Value::Bool(true)))
+    };
+    let mut breaches = Vec::new();
+    for (place, row) in rows.iter().enumerate() {
+        let id = id_in(&CLIENT_APP, row.values, "id").filter(|_| !allows(row.values));
+        if let (Some(id), true) = (id, row.was.is_some_and(|was| allows(&was.values)))
+            && crosses_subscriptions(tx, id)?
+        {
+            let detail = "must stay true: the client app is linked to something of another subscription";
+            breaches.push(conflict(place, column, detail));
+        }
+    }
+    Ok(breaches)
 }
 
 #[cfg(test)]

@@ -10,7 +10,9 @@ use chancery_resource::{
 };
 use chancery_store::Tx;
 
-use super::{CLIENT_APP, ClientAppId, administrator, configuration, part::of_client_app};
+use super::{
+    CLIENT_APP, ClientAppId, administrator, configuration, controller::note_change, part::of_client_app,
+};
 use crate::place::{id_in, put, text_in, wrong};
 
 id_types! {
@@ -53,6 +55,7 @@ pub static CLIENT_APP_SECRET: Shape = Shape::of::<ClientAppSecret>(
     Unique::new("client_app_secret__client_app_id__digest", "secret"),
 ])
 .against(make)
+.noted(note_change)
 .keeping(administrator::keep_one)
 .settles();
 

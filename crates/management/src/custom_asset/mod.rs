@@ -43,7 +43,7 @@ record! {
         /// How many bytes it has.
         size: Option<i64> = SHOWN,
         /// The last part of its location.
-        file_name: Option<Name> = SHOWN,
+        file_name: Option<Name> = SHOWN.like("logo.png"),
         /// The subscription that it belongs to.
         subscription_id: Option<Uuid> = HIDDEN,
         /// The client app that it belongs to.
@@ -88,7 +88,7 @@ record! {
         /// Its media type.
         mimetype: MimeType = OPEN,
         /// The name of its file, the last part of its location.
-        asset_file_name: Name = OPEN,
+        asset_file_name: Name = OPEN.like("logo.png"),
         /// Its bytes.
         data: Bytes = OPEN,
         /// Whom it is for.

@@ -57,7 +57,7 @@ record! {
     /// A view that begins as one that is shipped.
     pub struct CustomViewCreateFromTemplate {
         /// The shipped view.
-        view_name: Name = OPEN,
+        view_name: Name = OPEN.like("SignIn"),
         /// Whom it is for.
         apply_to_type: ApplyToType = OPEN.or(chancery_record::Preset::Text("Global")),
         /// The tenant that it is for.

@@ -2,8 +2,8 @@
 
 use chancery_record::{FieldType as _, Ids, Name, Record as _, Token, Uuid, Value};
 use chancery_resource::{
-    Answer, Call, Problem, Proofs, Stored, digest, insert, load, load_by, new_row, read_form, select_where,
-    write_stored,
+    Answer, Call, Problem, ProblemKind, Proofs, Stored, digest, insert, load, load_by, new_row, read_form,
+    select_where, write_stored,
 };
 use chancery_store::Tx;
 
@@ -23,6 +23,10 @@ fn fingerprint(proofs: Proofs) -> String {
 
 pub fn request(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form: NewIdentityReplacement = read_form(call)?;
+    if call.acting.is_some() {
+        let detail = "Who asks is who cannot approve: ask with a token that was not exchanged for another's.";
+        return Err(Problem::new(ProblemKind::Forbidden, detail));
+    }
     if form.reason.as_str().trim().is_empty() {
         return Err(Problem::wrong_at("/reason", "is empty: say why the identity is replaced"));
     }

@@ -2,7 +2,9 @@
 
 use chancery_application::APPLICATION_USER;
 use chancery_record::{Ids, Record as _, Uuid, Value};
-use chancery_resource::{Answer, Call, Problem, Stored, advance, check_if_match, load, read_form, update};
+use chancery_resource::{
+    Answer, Call, Problem, ProblemKind, Stored, advance, check_if_match, load, read_form, update,
+};
 use chancery_store::Tx;
 
 use super::{
@@ -12,7 +14,7 @@ use super::{
     request::answer,
     revocation,
 };
-use crate::place::put;
+use crate::{client_app::controller::are_one, place::put};
 
 /// A replacement that a step is taken on.
 type Found = (Stored, IdentityReplacement);
@@ -89,6 +91,7 @@ pub fn approve(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         let detail = "Who asked for a replacement cannot approve it: somebody else must.";
         return Err(Problem::conflict(detail));
     }
+    check_independence(call, tx, &replacement, was.rid)?;
     let added = tx.execute(
         "INSERT INTO identity_replacement_approval (replacement_rid, actor_id, approved_on) VALUES (?1, ?2, ?3) \
          ON CONFLICT DO NOTHING",
@@ -106,6 +109,31 @@ pub fn approve(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     }
     replacement.approved_by_actor_ids = Ids(approved);
     step(call, tx, &was, replacement, "approved")
+}
+
+/// An approval is another's: of no client app that who asked or approved before could act as, nor the other
+/// way round, and not one in another's place.
+fn check_independence(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    replacement: &IdentityReplacement,
+    rid: i64,
+) -> Result<(), Problem> {
+    let forbidden = |detail| Err(Problem::new(ProblemKind::Forbidden, detail));
+    let Some(actor) = call.actor.filter(|_| call.acting.is_none()) else {
+        return forbidden(
+            "An approval is one's own: approve with a token that was not exchanged for another's.",
+        );
+    };
+    let mut others: Vec<Uuid> = approvals(tx, rid)?.into_iter().filter(|other| *other != actor).collect();
+    others.extend(replacement.requested_by_actor_id);
+    if are_one(tx, actor, &others)? {
+        return forbidden(
+            "Who asked for the replacement or approved it made this client app or changed its secrets, key sets, \
+             roles or authentication, or it did that to theirs: somebody else must approve.",
+        );
+    }
+    Ok(())
 }
 
 fn approvals(tx: &mut Tx<'_>, rid: i64) -> Result<Vec<Uuid>, Problem> {

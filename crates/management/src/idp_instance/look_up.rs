@@ -80,7 +80,7 @@ fn list(call: &mut Call, tx: &mut Tx<'_>, condition: &dyn Fn(&mut Sql)) -> Resul
     if !call.query.is_empty() {
         return list_where(call, tx, condition);
     }
-    call.out.begin(call.op.status, Vec::new(), false);
+    call.out.begin(call.op.status, Vec::new());
     write_items(call, tx, call.op.shape, None, condition, " ORDER BY t.position, t.name_key, t.id")?;
     Ok(Answer::new(call.op.status))
 }

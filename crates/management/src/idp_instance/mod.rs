@@ -20,6 +20,7 @@ use crate::{
     cert_store::CERT_STORE,
     client_app::CLIENT_APP,
     idp_type::{IdpTypeId, ProviderType},
+    link::check_subscriptions,
     mfa_instance::MFA_INSTANCE,
     option::{self, OPTION},
     place::{id_in, put, settle, text_in, wrong},
@@ -59,7 +60,7 @@ record! {
         /// The subscription; `Default` where that is the only one.
         subscription_id: Option<SubscriptionId> = FIXED,
         /// What serves it.
-        idp_factory_type: Option<Name> = SHOWN.stored_as("idp_type"),
+        idp_factory_type: Option<Name> = SHOWN.stored_as("idp_type").like("UserStore"),
         /// A user store's name, folded.
         store_name_key: Option<Name> = HIDDEN,
         /// Its picture, which version 1 knows.
@@ -121,7 +122,7 @@ pub static IDP_INSTANCE: Shape =
                 "The client apps that it is offered for.",
                 ("idp_instance_client_app", "idp_instance_rid", "client_app_rid"),
                 &CLIENT_APP,
-            ),
+            ).guarded(|tx, own, others| check_subscriptions(tx, ("idp_instance", own), ("client_app", others))),
             Relation::new(
                 "certStores",
                 "The certificates that it works with.",

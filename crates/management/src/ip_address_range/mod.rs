@@ -21,9 +21,9 @@ record! {
         /// The range.
         id: IpAddressRangeId = KEY,
         /// Its first address.
-        lower: Name = OPEN,
+        lower: Name = OPEN.like("192.0.2.0"),
         /// Its last address, of the same family and not below the first.
-        upper: Name = OPEN,
+        upper: Name = OPEN.like("192.0.2.255"),
         /// The tenant.
         tenant_id: TenantId = FIXED,
         /// Changes with every write to the range.

@@ -11,6 +11,7 @@ use crate::{
     client_app::CLIENT_APP,
     idp_instance::{IDP_INSTANCE, settle_types},
     idp_type::{IdpTypeId, ProviderType},
+    link::check_subscriptions,
     option::{self, OPTION},
     place::{id_in, settle, text_in},
     subscription::SubscriptionId,
@@ -78,7 +79,8 @@ pub static MFA_INSTANCE: Shape = Shape::of::<MfaInstance>(
         "The client apps that it is asked for.",
         ("client_app_mfa_instance", "mfa_instance_rid", "client_app_rid"),
         &CLIENT_APP,
-    ),
+    )
+    .guarded(|tx, own, others| check_subscriptions(tx, ("mfa_instance", own), ("client_app", others))),
     children!(
         "options",
         "What it is set to.",

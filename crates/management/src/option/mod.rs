@@ -40,9 +40,9 @@ record! {
         /// Its value: text, in the form that dataType names. Empty takes the default.
         value: OptionValue = OPEN.or(Preset::Text("")).sealed(Sealing::Secret),
         /// What the value stands for: a hint for editors.
-        data_type: Name = SHOWN.or(Preset::Text("String")),
+        data_type: Name = SHOWN.or(Preset::Text("String")).like("String"),
         /// What edits it: a hint for editors.
-        editor_type: Name = SHOWN.or(Preset::Text("Text")),
+        editor_type: Name = SHOWN.or(Preset::Text("Text")).like("Text"),
         /// Whether it is mandatory and empty, or its value cannot be read.
         has_configuration_error: bool = SHOWN.or(Preset::Bool(false)),
         /// The identity provider instance that it applies to.

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::{
     client_app::role::RoleType,
     customer::{CUSTOMER, CustomerId},
-    grant::{Place, check_grants},
+    grant::{Place, check_grants, check_stores},
     idp_instance::{IDP_INSTANCE, IdpInstanceId},
     place::{is_covered, wrong},
     subscription::{SUBSCRIPTION, SubscriptionId},
@@ -170,6 +170,7 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
         .collect::<Result<Vec<_>, _>>()?;
     let grants: Vec<_> = assignments.iter().map(|assigned| (assigned.role_type, assigned.place())).collect();
     let mut breaches = check_grants(call, tx, &grants)?;
+    breaches.extend(check_stores(tx, &grants)?);
     for (kind, shape) in [
         (AssignedPrincipal::PlatformUser, &APPLICATION_USER),
         (AssignedPrincipal::PlatformGroup, &APPLICATION_GROUP),

@@ -10,6 +10,7 @@ use chancery_store::Tx;
 use crate::{
     client_app::CLIENT_APP,
     idp_instance::IDP_INSTANCE,
+    link::check_subscriptions,
     mfa_instance::MFA_INSTANCE,
     option,
     place::id_in,
@@ -71,7 +72,8 @@ pub static TENANT: Shape = Shape::of::<Tenant>("Tenant", "tenant", Reach::Tenant
             "The client apps of the tenant.",
             ("tenant_client_app", "tenant_rid", "client_app_rid"),
             &CLIENT_APP,
-        ),
+        )
+        .guarded(|tx, own, others| check_subscriptions(tx, ("tenant", own), ("client_app", others))),
     ])
     .born_with(make_options)
     .settles();

@@ -2,7 +2,7 @@
 
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair};
 use base64::{Engine as _, prelude::BASE64_STANDARD_NO_PAD};
-use chancery_record::{Timestamp, parse_timestamp};
+use chancery_record::{Timestamp, parse_day};
 use chancery_trust::Snapshot;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose,
@@ -21,7 +21,7 @@ use crate::{
 const MAKE: [u8; 16] = [9; 16];
 
 fn at(text: &str) -> Timestamp {
-    parse_timestamp(text).unwrap()
+    parse_day(text).unwrap()
 }
 
 /// A manufacturer: a root, and an office that certifies authenticators.

@@ -10,7 +10,7 @@ use std::{
 use chancery_record::{Timestamp, Value};
 use chancery_resource::random;
 use chancery_store::{Class, Error, Mode, Store, schema_version};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use uuid::Uuid;
 
 /// How long a lease is good for the others, in milliseconds.
@@ -145,9 +145,9 @@ impl Leases {
             tx.queue("UPDATE job_lease SET until = 0 WHERE holder = ?1", vec![Value::Id(holder)])?;
             tx.queue("DELETE FROM process WHERE id = ?1", vec![Value::Id(holder)])
         });
-        let released: Result<(), Error> = released.await;
-        if let Err(error) = released {
-            tracing::warn!(%error, "leases end by themselves");
+        let released: Result<Result<(), Error>, _> = timeout(PERIOD, released).await;
+        if !matches!(released, Ok(Ok(()))) {
+            tracing::warn!("the leases of this process end by themselves");
         }
     }
 }

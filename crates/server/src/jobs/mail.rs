@@ -2,6 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
+use chancery_fetch::Networks;
 use chancery_mail::{Carrier, Delivered, MailServer, ServerOf, deliver_due};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{MasterKey, open_secret, random};
@@ -20,6 +21,8 @@ pub struct Post {
     pub master: MasterKey,
     /// Delivers reset tokens of stores without a mail server.
     pub program: Option<PathBuf>,
+    /// Where mail servers may stand beside the public internet.
+    pub networks: Networks,
 }
 
 /// Mails that are due are sent. Two of these run, so that one mail server that stalls does not hold
@@ -44,23 +47,28 @@ pub async fn deliver(store: &Store, post: &Post, now: Timestamp) -> Result<Deliv
     let key = post.master.clone();
     let open = move |place: &str, sealed: &[u8]| key.open(place, sealed);
     let post = post.clone();
-    let server_of: ServerOf = Arc::new(move |tx: &mut Tx<'_>, store| {
-        Ok(match configuration(tx, &post.master, store)? {
-            Some(text) => mail_server(store, &text).map(Carrier::Smtp),
-            None => post.program.clone().map(Carrier::Program),
-        })
-    });
+    let server_of: ServerOf = Arc::new(move |tx: &mut Tx<'_>, store| carrier(tx, &post, store));
     deliver_due(store, now, Uuid::from_bytes(random::<16>()), &open, &server_of).await
 }
 
-/// What a store's option `MailServerConfig` says; nothing when it is empty.
-fn configuration(tx: &mut Tx<'_>, master: &MasterKey, store: i64) -> Result<Option<String>, Error> {
+/// What delivers a store's mail: the server of its option `MailServerConfig`, the program where that is empty.
+fn carrier(tx: &mut Tx<'_>, post: &Post, store: i64) -> Result<Option<Carrier>, Error> {
     let text = "SELECT o.id, o.value FROM option_value o JOIN idp_instance i \
                 ON i.id = o.apply_to_idp_instance_id WHERE i.rid = ?1 AND o.name = 'MailServerConfig'";
     let found = tx.one(text, &[Value::Int(store)], |row| Ok((row.id(0)?, row.text(1)?.to_owned())))?;
-    let Some((id, value)) = found else { return Ok(None) };
-    let opened = open_secret(master, "option_value", "value", &Value::Id(id), &value).unwrap_or_default();
-    Ok(Some(opened).filter(|text| !text.is_empty()))
+    let opened = match &found {
+        Some((id, value)) => open_secret(&post.master, "option_value", "value", &Value::Id(*id), value),
+        None => Some(String::new()),
+    };
+    let Some(opened) = opened else {
+        // to go on as if it were empty would hand reset tokens to the program
+        tracing::error!(store, "MailServerConfig cannot be opened with this master key: mail waits");
+        return Ok(None);
+    };
+    if opened.is_empty() {
+        return Ok(post.program.clone().map(Carrier::Program));
+    }
+    Ok(mail_server(store, &opened).map(|server| server.within(post.networks.clone()).into()))
 }
 
 fn mail_server(store: i64, text: &str) -> Option<MailServer> {

@@ -46,6 +46,7 @@ impl Job {
     }
 
     /// The same, done by one process at a time.
+    #[must_use]
     pub fn alone(self) -> Self {
         Self { alone: true, ..self }
     }

@@ -53,6 +53,13 @@ pub fn prune_piece(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
         ),
         &[Value::Int(now.0 - KEYS_KEPT)],
     )?;
+    tx.execute(
+        &format!(
+            "DELETE FROM idempotent_claim WHERE attempt IN (SELECT attempt FROM idempotent_claim \
+             WHERE held_on < ?1 LIMIT {PIECE})"
+        ),
+        &[Value::Int(now.0 - KEYS_KEPT)],
+    )?;
     let ceremonies = tx.execute(
         &format!(
             "DELETE FROM passkey_ceremony WHERE id IN (SELECT id FROM passkey_ceremony WHERE expires_on < ?1 LIMIT {PIECE})"

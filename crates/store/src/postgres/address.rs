@@ -192,6 +192,11 @@ impl TlsParameters<'_> {
             None | Some("system") => Roots::System,
             Some(path) => Roots::File(path.into()),
         };
+        if check == Check::Chain && matches!(roots, Roots::System) {
+            let why = "with the system's roots anybody with a certificate for any name would do: use \
+                       sslmode=verify-full, or name your own authority by sslrootcert";
+            return Err(refused(why));
+        }
         let own = match (&self.certificate, &self.key) {
             (Some(certificate), Some(key)) => Some((certificate.clone(), key.clone())),
             (None, None) => None,
@@ -240,7 +245,7 @@ mod tests {
         for (query, check) in [
             ("", Check::ChainAndName),
             ("?sslmode=verify-full", Check::ChainAndName),
-            ("?sslmode=verify-ca", Check::Chain),
+            ("?sslmode=verify-ca&sslrootcert=/etc/root.pem", Check::Chain),
             ("?sslmode=require", Check::Nothing),
             ("?sslmode=require&sslrootcert=%2Fetc%2Froot.pem", Check::Chain),
         ] {
@@ -259,6 +264,9 @@ mod tests {
         assert!(refusal("postgres://me@127.0.0.1/x?sslmode=allow").contains("protects from nobody"));
         assert!(refusal("postgres://me@db/x?sslmode=disable").contains("CHANCERY_DATABASE_INSECURE"));
         assert!(refusal("postgres://me@db/x?sslmode=strict").contains("\"strict\""));
+        for query in ["sslmode=verify-ca", "sslmode=require&sslrootcert=system"] {
+            assert!(refusal(&format!("postgres://me@db/x?{query}")).contains("your own authority"));
+        }
         assert!(refusal("postgres://me@db/x?sslcert=a").contains("sslkey"));
         assert!(refusal("postgres://me@db/x?tcp_user_timeout=5s").contains("milliseconds"));
         assert!(read("postgres://me@db/x?sslmode=disable", true).unwrap().remove(0).tls.is_none());

@@ -59,7 +59,7 @@ impl Lane {
                 Next::Over => return,
             };
             let outcome = self.repeat(&mut waiting.job, waiting.mode);
-            let class = waiting.class();
+            let (class, is_bounded_write) = (waiting.class(), waiting.is_bounded_write());
             waiting.job.finish(outcome);
             // the answer does not wait for a reading transaction to end
             let ended = self.session.as_mut().is_none_or(|session| session.end().is_ok());
@@ -67,7 +67,7 @@ impl Lane {
             if !ended || is_old {
                 self.session = None;
             }
-            self.queue.done(class);
+            self.queue.done(class, is_bounded_write);
         }
     }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{servers::Servers, session::Session};
-use crate::{Error, Health, clock};
+use crate::{Error, Health};
 
 /// From one question to the next.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -79,8 +79,7 @@ impl Monitor {
         };
         let asked = session.state(PATIENCE)?;
         self.session = Some(session);
-        let offset = asked.clock - clock::now();
-        self.servers.note_clock(offset);
+        let offset = self.servers.note_clock(asked.clock);
         self.warn_of_clock(offset);
         Ok(judge(asked.takes_writes, offset))
     }

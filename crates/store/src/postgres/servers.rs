@@ -2,7 +2,7 @@
 //! last, whether it takes writes, how its clock differs from ours.
 
 use std::{
-    sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicUsize, Ordering},
+    sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering},
     time::Duration,
 };
 
@@ -12,7 +12,10 @@ use super::{
     address::{self, Place},
     session::{Refusal, Session},
 };
-use crate::{Error, Health};
+use crate::{
+    Error, Health,
+    clock::{self, Anchor},
+};
 
 /// How long opening a connection may take, with handshake and settings, over all hosts.
 pub const OPENING: Duration = Duration::from_secs(5);
@@ -26,7 +29,7 @@ pub struct Servers {
     /// Raised to end every connection that is open.
     generation: watch::Sender<u64>,
     health: AtomicU8,
-    clock_offset: AtomicI64,
+    clock: Anchor,
 }
 
 impl Servers {
@@ -45,7 +48,7 @@ impl Servers {
             timeline: AtomicU32::new(0),
             generation: watch::Sender::new(0),
             health: AtomicU8::new(Health::Ready as u8),
-            clock_offset: AtomicI64::new(0),
+            clock: Anchor::default(),
         })
     }
 
@@ -101,10 +104,12 @@ impl Servers {
 
     /// What the database's clock is ahead of ours, in milliseconds.
     pub fn clock_offset(&self) -> i64 {
-        self.clock_offset.load(Ordering::Relaxed)
+        self.clock.ahead_of(clock::now())
     }
 
-    pub fn note_clock(&self, offset: i64) {
-        self.clock_offset.store(offset, Ordering::Relaxed);
+    /// Notes what the database's clock shows now; what it is ahead of ours.
+    pub fn note_clock(&self, shown: i64) -> i64 {
+        self.clock.set(shown);
+        self.clock_offset()
     }
 }

@@ -52,8 +52,11 @@ impl Tls {
     pub fn connector(&self) -> Result<MakeRustlsConnect, String> {
         let provider = Arc::new(default_provider());
         let verifier: Arc<dyn ServerCertVerifier> = match self.check {
-            Check::Nothing => Arc::new(Unchecked(Arc::clone(&provider))),
-            Check::Chain => Arc::new(ChainOnly(self.verifier(&provider)?)),
+            Check::Nothing => Arc::new(Lenient { provider: Arc::clone(&provider), chain: None }),
+            Check::Chain => {
+                let chain = Some(self.verifier(&provider)?);
+                Arc::new(Lenient { provider: Arc::clone(&provider), chain })
+            }
             Check::ChainAndName => self.verifier(&provider)?,
         };
         let builder = ClientConfig::builder_with_provider(provider)
@@ -100,50 +103,15 @@ fn certificates(path: &PathBuf) -> Result<Vec<CertificateDer<'static>>, String> 
     if read.is_empty() { Err(wrong(&"there is no certificate in it")) } else { Ok(read) }
 }
 
-/// Takes any certificate, and sees that the server has its key.
+/// Checks less of a certificate than usual, and that the server has its key.
 #[derive(Debug)]
-struct Unchecked(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Unchecked {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, TlsError> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, TlsError> {
-        verify_tls12_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, TlsError> {
-        verify_tls13_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
+struct Lenient {
+    provider: Arc<CryptoProvider>,
+    /// Sees that it leads to a root, whatever its name.
+    chain: Option<Arc<WebPkiServerVerifier>>,
 }
 
-/// Takes a certificate that leads to a root, for whatever name.
-#[derive(Debug)]
-struct ChainOnly(Arc<WebPkiServerVerifier>);
-
-impl ServerCertVerifier for ChainOnly {
+impl ServerCertVerifier for Lenient {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
@@ -152,8 +120,9 @@ impl ServerCertVerifier for ChainOnly {
         status: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, TlsError> {
+        let Some(chain) = &self.chain else { return Ok(ServerCertVerified::assertion()) };
         // the name is the last that is looked at
-        match self.0.verify_server_cert(certificate, between, name, status, now) {
+        match chain.verify_server_cert(certificate, between, name, status, now) {
             Err(TlsError::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) => Ok(ServerCertVerified::assertion()),
@@ -167,7 +136,8 @@ impl ServerCertVerifier for ChainOnly {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, TlsError> {
-        self.0.verify_tls12_signature(message, certificate, signed)
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signed, algorithms)
     }
 
     fn verify_tls13_signature(
@@ -176,10 +146,11 @@ impl ServerCertVerifier for ChainOnly {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, TlsError> {
-        self.0.verify_tls13_signature(message, certificate, signed)
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signed, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }

@@ -35,14 +35,14 @@ pub fn start(
     store: &Sqlite,
     settings: Settings,
 ) -> Result<Vec<JoinHandle<()>>, Error> {
-    let (counters, queue, bell) = (&store.counters, &store.queue, &store.bell);
+    let (counters, queue, bell) = (&store.counters, &store.queue, Arc::new(Bell::default()));
     let log = PathBuf::from(format!("{}-wal", path.display()));
     let checkpointer = Connection::open(path, false, 2048, &writer.epoch)?;
     let lane = Lane {
         writer,
         counters: Arc::clone(counters),
         queue: Arc::clone(queue),
-        bell: Arc::clone(bell),
+        bell: Arc::clone(&bell),
         log,
         log_bound: settings.log_bytes,
         retry_at: settings.log_bytes,
@@ -53,13 +53,14 @@ pub fn start(
         reserve: settings.disk_reserve,
         counters: Arc::clone(counters),
         queue: Arc::clone(queue),
-        bell: Arc::clone(bell),
+        bell: Arc::clone(&bell),
     };
     let broken = || {
-        let (counters, queue) = (Arc::clone(counters), Arc::clone(queue));
+        let (counters, queue, bell) = (Arc::clone(counters), Arc::clone(queue), Arc::clone(&bell));
         move || {
             counters.is_broken.store(true, Ordering::Relaxed);
             queue.break_down();
+            bell.close();
         }
     };
     Ok(vec![
@@ -128,6 +129,7 @@ impl Lane {
         for job in kept {
             job.finish(outcome.clone());
         }
+        self.queue.note_progress(true);
     }
 
     /// An error of the disk ended the outer transaction, and with it all that the group had done:

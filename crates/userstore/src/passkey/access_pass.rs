@@ -8,8 +8,8 @@ use chancery_record::{
 };
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Call, Custom, JsonForm, Method as M, Op, Permit::UserStore, Problem,
-    Reach, Reply, Shape, Telling, amend, answer_form, insert, list_where, load, load_rows, new_row, random,
-    read_form,
+    Reach, Reply, Shape, Telling, amend, answer_form, check_if_match, insert, list_where, load, load_rows,
+    new_row, random, read_form,
 };
 use chancery_store::{Row, Tx};
 use serde_json::json;
@@ -258,6 +258,7 @@ fn issue(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 fn revoke(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let key = ACCESS_PASS.read_key(call.parameter(0))?;
     let was = load(call, tx, &ACCESS_PASS, None, key)?;
+    check_if_match(call, tx, &ACCESS_PASS, &was)?;
     let mut pass = TemporaryAccessPass::from_values(was.values.clone())?;
     if !matches!(pass.status, PassStatus::Active | PassStatus::NotYetValid) {
         return Err(Problem::conflict(format!("The pass is {} already.", pass.status.name())));

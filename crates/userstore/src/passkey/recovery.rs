@@ -6,8 +6,8 @@ use chancery_record::{
 };
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Call, Custom, Method as M, Op, Permit::UserStore, Problem, Reach,
-    Reply, Shape, Telling, amend, insert, list_where, load, load_by, new_row, read_form, select_where,
-    write_stored,
+    Reply, Shape, Telling, amend, check_if_match, insert, list_where, load, load_by, new_row, read_form,
+    select_where, write_stored,
 };
 use chancery_store::Tx;
 
@@ -58,7 +58,7 @@ record! {
         /// Where it stands.
         status: RecoveryStatus = SHOWN,
         /// How the user shows to be the user.
-        method: Name = SHOWN,
+        method: Name = SHOWN.like("IdentityDocument"),
         /// Why access was lost.
         reason: ShortText = SHOWN,
         /// When it was asked for.
@@ -93,7 +93,7 @@ record! {
         /// The user.
         user_id: UserId = OPEN,
         /// How the user shows to be the user, e.g. `IdentityDocument` or `SecurityContact`.
-        method: Name = OPEN,
+        method: Name = OPEN.like("IdentityDocument"),
         /// Why access was lost.
         reason: ShortText = OPEN,
     }
@@ -205,6 +205,7 @@ fn advance(
 ) -> Result<Answer, Problem> {
     let key = RECOVERY.read_key(call.parameter(0))?;
     let was = load(call, tx, &RECOVERY, None, key)?;
+    check_if_match(call, tx, &RECOVERY, &was)?;
     let mut transaction = RecoveryTransaction::from_values(was.values.clone())?;
     if !from.contains(&transaction.status) {
         let wanted: Vec<&str> = from.iter().map(|status| status.name()).collect();

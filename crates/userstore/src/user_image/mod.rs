@@ -1,7 +1,7 @@
 //! A user's image: checked, stripped, stored anew.
 
 use chancery_picture::{MAX_BODY_BYTES, Picture, Refused, normalize, parse};
-use chancery_record::{KEY, Name, OWNER, Record as _, SHOWN, Token, Value, id_types, record};
+use chancery_record::{FieldError, KEY, Name, OWNER, Record as _, SHOWN, Token, Value, id_types, record};
 use chancery_resource::{
     Action as A, Answer, Body, Call, Custom, Method as M, Op, OwnerRow, Permit::UserStore, Problem,
     ProblemKind, Purpose, Reach, Reply, Shape, Stored, Telling, Work, amend, audit_trail::Digest,
@@ -24,7 +24,7 @@ record! {
         /// The user.
         user_id: UserId = OWNER,
         /// Its media type.
-        content_type: Name = SHOWN,
+        content_type: Name = SHOWN.like("image/png"),
         /// Its size in bytes, as it is stored.
         size_bytes: i64 = SHOWN,
         /// SHA-256 over its bytes.
@@ -171,7 +171,8 @@ fn refuse(refused: &Refused) -> Problem {
             ProblemKind::InvalidRequest
         }
     };
-    Problem::new(kind, refused.to_string())
+    let detail = refused.to_string();
+    Problem { errors: vec![FieldError::new("", detail.clone())].into(), ..Problem::new(kind, detail) }
 }
 
 fn remove(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {

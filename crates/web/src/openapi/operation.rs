@@ -156,6 +156,13 @@ fn parameters(service: &Service, op: &Op) -> Vec<Value> {
             json!({ "type": "boolean", "default": false }),
         ));
     }
+    if op.writes() && matches!(op.reply, Reply::One | Reply::Owner | Reply::Many) {
+        parameters.push(json!({
+            "name": "Prefer", "in": "header", "required": false,
+            "description": "`return=minimal`: the same status without a body.",
+            "schema": { "type": "string", "examples": ["return=minimal"] },
+        }));
+    }
     let header = |name: &str, about: &str, schema: Value| json!({ "name": name, "in": "header", "required": false, "description": about, "schema": schema });
     match op.method {
         Method::Post if op.permit != Permit::Public && op.writes() => parameters.push(header(
@@ -163,7 +170,7 @@ fn parameters(service: &Service, op: &Op) -> Vec<Value> {
             "Makes a repetition of the request harmless: it gets the first answer again, for a day.",
             json!({ "type": "string", "minLength": 1, "maxLength": 255 }),
         )),
-        Method::Put | Method::Patch | Method::Delete if !op.is_batch() => {
+        Method::Put | Method::Patch | Method::Delete if op.has_item() => {
             parameters.push(header(
                 "If-Match",
                 "The item's ETag or its quoted concurrency token, or the request fails.",
@@ -388,6 +395,9 @@ fn responses(op: &Op, schemas: &mut Map<String, Value>) -> Value {
     }
     if op.takes_body() || op.method == Method::Post {
         statuses.push(422);
+    }
+    if op.method == Method::Post && op.permit != Permit::Public && op.writes() {
+        statuses.push(410);
     }
     for status in statuses {
         responses

@@ -292,13 +292,15 @@ pub fn kind(field: &Field, form: Form) -> Value {
             json!({ "type": "string", "pattern": "^[0-9a-f]*$", "examples": ["0a0b"] })
         }
         Kind::Text(rule) => {
+            let example = field.access.example.unwrap_or(rule.example);
             // what is stored may be longer than what is typed: an answer promises no bounds
             if form == Form::Response {
-                return json!({ "type": "string", "examples": [rule.example] });
+                return json!({ "type": "string", "examples": [example] });
             }
             // an optional text may be sent empty, which empties it
             let (min, prefix) = if field.nullable { (0, "^$|") } else { (rule.min, "") };
-            let mut schema = json!({ "type": "string", "minLength": min, "maxLength": rule.max, "examples": [rule.example] });
+            let mut schema =
+                json!({ "type": "string", "minLength": min, "maxLength": rule.max, "examples": [example] });
             let pattern = match rule.pattern {
                 Some(pattern) => pattern,
                 None if rule.name == "Birthdate" => BIRTHDATE,

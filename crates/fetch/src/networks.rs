@@ -1,0 +1,113 @@
+//! Networks that are reached though they are not of the public internet.
+
+use std::{fmt, net::IpAddr, str::FromStr};
+
+use crate::is_public;
+
+/// The networks of an operator's own that this server may call into. By default there is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Networks(Vec<Network>);
+
+/// A block of addresses: the first, and the length of the prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Network(IpAddr, u32);
+
+impl Networks {
+    /// All there are: for what the operator configures, who has the server.
+    pub fn all() -> Self {
+        Self(vec![Network([0, 0, 0, 0].into(), 0), Network([0_u16; 8].into(), 0)])
+    }
+
+    /// Whether an address may be called: one of the public internet, or of these networks.
+    pub fn admit(&self, address: IpAddr) -> bool {
+        is_public(address) || self.0.iter().any(|network| network.holds(address.to_canonical()))
+    }
+}
+
+impl Network {
+    fn holds(&self, address: IpAddr) -> bool {
+        // shifted by all of their bits, addresses of no prefix are the same
+        let same = |one: u128, other: u128, bits: u32| {
+            one.checked_shr(bits).unwrap_or(0) == other.checked_shr(bits).unwrap_or(0)
+        };
+        match (self.0, address) {
+            (IpAddr::V4(first), IpAddr::V4(address)) => {
+                same(first.to_bits().into(), address.to_bits().into(), 32 - self.1)
+            }
+            (IpAddr::V6(first), IpAddr::V6(address)) => {
+                same(first.to_bits(), address.to_bits(), 128 - self.1)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl FromStr for Network {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is no network such as 10.0.0.0/8 or fd00::/8, and no address");
+        let (address, length) = text.split_once('/').map_or((text, None), |(one, two)| (one, Some(two)));
+        let address: IpAddr = address.parse().map_err(|_| wrong())?;
+        let bits = if address.is_ipv4() { 32 } else { 128 };
+        let length = length.map_or(Ok(bits), |length| length.parse().map_err(|_| wrong()))?;
+        if length > bits { Err(wrong()) } else { Ok(Self(address, length)) }
+    }
+}
+
+/// Networks separated by commas.
+impl FromStr for Networks {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let named = text.split(',').map(str::trim).filter(|network| !network.is_empty());
+        named.map(str::parse).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl fmt::Display for Networks {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, Network(first, length)) in self.0.iter().enumerate() {
+            write!(formatter, "{}{first}/{length}", if place == 0 { "" } else { ", " })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Networks;
+
+    #[test]
+    fn what_networks_hold() {
+        let networks: Networks = "10.0.0.0/8, 192.168.1.7,fd00::/8, ::1".parse().unwrap();
+        for (address, is_admitted) in [
+            ("10.255.0.1", true),
+            ("11.0.0.1", true),
+            ("172.16.0.1", false),
+            ("192.168.1.7", true),
+            ("192.168.1.8", false),
+            ("127.0.0.1", false),
+            ("::ffff:10.0.0.1", true),
+            ("::ffff:127.0.0.1", false),
+            ("fd00::1", true),
+            ("fe80::1", false),
+            ("::1", true),
+            ("1.1.1.1", true),
+        ] {
+            assert_eq!(networks.admit(address.parse().unwrap()), is_admitted, "{address}");
+        }
+        assert_eq!(networks.to_string().parse(), Ok(networks));
+        assert!(!Networks::default().admit("10.0.0.1".parse().unwrap()));
+        for all in ["0.0.0.0", "127.0.0.1", "255.255.255.255", "::", "fe80::1"] {
+            assert!(Networks::all().admit(all.parse().unwrap()), "{all}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_network() {
+        for wrong in ["10.0.0.0/33", "::/129", "10.0.0.0/-1", "10.0.0.0/", "10.0.0", "host", "10.0.0.0/8/8"] {
+            assert!(wrong.parse::<Networks>().unwrap_err().contains(wrong), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What an answer carries besides its body: its tag, where the new item is, and nothing more where the caller
+//! wants no body.
+
+use chancery_resource::{Answer, Call, Method, Op, Problem, Reply, etag, token_in};
+use http::{HeaderMap, header};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+/// What stays as it is in a path.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Whether the caller of a write wants no body (RFC 7240). Results of an operation's own are always told.
+pub fn wants_minimal(headers: &HeaderMap, op: &Op) -> bool {
+    let is_resource = matches!(op.reply, Reply::One | Reply::Owner | Reply::Many);
+    op.writes()
+        && is_resource
+        && headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok()).any(|value| {
+            let plain = |part: &str| part.replace([' ', '"'], "").to_ascii_lowercase();
+            value.split([',', ';']).any(|part| plain(part) == "return=minimal")
+        })
+}
+
+/// Gives a whole answer its headers. Nothing of it is known to the operation.
+pub fn complete(call: &mut Call, answer: &mut Answer, body: &mut Vec<u8>) {
+    let op = call.op;
+    let reads_one = op.method == Method::Get && !op.writes() && !op.reply.is_list() && answer.status == 200;
+    if answer.tagged || reads_one {
+        let tag = call.out.tag.take().unwrap_or_else(|| etag(body));
+        answer.headers.push(("etag", tag));
+    }
+    if !call.minimal {
+        return;
+    }
+    body.clear();
+    answer.headers.push(("preference-applied", "return=minimal".to_owned()));
+    if let Some(key) = &answer.created {
+        let path = call.address.split('?').next().unwrap_or_default();
+        let segments = key.trim_start_matches('/').split('/');
+        let segments: Vec<String> =
+            segments.map(|segment| utf8_percent_encode(segment, SEGMENT).to_string()).collect();
+        answer.headers.push(("location", format!("{path}/{}", segments.join("/"))));
+    }
+}
+
+/// The status of an answer about one item, by the conditions on what is read.
+///
+/// # Errors
+/// `If-Match` does not hold.
+pub fn judge(call: &Call, answer: &Answer, body: &[u8]) -> Result<u16, Problem> {
+    let tag = answer.headers.iter().find(|(name, _)| *name == header::ETAG.as_str());
+    match tag {
+        Some((_, tag)) if !call.op.writes() && answer.status == 200 => {
+            call.preconditions.judge(tag, token_in(body))
+        }
+        _ => Ok(answer.status),
+    }
+}

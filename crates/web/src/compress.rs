@@ -1,0 +1,236 @@
+//! Compressed answers: lists, documents and assets, as they are made. Never what holds a secret, whose length
+//! would tell of it to who can have a guess put beside it.
+
+use std::{
+    io::Write,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use chancery_record::{Column, Sealing};
+use chancery_resource::{Method, Op, Personal, Reply, Shape};
+use flate2::{Compression, write::GzEncoder};
+use http::{HeaderMap, HeaderValue, Response, header};
+use http_body::{Body, Frame};
+
+use crate::answer::{AnswerBody, Broken};
+
+/// A whole body that is shorter is sent as it is, in bytes.
+const SMALL: u64 = 1024;
+/// The window of an encoder as a power of two: what it holds of a body.
+const WINDOW: u32 = 18;
+
+/// A coding of bodies, the best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Coding {
+    Zstd,
+    Brotli,
+    Gzip,
+}
+
+impl Coding {
+    const ALL: [Self; 3] = [Self::Zstd, Self::Brotli, Self::Gzip];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Zstd => "zstd",
+            Self::Brotli => "br",
+            Self::Gzip => "gzip",
+        }
+    }
+
+    /// The coding that a caller likes best; none where it likes the body as it is better, or says nothing.
+    fn wanted(headers: &HeaderMap) -> Option<Self> {
+        let lines = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+        let named: Vec<(String, u32)> = lines.flat_map(|line| line.split(',')).map(weighed).collect();
+        let weight = |name: &str| {
+            let own = named.iter().find(|(coding, _)| coding == name);
+            own.or_else(|| named.iter().find(|(coding, _)| coding == "*")).map_or(0, |(_, weight)| *weight)
+        };
+        let plain = named.iter().find(|(coding, _)| coding == "identity").map_or(0, |(_, weight)| *weight);
+        let best = Self::ALL.into_iter().rev().max_by_key(|coding| weight(coding.name()))?;
+        (weight(best.name()) > 0 && weight(best.name()) >= plain).then_some(best)
+    }
+}
+
+/// A coding of the header and its weight in thousandths.
+fn weighed(part: &str) -> (String, u32) {
+    let mut words = part.split(';').map(str::trim);
+    let name = words.next().unwrap_or_default().to_ascii_lowercase();
+    let weight = words.find_map(|word| word.strip_prefix("q=").or_else(|| word.strip_prefix("Q=")));
+    let thousandths = weight.map_or(1000, |weight| {
+        let (whole, part) = weight.split_once('.').unwrap_or((weight, ""));
+        let part: u32 = format!("{part:0<3}").get(..3).and_then(|part| part.parse().ok()).unwrap_or(0);
+        whole.parse::<u32>().map_or(0, |whole| (whole.min(1) * 1000 + part).min(1000))
+    });
+    (name, thousandths)
+}
+
+/// Whether the answers of an operation may be compressed.
+pub fn is_compressible(op: &Op) -> bool {
+    // what has a location is a page or a file of one
+    let is_long = op.reply.is_list() || matches!(op.reply, Reply::Content(_)) || op.shape.is_located();
+    op.method == Method::Get && is_long && !holds_secrets(op.shape)
+}
+
+/// Whether rows of a resource hold secrets, or tell of changes to such.
+fn holds_secrets(shape: &Shape) -> bool {
+    let is_secret = |shape: &Shape| {
+        shape.fields.iter().any(|field| {
+            field.access.sealing == Sealing::Secret
+                || (field.access.column == Column::Given && field.access.shown)
+        })
+    };
+    is_secret(shape)
+        || matches!(shape.personal, Personal::Tells(_))
+        || shape.relations.iter().any(|relation| is_secret(relation.target))
+}
+
+/// Compresses an answer as the caller asks for it, if it is of a kind that gets smaller.
+pub fn compress(headers: &HeaderMap, response: Response<AnswerBody>) -> Response<AnswerBody> {
+    let is_text =
+        response.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).is_some_and(
+            |kind| {
+                let essence = kind.split(';').next().unwrap_or_default().trim();
+                essence.starts_with("text/") || ["application/json", "image/svg+xml"].contains(&essence)
+            },
+        );
+    if !is_text {
+        return response;
+    }
+    let (mut parts, body) = response.into_parts();
+    parts.headers.append(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+    let size = body.size_hint().exact();
+    let coding = Coding::wanted(headers).filter(|_| size.is_none_or(|size| size >= SMALL));
+    let Some((coding, encoder)) = coding.and_then(|coding| Some((coding, Encoder::new(coding)?))) else {
+        return Response::from_parts(parts, body);
+    };
+    parts.headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
+    // another coding is another representation
+    let tag = parts.headers.get(header::ETAG).and_then(|tag| tag.to_str().ok());
+    let tag = tag.and_then(|tag| tag.strip_suffix('"')).map(|tag| format!("{tag}.{}\"", coding.name()));
+    if let Some(tag) = tag.and_then(|tag| HeaderValue::try_from(tag).ok()) {
+        parts.headers.insert(header::ETAG, tag);
+    }
+    let encoded = Encoded { inner: body, encoder: Some(encoder) };
+    Response::from_parts(parts, AnswerBody::Encoded(Box::new(encoded)))
+}
+
+/// A body on its way through an encoder.
+pub struct Encoded {
+    inner: AnswerBody,
+    /// None when the body has ended.
+    encoder: Option<Encoder>,
+}
+
+impl Encoded {
+    /// The next frame.
+    pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+        loop {
+            let Some(mut encoder) = self.encoder.take() else { return Poll::Ready(None) };
+            match Pin::new(&mut self.inner).poll_frame(context) {
+                Poll::Pending => {
+                    self.encoder = Some(encoder);
+                    return Poll::Pending;
+                }
+                Poll::Ready(Some(Ok(frame))) => {
+                    let Some(data) = frame.data_ref() else { continue };
+                    let made = encoder.take(data);
+                    self.encoder = Some(encoder);
+                    match made {
+                        Ok(made) if made.is_empty() => {}
+                        Ok(made) => return Poll::Ready(Some(Ok(Frame::data(made.into())))),
+                        Err(_) => return Poll::Ready(Some(Err(Broken))),
+                    }
+                }
+                Poll::Ready(None) => {
+                    let last = encoder.finish().map(|made| Frame::data(made.into())).map_err(|_| Broken);
+                    return Poll::Ready(Some(last));
+                }
+                Poll::Ready(Some(Err(broken))) => return Poll::Ready(Some(Err(broken))),
+            }
+        }
+    }
+
+    /// Whether nothing follows.
+    pub const fn is_over(&self) -> bool {
+        self.encoder.is_none()
+    }
+}
+
+enum Encoder {
+    Zstd(zstd::stream::write::Encoder<'static, Vec<u8>>),
+    Brotli(Box<brotli::CompressorWriter<Vec<u8>>>),
+    Gzip(GzEncoder<Vec<u8>>),
+}
+
+impl Encoder {
+    fn new(coding: Coding) -> Option<Self> {
+        Some(match coding {
+            Coding::Zstd => {
+                let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 3).ok()?;
+                encoder.window_log(WINDOW).ok()?;
+                Self::Zstd(encoder)
+            }
+            Coding::Brotli => {
+                Self::Brotli(Box::new(brotli::CompressorWriter::new(Vec::new(), 4096, 4, WINDOW)))
+            }
+            Coding::Gzip => Self::Gzip(GzEncoder::new(Vec::new(), Compression::new(4))),
+        })
+    }
+
+    /// Takes data; what is ready of the encoded body.
+    fn take(&mut self, data: &[u8]) -> std::io::Result<Vec<u8>> {
+        let ready = match self {
+            Self::Zstd(encoder) => {
+                encoder.write_all(data)?;
+                encoder.get_mut()
+            }
+            Self::Brotli(encoder) => {
+                encoder.write_all(data)?;
+                encoder.get_mut()
+            }
+            Self::Gzip(encoder) => {
+                encoder.write_all(data)?;
+                encoder.get_mut()
+            }
+        };
+        Ok(std::mem::take(ready))
+    }
+
+    /// The rest.
+    fn finish(self) -> std::io::Result<Vec<u8>> {
+        match self {
+            Self::Zstd(encoder) => encoder.finish(),
+            Self::Brotli(encoder) => Ok(encoder.into_inner()),
+            Self::Gzip(encoder) => encoder.finish(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, HeaderValue, header};
+
+    use super::Coding;
+
+    #[test]
+    fn codings_are_chosen_by_their_weights() {
+        let wanted = |value: &'static str| {
+            Coding::wanted(&HeaderMap::from_iter([(
+                header::ACCEPT_ENCODING,
+                HeaderValue::from_static(value),
+            )]))
+        };
+        assert_eq!(wanted("gzip, deflate, br, zstd"), Some(Coding::Zstd));
+        assert_eq!(wanted("gzip;q=1.0, BR;q=0.8"), Some(Coding::Gzip));
+        assert_eq!(wanted("gzip, br"), Some(Coding::Brotli));
+        assert_eq!(wanted("*"), Some(Coding::Zstd));
+        assert_eq!(wanted("zstd;q=0, *;q=0.5"), Some(Coding::Brotli));
+        for none in ["", "identity", "identity, gzip;q=0.5", "gzip;q=0", "deflate", "gzip;q=x"] {
+            assert_eq!(wanted(none), None, "{none}");
+        }
+        assert_eq!(Coding::wanted(&HeaderMap::new()), None);
+    }
+}

@@ -1,0 +1,238 @@
+//! Conditions on items, preferences about answers, and repetitions.
+
+use chancery_record::Value as Bound;
+use chancery_testkit::{Answer, Client, on_both_engines};
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::{each, id, signing::texts};
+
+const JSON: (&str, &str) = ("content-type", "application/json");
+const MINIMAL: (&str, &str) = ("prefer", "return=minimal");
+
+async fn send(client: &Client, method: Method, path: &str, headers: &[(&str, &str)], body: &Value) -> Answer {
+    let headers: Vec<(&str, &str)> = headers.iter().copied().chain([JSON]).collect();
+    client.send(method, path, &headers, body.to_string().into_bytes()).await
+}
+
+async fn get(client: &Client, path: &str, headers: &[(&str, &str)]) -> Answer {
+    client.send(Method::GET, path, headers, Vec::new()).await
+}
+
+/// The answer to a write whose caller wants no body.
+#[track_caller]
+fn minimal(answer: Answer, status: u16) -> Answer {
+    let answer = answer.is(status);
+    assert!(answer.bytes.is_empty() && answer.header("content-type").is_none(), "{answer:?}");
+    assert_eq!(answer.header("preference-applied"), Some("return=minimal"));
+    answer
+}
+
+on_both_engines! {
+    /// Section 15: `If-Match` counts on every method with an item behind it, reading included (412), and is
+    /// 400 on a create or batch. The answer of every single resource has a strong `ETag`.
+    async fn if_match_counts_wherever_there_is_an_item(world: World) {
+        let user = world.user("ada").await;
+        let option = world.all("Option").await[0].clone();
+        let entry = world.audit(1).await[0].clone();
+        let customer = world.all("Customer").await[0].clone();
+        for path in [
+            world.path(&format!("/User/{}", id(&user))),
+            world.path("/User/loginname/ada"),
+            world.path(&format!("/CustomAuditTrail/{}", entry["id"])),
+            format!("/api/management/v2/Option/{}", id(&option)),
+            format!("/api/management/v2/Customer/{}", id(&customer)),
+            format!("/api/userstore/v1/default/administration/User/{}", id(&user)),
+        ] {
+            let read = get(&world.admin, &path, &[]).await.is(200);
+            let tag = read.header("etag").unwrap_or_else(|| panic!("{path} has no tag")).to_owned();
+            assert!(tag.starts_with('"'), "{tag} is strong");
+            let stale = get(&world.admin, &path, &[("if-match", "\"x\"")]).await;
+            assert_eq!(stale.header("etag"), Some(tag.as_str()));
+            stale.problem(412, "precondition-failed");
+            get(&world.admin, &path, &[("if-match", "\"x\""), ("if-match", &tag)]).await.expect(200);
+            get(&world.admin, &path, &[("if-match", "*")]).await.expect(200);
+            get(&world.admin, &path, &[("if-match", &tag), ("if-none-match", &tag)]).await.expect(304);
+            world.admin.send(Method::HEAD, &path, &[("if-match", "\"x\"")], vec![]).await.expect(412);
+            if let Some(token) = read.json()["concurrencyToken"].as_str() {
+                get(&world.admin, &path, &[("if-match", &format!("\"{token}\""))]).await.expect(200);
+            }
+        }
+        let any = [("if-match", "*")];
+        let users = world.path("/User");
+        send(&world.admin, Method::POST, &users, &any, &json!({ "loginName": "b" })).await.problem(400, "invalid-request");
+        let batch = world.path("/User/batch");
+        for (method, body) in [(Method::POST, json!([])), (Method::PUT, json!([])), (Method::DELETE, json!([]))] {
+            send(&world.admin, method, &batch, &any, &body).await.problem(400, "invalid-request");
+        }
+        // a step of a workflow has an item behind it, too
+        let recoveries = world.path("/passkey-security/recovery-transactions");
+        let new = json!({ "userId": id(&user), "method": "Call", "reason": "lost" });
+        let recovery = world.admin.post(&recoveries, new).await.is(201).json();
+        let cancel = format!("{recoveries}/{}/cancellation", id(&recovery));
+        world.admin.send(Method::POST, &cancel, &[("if-match", "\"x\"")], vec![]).await.problem(412, "precondition-failed");
+        world.admin.send(Method::POST, &cancel, &any, vec![]).await.expect(200);
+    }
+
+    /// Section 15: a body that is streamed has a strong `ETag`, too, made from the versions of what it shows.
+    async fn what_is_streamed_has_a_tag(world: World) {
+        let users: Vec<Value> = (0..9000).map(|number| json!({ "loginName": format!("u{number:05}") })).collect();
+        let users = world.admin.post(&world.path("/User/batch"), json!(users)).await.is(200).json();
+        let group = world.group("large").await;
+        let members = world.path(&format!("/Group/{}/users", id(&group)));
+        let put = world.admin.put(&members, json!({ "relatedIds": each(&users, "id") })).await.is(202);
+        let one = world.path(&format!("/Group/{}", id(&group)));
+        let read = get(&world.admin, &one, &[]).await.is(200);
+        let tag = read.header("etag").unwrap().to_owned();
+        assert_eq!(put.header("etag"), Some(tag.as_str()), "of the write and of the read");
+        assert_eq!(read.json()["memberUsers"].as_array().unwrap().len(), 9000);
+        assert!(get(&world.admin, &one, &[("if-none-match", &tag)]).await.is(304).bytes.is_empty());
+        get(&world.admin, &one, &[("if-match", "\"x\"")]).await.problem(412, "precondition-failed");
+        get(&world.admin, &one, &[("if-match", &tag)]).await.expect(200);
+        let first = world.path(&format!("/User/{}", id(&users[0])));
+        let rename = json!({ "firstName": "Ada", "concurrencyToken": users[0]["concurrencyToken"] });
+        world.admin.patch(&first, rename).await.expect(202);
+        let other = get(&world.admin, &one, &[("if-none-match", &tag)]).await.is(200).header("etag").unwrap().to_owned();
+        assert_ne!(other, tag, "a member was renamed");
+        let patch = json!({ "name": "larger", "concurrencyToken": group["concurrencyToken"] });
+        send(&world.admin, Method::PATCH, &one, &[("if-match", &tag)], &patch).await.problem(412, "precondition-failed");
+        send(&world.admin, Method::PATCH, &one, &[("if-match", &other)], &patch).await.expect(202);
+    }
+
+    /// Section 15: `Prefer: return=minimal` on any write: the same status, no body, `Preference-Applied`, `ETag`
+    /// and, for creations, `Location`.
+    async fn an_answer_can_be_minimal(world: World) {
+        let users = world.path("/User");
+        let created = minimal(send(&world.admin, Method::POST, &users, &[MINIMAL], &json!({ "loginName": "ada" })).await, 201);
+        let one = created.header("location").unwrap().to_owned();
+        let tag = created.header("etag").unwrap().to_owned();
+        let user = world.admin.get(&one).await.is(200).json();
+        assert_eq!(user["loginName"], "ada");
+        assert_eq!(tag, format!("\"{}\"", user["concurrencyToken"].as_str().unwrap()));
+        let patch = json!({ "firstName": "Ada", "concurrencyToken": user["concurrencyToken"] });
+        let headers = [("prefer", "respond-async, return=minimal"), ("if-match", tag.as_str())];
+        let changed = minimal(send(&world.admin, Method::PATCH, &one, &headers, &patch).await, 202);
+        assert_ne!(changed.header("etag"), Some(tag.as_str()));
+        assert!(changed.header("location").is_none());
+        let mut user = world.admin.get(&one).await.is(200).json();
+        user["firstName"] = json!("Eve");
+        minimal(send(&world.admin, Method::PUT, &world.path("/User/batch"), &[MINIMAL], &json!([user])).await, 200);
+        let more = json!([{ "loginName": "b" }, { "loginName": "c" }]);
+        minimal(send(&world.admin, Method::POST, &world.path("/User/batch"), &[MINIMAL], &more).await, 200);
+        minimal(world.admin.send(Method::POST, &format!("{one}/lockout/reset"), &[MINIMAL], vec![]).await, 200);
+        // one that is refused says why
+        send(&world.admin, Method::POST, &users, &[MINIMAL], &json!({ "loginName": "ada" })).await.problem(409, "conflict");
+        // links alone are written, and read again at their item
+        let group = minimal(send(&world.admin, Method::POST, &world.path("/Group"), &[MINIMAL], &json!({ "name": "g" })).await, 201);
+        let group = group.header("location").unwrap().to_owned();
+        for (method, count) in [(Method::POST, 1), (Method::DELETE, 0), (Method::PUT, 1)] {
+            let links = json!({ "relatedIds": [user["id"]] });
+            minimal(send(&world.admin, method, &format!("{group}/users"), &[MINIMAL], &links).await, 202);
+            let read = world.admin.get(&group).await.is(200).json();
+            assert_eq!(read["memberUsers"].as_array().unwrap().len(), count);
+        }
+        // entries of a key, and what is told of the owner
+        let entries = format!("{group}/GroupMetadata");
+        let made = minimal(send(&world.admin, Method::POST, &entries, &[MINIMAL], &json!({ "key": "a b/\u{fc}" })).await, 200);
+        let _ = made;
+        let customers = "/api/management/v2/Customer";
+        let made = minimal(send(&world.admin, Method::POST, customers, &[MINIMAL], &json!({ "name": "c" })).await, 201);
+        world.admin.get(made.header("location").unwrap()).await.expect(200);
+        let old = format!("/api/userstore/v1/default/administration/User/{}", id(&user));
+        minimal(send(&world.admin, Method::PUT, &old, &[MINIMAL], &json!({ "loginName": "ada" })).await, 202);
+        // what is asked for otherwise is answered as ever
+        let whole = send(&world.admin, Method::POST, customers, &[("prefer", "return=representation")], &json!({ "name": "d" })).await.is(201);
+        assert_eq!(whole.json()["name"], "d");
+        assert!(whole.header("preference-applied").is_none());
+    }
+
+    /// Section 15: a repetition has the first answer's headers, `Cache-Control` included.
+    async fn a_repetition_has_the_first_headers(world: World) {
+        let user = world.user("ada").await;
+        let passes = world.path("/passkey-security/temporary-access-passes");
+        let body = json!({ "userId": id(&user) });
+        let key = [("idempotency-key", "pass")];
+        let first = send(&world.admin, Method::POST, &passes, &key, &body).await.is(201);
+        let again = send(&world.admin, Method::POST, &passes, &key, &body).await.is(201);
+        assert_eq!((again.header("cache-control"), first.header("cache-control")), (Some("no-store"), Some("no-store")));
+        assert_eq!(again.bytes, first.bytes);
+        assert_eq!(again.header("idempotency-replayed"), Some("true"));
+        let key = [("idempotency-key", "user"), MINIMAL];
+        let first = minimal(send(&world.admin, Method::POST, &world.path("/User"), &key, &json!({ "loginName": "b" })).await, 201);
+        let again = minimal(send(&world.admin, Method::POST, &world.path("/User"), &key, &json!({ "loginName": "b" })).await, 201);
+        for name in ["etag", "location", "preference-applied"] {
+            assert_eq!(again.header(name), first.header(name), "{name}");
+        }
+    }
+
+    /// Section 15: what is kept about a person is sealed under the person's key: after an erasure the
+    /// repetition is 410, and does nothing again.
+    async fn a_repetition_after_an_erasure_is_gone(world: World) {
+        let users = world.path("/User");
+        let key = |key: &'static str| [("idempotency-key", key)];
+        let (one, batch) = (json!({ "loginName": "ada" }), json!([{ "loginName": "bob" }, { "loginName": "eve" }]));
+        let ada = send(&world.admin, Method::POST, &users, &key("one"), &one).await.is(201).json();
+        let many = world.path("/User/batch");
+        let both = send(&world.admin, Method::POST, &many, &key("many"), &batch).await.is(200).json();
+        let entries = world.path(&format!("/user/{}/UserProfile", id(&ada)));
+        let entry = json!({ "key": "k", "value": "v" });
+        send(&world.admin, Method::POST, &entries, &key("entry"), &entry).await.expect(202);
+        assert_eq!(send(&world.admin, Method::POST, &many, &key("many"), &batch).await.is(200).json(), both);
+        send(&world.admin, Method::POST, &entries, &key("entry"), &entry).await.expect(202);
+        // an answer that shows many goes with any of them
+        let group = world.path(&format!("/Group/{}/users", id(&world.group("g").await)));
+        let links = json!({ "relatedIds": [both[1]["id"]] });
+        let linked = send(&world.admin, Method::POST, &group, &key("links"), &links).await.is(202).bytes;
+        assert_eq!(send(&world.admin, Method::POST, &group, &key("links"), &links).await.is(202).bytes, linked);
+        // one in quarantine is not erased
+        world.admin.delete(&world.path(&format!("/User/{}", id(&ada)))).await.expect(204);
+        assert_eq!(send(&world.admin, Method::POST, &users, &key("one"), &one).await.is(201).json(), ada);
+        for user in [&ada, &both[1]] {
+            world.admin.post(&world.path(&format!("/User/{}/erase", id(user))), json!({})).await.expect(204);
+        }
+        send(&world.admin, Method::POST, &users, &key("one"), &one).await.problem(410, "erased");
+        send(&world.admin, Method::POST, &many, &key("many"), &batch).await.problem(410, "erased");
+        send(&world.admin, Method::POST, &group, &key("links"), &links).await.problem(410, "erased");
+        send(&world.admin, Method::POST, &entries, &key("entry"), &entry).await.problem(410, "erased");
+        assert_eq!(world.admin.get(&users).await.is(200).json().as_array().unwrap().len(), 1, "bob");
+    }
+
+    /// B6: a key whose first request died is free again after 10 seconds, until then 409 with `Retry-After`;
+    /// one that is still worked on is held.
+    async fn a_key_of_a_dead_request_is_free_soon(world: World) {
+        let path = world.path(&format!("/Group/{}/users", id(&world.group("g").await)));
+        let body = json!({ "relatedIds": [] });
+        let ask = async || send(&world.admin, Method::POST, &path, &[("idempotency-key", "k")], &body).await;
+        ask().await.expect(202);
+        // as if the process had died before the answer
+        let age = async |milliseconds: i64| {
+            let started = crate::signing::now() - milliseconds;
+            world.sql(vec![("UPDATE idempotent_answer SET answer = NULL, started_on = ?1", vec![Bound::Int(started)])]).await;
+        };
+        age(4000).await;
+        let running = ask().await;
+        let seconds: u32 = running.header("retry-after").unwrap().parse().unwrap();
+        assert!((1..=7).contains(&seconds), "{seconds}");
+        running.problem(409, "conflict");
+        age(10_001).await;
+        assert!(ask().await.is(202).header("idempotency-replayed").is_none());
+        age(600_000).await;
+        let now = crate::signing::now();
+        let hold = "INSERT INTO idempotent_claim (attempt, held_on) SELECT attempt, ?1 FROM idempotent_answer";
+        world.sql(vec![(hold, vec![Bound::Int(now)])]).await;
+        ask().await.problem(409, "conflict");
+        world.sql(vec![("UPDATE idempotent_claim SET held_on = ?1", vec![Bound::Int(now - 20_000)])]).await;
+        ask().await.expect(202);
+        assert_eq!(texts(&world, "SELECT CAST(count(*) AS TEXT) FROM idempotent_answer").await, ["1"]);
+    }
+
+    /// Section 15: a request body with `Content-Encoding` is 415 and tells `Accept-Encoding`.
+    async fn an_encoded_body_is_refused(world: World) {
+        let body = json!({ "loginName": "ada" });
+        let users = world.path("/User");
+        let answer = send(&world.admin, Method::POST, &users, &[("content-encoding", "gzip")], &body).await;
+        assert_eq!(answer.header("accept-encoding"), Some("identity"));
+        answer.problem(415, "unsupported-media-type");
+        send(&world.admin, Method::POST, &users, &[("content-encoding", "identity")], &body).await.expect(201);
+    }
+}

@@ -1,0 +1,90 @@
+//! Lists of what one other is linked to.
+
+use std::{collections::HashMap, sync::Arc};
+
+use chancery_resource::{Call, Scope, StoreScope, members_statement};
+use chancery_settings::{Options, Owner};
+use chancery_store::{Error, Mode};
+use chancery_testkit::{Engine, World, on_both_engines};
+use serde_json::{Value, json};
+
+use crate::{each, id, list::encode};
+
+/// Users in a group, and some that are not.
+async fn members(world: &World) -> (Value, Vec<String>) {
+    let users: Vec<Value> = (0..3000)
+        .map(|number| json!({ "loginName": format!("u{number:05}"), "isUserActive": number % 3 == 0 }))
+        .collect();
+    let users = world.admin.post(&world.path("/User/batch"), json!(users)).await.is(200).json();
+    let group = world.group("large").await;
+    let ids: Vec<String> = each(&users, "id").into_iter().take(2000).map(str::to_owned).collect();
+    let path = world.path(&format!("/Group/{}/users", id(&group)));
+    world.admin.put(&path, json!({ "relatedIds": ids })).await.expect(202);
+    (group, ids)
+}
+
+on_both_engines! {
+    /// B9: `memberOfGroups.id eq` over a whole list answers the members in the order of their keys, with what else
+    /// the filter asks for.
+    async fn the_members_of_a_group_are_listed_in_order(world: World) {
+        let (group, mut ids) = members(&world).await;
+        ids.sort_unstable();
+        let list = async |filter: String, more: &str| {
+            let path = world.path(&format!("/User?filter={}{more}", encode(&filter)));
+            world.admin.get(&path).await.is(200).json()
+        };
+        let ours = format!("memberOfGroups.id eq \"{}\"", id(&group));
+        assert_eq!(each(&list(ours.clone(), "").await, "id"), ids);
+        let whole = list(ours.clone(), "&sortOrder=descending").await;
+        assert_eq!(each(&whole, "id"), ids.iter().rev().collect::<Vec<_>>());
+        assert_eq!(whole[0]["memberOfGroups"][0]["name"], "large");
+        let active = list(format!("isUserActive eq true and ({ours} and loginName sw \"u\")"), "&includeTotal=true").await;
+        assert_eq!(active.as_array().unwrap().len(), 667);
+        assert!(active.as_array().unwrap().iter().all(|user| user["isUserActive"] == true));
+        let page = list(ours.clone(), "&count=7").await;
+        assert_eq!(each(&page, "id"), ids[..7]);
+        assert_eq!(list(format!("not ({ours})"), "").await.as_array().unwrap().len(), 1000);
+        assert_eq!(list("memberOfGroups.id eq \"0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f\"".into(), "").await, json!([]));
+    }
+
+    /// B9: its plan begins at the memberships on both engines, and walks no index of all users.
+    async fn a_list_of_members_begins_at_the_memberships(world: World) {
+        let (group, _) = members(&world).await;
+        let desk = &world.app.desk;
+        let op = desk.services.iter().flat_map(|service| service.all()).find(|op| op.name == "GetUsers").unwrap();
+        let options = Arc::new(Options::new(Owner::UserStore, HashMap::new()));
+        let store = group["instanceId"].as_str().unwrap().parse().unwrap();
+        let scope = Scope::Store(StoreScope { number: 1, id: store, name: "default".into(), options, metadata: None });
+        let call = Call { op, ..chancery::own_call(desk, scope) };
+        let filter = format!("memberOfGroups.id eq \"{}\" and isUserActive eq true", id(&group));
+        let sql = members_statement(&call, &filter).unwrap().unwrap();
+        let (word, column) = match world.engine {
+            Engine::Sqlite => ("EXPLAIN QUERY PLAN", 3),
+            Engine::Postgres => ("EXPLAIN", 0),
+        };
+        let text = format!("{word} {}", sql.text);
+        let plan = world.app.store.run("Explain", Mode::Long, None, move |tx| {
+            let mut lines = Vec::new();
+            tx.query(&text, &sql.parameters, |row| {
+                lines.push(row.text(column)?.to_owned());
+                Ok(())
+            })?;
+            Ok::<_, Error>(lines)
+        });
+        let plan = plan.await.unwrap();
+        let place = |what: &str| plan.iter().position(|line| line.contains(what));
+        let whole = plan.join("\n");
+        assert!(place("user_account__store__").is_none(), "{whole}");
+        match world.engine {
+            Engine::Sqlite => {
+                let (links, users) = (place("SEARCH m ").unwrap(), place("SEARCH t USING INTEGER PRIMARY KEY").unwrap());
+                assert!(links < users, "{whole}");
+                assert!(place("SCAN t").is_none(), "{whole}");
+            }
+            Engine::Postgres => {
+                assert!(place("group_member").is_some() && place("Sort").is_some(), "{whole}");
+                assert!(place("SubPlan").is_none(), "{whole}");
+            }
+        }
+    }
+}

@@ -213,9 +213,8 @@ impl Change<'_> {
 
 /// A refusal of new links, at the set that lists them.
 fn at_set(mut problem: Problem, at: &str) -> Problem {
-    if problem.errors.as_slice().is_empty() && problem.cause.is_none() {
-        let detail = problem.detail.clone();
-        problem.errors.note(|| FieldError::new(at, detail));
+    if problem.errors.is_empty() && problem.cause.is_none() {
+        problem.errors.note(|| FieldError::new(at, problem.detail.clone()));
     }
     problem
 }

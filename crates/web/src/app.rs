@@ -1,7 +1,7 @@
 //! The application: what a request meets.
 
 use std::{
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::{Duration, Instant, SystemTime},
 };
 
@@ -95,7 +95,7 @@ pub struct App {
     pub(crate) bodies: Arc<Semaphore>,
     pub(crate) routes: Routes,
     pub(crate) metrics: Metrics,
-    pub(crate) documents: Vec<(String, Bytes)>,
+    pub(crate) documents: Vec<Document>,
 }
 
 /// The most rows that a figure is counted to: `/metrics` never walks a table.
@@ -105,6 +105,26 @@ const COUNTING_TIME: Duration = Duration::from_secs(2);
 
 /// When version 1 was deprecated, where nothing else is configured: 2026-01-01.
 pub const DEPRECATED_ON: Timestamp = Timestamp(1_767_225_600_000);
+
+/// The description of a service, written when somebody asks for it first.
+pub struct Document {
+    /// The name of its file.
+    pub name: String,
+    service: &'static Service,
+    text: OnceLock<Bytes>,
+}
+
+impl Document {
+    fn of(service: &'static Service) -> Self {
+        let name = format!("{}-{}.json", service.name, service.version);
+        Self { name, service, text: OnceLock::new() }
+    }
+
+    /// Its text.
+    pub fn text(&self) -> Bytes {
+        self.text.get_or_init(|| openapi::document(self.service).to_string().into()).clone()
+    }
+}
 
 impl App {
     /// Puts the application together.
@@ -118,10 +138,6 @@ impl App {
         limits: Limits,
         services: &[&'static Service],
     ) -> Result<Self, String> {
-        let documents = services.iter().map(|service| {
-            let name = format!("{}-{}.json", service.name, service.version);
-            (name, Bytes::from(openapi::document(service).to_string()))
-        });
         let room = Room { connections: limits.connections, per_address: limits.connections_per_address };
         let door = Door::new(room, Times { idle: limits.idle_time, answer: limits.answer_time });
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -131,7 +147,7 @@ impl App {
             door,
             guesses: Guesses::new(limits.public_rate),
             readers: Arc::new(Semaphore::new(processors)),
-            documents: documents.collect(),
+            documents: services.iter().map(|service| Document::of(service)).collect(),
             rights: Rights::default(),
             bodies: Arc::new(Semaphore::new(limits.bodies_mib as usize)),
             store,

@@ -363,12 +363,12 @@ fn document(app: &App, name: &str) -> Result<Response<AnswerBody>, Problem> {
             return Ok(respond(200, content_type, text));
         }
     }
-    let found = app.documents.iter().find(|(known, _)| known == name);
-    let (_, document) = found.ok_or_else(|| {
-        let known: Vec<&str> = app.documents.iter().map(|(name, _)| name.as_str()).collect();
+    let found = app.documents.iter().find(|document| document.name == name);
+    let document = found.ok_or_else(|| {
+        let known: Vec<&str> = app.documents.iter().map(|document| document.name.as_str()).collect();
         Problem::not_found("document").with_detail(format!("There are the documents {}.", known.join(", ")))
     })?;
-    Ok(respond(200, "application/json", document.clone()))
+    Ok(respond(200, "application/json", document.text()))
 }
 
 fn problem_page(kind: &str) -> Result<Response<AnswerBody>, Problem> {

@@ -203,10 +203,9 @@ mod tests {
     #[test]
     fn references_are_counted_as_often_as_they_are_drawn() {
         let bomb = |levels: usize, kind: fn(usize) -> String| {
-            let parts: String = (1..levels)
-                .map(|level| format!("<g id='p{level}'>{}</g>", kind(level - 1).repeat(10)))
-                .collect();
-            format!("<svg><defs><g id='p0'><rect/></g>{parts}</defs>{}</svg>", kind(levels - 1))
+            let part = |level| format!("<g id='p{level}'>{}</g>", kind(level - 1).repeat(10));
+            let parts: Vec<String> = (1..levels).map(part).collect();
+            format!("<svg><defs><g id='p0'><rect/></g>{}</defs>{}</svg>", parts.concat(), kind(levels - 1))
         };
         let uses: fn(usize) -> String = |part| format!("<use href='#p{part}'/>");
         let fills: fn(usize) -> String = |part| format!("<rect fill='url(#p{part})'/>");

@@ -11,7 +11,7 @@ use base64::{
     Engine as _,
     prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD},
 };
-use chancery_record::{Timestamp, parse_day};
+use chancery_record::{Timestamp, parse_day, parse_timestamp};
 use chancery_trust::{Anchors, Refusal, Snapshot, verify};
 use rcgen::{
     BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, IsCa, KeyPair, PKCS_RSA_SHA256,
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 pub const NAME: &str = "mds.example";
 
 pub fn at(text: &str) -> Timestamp {
-    parse_day(text).unwrap()
+    parse_timestamp(text).or_else(|| parse_day(text)).unwrap()
 }
 
 /// When its certificates are valid.

@@ -43,6 +43,7 @@ PROOFS = [
     (r"/(oldPassword|token|value|code)", r"is not accepted.*|is not the code that was sent"),
     (r"/(password|newPassword)", r".*"),
     (r"/lifetimeMinutes", r"must be from 1 to \d+, .*"),
+    (r"/reason", r"must not be blank: .*"),
     (r"/userId", r"names no user of this store"),
     (r"(/\d+)?/\w+Id", r"names no \w+"),
     (r"/value", r"must be an e-mail address.*|must be a telephone number.*|takes at most .*|needs at least .*"),
@@ -193,6 +194,9 @@ def before_call(context, case, kwargs):
 def filter_failure(context, failure, case, response):
     """Drops refusals by the rules above, and an empty text that empties an id or a time."""
     items = case.body if isinstance(case.body, list) else [case.body]
+    # who asks for a minimal answer gets none: no schema tells it from one that is whole
+    if failure.code in ("ST104", "ST109") and "preference-applied" in response.headers and not response.content:
+        return False
     if failure.code == "ST201" and re.search("'(uuid|date-time)' format", str(getattr(failure, "message", failure))):
         return not any(isinstance(item, dict) and "" in item.values() for item in items)
     if failure.code != "ST202":

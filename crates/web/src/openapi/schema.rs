@@ -159,7 +159,7 @@ pub fn object(shape: &Shape, columns: &[&str], form: Form) -> Value {
             schema["description"] = json!(format!("{} Read and ignored.", field.about.trim()));
             properties.insert(field.wire().to_owned(), schema);
         } else if is_change && shape.whole.is_none() && field.is_create_only() {
-            let mut schema = kind(field, form);
+            let mut schema = property(field, form);
             schema["description"] =
                 json!(format!("{} Set at creation alone: left out, or as it is.", field.about.trim()));
             properties.insert(field.wire().to_owned(), schema);

@@ -55,13 +55,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
         address: Some(Some("1 Road".to_owned())),
         ..management::CustomerCreate::new(format!("Customer {run}"))
     };
-    let customer = api::customer_api::create_customer(rest, body, None, None).await?;
+    let customer = api::customer_api::create_customer(rest, body, None, None, None).await?;
     same("create a customer", customer.address.as_deref(), Some("1 Road"));
     let body = management::SubscriptionCreate::new(customer.id, format!("Subscription {run}"));
-    let subscription = api::subscription_api::create_subscription(rest, body, None, None).await?;
+    let subscription = api::subscription_api::create_subscription(rest, body, None, None, None).await?;
     same("create a subscription", subscription.customer_id, customer.id);
     let body = management::TenantCreate::new(format!("Tenant {run}"), subscription.id);
-    let tenant = api::tenant_api::create_tenant(rest, body, None, None).await?;
+    let tenant = api::tenant_api::create_tenant(rest, body, None, None, None).await?;
     same("create a tenant", (tenant.subscription_id, tenant.is_active), (subscription.id, true));
     let body = management::ClientAppCreate {
         subscription_id: Some(Some(subscription.id)),
@@ -69,10 +69,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         allow_client_credential_login: Some(Some(true)),
         ..management::ClientAppCreate::new(format!("App {run}"))
     };
-    let app = api::client_app_api::create_client_app(rest, body, None, None).await?;
+    let app = api::client_app_api::create_client_app(rest, body, None, None, None).await?;
     let app_id = app.id.to_string();
     let body = management::ClientAppScopeCreate::new(app.id, "orders".to_owned());
-    let scope = api::client_app_scope_api::create_client_app_scope(rest, body, None, None).await?;
+    let scope = api::client_app_scope_api::create_client_app_scope(rest, body, None, None, None).await?;
     same(
         "create a client app with a scope",
         (scope.client_app_id, scope.name.as_deref()),
@@ -81,7 +81,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     // a secret is told once
     let body = management::ClientAppSecretCreate::new(app.id);
-    let secret = api::client_app_secret_api::create_client_app_secret(rest, body, None, None).await?;
+    let secret = api::client_app_secret_api::create_client_app_secret(rest, body, None, None, None).await?;
     let told = secret.secret.unwrap_or_default();
     same("a secret is told when it is made", told.len(), 43);
     let again = api::client_app_secret_api::get_client_app_secret(rest, &secret.id.to_string(), None).await?;
@@ -96,28 +96,29 @@ async fn main() -> Result<(), Box<dyn Error>> {
         client_apps: Some(Some(vec![management::ClaimRuleCreateClientAppsInner::new(app.id)])),
         ..management::ClaimRuleCreate::new(format!("Rule {run}"), RuleLevel::ClientApp, RuleType::Filter)
     };
-    let rule = api::claim_rule_api::create_claim_rule(rest, body, None, None).await?;
+    let rule = api::claim_rule_api::create_claim_rule(rest, body, None, None, None).await?;
     let rule_id = rule.id.to_string();
     let related = |rule: management::ClaimRule| rule.client_apps.iter().map(|one| one.id).collect::<Vec<_>>();
     let none = management::RelatedIds::new(Vec::new());
     let both = management::RelatedIds::new(vec![app.id]);
     same("create a claim rule with clientApps", related(rule), vec![app.id]);
-    let set = api::claim_rule_api::set_claim_rule_client_apps(rest, &rule_id, none, None, None).await?;
+    let set = api::claim_rule_api::set_claim_rule_client_apps(rest, &rule_id, none, None, None, None).await?;
     same("set a relation", related(set), Vec::new());
     let added =
-        api::claim_rule_api::add_claim_rule_client_apps(rest, &rule_id, both.clone(), None, None).await?;
+        api::claim_rule_api::add_claim_rule_client_apps(rest, &rule_id, both.clone(), None, None, None)
+            .await?;
     same("add to a relation", related(added), vec![app.id]);
     let read = api::claim_rule_api::get_claim_rule(rest, &rule_id, None).await?;
     same("read a relation", related(read), vec![app.id]);
     let removed =
-        api::claim_rule_api::remove_claim_rule_client_apps(rest, &rule_id, both, None, None).await?;
+        api::claim_rule_api::remove_claim_rule_client_apps(rest, &rule_id, both, None, None, None).await?;
     same("remove from a relation", related(removed), Vec::new());
 
     // an asset goes by its location
     let location = format!("/assets/global/{run}.css");
     let css = management::custom_asset_create::Mimetype::TextSlashCss;
     let body = management::CustomAssetCreate::new(CSS.to_owned(), location.clone(), css);
-    let asset = api::custom_asset_api::create_custom_asset(rest, body, None, None).await?;
+    let asset = api::custom_asset_api::create_custom_asset(rest, body, None, None, None).await?;
     same("upload an asset", (asset.size, asset.file_name), (Some(14), Some(format!("{run}.css"))));
     let read = api::custom_asset_api::get_custom_asset(rest, &location, None).await?;
     same("read an asset by its location", read.data.as_str(), CSS);
@@ -135,7 +136,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let sent: management::ClientAppPatch = serde_json::from_value(Value::Object(nulls))?;
     let nulls = members(&sent).values().filter(|value| value.is_null()).count();
     same("every member is sent as null", nulls, members(&sent).len() - 1);
-    let mut after = members(&api::client_app_api::patch_client_app(rest, &app_id, sent, None, None).await?);
+    let mut after =
+        members(&api::client_app_api::patch_client_app(rest, &app_id, sent, None, None, None).await?);
     let read = members(&api::client_app_api::get_client_app(rest, &app_id, None).await?);
     same("a PATCH of nulls answers what is there", &after, &read);
     let mut before = members(&app);
@@ -151,9 +153,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
         name: Some(Some(format!("Renamed {run}"))),
         ..management::CustomerPatch::new(customer.concurrency_token)
     };
-    let current = api::customer_api::patch_customer(rest, &id, stale.clone(), None, None).await?;
+    let current = api::customer_api::patch_customer(rest, &id, stale.clone(), None, None, None).await?;
     same("a PATCH of one member keeps the other", current.address.as_deref(), Some("1 Road"));
-    let refused = api::customer_api::patch_customer(rest, &id, stale, None, None).await;
+    let refused = api::customer_api::patch_customer(rest, &id, stale, None, None, None).await;
     let Err(api::Error::ResponseError(refused)) = refused else {
         return Err("a stale token is taken".into());
     };
@@ -168,7 +170,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // many at once, and lists
     let names: Vec<String> = (0..3).map(|place| format!("Batch {run} {place}")).collect();
     let bodies = names.iter().cloned().map(management::CustomerCreate::new).collect();
-    let batch = api::customer_api::create_customer_batch(rest, bodies, None, None).await?;
+    let batch = api::customer_api::create_customer_batch(rest, bodies, None, None, None).await?;
     let called =
         |customers: &[management::Customer]| customers.iter().map(|one| one.name.clone()).collect::<Vec<_>>();
     same("create a batch", called(&batch), names.clone());
@@ -195,16 +197,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
         "default",
     );
     let body = userstore::UserCreate::new(format!("rust-{run}"));
-    let user = store_api::user_api::create_user(store, here, body, None, None).await?;
+    let user = store_api::user_api::create_user(store, here, body, None, None, None).await?;
     let user_id = user.id.to_string();
     let body = userstore::GroupCreate::new(format!("Rust {run}"));
-    let group = store_api::group_api::create_group(store, here, body, None, None).await?;
+    let group = store_api::group_api::create_group(store, here, body, None, None, None).await?;
     let into = userstore::RelatedIds::new(vec![group.id]);
     let joined =
-        store_api::user_api::set_user_member_of_groups(store, here, &user_id, into, None, None).await?;
+        store_api::user_api::set_user_member_of_groups(store, here, &user_id, into, None, None, None).await?;
     same("a user joins a group", joined.member_of_groups.iter().map(|one| one.id).collect(), vec![group.id]);
     let body = userstore::SetUserImageRequest::new("image/png".to_owned(), PIXEL.to_owned());
-    let image = store_api::user_image_api::set_user_image(store, here, &user_id, body, None, None).await?;
+    let image =
+        store_api::user_image_api::set_user_image(store, here, &user_id, body, None, None, None).await?;
     same("and gets an image", image.user_id, user.id);
     store_api::user_api::delete_batch(store, here, vec![user.id], None).await?;
     let filter = format!("id eq \"{user_id}\"");

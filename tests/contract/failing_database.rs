@@ -272,7 +272,7 @@ async fn failures_are_told_apart() {
         tx.query("SELECT set_config('statement_timeout', '50', true)", &[], |_| Ok(()))?;
         tx.query("SELECT 1 FROM pg_sleep(5)", &[], |_| Ok(()))
     });
-    assert_eq!(slow.await, Err(Error::Busy));
+    assert_eq!(slow.await, Err(Error::TooLong));
     let epoch = "UPDATE security_epoch SET value = value + 1";
     let standby = store.run("Test", Mode::Write, None, |tx| {
         tx.query("SELECT set_config('transaction_read_only', 'on', true)", &[], |_| Ok(()))?;

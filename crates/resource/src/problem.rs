@@ -240,6 +240,12 @@ impl From<store::Error> for Problem {
                 let [chance] = crate::random::<1>();
                 unavailable().with_header("retry-after", (1 + chance % 5).to_string())
             }
+            store::Error::TooLong => Self::new(
+                ProblemKind::Unavailable,
+                "This took the storage longer than 30 seconds and was given up; nothing was changed. \
+                 Ask for less at a time: a narrower filter, a filter by members with an index, fewer items.",
+            )
+            .with_header("retry-after", "30"),
             store::Error::Unknown(_) => Self::new(
                 ProblemKind::OutcomeUnknown,
                 "The database was lost while the change was being made, and whether it was made could \

@@ -14,9 +14,10 @@ pub enum Error {
     Stale,
     /// Concurrent operations got in each other's way; repeated until the bound. Nothing changed.
     Retry,
-    /// More operations wait than the bound allows, one waited too long, or a statement took too
-    /// long. Nothing changed.
+    /// More operations wait than the bound allows, or one waited too long. Nothing changed.
     Busy,
+    /// A statement took too long. Nothing changed.
+    TooLong,
     /// The database cannot be reached. Nothing changed.
     Unavailable(String),
     /// The connection broke while committing, and whether it was done could not be found out.
@@ -33,6 +34,7 @@ impl fmt::Display for Error {
             Self::Stale => formatter.write_str("the security epoch is another by now"),
             Self::Retry => formatter.write_str("concurrent operations got in each other's way"),
             Self::Busy => formatter.write_str("there is too much to do"),
+            Self::TooLong => formatter.write_str("a statement took too long"),
             Self::Unavailable(why) => write!(formatter, "the database cannot be reached: {why}"),
             Self::Unknown(why) => write!(formatter, "the outcome of a commit is unknown: {why}"),
             Self::Internal(why) => write!(formatter, "internal store error: {why}"),
@@ -53,6 +55,10 @@ impl From<rusqlite::Error> for Error {
                 Self::Unique(index_name(message.as_deref().unwrap_or_default()))
             }
             (_, ffi::SQLITE_CONSTRAINT_FOREIGNKEY) => Self::Reference,
+            (ErrorCode::OperationInterrupted, _) => {
+                tracing::warn!("a statement was given up");
+                Self::TooLong
+            }
             (
                 ErrorCode::DatabaseBusy
                 | ErrorCode::DatabaseLocked
@@ -107,8 +113,11 @@ impl From<tokio_postgres::Error> for Error {
             Self::Reference
         } else if *state == SqlState::T_R_SERIALIZATION_FAILURE || *state == SqlState::T_R_DEADLOCK_DETECTED {
             Self::Retry
-        } else if *state == SqlState::QUERY_CANCELED || *state == SqlState::LOCK_NOT_AVAILABLE {
-            // a statement that took too long says nothing about the server
+        } else if *state == SqlState::QUERY_CANCELED {
+            // it says nothing about the server
+            tracing::warn!(why = describe(&error), "a statement was given up");
+            Self::TooLong
+        } else if *state == SqlState::LOCK_NOT_AVAILABLE {
             tracing::warn!(why = describe(&error), "a statement was given up");
             Self::Busy
         } else if is_loss(&error) || state.code().starts_with("08") || state.code().starts_with("53") {

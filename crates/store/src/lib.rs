@@ -256,6 +256,14 @@ impl Store {
         }
     }
 
+    /// How many long reads run at once.
+    pub fn long_places(&self) -> usize {
+        match &self.engine {
+            Engine::Sqlite(sqlite) => sqlite.long_places,
+            Engine::Postgres(postgres) => postgres.queue.heavy_places(),
+        }
+    }
+
     /// Figures for metrics.
     pub fn figures(&self) -> Figures {
         match &self.engine {

@@ -259,6 +259,11 @@ impl Queue {
         lines.requests() + lines.background.len()
     }
 
+    /// How many heavy operations may run at once.
+    pub const fn heavy_places(&self) -> usize {
+        self.bounds.heavy
+    }
+
     /// Operations refused because there was too much to do.
     pub fn shed(&self) -> u64 {
         self.shed.load(Ordering::Relaxed)

@@ -1,5 +1,6 @@
 //! The embedded engine: readers on the thread that asks, one writer lane with group commit.
 
+mod deadline;
 mod files;
 mod lane;
 mod watch;
@@ -17,6 +18,8 @@ use std::{
 use chancery_record::Value;
 use rusqlite::{OpenFlags, config::DbConfig, types::ValueRef};
 use tokio::sync::Semaphore;
+
+use deadline::Deadline;
 
 use crate::{
     Class, Error, Figures, Health, Mode, Row, Settings, Tx,
@@ -42,6 +45,8 @@ const BACKGROUND: usize = 2;
 /// process's alone, so the lane that commits an epoch is the one that tells it.
 pub struct Connection {
     raw: rusqlite::Connection,
+    /// Of who reads. What writes is bounded by what it is given: to end it would end others' writes with it.
+    deadline: Option<Deadline>,
     epoch: Arc<AtomicI64>,
     read_only: bool,
 }
@@ -51,7 +56,7 @@ impl Connection {
     fn open(path: &Path, read_only: bool, cache_kib: i64, epoch: &Arc<AtomicI64>) -> Result<Self, Error> {
         let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         flags.set(OpenFlags::SQLITE_OPEN_CREATE, !read_only);
-        let raw = rusqlite::Connection::open_with_flags(path, flags)?;
+        let mut raw = rusqlite::Connection::open_with_flags(path, flags)?;
         // without it every new value may plan a statement anew, were there statistics. There are
         // none: those of a small table would have it walked whole when it has grown
         raw.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
@@ -66,7 +71,8 @@ impl Connection {
         raw.pragma_update(None, "temp_store", "MEMORY")?;
         raw.pragma_update(None, "cache_size", -cache_kib)?;
         raw.pragma_update(None, "query_only", read_only)?;
-        Ok(Self { raw, epoch: Arc::clone(epoch), read_only })
+        let deadline = read_only.then(|| Deadline::watch(&mut raw, deadline::LIMIT)).transpose()?;
+        Ok(Self { raw, deadline, epoch: Arc::clone(epoch), read_only })
     }
 
     /// Fails when the epoch is not this one. A reader asks what the lane told last; that it may
@@ -100,7 +106,11 @@ impl Connection {
         let mut statement = self.raw.prepare_cached(sql)?;
         bind(&mut statement, parameters)?;
         let mut rows = statement.raw_query();
-        while let Some(row) = rows.next()? {
+        for count in 0.. {
+            if let Some(deadline) = &self.deadline {
+                deadline.note_rows(count);
+            }
+            let Some(row) = rows.next()? else { break };
             each(&Row::Sqlite(row))?;
         }
         Ok(())
@@ -136,6 +146,7 @@ pub struct Sqlite {
     quick_readers: Mutex<Vec<Connection>>,
     /// For long reads, which run through and gain little from a cache.
     long_readers: Mutex<Vec<Connection>>,
+    pub long_places: usize,
     /// Long reads under way; bounded, because each keeps a snapshot and a thread.
     long: Arc<Semaphore>,
     /// The same for background work, which waits for no request.
@@ -189,13 +200,15 @@ impl Sqlite {
         let clock = Anchor::default();
         clock.set(clock::now());
         // one lane runs them all
+        let long_places = settings.connections.max(1);
         let bounds = Bounds { waiting: settings.waiting, heavy: usize::MAX, writes: usize::MAX };
         Self {
             path: path.to_owned(),
             epoch,
             quick_readers: Mutex::default(),
             long_readers: Mutex::default(),
-            long: Arc::new(Semaphore::new(settings.connections.max(1))),
+            long_places,
+            long: Arc::new(Semaphore::new(long_places)),
             background: Arc::new(Semaphore::new(BACKGROUND)),
             queue: Arc::new(Queue::new(bounds, false)),
             writes: false,

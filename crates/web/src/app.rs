@@ -30,6 +30,7 @@ use crate::{
     pool::Pool,
     request::access_token,
     route::{Entry, Routes, Target, choose},
+    turns::LongReads,
 };
 
 /// Bounds of the edge.
@@ -87,6 +88,8 @@ pub struct App {
     /// Connections, and how the server stops.
     pub(crate) door: Arc<Door>,
     pub(crate) pool: Pool,
+    /// Long reads of a client app, and of those of a subscription: others find places.
+    pub(crate) reads: LongReads,
     pub(crate) limiter: Limiter,
     pub(crate) guesses: Guesses,
     /// Places for reading larger bodies.
@@ -150,6 +153,7 @@ impl App {
             documents: services.iter().map(|service| Document::of(service)).collect(),
             rights: Rights::default(),
             bodies: Arc::new(Semaphore::new(limits.bodies_mib as usize)),
+            reads: LongReads::of(store.long_places()),
             store,
             bearer,
             desk,

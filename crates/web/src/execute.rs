@@ -93,7 +93,8 @@ pub async fn execute(
     {
         return Err(Error::Busy.into());
     }
-    let asking = Asking { app, parts, permit: op.permit, store, now };
+    let caller = allowed.caller.as_ref().map(|caller| (caller.id, caller.subscription));
+    let asking = Asking { app, parts, permit: op.permit, store, caller, now };
     let mut rights = Rights::Remembered(allowed.epoch);
     let key = idempotency::key(parts)?.filter(|_| !dry_run && op.writes());
     let claim = match key.zip(allowed.caller.as_ref()) {
@@ -150,6 +151,8 @@ struct Asking<'a> {
     parts: &'a Parts,
     permit: Permit,
     store: Option<String>,
+    /// The client app that asks, and its subscription.
+    caller: Option<(Uuid, Uuid)>,
     now: Timestamp,
 }
 
@@ -315,6 +318,11 @@ impl Running<'_> {
         if mode != Mode::Long {
             return store.run(name, mode, epoch, operation).await.map(Sent::Whole);
         }
+        let turns = self.asking.app.reads.take(self.asking.caller).await?;
+        let operation = move |tx: &mut Tx<'_>| {
+            let _until_it_is_done = &turns;
+            operation(tx)
+        };
         let (sender, mut parts) = mpsc::channel(PARTS);
         let handle = tokio::runtime::Handle::current();
         self.with(|call| {

@@ -25,6 +25,7 @@ mod request;
 mod route;
 mod system;
 mod tls;
+mod turns;
 
 pub use app::{App, DEPRECATED_ON, Limits, now};
 pub use deprecation::Deprecation;

@@ -1,31 +1,24 @@
 //! Bounded lines for work that would hold others up: hashing passwords, opening certificates, decoding
 //! images, asking other servers. Each purpose has a line of its own, and in it callers take turns.
 
-use std::{
-    any::Any,
-    collections::HashMap,
-    sync::{
-        Arc, Mutex, PoisonError, Weak,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::{any::Any, sync::Arc};
 
 use chancery_resource::{Purpose, Task, Work};
 use chancery_store::Error;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
+use crate::turns::{Counted, Turns};
+
 /// How many may wait in a line; one more is told to come back.
 const WAITING: usize = 512;
-/// How many of one caller may wait where callers take turns.
-const WAITING_OF_ONE: usize = 64;
 /// Answers of others that are waited for at once: each may be large.
 const ASKING: usize = 4;
 
 /// The lines.
 pub struct Pool {
     lines: [Line; Purpose::ALL.len()],
-    turns: Turns,
+    turns: Turns<(Purpose, Uuid)>,
 }
 
 /// A purpose's line.
@@ -46,7 +39,7 @@ impl Default for Pool {
             };
             Line { places: Arc::new(Semaphore::new(places)), waiting: Counted::default() }
         });
-        Self { lines, turns: Turns::default() }
+        Self { lines, turns: Turns::of(1) }
     }
 }
 
@@ -63,7 +56,7 @@ impl Pool {
 
     /// How much work is waiting or being done.
     pub fn waiting(&self, purpose: Purpose) -> usize {
-        self.line(purpose).waiting.0.load(Ordering::Relaxed)
+        self.line(purpose).waiting.count()
     }
 
     /// Does the work when there is a place. Work of one caller is done one after another where it is an
@@ -76,7 +69,7 @@ impl Pool {
         let line = self.line(purpose);
         let counted = line.waiting.take(WAITING).ok_or(Error::Busy)?;
         let turn = match caller {
-            Some(caller) if takes_turns(purpose) => Some(self.turns.take(purpose, caller).await?),
+            Some(caller) if takes_turns(purpose) => Some(self.turns.take((purpose, caller)).await?),
             _ => None,
         };
         let compute = match work.into_task() {
@@ -102,57 +95,6 @@ const fn takes_turns(purpose: Purpose) -> bool {
     matches!(purpose, Purpose::Certificate | Purpose::Pattern | Purpose::Image)
 }
 
-/// How many wait; a request that is given up before its work began is counted no more.
-#[derive(Default)]
-struct Counted(Arc<AtomicUsize>);
-
-impl Counted {
-    /// Counts one more, unless there are so many already.
-    fn take(&self, most: usize) -> Option<OneOf> {
-        let one = OneOf(Arc::clone(&self.0));
-        let before = self.0.fetch_add(1, Ordering::Relaxed);
-        (before < most).then_some(one)
-    }
-}
-
-/// One that is counted.
-struct OneOf(Arc<AtomicUsize>);
-
-impl Drop for OneOf {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// The callers that wait: of each one at a time goes to the line.
-#[derive(Default)]
-struct Turns(Mutex<HashMap<(Purpose, Uuid), Weak<Turn>>>);
-
-/// What work of one caller waits for before it waits in the line.
-struct Turn {
-    free: Arc<Semaphore>,
-    waiting: Counted,
-}
-
-impl Turns {
-    /// Waits until the caller's work before this one is done.
-    async fn take(&self, purpose: Purpose, caller: Uuid) -> Result<impl Send + use<>, Error> {
-        let turn = {
-            let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            turns.retain(|_, turn| turn.strong_count() > 0);
-            let kept = turns.entry((purpose, caller)).or_default();
-            kept.upgrade().unwrap_or_else(|| {
-                let turn = Arc::new(Turn { free: Arc::new(Semaphore::new(1)), waiting: Counted::default() });
-                *kept = Arc::downgrade(&turn);
-                turn
-            })
-        };
-        let counted = turn.waiting.take(WAITING_OF_ONE).ok_or(Error::Busy)?;
-        let free = Arc::clone(&turn.free).acquire_owned().await.map_err(|_| Error::Busy)?;
-        Ok((turn, counted, free))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::{Arc, Mutex, mpsc};
@@ -161,7 +103,8 @@ mod tests {
     use chancery_store::Error;
     use uuid::Uuid;
 
-    use super::{Pool, WAITING_OF_ONE};
+    use super::Pool;
+    use crate::turns::WAITING_OF_ONE;
 
     /// Work that is under way until it is told to end.
     fn held() -> (Work, mpsc::Receiver<()>, mpsc::Sender<()>) {

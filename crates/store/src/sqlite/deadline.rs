@@ -1,0 +1,101 @@
+//! How long a reader may look for the next rows. PostgreSQL bounds that by itself (`statement_timeout`).
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use crate::Error;
+
+/// How long a reader looks for its next [`ROWS`] rows.
+pub const LIMIT: Duration = Duration::from_secs(30);
+/// Rows after which the time begins anew.
+const ROWS: usize = 256;
+/// Steps of SQLite's machine between two looks at the clock: some tenths of a millisecond.
+const STEPS: i32 = 10_000;
+/// What counts at most between two looks: the rest is time in which whoever takes the rows did other things.
+const STEPS_TIME: Duration = Duration::from_millis(100);
+
+/// A connection's deadline.
+pub struct Deadline(Arc<AtomicBool>);
+
+impl Deadline {
+    /// Ends statements of a connection that take longer than this.
+    pub fn watch(connection: &mut rusqlite::Connection, limit: Duration) -> Result<Self, Error> {
+        let anew = Arc::new(AtomicBool::new(true));
+        let (begins, mut clock) = (Arc::clone(&anew), Clock { used: Duration::ZERO, last: Instant::now() });
+        let handler = move || clock.look(begins.swap(false, Ordering::Relaxed), Instant::now()) >= limit;
+        connection.progress_handler(STEPS, Some(handler))?;
+        Ok(Self(anew))
+    }
+
+    /// Begins anew: with a statement, and now and then with its rows.
+    pub fn note_rows(&self, rows: usize) {
+        if rows.is_multiple_of(ROWS) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The time that SQLite used.
+struct Clock {
+    used: Duration,
+    last: Instant,
+}
+
+impl Clock {
+    fn look(&mut self, anew: bool, now: Instant) -> Duration {
+        let since = now.saturating_duration_since(self.last).min(STEPS_TIME);
+        self.used = if anew { Duration::ZERO } else { self.used + since };
+        self.last = now;
+        self.used
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::{Clock, Deadline, ROWS, STEPS_TIME};
+    use crate::Error;
+
+    const ENDLESS: &str =
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n WHERE i < 0";
+
+    /// The list under A: reads have a deadline. The connection goes on.
+    #[test]
+    fn an_endless_read_is_ended() {
+        let mut connection = rusqlite::Connection::open_in_memory().unwrap();
+        let deadline = Deadline::watch(&mut connection, Duration::from_millis(20)).unwrap();
+        deadline.note_rows(0);
+        let ended = connection.query_row(ENDLESS, [], |_| Ok(()));
+        assert_eq!(ended.map_err(Error::from), Err(Error::TooLong));
+        deadline.note_rows(0);
+        assert_eq!(connection.query_row("SELECT 1", [], |row| row.get(0)), Ok(1));
+    }
+
+    #[test]
+    fn who_takes_rows_slowly_is_not_ended() {
+        let began = Instant::now();
+        let mut clock = Clock { used: Duration::ZERO, last: began };
+        let hour = Duration::from_hours(1);
+        assert_eq!(clock.look(false, began + hour), STEPS_TIME);
+        assert_eq!(clock.look(false, began + hour + Duration::from_millis(1)).as_millis(), 101);
+        assert_eq!(clock.look(true, began + hour * 2), Duration::ZERO, "begins anew");
+    }
+
+    #[test]
+    fn rows_that_come_begin_it_anew() {
+        let mut connection = rusqlite::Connection::open_in_memory().unwrap();
+        let deadline = Deadline::watch(&mut connection, Duration::from_hours(1)).unwrap();
+        let is_anew = || deadline.0.swap(false, std::sync::atomic::Ordering::Relaxed);
+        assert!(is_anew());
+        deadline.note_rows(1);
+        assert!(!is_anew());
+        deadline.note_rows(ROWS);
+        assert!(is_anew());
+    }
+}

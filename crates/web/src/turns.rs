@@ -1,0 +1,171 @@
+//! Callers that take turns: of each so many at a time go on, the others wait.
+
+use std::{
+    collections::HashMap,
+    hash::Hash,
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use chancery_store::Error;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use uuid::Uuid;
+
+/// How many of one caller may wait.
+pub const WAITING_OF_ONE: usize = 64;
+
+/// How long a caller waits for places of long reads that its own hold.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// The callers that have or want a turn.
+pub struct Turns<K> {
+    at_once: usize,
+    callers: Mutex<HashMap<K, Weak<Caller>>>,
+}
+
+struct Caller {
+    free: Arc<Semaphore>,
+    waiting: Counted,
+}
+
+/// A turn of a caller, which ends when it is dropped.
+pub struct Turn {
+    _caller: Arc<Caller>,
+    _counted: OneOf,
+    _free: OwnedSemaphorePermit,
+}
+
+impl<K: Eq + Hash> Turns<K> {
+    /// Each caller has so many turns at once.
+    pub fn of(at_once: usize) -> Self {
+        Self { at_once, callers: Mutex::default() }
+    }
+
+    /// Waits until the caller has a turn left.
+    ///
+    /// # Errors
+    /// So many of the caller wait already.
+    pub async fn take(&self, caller: K) -> Result<Turn, Error> {
+        let caller = {
+            let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
+            callers.retain(|_, caller| caller.strong_count() > 0);
+            let kept = callers.entry(caller).or_default();
+            kept.upgrade().unwrap_or_else(|| {
+                let free = Arc::new(Semaphore::new(self.at_once));
+                let caller = Arc::new(Caller { free, waiting: Counted::default() });
+                *kept = Arc::downgrade(&caller);
+                caller
+            })
+        };
+        let counted = caller.waiting.take(self.at_once + WAITING_OF_ONE - 1).ok_or(Error::Busy)?;
+        let free = Arc::clone(&caller.free).acquire_owned().await.map_err(|_| Error::Busy)?;
+        Ok(Turn { _caller: caller, _counted: counted, _free: free })
+    }
+}
+
+/// Long reads: a client app has at most a quarter of the store's places for them, all of a subscription
+/// half.
+pub struct LongReads {
+    of_caller: Turns<Uuid>,
+    of_subscription: Turns<Uuid>,
+}
+
+impl LongReads {
+    /// Shares out so many places.
+    pub fn of(places: usize) -> Self {
+        let part = |part: usize| Turns::of((places / part).max(1));
+        Self { of_caller: part(4), of_subscription: part(2) }
+    }
+
+    /// Waits until a client app of a subscription may have another one.
+    ///
+    /// # Errors
+    /// That took too long, or too many wait.
+    pub async fn take(&self, caller: Option<(Uuid, Uuid)>) -> Result<Option<(Turn, Turn)>, Error> {
+        let Some((caller, subscription)) = caller else { return Ok(None) };
+        let turns = async {
+            let turn = self.of_caller.take(caller).await?;
+            Ok(Some((turn, self.of_subscription.take(subscription).await?)))
+        };
+        tokio::time::timeout(PATIENCE, turns).await.unwrap_or(Err(Error::Busy))
+    }
+}
+
+/// How many wait; a request that is given up before its work began is counted no more.
+#[derive(Default)]
+pub struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    /// Counts one more, unless there are so many already.
+    pub fn take(&self, most: usize) -> Option<OneOf> {
+        let one = OneOf(Arc::clone(&self.0));
+        let before = self.0.fetch_add(1, Ordering::Relaxed);
+        (before < most).then_some(one)
+    }
+
+    /// How many.
+    pub fn count(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// One that is counted.
+pub struct OneOf(Arc<AtomicUsize>);
+
+impl Drop for OneOf {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use chancery_store::Error;
+    use uuid::Uuid;
+
+    use super::{LongReads, Turns, WAITING_OF_ONE};
+
+    /// The list under A: places for long reads are shared by all, and nobody takes them all.
+    #[tokio::test(start_paused = true)]
+    async fn nobody_takes_all_places_of_long_reads() {
+        let reads = LongReads::of(16);
+        let (one, other, third) = (Uuid::from_u128(1), Uuid::from_u128(2), Uuid::from_u128(3));
+        let mut held = Vec::new();
+        for caller in [one, other] {
+            for _ in 0..4 {
+                held.push(reads.take(Some((caller, one))).await.unwrap());
+            }
+            assert!(matches!(reads.take(Some((caller, one))).await, Err(Error::Busy)), "a quarter");
+        }
+        assert!(matches!(reads.take(Some((third, one))).await, Err(Error::Busy)), "half");
+        held.push(reads.take(Some((third, third))).await.unwrap());
+        held.truncate(7);
+        assert!(reads.take(Some((other, one))).await.is_ok(), "one is free again");
+    }
+
+    #[tokio::test]
+    async fn few_of_one_caller_wait() {
+        let turns = Arc::new(Turns::of(1));
+        let held = turns.take(()).await.unwrap();
+        let mut waiting = Vec::new();
+        for _ in 1..WAITING_OF_ONE {
+            let turns = Arc::clone(&turns);
+            waiting.push(tokio::spawn(async move { turns.take(()).await.map(drop) }));
+        }
+        let caller =
+            turns.callers.lock().unwrap().values().next().and_then(std::sync::Weak::upgrade).unwrap();
+        while caller.waiting.count() < WAITING_OF_ONE {
+            tokio::task::yield_now().await;
+        }
+        assert!(matches!(turns.take(()).await, Err(Error::Busy)));
+        drop(held);
+        for turn in waiting {
+            assert_eq!(turn.await.unwrap(), Ok(()));
+        }
+    }
+}

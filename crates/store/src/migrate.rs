@@ -42,6 +42,9 @@ const WORDS: &[(&str, &str, &str)] = &[
     ("{time}", "INTEGER", "BIGINT"),
     ("{bool}", "BOOLEAN", "BOOLEAN"),
     ("{clustered}", "WITHOUT ROWID", ""),
+    // what begins a line that is for one engine alone
+    ("{on_sqlite}", "", "--"),
+    ("{on_postgres}", "--", ""),
 ];
 
 pub const TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migration (version BIGINT NOT NULL PRIMARY KEY)";

@@ -120,7 +120,8 @@ pub async fn claim(
         .with_header("retry-after", seconds.to_string())),
         Found::Erased => Err(Problem::new(
             ProblemKind::Erased,
-            "The request was answered. The answer told of a person who was erased since, and is gone.",
+            "The request was answered. The answer told of a person who was erased since, or an earlier \
+             release kept it, and it is gone.",
         )),
         Found::Other => Err(Problem::new(
             ProblemKind::IdempotencyKeyReused,
@@ -143,8 +144,8 @@ impl Ours {
                 return match kept.answer {
                     _ if kept.request != request => Ok(Found::Other),
                     Some(answer) => {
-                        let persons =
-                            keys_of_persons(&self.master, tx, self.shape, self.store, &kept.persons)?;
+                        let Some(persons) = &kept.persons else { return Ok(Found::Erased) };
+                        let persons = keys_of_persons(&self.master, tx, self.shape, self.store, persons)?;
                         Ok(persons.map_or(Found::Erased, |persons| Found::Answer(answer, persons)))
                     }
                     None => Ok(Found::Running(((stands - age) / 1000).clamp(0, ABANDONED / 1000 - 1) + 1)),
@@ -319,7 +320,8 @@ struct Kept {
     /// When it was claimed or last held.
     since: i64,
     answer: Option<Vec<u8>>,
-    persons: Vec<Uuid>,
+    /// None where an earlier release kept the answer, in a form that is not read any more.
+    persons: Option<Vec<Uuid>>,
 }
 
 /// What is kept for the key of a caller.
@@ -331,8 +333,9 @@ fn find(tx: &mut Tx<'_>, row: &[Value]) -> Result<Option<Kept>, Error> {
         let bytes = |column| {
             if row.is_null(column)? { Ok(None) } else { row.bytes(column).map(|bytes| Some(bytes.to_vec())) }
         };
-        let (answer, persons) = (bytes(2)?, bytes(3)?.unwrap_or_default());
-        let persons = persons.chunks(16).filter_map(|id| Uuid::from_slice(id).ok()).collect();
+        let (answer, persons) = (bytes(2)?, bytes(3)?);
+        let ids = |bytes: Vec<u8>| bytes.chunks(16).filter_map(|id| Uuid::from_slice(id).ok()).collect();
+        let persons = persons.map(ids);
         Ok(Kept { request: row.bytes(0)?.to_vec(), since: row.int(1)?, answer, persons })
     })
 }

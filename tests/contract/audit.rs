@@ -107,6 +107,23 @@ on_both_engines! {
         assert!(!events.iter().any(|event| event.to_string().contains("Ada")), "never a value");
     }
 
+    /// `9-operating.md`, section 6: a change's number is also above its row's last, which a process whose clock is
+    /// ahead may have made.
+    async fn a_change_has_a_number_above_its_rows_last(world: World) {
+        let user = world.user("ada").await;
+        let one = world.path(&format!("/User/{}", id(&user)));
+        let ahead = 4_000_000_000_000_000_i64;
+        world.sql(vec![("UPDATE user_account SET last_entry = ?1", vec![ahead.into()])]).await;
+        let patch = json!({ "firstName": "Ada", "concurrencyToken": user["concurrencyToken"] });
+        world.admin.patch(&one, patch).await.expect(202);
+        // as if it had been another process: this one knows nothing of that number
+        world.sql(vec![("UPDATE user_account SET last_entry = last_entry + ?1", vec![ahead.into()])]).await;
+        world.admin.delete(&one).await.expect(204);
+        let entries = world.audit(2).await;
+        let numbers: Vec<i64> = entries.iter().map(|entry| entry["id"].as_i64().unwrap()).collect();
+        assert!(numbers[1] > ahead && numbers[0] > numbers[1] + ahead - 1, "{numbers:?}");
+    }
+
     async fn entries_are_listed_filtered_and_read(world: World) {
         for name in ["a", "b", "c"] {
             world.user(name).await;

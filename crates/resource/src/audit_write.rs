@@ -26,6 +26,8 @@ pub fn write_ids(ids: &[Uuid], out: &mut Vec<u8>) {
 
 /// What is told of a change.
 pub struct Entry<'a> {
+    /// Its number: more than that of the row's last one.
+    pub number: i64,
     pub person: Option<PersonKey>,
     pub area: &'a str,
     pub key: String,
@@ -48,7 +50,7 @@ pub fn record(call: &Call, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<(), Prob
         call.persons.borrow_mut().add(person);
     }
     let seal = &call.desk.seal;
-    let id = seal.number(call.now);
+    let id = entry.number;
     let envelope = envelope(call, id, &entry);
     let user = call.actor.map(|actor| match call.acting {
         Some(acting) => format!("{actor}|{acting}"),

@@ -45,7 +45,8 @@ pub fn insert(
     values: &[Value],
 ) -> Result<(), Problem> {
     let shape = shape.whole();
-    append(call, tx, shape, owner, values)?;
+    let number = call.desk.seal.number(call.now, 0);
+    write_new(call, tx, shape, owner, values, number)?;
     let current = content(shape, values);
     let changed = fields_with(shape, values).filter(|(_, value)| !value.is_null());
     settle(call, tx, shape, values)?;
@@ -54,6 +55,7 @@ pub fn insert(
         call,
         tx,
         Entry {
+            number,
             person,
             area: shape.name,
             key: key_text(shape, values),
@@ -77,7 +79,17 @@ pub fn append(
     owner: Option<&OwnerRow>,
     values: &[Value],
 ) -> Result<(), Problem> {
-    let shape = shape.whole();
+    write_new(call, tx, shape.whole(), owner, values, 0)
+}
+
+fn write_new(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    owner: Option<&OwnerRow>,
+    values: &[Value],
+    number: i64,
+) -> Result<(), Problem> {
     let kept = kept(call, shape, values);
     let own = || fields_with(shape, &kept).filter(|(field, _)| field.access.column == Column::Own);
     let mut parameters = Vec::with_capacity(values.len() + 8);
@@ -87,6 +99,7 @@ pub fn append(
     parameters.extend(owner.map(|owner| Value::Int(owner.rid)));
     parameters.extend(own().map(|(_, value)| value.clone()));
     parameters.extend(own().filter(|(field, _)| field.access.folded).map(|(_, value)| folded(value)));
+    parameters.push(Value::Int(number));
     tx.queue(&shape.plan().insert, parameters)?;
     Ok(())
 }
@@ -104,8 +117,7 @@ pub fn update(
 ) -> Result<(), Problem> {
     let shape = shape.whole();
     let token = shape.plan().token;
-    let changed = write_columns(call, tx, shape, was, values, token)?;
-    tell_change(call, tx, shape, was, values, &changed, ("Modified", "updated"))
+    change(call, tx, shape, was, values, token, ("Modified", "updated"))
 }
 
 /// Writes the changed columns of a row, whatever its token: a change of state. Nothing is done
@@ -125,10 +137,9 @@ pub fn amend(
     if was.values == values {
         return Ok(());
     }
-    let changed = write_columns(call, tx, shape, was, values, None)?;
     match telling {
-        Telling::Silent => Ok(()),
-        Telling::As(action, event) => tell_change(call, tx, shape, was, values, &changed, (action, event)),
+        Telling::Silent => write_columns(call, tx, shape, was, values, (None, None)).map(drop),
+        Telling::As(action, event) => change(call, tx, shape, was, values, None, (action, event)),
     }
 }
 
@@ -151,24 +162,27 @@ pub fn advance(
     if let Some(value) = token.and_then(|place| values.get_mut(place)) {
         *value = call.new_token();
     }
-    let changed = write_columns(call, tx, shape, was, &values, token)?;
-    tell_change(call, tx, shape, was, &values, &changed, told)
+    change(call, tx, shape, was, &values, token, told)
 }
 
-fn tell_change(
+/// Writes the changed columns of a row, and its entry and event.
+fn change(
     call: &Call,
     tx: &mut Tx<'_>,
     shape: &Shape,
     was: &Stored,
     values: &[Value],
-    changed: &[&Field],
+    token: Option<usize>,
     (action, event): (&'static str, &'static str),
 ) -> Result<(), Problem> {
+    let number = next_number(call, was);
+    let changed = write_columns(call, tx, shape, was, values, (token, Some(number)))?;
     let person = person(call, tx, shape, &was.values, was.owner.as_ref())?;
     record(
         call,
         tx,
         Entry {
+            number,
             person,
             area: shape.name,
             key: key_text(shape, values),
@@ -176,9 +190,14 @@ fn tell_change(
             event,
             original: Some(content(shape, &was.values)),
             current: Some(content(shape, values)),
-            data: changed_members(changed.iter().copied()),
+            data: changed_members(changed.into_iter()),
         },
     )
+}
+
+/// The number of the next entry of a row.
+fn next_number(call: &Call, was: &Stored) -> i64 {
+    call.desk.seal.number(call.now, was.last_entry)
 }
 
 fn write_columns(
@@ -187,7 +206,7 @@ fn write_columns(
     shape: &Shape,
     was: &Stored,
     values: &[Value],
-    token: Option<usize>,
+    (token, number): (Option<usize>, Option<i64>),
 ) -> Result<Vec<&'static Field>, Problem> {
     let mut sql = crate::Sql::new(format!("UPDATE {} SET ", shape.table));
     let mut changed = Vec::new();
@@ -207,6 +226,9 @@ fn write_columns(
     }
     if changed.is_empty() {
         return Ok(changed);
+    }
+    if let Some(number) = number {
+        sql = sql.push(", last_entry = ").bind(number);
     }
     sql = sql.push(" WHERE rid = ").bind(was.rid);
     if let Some(place) = token {
@@ -229,11 +251,14 @@ pub fn delete(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Resu
         return destroy(call, tx, shape, was, "deleted");
     }
     let person = person(call, tx, shape, &was.values, was.owner.as_ref())?;
+    let number = next_number(call, was);
     match shape.deletion {
         Deletion::Quarantine { column, .. } if hides => {
-            let text =
-                format!("UPDATE {} SET {column} = ?1 WHERE rid = ?2 AND {column} IS NULL", shape.table);
-            tx.queue_one(&text, vec![Value::Int(call.now.0), Value::Int(was.rid)])?;
+            let text = format!(
+                "UPDATE {} SET {column} = ?1, last_entry = ?3 WHERE rid = ?2 AND {column} IS NULL",
+                shape.table
+            );
+            tx.queue_one(&text, vec![Value::Int(call.now.0), Value::Int(was.rid), Value::Int(number)])?;
         }
         _ => remove(call, tx, shape, was)?,
     }
@@ -242,6 +267,7 @@ pub fn delete(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Resu
         call,
         tx,
         Entry {
+            number,
             person,
             area: shape.name,
             key: key_text(shape, &was.values),
@@ -284,6 +310,7 @@ fn destroy(
         call,
         tx,
         Entry {
+            number: next_number(call, was),
             person: None,
             area: shape.name,
             key: key_text(shape, &was.values),
@@ -415,6 +442,7 @@ pub fn related(
         call,
         tx,
         Entry {
+            number: next_number(call, owner),
             person,
             area: shape.name,
             key: key_text(shape, &owner.values),

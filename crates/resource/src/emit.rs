@@ -92,6 +92,8 @@ fn gone() -> Problem {
 pub struct Stored {
     /// Its number.
     pub rid: i64,
+    /// The number of the last entry of its own changes; 0 where it had none.
+    pub last_entry: i64,
     /// The values of its fields, in order.
     pub values: Vec<Value>,
     /// Its owner.
@@ -119,13 +121,14 @@ impl Stored {
             })
         });
         let values = values.collect::<Result<_, chancery_store::Error>>()?;
-        Ok(Self { rid: row.int(0)?, values, owner: owner.cloned() })
+        let last_entry = shape.plan().last_entry_column.map_or(Ok(0), |column| row.int(column))?;
+        Ok(Self { rid: row.int(0)?, last_entry, values, owner: owner.cloned() })
     }
 
     /// The same row with other values.
     #[must_use]
     pub fn with(&self, values: Vec<Value>) -> Self {
-        Self { rid: self.rid, values, owner: self.owner.clone() }
+        Self { rid: self.rid, last_entry: self.last_entry, values, owner: self.owner.clone() }
     }
 
     /// The value of a field by its place.

@@ -145,7 +145,7 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     }
     keep(call, tx, shape)?;
     if call.minimal {
-        let stored = Stored { rid: 0, values, owner };
+        let stored = Stored { rid: 0, last_entry: 0, values, owner };
         return Ok(Answer { created, ..minimal(call, shape, &stored) });
     }
     write_values((shape, &call.desk.master), &call.scope, &values, &mut call.out.bytes);

@@ -34,7 +34,9 @@ pub struct Plan {
     pub person_columns: (usize, usize),
     /// The place of the concurrency token, if there is one.
     pub token: Option<usize>,
-    /// The insert statement.
+    /// The column of `select` with the number of the row's last entry; none where rows are entries themselves.
+    pub last_entry_column: Option<usize>,
+    /// The insert statement; its last parameter is the number of the row's first entry.
     pub insert: String,
     /// Whether fields are kept encrypted under the master key.
     pub seals: bool,
@@ -60,15 +62,19 @@ impl Plan {
             Personal::Tells(persons) => join_persons(persons),
             _ => (String::new(), String::new()),
         };
+        let is_entry = matches!(shape.personal, Personal::Tells(_));
+        let last_entry = if is_entry { "" } else { ", t.last_entry" };
+        insert.extend((!is_entry).then(|| "last_entry".to_owned()));
         let marks: Vec<String> = (1..=insert.len()).map(|number| format!("?{number}")).collect();
         Self {
             select: format!(
-                "SELECT t.rid, {}{more} FROM {} t{join} WHERE ",
+                "SELECT t.rid, {}{last_entry}{more} FROM {} t{join} WHERE ",
                 columns.join(", "),
                 shape.source()
             ),
             key_column: read().position(|field| field.access.key).map(|place| place + 1),
             person_columns: (columns.len() + 1, columns.len() + 2),
+            last_entry_column: (!is_entry).then_some(columns.len() + 1),
             labels: labels.collect(),
             array_labels: shape
                 .relations

@@ -118,15 +118,17 @@ impl Seal {
     /// The next entry's number: the time in milliseconds times a thousand, plus a start by chance, so
     /// that processes do not begin a millisecond with the same; but always more than the one before.
     /// Below 2^53 until the year 2255.
-    pub fn number(&self, now: Timestamp) -> i64 {
-        self.number_from(now, i64::from(u16::from_le_bytes(random()) % 1000))
+    ///
+    /// More than `last`, too, which another process may have made by a clock that is ahead.
+    pub fn number(&self, now: Timestamp, last: i64) -> i64 {
+        self.number_from(now, last, i64::from(u16::from_le_bytes(random()) % 1000))
     }
 
-    fn number_from(&self, now: Timestamp, start: i64) -> i64 {
-        let millisecond = now.0.saturating_mul(1000);
-        let after = |last: i64| if last < millisecond { millisecond + start } else { last + 1 };
-        let before = self.last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(after(last)));
-        before.map_or(millisecond, after)
+    fn number_from(&self, now: Timestamp, last: i64, start: i64) -> i64 {
+        let begin = now.0.saturating_mul(1000).max(last.saturating_add(1));
+        let after = |before: i64| if before < begin { begin + start } else { before + 1 };
+        let before = self.last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |it| Some(after(it)));
+        before.map_or(begin, after)
     }
 
     /// Salts and digests a content: SHA-256 over the salt and the content's bytes.
@@ -189,11 +191,13 @@ mod tests {
     #[test]
     fn numbers_rise_even_when_the_clock_does_not() {
         let seal = seal(5_000_000);
-        assert_eq!(seal.number_from(Timestamp(1000), 400), 5_000_001);
-        assert_eq!(seal.number_from(Timestamp(9000), 400), 9_000_400);
-        assert_eq!(seal.number_from(Timestamp(9000), 700), 9_000_401);
-        assert_eq!(seal.number_from(Timestamp(8000), 700), 9_000_402);
-        let number = seal.number(Timestamp(10_000));
+        assert_eq!(seal.number_from(Timestamp(1000), 0, 400), 5_000_001);
+        assert_eq!(seal.number_from(Timestamp(9000), 0, 400), 9_000_400);
+        assert_eq!(seal.number_from(Timestamp(9000), 0, 700), 9_000_401);
+        assert_eq!(seal.number_from(Timestamp(8000), 0, 700), 9_000_402);
+        assert_eq!(seal.number_from(Timestamp(9500), 9_700_000, 3), 9_700_004, "another process was ahead");
+        assert_eq!(seal.number_from(Timestamp(9500), 0, 3), 9_700_005);
+        let number = seal.number(Timestamp(10_000), 0);
         assert!((10_000_000..10_001_000).contains(&number), "{number}");
     }
 
@@ -209,7 +213,7 @@ mod tests {
                 chance =
                     chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 let now = Timestamp(millisecond + i64::from(place % 2 == 1));
-                taken.insert(process.number_from(now, i64::try_from((chance >> 33) % 1000).unwrap()));
+                taken.insert(process.number_from(now, 0, i64::try_from((chance >> 33) % 1000).unwrap()));
                 made += 1;
             }
         }

@@ -26,6 +26,7 @@ pub const MIGRATIONS: &[(i64, &str)] = &[
     (20, include_str!("../../../migrations/0020_job_lease.sql")),
     (21, include_str!("../../../migrations/0021_resource_owner.sql")),
     (22, include_str!("../../../migrations/0022_client_app_controller.sql")),
+    (23, include_str!("../../../migrations/0023_last_entry.sql")),
     (25, include_str!("../../../migrations/0025_value_or_null.sql")),
     (26, include_str!("../../../migrations/0026_attempt_at_nobody.sql")),
     (27, include_str!("../../../migrations/0027_idempotency_and_trail.sql")),

@@ -67,7 +67,7 @@ pub static IDENTITY_REPLACEMENT: Shape = Shape::of::<IdentityReplacement>(
      expires_on, current_identity_proven_on, replacement_identity_proven_on, approval_satisfied_on, \
      executed_on, revocation_completed_on, revocation_attempts, policy_fingerprint, \
      replacement_idp_instance_id, replacement_issuer, replacement_subject, replacement_is_user_store, \
-     open_user_id, concurrency_token FROM identity_replacement)",
+     open_user_id, concurrency_token, last_entry FROM identity_replacement)",
 )
 .unique(&[Unique::new("identity_replacement__open_user_id", "platform_user_id")])
 .relations(&RELATIONS)

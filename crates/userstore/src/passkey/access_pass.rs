@@ -75,7 +75,7 @@ pub static ACCESS_PASS: Shape =
             "(SELECT rid, store, id, user_id, created_on, valid_from, expires_on, is_one_time_use, \
              CASE WHEN status = 'Active' AND expires_on <= ?1 THEN 'Expired' \
              WHEN status = 'Active' AND valid_from > ?1 THEN 'NotYetValid' ELSE status END AS status, \
-             used_on, created_by_actor_id, digest FROM temporary_access_pass)",
+             used_on, created_by_actor_id, digest, last_entry FROM temporary_access_pass)",
         )
         .of_person(&USER, "user_id");
 

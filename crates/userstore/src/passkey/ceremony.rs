@@ -185,7 +185,7 @@ pub fn finish_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, P
     let values = new_row(call, &PASSKEY, Some(&owner), passkey.into_values())?;
     insert(call, tx, &PASSKEY, Some(&owner), &values)?;
     event::append(call, tx, UserId(owner.id), EventType::PasskeyRegistered, Some(id), None)?;
-    write_stored(call, tx, &PASSKEY, &Stored { rid: 0, values, owner: Some(owner) })?;
+    write_stored(call, tx, &PASSKEY, &Stored { rid: 0, last_entry: 0, values, owner: Some(owner) })?;
     Ok(Answer::resource(call.op.status))
 }
 

@@ -138,6 +138,6 @@ fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if kind == ContactKind::Email {
         code::send(call, tx, &owner, &contact)?;
     }
-    write_stored(call, tx, &SECURITY_CONTACT, &Stored { rid: 0, values, owner: Some(owner) })?;
+    write_stored(call, tx, &SECURITY_CONTACT, &Stored { rid: 0, last_entry: 0, values, owner: Some(owner) })?;
     Ok(Answer::resource(call.op.status))
 }

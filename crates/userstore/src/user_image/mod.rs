@@ -152,7 +152,7 @@ fn set(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     } else {
         let values = new_row(call, &USER_IMAGE, Some(&owner), values)?;
         insert(call, tx, &USER_IMAGE, Some(&owner), &values)?;
-        Stored { rid: 0, values, owner: Some(owner.clone()) }
+        Stored { rid: 0, last_entry: 0, values, owner: Some(owner.clone()) }
     };
     tx.queue(
         "INSERT INTO user_image_content (user_rid, content) VALUES (?1, ?2) \

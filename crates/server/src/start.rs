@@ -12,7 +12,7 @@ use std::{
 use chancery_auth::{Bearer, ensure_keys};
 use chancery_fetch::{Limits as FetchLimits, Networks, Policy, get};
 use chancery_ledger::AuditKeys;
-use chancery_management::option::add_new_entries;
+use chancery_management::{client_app::resource_key, option::add_new_entries};
 use chancery_resource::{
     Call, CursorKey, Desk, Fetch, MasterKey, Memory, MetadataSource, Out, Preconditions, Problem, Scope,
     Seal, Service,
@@ -165,6 +165,8 @@ impl Server {
             .map(|listener| tokio::spawn(serve(Arc::clone(&self.app), listener, std::future::pending())));
         serve(self.app, self.listener, stop).await;
         doing.abort();
+        // what it did ends before another process may begin
+        let _ = doing.await;
         leases.release().await;
         if let Some(metrics) = metrics {
             metrics.abort();

@@ -1,5 +1,7 @@
 //! Whose a resource is.
 
+use chancery_management::client_app::resource_key;
+use chancery_store::Mode;
 use chancery_testkit::{World, on_both_engines};
 use http::Method;
 use serde_json::{Value, json};
@@ -76,6 +78,25 @@ on_both_engines! {
         world.make("ClientAppResource", body(&far, "urn:far")).await;
         world.sql(vec![("UPDATE client_app_resource SET key = 'https://orders.example.com'", vec![])]).await;
         let keys = [secret(&world, &one).await, secret(&world, &far).await];
+        ask(&world, &one, &keys[0], &[("resource", ORDERS)]).await.expect(200);
+        assert_eq!(ask(&world, &far, &keys[1], &[("resource", ORDERS)]).await.status, 400);
+    }
+
+    /// A program of the release before makes resources beside this one, and knows of no owners: the next start finds
+    /// them.
+    async fn what_has_no_owner_is_adopted(world: World) {
+        let [one, _, far] = apps(&world).await;
+        world.make("ClientAppResource", body(&one, ORDERS)).await;
+        world.make("ClientAppResource", body(&far, "urn:far")).await;
+        world.sql(vec![
+            ("UPDATE client_app_resource SET key = 'https://orders.example.com'", vec![]),
+            ("DELETE FROM resource_owner", vec![]),
+        ]).await;
+        let keys = [secret(&world, &one).await, secret(&world, &far).await];
+        assert_eq!(ask(&world, &one, &keys[0], &[("resource", ORDERS)]).await.status, 400);
+        for _ in 0..2 {
+            world.app.store.run("Adopt", Mode::Write, None, resource_key::adopt).await.unwrap();
+        }
         ask(&world, &one, &keys[0], &[("resource", ORDERS)]).await.expect(200);
         assert_eq!(ask(&world, &far, &keys[1], &[("resource", ORDERS)]).await.status, 400);
     }

@@ -8,7 +8,7 @@ pub mod key_set;
 pub mod metadata;
 pub mod part;
 mod profile;
-mod resource_key;
+pub mod resource_key;
 pub mod role;
 mod rules;
 pub mod secret;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chancery_record::Value;
 use chancery_resource::{Breach, Call, LIST, PLATFORM, Problem, ProblemKind, Proposed, Scope, Sql, visible};
-use chancery_store::Tx;
+use chancery_store::{Error, Tx};
 use uuid::Uuid;
 
 use super::{CLIENT_APP, part::CLIENT_APP_RESOURCE};
@@ -40,6 +40,19 @@ pub fn claim(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<
     let refuse = |place| conflict(place, "key", "belongs to another subscription, whose client app has it");
     breaches.extend(foreign.map(|(place, ..)| refuse(*place)));
     Ok(breaches)
+}
+
+/// Takes resources for who named them first where a program that knew of no owners made them, beside this one.
+///
+/// # Errors
+/// The store's.
+pub fn adopt(tx: &mut Tx<'_>) -> Result<(), Error> {
+    let text = "INSERT INTO resource_owner (key, subscription_id) \
+        SELECT r.key, a.subscription_id FROM client_app_resource r JOIN client_app a ON a.id = r.client_app_id \
+        WHERE NOT EXISTS (SELECT 1 FROM resource_owner o WHERE o.key = r.key) \
+        AND r.rid = (SELECT min(f.rid) FROM client_app_resource f WHERE f.key = r.key) \
+        AND r.key NOT IN ('PlatformManagementService', 'PlatformUserStoreService') ON CONFLICT DO NOTHING";
+    tx.execute(text, &[]).map(drop)
 }
 
 /// Takes resources for subscriptions where they are free; whose each is then.

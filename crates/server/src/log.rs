@@ -6,9 +6,9 @@ use std::{
     sync::{
         Mutex, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
-        mpsc::{Receiver, SyncSender, channel, sync_channel},
+        mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use tracing_subscriber::{
@@ -86,11 +86,18 @@ impl Log {
     /// Waits a moment until what was logged is written.
     pub fn finish() {
         let (written, wait) = channel();
-        if let Some(lines) = LINES.get()
-            && lines.try_send(Line::Tell(written)).is_ok()
-        {
-            let _ = wait.recv_timeout(LAST_TIME);
+        let Some(lines) = LINES.get() else { return };
+        let began = Instant::now();
+        // where too many wait some are being written, or none ever will be
+        let mut tell = Line::Tell(written);
+        while let Err(TrySendError::Full(back)) = lines.try_send(tell) {
+            if began.elapsed() > LAST_TIME {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+            tell = back;
         }
+        let _ = wait.recv_timeout(LAST_TIME);
     }
 }
 

@@ -59,10 +59,11 @@ fn serve(config: &Config, arguments: &Arguments) -> Result<(), String> {
     let log = Log::start(&config.log)?;
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
     let outcome = runtime.block_on(async {
+        // by default it ends a process; a start may wait for its database
+        let mut hangup = signal(SignalKind::hangup()).map_err(|error| error.to_string())?;
         let server = Server::start(config).await.map_err(|error| error.to_string())?;
         // listened for before anybody is told that the server is there
         let stop = stop_signal(config.drain).map_err(|error| error.to_string())?;
-        let mut hangup = signal(SignalKind::hangup()).map_err(|error| error.to_string())?;
         greet(&server);
         let reload = server.reload();
         let read_again = async {

@@ -260,6 +260,7 @@ async fn assemble(
     let welcome = store.run("FirstStart", Mode::Write, None, move |tx| {
         let welcome = first_start::ensure(&call, tx, &call.desk.master, secret.as_ref())?;
         add_new_entries(&call, tx)?;
+        resource_key::adopt(tx)?;
         Ok(welcome)
     });
     let welcome = welcome

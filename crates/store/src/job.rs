@@ -43,6 +43,10 @@ impl Ticket {
         self.0.load(Ordering::Acquire) == RUNS
     }
 
+    pub fn is_given_up(&self) -> bool {
+        self.0.load(Ordering::Acquire) == GIVEN_UP
+    }
+
     /// Gives the operation up; `false` when it runs already.
     pub fn give_up(&self) -> bool {
         self.turn(GIVEN_UP)
@@ -87,6 +91,11 @@ impl Job {
     /// What its caller can give it up by.
     pub fn ticket(&self) -> Ticket {
         self.ticket.clone()
+    }
+
+    /// Whether its caller gave it up.
+    pub fn is_given_up(&self) -> bool {
+        self.ticket.is_given_up()
     }
 
     /// Begins, unless its caller gave it up.

@@ -16,7 +16,11 @@ mod row;
 mod sqlite;
 mod tx;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use tokio::sync::oneshot;
 
@@ -28,6 +32,7 @@ pub use row::Row;
 pub use tx::Tx;
 
 use job::{Job, Ticket};
+use queue::{Kind, Queue};
 
 /// Where the data is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -200,7 +205,7 @@ impl Store {
             (class, _) => class,
         };
         let (job, answer) = Job::new(name, epoch, operation);
-        let ticket = job.ticket();
+        let waiter = Waiter { ticket: job.ticket(), queue: self.queue() };
         match &self.engine {
             Engine::Sqlite(sqlite) if mode == Mode::Write => sqlite.write(job, class)?,
             Engine::Sqlite(sqlite) => sqlite.read_long(job, class, PATIENCE).await?,
@@ -209,33 +214,15 @@ impl Store {
         let answer = if class == Class::Background {
             answer.await
         } else {
-            self.await_turn(&ticket, mode == Mode::Write, answer).await?
+            waiter.await_turn(Kind::of(class, mode), answer).await?
         };
         answer.unwrap_or_else(|_| Err(Error::Unavailable("the store is closing".into()).into()))
     }
 
-    /// Waits for an answer. What has waited too long for its turn is given up.
-    async fn await_turn<A>(
-        &self,
-        ticket: &Ticket,
-        is_write: bool,
-        mut answer: oneshot::Receiver<A>,
-    ) -> Result<Result<A, oneshot::error::RecvError>, Error> {
-        let queue = match &self.engine {
+    fn queue(&self) -> &Queue {
+        match &self.engine {
             Engine::Sqlite(sqlite) => &sqlite.queue,
             Engine::Postgres(postgres) => &postgres.queue,
-        };
-        let mut patience = PATIENCE;
-        loop {
-            match tokio::time::timeout(patience, &mut answer).await {
-                Ok(answer) => return Ok(answer),
-                Err(_) if ticket.is_running() => return Ok(answer.await),
-                Err(_) if queue.is_stuck(is_write, PATIENCE) && ticket.give_up() => {
-                    queue.note_shed();
-                    return Err(Error::Busy);
-                }
-                Err(_) => patience = ANOTHER_LOOK,
-            }
         }
     }
 
@@ -277,6 +264,43 @@ impl Store {
         match &self.engine {
             Engine::Sqlite(sqlite) => sqlite.close(),
             Engine::Postgres(postgres) => postgres.close(),
+        }
+    }
+}
+
+/// Who waits for an answer. When nobody does any more, what did not begin is given up.
+struct Waiter<'a> {
+    ticket: Ticket,
+    queue: &'a Queue,
+}
+
+impl Waiter<'_> {
+    /// Waits for an answer, and no longer for its turn than is right.
+    async fn await_turn<A>(
+        &self,
+        kind: Kind,
+        mut answer: oneshot::Receiver<A>,
+    ) -> Result<Result<A, oneshot::error::RecvError>, Error> {
+        let (mut patience, began) = (PATIENCE, Instant::now());
+        loop {
+            match tokio::time::timeout(patience, &mut answer).await {
+                Ok(answer) => return Ok(answer),
+                Err(_) if self.ticket.is_running() => return Ok(answer.await),
+                Err(_) if self.queue.is_stuck(kind, began.elapsed()) && self.ticket.give_up() => {
+                    self.queue.note_shed();
+                    return Err(Error::Busy);
+                }
+                Err(_) => patience = ANOTHER_LOOK,
+            }
+        }
+    }
+}
+
+impl Drop for Waiter<'_> {
+    fn drop(&mut self) {
+        self.ticket.give_up();
+        if self.ticket.is_given_up() {
+            self.queue.sweep();
         }
     }
 }

@@ -45,6 +45,9 @@ pub struct Postgres {
     counters: Arc<Counters>,
     stop: Arc<Stop>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Whether it was opened to be written, too.
+    writes: bool,
+    monitor: Mutex<Option<JoinHandle<()>>>,
 }
 
 #[derive(Default)]
@@ -66,12 +69,14 @@ impl Postgres {
             )));
         }
         session.migrate()?;
+        // leases are counted by its clock from the first moment
+        servers.note_clock(session.state(OPENING)?.clock);
         drop(session);
         let postgres = Self::start(servers, settings, BACKGROUND)?;
         let (servers, stop) = (Arc::clone(&postgres.servers), Arc::clone(&postgres.stop));
         let watch = move || Monitor::new(servers).run(&stop);
         let monitor = spawn("store-monitor".into(), watch, || {})?;
-        postgres.threads.lock().unwrap_or_else(PoisonError::into_inner).push(monitor);
+        *postgres.monitor.lock().unwrap_or_else(PoisonError::into_inner) = Some(monitor);
         Ok(postgres)
     }
 
@@ -101,10 +106,21 @@ impl Postgres {
             spawn(format!("store-{number}"), move || lane.run(), move || broken.break_down())
         });
         let threads = Mutex::new(threads.collect::<Result<_, _>>()?);
-        Ok(Arc::new(Self { servers, queue, counters, stop: Arc::default(), threads }))
+        Ok(Arc::new(Self {
+            servers,
+            queue,
+            counters,
+            stop: Arc::default(),
+            threads,
+            writes: background > 0,
+            monitor: Mutex::default(),
+        }))
     }
 
     pub fn run(&self, job: Job, mode: Mode, class: Class) -> Result<(), Error> {
+        if mode == Mode::Write && !self.writes {
+            return Err(Error::Unavailable("the database was opened to be read".into()));
+        }
         self.queue.push(job, mode, class)
     }
 
@@ -130,10 +146,14 @@ impl Postgres {
 
     pub fn close(&self) {
         self.queue.close();
-        self.stop.ring();
-        let threads: Vec<_> = self.threads.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect();
+        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in threads {
             let _ = thread.join();
+        }
+        // until then it ends what waits for a server that hangs
+        self.stop.ring();
+        if let Some(monitor) = self.monitor.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            let _ = monitor.join();
         }
     }
 }

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{Class, Error, Mode, job::Job};
+use crate::{Class, Error, Mode, PATIENCE, job::Job};
 
 /// An operation that waits.
 pub struct Waiting {
@@ -60,8 +60,35 @@ pub struct Queue {
     is_parted: bool,
     shed: AtomicU64,
     began: Instant,
-    /// When the last read and the last write was done, in milliseconds after the beginning.
-    progress: [AtomicU64; 2],
+    /// When the last of each kind was done, in milliseconds after the beginning.
+    progress: [AtomicU64; 3],
+}
+
+/// What is served apart, so that what is done of one kind says nothing about another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Read,
+    Write,
+    Heavy,
+}
+
+impl Kind {
+    pub const fn of(class: Class, mode: Mode) -> Self {
+        match (class, mode) {
+            (Class::Heavy, _) => Self::Heavy,
+            (_, Mode::Write) => Self::Write,
+            _ => Self::Read,
+        }
+    }
+
+    /// How long who waits is patient while none of its kind is done.
+    const fn patience(self) -> Duration {
+        match self {
+            // one takes its time
+            Self::Heavy => Duration::from_secs(30),
+            Self::Read | Self::Write => PATIENCE,
+        }
+    }
 }
 
 /// How many may wait longer than others may, as long as they are served: a number of clients that a
@@ -212,26 +239,50 @@ impl Queue {
         if class == Class::Background {
             return;
         }
-        self.note_progress(is_bounded_write);
+        let mode = if is_bounded_write { Mode::Write } else { Mode::Quick };
+        self.note_progress(Kind::of(class, mode));
         if class == Class::Heavy || is_bounded_write {
             self.lines().note_done(class, is_bounded_write);
             self.bell.notify_one();
         }
     }
 
-    /// Notes that a read or a write was done.
-    pub fn note_progress(&self, is_write: bool) {
+    /// Notes that one was done.
+    pub fn note_progress(&self, kind: Kind) {
         let elapsed = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let [reads, writes] = &self.progress;
-        if is_write { writes } else { reads }.store(elapsed, Ordering::Relaxed);
+        self.last(kind).store(elapsed, Ordering::Relaxed);
+    }
+
+    const fn last(&self, kind: Kind) -> &AtomicU64 {
+        let [reads, writes, heavy] = &self.progress;
+        match kind {
+            Kind::Read => reads,
+            Kind::Write => writes,
+            Kind::Heavy => heavy,
+        }
     }
 
     /// Whether who has waited so long is to be refused: many wait, or nothing of its kind was done
     /// meanwhile.
-    pub fn is_stuck(&self, is_write: bool, waited: Duration) -> bool {
-        let [reads, writes] = &self.progress;
-        let last = Duration::from_millis(if is_write { writes } else { reads }.load(Ordering::Relaxed));
-        self.lines().requests() > CALM || self.began.elapsed().saturating_sub(last) >= waited
+    pub fn is_stuck(&self, kind: Kind, waited: Duration) -> bool {
+        let last = Duration::from_millis(self.last(kind).load(Ordering::Relaxed));
+        let idle = self.began.elapsed().saturating_sub(last).min(waited);
+        self.lines().requests() > CALM || idle >= kind.patience()
+    }
+
+    /// Takes out what was given up: nobody waits for it, but it would be counted, and keep what it holds.
+    pub fn sweep(&self) {
+        let mut lines = self.lines();
+        let Lines { urgent, ordinary, heavy, background, .. } = &mut *lines;
+        let mut given_up = Vec::new();
+        for line in [urgent, ordinary, heavy, background] {
+            let (gone, left): (VecDeque<_>, VecDeque<_>) =
+                std::mem::take(line).into_iter().partition(|waiting| waiting.job.is_given_up());
+            *line = left;
+            given_up.extend(gone);
+        }
+        drop(lines);
+        drop(given_up);
     }
 
     pub fn close(&self) {
@@ -243,7 +294,9 @@ impl Queue {
     /// Refuses what waits and what comes: nobody will serve it.
     pub fn break_down(&self) {
         let mut lines = self.lines();
-        let given_up = std::mem::replace(&mut *lines, Lines { closing: true, ..Lines::default() });
+        let (heavy_running, writes_running) = (lines.heavy_running, lines.writes_running);
+        let broken = Lines { closing: true, heavy_running, writes_running, ..Lines::default() };
+        let given_up = std::mem::replace(&mut *lines, broken);
         drop(lines);
         drop(given_up);
         self.bell.notify_all();
@@ -287,9 +340,9 @@ impl Waiting {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
-    use super::{Bounds, Next, Place, Queue};
+    use super::{Bounds, Kind, Next, Place, Queue};
     use crate::{Class, Error, Mode, job::Job};
 
     fn bounded(waiting: usize, heavy: usize, is_parted: bool) -> Queue {
@@ -360,15 +413,21 @@ mod tests {
     /// are not served, do not.
     #[test]
     fn few_that_are_served_wait_on() {
-        let (queue, moment) = (bounded(1000, 10, true), Duration::from_millis(1));
-        std::thread::sleep(moment);
-        assert!(queue.is_stuck(true, moment), "nothing was done");
-        queue.note_progress(true);
-        assert!(!queue.is_stuck(true, Duration::from_mins(1)));
+        let ago = |time| Instant::now().checked_sub(time).unwrap();
+        let (mut queue, waited) = (bounded(1000, 10, true), Duration::from_secs(5));
+        queue.began = ago(Duration::from_mins(1));
+        for kind in [Kind::Read, Kind::Write] {
+            assert!(queue.is_stuck(kind, waited), "nothing was done");
+            assert!(!queue.is_stuck(kind, Duration::from_secs(2)), "it waits its time");
+            queue.note_progress(kind);
+            assert!(!queue.is_stuck(kind, waited));
+        }
+        assert!(!queue.is_stuck(Kind::Heavy, waited), "what is heavy may take its time");
+        assert!(queue.is_stuck(Kind::Heavy, Duration::from_secs(31)), "what others do says nothing");
         for _ in 0..=64 {
             push(&queue, "a", Class::Ordinary).unwrap();
         }
-        assert!(queue.is_stuck(true, Duration::from_mins(1)), "too many");
+        assert!(queue.is_stuck(Kind::Write, Duration::ZERO), "too many");
     }
 
     /// Section 5: what was given up by its caller does not run.
@@ -382,6 +441,25 @@ mod tests {
         push(&queue, "b", Class::Heavy).unwrap();
         assert_eq!(take(&queue, Place::Requests), Some("b"));
         assert!(!ticket.give_up() || queue.waiting() == 0);
+    }
+
+    /// What was given up is counted no more, and keeps nothing, though nothing of its kind may run.
+    #[test]
+    fn what_was_given_up_leaves_its_line() {
+        let queue = Queue::new(Bounds { waiting: 1, heavy: 10, writes: 0 }, true);
+        let held = std::sync::Arc::new(());
+        let kept = std::sync::Arc::clone(&held);
+        let (job, _answer) = Job::new("a", None, move |_| {
+            let _ = &kept;
+            Ok::<(), Error>(())
+        });
+        let ticket = job.ticket();
+        queue.push(job, Mode::Write, Class::Ordinary).unwrap();
+        assert!(queue.take_now(Place::Requests).is_none());
+        assert!(ticket.give_up());
+        queue.sweep();
+        assert_eq!((queue.waiting(), std::sync::Arc::strong_count(&held)), (0, 1));
+        push(&queue, "b", Class::Ordinary).unwrap();
     }
 
     /// Section 15 (chaos): while commits wait for a standby that is gone, reads go on.

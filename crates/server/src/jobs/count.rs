@@ -22,8 +22,15 @@ const RESTS: u32 = 10;
 pub fn job(app: &Arc<App>) -> Job {
     let (app, rests) = (Arc::clone(app), Arc::new(AtomicU32::new(0)));
     Job::new("count", REST, move || {
-        let (app, is_due) = (Arc::clone(&app), rests.fetch_add(1, Ordering::Relaxed) % RESTS == 0);
-        async move { if is_due { count(&app).await } else { Ok(()) } }
+        let (app, is_due) = (Arc::clone(&app), rests.fetch_add(1, Ordering::Relaxed).is_multiple_of(RESTS));
+        let rests = Arc::clone(&rests);
+        async move {
+            let counted = if is_due { count(&app).await } else { Ok(()) };
+            if counted.is_err() {
+                rests.store(0, Ordering::Relaxed);
+            }
+            counted
+        }
     })
 }
 

@@ -37,7 +37,8 @@ impl Leases {
     /// None held yet.
     pub fn new(store: &Store, now: fn() -> Timestamp) -> Self {
         let holder = Uuid::from_bytes(random::<16>());
-        Self { store: store.with(Class::Background), now, holder, held: Mutex::default() }
+        // a renewal must not wait behind the work that it is for
+        Self { store: store.with(Class::Urgent), now, holder, held: Mutex::default() }
     }
 
     /// An embedded database is for one process, which holds everything.

@@ -9,7 +9,7 @@ use chancery_resource::{MasterKey, open_secret, random};
 use chancery_store::{Class, Error, Store, Tx};
 use uuid::Uuid;
 
-use super::Job;
+use super::{Job, bounded};
 
 /// How often it is looked for mail.
 const REST: Duration = Duration::from_secs(1);
@@ -32,7 +32,11 @@ pub fn job(store: &Store, post: &Post, now: fn() -> Timestamp) -> Job {
     let work = move || {
         let (store, post) = (store.clone(), post.clone());
         async move {
-            while deliver(&store, &post, now()).await.map_err(|error| error.to_string())?.left {}
+            while deliver(&store, &post, bounded(&store, now()))
+                .await
+                .map_err(|error| error.to_string())?
+                .left
+            {}
             Ok(())
         }
     };

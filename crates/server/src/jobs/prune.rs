@@ -53,7 +53,7 @@ pub fn prune_piece(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
         ),
         &[Value::Int(now.0 - KEYS_KEPT)],
     )?;
-    tx.execute(
+    let claims = tx.execute(
         &format!(
             "DELETE FROM idempotent_claim WHERE attempt IN (SELECT attempt FROM idempotent_claim \
              WHERE held_on < ?1 LIMIT {PIECE})"
@@ -75,5 +75,5 @@ pub fn prune_piece(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
         tokens = tokens.max(tx.execute(&text, &[Value::Int(now.0)])?);
     }
     let mails = chancery_mail::prune(tx, Timestamp(now.0 - MAILS_KEPT))?;
-    Ok(events.max(keys).max(ceremonies).max(tokens).max(mails))
+    Ok(events.max(keys).max(claims).max(ceremonies).max(tokens).max(mails))
 }

@@ -11,7 +11,7 @@ use chancery_resource::{Call, Desk, Problem, Scope, random};
 use chancery_store::{Class, Error, Mode, Store};
 use uuid::Uuid;
 
-use super::Job;
+use super::{Job, bounded};
 use crate::start::{cause_of, own_call};
 
 /// How often it is looked.
@@ -24,7 +24,7 @@ pub fn job(store: &Store, desk: &Arc<Desk>, now: fn() -> Timestamp) -> Job {
     let (store, desk) = (store.with(Class::Background), Arc::clone(desk));
     let work = move || {
         let (store, desk) = (store.clone(), Arc::clone(&desk));
-        async move { revoke_due(&store, &desk, now(), STEPS).await.map(drop).map_err(cause_of) }
+        async move { revoke_due(&store, &desk, bounded(&store, now()), STEPS).await.map(drop).map_err(cause_of) }
     };
     Job::new("revoke", REST, work)
 }

@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     Counters,
-    servers::{OPENING, Servers},
+    servers::Servers,
     session::{Backend, Session},
 };
 use crate::{
@@ -91,9 +91,14 @@ impl Lane {
             return Err(Error::Unavailable("the database does not answer".into()));
         }
         if self.session.as_ref().is_none_or(Session::is_closed) {
-            self.session = Some(self.servers.open(OPENING)?);
+            self.session = Some(self.servers.open_and_tidy()?);
         }
         let Some(session) = &mut self.session else { return Err(Error::Retry) };
+        if mode == Mode::Write && session.backend.timeline.is_none() {
+            // its name may lead to another one by now
+            self.session = None;
+            return Err(Error::Unavailable("the server is a standby: it takes no writes".into()));
+        }
         session.begin(mode, alone);
         let mut tx = Tx::new(Engine::Postgres(session));
         let ran = job.run(&mut tx);
@@ -138,13 +143,20 @@ impl Lane {
 
     /// Looks whether a commit whose connection was lost is there.
     fn find_out(&mut self, lost: &Backend, proof: Option<Proof>, why: String) -> Result<(), Error> {
-        let Some(proof) = proof else { return Err(Error::Unknown(why)) };
+        let Some(proof) = proof else {
+            self.servers.note_lost(lost.clone());
+            return Err(Error::Unknown(why));
+        };
         let began = Instant::now();
         while began.elapsed() < SEARCH {
-            let found = self.servers.open(OPENING).map_err(Error::from).and_then(|mut session| {
-                let is_there = session.was_committed(lost, &proof)?;
-                self.session = Some(session);
-                Ok(is_there)
+            let found = self.servers.open_and_tidy().and_then(|mut session| {
+                let is_there = session.was_committed(lost, &proof, SEARCH.saturating_sub(began.elapsed()));
+                // what waits for a standby would wait on
+                match is_there {
+                    Ok(_) => self.session = Some(session),
+                    Err(_) => self.servers.note_lost(session.backend.clone()),
+                }
+                is_there
             });
             match found {
                 Ok(true) => return Ok(()),

@@ -75,7 +75,12 @@ impl Monitor {
     fn ask(&mut self) -> Result<Health, Error> {
         let mut session = match self.session.take() {
             Some(session) => session,
-            None => self.servers.open(PATIENCE)?,
+            None => match self.servers.open(PATIENCE * self.servers.count()) {
+                Ok(session) => session,
+                // that there is no place for one more connection is nothing against those that work
+                Err(refusal) if refusal.is_ours => return Ok(self.servers.health()),
+                Err(refusal) => return Err(refusal.into()),
+            },
         };
         let asked = session.state(PATIENCE)?;
         self.session = Some(session);

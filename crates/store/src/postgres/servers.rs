@@ -2,7 +2,10 @@
 //! last, whether it takes writes, how its clock differs from ours.
 
 use std::{
-    sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -10,7 +13,7 @@ use tokio::sync::watch;
 
 use super::{
     address::{self, Place},
-    session::{Refusal, Session},
+    session::{Backend, Refusal, Session},
 };
 use crate::{
     Error, Health,
@@ -19,6 +22,9 @@ use crate::{
 
 /// How long opening a connection may take, with handshake and settings, over all hosts.
 pub const OPENING: Duration = Duration::from_secs(5);
+
+/// Connections that were given up and whose processes are still to be ended.
+const MOST_LOST: usize = 1000;
 
 pub struct Servers {
     places: Vec<Place>,
@@ -30,6 +36,8 @@ pub struct Servers {
     generation: watch::Sender<u64>,
     health: AtomicU8,
     clock: Anchor,
+    /// What connections that were given up may have left on the server.
+    lost: Mutex<Vec<Backend>>,
 }
 
 impl Servers {
@@ -49,7 +57,13 @@ impl Servers {
             generation: watch::Sender::new(0),
             health: AtomicU8::new(Health::Ready as u8),
             clock: Anchor::default(),
+            lost: Mutex::default(),
         })
+    }
+
+    /// How many hosts there are.
+    pub fn count(&self) -> u32 {
+        u32::try_from(self.places.len()).unwrap_or(u32::MAX)
     }
 
     /// Opens a connection to the first host that takes it, beginning with the one that answered
@@ -58,7 +72,7 @@ impl Servers {
         let count = self.places.len();
         let first = self.answered.load(Ordering::Relaxed);
         let each = patience / u32::try_from(count).unwrap_or(u32::MAX).max(1);
-        let (mut reasons, mut passes) = (Vec::new(), false);
+        let (mut reasons, mut passes, mut is_ours) = (Vec::new(), false, false);
         for number in (0..count).map(|step| (first + step) % count) {
             let Some(place) = self.places.get(number) else { continue };
             match Session::open(place, each, self.generation.subscribe()).and_then(|it| self.admit(it)) {
@@ -68,24 +82,49 @@ impl Servers {
                 }
                 Err(refusal) => {
                     passes |= refusal.passes;
+                    is_ours |= refusal.is_ours;
                     reasons.push(refusal.why);
                 }
             }
         }
-        Err(Refusal { why: reasons.join("; "), passes })
+        Err(Refusal { why: reasons.join("; "), passes, is_ours })
+    }
+
+    /// Notes a connection that was given up while its process on the server may wait, for a standby for instance:
+    /// it does not see that nobody waits for it, and keeps its place there.
+    pub fn note_lost(&self, backend: Backend) {
+        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        if lost.len() < MOST_LOST {
+            lost.push(backend);
+        }
+    }
+
+    /// Opens a connection, and ends what connections that were given up left on the server.
+    pub fn open_and_tidy(&self) -> Result<Session, Error> {
+        let mut session = self.open(OPENING)?;
+        let lost = std::mem::take(&mut *self.lost.lock().unwrap_or_else(PoisonError::into_inner));
+        for backend in lost {
+            session.terminate(&backend)?;
+        }
+        Ok(session)
     }
 
     /// Refuses a primary that another one has followed: what it still takes is lost.
-    fn admit(&self, session: Session) -> Result<Session, Refusal> {
+    fn admit(&self, mut session: Session) -> Result<Session, Refusal> {
         let Some(timeline) = session.backend.timeline else { return Ok(session) };
         let seen = self.timeline.fetch_max(timeline, Ordering::Relaxed);
+        if seen != 0 && timeline > seen {
+            // connections to the one before may hang, or write what will be lost
+            self.end_all();
+            session.outlive();
+        }
         if timeline >= seen {
             return Ok(session);
         }
         let why = format!(
             "the server's timeline is {timeline}, and {seen} was seen before: another one took its place"
         );
-        Err(Refusal { why, passes: true })
+        Err(Refusal::passing(why))
     }
 
     /// Ends every connection, whatever it waits for.

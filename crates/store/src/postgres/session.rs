@@ -39,6 +39,8 @@ const FLUSH: usize = 256;
 const EXCHANGE: Duration = Duration::from_secs(35);
 /// How long a lost connection's process on the server may take to end.
 const ENDING: Duration = Duration::from_secs(2);
+/// How long a statement of a migration may take.
+const MIGRATING: Duration = Duration::from_hours(6);
 /// How long a migration may wait for others' locks in all, in pieces of two seconds.
 const LOCKED: Duration = Duration::from_mins(10);
 
@@ -64,6 +66,8 @@ pub struct Refusal {
     pub why: String,
     /// Whether it may be made later: a server that starts, not a wrong password.
     pub passes: bool,
+    /// Whether it says nothing against the server: it has no place left, or our own files cannot be read.
+    pub is_ours: bool,
 }
 
 impl From<Refusal> for Error {
@@ -74,8 +78,13 @@ impl From<Refusal> for Error {
 }
 
 impl Refusal {
+    /// One by a server that may answer later.
+    pub const fn passing(why: String) -> Self {
+        Self { why, passes: true, is_ours: false }
+    }
+
     const fn lasting(why: String) -> Self {
-        Self { why, passes: false }
+        Self { why, passes: false, is_ours: true }
     }
 
     fn of(error: &tokio_postgres::Error) -> Self {
@@ -84,7 +93,8 @@ impl Refusal {
             Some(refusal) => ["08", "53", "57"].iter().any(|class| refusal.code().code().starts_with(class)),
             None => is_loss(error) && !is_of_tls(error),
         };
-        Self { why: describe(error), passes }
+        let is_full = error.code().is_some_and(|code| code.code().starts_with("53"));
+        Self { why: describe(error), passes, is_ours: is_full }
     }
 }
 
@@ -161,13 +171,13 @@ impl Session {
         generations: watch::Receiver<u64>,
     ) -> Result<Self, Refusal> {
         let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| Refusal { why: error.to_string(), passes: true })?;
+        let runtime = runtime.map_err(|error| Refusal::passing(error.to_string()))?;
         let generation = *generations.borrow();
         let opened = runtime.block_on(async {
             let opening = timeout(patience, open(place));
-            opening.await.unwrap_or_else(|_| {
-                Err(Refusal { why: "the server did not answer in time".into(), passes: true })
-            })
+            opening
+                .await
+                .unwrap_or_else(|_| Err(Refusal::passing("the server did not answer in time".into())))
         });
         let (client, backend) = match opened {
             Ok(opened) => opened,
@@ -350,17 +360,20 @@ impl Session {
         });
         let queued = std::mem::take(&mut self.queued);
         let this = &*self;
-        let outcome = this.runtime.block_on(this.within(async {
+        let outcome = this.runtime.block_on(async {
             let mut sent = Vec::new();
             for entry in &queued {
                 sent.push(started(entry.run(this)).await);
+                // what could not even be sent must not be left out of what is committed
+                if this.failed.get() {
+                    break;
+                }
             }
             for outcome in sent {
-                outcome.await?;
+                this.within(outcome).await??;
             }
             Ok(())
-        }));
-        let outcome = outcome.and_then(|outcome| outcome);
+        });
         self.open = outcome.is_err();
         match outcome {
             Err(Error::Unavailable(why)) if self.broken.get() => Err(Error::Unknown(why)),
@@ -372,21 +385,15 @@ impl Session {
     /// server ends, if it still runs: it could commit after it was asked for. Then something is
     /// committed, which waits for the standbys that a commit has to wait for, and with it for what
     /// was committed before.
-    pub fn was_committed(&mut self, lost: &Backend, proof: &Proof) -> Result<bool, Error> {
-        let process = [Value::Int(lost.process), Value::Text(lost.began.clone())];
-        let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
-                   WHERE pid = ?1 AND extract(epoch FROM backend_start)::text = ?2";
+    pub fn was_committed(
+        &mut self,
+        lost: &Backend,
+        proof: &Proof,
+        patience: Duration,
+    ) -> Result<bool, Error> {
         let began = Instant::now();
-        self.patience = super::servers::OPENING;
-        loop {
-            let mut is_there = false;
-            self.query_all(&[(end, &process)], &mut |_, _| {
-                is_there = true;
-                Ok(())
-            })?;
-            if !is_there {
-                break;
-            }
+        self.patience = patience;
+        while self.terminate(lost)? {
             if began.elapsed() > ENDING {
                 return Err(Error::Unavailable("the lost connection's process does not end".into()));
             }
@@ -400,6 +407,24 @@ impl Session {
         })?;
         self.patience = EXCHANGE;
         Ok(is_there)
+    }
+
+    /// Ends the process of another connection on the server; whether there was one.
+    pub fn terminate(&mut self, lost: &Backend) -> Result<bool, Error> {
+        let process = [Value::Int(lost.process), Value::Text(lost.began.clone())];
+        let text = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                    WHERE pid = ?1 AND extract(epoch FROM backend_start)::text = ?2";
+        let mut is_there = false;
+        self.query_all(&[(text, &process)], &mut |_, _| {
+            is_there = true;
+            Ok(())
+        })?;
+        Ok(is_there)
+    }
+
+    /// Goes on although all connections of before are ended.
+    pub fn outlive(&mut self) {
+        self.generation = *self.generations.borrow_and_update();
     }
 
     /// What the server says of itself.
@@ -453,7 +478,7 @@ impl Session {
     /// waits long for a lock, because others would wait behind it: it is tried again instead.
     pub fn migrate(&mut self) -> Result<(), Error> {
         let began = Instant::now();
-        self.patience = Duration::MAX;
+        self.patience = MIGRATING;
         loop {
             let outcome = self.try_to_migrate();
             if outcome.is_err() {

@@ -16,7 +16,7 @@ use crate::{
     Error, Settings, Tx,
     guard::spawn,
     job::Job,
-    queue::{Next, Place, Queue},
+    queue::{Kind, Next, Place, Queue},
     tx::Engine,
 };
 
@@ -124,12 +124,16 @@ impl Lane {
         if let Err(error) = self.writer.learn_epoch() {
             tracing::error!(%error, "cannot read the security epoch");
         }
-        self.counters.commits.fetch_add(1, Ordering::Relaxed);
-        self.counters.writes.fetch_add(kept.len() as u64, Ordering::Relaxed);
+        if outcome.is_ok() {
+            self.counters.commits.fetch_add(1, Ordering::Relaxed);
+            self.counters.writes.fetch_add(kept.len() as u64, Ordering::Relaxed);
+        }
         for job in kept {
             job.finish(outcome.clone());
         }
-        self.queue.note_progress(true);
+        // one lane does them all
+        self.queue.note_progress(Kind::Write);
+        self.queue.note_progress(Kind::Heavy);
     }
 
     /// An error of the disk ended the outer transaction, and with it all that the group had done:

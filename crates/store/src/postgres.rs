@@ -4,6 +4,8 @@
 mod address;
 mod lane;
 mod monitor;
+mod opening;
+mod parameter;
 mod servers;
 mod session;
 mod tls;

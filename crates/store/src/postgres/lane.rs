@@ -5,11 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{
-    Counters,
-    servers::Servers,
-    session::{Backend, Session},
-};
+use super::{Counters, opening::Backend, servers::Servers, session::Session};
 use crate::{
     Error, Health, Mode, Tx,
     job::Job,

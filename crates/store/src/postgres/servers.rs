@@ -13,7 +13,8 @@ use tokio::sync::watch;
 
 use super::{
     address::{self, Place},
-    session::{Backend, Refusal, Session},
+    opening::{Backend, Refusal},
+    session::Session,
 };
 use crate::{
     Error, Health,

@@ -17,16 +17,16 @@ use tokio::{
     sync::watch,
     time::{sleep, timeout},
 };
-use tokio_postgres::{
-    Client, NoTls, SimpleQueryMessage, Statement,
-    error::SqlState,
-    types::{IsNull, ToSql, Type, private::BytesMut, to_sql_checked},
-};
+use tokio_postgres::{Client, Statement, error::SqlState};
 
-use super::address::Place;
+use super::{
+    address::Place,
+    opening::{Backend, Refusal, open},
+    parameter::Parameter,
+};
 use crate::{
     Error, Mode, Row,
-    error::{describe, is_loss},
+    error::is_loss,
     migrate,
     tx::{Proof, Statement as Query},
 };
@@ -44,77 +44,10 @@ const MIGRATING: Duration = Duration::from_hours(6);
 /// How long a migration may wait for others' locks in all, in pieces of two seconds.
 const LOCKED: Duration = Duration::from_mins(10);
 
-/// No statement runs for ever, no forgotten transaction stays, and a prepared statement is planned
-/// once: planning anew for each value costs more than it gains, and plans that do not change are
-/// plans that can be relied on. Pages are taken to cost the same wherever they are: disks do not
-/// seek any more, and a plan that reads a whole table to save some look-ups does. Startup options
-/// would not pass every pooler.
-const SETTINGS: &str = "SET statement_timeout = 30000; SET idle_in_transaction_session_timeout = 60000; \
-    SET plan_cache_mode = force_generic_plan; SET random_page_cost = 1.1; \
-    SELECT pid, extract(epoch FROM backend_start)::text, \
-    CASE WHEN pg_is_in_recovery() THEN NULL ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END \
-    FROM pg_stat_activity WHERE pid = pg_backend_pid()";
-
 /// How writes begin: beside others, or alone. A lock on a table takes no snapshot, so what is written
 /// sees all that was committed before it got the lock. Who waits for it is served in turn.
 const WRITE: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE write_gate IN ROW SHARE MODE";
 const WRITE_ALONE: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE write_gate IN EXCLUSIVE MODE";
-
-/// Why a connection was not made.
-#[derive(Debug)]
-pub struct Refusal {
-    pub why: String,
-    /// Whether it may be made later: a server that starts, not a wrong password.
-    pub passes: bool,
-    /// Whether it says nothing against the server: it has no place left, or our own files cannot be read.
-    pub is_ours: bool,
-}
-
-impl From<Refusal> for Error {
-    // whatever refuses a connection, nothing was changed
-    fn from(refusal: Refusal) -> Self {
-        Self::Unavailable(refusal.why)
-    }
-}
-
-impl Refusal {
-    /// One by a server that may answer later.
-    pub const fn passing(why: String) -> Self {
-        Self { why, passes: true, is_ours: false }
-    }
-
-    const fn lasting(why: String) -> Self {
-        Self { why, passes: false, is_ours: true }
-    }
-
-    fn of(error: &tokio_postgres::Error) -> Self {
-        let passes = match error.as_db_error() {
-            // the server starts or stops, or has no place
-            Some(refusal) => ["08", "53", "57"].iter().any(|class| refusal.code().code().starts_with(class)),
-            None => is_loss(error) && !is_of_tls(error),
-        };
-        let is_full = error.code().is_some_and(|code| code.code().starts_with("53"));
-        Self { why: describe(error), passes, is_ours: is_full }
-    }
-}
-
-/// Whether a certificate was not good enough.
-fn is_of_tls(error: &tokio_postgres::Error) -> bool {
-    std::error::Error::source(error)
-        .and_then(|cause| cause.downcast_ref::<std::io::Error>())
-        .and_then(std::io::Error::get_ref)
-        .is_some_and(<dyn std::error::Error + Send + Sync + 'static>::is::<tokio_rustls::rustls::Error>)
-}
-
-/// The process on the server that serves a connection.
-#[derive(Clone, Debug, Default)]
-pub struct Backend {
-    process: i64,
-    /// When it began: numbers of processes come again.
-    began: String,
-    /// How often a standby took the primary's place; none on a standby.
-    pub timeline: Option<u32>,
-}
 
 /// What a server says of itself.
 pub struct State {
@@ -526,36 +459,6 @@ impl Session {
     }
 }
 
-async fn open(place: &Place) -> Result<(Client, Backend), Refusal> {
-    let refused = |error: tokio_postgres::Error| Refusal::of(&error);
-    let lost = |error| tracing::warn!(%error, "database connection lost");
-    let client = match &place.tls {
-        None => {
-            let (client, connection) = place.config.connect(NoTls).await.map_err(refused)?;
-            tokio::spawn(async move { connection.await.unwrap_or_else(lost) });
-            client
-        }
-        Some(tls) => {
-            let connector = tls.connector().map_err(Refusal::lasting)?;
-            let (client, connection) = place.config.connect(connector).await.map_err(refused)?;
-            tokio::spawn(async move { connection.await.unwrap_or_else(lost) });
-            client
-        }
-    };
-    let rows = client.simple_query(SETTINGS).await.map_err(refused)?;
-    let row = rows.iter().find_map(|message| match message {
-        SimpleQueryMessage::Row(row) => Some(row),
-        _ => None,
-    });
-    let backend = row.and_then(|row| {
-        let timeline = row.get(2).and_then(|text| u32::from_str_radix(text, 16).ok());
-        Some(Backend { process: row.get(0)?.parse().ok()?, began: row.get(1)?.to_owned(), timeline })
-    });
-    let backend =
-        backend.ok_or_else(|| Refusal::lasting("the server does not say which process serves".into()))?;
-    Ok((client, backend))
-}
-
 /// Polls once, which is what sends a request.
 async fn started<'a, T: 'a>(
     future: impl Future<Output = Result<T, Error>> + 'a,
@@ -591,31 +494,4 @@ impl Queued {
 
 fn found_wrong(error: &tokio_postgres::Error) -> bool {
     error.code() == Some(&SqlState::DIVISION_BY_ZERO)
-}
-
-/// A value as a parameter of whatever type the statement wants.
-#[derive(Debug)]
-struct Parameter<'a>(&'a Value);
-
-type Encoded = Result<IsNull, Box<dyn std::error::Error + Sync + Send>>;
-
-impl ToSql for Parameter<'_> {
-    fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Encoded {
-        match self.0 {
-            Value::Null => Ok(IsNull::Yes),
-            Value::Bool(value) => value.to_sql(kind, out),
-            Value::Int(value) if *kind == Type::BOOL => (*value != 0).to_sql(kind, out),
-            Value::Int(value) if *kind == Type::INT4 => i32::try_from(*value)?.to_sql(kind, out),
-            Value::Int(value) => value.to_sql(kind, out),
-            Value::Text(text) => text.to_sql(kind, out),
-            Value::Id(id) => id.to_sql(kind, out),
-            Value::Bytes(bytes) => bytes.to_sql(kind, out),
-        }
-    }
-
-    fn accepts(_: &Type) -> bool {
-        true
-    }
-
-    to_sql_checked!();
 }

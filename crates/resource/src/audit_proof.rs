@@ -140,7 +140,8 @@ fn inclusion_schema() -> Json {
             "position": number("Where it stands in the tree, from 0."),
             "treeSize": number("How many entries the tree has."),
             "leafHash": hash("The hash of its leaf: SHA-256 over a zero byte and the canonical JSON of the \
-                members that its signature covers, with signature and signaturePublicKeyInfo."),
+                members that its signature covers, with signature and signaturePublicKeyInfo, and with person where \
+                primaryKey does not begin with it."),
             "hashes": hashes("The proof, the hash next to the leaf first."),
             "checkpoint": { "type": "string", "description": "The signed checkpoint of the tree (C2SP)." },
         },

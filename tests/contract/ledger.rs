@@ -3,6 +3,7 @@
 mod certificate;
 mod person;
 mod program;
+mod proof;
 mod tamper;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};

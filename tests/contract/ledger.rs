@@ -1,7 +1,9 @@
 //! The audit trail proves itself: trees, checkpoints, proofs, export, verification.
 
 mod certificate;
+mod person;
 mod program;
+mod proof;
 mod tamper;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
@@ -113,6 +115,7 @@ fn leaf(entry: &Json) -> Hash {
         category: text("category").unwrap(),
         action: text("action").unwrap(),
         data_source: text("dataSource").unwrap(),
+        person: text("person").map(|id| id.parse().unwrap()),
     };
     let (original, current) = (digest("originalDigest"), digest("currentDigest"));
     let (signature, info) = (bytes("signature"), bytes("signaturePublicKeyInfo"));
@@ -135,17 +138,6 @@ async fn history(world: &World) {
     let erase = world.path(&format!("/User/{}/erase", id(&erased)));
     world.admin.post(&erase, json!({})).await.expect(204);
     seal(world).await;
-}
-
-/// Wipes contents, sees that it is found, and puts them back.
-async fn keep_and_break(world: &World, text: &'static str) {
-    let keys = keys(world).await;
-    let copies = ["CREATE TABLE kept AS SELECT * FROM audit_entry", text];
-    sql(world, copies.map(|text| (text.to_owned(), vec![])).to_vec()).await;
-    let (exported, _) = export(world, "default").await;
-    assert!(!findings(&exported, &keys, None).1.is_empty(), "{text}");
-    let back = ["DELETE FROM audit_entry", "INSERT INTO audit_entry SELECT * FROM kept", "DROP TABLE kept"];
-    sql(world, back.map(|text| (text.to_owned(), vec![])).to_vec()).await;
 }
 
 on_both_engines! {
@@ -306,62 +298,5 @@ on_both_engines! {
         let lines: Vec<Json> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!((&lines[3]["id"], &lines[4]["id"]), (&entries[0]["id"], &entries[1]["id"]));
         assert_eq!(lines[4]["position"], 2);
-    }
-
-    async fn erasing_takes_along_what_belongs_to_the_person(world: World) {
-        let user = world.user("ada").await;
-        let one = world.path(&format!("/User/{}", id(&user)));
-        let security = world.path("/passkey-security");
-        world.admin.post(&format!("{one}/security-contact"), json!({ "kind": "Phone", "value": "+49 30 1" })).await.expect(201);
-        world.admin.post(&format!("{security}/temporary-access-passes"), json!({ "userId": id(&user) })).await.expect(201);
-        let recovery = json!({ "userId": id(&user), "method": "IdentityDocument", "reason": "lost" });
-        world.admin.post(&format!("{security}/recovery-transactions"), recovery).await.expect(201);
-        let image = [("content-type", "image/png")];
-        world.admin.send(http::Method::PUT, &format!("{one}/image"), &image, crate::image::png()).await.expect(200);
-        let synchronize = world.path("/User/synchronize");
-        world.admin.send(http::Method::POST, &synchronize, &[], vec![]).await.expect(200);
-        seal(&world).await;
-        assert_eq!((sound(&world, "default").await.1.erased, sound(&world, "management").await.1.erased), (0, 0));
-        // hidden is not erased: what is wiped then is found
-        world.admin.delete(&one).await.expect(204);
-        seal(&world).await;
-        sound(&world, "default").await;
-        let text = "UPDATE audit_entry SET current_content = NULL, current_salt = NULL WHERE area = 'UserImage'";
-        keep_and_break(&world, text).await;
-        world.admin.post(&format!("{one}/erase"), json!({})).await.expect(204);
-        seal(&world).await;
-        assert_eq!(sound(&world, "default").await.1.erased, 6);
-        assert!(sound(&world, "management").await.1.erased > 0);
-    }
-
-    async fn erasing_a_person_leaves_the_proof_whole(world: World) {
-        world.set_option("UserDeletionQuarantineEnabled", "false").await;
-        let mut gone = Vec::new();
-        for name in ["Ada-Maria", "Eve-Marie"] {
-            let user = json!({ "loginName": name, "firstName": name });
-            let user = world.admin.post(&world.path("/User"), user).await.is(201).json();
-            let one = world.path(&format!("/User/{}", id(&user)));
-            let patch = json!({ "lastName": format!("{name}son"), "concurrencyToken": user["concurrencyToken"] });
-            world.admin.patch(&one, patch).await.expect(202);
-            let profile = world.path(&format!("/user/{}/UserProfile", id(&user)));
-            world.admin.post(&profile, json!({ "key": "motto", "value": format!("{name} forever") })).await.expect(202);
-            seal(&world).await;
-            gone.push((user, one));
-        }
-        assert_eq!(sound(&world, "default").await.1.erased, 0);
-        world.admin.post(&format!("{}/erase", gone[0].1), json!({})).await.expect(204);
-        world.admin.delete(&gone[1].1).await.expect(204);
-        seal(&world).await;
-        for entry in world.audit(20).await {
-            for member in ["originalContent", "currentContent", "originalSalt", "currentSalt"] {
-                assert!(entry[member].is_null(), "{member} of {entry}");
-            }
-            let purged = entry["action"] == "Deleted";
-            assert!(purged || !entry["originalDigest"].is_null() || !entry["currentDigest"].is_null());
-        }
-        let (text, summary) = sound(&world, "default").await;
-        // all but that they are gone, which says nothing of them
-        assert_eq!((summary.entries, summary.erased), (8, 6));
-        assert!(!text.contains("Ada-") && !text.contains("Eve-"));
     }
 }

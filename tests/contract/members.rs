@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use chancery_resource::{Call, Scope, StoreScope, members_statement};
+use chancery_resource::{Call, Scope, StoreScope, list_statement};
 use chancery_settings::{Options, Owner};
 use chancery_store::{Error, Mode};
 use chancery_testkit::{Engine, World, on_both_engines};
@@ -21,6 +21,31 @@ async fn members(world: &World) -> (Value, Vec<String>) {
     let path = world.path(&format!("/Group/{}/users", id(&group)));
     world.admin.put(&path, json!({ "relatedIds": ids })).await.expect(202);
     (group, ids)
+}
+
+/// The plan of the statement by which a filtered list of the default store begins, line by line.
+pub async fn plan(world: &World, operation: &str, filter: &str) -> Vec<String> {
+    let desk = &world.app.desk;
+    let op = desk.services.iter().flat_map(|service| service.all()).find(|op| op.name == operation).unwrap();
+    let options = Arc::new(Options::new(Owner::UserStore, HashMap::new()));
+    let id = world.group("any").await["instanceId"].as_str().unwrap().parse().unwrap();
+    let scope = Scope::Store(StoreScope { number: 1, id, name: "default".into(), options, metadata: None });
+    let call = Call { op, ..chancery::own_call(desk, scope) };
+    let sql = list_statement(&call, filter).unwrap();
+    let (word, column) = match world.engine {
+        Engine::Sqlite => ("EXPLAIN QUERY PLAN", 3),
+        Engine::Postgres => ("EXPLAIN", 0),
+    };
+    let text = format!("{word} {}", sql.text);
+    let read = world.app.store.run("Explain", Mode::Long, None, move |tx| {
+        let mut lines = Vec::new();
+        tx.query(&text, &sql.parameters, |row| {
+            lines.push(row.text(column)?.to_owned());
+            Ok(())
+        })?;
+        Ok::<_, Error>(lines)
+    });
+    read.await.unwrap()
 }
 
 on_both_engines! {
@@ -50,28 +75,8 @@ on_both_engines! {
     /// B9: its plan begins at the memberships on both engines, and walks no index of all users.
     async fn a_list_of_members_begins_at_the_memberships(world: World) {
         let (group, _) = members(&world).await;
-        let desk = &world.app.desk;
-        let op = desk.services.iter().flat_map(|service| service.all()).find(|op| op.name == "GetUsers").unwrap();
-        let options = Arc::new(Options::new(Owner::UserStore, HashMap::new()));
-        let store = group["instanceId"].as_str().unwrap().parse().unwrap();
-        let scope = Scope::Store(StoreScope { number: 1, id: store, name: "default".into(), options, metadata: None });
-        let call = Call { op, ..chancery::own_call(desk, scope) };
         let filter = format!("memberOfGroups.id eq \"{}\" and isUserActive eq true", id(&group));
-        let sql = members_statement(&call, &filter).unwrap().unwrap();
-        let (word, column) = match world.engine {
-            Engine::Sqlite => ("EXPLAIN QUERY PLAN", 3),
-            Engine::Postgres => ("EXPLAIN", 0),
-        };
-        let text = format!("{word} {}", sql.text);
-        let plan = world.app.store.run("Explain", Mode::Long, None, move |tx| {
-            let mut lines = Vec::new();
-            tx.query(&text, &sql.parameters, |row| {
-                lines.push(row.text(column)?.to_owned());
-                Ok(())
-            })?;
-            Ok::<_, Error>(lines)
-        });
-        let plan = plan.await.unwrap();
+        let plan = plan(&world, "GetUsers", &filter).await;
         let place = |what: &str| plan.iter().position(|line| line.contains(what));
         let whole = plan.join("\n");
         assert!(place("user_account__store__").is_none(), "{whole}");

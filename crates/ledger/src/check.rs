@@ -79,6 +79,7 @@ impl<'a> Decoded<'a> {
             category: &entry.category,
             action: &entry.action,
             data_source: &entry.data_source,
+            person: entry.person,
         };
         Ok(Self {
             stamp,

@@ -1,6 +1,7 @@
 //! The two forms of an entry that are hashed: what its signature covers, and its leaf.
 
 use chancery_record::{Cell, Encoding, Kind, Timestamp, write_cell};
+use uuid::Uuid;
 
 use crate::tree::{Hash, sha256};
 
@@ -23,6 +24,20 @@ pub struct Stamp<'a> {
     pub action: &'a str,
     /// The store that it was done in.
     pub data_source: &'a str,
+    /// The person whose contents they are. No signature covers this, but the leaf does.
+    pub person: Option<Uuid>,
+}
+
+impl Stamp<'_> {
+    /// The person, where it is not the one with whose id the key begins.
+    fn other_person(&self) -> Option<Uuid> {
+        self.person.filter(|person| key_person(self.primary_key) != Some(*person))
+    }
+}
+
+/// The id with which a key begins.
+pub fn key_person(key: &str) -> Option<Uuid> {
+    Uuid::try_parse(key.split('|').next()?).ok()
 }
 
 /// The digest of a content: SHA-256 over the salt and the content's bytes.
@@ -37,12 +52,13 @@ pub fn signed_form(
     original_digest: Option<&[u8]>,
     current_digest: Option<&[u8]>,
 ) -> Vec<u8> {
-    form(stamp, original_digest, current_digest, &[])
+    form(stamp, original_digest, current_digest, [None; 3])
 }
 
 /// The data of an entry's leaf: the signed form with the members `signature` and
-/// `signaturePublicKeyInfo` (base64) in their canonical places. It binds all of an entry but the
-/// contents and salts, which may be erased and are bound by their digests.
+/// `signaturePublicKeyInfo` (base64) in their canonical places, and with `person` where the key does
+/// not begin with that person's id. It binds all of an entry but the contents and salts, which may be
+/// erased and are bound by their digests.
 pub fn leaf_data(
     stamp: &Stamp<'_>,
     original_digest: Option<&[u8]>,
@@ -50,11 +66,12 @@ pub fn leaf_data(
     signature: &[u8],
     public_key_info: &[u8],
 ) -> Vec<u8> {
-    let seal = [
-        ("signature", BASE64, Cell::Bytes(signature)),
-        ("signaturePublicKeyInfo", BASE64, Cell::Bytes(public_key_info)),
+    let more = [
+        stamp.other_person().map(|person| ("person", Kind::Id, Cell::Id(person))),
+        Some(("signature", BASE64, Cell::Bytes(signature))),
+        Some(("signaturePublicKeyInfo", BASE64, Cell::Bytes(public_key_info))),
     ];
-    form(stamp, original_digest, current_digest, &seal)
+    form(stamp, original_digest, current_digest, more)
 }
 
 type Member<'a> = (&'static str, Kind, Cell<'a>);
@@ -63,26 +80,32 @@ const BASE64: Kind = Kind::Bytes(Encoding::Base64);
 const HEX: Kind = Kind::Bytes(Encoding::Hex);
 const NUMBER: Kind = Kind::Int { min: i64::MIN, max: i64::MAX };
 
-fn form(stamp: &Stamp<'_>, original: Option<&[u8]>, current: Option<&[u8]>, seal: &[Member<'_>]) -> Vec<u8> {
-    let text = |name, text| (name, HEX, Cell::Text(text));
-    let digest = |name, digest: Option<_>| (name, HEX, digest.map_or(Cell::Null, Cell::Bytes));
+fn form(
+    stamp: &Stamp<'_>,
+    original: Option<&[u8]>,
+    current: Option<&[u8]>,
+    [person, signature, info]: [Option<Member<'_>>; 3],
+) -> Vec<u8> {
+    let text = |name, text| Some((name, HEX, Cell::Text(text)));
+    let digest = |name, digest: Option<_>| Some((name, HEX, digest.map_or(Cell::Null, Cell::Bytes)));
     // in the order that RFC 8785 asks for
-    let before = [
+    let members = [
         text("action", stamp.action),
         text("area", stamp.area),
         text("category", stamp.category),
         digest("currentDigest", current),
         text("dataSource", stamp.data_source),
-        ("id", NUMBER, Cell::Int(stamp.id)),
+        Some(("id", NUMBER, Cell::Int(stamp.id))),
         digest("originalDigest", original),
+        person,
         text("primaryKey", stamp.primary_key),
-    ];
-    let after = [
-        ("timestamp", Kind::Time, Cell::Int(stamp.timestamp.0)),
-        ("user", HEX, stamp.user.map_or(Cell::Null, Cell::Text)),
+        signature,
+        info,
+        Some(("timestamp", Kind::Time, Cell::Int(stamp.timestamp.0))),
+        Some(("user", HEX, stamp.user.map_or(Cell::Null, Cell::Text))),
     ];
     let mut out = Vec::with_capacity(768);
-    for (name, kind, cell) in before.iter().chain(seal).chain(&after) {
+    for (name, kind, cell) in members.iter().flatten() {
         out.extend_from_slice(if out.is_empty() { b"{\"" } else { b",\"" });
         out.extend_from_slice(name.as_bytes());
         out.extend_from_slice(b"\":");
@@ -108,6 +131,7 @@ mod tests {
         category: "DatabaseRecordChange",
         action: "Added",
         data_source: "default",
+        person: None,
     };
 
     #[test]
@@ -134,5 +158,23 @@ mod tests {
         assert_eq!(members.remove("signature"), Some(json!("cw==")));
         assert_eq!(members.remove("signaturePublicKeyInfo"), Some(json!("aw==")));
         assert_eq!(value.to_string().into_bytes(), signed_form(&STAMP, Some(&[1]), None));
+    }
+
+    /// B8: whose contents an entry has is bound by its leaf, and the leaves of before are what they were.
+    #[test]
+    fn a_leaf_names_a_person_that_its_key_does_not() {
+        let person = uuid::Uuid::from_u128(7);
+        let leaf = |stamp: &Stamp<'_>| leaf_data(stamp, None, None, b"s", b"k");
+        let of = Stamp { person: Some(person), ..STAMP };
+        let mut value: Value = serde_json::from_slice(&leaf(&of)).unwrap();
+        assert_eq!(leaf(&of), value.to_string().into_bytes());
+        assert_eq!(value["person"], json!(person.to_string()));
+        value.as_object_mut().unwrap().remove("person");
+        assert_eq!(leaf(&STAMP), value.to_string().into_bytes());
+        assert_eq!(signed_form(&of, None, None), signed_form(&STAMP, None, None));
+        for key in [person.to_string(), format!("{person}|motto")] {
+            let own = Stamp { primary_key: &key, ..STAMP };
+            assert_eq!(leaf(&Stamp { person: Some(person), ..own }), leaf(&own));
+        }
     }
 }

@@ -6,11 +6,12 @@ use uuid::Uuid;
 
 use crate::{
     check::Checked,
+    entry::key_person,
     finding::{FindingKind, Report, VerifyError},
     line::EntryLine,
 };
 
-/// The areas whose entries are about one person, named by the first part of their primary key.
+/// The areas whose entries are about one person.
 const PERSONAL: [&str; 10] = [
     "ApplicationIdentity",
     "ApplicationUser",
@@ -63,8 +64,9 @@ impl Erasures {
         if !deletes && !checked.erased {
             return Ok(());
         }
-        let first = entry.primary_key.split('|').next().unwrap_or_default();
-        let person = Uuid::try_parse(first).ok().filter(|_| PERSONAL.contains(&entry.area.as_str()));
+        // what is about the person itself, and what was written before entries named it, has it in the key
+        let person = entry.person.or_else(|| key_person(&entry.primary_key));
+        let person = person.filter(|_| PERSONAL.contains(&entry.area.as_str()));
         let Some(person) = person else {
             if checked.erased {
                 let detail = "its contents are gone, but are no person's";

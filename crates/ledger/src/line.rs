@@ -5,6 +5,7 @@ use std::io::{self, BufRead, Read as _};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chancery_record::{Timestamp, parse_timestamp};
 use serde::Deserialize;
+use uuid::Uuid;
 
 use crate::{
     export::{FORMAT, TILE},
@@ -61,6 +62,7 @@ pub(crate) struct EntryLine {
     pub category: String,
     pub action: String,
     pub data_source: String,
+    pub person: Option<Uuid>,
     pub original_content: Option<String>,
     pub current_content: Option<String>,
     pub original_salt: Option<String>,

@@ -25,12 +25,22 @@ pub const SIZES: &[(&str, &str)] = &[
     ("to", "The size of the later tree, at most and without it that of the newest checkpoint."),
 ];
 
+/// The tree of a store. One that has leaves is not taken for one that has not grown yet.
+fn find_tree(tx: &mut Tx<'_>, store: i64) -> Result<Tree, Error> {
+    let tree = Tree::read(tx, store)?;
+    let leaf = "SELECT position FROM audit_leaf WHERE store = ?1 LIMIT 1";
+    if tree.checkpoint.is_none() && tx.one(leaf, &[Value::Int(store)], |_| Ok(()))?.is_some() {
+        return Err(Error::Internal(format!("the audit tree of store {store} has leaves and no checkpoint")));
+    }
+    Ok(tree)
+}
+
 /// Answers with the newest checkpoint.
 ///
 /// # Errors
 /// There is none yet.
 pub fn checkpoint(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let tree = Tree::read(tx, call.scope.store())?;
+    let tree = find_tree(tx, call.scope.store())?;
     let note = tree.checkpoint.ok_or_else(|| {
         let detail = "No entry of this trail is in its tree yet. It takes about a second.";
         Problem::new(ProblemKind::NotFound, detail)
@@ -54,13 +64,16 @@ pub fn inclusion(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         let text = "SELECT entry FROM audit_pending WHERE store = ?1 AND entry = ?2";
         let waits = tx.one(text, &key, |_| Ok(()))?.is_some();
         let detail = "The entry is not in the trail's tree yet. It takes about a second.";
-        return Err(if waits {
-            Problem::new(ProblemKind::NotFound, detail)
-        } else {
-            Problem::not_found(call.op.shape.name)
-        });
+        if waits {
+            return Err(Problem::new(ProblemKind::NotFound, detail));
+        }
+        let text = "SELECT rid FROM audit_entry WHERE store = ?1 AND rid = ?2";
+        if tx.one(text, &key, |_| Ok(()))?.is_some() {
+            return Err(Error::Internal(format!("the audit tree of store {store} lacks entry {id}")).into());
+        }
+        return Err(Problem::not_found(call.op.shape.name));
     };
-    let tree = Tree::read(tx, store)?;
+    let tree = find_tree(tx, store)?;
     let (leaf, proof) = with_nodes(tx, store, |mut ask| {
         Ok((ask(0, position)?, inclusion_proof(position, tree.size, &mut ask)?))
     })?;
@@ -83,7 +96,7 @@ pub fn inclusion(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 /// Sizes that are none, or that the tree does not have.
 pub fn consistency(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let store = call.scope.store();
-    let tree = Tree::read(tx, store)?;
+    let tree = find_tree(tx, store)?;
     let size = |name, default: u64| {
         let wrong = |_| Problem::invalid(format!("{name} is the size of a tree: a number from 0 up."));
         call.query(name).map_or(Ok(default), |text| text.parse().map_err(wrong))
@@ -140,7 +153,8 @@ fn inclusion_schema() -> Json {
             "position": number("Where it stands in the tree, from 0."),
             "treeSize": number("How many entries the tree has."),
             "leafHash": hash("The hash of its leaf: SHA-256 over a zero byte and the canonical JSON of the \
-                members that its signature covers, with signature and signaturePublicKeyInfo."),
+                members that its signature covers, with signature and signaturePublicKeyInfo, and with person where \
+                primaryKey does not begin with it."),
             "hashes": hashes("The proof, the hash next to the leaf first."),
             "checkpoint": { "type": "string", "description": "The signed checkpoint of the tree (C2SP)." },
         },

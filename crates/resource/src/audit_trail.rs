@@ -4,6 +4,7 @@ use chancery_record::{
     Bytes, Encoding, FieldType, KEY, Kind, Mismatch, Name, SHOWN, Sealing, ShortText, Timestamp, Value,
     record,
 };
+use uuid::Uuid;
 
 /// A digest, shown in hexadecimal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +39,8 @@ record! {
         action: Name = SHOWN.like("Modified"),
         /// The store that it was made in.
         data_source: Name = SHOWN.like("default"),
+        /// The person whose contents these are: gone with the person; null when they are nobody's.
+        person: Option<Uuid> = SHOWN,
         /// The state before, as canonical JSON (RFC 8785).
         original_content: Option<ShortText> = SHOWN.sealed(Sealing::Person),
         /// The state after, as canonical JSON (RFC 8785).

@@ -6,7 +6,7 @@ use chancery_store::{Error, Tx};
 use uuid::Uuid;
 
 use crate::{
-    Call, PersonKey, Personal, Problem, Shape,
+    Call, PersonKey, Problem, Shape,
     seal::{Seal, Sealed},
     sealed::entry_place,
 };
@@ -58,6 +58,7 @@ pub fn record(call: &Call, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<(), Prob
     });
     let original = entry.original.map(Seal::seal);
     let current = entry.current.map(Seal::seal);
+    let person = entry.person.as_ref().map(|person| person.id);
     let stamp = Stamp {
         id,
         timestamp: call.now,
@@ -67,6 +68,7 @@ pub fn record(call: &Call, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<(), Prob
         category: CATEGORY,
         action: entry.action,
         data_source: call.scope.source(),
+        person,
     };
     let digest = |sealed: &Option<Sealed>| sealed.as_ref().map(|sealed| sealed.digest.clone());
     let (original_digest, current_digest) = (digest(&original), digest(&current));
@@ -97,7 +99,7 @@ pub fn record(call: &Call, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<(), Prob
             current_digest.into(),
             signature.bytes.into(),
             signature.public_key_info.into(),
-            entry.person.as_ref().map(|person| person.id).into(),
+            person.into(),
         ],
     )?;
     tx.queue(
@@ -185,17 +187,13 @@ pub fn content(shape: &Shape, values: &[Value]) -> String {
     )
 }
 
-/// The key as the audit trail names it: a composite one joined by `|`.
+/// The key as the audit trail names it: an id is one alone, any other is joined by `|` to its owner's.
 pub fn key_text(shape: &Shape, values: &[Value]) -> String {
-    let of = |wanted: fn(&Shape, &Field) -> bool| {
-        fields_with(shape, values).filter(move |(field, _)| wanted(shape, field))
-    };
-    // whose it is comes first, so that what belongs to a person is known by the person's id
-    let person =
-        of(|shape, field| matches!(shape.personal, Personal::Of(_, column) if column == field.column));
-    let owner = of(|_, field| field.access.column == Column::Owner);
-    let key = of(|_, field| field.access.key && field.access.column != Column::Owner);
-    let texts = person.chain(owner).chain(key).map(|(_, value)| match value {
+    let is_owner = |field: &Field| field.access.column == Column::Owner;
+    let key = || fields_with(shape, values).filter(|(field, _)| field.access.key && !is_owner(field));
+    let is_id = key().any(|(_, value)| matches!(value, Value::Id(_)));
+    let owner = fields_with(shape, values).filter(|(field, _)| is_owner(field) && !is_id);
+    let texts = owner.chain(key()).map(|(_, value)| match value {
         Value::Id(id) => id.to_string(),
         Value::Int(number) => number.to_string(),
         Value::Text(text) => text.clone(),

@@ -58,7 +58,7 @@ pub use emit::{Out, Part, Sink, Stored, seen_value};
 pub use family::visible;
 pub use filter::{Expression, Operator, parse as parse_filter};
 pub use kin::{Child, Owner, Parent, Unique};
-pub use list::{list_of, list_where, members_statement, write_items};
+pub use list::{list_of, list_statement, list_where, write_items};
 pub use load::{
     find_owner, find_row, key_name, key_of, load, load_by, load_first, load_hidden, load_hidden_rows,
     load_rows, owner_of, select_by, select_of, select_where,

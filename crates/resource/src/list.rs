@@ -358,17 +358,19 @@ impl Reading<'_> {
     }
 }
 
-/// The statement by which a whole list filtered by `filter` begins, where it begins at the links of one other:
-/// for who wants to see its plan.
+/// The statement by which a whole list filtered by `filter` begins: for who wants to see its plan.
 ///
 /// # Errors
 /// The filter is none.
-pub fn members_statement(call: &Call, filter: &str) -> Result<Option<Sql>, Problem> {
+pub fn list_statement(call: &Call, filter: &str) -> Result<Sql, Problem> {
     let shape = call.op.shape;
-    let filter = crate::filter::parse(filter)?;
-    let Some(of_one) = OfOne::find(shape, &filter) else { return Ok(None) };
-    let reading = Reading { shape, page: Page::default(), owner: None, condition: &|_| () };
-    reading.members(call, &of_one, None).map(Some)
+    let mut page = Page::default();
+    page.filter = Some(crate::filter::parse(filter)?);
+    let reading = Reading { shape, page, owner: None, condition: &|_| () };
+    match reading.page.filter.as_ref().and_then(|filter| OfOne::find(shape, filter)) {
+        Some(of_one) => reading.members(call, &of_one, None),
+        None => reading.statement(call, reading.first_part(), None, LIST),
+    }
 }
 
 /// Some rows as JSON, without their nested arrays.

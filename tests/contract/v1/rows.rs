@@ -24,7 +24,7 @@ const USER: &str = "id externalUniqueIdentifier loginName firstName lastName ema
     memberOfGroups userProfiles instanceId";
 const GROUP: &str = "id name memberUsers parentGroups memberGroups metadata instanceId";
 const ENTRY: &str = "id timestamp user area primaryKey category action dataSource originalContent \
-    currentContent originalSalt currentSalt originalDigest currentDigest signature signaturePublicKeyInfo";
+    person currentContent originalSalt currentSalt originalDigest currentDigest signature signaturePublicKeyInfo";
 const CERT_STORE: &str = "id name description certType certificate password thumbprint validFrom validTo \
     issuer serialNumber subject applyToType applyToSubscriptionId applyToTenantId idpInstances";
 const IDP_INSTANCE: &str = "id name position isActive treatSecondFactorClaimsAsConfirmed \

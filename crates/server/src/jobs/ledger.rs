@@ -98,7 +98,8 @@ struct Waiting {
 }
 
 const WAITING: &str = "SELECT e.rid, e.timestamp, e.actor, e.area, e.primary_key, e.category, e.action, \
-    e.data_source, e.original_digest, e.current_digest, e.signature, e.signature_public_key_info \
+    e.data_source, e.original_digest, e.current_digest, e.signature, e.signature_public_key_info, \
+    e.person \
     FROM audit_pending p JOIN audit_entry e ON e.rid = p.entry WHERE p.store = ?1 ORDER BY p.entry LIMIT";
 
 impl Waiting {
@@ -160,6 +161,7 @@ fn leaf(row: &Row<'_>) -> Result<(i64, Hash), Error> {
         category: row.text(5)?,
         action: row.text(6)?,
         data_source: row.text(7)?,
+        person: if row.is_null(12)? { None } else { Some(row.id(12)?) },
     };
     let data = leaf_data(&stamp, bytes(8)?, bytes(9)?, row.bytes(10)?, row.bytes(11)?);
     Ok((stamp.id, leaf_hash(&data)))

@@ -1,0 +1,155 @@
+//! The audit trail of a person: found by the keys of what belongs to them, gone with them and with nobody else.
+
+use chancery_testkit::{World, on_both_engines};
+use serde_json::{Value, json};
+
+use super::{export, findings, keys, seal, sound, sql};
+use crate::{each, id, identity_replacement::open_replacement, list::encode};
+
+/// Wipes contents, sees that it is found, and puts them back.
+async fn keep_and_break(world: &World, text: String) {
+    let keys = keys(world).await;
+    let copy = "CREATE TABLE kept AS SELECT * FROM audit_entry".to_owned();
+    sql(world, vec![(copy, vec![]), (text.clone(), vec![])]).await;
+    let (exported, _) = export(world, "default").await;
+    assert!(!findings(&exported, &keys, None).1.is_empty(), "{text}");
+    let back = ["DELETE FROM audit_entry", "INSERT INTO audit_entry SELECT * FROM kept", "DROP TABLE kept"];
+    sql(world, back.map(|text| (text.to_owned(), vec![])).to_vec()).await;
+}
+
+/// The entries of one key in a trail.
+async fn entries(world: &World, trail: &str, key: &Value) -> Value {
+    let filter = encode(&format!("primaryKey eq \"{}\"", key.as_str().unwrap()));
+    world.admin.get(&format!("{trail}?filter={filter}")).await.is(200).json()
+}
+
+/// A pass for a user.
+async fn new_pass(world: &World, user: &Value) -> Value {
+    let passes = world.path("/passkey-security/temporary-access-passes");
+    world.admin.post(&passes, json!({ "userId": id(user) })).await.is(201).json()
+}
+
+const CONFIGURATION: &str = "/api/management/v2/CustomAuditTrail";
+
+on_both_engines! {
+    /// B8: what belongs to a person is in the trail under its own key, and says whose it is.
+    async fn what_belongs_to_a_person_is_found_by_its_own_key(world: World) {
+        let (user, replacement) = open_replacement(&world).await;
+        let trail = world.path("/CustomAuditTrail");
+        let pass = new_pass(&world, &user).await;
+        let one = world.path(&format!("/passkey-security/temporary-access-passes/{}", id(&pass)));
+        world.admin.delete(&one).await.expect(204);
+        let contact = json!({ "kind": "Phone", "value": "+49 30 1" });
+        let contacts = world.path(&format!("/User/{}/security-contact", id(&user)));
+        let contact = world.admin.post(&contacts, contact).await.is(201).json();
+        let profile = world.path(&format!("/user/{}/UserProfile", id(&user)));
+        world.admin.post(&profile, json!({ "key": "size", "value": "m" })).await.expect(202);
+        for (key, area, actions) in [
+            (pass["id"].clone(), "TemporaryAccessPass", vec!["Added", "Modified"]),
+            (contact["id"].clone(), "SecurityContact", vec!["Added"]),
+            (json!(format!("{}|size", id(&user))), "UserProfile", vec!["Added"]),
+        ] {
+            let found = entries(&world, &trail, &key).await;
+            assert_eq!(each(&found, "action"), actions, "{area}");
+            assert!(found.as_array().unwrap().iter().all(|entry| entry["area"] == area && entry["person"] == user["id"]));
+        }
+        let found = entries(&world, CONFIGURATION, &replacement["id"]).await;
+        assert_eq!((each(&found, "area"), each(&found, "action")), (vec!["IdentityReplacement"], vec!["Added"]));
+        assert_eq!(found[0]["person"], replacement["platformUserId"]);
+        let identity = entries(&world, CONFIGURATION, &replacement["replacementIdentityId"]).await;
+        assert_eq!(each(&identity, "area"), ["ApplicationIdentity"]);
+        let group = world.group("g").await;
+        assert_eq!(entries(&world, &trail, &group["id"]).await[0]["person"], json!(null));
+
+        // all of it goes with the person, and only then
+        seal(&world).await;
+        assert_eq!(sound(&world, "management").await.1.erased, 0);
+        world.admin.post(&world.path(&format!("/User/{}/erase", id(&user))), json!({})).await.expect(204);
+        seal(&world).await;
+        let gone = entries(&world, &trail, &pass["id"]).await;
+        let gone = [&gone[0], &entries(&world, CONFIGURATION, &replacement["id"]).await[0]].map(Value::clone);
+        for entry in gone {
+            assert!(entry["currentContent"].is_null() && entry["currentDigest"].is_string(), "{entry}");
+        }
+        // the user and what was its: the pass twice, the contact, the profile
+        assert_eq!(sound(&world, "default").await.1.erased, 5);
+        // the platform user, the request, the identity
+        assert_eq!(sound(&world, "management").await.1.erased, 3);
+    }
+
+    /// B8: nobody's contents are excused by the deletion of another, whatever the row says.
+    async fn contents_are_excused_by_their_own_person_alone(world: World) {
+        let (gone, there) = (world.user("eve").await, world.user("ada").await);
+        let pass = new_pass(&world, &there).await;
+        world.admin.post(&world.path(&format!("/User/{}/erase", id(&gone))), json!({})).await.expect(204);
+        seal(&world).await;
+        assert_eq!(sound(&world, "default").await.1.erased, 1);
+        let number = entries(&world, &world.path("/CustomAuditTrail"), &pass["id"]).await[0]["id"].clone();
+        let wipe = "UPDATE audit_entry SET current_content = NULL, current_salt = NULL";
+        keep_and_break(&world, format!("{wipe} WHERE rid = {number}")).await;
+        let other = "(SELECT person FROM kept WHERE person NOT IN (SELECT id FROM user_account))";
+        keep_and_break(&world, format!("{wipe}, person = {other} WHERE rid = {number}")).await;
+        keep_and_break(&world, format!("UPDATE audit_entry SET person = {other} WHERE rid = {number}")).await;
+        keep_and_break(&world, format!("{wipe}, person = NULL WHERE rid = {number}")).await;
+        assert_eq!(sound(&world, "default").await.1.erased, 1);
+    }
+
+    async fn erasing_takes_along_what_belongs_to_the_person(world: World) {
+        let user = world.user("ada").await;
+        let one = world.path(&format!("/User/{}", id(&user)));
+        let security = world.path("/passkey-security");
+        world.admin.post(&format!("{one}/security-contact"), json!({ "kind": "Phone", "value": "+49 30 1" })).await.expect(201);
+        world.admin.post(&format!("{security}/temporary-access-passes"), json!({ "userId": id(&user) })).await.expect(201);
+        let recovery = json!({ "userId": id(&user), "method": "IdentityDocument", "reason": "lost" });
+        world.admin.post(&format!("{security}/recovery-transactions"), recovery).await.expect(201);
+        let image = [("content-type", "image/png")];
+        world.admin.send(http::Method::PUT, &format!("{one}/image"), &image, crate::image::png()).await.expect(200);
+        let synchronize = world.path("/User/synchronize");
+        world.admin.send(http::Method::POST, &synchronize, &[], vec![]).await.expect(200);
+        seal(&world).await;
+        assert_eq!((sound(&world, "default").await.1.erased, sound(&world, "management").await.1.erased), (0, 0));
+        // hidden is not erased: what is wiped then is found
+        world.admin.delete(&one).await.expect(204);
+        seal(&world).await;
+        sound(&world, "default").await;
+        for area in ["UserImage", "TemporaryAccessPass", "SecurityContact"] {
+            let text = format!("UPDATE audit_entry SET current_content = NULL, current_salt = NULL WHERE area = '{area}'");
+            keep_and_break(&world, text).await;
+        }
+        world.admin.post(&format!("{one}/erase"), json!({})).await.expect(204);
+        seal(&world).await;
+        assert_eq!(sound(&world, "default").await.1.erased, 6);
+        assert!(sound(&world, "management").await.1.erased > 0);
+    }
+
+    async fn erasing_a_person_leaves_the_proof_whole(world: World) {
+        world.set_option("UserDeletionQuarantineEnabled", "false").await;
+        let mut gone = Vec::new();
+        for name in ["Ada-Maria", "Eve-Marie"] {
+            let user = json!({ "loginName": name, "firstName": name });
+            let user = world.admin.post(&world.path("/User"), user).await.is(201).json();
+            let one = world.path(&format!("/User/{}", id(&user)));
+            let patch = json!({ "lastName": format!("{name}son"), "concurrencyToken": user["concurrencyToken"] });
+            world.admin.patch(&one, patch).await.expect(202);
+            let profile = world.path(&format!("/user/{}/UserProfile", id(&user)));
+            world.admin.post(&profile, json!({ "key": "motto", "value": format!("{name} forever") })).await.expect(202);
+            seal(&world).await;
+            gone.push((user, one));
+        }
+        assert_eq!(sound(&world, "default").await.1.erased, 0);
+        world.admin.post(&format!("{}/erase", gone[0].1), json!({})).await.expect(204);
+        world.admin.delete(&gone[1].1).await.expect(204);
+        seal(&world).await;
+        for entry in world.audit(20).await {
+            for member in ["originalContent", "currentContent", "originalSalt", "currentSalt"] {
+                assert!(entry[member].is_null(), "{member} of {entry}");
+            }
+            let purged = entry["action"] == "Deleted";
+            assert!(purged || !entry["originalDigest"].is_null() || !entry["currentDigest"].is_null());
+        }
+        let (text, summary) = sound(&world, "default").await;
+        // all but that they are gone, which says nothing of them
+        assert_eq!((summary.entries, summary.erased), (8, 6));
+        assert!(!text.contains("Ada-") && !text.contains("Eve-"));
+    }
+}

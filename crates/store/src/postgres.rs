@@ -158,11 +158,11 @@ impl Postgres {
     }
 }
 
-/// Waits for a database that is about to be there.
+/// Waits for a database that is about to be there and to take writes. A standby may be about to be promoted.
 fn await_database(servers: &Servers) -> Result<Session, Error> {
     let began = Instant::now();
     loop {
-        match servers.open(OPENING) {
+        match servers.open(OPENING).and_then(|session| servers.for_writes(session)) {
             Err(refusal) if refusal.passes && began.elapsed() < START => {
                 tracing::warn!(why = refusal.why, "the database is not there yet");
                 std::thread::sleep(Duration::from_millis(500));

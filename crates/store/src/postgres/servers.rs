@@ -127,6 +127,19 @@ impl Servers {
         Err(Refusal::passing(why))
     }
 
+    /// A connection whose server takes writes. Notes its clock: what is done first goes by it already.
+    pub fn for_writes(&self, mut session: Session) -> Result<Session, Refusal> {
+        let asked =
+            session.state(OPENING).map_err(|error| Refusal { why: error.to_string(), passes: true })?;
+        self.note_clock(asked.clock);
+        if asked.takes_writes {
+            return Ok(session);
+        }
+        let why = "it takes no writes, for it is a standby or set to be read only: name the primary, or all \
+                   servers (postgres://db1,db2/...), of which the one that takes writes is used";
+        Err(Refusal { why: why.into(), passes: true })
+    }
+
     /// Ends every connection, whatever it waits for.
     pub fn end_all(&self) {
         self.generation.send_modify(|generation| *generation += 1);

@@ -1,6 +1,7 @@
 //! What is done in the background, and by whom.
 
 use std::{
+    collections::BTreeSet,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -11,7 +12,7 @@ use std::{
 use chancery::{Job, Leases, prune_piece, supervise};
 use chancery_record::Value;
 use chancery_store::{Error, Mode, Store, when_broken};
-use chancery_testkit::{Engine, no_words, on_both_engines, run_with};
+use chancery_testkit::{Database, Engine, Process, no_words, on_both_engines, run_with};
 use chancery_web::now;
 
 use crate::until;
@@ -54,7 +55,7 @@ fn one_process_at_a_time_holds_a_lease() {
         Box::pin(async move {
             let store = &world.app.store;
             world.sql(vec![("INSERT INTO job_lease (name, until) VALUES ('test', 0)", Vec::new())]).await;
-            let (one, other) = (Arc::new(Leases::new(store, now)), Leases::new(store, now));
+            let (one, other) = (Arc::new(Leases::new(store, now, "")), Leases::new(store, now, ""));
             assert!(!one.holds("test"));
             one.renew_once(&["test"]).await.unwrap();
             other.renew_once(&["test"]).await.unwrap();
@@ -90,6 +91,57 @@ fn each_process_gives_a_sign_of_life() {
     });
 }
 
+/// Section 6: a warning when public addresses differ, once for each change; a program that does not tell its
+/// own yet is none.
+#[test]
+fn another_public_address_is_warned_of() {
+    run_with(Engine::Postgres, no_words, |world| {
+        Box::pin(async move {
+            let there = "SELECT count(*) FROM process";
+            until("its row is there", || async { number(&world.app.store, there).await == 1 }).await;
+            let older = "INSERT INTO process (id, version, schema, seen_on) VALUES (?1, '0', 27, ?2)";
+            let row = vec![Value::Id(uuid::Uuid::from_u128(7)), Value::Int(now().0)];
+            world.sql(vec![(older, row)]).await;
+            let of = |url| Leases::new(&world.app.store, now, url);
+            let warned = async |leases: &Leases| leases.give_sign().await.unwrap();
+            let set = |urls: &[&str]| urls.iter().map(|url| (*url).to_owned()).collect::<BTreeSet<_>>();
+            let (ours, one) = (world.base.as_str(), of("https://one"));
+            let same = of(ours);
+            assert_eq!(warned(&same).await, set(&[]), "the same address");
+            assert_eq!(warned(&one).await, set(&[ours]));
+            assert_eq!(warned(&one).await, set(&[]), "it was told");
+            assert_eq!(warned(&same).await, set(&["https://one"]));
+            let two = of("https://two");
+            assert_eq!(warned(&two).await, set(&[ours, "https://one"]));
+            assert_eq!(warned(&one).await, set(&[ours, "https://two"]), "another one came");
+            one.release().await;
+            two.release().await;
+            assert_eq!(warned(&same).await, set(&[]), "all is well again");
+            assert_eq!(warned(&one).await, set(&[ours]));
+        })
+    });
+}
+
+/// Section 6: two processes that go by different addresses both say so in their logs, once.
+#[tokio::test(flavor = "multi_thread")]
+async fn different_public_addresses_are_logged() {
+    let database = Database::create(Engine::Postgres);
+    // none is configured: each goes by its own port
+    let (left, right) = (Process::start(&database, &[]).await, Process::start(&database, &[]).await);
+    let lines = |server: &Process| {
+        let log = std::fs::read_to_string(&server.log).unwrap();
+        log.lines()
+            .filter(|line| line.contains("the same CHANCERY_PUBLIC_URL"))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    until("both say so", || async { !lines(&left).is_empty() && !lines(&right).is_empty() }).await;
+    for (server, other) in [(&left, &right), (&right, &left)] {
+        let lines = lines(server);
+        assert!(lines.len() == 1 && lines[0].contains(&other.base), "{lines:?}");
+    }
+}
+
 static BROKEN: AtomicBool = AtomicBool::new(false);
 
 /// Point 6: a job that panics is told to the process, which ends by it; others go on until then.
@@ -98,7 +150,7 @@ fn a_job_that_panics_is_not_missed_in_silence() {
     run_with(Engine::Sqlite, no_words, |world| {
         Box::pin(async move {
             when_broken(|_| BROKEN.store(true, Ordering::SeqCst));
-            let leases = Arc::new(Leases::new(&world.app.store, now));
+            let leases = Arc::new(Leases::new(&world.app.store, now, &world.base));
             let rest = Duration::from_millis(1);
             let panics = Job::new("panics", rest, || async { panic!("on purpose") });
             let doing = tokio::spawn(supervise(Arc::clone(&world.app), leases, vec![panics]));

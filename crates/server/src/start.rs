@@ -157,7 +157,7 @@ impl Server {
     /// Serves until `stop` is done and tells how long to drain, finishes what runs, closes the database.
     pub async fn run(self, stop: impl Future<Output = Duration> + Send) {
         let store = self.app.store.clone();
-        let leases = Arc::new(Leases::new(&store, now));
+        let leases = Arc::new(Leases::new(&store, now, &self.public_url));
         let jobs = self.jobs();
         let doing = tokio::spawn(supervise(Arc::clone(&self.app), Arc::clone(&leases), jobs));
         let metrics = self

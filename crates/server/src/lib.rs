@@ -15,7 +15,7 @@ pub use audit::{AuditCommand, ExportError, Exported, export};
 pub use config::{Config, ConfigError};
 pub use first_start::{Root, Welcome};
 pub use jobs::{
-    Job, Leases,
+    Job, Leases, jobs,
     ledger::seal_pending,
     mail::{Post, deliver},
     prune::prune_piece,

@@ -234,12 +234,12 @@ impl Store {
         }
     }
 
-    /// What a clock that can be relied on is ahead of this process's, in milliseconds: that of the
-    /// database's server, or how much time went by since the start where there is none.
-    pub fn clock_offset(&self) -> i64 {
+    /// What a clock that can be relied on is ahead of `now`, this process's time, in milliseconds: that of
+    /// the database's server, or how much time went by since the start where there is none.
+    pub fn clock_offset(&self, now: i64) -> i64 {
         match &self.engine {
-            Engine::Sqlite(sqlite) => sqlite.clock_offset(),
-            Engine::Postgres(postgres) => postgres.clock_offset(),
+            Engine::Sqlite(sqlite) => sqlite.clock_offset(now),
+            Engine::Postgres(postgres) => postgres.clock_offset(now),
         }
     }
 

@@ -140,8 +140,8 @@ impl Postgres {
         if self.queue.is_closed() { Health::Unavailable } else { self.servers.health() }
     }
 
-    pub fn clock_offset(&self) -> i64 {
-        self.servers.clock_offset()
+    pub fn clock_offset(&self, now: i64) -> i64 {
+        self.servers.clock_offset(now)
     }
 
     pub fn close(&self) {

@@ -95,7 +95,8 @@ impl Leases {
     }
 
     fn database_time(&self) -> i64 {
-        (self.now)().0.saturating_add(self.store.clock_offset())
+        let now = (self.now)().0;
+        now.saturating_add(self.store.clock_offset(now))
     }
 
     /// Renews what this process holds and takes what nobody holds.

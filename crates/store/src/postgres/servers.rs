@@ -154,14 +154,14 @@ impl Servers {
         self.health.swap(health as u8, Ordering::Relaxed) != health as u8
     }
 
-    /// What the database's clock is ahead of ours, in milliseconds.
-    pub fn clock_offset(&self) -> i64 {
-        self.clock.ahead_of(clock::now())
+    /// What the database's clock is ahead of `now`, a time of ours, in milliseconds.
+    pub fn clock_offset(&self, now: i64) -> i64 {
+        self.clock.ahead_of(now)
     }
 
     /// Notes what the database's clock shows now; what it is ahead of ours.
     pub fn note_clock(&self, shown: i64) -> i64 {
         self.clock.set(shown);
-        self.clock_offset()
+        self.clock_offset(clock::now())
     }
 }

@@ -43,6 +43,7 @@ mod password;
 mod permissions;
 mod public;
 mod quarantine;
+mod ready;
 mod reset;
 mod secrets;
 mod server;

@@ -22,6 +22,7 @@ mod customer;
 mod documents;
 mod door;
 mod durability;
+mod ending;
 mod entries;
 mod failing_database;
 mod failing_disk;

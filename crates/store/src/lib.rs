@@ -216,7 +216,11 @@ impl Store {
         } else {
             waiter.await_turn(Kind::of(class, mode), answer).await?
         };
-        answer.unwrap_or_else(|_| Err(Error::Unavailable("the store is closing".into()).into()))
+        // only a thread that panicked gives no answer: who knows what it had done by then
+        answer.unwrap_or_else(|_| {
+            let why = "a thread of the store broke down".to_owned();
+            Err(if mode == Mode::Write { Error::Unknown(why) } else { Error::Unavailable(why) }.into())
+        })
     }
 
     fn queue(&self) -> &Queue {

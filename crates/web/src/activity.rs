@@ -207,6 +207,16 @@ impl Activity {
         }
     }
 
+    /// What comes of a handshake, if it does before the connection is to be ended.
+    pub async fn in_time<T>(&self, handshake: impl Future<Output = T>) -> Option<T> {
+        let mut timer = Self::timer();
+        tokio::select! {
+            biased;
+            outcome = handshake => Some(outcome),
+            _ = std::future::poll_fn(|context| self.poll(&mut timer, context)) => None,
+        }
+    }
+
     /// A timer for [`Self::poll`].
     pub fn timer() -> std::pin::Pin<Box<Sleep>> {
         Box::pin(sleep_until(Instant::now() + HEAD_TIME))

@@ -26,6 +26,7 @@ mod ending;
 mod entries;
 mod failing_database;
 mod failing_disk;
+mod figures;
 mod group;
 mod identity_replacement;
 mod image;

@@ -198,7 +198,8 @@ mod tests {
     /// Section 2: a connection opens when it is needed, and closes when nobody has used it for 10 minutes.
     #[test]
     fn a_connection_that_nobody_uses_is_closed() {
-        let url = format!("{}/postgres", std::env::var("CHANCERY_TEST_POSTGRES").unwrap());
+        let url =
+            format!("{}/postgres", std::env::var("CHANCERY_TEST_POSTGRES").expect("set by scripts/test"));
         let servers = Arc::new(Servers::new(&url, false).unwrap());
         let queue = Arc::new(Queue::new(Bounds { waiting: 1, heavy: 1, writes: 1 }, false));
         let mut lane = Lane::new(Place::Any, Arc::clone(&servers), Arc::clone(&queue), Arc::default());

@@ -641,7 +641,8 @@ mod tests {
     /// Section 2: what gets no answer in its time is given up with its connection; at a commit nobody knows then.
     #[test]
     fn an_exchange_has_its_time() {
-        let url = format!("{}/postgres", std::env::var("CHANCERY_TEST_POSTGRES").unwrap());
+        let url =
+            format!("{}/postgres", std::env::var("CHANCERY_TEST_POSTGRES").expect("set by scripts/test"));
         let servers = Servers::new(&url, false).unwrap();
         let sleep = "SELECT 1 FROM pg_sleep(10)";
         let mut session = servers.open(OPENING).unwrap();

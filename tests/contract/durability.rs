@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use chancery_testkit::{Client, Database, Engine, Process};
+use chancery_testkit::{Client, Database, Engine, Process, SECRET};
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -131,6 +131,11 @@ async fn a_database_that_is_gone_is_told() {
     let answer = server.admin.get(USERS).await;
     assert_eq!(answer.header("retry-after"), Some("1"));
     answer.problem(503, "unavailable");
+    // B10: the token endpoint says it, too
+    let form = format!("grant_type=client_credentials&client_id=root&client_secret={SECRET}");
+    let answer = Client::anonymous(&server.base).ask_for_token(&form).await.is(503);
+    assert_eq!(answer.header("retry-after"), Some("1"));
+    assert_eq!(answer.json()["error"], "temporarily_unavailable");
     until("it is not ready", || async { server.admin.get("/health/ready").await.status == 503 }).await;
     let answer = server.admin.get("/health/ready").await;
     assert_eq!(answer.json()["reason"], "unavailable");

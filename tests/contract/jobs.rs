@@ -1,6 +1,8 @@
 //! What is done in the background, and by whom.
 
 use std::{
+    collections::BTreeSet,
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -8,57 +10,106 @@ use std::{
     time::Duration,
 };
 
-use chancery::{Job, Leases, prune_piece, supervise};
-use chancery_record::Value;
+use chancery::{Job, Leases, Post, jobs, prune_piece, purge_due, supervise};
+use chancery_record::{Timestamp, Value};
 use chancery_store::{Error, Mode, Store, when_broken};
-use chancery_testkit::{Engine, no_words, on_both_engines, run_with};
+use chancery_testkit::{Database, Engine, Process, World, no_words, on_both_engines, run_with};
 use chancery_web::now;
+use serde_json::json;
 
-use crate::until;
+use crate::{id, until};
+
+/// A clock that is eight days ahead.
+fn eight_days_ahead() -> Timestamp {
+    Timestamp(now().0 + 8 * 24 * 3_600_000)
+}
+
+/// Everything that the server of this world does in the background, by another clock.
+fn jobs_by(world: &World, now: fn() -> Timestamp) -> Vec<Job> {
+    let post = Post { master: world.app.desk.master.clone(), program: None, networks: "".parse().unwrap() };
+    jobs(&world.app, &post, now)
+}
+
+/// Metadata of authenticators come from where nobody answers.
+fn with_metadata(_: &Path) -> Vec<String> {
+    ["--mds-url", "http://127.0.0.1:9/"].map(str::to_owned).into()
+}
 
 async fn number(store: &Store, text: &'static str) -> i64 {
     let read = store.run("Test", Mode::Quick, None, move |tx| tx.one(text, &[], |row| row.int(0)));
     read.await.map_err(|error: Error| error.to_string()).unwrap().unwrap_or(0)
 }
 
-on_both_engines! {
-    /// Point 6: the jobs are a list, and each tells when it last succeeded.
+on_both_engines! { [with_metadata]
+    /// Point 6: the jobs are a list, and each tells when it last succeeded; one that fails does not.
     async fn each_job_tells_when_it_last_succeeded(world: World) {
-        for job in ["tree", "certify", "mail", "revoke"] {
+        let names: BTreeSet<_> = jobs_by(&world, now).iter().map(|job| job.name).collect();
+        let all = ["certify", "count", "mail", "prune", "purge", "refresh", "revoke", "tree"];
+        assert_eq!(names, BTreeSet::from(all));
+        // the server of this test has the leases, and rests for minutes
+        let soon = |job| Job { rest: Duration::from_millis(100), alone: false, ..job };
+        let mut jobs: Vec<Job> = jobs_by(&world, now).into_iter().map(soon).collect();
+        jobs.push(soon(Job::new("fails", Duration::ZERO, || async { Err("on purpose".to_owned()) })));
+        let leases = Arc::new(Leases::new(&world.app.store, now, &world.base));
+        let doing = tokio::spawn(supervise(Arc::clone(&world.app), leases, jobs));
+        let told = async |job: &str| {
             let line = format!("chancery_job_last_success_time_seconds{{job=\"{job}\"}}");
-            until(job, || async {
-                let metrics = world.admin.get("/metrics").await.is(200);
-                String::from_utf8_lossy(&metrics.bytes).contains(&line)
-            })
-            .await;
+            let metrics = world.admin.get("/metrics").await.is(200);
+            String::from_utf8_lossy(&metrics.bytes).contains(&line)
+        };
+        for job in names {
+            until(job, || told(job)).await;
         }
-    }
-
-    /// Section 1: a clock that jumps ahead takes no event away too early.
-    async fn a_clock_that_jumps_takes_nothing_away(world: World) {
-        // the clocks agree here, so the bound is the time itself
-        assert!(world.app.store.clock_offset().abs() < 2_000);
-        world.user("ada").await;
-        let before = number(&world.app.store, "SELECT count(*) FROM outbox_event").await;
-        let run = world.app.store.run("Test", Mode::Write, None, |tx| prune_piece(tx, now()));
-        run.await.map_err(|error: Error| error.to_string()).unwrap();
-        assert_eq!(number(&world.app.store, "SELECT count(*) FROM outbox_event").await, before);
+        assert!(!told("fails").await);
+        doing.abort();
     }
 }
 
-/// Section 6: a job is done by one process at a time; who holds its lease stops before another may
-/// begin.
+on_both_engines! {
+    /// Section 1: a clock that jumps eight days ahead takes no event, answer or quarantined user away too early.
+    async fn a_clock_that_jumps_takes_nothing_away(world: World) {
+        world.set_option("UserDeletionQuarantineDuration", "1.00:00:00").await;
+        let (user, users) = (world.user("ada").await, world.path("/User"));
+        world.admin.delete(&format!("{users}/{}", id(&user))).await.expect(204);
+        let headers = [("content-type", "application/json"), ("idempotency-key", "one")];
+        let body = json!({ "loginName": "eve" }).to_string().into_bytes();
+        world.admin.send(http::Method::POST, &users, &headers, body).await.expect(201);
+        let kept = async || {
+            let events = number(&world.app.store, "SELECT count(*) FROM outbox_event").await;
+            let answers = number(&world.app.store, "SELECT count(*) FROM idempotent_answer").await;
+            (events, answers, number(&world.app.store, "SELECT count(*) FROM user_account").await)
+        };
+        let before = kept().await;
+        assert!(before.0 > 0 && before.1 == 1 && before.2 == 2, "{before:?}");
+        let jobs = jobs_by(&world, eight_days_ahead);
+        for job in jobs.iter().filter(|job| ["prune", "purge"].contains(&job.name)) {
+            (job.work)().await.unwrap();
+        }
+        assert_eq!(kept().await, before);
+        // by that clock alone all of it would be gone
+        let run = world.app.store.run("Test", Mode::Write, None, |tx| prune_piece(tx, eight_days_ahead()));
+        run.await.map_err(|error: Error| error.to_string()).unwrap();
+        purge_due(&world.app.store, &world.app.desk, eight_days_ahead()).await.unwrap();
+        let after = kept().await;
+        assert!(after.0 < before.0 && after.1 == 0 && after.2 == 1, "{after:?}");
+    }
+}
+
+/// Section 6: a job is done by one process at a time, whatever its clock shows; who holds its lease stops
+/// before another may begin.
 #[test]
 fn one_process_at_a_time_holds_a_lease() {
     run_with(Engine::Postgres, no_words, |world| {
         Box::pin(async move {
             let store = &world.app.store;
             world.sql(vec![("INSERT INTO job_lease (name, until) VALUES ('test', 0)", Vec::new())]).await;
-            let (one, other) = (Arc::new(Leases::new(store, now)), Leases::new(store, now));
+            let (one, other) = (Arc::new(Leases::new(store, now, "")), Leases::new(store, now, ""));
+            let jumped = Leases::new(store, eight_days_ahead, "");
             assert!(!one.holds("test"));
             one.renew_once(&["test"]).await.unwrap();
             other.renew_once(&["test"]).await.unwrap();
-            assert!(one.holds("test") && !other.holds("test"));
+            jumped.renew_once(&["test"]).await.unwrap();
+            assert!(one.holds("test") && !other.holds("test") && !jumped.holds("test"));
             one.renew_once(&["test"]).await.unwrap();
             assert!(one.holds("test"), "who has it keeps it");
             // another took it, as after a pause of this process
@@ -90,6 +141,57 @@ fn each_process_gives_a_sign_of_life() {
     });
 }
 
+/// Section 6: a warning when public addresses differ, once for each change; a program that does not tell its
+/// own yet is none.
+#[test]
+fn another_public_address_is_warned_of() {
+    run_with(Engine::Postgres, no_words, |world| {
+        Box::pin(async move {
+            let there = "SELECT count(*) FROM process";
+            until("its row is there", || async { number(&world.app.store, there).await == 1 }).await;
+            let older = "INSERT INTO process (id, version, schema, seen_on) VALUES (?1, '0', 27, ?2)";
+            let row = vec![Value::Id(uuid::Uuid::from_u128(7)), Value::Int(now().0)];
+            world.sql(vec![(older, row)]).await;
+            let of = |url| Leases::new(&world.app.store, now, url);
+            let warned = async |leases: &Leases| leases.give_sign().await.unwrap();
+            let set = |urls: &[&str]| urls.iter().map(|url| (*url).to_owned()).collect::<BTreeSet<_>>();
+            let (ours, one) = (world.base.as_str(), of("https://one"));
+            let same = of(ours);
+            assert_eq!(warned(&same).await, set(&[]), "the same address");
+            assert_eq!(warned(&one).await, set(&[ours]));
+            assert_eq!(warned(&one).await, set(&[]), "it was told");
+            assert_eq!(warned(&same).await, set(&["https://one"]));
+            let two = of("https://two");
+            assert_eq!(warned(&two).await, set(&[ours, "https://one"]));
+            assert_eq!(warned(&one).await, set(&[ours, "https://two"]), "another one came");
+            one.release().await;
+            two.release().await;
+            assert_eq!(warned(&same).await, set(&[]), "all is well again");
+            assert_eq!(warned(&one).await, set(&[ours]));
+        })
+    });
+}
+
+/// Section 6: two processes that go by different addresses both say so in their logs, once.
+#[tokio::test(flavor = "multi_thread")]
+async fn different_public_addresses_are_logged() {
+    let database = Database::create(Engine::Postgres);
+    // none is configured: each goes by its own port
+    let (left, right) = (Process::start(&database, &[]).await, Process::start(&database, &[]).await);
+    let lines = |server: &Process| {
+        let log = std::fs::read_to_string(&server.log).unwrap();
+        log.lines()
+            .filter(|line| line.contains("the same CHANCERY_PUBLIC_URL"))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    until("both say so", || async { !lines(&left).is_empty() && !lines(&right).is_empty() }).await;
+    for (server, other) in [(&left, &right), (&right, &left)] {
+        let lines = lines(server);
+        assert!(lines.len() == 1 && lines[0].contains(&other.base), "{lines:?}");
+    }
+}
+
 static BROKEN: AtomicBool = AtomicBool::new(false);
 
 /// Point 6: a job that panics is told to the process, which ends by it; others go on until then.
@@ -98,7 +200,7 @@ fn a_job_that_panics_is_not_missed_in_silence() {
     run_with(Engine::Sqlite, no_words, |world| {
         Box::pin(async move {
             when_broken(|_| BROKEN.store(true, Ordering::SeqCst));
-            let leases = Arc::new(Leases::new(&world.app.store, now));
+            let leases = Arc::new(Leases::new(&world.app.store, now, &world.base));
             let rest = Duration::from_millis(1);
             let panics = Job::new("panics", rest, || async { panic!("on purpose") });
             let doing = tokio::spawn(supervise(Arc::clone(&world.app), leases, vec![panics]));

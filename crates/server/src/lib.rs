@@ -3,6 +3,7 @@
 mod arguments;
 mod audit;
 mod config;
+mod end;
 mod first_start;
 mod jobs;
 mod log;
@@ -13,9 +14,10 @@ mod start;
 pub use arguments::{Arguments, Command};
 pub use audit::{AuditCommand, ExportError, Exported, export};
 pub use config::{Config, ConfigError};
+pub use end::{BROKEN, end_when_broken};
 pub use first_start::{Root, Welcome};
 pub use jobs::{
-    Job, Leases,
+    Job, Leases, jobs,
     ledger::seal_pending,
     mail::{Post, deliver},
     prune::prune_piece,

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use chancery::{Arguments, Command, Config, Log, Root, Server, Welcome, recover_root};
+use chancery::{Arguments, Command, Config, Log, Root, Server, Welcome, end_when_broken, recover_root};
 use clap::Parser as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -48,14 +48,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// The exit status of a server that cannot go on (EX_SOFTWARE).
-const BROKEN: i32 = 70;
-
 fn serve(config: &Config, arguments: &Arguments) -> Result<(), String> {
-    chancery_store::when_broken(|_| {
-        Log::finish();
-        std::process::exit(BROKEN)
-    });
+    end_when_broken();
     let log = Log::start(&config.log)?;
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
     let outcome = runtime.block_on(async {

@@ -4,7 +4,7 @@ use std::{
     fmt,
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Read as _, Write as _},
-    path::{Path, PathBuf},
+    path::Path,
     sync::{Arc, LazyLock, atomic::AtomicU32},
     time::Duration,
 };
@@ -24,11 +24,7 @@ use serde_json::json;
 
 use crate::{
     Config, Reload, Welcome, first_start,
-    jobs::{
-        Job, Leases, count, ledger,
-        mail::{self, Post},
-        prune, purge, revoke, supervise, trust,
-    },
+    jobs::{Leases, jobs, mail::Post, supervise},
     log, recover,
 };
 
@@ -77,8 +73,7 @@ pub struct Server {
     app: Arc<App>,
     listener: Listener,
     metrics: Option<Listener>,
-    reset_program: Option<PathBuf>,
-    private_destinations: Networks,
+    post: Post,
     /// Held as long as the server is, where the database is for one process alone.
     _lock: Option<File>,
 }
@@ -107,17 +102,13 @@ impl Server {
         let public_url =
             config.public_url.clone().unwrap_or_else(|| format!("{}://{address}", listener.scheme()));
         let store = open(config).await?;
+        let post = Post {
+            master: master.clone(),
+            program: config.reset_program.clone(),
+            networks: config.private_destinations.clone(),
+        };
         let (app, welcome) = assemble(config, store, master, &public_url).await?;
-        Ok(Self {
-            public_url,
-            welcome,
-            app: Arc::new(app),
-            listener,
-            metrics,
-            reset_program: config.reset_program.clone(),
-            private_destinations: config.private_destinations.clone(),
-            _lock: lock,
-        })
+        Ok(Self { public_url, welcome, app: Arc::new(app), listener, metrics, post, _lock: lock })
     }
 
     /// The application, for whoever runs the server within another program.
@@ -130,35 +121,11 @@ impl Server {
         Reload { app: Arc::clone(&self.app), tls: self.listener.tls() }
     }
 
-    /// What is done in the background.
-    fn jobs(&self) -> Vec<Job> {
-        let (app, store, desk) = (&self.app, &self.app.store, &self.app.desk);
-        let post = Post {
-            master: desk.master.clone(),
-            program: self.reset_program.clone(),
-            networks: self.private_destinations.clone(),
-        };
-        let mut jobs = vec![
-            prune::job(store, now),
-            purge::job(store, desk, now),
-            revoke::job(store, desk, now),
-            ledger::job(app, now),
-            ledger::certify(app, now),
-            mail::job(store, &post, now),
-            mail::job(store, &post, now),
-            count::job(app),
-        ];
-        if desk.metadata.fetch.is_some() {
-            jobs.push(trust::job(store, desk, now));
-        }
-        jobs
-    }
-
     /// Serves until `stop` is done and tells how long to drain, finishes what runs, closes the database.
     pub async fn run(self, stop: impl Future<Output = Duration> + Send) {
         let store = self.app.store.clone();
-        let leases = Arc::new(Leases::new(&store, now));
-        let jobs = self.jobs();
+        let leases = Arc::new(Leases::new(&store, now, &self.public_url));
+        let jobs = jobs(&self.app, &self.post, now);
         let doing = tokio::spawn(supervise(Arc::clone(&self.app), Arc::clone(&leases), jobs));
         let metrics = self
             .metrics

@@ -216,7 +216,11 @@ impl Store {
         } else {
             waiter.await_turn(Kind::of(class, mode), answer).await?
         };
-        answer.unwrap_or_else(|_| Err(Error::Unavailable("the store is closing".into()).into()))
+        // only a thread that panicked gives no answer: who knows what it had done by then
+        answer.unwrap_or_else(|_| {
+            let why = "a thread of the store broke down".to_owned();
+            Err(if mode == Mode::Write { Error::Unknown(why) } else { Error::Unavailable(why) }.into())
+        })
     }
 
     fn queue(&self) -> &Queue {
@@ -234,12 +238,12 @@ impl Store {
         }
     }
 
-    /// What a clock that can be relied on is ahead of this process's, in milliseconds: that of the
-    /// database's server, or how much time went by since the start where there is none.
-    pub fn clock_offset(&self) -> i64 {
+    /// What a clock that can be relied on is ahead of `now`, this process's time, in milliseconds: that of
+    /// the database's server, or how much time went by since the start where there is none.
+    pub fn clock_offset(&self, now: i64) -> i64 {
         match &self.engine {
-            Engine::Sqlite(sqlite) => sqlite.clock_offset(),
-            Engine::Postgres(postgres) => postgres.clock_offset(),
+            Engine::Sqlite(sqlite) => sqlite.clock_offset(now),
+            Engine::Postgres(postgres) => postgres.clock_offset(now),
         }
     }
 

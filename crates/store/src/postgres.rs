@@ -142,8 +142,8 @@ impl Postgres {
         if self.queue.is_closed() { Health::Unavailable } else { self.servers.health() }
     }
 
-    pub fn clock_offset(&self) -> i64 {
-        self.servers.clock_offset()
+    pub fn clock_offset(&self, now: i64) -> i64 {
+        self.servers.clock_offset(now)
     }
 
     pub fn close(&self) {
@@ -160,11 +160,11 @@ impl Postgres {
     }
 }
 
-/// Waits for a database that is about to be there.
+/// Waits for a database that is about to be there and to take writes. A standby may be about to be promoted.
 fn await_database(servers: &Servers) -> Result<Session, Error> {
     let began = Instant::now();
     loop {
-        match servers.open(OPENING) {
+        match servers.open(OPENING).and_then(|session| servers.for_writes(session)) {
             Err(refusal) if refusal.passes && began.elapsed() < START => {
                 tracing::warn!(why = refusal.why, "the database is not there yet");
                 std::thread::sleep(Duration::from_millis(500));

@@ -104,6 +104,8 @@ struct Lines {
     heavy_running: usize,
     writes_running: usize,
     closing: bool,
+    /// Whether the threads that serve are gone.
+    is_broken: bool,
 }
 
 impl Lines {
@@ -194,7 +196,11 @@ impl Queue {
     pub fn push(&self, job: Job, mode: Mode, class: Class) -> Result<(), Error> {
         let mut lines = self.lines();
         if lines.closing {
-            return Err(Error::Unavailable("the store is closing".into()));
+            return Err(if lines.is_broken {
+                broken()
+            } else {
+                Error::Unavailable("the store is closing".into())
+            });
         }
         if class != Class::Background && lines.requests() >= self.bounds.waiting {
             self.note_shed();
@@ -295,10 +301,14 @@ impl Queue {
     pub fn break_down(&self) {
         let mut lines = self.lines();
         let (heavy_running, writes_running) = (lines.heavy_running, lines.writes_running);
-        let broken = Lines { closing: true, heavy_running, writes_running, ..Lines::default() };
-        let given_up = std::mem::replace(&mut *lines, broken);
+        let broken_lines =
+            Lines { closing: true, is_broken: true, heavy_running, writes_running, ..Lines::default() };
+        let given_up = std::mem::replace(&mut *lines, broken_lines);
         drop(lines);
-        drop(given_up);
+        let Lines { urgent, ordinary, heavy, background, .. } = given_up;
+        for waiting in [urgent, ordinary, heavy, background].into_iter().flatten() {
+            waiting.job.finish(Err(broken()));
+        }
         self.bell.notify_all();
         self.background_bell.notify_all();
     }
@@ -325,6 +335,10 @@ impl Queue {
     pub fn note_shed(&self) {
         self.shed.fetch_add(1, Ordering::Relaxed);
     }
+}
+
+fn broken() -> Error {
+    Error::Unavailable("a thread of the store broke down, and the process ends by it".into())
 }
 
 impl Waiting {
@@ -460,6 +474,35 @@ mod tests {
         queue.sweep();
         assert_eq!((queue.waiting(), std::sync::Arc::strong_count(&held)), (0, 1));
         push(&queue, "b", Class::Ordinary).unwrap();
+    }
+
+    /// Read in the code (C): a writer that is gone does not answer Busy for ever: who waits for it, and who comes
+    /// later, is told that nobody will serve it.
+    #[test]
+    fn what_broke_down_serves_nobody_and_says_so() {
+        let queue = bounded(10, 10, true);
+        let told = |outcome: Result<(), Error>| match outcome {
+            Err(Error::Unavailable(why)) => why.contains("broke down"),
+            _ => false,
+        };
+        let classes = [Class::Urgent, Class::Ordinary, Class::Heavy, Class::Background];
+        let answers = classes.map(|class| {
+            let (job, answer) = Job::new("waits", None, |_| Ok::<(), Error>(()));
+            queue.push(job, Mode::Write, class).unwrap();
+            answer
+        });
+        assert!(!queue.is_closed());
+        queue.break_down();
+        for answer in answers {
+            assert!(told(answer.blocking_recv().unwrap()));
+        }
+        for class in classes {
+            assert!(told(push(&queue, "late", class)));
+        }
+        assert!(queue.is_closed() && queue.waiting() == 0);
+        for place in [Place::Requests, Place::Background, Place::Any] {
+            assert!(matches!(queue.take(place, Duration::ZERO), Next::Over));
+        }
     }
 
     /// Section 15 (chaos): while commits wait for a standby that is gone, reads go on.

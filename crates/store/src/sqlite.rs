@@ -303,8 +303,8 @@ impl Sqlite {
     }
 
     /// What the clock should show by the time that went by since the start, less what it shows.
-    pub fn clock_offset(&self) -> i64 {
-        self.clock.ahead_of(clock::now())
+    pub fn clock_offset(&self, now: i64) -> i64 {
+        self.clock.ahead_of(now)
     }
 
     fn take_reader(&self, free: &Mutex<Vec<Connection>>, cache_kib: i64) -> Result<Connection, Error> {

@@ -58,6 +58,8 @@ struct Shared {
 pub enum TlsAnswer {
     /// With this certificate.
     Speak(Arc<ServerConfig>),
+    /// The same, from the first byte on, to who names the protocol of PostgreSQL.
+    SpeakAtOnce(Arc<ServerConfig>),
     /// It is refused, as somebody would who wants to listen.
     Refuse,
 }
@@ -238,6 +240,13 @@ fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
 }
 
 async fn serve_tls(mut client: TcpStream, target: SocketAddr, answer: TlsAnswer) -> Option<()> {
+    if let TlsAnswer::SpeakAtOnce(config) = answer {
+        let mut client = TlsAcceptor::from(config).accept(client).await.ok()?;
+        client.get_ref().1.alpn_protocol().filter(|protocol| *protocol == b"postgresql")?;
+        let mut server = TcpStream::connect(target).await.ok()?;
+        copy_bidirectional(&mut client, &mut server).await.ok()?;
+        return Some(());
+    }
     let mut request = [0; 8];
     client.read_exact(&mut request).await.ok()?;
     let mut server = TcpStream::connect(target).await.ok()?;

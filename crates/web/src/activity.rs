@@ -15,8 +15,9 @@ use crate::door::Stage;
 pub const HEAD_TIME: Duration = Duration::from_secs(10);
 /// How long a reader may take nothing, and what is handed out of an answer at once may take to go.
 pub const STALL_TIME: Duration = Duration::from_secs(30);
-/// How long what stalls is still waited for once the server stops.
-pub const LAST_TIME: Duration = Duration::from_secs(10);
+/// How long what stalls is still waited for once the server stops: with the silence that follows a last
+/// answer it is gone within ten seconds.
+pub const LAST_TIME: Duration = Duration::from_secs(8);
 /// What was sent before the server stopped has been seen after this.
 pub const MOMENT: Duration = Duration::from_millis(20);
 /// How long what comes after the last answer is read and thrown away: in silence, and in all.
@@ -203,6 +204,16 @@ impl Activity {
             if sleep.as_mut().poll(context).is_pending() {
                 return Poll::Pending;
             }
+        }
+    }
+
+    /// What comes of a handshake, if it does before the connection is to be ended.
+    pub async fn in_time<T>(&self, handshake: impl Future<Output = T>) -> Option<T> {
+        let mut timer = Self::timer();
+        tokio::select! {
+            biased;
+            outcome = handshake => Some(outcome),
+            _ = std::future::poll_fn(|context| self.poll(&mut timer, context)) => None,
         }
     }
 

@@ -27,7 +27,7 @@ mod system;
 mod tls;
 mod turns;
 
-pub use app::{App, DEPRECATED_ON, Limits, now};
+pub use app::{App, DEPRECATED_ON, Limits, figures_query, now};
 pub use deprecation::Deprecation;
 pub use listener::{Listener, serve};
 pub use openapi::document;

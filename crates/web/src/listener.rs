@@ -19,7 +19,7 @@ use tokio::{
 
 use crate::{
     App, Tls, TlsFiles,
-    activity::{Activity, MOMENT},
+    activity::MOMENT,
     connection::{builder, converse},
     door::{Place, Stage},
 };
@@ -150,12 +150,8 @@ struct Guest {
 
 impl Guest {
     async fn greet(self, tls: Arc<Tls>, tcp: TcpStream) {
-        let (settings, mut timer) = (tls.current(), Activity::timer());
-        let greeted = tokio::select! {
-            biased;
-            greeted = settings.accept(tcp) => greeted,
-            _ = std::future::poll_fn(|context| self.place.activity.poll(&mut timer, context)) => return,
-        };
+        let settings = tls.current();
+        let Some(greeted) = self.place.activity.in_time(settings.accept(tcp)).await else { return };
         match greeted {
             Ok((stream, certificate)) => {
                 self.place.activity.greeted();

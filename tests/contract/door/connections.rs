@@ -35,6 +35,26 @@ async fn silent_sockets_keep_nobody_out() {
     }
 }
 
+/// Bounds: a TLS handshake that does not come to its end is given up.
+#[tokio::test]
+async fn a_tls_handshake_has_its_time() {
+    let database = Database::create(Engine::Sqlite);
+    let (certificate, key) = (database.folder().join("cert.pem"), database.folder().join("key.pem"));
+    let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    std::fs::write(&certificate, certified.cert.pem()).unwrap();
+    std::fs::write(&key, certified.signing_key.serialize_pem()).unwrap();
+    let tls = [
+        ("CHANCERY_TLS_CERTIFICATE", certificate.to_str().unwrap()),
+        ("CHANCERY_TLS_KEY", key.to_str().unwrap()),
+    ];
+    let server = Process::start_unready(&database, &tls);
+    let address = server.base.rsplit('/').next().unwrap();
+    let (mut silent, mut begun) = (connect(address).await, connect(address).await);
+    // the head of a ClientHello of which no more comes
+    begun.write_all(b"\x16\x03\x01\x02\x00\x01").await.unwrap();
+    tokio::join!(ended(&mut silent), ended(&mut begun));
+}
+
 /// A2: who rests is ended, by HTTP/1.1 and by HTTP/2, which may ping as it likes.
 #[tokio::test]
 async fn who_rests_is_ended() {

@@ -2,7 +2,7 @@
 //! clock; who holds one stops, by a clock that does not jump, before another may begin.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -21,6 +21,8 @@ const HELD: Duration = Duration::from_secs(4);
 const PERIOD: Duration = Duration::from_secs(2);
 /// Renewals from one sign of life to the next.
 const SIGNS: u32 = 5;
+/// How long after its last sign a process is taken to serve, in milliseconds.
+const SEEN_LATELY: i64 = 30_000;
 /// How long a process that gave no sign is remembered, in milliseconds.
 const REMEMBERED: i64 = 24 * 3600 * 1000;
 
@@ -30,15 +32,25 @@ pub struct Leases {
     now: fn() -> Timestamp,
     /// This process.
     holder: Uuid,
+    /// What it is called from outside.
+    public_url: String,
+    /// The other addresses that were seen last.
+    others: Mutex<BTreeSet<String>>,
     held: Mutex<HashMap<&'static str, Instant>>,
 }
 
 impl Leases {
     /// None held yet.
-    pub fn new(store: &Store, now: fn() -> Timestamp) -> Self {
-        let holder = Uuid::from_bytes(random::<16>());
-        // a renewal must not wait behind the work that it is for
-        Self { store: store.with(Class::Urgent), now, holder, held: Mutex::default() }
+    pub fn new(store: &Store, now: fn() -> Timestamp, public_url: &str) -> Self {
+        Self {
+            // a renewal must not wait behind the work that it is for
+            store: store.with(Class::Urgent),
+            now,
+            holder: Uuid::from_bytes(random::<16>()),
+            public_url: public_url.to_owned(),
+            others: Mutex::default(),
+            held: Mutex::default(),
+        }
     }
 
     /// An embedded database is for one process, which holds everything.
@@ -83,7 +95,8 @@ impl Leases {
     }
 
     fn database_time(&self) -> i64 {
-        (self.now)().0.saturating_add(self.store.clock_offset())
+        let now = (self.now)().0;
+        now.saturating_add(self.store.clock_offset(now))
     }
 
     /// Renews what this process holds and takes what nobody holds.
@@ -121,18 +134,53 @@ impl Leases {
         Ok(())
     }
 
-    async fn give_sign(&self) -> Result<(), Error> {
-        let (now, holder) = (self.database_time(), self.holder);
+    /// Tells that this process is there, and warns when others that are there go by other addresses than
+    /// before: tokens of the one name an issuer that the other one is not. The addresses it warned of.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn give_sign(&self) -> Result<BTreeSet<String>, Error> {
+        let (now, holder, public_url) = (self.database_time(), self.holder, self.public_url.clone());
         let sign = self.store.run("GiveSign", Mode::Write, None, move |tx| {
             let (version, schema) = (env!("CARGO_PKG_VERSION"), Value::Int(schema_version()));
+            let url = public_url.as_str().into();
             tx.queue(
-                "INSERT INTO process (id, version, schema, seen_on) VALUES (?1, ?2, ?3, ?4) \
+                "INSERT INTO process (id, version, schema, seen_on, public_url) VALUES (?1, ?2, ?3, ?4, ?5) \
                  ON CONFLICT (id) DO UPDATE SET seen_on = ?4",
-                vec![Value::Id(holder), version.into(), schema, Value::Int(now)],
+                vec![Value::Id(holder), version.into(), schema, Value::Int(now), url],
             )?;
             tx.queue("DELETE FROM process WHERE seen_on < ?1", vec![Value::Int(now - REMEMBERED)])
         });
-        sign.await
+        sign.await?;
+        let others = self.other_addresses(now).await?;
+        let before = std::mem::replace(
+            &mut *self.others.lock().unwrap_or_else(PoisonError::into_inner),
+            others.clone(),
+        );
+        if others.is_empty() || others == before {
+            return Ok(BTreeSet::new());
+        }
+        tracing::warn!(
+            ours = self.public_url,
+            ?others,
+            "other processes on this database go by another public URL: set the same CHANCERY_PUBLIC_URL everywhere"
+        );
+        Ok(others)
+    }
+
+    /// The addresses of processes seen lately that are not this one's. An older version does not tell its own.
+    async fn other_addresses(&self, now: i64) -> Result<BTreeSet<String>, Error> {
+        let own = self.public_url.clone();
+        let read = self.store.run("ReadProcesses", Mode::Quick, None, move |tx| {
+            let text = "SELECT public_url FROM process WHERE seen_on >= ?1 AND public_url NOT IN ('', ?2)";
+            let mut others = BTreeSet::new();
+            tx.query(text, &[Value::Int(now - SEEN_LATELY), own.as_str().into()], |row| {
+                others.insert(row.text(0)?.to_owned());
+                Ok(())
+            })?;
+            Ok::<_, Error>(others)
+        });
+        read.await
     }
 
     /// Gives everything up, so that others need not wait.

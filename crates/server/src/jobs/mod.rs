@@ -17,7 +17,28 @@ use chancery_store::{Store, broken};
 use chancery_web::App;
 use tokio::task::JoinSet;
 
+use self::mail::Post;
+
 pub use lease::Leases;
+
+/// Everything that a server does in the background.
+pub fn jobs(app: &Arc<App>, post: &Post, now: fn() -> Timestamp) -> Vec<Job> {
+    let (store, desk) = (&app.store, &app.desk);
+    let mut jobs = vec![
+        prune::job(store, now),
+        purge::job(store, desk, now),
+        revoke::job(store, desk, now),
+        ledger::job(app, now),
+        ledger::certify(app, now),
+        mail::job(store, post, now),
+        mail::job(store, post, now),
+        count::job(app),
+    ];
+    if desk.metadata.fetch.is_some() {
+        jobs.push(trust::job(store, desk, now));
+    }
+    jobs
+}
 
 /// How long a job rests at least after a failure.
 const REST_AFTER_FAILURE: Duration = Duration::from_secs(10);
@@ -94,5 +115,31 @@ pub async fn supervise(app: Arc<App>, leases: Arc<Leases>, jobs: Vec<Job>) {
 /// The time for what is kept for a while: never later than a clock says that can be relied on, so that
 /// one that jumped takes nothing away too early.
 pub fn bounded(store: &Store, now: Timestamp) -> Timestamp {
-    Timestamp(now.0.saturating_add(store.clock_offset().min(0)))
+    earlier(now, store.clock_offset(now.0))
+}
+
+/// A time by a clock, put back by what another one that can be relied on is behind it.
+fn earlier(now: Timestamp, offset: i64) -> Timestamp {
+    Timestamp(now.0.saturating_add(offset.min(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use chancery_record::Timestamp;
+
+    use super::earlier;
+
+    /// Section 1: of two clocks the one that is behind counts for what is kept for a while.
+    #[test]
+    fn the_clock_that_is_behind_counts() {
+        let eight_days = 8 * 24 * 3_600_000;
+        for (now, offset, counts) in [
+            (1_000, 0, 1_000),
+            (1_000 + eight_days, -eight_days, 1_000),
+            (1_000, eight_days, 1_000),
+            (i64::MIN, -1, i64::MIN),
+        ] {
+            assert_eq!(earlier(Timestamp(now), offset), Timestamp(counts));
+        }
+    }
 }

@@ -164,6 +164,11 @@ impl TlsParameters<'_> {
     fn of(&self, host: Option<&Host>, address: Option<IpAddr>) -> Result<Option<Tls>, Error> {
         let is_here = is_here(host, address);
         let mode = self.mode.unwrap_or(if is_here { "disable" } else { "verify-full" });
+        if self.direct && mode == "disable" {
+            let why =
+                "sslnegotiation=direct begins with TLS: say sslmode=verify-full, verify-ca or require, too";
+            return Err(refused(why));
+        }
         let check = match (mode, self.roots) {
             ("disable", _) if is_here || self.insecure => return Ok(None),
             ("disable", _) => {
@@ -270,6 +275,30 @@ mod tests {
         assert!(refusal("postgres://me@db/x?sslcert=a").contains("sslkey"));
         assert!(refusal("postgres://me@db/x?tcp_user_timeout=5s").contains("milliseconds"));
         assert!(read("postgres://me@db/x?sslmode=disable", true).unwrap().remove(0).tls.is_none());
+    }
+
+    /// Section 2: `sslnegotiation` is taken as libpq has it, and refused where there would be no TLS to begin with.
+    #[test]
+    fn tls_can_begin_at_once() {
+        let is_direct = |url: &str| one(url).tls.map(|tls| tls.direct);
+        assert_eq!(is_direct("postgres://me@db/x"), Some(false));
+        assert_eq!(is_direct("postgres://me@db/x?sslnegotiation=postgres"), Some(false));
+        assert_eq!(is_direct("postgres://me@db/x?sslnegotiation=direct"), Some(true));
+        let here = "postgres://me@localhost/x?sslnegotiation=direct";
+        assert_eq!(is_direct(&format!("{here}&sslmode=require")), Some(true));
+        for url in [here.to_owned(), format!("{here}&sslmode=disable")] {
+            assert!(refusal(&url).contains("begins with TLS"), "{url}");
+        }
+        assert!(refusal("postgres://me@db/x?sslnegotiation=maybe").contains("sslnegotiation"));
+    }
+
+    /// Section 2: `sslrootcert=system` is the default, said or not.
+    #[test]
+    fn the_systems_roots_can_be_named() {
+        for query in ["", "?sslrootcert=system", "?sslmode=verify-full&sslrootcert=system"] {
+            let tls = one(&format!("postgres://me@db/x{query}")).tls.unwrap();
+            assert!(matches!(tls.roots, Roots::System) && tls.check == Check::ChainAndName, "{query}");
+        }
     }
 
     /// Section 2: tcp_user_timeout in milliseconds, 10 s by default; keepalives 10/5/2.

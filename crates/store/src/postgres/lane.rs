@@ -36,17 +36,19 @@ pub struct Lane {
     session: Option<Session>,
     /// How old its connection becomes.
     age: Duration,
+    /// How long it keeps a connection that nobody uses.
+    idle: Duration,
 }
 
 impl Lane {
     pub fn new(place: Place, servers: Arc<Servers>, queue: Arc<Queue>, counters: Arc<Counters>) -> Self {
         let age = Duration::from_mins(AGE.0 + chance(AGE.1));
-        Self { place, servers, queue, counters, session: None, age }
+        Self { place, servers, queue, counters, session: None, age, idle: IDLE }
     }
 
     pub fn run(mut self) {
         loop {
-            let mut waiting = match self.queue.take(self.place, IDLE) {
+            let mut waiting = match self.queue.take(self.place, self.idle) {
                 Next::Run(waiting) => waiting,
                 Next::Idle => {
                     self.session = None;
@@ -171,4 +173,58 @@ impl Lane {
 fn chance(bound: u64) -> u64 {
     use std::hash::{BuildHasher, Hasher, RandomState};
     RandomState::new().build_hasher().finish() % bound
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::Arc,
+        time::{Duration, Instant},
+    };
+
+    use chancery_record::Value;
+
+    use super::{Lane, OPENING, Servers};
+    use crate::{
+        Class, Error, Mode,
+        job::Job,
+        queue::{Bounds, Place, Queue},
+    };
+
+    /// Section 2: a connection opens when it is needed, and closes when nobody has used it for 10 minutes.
+    #[test]
+    fn a_connection_that_nobody_uses_is_closed() {
+        let url =
+            format!("{}/postgres", std::env::var("CHANCERY_TEST_POSTGRES").expect("set by scripts/test"));
+        let servers = Arc::new(Servers::new(&url, false).unwrap());
+        let queue = Arc::new(Queue::new(Bounds { waiting: 1, heavy: 1, writes: 1 }, false));
+        let mut lane = Lane::new(Place::Any, Arc::clone(&servers), Arc::clone(&queue), Arc::default());
+        assert_eq!((lane.idle, lane.session.is_none()), (Duration::from_mins(10), true));
+        lane.idle = Duration::from_millis(20);
+        let running = std::thread::spawn(move || lane.run());
+        let (job, answer) = Job::new("Use", None, |tx| {
+            let found = tx.one("SELECT pg_backend_pid()::bigint", &[], |row| row.int(0))?;
+            found.ok_or(Error::Retry)
+        });
+        queue.push(job, Mode::Quick, Class::Ordinary).unwrap();
+        let process = answer.blocking_recv().unwrap().unwrap();
+        let mut other = servers.open(OPENING).unwrap();
+        let mut is_there = || {
+            let mut found = false;
+            let text = "SELECT 1 FROM pg_stat_activity WHERE pid = ?1";
+            let look = other.query_all(&[(text, &[Value::Int(process)])], &mut |_, _| {
+                found = true;
+                Ok(())
+            });
+            look.unwrap();
+            found
+        };
+        let began = Instant::now();
+        while is_there() {
+            assert!(began.elapsed() < Duration::from_secs(30), "it is closed");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        queue.close();
+        running.join().unwrap();
+    }
 }

@@ -13,8 +13,11 @@ use crate::{Error, Health};
 const PERIOD: Duration = Duration::from_secs(1);
 /// The same while the database is away: it is served again soon after it is back.
 const PERIOD_AWAY: Duration = Duration::from_millis(200);
-/// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// The least from an answer to the next question.
+const SHORTEST_REST: Duration = Duration::from_millis(50);
+/// How long an answer may take: so that a server that falls silent right after an answer is away within
+/// four seconds.
+const PATIENCE: Duration = Duration::from_millis(800);
 /// Questions without an answer, one after another, by which the database is away.
 const FAILURES: u32 = 3;
 /// A difference of clocks that is worth a warning, and one that is not served with, in milliseconds.
@@ -65,7 +68,7 @@ impl Monitor {
                 Err(error) => self.fail(&error),
             }
             let period = if self.failures >= FAILURES { PERIOD_AWAY } else { PERIOD };
-            if stop.wait(period.saturating_sub(began.elapsed()).max(Duration::from_millis(50))) {
+            if stop.wait(period.saturating_sub(began.elapsed()).max(SHORTEST_REST)) {
                 return;
             }
         }
@@ -127,8 +130,17 @@ const fn judge(takes_writes: bool, offset: i64) -> Health {
 
 #[cfg(test)]
 mod tests {
-    use super::judge;
+    use std::time::Duration;
+
+    use super::{FAILURES, PATIENCE, PERIOD, SHORTEST_REST, judge};
     use crate::Health;
+
+    /// Section 3: a server that falls silent is away within four seconds, with room for a busy machine.
+    #[test]
+    fn silence_is_found_out_within_four_seconds() {
+        let longest = PERIOD + (PATIENCE + SHORTEST_REST) * FAILURES;
+        assert!(longest <= Duration::from_millis(3_600), "{longest:?}");
+    }
 
     /// Section 5: a clock that is 30 seconds off is not served with, in either direction; a database
     /// that takes no writes neither.

@@ -13,7 +13,7 @@ use crate::{
 /// plans that can be relied on. Pages are taken to cost the same wherever they are: disks do not
 /// seek any more, and a plan that reads a whole table to save some look-ups does. Startup options
 /// would not pass every pooler.
-const SETTINGS: &str = "SET statement_timeout = 30000; SET idle_in_transaction_session_timeout = 60000; \
+pub const SETTINGS: &str = "SET statement_timeout = 30000; SET idle_in_transaction_session_timeout = 60000; \
     SET plan_cache_mode = force_generic_plan; SET random_page_cost = 1.1; \
     SELECT pid, extract(epoch FROM backend_start)::text, \
     CASE WHEN pg_is_in_recovery() THEN NULL ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END \

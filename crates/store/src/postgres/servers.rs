@@ -128,6 +128,19 @@ impl Servers {
         Err(Refusal::passing(why))
     }
 
+    /// A connection whose server takes writes. Notes its clock: what is done first goes by it already.
+    pub fn for_writes(&self, mut session: Session) -> Result<Session, Refusal> {
+        let asked =
+            session.state(OPENING).map_err(|error| Refusal { why: error.to_string(), passes: true })?;
+        self.note_clock(asked.clock);
+        if asked.takes_writes {
+            return Ok(session);
+        }
+        let why = "it takes no writes, for it is a standby or set to be read only: name the primary, or all \
+                   servers (postgres://db1,db2/...), of which the one that takes writes is used";
+        Err(Refusal { why: why.into(), passes: true })
+    }
+
     /// Ends every connection, whatever it waits for.
     pub fn end_all(&self) {
         self.generation.send_modify(|generation| *generation += 1);
@@ -142,14 +155,14 @@ impl Servers {
         self.health.swap(health as u8, Ordering::Relaxed) != health as u8
     }
 
-    /// What the database's clock is ahead of ours, in milliseconds.
-    pub fn clock_offset(&self) -> i64 {
-        self.clock.ahead_of(clock::now())
+    /// What the database's clock is ahead of `now`, a time of ours, in milliseconds.
+    pub fn clock_offset(&self, now: i64) -> i64 {
+        self.clock.ahead_of(now)
     }
 
     /// Notes what the database's clock shows now; what it is ahead of ours.
     pub fn note_clock(&self, shown: i64) -> i64 {
         self.clock.set(shown);
-        self.clock_offset()
+        self.clock_offset(clock::now())
     }
 }

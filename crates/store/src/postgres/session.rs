@@ -495,3 +495,47 @@ impl Queued {
 fn found_wrong(error: &tokio_postgres::Error) -> bool {
     error.code() == Some(&SqlState::DIVISION_BY_ZERO)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::EXCHANGE;
+    use crate::{
+        Error, Mode,
+        postgres::{
+            opening::SETTINGS,
+            servers::{OPENING, Servers},
+        },
+    };
+
+    /// Section 2: an exchange has the time of a statement and 5 seconds more.
+    #[test]
+    fn an_exchange_outlasts_a_statement() {
+        let rest = SETTINGS.split("statement_timeout = ").nth(1).unwrap();
+        let statement = rest.split(';').next().unwrap().parse().unwrap();
+        assert_eq!(EXCHANGE, Duration::from_millis(statement) + Duration::from_secs(5));
+    }
+
+    /// Section 2: what gets no answer in its time is given up with its connection; at a commit nobody knows then.
+    #[test]
+    fn an_exchange_has_its_time() {
+        let url =
+            format!("{}/postgres", std::env::var("CHANCERY_TEST_POSTGRES").expect("set by scripts/test"));
+        let servers = Servers::new(&url, false).unwrap();
+        let sleep = "SELECT 1 FROM pg_sleep(10)";
+        let mut session = servers.open(OPENING).unwrap();
+        assert_eq!(session.patience, EXCHANGE);
+        session.patience = Duration::from_millis(50);
+        let Err(Error::Unavailable(why)) = session.query_all(&[(sleep, &[])], &mut |_, _| Ok(())) else {
+            panic!("it is not waited for")
+        };
+        assert!(why.contains("did not answer in time") && session.is_closed(), "{why}");
+        let mut session = servers.open(OPENING).unwrap();
+        session.begin(Mode::Long, false);
+        session.queue(sleep, Vec::new()).unwrap();
+        session.patience = Duration::from_millis(50);
+        let Err(Error::Unknown(why)) = session.commit() else { panic!("it is not waited for") };
+        assert!(why.contains("did not answer in time") && session.is_closed(), "{why}");
+    }
+}

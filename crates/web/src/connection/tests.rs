@@ -22,6 +22,7 @@ use super::{builder, converse};
 use crate::{
     activity::Times,
     answer::{AnswerBody, respond, stream},
+    body::RequestBody,
     door::{Door, Place, Room, Stage},
 };
 
@@ -94,6 +95,84 @@ async fn a_head_comes_within_its_time() {
         }
     };
     assert_eq!(tokio::join!(lasts(running), drip).0, 10);
+}
+
+/// Bounds: a TLS handshake that does not come to its end is given up after 10 seconds, and when the server stops.
+#[tokio::test(start_paused = true)]
+async fn a_handshake_comes_within_its_time() {
+    let door = Door::new(ROOM, TIMES);
+    let begun = Instant::now();
+    let place = enter(&door);
+    assert_eq!(place.activity.in_time(std::future::pending::<()>()).await, None);
+    assert_eq!(begun.elapsed().as_secs(), 10);
+    assert_eq!(enter(&door).activity.in_time(async { "hello" }).await, Some("hello"));
+    let place = enter(&door);
+    door.go_on_to(Stage::Closing);
+    assert_eq!(place.activity.in_time(std::future::pending::<()>()).await, None);
+    assert!(begun.elapsed().as_secs() < 11);
+}
+
+/// Serves a connection that reads a body of up to 1 MiB and answers with what came of it.
+fn reads_a_body(door: &Arc<Door>) -> (DuplexStream, JoinHandle<()>) {
+    let (client, server) = duplex(1024);
+    let (door, place) = (Arc::clone(door), enter(door));
+    let running = tokio::spawn(async move {
+        let reading = Arc::clone(&door);
+        let answer = move |request: http::Request<hyper::body::Incoming>| {
+            let door = Arc::clone(&reading);
+            async move {
+                let (parts, body) = request.into_parts();
+                let read = RequestBody::from(body).receive(&door, &parts.headers, 1 << 20).await;
+                read.map_or_else(
+                    |problem| respond(problem.status(), "text/plain", problem.detail),
+                    |bytes| respond(200, "text/plain", bytes),
+                )
+            }
+        };
+        converse(&builder(), server, (&door, &place.activity), answer).await;
+    });
+    (client, running)
+}
+
+const POST: &[u8] = b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 100\r\n\r\n";
+
+/// Bounds: a body is given up when 30 seconds pass without a byte, and when it is not there after 2 minutes,
+/// however it drips.
+#[tokio::test(start_paused = true)]
+async fn a_body_comes_within_its_time() {
+    for (rest, lasts) in [(31, 30), (29, 120)] {
+        let door = Door::new(ROOM, TIMES);
+        let (client, _running) = reads_a_body(&door);
+        let (mut reader, mut writer) = tokio::io::split(client);
+        let begun = Instant::now();
+        let drip = async {
+            writer.write_all(POST).await.unwrap();
+            while writer.write_all(b"x").await.is_ok() {
+                sleep(Duration::from_secs(rest)).await;
+            }
+        };
+        let mut bytes = [0; 1024];
+        let length = tokio::select! {
+            length = reader.read(&mut bytes) => length.unwrap(),
+            () = drip => panic!("it is answered"),
+        };
+        let answer = String::from_utf8_lossy(&bytes[..length]);
+        assert_eq!(begun.elapsed().as_secs(), lasts);
+        assert!(
+            answer.starts_with("HTTP/1.1 400")
+                && answer.contains("30 seconds passed without a byte of it, or 120 in all"),
+            "{answer}"
+        );
+    }
+    // one that comes in time is read, however slowly
+    let door = Door::new(ROOM, TIMES);
+    let (mut client, _running) = reads_a_body(&door);
+    client.write_all(POST).await.unwrap();
+    for _ in 0..4 {
+        sleep(Duration::from_secs(29)).await;
+        client.write_all(&[b'x'; 25]).await.unwrap();
+    }
+    assert!(answer(&mut client).await.starts_with("HTTP/1.1 200"));
 }
 
 /// A2: a connection rests for a minute between requests, and has 10 seconds for a head that it began.

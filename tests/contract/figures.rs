@@ -1,0 +1,90 @@
+//! The figures for operators: what they cost the database.
+
+use std::collections::BTreeMap;
+
+use chancery_record::Value;
+use chancery_store::{Error, Mode};
+use chancery_testkit::{Engine, World, on_both_engines};
+use chancery_web::figures_query;
+
+/// What grows with people, their history or what is to be done: it is looked at up to a bound.
+const BOUNDED: [&str; 3] = ["audit_pending", "identity_revocation", "mail_message"];
+/// What there are as many of as stores, certificates and sources of metadata: it may be read whole.
+const SMALL: [&str; 4] = ["audit_tree", "cert_store", "passkey_trust", "passkey_trust_refresh"];
+
+/// The lines of the plan of a statement. On PostgreSQL as if the tables were large.
+async fn plan(world: &World, text: String) -> Vec<String> {
+    let engine = world.engine;
+    let read = world.app.store.run("Explain", Mode::Long, None, move |tx| {
+        let (explain, column) = match engine {
+            Engine::Sqlite => ("EXPLAIN QUERY PLAN", 3),
+            Engine::Postgres => ("EXPLAIN (COSTS OFF)", 0),
+        };
+        if engine == Engine::Postgres {
+            tx.query("SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)", &[], |_| Ok(()))?;
+        }
+        let mut lines = Vec::new();
+        tx.query(&format!("{explain} {text}"), &[], |row| {
+            lines.push(row.text(column)?.to_owned());
+            Ok(())
+        })?;
+        Ok::<_, Error>(lines)
+    });
+    read.await.unwrap()
+}
+
+/// The tables that a plan reads, each with the line that says how and those around it.
+fn reads(plan: &[String], engine: Engine) -> Vec<(String, String, String)> {
+    let mut reads = Vec::new();
+    for (at, line) in plan.iter().enumerate() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let table = match engine {
+            Engine::Sqlite => {
+                words.first().filter(|word| ["SCAN", "SEARCH"].contains(word)).and(words.get(1))
+            }
+            Engine::Postgres if line.contains("Scan") => {
+                words.iter().position(|word| *word == "on").and_then(|on| words.get(on + 1))
+            }
+            Engine::Postgres => None,
+        };
+        let around = plan[at.saturating_sub(1)..(at + 2).min(plan.len())].concat();
+        reads.extend(table.map(|table| ((*table).to_owned(), line.clone(), around)));
+    }
+    reads
+}
+
+on_both_engines! {
+    /// Section 13: no scrape walks a table: only what is small is read whole, mails by their index, and nothing of
+    /// people or of their history.
+    async fn no_scrape_walks_a_table(world: World) {
+        let plan = plan(&world, figures_query()).await;
+        let reads = reads(&plan, world.engine);
+        let mut tables: BTreeMap<&str, usize> = BTreeMap::new();
+        for (table, line, around) in &reads {
+            // not tables, but what was made of them
+            if ["counted", "ends", "CONSTANT"].contains(&table.as_str()) {
+                continue;
+            }
+            *tables.entry(table).or_default() += 1;
+            assert!(BOUNDED.contains(&table.as_str()) || SMALL.contains(&table.as_str()), "{table}: {plan:#?}");
+            if table == "mail_message" {
+                assert!(line.contains("mail_message__state__due_on"), "{plan:#?}");
+            }
+            // a condition without an index would walk what does not hold it
+            let is_bounded = (around.contains("Limit") || around.contains("CO-ROUTINE counted")) && !around.contains("Filter");
+            assert!(is_bounded || !BOUNDED.contains(&table.as_str()), "{line}: {plan:#?}");
+        }
+        assert!(BOUNDED.iter().chain(&SMALL).all(|table| tables.contains_key(table)), "{plan:#?}");
+    }
+
+    /// Section 13: what waits is counted up to 10,000.
+    async fn what_waits_is_counted_up_to_a_bound(world: World) {
+        // entries of trees that nobody asks for, so that they go on waiting
+        let many = "WITH RECURSIVE numbers (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < 10050) \
+                    INSERT INTO audit_pending (entry, store) SELECT -number, ?1 FROM numbers";
+        world.sql(vec![(many, vec![Value::Int(-1)])]).await;
+        let metrics = world.admin.get("/metrics").await.is(200);
+        let text = String::from_utf8(metrics.bytes.to_vec()).unwrap();
+        assert!(text.lines().any(|line| line == "chancery_audit_unsealed 10000"), "{text}");
+    }
+}

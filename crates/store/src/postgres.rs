@@ -71,8 +71,6 @@ impl Postgres {
             )));
         }
         session.migrate()?;
-        // leases are counted by its clock from the first moment
-        servers.note_clock(session.state(OPENING)?.clock);
         drop(session);
         let postgres = Self::start(servers, settings, BACKGROUND)?;
         let (servers, stop) = (Arc::clone(&postgres.servers), Arc::clone(&postgres.stop));

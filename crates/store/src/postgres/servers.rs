@@ -130,15 +130,14 @@ impl Servers {
 
     /// A connection whose server takes writes. Notes its clock: what is done first goes by it already.
     pub fn for_writes(&self, mut session: Session) -> Result<Session, Refusal> {
-        let asked =
-            session.state(OPENING).map_err(|error| Refusal { why: error.to_string(), passes: true })?;
+        let asked = session.state(OPENING).map_err(|error| Refusal::passing(error.to_string()))?;
         self.note_clock(asked.clock);
         if asked.takes_writes {
             return Ok(session);
         }
         let why = "it takes no writes, for it is a standby or set to be read only: name the primary, or all \
                    servers (postgres://db1,db2/...), of which the one that takes writes is used";
-        Err(Refusal { why: why.into(), passes: true })
+        Err(Refusal::passing(why.into()))
     }
 
     /// Ends every connection, whatever it waits for.

@@ -184,10 +184,11 @@ mod tests {
 
     use chancery_record::Value;
 
-    use super::{Lane, OPENING, Servers};
+    use super::{Lane, Servers};
     use crate::{
         Class, Error, Mode,
         job::Job,
+        postgres::servers::OPENING,
         queue::{Bounds, Place, Queue},
     };
 

@@ -19,8 +19,11 @@ SECRET = "a-secret-for-failover"
 # what docs/operating.md promises, in seconds: until the server is not ready, from the promotion to the
 # first answer, and without any answer
 NOT_READY = 4
-ANSWERS = {"hang": 10, "drop": 10, "kill": 1, "switch": 3}
+ANSWERS = {"hang": 10, "drop": 10, "kill": 1, "switch": 3, "standby": 10}
 LONGEST_GAP = {"switch": 3}
+# how long the standby is away: longer than a commit is waited for and looked for; and what a read may take then
+AWAY = 50
+READ = 3
 
 
 def as_postgres(*command):
@@ -114,7 +117,7 @@ try:
     users = "/api/userstore/v2/default/administration/User"
 
     lock = threading.Lock()
-    answered, unknown, refused, times = set(), set(), set(), []
+    answered, unknown, refused, times, wrong = set(), set(), set(), [], []
 
     def load(worker):
         number = 0
@@ -131,9 +134,8 @@ try:
                 elif status == 503:
                     refused.add(name)
                 else:
-                    print(f"FAILED  {status} {body[:300]}", flush=True)
-                    server.kill()
-                    os._exit(1)
+                    wrong.append(f"{status} {body[:300]}")
+                    return
             if status != 201:
                 time.sleep(0.02)
 
@@ -153,18 +155,34 @@ try:
     def until(what, holds, bound=40):
         limit = time.monotonic() + bound
         while not holds():
-            if time.monotonic() > limit:
-                print(f"FAILED  {case}: waited in vain until {what}")
+            if time.monotonic() > limit or wrong:
+                print(f"FAILED  {case}: waited in vain until {what}", *wrong)
                 sys.exit(1)
             time.sleep(0.02)
 
     until("there is load", lambda: len(answered) > 300)
-    not_ready = None
+    not_ready, slowest, most = None, None, None
     broken = time.monotonic()
     if case in ("hang", "drop"):
         between.dropped.set() if case == "drop" else signal_all("a", signal.SIGSTOP)
         until("it is not ready", lambda: any(at > broken and status == 503 for at, status in readiness))
         not_ready = next(at for at, status in readiness if at > broken and status == 503) - broken
+    elif case == "standby":
+        # commits wait for it, and nothing else does
+        signal_all("b", signal.SIGSTOP)
+        slowest, most = 0, 0
+        count = ["psql", "-At", "-h", "localhost", "-p", port_a, "-U", "postgres", "-d", "postgres",
+                 "-c", "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"]
+        while time.monotonic() < broken + AWAY:
+            began = time.monotonic()
+            status, body = ask("GET", f"{users}?count=1", token=token)
+            slowest = max(slowest, time.monotonic() - began)
+            if status != 200:
+                print(f"FAILED  {case}: a read was answered {status} {body[:300]}")
+                sys.exit(1)
+            most = max(most, int(subprocess.run(count, capture_output=True, text=True).stdout))
+            time.sleep(0.2)
+        signal_all("b", signal.SIGCONT)
     elif case == "kill":
         signal_all("a", signal.SIGKILL)
     else:
@@ -174,7 +192,8 @@ try:
             waiting = subprocess.Popen([binary], env=alone, stdout=subprocess.PIPE, stderr=told, text=True)
         until("a start on a standby is told", lambda: "for it is a standby" in open(f"{data}/standby.log").read())
         control("a", "-m", "fast", "stop")
-    control("b", "-w", "promote")
+    if case != "standby":
+        control("b", "-w", "promote")
     promoted = time.monotonic()
     until("the new primary is used", lambda: any(at > promoted for at in times[-1:]))
     back = next(at for at in times if at > promoted) - promoted
@@ -199,6 +218,8 @@ try:
         "not ready after": not_ready and round(not_ready, 1),
         "answers after the promotion": round(back, 1),
         "longest gap": round(gap, 1),
+        "slowest read": slowest and round(slowest, 1),
+        "connections at most": most,
         "answered": len(answered),
         "refused (503)": len(refused),
         "unknown (500)": len(unknown),
@@ -210,8 +231,10 @@ try:
     print(f"{case:7}", ", ".join(f"{name} {value}" for name, value in figures.items() if value is not None))
     good = not lost and not done_though_refused and twice == 0 and len(trail) == len(stored)
     # there is always somebody to ask here what became of a commit
-    good = good and not unknown and back <= ANSWERS[case] and gap <= LONGEST_GAP.get(case, gap)
-    good = good and (not_ready is None or not_ready <= NOT_READY)
+    good = good and (not unknown or case == "standby") and back <= ANSWERS[case] and gap <= LONGEST_GAP.get(case, gap)
+    good = good and (not_ready is None or not_ready <= NOT_READY) and not wrong
+    # those of the server, what is being looked for and what counts them here: none are left behind
+    good = good and (slowest is None or (slowest <= READ and most <= 30))
     if case == "hang":
         # the old primary is back and knows nothing of it: nobody may write there any more
         signal_all("a", signal.SIGCONT)

@@ -443,7 +443,7 @@ mod tests {
             read("root_client_secret = 'hush-hush-hush-hush'\ndatabase = 'postgres://me:hush-hush@db/x'")
                 .unwrap();
         assert!(!config.display().contains("hush"), "{}", config.display());
-        assert!(!format!("{config:?}").contains("hush-hush\"") || format!("{config:?}").contains("Postgres"));
+        assert!(!format!("{config:?}").contains("hush"), "{config:?}");
         assert!(config.display().contains("postgres://me@db/x"));
     }
 

@@ -35,12 +35,22 @@ use job::{Job, Ticket};
 use queue::{Kind, Queue};
 
 /// Where the data is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Target {
     /// A SQLite database file.
     Sqlite(PathBuf),
     /// A PostgreSQL connection string (`postgres://...`).
     Postgres(String),
+}
+
+impl std::fmt::Debug for Target {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Sqlite(path) => formatter.debug_tuple("Sqlite").field(path).finish(),
+            // it may hold a password
+            Self::Postgres(_) => formatter.write_str("Postgres(..)"),
+        }
+    }
 }
 
 /// How much of everything the store may use, and what it puts up with.

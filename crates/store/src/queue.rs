@@ -1,7 +1,8 @@
 //! Operations that wait for a connection, in the order in which they are served.
 
+mod lines;
+
 use std::{
-    collections::VecDeque,
     sync::{
         Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -9,25 +10,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+pub use lines::{Bounds, Place, Waiting};
+
+use self::lines::Lines;
 use crate::{Class, Error, Mode, PATIENCE, job::Job};
-
-/// An operation that waits.
-pub struct Waiting {
-    pub job: Job,
-    pub mode: Mode,
-    class: Class,
-}
-
-/// Which operations a thread serves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// All but background work.
-    Requests,
-    /// Background work alone.
-    Background,
-    /// All: there is one thread.
-    Any,
-}
 
 /// What came of waiting for an operation.
 pub enum Next {
@@ -37,17 +23,6 @@ pub enum Next {
     Idle,
     /// There will be none any more.
     Over,
-}
-
-/// How much there may be of what; background work apart.
-#[derive(Clone, Copy, Debug)]
-pub struct Bounds {
-    /// Operations that may wait.
-    pub waiting: usize,
-    /// Heavy operations that may run at once.
-    pub heavy: usize,
-    /// Writes that may run at once: while commits wait for a standby that is gone, reads go on.
-    pub writes: usize,
 }
 
 pub struct Queue {
@@ -94,85 +69,6 @@ impl Kind {
 /// How many may wait longer than others may, as long as they are served: a number of clients that a
 /// store is made for.
 const CALM: usize = 64;
-
-#[derive(Default)]
-struct Lines {
-    urgent: VecDeque<Waiting>,
-    ordinary: VecDeque<Waiting>,
-    heavy: VecDeque<Waiting>,
-    background: VecDeque<Waiting>,
-    heavy_running: usize,
-    writes_running: usize,
-    closing: bool,
-    /// Whether the threads that serve are gone.
-    is_broken: bool,
-}
-
-impl Lines {
-    fn requests(&self) -> usize {
-        self.urgent.len() + self.ordinary.len() + self.heavy.len()
-    }
-
-    fn line(&mut self, class: Class) -> &mut VecDeque<Waiting> {
-        match class {
-            Class::Urgent => &mut self.urgent,
-            Class::Ordinary => &mut self.ordinary,
-            Class::Heavy => &mut self.heavy,
-            Class::Background => &mut self.background,
-        }
-    }
-
-    /// Takes the next one for a place: what is urgent, then what has waited longest.
-    fn pop(&mut self, place: Place, bounds: Bounds) -> Option<Waiting> {
-        let classes: &[Class] = match place {
-            Place::Background => &[Class::Background],
-            Place::Requests => &[Class::Ordinary, Class::Heavy],
-            Place::Any => &[Class::Ordinary, Class::Heavy, Class::Background],
-        };
-        if place != Place::Background
-            && let Some((_, at)) = self.first(Class::Urgent, bounds)
-        {
-            return self.remove(Class::Urgent, at);
-        }
-        let firsts = classes.iter().filter_map(|class| Some((self.first(*class, bounds)?, *class)));
-        let ((_, at), class) = firsts.min_by_key(|((since, _), _)| *since)?;
-        self.remove(class, at)
-    }
-
-    /// Since when the first of a line waits that may run now, and its place.
-    fn first(&mut self, class: Class, bounds: Bounds) -> Option<(Instant, usize)> {
-        if class == Class::Heavy && self.heavy_running >= bounds.heavy {
-            return None;
-        }
-        let all = class == Class::Background || self.writes_running < bounds.writes;
-        let mut line = self.line(class).iter().enumerate();
-        let (at, waiting) = line.find(|(_, waiting)| all || waiting.mode != Mode::Write)?;
-        Some((waiting.job.since, at))
-    }
-
-    fn remove(&mut self, class: Class, at: usize) -> Option<Waiting> {
-        let waiting = self.line(class).remove(at)?;
-        self.heavy_running += usize::from(class == Class::Heavy);
-        self.writes_running += usize::from(waiting.is_bounded_write());
-        Some(waiting)
-    }
-
-    fn note_done(&mut self, class: Class, is_bounded_write: bool) {
-        self.heavy_running -= usize::from(class == Class::Heavy);
-        self.writes_running -= usize::from(is_bounded_write);
-    }
-
-    /// The next one whose caller still waits.
-    fn next(&mut self, place: Place, bounds: Bounds) -> Option<Waiting> {
-        loop {
-            let waiting = self.pop(place, bounds)?;
-            if waiting.job.begin() {
-                return Some(waiting);
-            }
-            self.note_done(waiting.class, waiting.is_bounded_write());
-        }
-    }
-}
 
 impl Queue {
     pub fn new(bounds: Bounds, is_parted: bool) -> Self {
@@ -279,14 +175,7 @@ impl Queue {
     /// Takes out what was given up: nobody waits for it, but it would be counted, and keep what it holds.
     pub fn sweep(&self) {
         let mut lines = self.lines();
-        let Lines { urgent, ordinary, heavy, background, .. } = &mut *lines;
-        let mut given_up = Vec::new();
-        for line in [urgent, ordinary, heavy, background] {
-            let (gone, left): (VecDeque<_>, VecDeque<_>) =
-                std::mem::take(line).into_iter().partition(|waiting| waiting.job.is_given_up());
-            *line = left;
-            given_up.extend(gone);
-        }
+        let given_up = lines.take_given_up();
         drop(lines);
         drop(given_up);
     }
@@ -339,17 +228,6 @@ impl Queue {
 
 fn broken() -> Error {
     Error::Unavailable("a thread of the store broke down, and the process ends by it".into())
-}
-
-impl Waiting {
-    pub const fn class(&self) -> Class {
-        self.class
-    }
-
-    /// Whether it is a write that counts among those that run.
-    pub fn is_bounded_write(&self) -> bool {
-        self.mode == Mode::Write && self.class != Class::Background
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,137 @@
+//! The lines of those who wait, and who is next.
+
+use std::{collections::VecDeque, time::Instant};
+
+use crate::{Class, Mode, job::Job};
+
+/// An operation that waits.
+pub struct Waiting {
+    pub job: Job,
+    pub mode: Mode,
+    pub class: Class,
+}
+
+/// Which operations a thread serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// All but background work.
+    Requests,
+    /// Background work alone.
+    Background,
+    /// All: there is one thread.
+    Any,
+}
+
+/// How much there may be of what; background work apart.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Operations that may wait.
+    pub waiting: usize,
+    /// Heavy operations that may run at once.
+    pub heavy: usize,
+    /// Writes that may run at once: while commits wait for a standby that is gone, reads go on.
+    pub writes: usize,
+}
+
+/// The lines, and what runs of those that are bounded.
+#[derive(Default)]
+pub struct Lines {
+    pub urgent: VecDeque<Waiting>,
+    pub ordinary: VecDeque<Waiting>,
+    pub heavy: VecDeque<Waiting>,
+    pub background: VecDeque<Waiting>,
+    pub heavy_running: usize,
+    pub writes_running: usize,
+    pub closing: bool,
+    /// Whether the threads that serve are gone.
+    pub is_broken: bool,
+}
+
+impl Lines {
+    pub fn requests(&self) -> usize {
+        self.urgent.len() + self.ordinary.len() + self.heavy.len()
+    }
+
+    pub fn line(&mut self, class: Class) -> &mut VecDeque<Waiting> {
+        match class {
+            Class::Urgent => &mut self.urgent,
+            Class::Ordinary => &mut self.ordinary,
+            Class::Heavy => &mut self.heavy,
+            Class::Background => &mut self.background,
+        }
+    }
+
+    /// Takes the next one for a place: what is urgent, then what has waited longest.
+    fn pop(&mut self, place: Place, bounds: Bounds) -> Option<Waiting> {
+        let classes: &[Class] = match place {
+            Place::Background => &[Class::Background],
+            Place::Requests => &[Class::Ordinary, Class::Heavy],
+            Place::Any => &[Class::Ordinary, Class::Heavy, Class::Background],
+        };
+        if place != Place::Background
+            && let Some((_, at)) = self.first(Class::Urgent, bounds)
+        {
+            return self.remove(Class::Urgent, at);
+        }
+        let firsts = classes.iter().filter_map(|class| Some((self.first(*class, bounds)?, *class)));
+        let ((_, at), class) = firsts.min_by_key(|((since, _), _)| *since)?;
+        self.remove(class, at)
+    }
+
+    /// Since when the first of a line waits that may run now, and its place.
+    fn first(&mut self, class: Class, bounds: Bounds) -> Option<(Instant, usize)> {
+        if class == Class::Heavy && self.heavy_running >= bounds.heavy {
+            return None;
+        }
+        let all = class == Class::Background || self.writes_running < bounds.writes;
+        let mut line = self.line(class).iter().enumerate();
+        let (at, waiting) = line.find(|(_, waiting)| all || waiting.mode != Mode::Write)?;
+        Some((waiting.job.since, at))
+    }
+
+    fn remove(&mut self, class: Class, at: usize) -> Option<Waiting> {
+        let waiting = self.line(class).remove(at)?;
+        self.heavy_running += usize::from(class == Class::Heavy);
+        self.writes_running += usize::from(waiting.is_bounded_write());
+        Some(waiting)
+    }
+
+    pub fn note_done(&mut self, class: Class, is_bounded_write: bool) {
+        self.heavy_running -= usize::from(class == Class::Heavy);
+        self.writes_running -= usize::from(is_bounded_write);
+    }
+
+    /// The next one whose caller still waits.
+    pub fn next(&mut self, place: Place, bounds: Bounds) -> Option<Waiting> {
+        loop {
+            let waiting = self.pop(place, bounds)?;
+            if waiting.job.begin() {
+                return Some(waiting);
+            }
+            self.note_done(waiting.class, waiting.is_bounded_write());
+        }
+    }
+
+    /// Takes out what its callers gave up.
+    pub fn take_given_up(&mut self) -> Vec<Waiting> {
+        let mut given_up = Vec::new();
+        for line in [&mut self.urgent, &mut self.ordinary, &mut self.heavy, &mut self.background] {
+            let (gone, left): (VecDeque<_>, VecDeque<_>) =
+                std::mem::take(line).into_iter().partition(|waiting| waiting.job.is_given_up());
+            *line = left;
+            given_up.extend(gone);
+        }
+        given_up
+    }
+}
+
+impl Waiting {
+    pub const fn class(&self) -> Class {
+        self.class
+    }
+
+    /// Whether it is a write that counts among those that run.
+    pub fn is_bounded_write(&self) -> bool {
+        self.mode == Mode::Write && self.class != Class::Background
+    }
+}

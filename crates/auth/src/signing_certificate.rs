@@ -197,7 +197,7 @@ impl Certificates {
         let mut longest = lifetime(None);
         if !all.is_empty() {
             let text = "SELECT DISTINCT value FROM option_value \
-                WHERE name = 'AccessTokenLifetime' AND apply_to_tenant_id IS NOT NULL LIMIT 10000";
+                WHERE name = 'AccessTokenLifetime' AND apply_to_tenant_id IS NOT NULL";
             tx.query(text, &[], |row| {
                 longest = longest.max(lifetime(Some(row.text(0)?)));
                 Ok(())

@@ -18,7 +18,7 @@ async fn basic(world: &World, app: &Value, secret: &str) -> Answer {
         .await
 }
 
-async fn present(world: &World, assertion: &str) -> Answer {
+pub async fn present(world: &World, assertion: &str) -> Answer {
     let form = [
         ("grant_type", "client_credentials"),
         ("client_assertion_type", TYPE),
@@ -28,7 +28,7 @@ async fn present(world: &World, assertion: &str) -> Answer {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is made for this")]
-fn claims(world: &World, app: &Value, more: Value) -> Value {
+pub fn claims(world: &World, app: &Value, more: Value) -> Value {
     let audience = format!("{}/connect/token", world.base);
     let mut claims = json!({
         "iss": app["id"], "sub": app["id"], "aud": audience, "jti": fresh(), "exp": now() + 60, "iat": now(),
@@ -37,7 +37,7 @@ fn claims(world: &World, app: &Value, more: Value) -> Value {
     claims
 }
 
-async fn key_set(world: &World, app: &Value, name: &str, more: Value) -> Value {
+pub async fn key_set(world: &World, app: &Value, name: &str, more: Value) -> Value {
     let mut body = json!({ "clientAppId": app["id"], "name": name, "use": "Signing", "status": "Active" });
     body.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
     world.make("ClientAppKeySet", body).await

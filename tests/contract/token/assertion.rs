@@ -183,6 +183,30 @@ on_both_engines! {
 }
 
 on_both_engines! {
+    /// Section 15, calls to elsewhere: keys at an address in the server's own network are not asked for, whatever
+    /// its form, and the token endpoint says no more than of a wrong key.
+    async fn keys_at_a_private_address_are_not_fetched(world: World) {
+        let own = Signer::new("own");
+        let wrong = app(&world, "wrong", json!({})).await;
+        configure(&world, &wrong, "private_key_jwt", json!({})).await;
+        key_set(&world, &wrong, "wrong", json!({ "jwks": Signer::new("another").jwks() })).await;
+        let expected = present(&world, &own.assert(&claims(&world, &wrong, json!({})))).await.is(401).json();
+        assert_eq!(expected["error"], "invalid_client");
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        for (name, host) in [("v4", "127.0.0.1"), ("name", "localhost"), ("mapped", "[::ffff:127.0.0.1]"), ("any", "0.0.0.0")] {
+            let far = app(&world, name, json!({})).await;
+            configure(&world, &far, "private_key_jwt", json!({})).await;
+            key_set(&world, &far, name, json!({ "jwksUri": format!("https://{host}:{port}/jwks") })).await;
+            let answer = present(&world, &own.assert(&claims(&world, &far, json!({})))).await.is(401).json();
+            assert_eq!(answer, expected, "{host}");
+        }
+        let nobody = std::time::Duration::ZERO;
+        assert!(tokio::time::timeout(nobody, listener.accept()).await.is_err(), "nobody was connected to");
+    }
+}
+
+on_both_engines! {
     [crate::mail::calling_this_machine]
     /// "Also": `jwksUri` is fetched only for an assertion whose `aud`, `iss` and `exp` are good.
     async fn keys_are_fetched_for_what_is_meant_for_this_server(world: World) {

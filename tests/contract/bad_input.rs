@@ -1,8 +1,12 @@
 //! Bad input: each gets a clear problem, none a 5xx, nothing is half-done.
 
+use std::sync::{Arc, Mutex, mpsc};
+
+use chancery_store::{Error, Mode};
 use chancery_testkit::{World, on_both_engines};
 use http::Method;
 use serde_json::json;
+use tokio::sync::Notify;
 
 use crate::id;
 
@@ -107,5 +111,36 @@ on_both_engines! {
             let one = world.path(&format!("/User/{}", id(&user)));
             world.admin.send(Method::DELETE, &one, &[("if-match", value)], vec![]).await.problem(412, "precondition-failed");
         }
+    }
+}
+
+on_both_engines! {
+    /// A1: a large body that is wrong all over is refused before there is a transaction, so that no write waits for
+    /// it: here all the others wait for one.
+    async fn what_is_wrong_all_over_takes_no_transaction(world: World) {
+        let begun = Arc::new(Notify::new());
+        let (release, released) = mpsc::channel::<()>();
+        let (told, released) = (Arc::clone(&begun), Mutex::new(released));
+        let holding = world.app.store.run("Hold", Mode::Write, None, move |_| {
+            told.notify_one();
+            released.lock().unwrap().recv().map_err(|_| Error::Busy)
+        });
+        let asking = async {
+            begun.notified().await;
+            let elements = json!(vec!["no object".repeat(10); 2000]);
+            let members: serde_json::Map<_, _> = (0..9000).map(|number| (format!("member{number}"), json!(1))).collect();
+            for (method, path, body) in [
+                (Method::POST, world.path("/User/batch"), elements.clone()),
+                (Method::POST, "/api/userstore/v1/default/administration/User/createorupdate/batch".to_owned(), elements),
+                (Method::POST, world.path("/passkey-security/recovery-transactions"), json!(members)),
+            ] {
+                let problem = world.admin.send(method, &path, &[JSON], body.to_string().into_bytes()).await;
+                let problem = problem.problem(400, "invalid-request");
+                assert_eq!(problem["errors"].as_array().unwrap().len(), 100, "{path}");
+            }
+            release.send(()).unwrap();
+        };
+        let (held, ()) = tokio::join!(holding, asking);
+        held.map_err(|error: Error| error.to_string()).unwrap();
     }
 }

@@ -32,11 +32,11 @@ pub async fn plan(world: &World, operation: &str, filter: &str) -> Vec<String> {
     let scope = Scope::Store(StoreScope { number: 1, id, name: "default".into(), options, metadata: None });
     let call = Call { op, ..chancery::own_call(desk, scope) };
     let sql = list_statement(&call, filter).unwrap();
-    let (word, column) = match world.engine {
+    let (explain, column) = match world.engine {
         Engine::Sqlite => ("EXPLAIN QUERY PLAN", 3),
         Engine::Postgres => ("EXPLAIN", 0),
     };
-    let text = format!("{word} {}", sql.text);
+    let text = format!("{explain} {}", sql.text);
     let read = world.app.store.run("Explain", Mode::Long, None, move |tx| {
         let mut lines = Vec::new();
         tx.query(&text, &sql.parameters, |row| {

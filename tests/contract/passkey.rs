@@ -1,5 +1,8 @@
 //! What is around passkeys: access passes, recoveries, events, overviews. The ceremonies are
-//! proved by scripts/check-passkeys, with a browser.
+//! proved by scripts/check-passkeys, with a browser; here is what they refuse.
+
+pub mod authenticator;
+mod refusal;
 
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};

@@ -9,11 +9,8 @@ use std::{
 };
 
 use aws_lc_rs::{
-    digest::{SHA256, digest},
     rand::SystemRandom,
-    signature::{
-        ECDSA_P256_SHA256_ASN1_SIGNING, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _,
-    },
+    signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair},
 };
 use base64::{
     Engine as _,
@@ -25,7 +22,11 @@ use chancery_testkit::{World, on_both_engines};
 use rcgen::{BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use serde_json::{Value, json};
 
-use crate::{id, pointers};
+use crate::{
+    id,
+    passkey::authenticator::{Authenticator, allow},
+    pointers,
+};
 
 const PATH: &str = "/api/management/v2/passkey-trust/mds";
 const NAME: &str = "mds.example";
@@ -262,8 +263,7 @@ on_both_engines! {
     }
 
     async fn passkeys_are_known_by_their_make(world: World) {
-        world.set_option("PasskeyRelyingPartyId", "example.org").await;
-        world.set_option("PasskeyAllowedOrigins", "https://example.org").await;
+        allow(&world).await;
         let user = world.user("ada").await;
         register(&world, &user, 1).await.expect(201);
         let shown = async || {
@@ -291,32 +291,63 @@ on_both_engines! {
     }
 }
 
+/// Sources that are connected to and do not answer, by folder.
+static SILENT: LazyLock<Mutex<HashMap<String, TcpListener>>> = LazyLock::new(Mutex::default);
+
+/// The words that make a server wait for a source.
+fn waiting(folder: &Path) -> Vec<String> {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    SILENT.lock().unwrap().insert(path_of(folder), listener);
+    ["--mds-url", &url].map(str::to_owned).to_vec()
+}
+
+/// Polls a number until it is one, for as long as half of what a source is waited for.
+async fn is_one(world: &World, text: &'static str) {
+    for _ in 0..600 {
+        if crate::signing::texts(world, text).await == ["1"] {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    panic!("{text}");
+}
+
+on_both_engines! {
+    [waiting]
+    /// B6: the key of a request that runs for longer than 10 seconds is held while it runs.
+    async fn the_key_of_a_long_request_is_held(world: World) {
+        let ask = async || {
+            let key = [("idempotency-key", "k"), ("content-type", "application/json")];
+            world.admin.send(http::Method::POST, &format!("{PATH}/refresh"), &key, b"{}".to_vec()).await
+        };
+        let meanwhile = async {
+            is_one(&world, "SELECT CAST(count(*) AS TEXT) FROM idempotent_answer").await;
+            // as if it had begun long ago: only that it is held keeps the key
+            let began = world.app.store.run("Test", Mode::Write, None, |tx| {
+                tx.queue("UPDATE idempotent_answer SET started_on = 1", vec![])
+            });
+            began.await.map_err(|error: Error| error.to_string()).unwrap();
+            is_one(&world, "SELECT CAST(count(*) AS TEXT) FROM idempotent_claim").await;
+            let refused = ask().await;
+            assert!(refused.header("retry-after").is_some());
+            refused.problem(409, "conflict");
+            let listener = SILENT.lock().unwrap().remove(&path_of(&world.database.folder())).unwrap();
+            listener.set_nonblocking(true).unwrap();
+            let (mut one, _) = listener.accept().unwrap();
+            one.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").unwrap();
+            assert!(listener.accept().is_err(), "it was asked once");
+        };
+        let (first, ()) = tokio::join!(ask(), meanwhile);
+        let first = first.is(200);
+        assert!(first.header("idempotency-replayed").is_none());
+        let again = ask().await.is(200);
+        assert_eq!((again.header("idempotency-replayed"), &again.bytes), (Some("true"), &first.bytes));
+    }
+}
+
 /// Registers a passkey with an authenticator of the make that says no more than that.
 async fn register(world: &World, user: &Value, number: u8) -> chancery_testkit::Answer {
-    let path = world.path(&format!("/PasskeyCredential/user/{}/registration", id(user)));
-    let begun = world.admin.post(&path, json!({})).await.is(200).json();
-    let client_data = json!({
-        "type": "webauthn.create", "challenge": begun["publicKey"]["challenge"],
-        "origin": "https://example.org", "crossOrigin": false,
-    });
-    let key = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING).unwrap();
-    let point = key.public_key().as_ref();
-    // present, verified, with a credential; no use counted
-    let mut data = digest(&SHA256, b"example.org").as_ref().to_vec();
-    data.extend([0x45, 0, 0, 0, 0]);
-    data.extend(uuid::Uuid::parse_str(MAKE).unwrap().as_bytes());
-    data.extend([0, 1, number]);
-    // CBOR: the key (RFC 9052), then around all of it the attestation object
-    data.extend([0xa5, 0x01, 0x02, 0x03, 0x26, 0x20, 0x01, 0x21, 0x58, 0x20]);
-    data.extend(&point[1..33]);
-    data.extend([0x22, 0x58, 0x20]);
-    data.extend(&point[33..]);
-    let length = u8::try_from(data.len()).unwrap();
-    let object = [b"\xa3\x63fmt\x64none\x67attStmt\xa0\x68authData\x58", &[length][..], &data].concat();
-    let id = part(&[number]);
-    let answer = json!({
-        "id": id, "rawId": id, "type": "public-key",
-        "response": { "clientDataJSON": part(client_data.to_string().as_bytes()), "attestationObject": part(&object) },
-    });
-    world.admin.put(&format!("{path}/{}", begun["ceremonyId"].as_str().unwrap()), answer).await
+    let make = uuid::Uuid::parse_str(MAKE).unwrap();
+    Authenticator { make, ..Authenticator::new(number) }.register(world, user).await
 }

@@ -65,7 +65,8 @@ impl Collector {
     }
 }
 
-async fn store(database: &Database) -> Store {
+/// The database of a server, opened beside it.
+pub async fn store(database: &Database) -> Store {
     let target = match database.url().strip_prefix("sqlite:") {
         Some(path) => Target::Sqlite(path.into()),
         None => Target::Postgres(database.url().to_owned()),

@@ -5,6 +5,7 @@ pub mod certificate;
 mod dpop;
 mod exchange;
 mod issuer;
+mod many;
 mod reference;
 mod resource;
 mod signer;

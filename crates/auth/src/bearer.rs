@@ -6,7 +6,7 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_fetch::Policy;
 use chancery_oauth::{Algorithm, Nonces};
 use chancery_record::Timestamp;
-use chancery_resource::{AuditKey, MasterKey, Seal, random};
+use chancery_resource::{MasterKey, Seal, random};
 use chancery_store::{Error, Mode, Store, Tx};
 use serde_json::json;
 
@@ -160,6 +160,12 @@ impl Bearer {
         if loaded.epoch > before.epoch {
             let mut kept = self.certificates.write().unwrap_or_else(PoisonError::into_inner);
             if kept.epoch < loaded.epoch {
+                for cert_store in loaded.newly_unread(&kept) {
+                    tracing::error!(
+                        %cert_store,
+                        "a signing certificate cannot be read: another key signs in its place"
+                    );
+                }
                 *kept = Arc::clone(&loaded);
             }
         }
@@ -167,7 +173,9 @@ impl Bearer {
     }
 
     /// Lets certificates of the cert store sign the audit trail, as they are now. Their public keys are
-    /// kept and published before they sign, for good: what they signed stays.
+    /// kept and published before they sign, for good: what they signed stays. One whose private key cannot be
+    /// opened is told: every entry says which key signed it, and no change is refused, for putting the
+    /// certificate right is one.
     ///
     /// # Errors
     /// The store's.
@@ -176,14 +184,25 @@ impl Bearer {
         if certificates.epoch == seal.certified_at() {
             return Ok(());
         }
-        let usable = certificates.for_audit().filter_map(|one| Some((one, one.audit_key(&self.master)?)));
-        let usable: Vec<(_, AuditKey)> = usable.collect();
+        let (mut usable, mut broken) = (Vec::new(), Vec::new());
+        for one in certificates.for_audit() {
+            match one.private(&self.master) {
+                Some(key) => usable.extend(one.audit_key(key).map(|key| (one, key))),
+                None => broken.push(one.id),
+            }
+        }
         let new = usable.iter().filter(|(_, key)| !seal.knows(key));
         let new: Vec<_> = new.map(|(one, _)| (one.kid.clone(), one.jwk.to_string())).collect();
         if !new.is_empty() {
             store.run("KeepAuditKeys", Mode::Write, None, move |tx| keep_audit_keys(tx, &new, now)).await?;
         }
-        seal.certify(certificates.epoch, usable.into_iter().map(|(_, key)| key).collect());
+        for cert_store in broken.iter().filter(|id| !seal.broken().contains(id)) {
+            tracing::error!(
+                %cert_store,
+                "the private key of a certificate for the audit trail cannot be opened: another key signs in its place"
+            );
+        }
+        seal.certify(certificates.epoch, usable.into_iter().map(|(_, key)| key).collect(), broken);
         Ok(())
     }
 

@@ -8,9 +8,6 @@ use uuid::Uuid;
 
 use crate::signing_certificate::lifetime;
 
-/// Rows of one kind that are looked at.
-const MOST: usize = 1000;
-
 /// How a client app proves itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
@@ -174,11 +171,11 @@ const COLUMNS: &str = "a.id, a.subscription_id, a.enabled, a.allow_client_creden
     c.tls_client_auth_san_ip, c.tls_client_auth_san_email, a.allow_cross_subscription FROM client_app a \
     LEFT JOIN client_app_authentication_configuration c ON c.client_app_id = a.id";
 const SECRETS: &str =
-    "SELECT id, digest, sealed_secret, expiry FROM client_app_secret WHERE client_app_id = ?1 LIMIT 1000";
+    "SELECT id, digest, sealed_secret, expiry FROM client_app_secret WHERE client_app_id = ?1";
 const KEY_SETS: &str = "SELECT status, valid_from, valid_to, jwks, jwks_uri, certificate, kid, algorithm \
     FROM client_app_key_set WHERE client_app_id = ?1 AND key_use = 'Signing' \
-    AND status IN ('Active', 'Retiring') ORDER BY rid LIMIT 100";
-const SCOPES: &str = "SELECT key FROM client_app_scope WHERE client_app_id = ?1 ORDER BY rid LIMIT 1000";
+    AND status IN ('Active', 'Retiring') ORDER BY rid";
+const SCOPES: &str = "SELECT key FROM client_app_scope WHERE client_app_id = ?1 ORDER BY rid";
 /// Its tenants: the one that issues before all others.
 const TENANTS: &str = "SELECT t.id, t.subscription_id, o.value FROM client_app a \
     JOIN tenant_client_app m ON m.client_app_rid = a.rid JOIN tenant t ON t.rid = m.tenant_rid \
@@ -202,18 +199,18 @@ fn read(
     let mut app =
         tx.one(&format!("SELECT {}, {COLUMNS} WHERE {condition}", serves("a")), &[key], read_app)?;
     let id = app.as_ref().map_or(Uuid::nil(), |app| app.id);
-    let (id, whose) = ([Value::Id(id)], [Value::Id(id), Value::Id(issuer.unwrap_or_default())]);
     let subscription = app.as_ref().map_or(Uuid::nil(), |app| app.subscription);
-    let places: Vec<String> = (2..2 + resources.len()).map(|number| format!("?{number}")).collect();
+    let mut asked = vec![Value::Id(subscription), Value::Id(id)];
+    asked.extend(resources.iter().map(|name| Value::Text(name.clone())));
+    let (id, whose) = ([Value::Id(id)], [Value::Id(id), Value::Id(issuer.unwrap_or_default())]);
+    let places: Vec<String> = (3..3 + resources.len()).map(|number| format!("?{number}")).collect();
     // CROSS JOIN keeps SQLite from walking all client apps of the subscription.
     let named = format!(
-        "SELECT r.key, r.client_app_id FROM client_app_resource r CROSS JOIN client_app a \
+        "SELECT r.key, count(CASE WHEN a.id = ?2 THEN 1 END) FROM client_app_resource r CROSS JOIN client_app a \
          CROSS JOIN resource_owner o WHERE a.id = r.client_app_id AND a.subscription_id = ?1 \
-         AND o.key = r.key AND o.subscription_id = ?1 AND r.key IN ({}) LIMIT {MOST}",
+         AND o.key = r.key AND o.subscription_id = ?1 AND r.key IN ({}) GROUP BY r.key",
         if places.is_empty() { "NULL".to_owned() } else { places.join(", ") }
     );
-    let mut asked = vec![Value::Id(subscription)];
-    asked.extend(resources.iter().map(|name| Value::Text(name.clone())));
     let statements: [(&str, &[Value]); 5] =
         [(SECRETS, &id), (KEY_SETS, &id), (SCOPES, &id), (TENANTS, &whose), (&named, &asked)];
     let mut tenants = Vec::new();
@@ -225,8 +222,7 @@ fn read(
             2 => app.scopes.push(row.text(0)?.to_owned()),
             3 => tenants.push((row.id(0)?, row.id(1)?, optional_text(row, 2)?)),
             _ => {
-                let is_own = row.id(1)? == app.id;
-                app.resources.push((row.text(0)?.to_owned(), is_own));
+                app.resources.push((row.text(0)?.to_owned(), row.int(1)? > 0));
             }
         }
         Ok(())

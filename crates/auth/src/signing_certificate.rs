@@ -60,9 +60,9 @@ impl SigningCertificate {
             .as_ref()
     }
 
-    /// Its key as one that signs the audit trail, if it can.
-    pub fn audit_key(&self, master: &MasterKey) -> Option<AuditKey> {
-        AuditKey::of_certificate(Arc::clone(self.private(master)?), self.valid_from..self.valid_to)
+    /// Its key, opened, as one that signs the audit trail, if it can.
+    pub fn audit_key(&self, private: &Arc<PrivateKey>) -> Option<AuditKey> {
+        AuditKey::of_certificate(Arc::clone(private), self.valid_from..self.valid_to)
     }
 
     /// Whether the certificate may have signed a token of this tenant's issuer, or of the installation's.
@@ -91,6 +91,8 @@ pub struct Certificates {
     /// The epoch.
     pub epoch: i64,
     all: Vec<Arc<SigningCertificate>>,
+    /// Cert stores that would sign and cannot be read, as they are at a version.
+    unread: HashSet<(Uuid, String)>,
     /// How long the longest token lives, in milliseconds.
     longest: i64,
 }
@@ -106,6 +108,11 @@ impl Certificates {
             _ => 0,
         };
         usable.max_by_key(|one| (nearness(one), one.valid_to, one.id)).map(Arc::as_ref)
+    }
+
+    /// The cert stores that would sign and cannot be read, and were not known for it before.
+    pub fn newly_unread<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = Uuid> {
+        self.unread.difference(&before.unread).map(|(id, _)| *id)
     }
 
     fn for_tokens(&self) -> impl Iterator<Item = &Arc<SigningCertificate>> {
@@ -151,7 +158,7 @@ impl Certificates {
              AND (apply_to_subscription_id IS NOT NULL OR apply_to_tenant_id IS NOT NULL)))) AS c \
              WHERE place <= {MOST} ORDER BY valid_to DESC, id"
         );
-        let mut all = Vec::new();
+        let (mut all, mut unread) = (Vec::new(), HashSet::new());
         let before: HashMap<Uuid, &Arc<SigningCertificate>> =
             before.all.iter().map(|one| (one.id, one)).collect();
         tx.query(&text, &[], |row| {
@@ -174,7 +181,10 @@ impl Certificates {
                 members.insert("x5t#S256".into(), json!(x5t));
                 Some((public, kid, jwk, algorithm, x5t))
             });
-            let Some((public, kid, jwk, algorithm, x5t)) = read else { return Ok(()) };
+            let Some((public, kid, jwk, algorithm, x5t)) = read else {
+                unread.insert((id, version.to_owned()));
+                return Ok(());
+            };
             all.push(Arc::new(SigningCertificate {
                 id,
                 version: version.to_owned(),
@@ -197,13 +207,13 @@ impl Certificates {
         let mut longest = lifetime(None);
         if !all.is_empty() {
             let text = "SELECT DISTINCT value FROM option_value \
-                WHERE name = 'AccessTokenLifetime' AND apply_to_tenant_id IS NOT NULL LIMIT 10000";
+                WHERE name = 'AccessTokenLifetime' AND apply_to_tenant_id IS NOT NULL";
             tx.query(text, &[], |row| {
                 longest = longest.max(lifetime(Some(row.text(0)?)));
                 Ok(())
             })?;
         }
-        Ok(Self { epoch, all, longest })
+        Ok(Self { epoch, all, unread, longest })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Who belongs to whom: a new row names parents that the caller's scope covers, and a row that has
 //! children stays.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, hash_map::Entry};
 
 use chancery_record::{FieldError, Kind, Value};
 use chancery_store::Tx;
@@ -26,12 +26,9 @@ pub fn find_strangers(
     rows: &[Proposed<'_>],
 ) -> Result<Vec<Breach>, Problem> {
     let mut breaches = Vec::new();
-    for Parent { column, shape: parent } in shape.parents {
+    for Parent { column, shape: parent, .. } in shape.parents {
         let Some(place) = shape.place(column) else { continue };
-        let named = |row: &Proposed<'_>| match row.values.get(place) {
-            Some(value @ Value::Id(id)) if row.was.is_none_or(|was| was.value(place) != value) => Some(*id),
-            _ => None,
-        };
+        let named = |row: &Proposed<'_>| names_anew(row, place);
         let wanted: HashSet<Uuid> = rows.iter().filter_map(named).collect();
         let known = visible(call, tx, parent, &wanted.into_iter().collect::<Vec<_>>())?;
         let strangers = rows.iter().enumerate().filter_map(|(row, proposed)| Some((row, named(proposed)?)));
@@ -41,6 +38,47 @@ pub fn find_strangers(
             column,
             detail: format!("names no {}", parent.name),
         }));
+    }
+    Ok(breaches)
+}
+
+/// The row that a field names which it did not name before.
+fn names_anew(row: &Proposed<'_>, place: usize) -> Option<Uuid> {
+    match row.values.get(place) {
+        Some(value @ Value::Id(id)) if row.was.is_none_or(|was| was.value(place) != value) => Some(*id),
+        _ => None,
+    }
+}
+
+/// Finds rows that name a parent which has as many as it may.
+pub fn find_crowds(shape: &Shape, tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+    let mut breaches = Vec::new();
+    for Parent { column, shape: parent, most } in shape.parents {
+        let (Some(place), Some(most)) = (shape.place(column), *most) else { continue };
+        let text = format!("SELECT count(*) FROM {} WHERE {column} = ?1", shape.table);
+        let mut counted: HashMap<Uuid, usize> = HashMap::new();
+        for (row, proposed) in rows.iter().enumerate() {
+            let Some(id) = names_anew(proposed, place) else { continue };
+            let count = match counted.entry(id) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(unknown) => {
+                    let there = tx.one(&text, &[Value::Id(id)], |row| row.int(0))?.unwrap_or_default();
+                    unknown.insert(usize::try_from(there).unwrap_or(usize::MAX))
+                }
+            };
+            *count = count.saturating_add(1);
+            if *count > most {
+                breaches.push(Breach {
+                    row,
+                    kind: ProblemKind::InvalidRequest,
+                    column,
+                    detail: format!(
+                        "is a {} that has {most} of these, the most there can be: delete one first",
+                        parent.name
+                    ),
+                });
+            }
+        }
     }
     Ok(breaches)
 }

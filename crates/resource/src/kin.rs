@@ -44,12 +44,20 @@ pub struct Parent {
     pub column: &'static str,
     /// The other resource.
     pub shape: &'static Shape,
+    /// How many rows may name one, where that is bounded.
+    pub most: Option<usize>,
 }
 
 impl Parent {
     /// This column names a row of this resource.
     pub const fn new(column: &'static str, shape: &'static Shape) -> Self {
-        Self { column, shape }
+        Self { column, shape, most: None }
+    }
+
+    /// The same, named by at most so many rows: as many as are read at once where they are needed.
+    #[must_use]
+    pub const fn of_at_most(self, most: usize) -> Self {
+        Self { most: Some(most), ..self }
     }
 }
 

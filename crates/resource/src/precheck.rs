@@ -1,9 +1,9 @@
 //! A look at a large body before there is a transaction, so that nobody's write waits for what is only
 //! refused.
 
-use chancery_record::{FieldErrors, Form, Json};
+use chancery_record::{FieldErrors, Form, Json, Others, read_draft};
 
-use crate::{Action, Op, Problem};
+use crate::{Action, Body, Custom, Op, Problem};
 
 /// Refuses a body that is wrong in more places than are told. What is wrong in fewer is found by the
 /// operation itself, together with what the data say.
@@ -13,9 +13,17 @@ use crate::{Action, Op, Problem};
 pub fn check_body(op: &Op, body: &Json, merges: bool) -> Result<(), Problem> {
     let form = match op.action {
         Action::Create | Action::CreateBatch => Form::Create,
-        Action::Replace | Action::ReplaceBatch | Action::ReplaceMembers(_) => Form::Put,
+        Action::Replace
+        | Action::ReplaceBatch
+        | Action::ReplaceMembers(_)
+        | Action::Custom(Custom { body: Body::Resources, .. }) => Form::Put,
         Action::Patch if merges => Form::MergePatch,
         Action::Patch => Form::Patch,
+        // version 1 reads forms under names of its own
+        Action::Custom(Custom { body: Body::Form(form), .. }) if op.successor.is_none() => {
+            let read = read_draft(form.fields, Others::Named(&[]), Form::Create, body, "");
+            return refuse(read.err().unwrap_or_default());
+        }
         _ => return Ok(()),
     };
     let mut errors = FieldErrors::default();
@@ -30,5 +38,9 @@ pub fn check_body(op: &Op, body: &Json, merges: bool) -> Result<(), Problem> {
         }
         _ => read(body, ""),
     }
+    refuse(errors)
+}
+
+fn refuse(errors: FieldErrors) -> Result<(), Problem> {
     if errors.more() == 0 { Ok(()) } else { Err(Problem::wrong(errors)) }
 }

@@ -92,6 +92,7 @@ impl Shape {
             None => Vec::new(),
         };
         breaches.extend(family::find_strangers(self, call, tx, rows)?);
+        breaches.extend(family::find_crowds(self, tx, rows)?);
         let errors = breaches.into_iter().map(|Breach { row, kind, column, detail }| {
             (row, kind, self.error_at(&base(row), column, detail))
         });

@@ -12,6 +12,7 @@ use chancery_certificate::{Algorithm, KeyKind, PrivateKey};
 use chancery_ledger::{AuditKeys, Checkpoint, NoteError, Stamp, content_digest, signed_form};
 use chancery_record::Timestamp;
 use serde_json::json;
+use uuid::Uuid;
 
 use crate::call::random;
 
@@ -65,6 +66,8 @@ impl AuditKey {
 struct Certified {
     epoch: i64,
     keys: Vec<AuditKey>,
+    /// The cert stores whose keys would sign, too, and cannot be opened.
+    broken: Vec<Uuid>,
 }
 
 /// Seals audit entries and the trees over them.
@@ -110,9 +113,15 @@ impl Seal {
     }
 
     /// From now on the first of these keys signs that is valid; where none is, the installation's own.
-    /// They must be published by then.
-    pub fn certify(&self, epoch: i64, keys: Vec<AuditKey>) {
-        *self.certified.write().unwrap_or_else(PoisonError::into_inner) = Certified { epoch, keys }.into();
+    /// They must be published by then. `broken` are the cert stores whose keys cannot be opened.
+    pub fn certify(&self, epoch: i64, keys: Vec<AuditKey>, broken: Vec<Uuid>) {
+        let certified = Certified { epoch, keys, broken };
+        *self.certified.write().unwrap_or_else(PoisonError::into_inner) = certified.into();
+    }
+
+    /// The cert stores whose keys would sign and cannot be opened.
+    pub fn broken(&self) -> Vec<Uuid> {
+        self.certified().broken.clone()
     }
 
     /// The next entry's number: the time in milliseconds times a thousand, plus a start by chance, so

@@ -305,6 +305,8 @@ impl App {
             self.metrics.mails_waiting.set(mails);
             self.metrics.mails_dead.set(dead);
         }
+        let broken = self.desk.seal.broken().len();
+        self.metrics.audit_certificates_broken.set(i64::try_from(broken).unwrap_or(i64::MAX));
         self.metrics.log_dropped.set((self.dropped_lines)());
         self.metrics.connections.set(i64::try_from(self.door.connections()).unwrap_or(i64::MAX));
         for purpose in Purpose::ALL {

@@ -154,6 +154,8 @@ pub struct Metrics {
     /// When the first of those who have signing certificates is left without one, in seconds since
     /// 1970; 0 while there are none.
     pub certificates_end: Gauge,
+    /// Certificates for the audit trail whose private keys cannot be opened.
+    pub audit_certificates_broken: Gauge,
 }
 
 const SECONDS: [f64; 10] = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 10.0];
@@ -215,6 +217,7 @@ impl Metrics {
             trust_due: Gauge::default(),
             trust_failures: Gauge::default(),
             certificates_end: Gauge::default(),
+            audit_certificates_broken: Gauge::default(),
             registry,
         };
         metrics.with_store_figures().with_door_figures(door)
@@ -294,6 +297,11 @@ impl Metrics {
             "passkey_trust_failures",
             "Refreshes of metadata of authenticators that failed one after another",
             self.trust_failures.clone(),
+        );
+        registry.register(
+            "audit_certificates_broken",
+            "Certificates for the audit trail whose private keys cannot be opened, so that others sign",
+            self.audit_certificates_broken.clone(),
         );
         registry.register_with_unit(
             "signing_certificate_end_time",

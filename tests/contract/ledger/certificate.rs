@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use chancery_testkit::{Database, Engine, Process, World, on_both_engines};
+use chancery_record::Value;
+use chancery_store::{Error, Mode};
+use chancery_testkit::{Client, Database, Engine, Process, SECRET, World, on_both_engines};
 use rcgen::{
     PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P384_SHA384, PKCS_ED25519, PKCS_RSA_SHA256, PublicKeyData as _,
 };
@@ -92,6 +94,82 @@ on_both_engines! {
         assert_eq!(signer(&world).await, own);
         assert_eq!(published(&world).await.len(), 1);
     }
+}
+
+/// D: a certificate for the trail whose private key cannot be opened, and a tenant's that cannot be read, are told
+/// once; changes go on, signed by a key that every entry names.
+async fn a_broken_certificate_is_told(engine: Engine) {
+    let database = Arc::new(Database::create(engine));
+    let mut server = Process::start(&database, &[]).await;
+    let stores = "/api/management/v2/CertStore";
+    let (trail, key) = body(&PKCS_ECDSA_P256_SHA256, 2080, &json!({ "certType": "AuditTrailSigning" }));
+    let trail = server.admin.post(stores, trail).await.is(201).json();
+    let tenant = server.admin.get("/api/management/v2/Tenant").await.is(200).json()[0].clone();
+    let more = json!({ "certType": "OidcTokenSigning", "applyToTenantId": tenant["id"] });
+    let tokens = server.admin.post(stores, body(&PKCS_ECDSA_P256_SHA256, 2080, &more).0).await.is(201).json();
+    assert!(server.stop());
+    let text = "UPDATE cert_store SET private_key = substr(private_key, 1, length(private_key) - 4) || 'AAAA' \
+        WHERE cert_type = 'AuditTrailSigning'";
+    let unreadable = "UPDATE cert_store SET certificate = ?1 WHERE cert_type = 'OidcTokenSigning'";
+    let store = crate::secrets::store(&database).await;
+    let broken = store.run("Test", Mode::Write, None, move |tx| {
+        tx.queue(text, vec![])?;
+        tx.queue(unreadable, vec![Value::Bytes(vec![7; 60])])
+    });
+    broken.await.map_err(|error: Error| error.to_string()).unwrap();
+    store.close();
+    let server = Process::start(&database, &[]).await;
+    let told = |id: &Json, what: &str| {
+        let log = std::fs::read_to_string(&server.log).unwrap();
+        log.lines().filter(|line| line.contains(id.as_str().unwrap()) && line.contains(what)).count()
+    };
+    let customers = "/api/management/v2/Customer";
+    for name in ["a", "b", "c"] {
+        server.admin.post(customers, json!({ "name": name })).await.expect(201);
+        // a new epoch, at which the certificates are looked at again
+        let more = json!({ "name": name, "subscriptionId": tenant["subscriptionId"] });
+        server.admin.post("/api/management/v2/Tenant", more).await.expect(201);
+        let form = format!("grant_type=client_credentials&client_id=root&client_secret={SECRET}");
+        Client::anonymous(&server.base).ask_for_token(&form).await.expect(200);
+    }
+    let metrics =
+        async || String::from_utf8(server.admin.get("/metrics").await.is(200).bytes.to_vec()).unwrap();
+    let looked = async || -> i64 {
+        let text = metrics().await;
+        let line = "chancery_job_last_success_time_seconds{job=\"certify\"} ";
+        text.lines().find_map(|text| text.strip_prefix(line)).unwrap_or("0").parse().unwrap()
+    };
+    // the job looks every second
+    let before = looked().await;
+    for _ in 0..200 {
+        if looked().await > before + 1 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    assert!(looked().await > before + 1);
+    let entries = server
+        .admin
+        .get("/api/management/v2/CustomAuditTrail?sortOrder=descending&count=1")
+        .await
+        .is(200)
+        .json();
+    let info = BASE64_STANDARD.encode(key.subject_public_key_info());
+    assert_ne!(entries[0]["signaturePublicKeyInfo"], info);
+    let metrics = metrics().await;
+    assert!(metrics.contains("\nchancery_audit_certificates_broken 1\n"), "{metrics}");
+    assert_eq!(told(&trail["id"], "cannot be opened"), 1);
+    assert_eq!(told(&tokens["id"], "cannot be read"), 1);
+}
+
+#[tokio::test]
+async fn a_broken_certificate_is_told_sqlite() {
+    a_broken_certificate_is_told(Engine::Sqlite).await;
+}
+
+#[tokio::test]
+async fn a_broken_certificate_is_told_postgres() {
+    a_broken_certificate_is_told(Engine::Postgres).await;
 }
 
 /// A server that starts signs with the certificate from its first entry on.

@@ -66,6 +66,35 @@ on_both_engines! {
         assert!(!kept.concat().contains(&inside));
     }
 
+    /// Section 15: `certificateHasPrivateKey` is documented in bodies and ignored: what was sent decides.
+    async fn what_a_body_says_of_its_private_key_is_ignored(world: World) {
+        let made = make();
+        let says = |has: bool, input: Value| body(&made, json!({ "certificateHasPrivateKey": has, "certificateInput": input }));
+        let without = json!({ "format": "Pem", "data": made.pem });
+        let with = json!({ "format": "Pem", "data": made.pem, "privateKey": made.key });
+        let all = world.admin.post(&format!("{BASE}/CertStore/batch"), json!([says(true, without.clone()), says(false, with.clone())])).await;
+        let all = all.is(200).json();
+        assert_eq!([&all[0]["certificateHasPrivateKey"], &all[1]["certificateHasPrivateKey"]], [&json!(false), &json!(true)]);
+        for (input, has) in [(without, false), (with, true)] {
+            let store = world.make("CertStore", says(!has, input)).await;
+            assert_eq!(store["certificateHasPrivateKey"], has);
+            let path = one("CertStore", &store);
+            let change = json!({ "name": "n", "certType": "OidcTokenSigning", "certificateHasPrivateKey": !has });
+            let with_token = |store: &Value| {
+                let mut change = change.clone();
+                change["concurrencyToken"] = store["concurrencyToken"].clone();
+                change
+            };
+            let put = world.admin.put(&path, with_token(&store)).await.is(202).json();
+            let patched = world.admin.patch(&path, with_token(&put)).await.is(202).json();
+            assert_eq!((&put["certificateHasPrivateKey"], &patched["certificateHasPrivateKey"]), (&json!(has), &json!(has)));
+        }
+        let document = world.anonymous.get("/openapi/management-v2.json").await.is(200).json();
+        let body = &document["paths"][format!("{BASE}/CertStore")]["post"]["requestBody"]["content"]["application/json"]["schema"];
+        let name = body["$ref"].as_str().unwrap().rsplit('/').next().unwrap();
+        assert!(document["components"]["schemas"][name]["properties"]["certificateHasPrivateKey"].is_object(), "{name}");
+    }
+
     async fn uploads_that_are_wrong_are_refused(world: World) {
         let (made, other) = (make(), make());
         for (input, at) in [

@@ -18,7 +18,7 @@ async fn basic(world: &World, app: &Value, secret: &str) -> Answer {
         .await
 }
 
-async fn present(world: &World, assertion: &str) -> Answer {
+pub async fn present(world: &World, assertion: &str) -> Answer {
     let form = [
         ("grant_type", "client_credentials"),
         ("client_assertion_type", TYPE),
@@ -28,7 +28,7 @@ async fn present(world: &World, assertion: &str) -> Answer {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is made for this")]
-fn claims(world: &World, app: &Value, more: Value) -> Value {
+pub fn claims(world: &World, app: &Value, more: Value) -> Value {
     let audience = format!("{}/connect/token", world.base);
     let mut claims = json!({
         "iss": app["id"], "sub": app["id"], "aud": audience, "jti": fresh(), "exp": now() + 60, "iat": now(),
@@ -37,7 +37,7 @@ fn claims(world: &World, app: &Value, more: Value) -> Value {
     claims
 }
 
-async fn key_set(world: &World, app: &Value, name: &str, more: Value) -> Value {
+pub async fn key_set(world: &World, app: &Value, name: &str, more: Value) -> Value {
     let mut body = json!({ "clientAppId": app["id"], "name": name, "use": "Signing", "status": "Active" });
     body.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
     world.make("ClientAppKeySet", body).await
@@ -179,6 +179,30 @@ on_both_engines! {
         present(&world, &own.assert(&claims(&world, &signing, json!({})))).await.expect(200);
         let other = Signer::new("other");
         refused(present(&world, &other.assert(&claims(&world, &signing, json!({})))).await, 401, "invalid_client");
+    }
+}
+
+on_both_engines! {
+    /// Section 15, calls to elsewhere: keys at an address in the server's own network are not asked for, whatever
+    /// its form, and the token endpoint says no more than of a wrong key.
+    async fn keys_at_a_private_address_are_not_fetched(world: World) {
+        let own = Signer::new("own");
+        let wrong = app(&world, "wrong", json!({})).await;
+        configure(&world, &wrong, "private_key_jwt", json!({})).await;
+        key_set(&world, &wrong, "wrong", json!({ "jwks": Signer::new("another").jwks() })).await;
+        let expected = present(&world, &own.assert(&claims(&world, &wrong, json!({})))).await.is(401).json();
+        assert_eq!(expected["error"], "invalid_client");
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        for (name, host) in [("v4", "127.0.0.1"), ("name", "localhost"), ("mapped", "[::ffff:127.0.0.1]"), ("any", "0.0.0.0")] {
+            let far = app(&world, name, json!({})).await;
+            configure(&world, &far, "private_key_jwt", json!({})).await;
+            key_set(&world, &far, name, json!({ "jwksUri": format!("https://{host}:{port}/jwks") })).await;
+            let answer = present(&world, &own.assert(&claims(&world, &far, json!({})))).await.is(401).json();
+            assert_eq!(answer, expected, "{host}");
+        }
+        let nobody = std::time::Duration::ZERO;
+        assert!(tokio::time::timeout(nobody, listener.accept()).await.is_err(), "nobody was connected to");
     }
 }
 

@@ -15,12 +15,12 @@ pub struct Made {
     pub key: KeyPair,
 }
 
-/// A body that uploads a certificate that is valid until the end of a year.
+/// A body that uploads a certificate that is valid until the last second of a year.
 pub fn body(kind: &'static SignatureAlgorithm, until: i32, more: &Value) -> (Value, KeyPair) {
     let key = KeyPair::generate_for(kind).unwrap();
     let mut parameters = CertificateParams::new(vec![]).unwrap();
     parameters.not_before = rcgen::date_time_ymd(2020, 1, 1);
-    parameters.not_after = rcgen::date_time_ymd(until, 12, 31);
+    parameters.not_after = rcgen::date_time_ymd(until, 12, 31) + std::time::Duration::from_secs(86_399);
     let certificate = parameters.self_signed(&key).unwrap();
     let mut body = json!({
         "name": "signing", "certificateStorageFormat": "Pem",
@@ -121,6 +121,23 @@ on_both_engines! {
         let end = text.lines().find(|line| line.starts_with("chancery_signing_certificate_end_time_seconds")).unwrap();
         let end: i64 = end.rsplit(' ').next().unwrap().parse().unwrap();
         assert!((1_924_900_000..1_925_000_000).contains(&end), "the tenant's, at the end of 2030: {end}");
+    }
+
+    /// B5, section 15: a certificate that ends in 9999 ends in 9999, and signs until then.
+    async fn a_certificate_without_an_end_signs(world: World) {
+        let own = app(&world, "own", json!({})).await;
+        let key = secret(&world, &own).await;
+        crown(&world, &own).await;
+        let made = upload(&world, &PKCS_ECDSA_P256_SHA256, 9999, json!({ "certType": "Default" })).await;
+        assert_eq!(made.store["validTo"], "9999-12-31T23:59:59.000Z");
+        let path = format!("/api/management/v2/CertStore/{}", id(&made.store));
+        assert_eq!(world.admin.get(&path).await.is(200).json(), made.store);
+        let filter = crate::list::encode("validTo eq \"9999-12-31T23:59:59Z\"");
+        assert_eq!(world.all(&format!("CertStore?filter={filter}")).await[0]["id"], made.store["id"]);
+        let signed = token(&ask(&world, &own, &key, &[]).await.is(200));
+        assert!(header(&signed)["x5t#S256"].is_string());
+        assert!(published(&world, "", &signed).await.is_some());
+        caller(&world, &signed).get(USERS).await.expect(200);
     }
 
     /// However many certificates one tenant has, those of others sign.

@@ -115,7 +115,7 @@ pub static CLIENT_APP_KEY_SET: Shape = Shape::of::<ClientAppKeySet>(
     "client_app_key_set",
     Reach::Of("client_app_id", &CLIENT_APP),
 )
-.belonging(&[Parent::new("client_app_id", &CLIENT_APP)])
+.belonging(&[Parent::new("client_app_id", &CLIENT_APP).of_at_most(MOST)])
 .unique(&[
     Unique::new("client_app_key_set__id", "id"),
     Unique::new("client_app_key_set__client_app_id__name", "name"),
@@ -125,6 +125,9 @@ pub static CLIENT_APP_KEY_SET: Shape = Shape::of::<ClientAppKeySet>(
 .noted(note_change)
 .keeping(administrator::keep_one)
 .settles();
+
+/// Key sets of a client app: the token endpoint reads all that can be used.
+const MOST: usize = 100;
 
 /// A key set goes from one status to the next, never back. What it says of its keys is judged when it is said:
 /// one of old must be able to end.

@@ -74,7 +74,8 @@ impl Rules for ClientAppResource {
     }
 }
 
-const OF_CLIENT_APP: [Parent; 1] = [Parent::new("client_app_id", &CLIENT_APP)];
+/// Scopes of a client app: the token endpoint reads all of them.
+const MOST_SCOPES: usize = 1000;
 
 /// Scopes.
 pub static CLIENT_APP_SCOPE: Shape = Shape::of::<ClientAppScope>(
@@ -82,7 +83,7 @@ pub static CLIENT_APP_SCOPE: Shape = Shape::of::<ClientAppScope>(
     "client_app_scope",
     Reach::Of("client_app_id", &CLIENT_APP),
 )
-.belonging(&OF_CLIENT_APP)
+.belonging(&[Parent::new("client_app_id", &CLIENT_APP).of_at_most(MOST_SCOPES)])
 .unique(&[
     Unique::new("client_app_scope__id", "id"),
     Unique::new("client_app_scope__client_app_id__key", "key"),
@@ -95,7 +96,7 @@ pub static CLIENT_APP_RESOURCE: Shape = Shape::of::<ClientAppResource>(
     "client_app_resource",
     Reach::Of("client_app_id", &CLIENT_APP),
 )
-.belonging(&OF_CLIENT_APP)
+.belonging(&[Parent::new("client_app_id", &CLIENT_APP)])
 .unique(&[
     Unique::new("client_app_resource__id", "id"),
     Unique::new("client_app_resource__client_app_id__key", "key"),

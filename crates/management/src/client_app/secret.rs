@@ -49,7 +49,7 @@ pub static CLIENT_APP_SECRET: Shape = Shape::of::<ClientAppSecret>(
     "client_app_secret",
     Reach::Of("client_app_id", &CLIENT_APP),
 )
-.belonging(&[Parent::new("client_app_id", &CLIENT_APP)])
+.belonging(&[Parent::new("client_app_id", &CLIENT_APP).of_at_most(MOST)])
 .unique(&[
     Unique::new("client_app_secret__id", "id"),
     Unique::new("client_app_secret__client_app_id__digest", "secret"),
@@ -59,6 +59,8 @@ pub static CLIENT_APP_SECRET: Shape = Shape::of::<ClientAppSecret>(
 .keeping(administrator::keep_one)
 .settles();
 
+/// Secrets of a client app: the token endpoint reads all of them.
+const MOST: usize = 1000;
 /// Fewest and most characters of a value.
 const LENGTHS: std::ops::RangeInclusive<usize> = 16..=512;
 /// Fewest bytes of a value that signs (RFC 7518, section 3.2, for HS256).

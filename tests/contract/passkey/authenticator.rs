@@ -1,0 +1,122 @@
+//! An authenticator of the tests, which can lie.
+
+use aws_lc_rs::{
+    digest::{SHA256, digest},
+    rand::SystemRandom,
+    signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair as _},
+};
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_testkit::{Answer, World};
+use serde_json::{Value, json};
+
+use crate::id;
+
+/// Flags of what an authenticator says (WebAuthn Level 3, section 6.1).
+pub const PRESENT: u8 = 0x01;
+pub const VERIFIED: u8 = 0x04;
+pub const BACKED_UP: u8 = 0x10;
+const ATTESTED: u8 = 0x40;
+
+/// One passkey, and how it speaks.
+pub struct Authenticator {
+    pub key: EcdsaKeyPair,
+    pub id: u8,
+    pub make: uuid::Uuid,
+    pub flags: u8,
+    /// How often it was used, as it says.
+    pub uses: u8,
+    pub relying_party: &'static str,
+    /// Members of the client data in place of the honest ones.
+    pub lies: Value,
+    /// How many bytes of its data it sends.
+    pub sent: usize,
+    pub signs: bool,
+}
+
+fn text(bytes: &[u8]) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(bytes)
+}
+
+impl Authenticator {
+    /// An honest one.
+    pub fn new(id: u8) -> Self {
+        Self {
+            key: EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING).unwrap(),
+            id,
+            make: uuid::Uuid::nil(),
+            flags: PRESENT | VERIFIED,
+            uses: 0,
+            relying_party: "example.org",
+            lies: json!({}),
+            sent: usize::MAX,
+            signs: true,
+        }
+    }
+
+    fn client_data(&self, kind: &str, begun: &Value) -> Vec<u8> {
+        let mut data = json!({
+            "type": kind, "challenge": begun["publicKey"]["challenge"], "origin": "https://example.org",
+            "crossOrigin": false,
+        });
+        data.as_object_mut().unwrap().extend(self.lies.as_object().unwrap().clone());
+        data.to_string().into_bytes()
+    }
+
+    fn head(&self, flags: u8) -> Vec<u8> {
+        let mut data = digest(&SHA256, self.relying_party.as_bytes()).as_ref().to_vec();
+        data.extend([flags, 0, 0, 0, self.uses]);
+        data
+    }
+
+    fn answer(&self, response: &Value) -> Value {
+        let id = text(&[self.id]);
+        json!({ "id": id, "rawId": id, "type": "public-key", "response": response })
+    }
+
+    fn cut(&self, data: Vec<u8>) -> Vec<u8> {
+        data.into_iter().take(self.sent).collect()
+    }
+
+    /// Registers with a user.
+    pub async fn register(&self, world: &World, user: &Value) -> Answer {
+        let path = world.path(&format!("/PasskeyCredential/user/{}/registration", id(user)));
+        let begun = world.admin.post(&path, json!({})).await.is(200).json();
+        let mut data = self.head(self.flags | ATTESTED);
+        data.extend(self.make.as_bytes());
+        data.extend([0, 1, self.id]);
+        // CBOR: the key (RFC 9052), then around all of it the attestation object
+        let point = self.key.public_key().as_ref();
+        data.extend([0xa5, 0x01, 0x02, 0x03, 0x26, 0x20, 0x01, 0x21, 0x58, 0x20]);
+        data.extend(&point[1..33]);
+        data.extend([0x22, 0x58, 0x20]);
+        data.extend(&point[33..]);
+        let data = self.cut(data);
+        let length = u8::try_from(data.len()).unwrap();
+        let object = [b"\xa3\x63fmt\x64none\x67attStmt\xa0\x68authData\x58", &[length][..], &data].concat();
+        let answer = self.answer(&json!({
+            "clientDataJSON": text(&self.client_data("webauthn.create", &begun)), "attestationObject": text(&object),
+        }));
+        world.admin.put(&format!("{path}/{}", begun["ceremonyId"].as_str().unwrap()), answer).await
+    }
+
+    /// Signs in.
+    pub async fn sign_in(&self, world: &World, user: &Value) -> Answer {
+        let path = world.path("/PasskeyCredential/authentication");
+        let begun = world.admin.post(&path, json!({ "loginName": user["loginName"] })).await.is(200).json();
+        let (client_data, data) = (self.client_data("webauthn.get", &begun), self.cut(self.head(self.flags)));
+        let mut message = [&data, digest(&SHA256, &client_data).as_ref()].concat();
+        message.extend((!self.signs).then_some(0));
+        let signature = self.key.sign(&SystemRandom::new(), &message).unwrap();
+        let answer = self.answer(&json!({
+            "clientDataJSON": text(&client_data), "authenticatorData": text(&data), "signature": text(signature.as_ref()),
+            "userHandle": null,
+        }));
+        world.admin.put(&format!("{path}/{}", begun["ceremonyId"].as_str().unwrap()), answer).await
+    }
+}
+
+/// A store that authenticators of the tests belong to.
+pub async fn allow(world: &World) {
+    world.set_option("PasskeyRelyingPartyId", "example.org").await;
+    world.set_option("PasskeyAllowedOrigins", "https://example.org").await;
+}

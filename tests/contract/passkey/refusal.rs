@@ -1,0 +1,63 @@
+//! What a refused ceremony says.
+
+use chancery_testkit::on_both_engines;
+use serde_json::json;
+
+use super::authenticator::{Authenticator, BACKED_UP, PRESENT, VERIFIED, allow};
+
+type Lie = fn(&mut Authenticator);
+
+/// What is wrong in both ceremonies alike, and how it is told. The library tells each in other words.
+const LIES: [(Lie, &str); 8] = [
+    (
+        |one| one.lies = json!({ "challenge": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" }),
+        "The answer is to another challenge. Begin the ceremony again.",
+    ),
+    (|one| one.lies = json!({ "type": "payment.get" }), "The answer is not that of this ceremony."),
+    (|one| one.lies = json!({ "origin": "https://evil.example" }), "the page's origin is not allowed"),
+    (
+        |one| one.relying_party = "evil.example",
+        "The authenticator answered for another relying party than the store's.",
+    ),
+    (|one| one.flags = VERIFIED, "Nobody touched the authenticator."),
+    (|one| one.flags = PRESENT, "The authenticator did not verify its user, as the store asks for."),
+    (|one| one.flags |= BACKED_UP, "What the authenticator says of backups contradicts what it said before."),
+    (|one| one.sent = 36, "The authenticator's answer cannot be read. Begin the ceremony again."),
+];
+
+on_both_engines! {
+    /// B10: a refused registration or sign-in is told in our words, never a library's.
+    async fn ceremonies_are_refused_in_our_words(world: World) {
+        allow(&world).await;
+        let user = world.user("ada").await;
+        for (lie, words) in LIES {
+            let mut device = Authenticator::new(1);
+            lie(&mut device);
+            let problem = device.register(&world, &user).await.problem(400, "invalid-request");
+            assert_eq!(problem["detail"], words);
+        }
+        let mut device = Authenticator::new(1);
+        device.register(&world, &user).await.expect(201);
+        let problem = device.register(&world, &user).await.problem(409, "conflict");
+        assert_eq!(problem["detail"], "the user has this credential already");
+        device.uses = 1;
+        device.sign_in(&world, &user).await.expect(200);
+        let again = device.sign_in(&world, &user).await.problem(400, "invalid-request");
+        assert_eq!(again["detail"], "The passkey's count of uses did not grow: there may be a copy of it.");
+        device.uses = 2;
+        for (lie, words) in LIES {
+            let mut lying = device;
+            lie(&mut lying);
+            let problem = lying.sign_in(&world, &user).await.problem(400, "invalid-request");
+            assert_eq!(problem["detail"], words);
+            device = Authenticator {
+                flags: PRESENT | VERIFIED, relying_party: "example.org", lies: json!({}), sent: usize::MAX, ..lying
+            };
+        }
+        device.signs = false;
+        let problem = device.sign_in(&world, &user).await.problem(400, "invalid-request");
+        assert_eq!(problem["detail"], "The signature is not that of the passkey.");
+        device.signs = true;
+        device.sign_in(&world, &user).await.expect(200);
+    }
+}

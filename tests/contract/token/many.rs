@@ -1,0 +1,53 @@
+//! A client app with as many secrets, scopes and key sets as there can be: all of them count.
+
+use chancery_testkit::on_both_engines;
+use serde_json::{Value, json};
+
+use super::{
+    app, ask,
+    assertion::{claims, key_set, present},
+    configure,
+    signer::Signer,
+};
+use crate::each;
+
+on_both_engines! {
+    /// Nothing is passed over in silence: what the token endpoint would not read cannot be made.
+    async fn the_last_one_counts_and_there_is_no_more(world: World) {
+        let own = app(&world, "own", json!({})).await;
+        let (last, others) = (Signer::new("last"), Signer::new("other").jwks());
+        let value = |number: usize| format!("the secret of the number {number:05}");
+        for (resource, most) in [("ClientAppSecret", 1000), ("ClientAppScope", 1000), ("ClientAppKeySet", 100)] {
+            let one = |number: usize| match resource {
+                "ClientAppSecret" => json!({ "clientAppId": own["id"], "secret": value(number) }),
+                "ClientAppScope" => json!({ "clientAppId": own["id"], "key": format!("scope:{number:05}") }),
+                _ => json!({ "clientAppId": own["id"], "name": format!("{number:05}"), "use": "Signing", "status": "Active", "jwks": others }),
+            };
+            let path = format!("/api/management/v2/{resource}");
+            let batch = |numbers: std::ops::Range<usize>| Value::from(numbers.map(one).collect::<Vec<_>>());
+            let problem = world.admin.post(&format!("{path}/batch"), batch(0..most + 1)).await.problem(400, "invalid-request");
+            assert_eq!(each(&problem["errors"], "pointer"), [format!("/{most}/clientAppId")]);
+            world.admin.post(&format!("{path}/batch"), batch(0..most - 1)).await.expect(200);
+            if resource == "ClientAppKeySet" {
+                key_set(&world, &own, "last", json!({ "jwks": last.jwks() })).await;
+            } else {
+                world.admin.post(&path, one(most - 1)).await.expect(201);
+            }
+            let problem = world.admin.post(&path, one(most)).await.problem(400, "invalid-request");
+            let told = problem["errors"][0]["detail"].as_str().unwrap();
+            assert_eq!(each(&problem["errors"], "pointer"), ["/clientAppId"]);
+            assert!(told.contains(&format!("has {most} of these")), "{told}");
+        }
+        let granted = ask(&world, &own, &value(999), &[("scope", "scope:00999")]).await.is(200).json();
+        assert_eq!(granted["scope"], "scope:00999");
+        configure(&world, &own, "private_key_jwt", json!({})).await;
+        present(&world, &last.assert(&claims(&world, &own, json!({})))).await.expect(200);
+        // another client app has its own, and one that goes makes room
+        let other = app(&world, "other", json!({})).await;
+        world.make("ClientAppSecret", json!({ "clientAppId": other["id"] })).await;
+        let all = world.all(&format!("ClientAppSecret/clientapp/{}", own["id"].as_str().unwrap())).await;
+        let path = "/api/management/v2/ClientAppSecret";
+        world.admin.delete(&format!("{path}/{}", all[0]["id"].as_str().unwrap())).await.expect(204);
+        world.admin.post(path, json!({ "clientAppId": own["id"] })).await.expect(201);
+    }
+}

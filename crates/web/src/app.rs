@@ -5,7 +5,6 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use bytes::Bytes;
 use chancery_auth::{Bearer, Rights};
 use chancery_record::Timestamp;
 use chancery_resource::{Desk, Permit, Problem, ProblemKind, Purpose, Service};
@@ -19,6 +18,7 @@ use crate::{
     answer::{self, AnswerBody, respond},
     authority::Allowed,
     body::RequestBody,
+    compress::Published,
     deprecation::Deprecation,
     door::{Door, Room},
     execute, guard,
@@ -114,18 +114,20 @@ pub struct Document {
     /// The name of its file.
     pub name: String,
     service: &'static Service,
-    text: OnceLock<Bytes>,
+    published: OnceLock<Published>,
 }
 
 impl Document {
     fn of(service: &'static Service) -> Self {
         let name = format!("{}-{}.json", service.name, service.version);
-        Self { name, service, text: OnceLock::new() }
+        Self { name, service, published: OnceLock::new() }
     }
 
-    /// Its text.
-    pub fn text(&self) -> Bytes {
-        self.text.get_or_init(|| openapi::document(self.service).to_string().into()).clone()
+    /// What is published of it.
+    pub fn published(&self) -> &Published {
+        self.published.get_or_init(|| {
+            Published::new("application/json", openapi::document(self.service).to_string().into())
+        })
     }
 }
 

@@ -12,7 +12,7 @@ use tokio::sync::{Notify, watch};
 
 use crate::{
     activity::{Activity, LAST_TIME, Times},
-    limiter::network,
+    counts::network,
 };
 
 /// How far the stop of the server is.

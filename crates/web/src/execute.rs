@@ -142,7 +142,8 @@ pub async fn execute(
         Some(claim) => claim.settle(app, parts, outcome).await,
         None => outcome,
     };
-    if is_compressible(op) { outcome.map(|response| compress(&parts.headers, response)) } else { outcome }
+    let response = outcome?;
+    if is_compressible(op) { compress(app, &parts.headers, response).await } else { Ok(response) }
 }
 
 /// Who asks for what, and when.

@@ -164,7 +164,7 @@ impl SystemRoute {
             Self::Live => respond(200, "application/json", "{\"status\":\"live\"}"),
             Self::Ready => ready(app, parts),
             Self::Metrics => {
-                app.authorize(parts, Permit::SystemAdmin, None, now).await?;
+                app.authorize_at_once(parts, Permit::SystemAdmin, now).await?;
                 app.metrics_text().await
             }
             Self::Discovery | Self::OAuthDiscovery => {
@@ -338,7 +338,8 @@ async fn read_request(
     if media_type(&parts.headers) != Some(MediaType::Form) {
         return Err(Problem::invalid("Send application/x-www-form-urlencoded."));
     }
-    let bytes = body.receive(&app.door, &parts.headers, SMALL_BODY).await?;
+    let mut room = app.bodies.room(None, &parts.headers, SMALL_BODY).await?;
+    let bytes = body.receive(&app.door, &parts.headers, &mut room).await?;
     let form = std::str::from_utf8(&bytes).map_err(|_| Problem::invalid("The form is not UTF-8."))?;
     Ok(EndpointRequest {
         form: read_form(form)?,

@@ -22,7 +22,7 @@ use super::{builder, converse};
 use crate::{
     activity::{Activity, Times},
     answer::{AnswerBody, respond, stream},
-    body::RequestBody,
+    body::{Bodies, RequestBody},
     door::{Door, Place, Room, Stage},
 };
 
@@ -124,7 +124,9 @@ fn reads_a_body(door: &Arc<Door>) -> (DuplexStream, JoinHandle<()>) {
             let door = Arc::clone(&reading);
             async move {
                 let (parts, body) = request.into_parts();
-                let read = RequestBody::from(body).receive(&door, &parts.headers, 1 << 20).await;
+                let bodies = Bodies::of(4);
+                let mut room = bodies.room(None, &parts.headers, 1 << 20).await.unwrap();
+                let read = RequestBody::from(body).receive(&door, &parts.headers, &mut room).await;
                 read.map_or_else(
                     |problem| respond(problem.status(), "text/plain", problem.detail),
                     |bytes| respond(200, "text/plain", bytes),

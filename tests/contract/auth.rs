@@ -12,6 +12,40 @@ const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded")
 const SECRET: &str = "the+root+secret+of+the+tests";
 
 on_both_engines! {
+    /// Rights that were overtaken are looked up once and remembered anew, not with every request.
+    async fn overtaken_rights_are_remembered_anew(world: World) {
+        let remembered = || world.app.rights.recall(Some(world.admin.token()), Some("default"));
+        world.admin.get(&world.path("/User")).await.expect(200);
+        let before = remembered().unwrap().epoch;
+        world.sql(Vec::new()).await;
+        for _ in 0..2 {
+            world.admin.get(&world.path("/User")).await.expect(200);
+        }
+        assert!(remembered().is_some_and(|known| known.epoch > before));
+        // by whatever name the store is called
+        assert!(world.app.rights.recall(None, Some("DEFAULT")).is_some());
+    }
+
+    /// `/metrics` is read by the rights of now: a client app that was disabled, a role that was taken and a
+    /// token that was revoked end it at once.
+    async fn figures_are_shown_by_the_rights_of_now(world: World) {
+        let reader = world.client("reader", &[("SystemAdmin", None, None)]).await;
+        reader.get("/metrics").await.expect(200);
+        world.sql(vec![("UPDATE client_app SET enabled = FALSE WHERE name = 'reader'", Vec::new())]).await;
+        reader.get("/metrics").await.expect(401);
+        world.sql(vec![("UPDATE client_app SET enabled = TRUE WHERE name = 'reader'", Vec::new())]).await;
+        reader.get("/metrics").await.expect(200);
+        let takes = "DELETE FROM client_app_role WHERE client_app_id = (SELECT id FROM client_app WHERE name = 'reader')";
+        world.sql(vec![(takes, Vec::new())]).await;
+        reader.get("/metrics").await.expect(403);
+        let posted = format!("grant_type=client_credentials&client_id=root&client_secret={SECRET}");
+        let token = world.anonymous.ask_for_token(&posted).await.is(200).json()["access_token"].as_str().unwrap().to_owned();
+        world.anonymous.with_token(&token).get("/metrics").await.expect(200);
+        let form = format!("client_id=root&client_secret={SECRET}&token={token}").into_bytes();
+        world.anonymous.send(Method::POST, "/connect/revoke", &[FORM], form).await.expect(200);
+        world.anonymous.with_token(&token).get("/metrics").await.expect(401);
+    }
+
     async fn tokens_are_granted_to_clients_that_prove_themselves(world: World) {
         let base = &world.base;
         let discovery = world.anonymous.get("/.well-known/openid-configuration").await.is(200).json();

@@ -223,6 +223,10 @@ on_both_engines! {
         ask().await.problem(409, "conflict");
         world.sql(vec![("UPDATE idempotent_claim SET held_on = ?1", vec![Bound::Int(now - 20_000)])]).await;
         ask().await.expect(202);
+        // one that goes on in pieces is renewed, whenever it was last held
+        age(0).await;
+        world.sql(vec![(hold, vec![Bound::Int(now - 600_000)])]).await;
+        ask().await.problem(409, "conflict");
         assert_eq!(texts(&world, "SELECT CAST(count(*) AS TEXT) FROM idempotent_answer").await, ["1"]);
     }
 

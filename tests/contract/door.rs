@@ -1,5 +1,6 @@
 //! The door: what is read of a request, what every answer has, who is let in.
 
+mod bodies;
 mod connections;
 mod guesses;
 mod hangup;

@@ -65,9 +65,21 @@ on_both_engines! {
                 vec![Value::Id(Uuid::from_u128(7)), Value::Bytes(vec![u8::try_from(number).unwrap()]), Value::Int(now - age / 6)],
             ));
         }
+        // a proof that was used is known for longer than any process's clock takes it for good
+        for (number, over) in [59_000, 61_000].into_iter().enumerate() {
+            rows.push((
+                "INSERT INTO used_proof (digest, expires_on) VALUES (?1, ?2)",
+                vec![Value::Bytes(vec![u8::try_from(number).unwrap()]), Value::Int(now - over)],
+            ));
+        }
         world.sql(rows).await;
         let run = world.app.store.run("Test", Mode::Write, None, move |tx| chancery::prune_piece(tx, Timestamp(now)));
         assert_eq!(run.await.unwrap(), 2);
+        let proofs = world.app.store.run("Test", Mode::Long, None, move |tx| {
+            let text = "SELECT count(*) FROM used_proof WHERE expires_on < ?1";
+            tx.one(text, &[Value::Int(now)], |row| row.int(0))
+        });
+        assert_eq!(proofs.await, Ok::<_, Error>(Some(1)));
         let left = world.app.store.run("Test", Mode::Long, None, |tx| {
             let events = tx.one("SELECT count(*) FROM outbox_event WHERE store = 99", &[], |row| row.int(0))?;
             let keys = tx.one("SELECT count(*) FROM idempotent_answer", &[], |row| row.int(0))?;

@@ -1,6 +1,6 @@
 //! Whether a client is who it says it is: by the one method that it is set to.
 
-use std::sync::LazyLock;
+use std::{sync::LazyLock, time::Duration};
 
 use aws_lc_rs::{
     encoding::{AsDer as _, PublicKeyX509Der},
@@ -16,6 +16,7 @@ use chancery_oauth::{
 };
 use chancery_record::{Secret, Timestamp};
 use chancery_store::Store;
+use tokio::time::timeout;
 
 use crate::{
     Bearer, ClientCertificate, Issuer, OAuthError,
@@ -30,6 +31,9 @@ const CAME_TO_THE_SIGNATURE: &str = "The signature is not the client's.";
 /// Endpoints whose address an assertion may name.
 const ENDPOINTS: [&str; 3] = ["/connect/token", "/connect/introspect", "/connect/revoke"];
 
+/// How long keys are fetched to prove one client.
+const FETCHING_TIME: Duration = Duration::from_secs(10);
+
 /// A client that proved itself, or that is public and cannot.
 pub struct Authenticated {
     /// The client app.
@@ -39,7 +43,7 @@ pub struct Authenticated {
 }
 
 /// The client app that this request proves. The work is the same whether it exists or not, but for
-/// keys that must be fetched.
+/// keys that must be fetched, which has an end however many there are.
 pub async fn authenticate(
     store: &Store,
     bearer: &Bearer,
@@ -61,9 +65,9 @@ pub async fn authenticate(
             has_secret(bearer, app.as_ref(), secret, now) & fits
         }
         Proof::Assertion(assertion) => {
-            let proven =
-                check_assertion(bearer, app.as_ref(), assertion, (&presented.client, &request.issuer), now)
-                    .await;
+            let about = (presented.client.as_str(), &request.issuer);
+            let proven = check_assertion(bearer, app.as_ref(), assertion, about, now);
+            let proven = timeout(FETCHING_TIME, proven).await.ok().flatten();
             if let (Some(app), Some(proven)) = (&app, &proven) {
                 let owner = app.id.to_string();
                 used = Some(Used::new("assertion", &owner, &proven.jti, proven.expires_on));
@@ -73,7 +77,7 @@ pub async fn authenticate(
         Proof::Bare => match (&app, method, &request.certificate) {
             (Some(app), Some(Method::Tls), Some(certificate)) => has_name(app, certificate, now),
             (Some(app), Some(Method::SelfSignedTls), Some(certificate)) => {
-                has_certificate(bearer, app, certificate, now).await
+                timeout(FETCHING_TIME, has_certificate(bearer, app, certificate, now)).await == Ok(true)
             }
             // what it may do as a public client is for each endpoint to say
             (Some(app), Some(Method::None | Method::Either), _) => app.is_public,
@@ -104,28 +108,32 @@ async fn check_assertion(
     let endpoints = ENDPOINTS.map(|path| issuer.endpoint(path));
     let mut audiences: Vec<&str> = endpoints.iter().map(String::as_str).collect();
     audiences.push(&issuer.url);
-    let expected = Expected {
+    let anybodys = Expected {
         client_ids: &[client],
         audiences: &audiences,
-        one_audience: app.is_some_and(|app| app.is_fapi2),
+        one_audience: false,
         now,
         max_lifetime: MAX_LIFETIME,
         leeway: LEEWAY,
     };
     // what is not meant for this server, or over, makes it fetch no keys
-    check_claims(assertion, &expected).ok()?;
+    check_claims(assertion, &anybodys).ok()?;
+    let expected = Expected { one_audience: app.is_some_and(|app| app.is_fapi2), ..anybodys };
     let mut came_to_the_signature = false;
     if let Some(app) = app.filter(|app| !app.is_public) {
         match app.configuration.method {
             Method::SecretJwt => {
                 let current = app.secrets.iter().filter(|secret| secret.is_current(now));
                 let secrets: Vec<Secret> = current.filter_map(|kept| kept.opened(&bearer.master)).collect();
-                return verify_assertion(assertion, Keys::Secrets(&secrets), &expected).ok();
+                match verify_assertion(assertion, Keys::Secrets(&secrets), &expected) {
+                    Ok(proven) => return Some(proven),
+                    Err(refusal) => came_to_the_signature = refusal.detail == CAME_TO_THE_SIGNATURE,
+                }
             }
             Method::PrivateKeyJwt => {
                 for set in &app.key_sets {
                     for again in [false, true] {
-                        let Some(keys) = keys_of(bearer, set, again, now).await else { break };
+                        let Some(keys) = keys_of(bearer, (app, set), again, now).await else { break };
                         match verify_assertion(assertion, Keys::Public(&keys), &expected) {
                             Ok(proven) if serves(app, set, proven.algorithm) => return Some(proven),
                             Ok(_) => came_to_the_signature = true,
@@ -139,7 +147,8 @@ async fn check_assertion(
     }
     if !came_to_the_signature {
         // nobody's keys: what takes time must not tell who there is
-        let _ = verify_assertion(assertion, Keys::Public(&NOBODYS), &expected);
+        let _ = verify_assertion(assertion, Keys::Public(&NOBODYS), &anybodys);
+        let _ = verify_assertion(assertion, Keys::Secrets(&[Secret::new([0; 32])]), &anybodys);
     }
     None
 }
@@ -156,10 +165,15 @@ fn serves(app: &ClientApp, set: &KeySet, algorithm: Algorithm) -> bool {
 }
 
 /// The keys of a set; `again` for newer ones of those that may be newer. `None`: there are none.
-async fn keys_of(bearer: &Bearer, set: &KeySet, again: bool, now: Timestamp) -> Option<Vec<Jwk>> {
+async fn keys_of(
+    bearer: &Bearer,
+    (app, set): (&ClientApp, &KeySet),
+    again: bool,
+    now: Timestamp,
+) -> Option<Vec<Jwk>> {
     let mut keys = match (&set.jwks, &set.jwks_uri, &set.certificate) {
         (Some(jwks), ..) if !again => JwkSet::parse(jwks.as_bytes()).ok()?.keys,
-        (None, Some(url), _) => bearer.remote.at(url, again, now).await.to_vec(),
+        (None, Some(url), _) => bearer.remote.at(app.subscription, url, again, now).await.to_vec(),
         (None, None, Some(der)) if !again => {
             let facts = facts_of(der).ok().filter(|facts| facts.valid_from <= now && now < facts.valid_to)?;
             let key = PublicKey::from_spki(&facts.subject_public_key_info).ok()?;
@@ -210,7 +224,7 @@ async fn has_certificate(
             continue;
         }
         for again in [false, true] {
-            let Some(keys) = keys_of(bearer, set, again, now).await else { break };
+            let Some(keys) = keys_of(bearer, (app, set), again, now).await else { break };
             if keys.iter().any(|jwk| Some(&jwk.key) == key.as_ref()) {
                 return true;
             }

@@ -104,8 +104,6 @@ pub struct ClientApp {
     pub subscription: Uuid,
     /// Whether it may get and use tokens at all, at the issuer that is asked.
     pub enabled: bool,
-    /// Whether it serves in tenants of other subscriptions.
-    crosses_subscriptions: bool,
     /// Whether it gets tokens for itself.
     pub is_allowed: bool,
     /// Whether it cannot keep a secret.
@@ -150,17 +148,26 @@ pub async fn find(
     store.run("FindClient", Mode::Quick, None, move |tx| read(tx, &client, (tenant, &resources), now)).await
 }
 
-/// The condition that a client app serves at the installation's issuer: its subscription is active, and one
-/// of its tenants is, if it has any and does not administer what is above tenants.
-pub fn serves(app: &str) -> String {
+/// The condition that a client app serves at an issuer: its subscription is active, and one of its tenants is, if
+/// it has any and does not administer what is above tenants. At the issuer of the tenant that a parameter
+/// names: that one serves, and the client app is one of its own, in its subscription or crossing subscriptions.
+pub fn serves(app: &str, tenant: Option<&str>) -> String {
     let active = "JOIN tenant x ON x.rid = m.tenant_rid JOIN subscription y ON y.id = x.subscription_id \
         WHERE x.is_active AND y.status = 'Active' AND m.client_app_rid";
+    let at_tenant = tenant.map_or_else(String::new, |tenant| {
+        format!(
+            " AND EXISTS (SELECT 1 FROM tenant t JOIN subscription y ON y.id = t.subscription_id \
+             JOIN tenant_client_app m ON m.tenant_rid = t.rid AND m.client_app_rid = {app}.rid \
+             WHERE t.id = {tenant} AND t.is_active AND y.status = 'Active' \
+             AND (t.subscription_id = {app}.subscription_id OR {app}.allow_cross_subscription))"
+        )
+    });
     format!(
         "(EXISTS (SELECT 1 FROM subscription y WHERE y.id = {app}.subscription_id AND y.status = 'Active') \
          AND (NOT EXISTS (SELECT 1 FROM tenant_client_app m WHERE m.client_app_rid = {app}.rid) \
          OR EXISTS (SELECT 1 FROM tenant_client_app m {active} = {app}.rid) \
          OR EXISTS (SELECT 1 FROM client_app_role x WHERE x.client_app_id = {app}.id \
-         AND x.role_type IN ('SystemAdmin', 'CustomerAdmin', 'SubscriptionAdmin'))))"
+         AND x.role_type IN ('SystemAdmin', 'CustomerAdmin', 'SubscriptionAdmin'))){at_tenant})"
     )
 }
 
@@ -168,7 +175,7 @@ const COLUMNS: &str = "a.id, a.subscription_id, a.enabled, a.allow_client_creden
     a.access_token_type, a.scope_filter_enabled, a.resource_filter_enabled, a.security_profile, \
     c.token_endpoint_auth_method, c.require_certificate_bound_access_tokens, c.dpop_bound_access_tokens, \
     c.require_dpop_nonce, c.tls_client_auth_subject_dn, c.tls_client_auth_san_dns, c.tls_client_auth_san_uri, \
-    c.tls_client_auth_san_ip, c.tls_client_auth_san_email, a.allow_cross_subscription FROM client_app a \
+    c.tls_client_auth_san_ip, c.tls_client_auth_san_email FROM client_app a \
     LEFT JOIN client_app_authentication_configuration c ON c.client_app_id = a.id";
 const SECRETS: &str =
     "SELECT id, digest, sealed_secret, expiry FROM client_app_secret WHERE client_app_id = ?1";
@@ -177,7 +184,7 @@ const KEY_SETS: &str = "SELECT status, valid_from, valid_to, jwks, jwks_uri, cer
     AND status IN ('Active', 'Retiring') ORDER BY rid";
 const SCOPES: &str = "SELECT key FROM client_app_scope WHERE client_app_id = ?1 ORDER BY rid";
 /// Its tenants: the one that issues before all others.
-const TENANTS: &str = "SELECT t.id, t.subscription_id, o.value FROM client_app a \
+const TENANTS: &str = "SELECT t.id, o.value FROM client_app a \
     JOIN tenant_client_app m ON m.client_app_rid = a.rid JOIN tenant t ON t.rid = m.tenant_rid \
     LEFT JOIN option_value o ON o.apply_to_tenant_id = t.id AND o.name = 'AccessTokenLifetime' \
     WHERE a.id = ?1 ORDER BY CASE WHEN t.id = ?2 THEN 0 ELSE 1 END LIMIT 2";
@@ -196,8 +203,9 @@ fn read(
         Err(_) if fold(client) == ROOT => (OWN, ROOT.into()),
         Err(_) => ("a.id = ?1", Value::Id(Uuid::nil())),
     };
-    let mut app =
-        tx.one(&format!("SELECT {}, {COLUMNS} WHERE {condition}", serves("a")), &[key], read_app)?;
+    let serves = serves("a", issuer.map(|_| "?2"));
+    let parameters: Vec<Value> = std::iter::once(key).chain(issuer.map(Value::Id)).collect();
+    let mut app = tx.one(&format!("SELECT {serves}, {COLUMNS} WHERE {condition}"), &parameters, read_app)?;
     let id = app.as_ref().map_or(Uuid::nil(), |app| app.id);
     let subscription = app.as_ref().map_or(Uuid::nil(), |app| app.subscription);
     let mut asked = vec![Value::Id(subscription), Value::Id(id)];
@@ -220,34 +228,23 @@ fn read(
             0 => app.secrets.push(read_secret(row)?),
             1 => app.key_sets.extend(read_key_set(row, now)?),
             2 => app.scopes.push(row.text(0)?.to_owned()),
-            3 => tenants.push((row.id(0)?, row.id(1)?, optional_text(row, 2)?)),
+            3 => tenants.push((row.id(0)?, optional_text(row, 1)?)),
             _ => {
                 app.resources.push((row.text(0)?.to_owned(), row.int(1)? > 0));
             }
         }
         Ok(())
     })?;
-    if let Some(app) = &mut app {
-        app.serve(issuer, &tenants);
+    // its tokens live as long as its tenant says: the one that issues, or the only one
+    let own = match (issuer, tenants.as_slice()) {
+        (Some(issuer), [first, ..]) if first.0 == issuer => Some(first),
+        (None, [only]) => Some(only),
+        _ => None,
+    };
+    if let (Some(app), Some((_, option))) = (&mut app, own) {
+        app.lifetime = lifetime(option.as_deref()) / 1000;
     }
     Ok(app)
-}
-
-impl ClientApp {
-    /// Takes what follows from the issuer and the tenants: a tenant's is for its own client apps.
-    fn serve(&mut self, issuer: Option<Uuid>, tenants: &[(Uuid, Uuid, Option<String>)]) {
-        let own = match (issuer, tenants) {
-            (Some(issuer), [first, ..]) if first.0 == issuer => Some(first),
-            (None, [only]) => Some(only),
-            _ => None,
-        };
-        if let Some((_, subscription, option)) = own {
-            self.lifetime = lifetime(option.as_deref()) / 1000;
-            self.enabled &=
-                issuer.is_none() || *subscription == self.subscription || self.crosses_subscriptions;
-        }
-        self.enabled &= issuer.is_none() || own.is_some();
-    }
 }
 
 fn optional_text(row: &Row<'_>, column: usize) -> Result<Option<String>, Error> {
@@ -266,7 +263,6 @@ fn read_app(row: &Row<'_>) -> Result<ClientApp, Error> {
         id: row.id(1)?,
         subscription: row.id(2)?,
         enabled: row.bool(0)? && row.bool(3)?,
-        crosses_subscriptions: row.bool(19)?,
         is_allowed: row.bool(4)?,
         is_public: row.bool(5)?,
         gets_references: row.text(6)? == "Reference",

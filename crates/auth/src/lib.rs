@@ -24,7 +24,7 @@ pub use introspect::{introspect, revoke};
 pub use issuer::{Issuer, IssuingTenant};
 pub use keyring::{Keyring, ensure_keys};
 pub use permit::{Refused, decide};
-pub use presented::{ClientCertificate, EndpointRequest, certificate_thumbprint};
+pub use presented::{ClientCertificate, EndpointRequest, Proof, certificate_thumbprint};
 pub use refusal::OAuthError;
 pub use rights::{Caller, Known, Opened, Place, Rights, Role, load_place};
 pub use used::Used;

@@ -3,13 +3,14 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, Mutex, PoisonError, RwLock, Weak},
 };
 
 use chancery_fetch::{Limits, Policy, get};
 use chancery_oauth::{Jwk, JwkSet, MAX_LENGTH};
 use chancery_record::Timestamp;
 use tokio::sync::Semaphore;
+use uuid::Uuid;
 
 /// How long keys are kept, in milliseconds.
 const KEPT: i64 = 5 * 60 * 1000;
@@ -18,8 +19,9 @@ const KEPT: i64 = 5 * 60 * 1000;
 const SOON: i64 = 30 * 1000;
 /// Addresses that are remembered.
 const MOST: usize = 1000;
-/// Fetches at once.
-const AT_ONCE: usize = 8;
+/// Fetches at once, and of those for client apps of one subscription: addresses that keep silent hold up
+/// their own subscription alone.
+const AT_ONCE: (usize, usize) = (8, 2);
 /// Seconds that a fetch may take.
 const SECONDS: u64 = 5;
 
@@ -28,6 +30,7 @@ pub struct RemoteKeys {
     policy: Policy,
     known: RwLock<HashMap<String, Kept>>,
     places: Semaphore,
+    shares: Mutex<HashMap<Uuid, Weak<Semaphore>>>,
 }
 
 #[derive(Clone)]
@@ -46,11 +49,23 @@ const fn is_within(now: Timestamp, since: Timestamp, span: i64) -> bool {
 impl RemoteKeys {
     /// With what may be fetched.
     pub fn new(policy: Policy) -> Self {
-        Self { policy, known: RwLock::default(), places: Semaphore::new(AT_ONCE) }
+        Self { policy, known: RwLock::default(), places: Semaphore::new(AT_ONCE.0), shares: Mutex::default() }
     }
 
-    /// The keys at an address. `again`: those that were kept did not fit, so newer ones are wanted.
-    pub async fn at(&self, url: &str, again: bool, now: Timestamp) -> Arc<[Jwk]> {
+    fn share_of(&self, subscription: Uuid) -> Arc<Semaphore> {
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        shares.retain(|_, share| share.strong_count() > 0);
+        let kept = shares.entry(subscription).or_default();
+        kept.upgrade().unwrap_or_else(|| {
+            let share = Arc::new(Semaphore::new(AT_ONCE.1));
+            *kept = Arc::downgrade(&share);
+            share
+        })
+    }
+
+    /// The keys at an address of a subscription's. `again`: those that were kept did not fit, so newer ones
+    /// are wanted. Whoever asks gives up when it takes too long.
+    pub async fn at(&self, subscription: Uuid, url: &str, again: bool, now: Timestamp) -> Arc<[Jwk]> {
         let recall = || {
             let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
             let kept = known.get(url)?;
@@ -60,6 +75,8 @@ impl RemoteKeys {
         if let Some(keys) = recall() {
             return keys;
         }
+        let share = self.share_of(subscription);
+        let Ok(_share) = share.acquire().await else { return Arc::from([]) };
         let Ok(_place) = self.places.acquire().await else { return Arc::from([]) };
         // somebody else may have fetched them while this one waited
         if let Some(keys) = recall() {
@@ -80,8 +97,9 @@ impl RemoteKeys {
         if known.len() >= MOST {
             known.retain(|_, kept| is_within(now, kept.since, KEPT));
         }
-        if known.len() >= MOST {
-            known.clear();
+        if known.len() >= MOST && !known.contains_key(url) {
+            let oldest = known.iter().min_by_key(|(_, kept)| kept.since).map(|(url, _)| url.clone());
+            known.remove(&oldest.unwrap_or_default());
         }
         let keys = Arc::clone(&kept.keys);
         known.insert(url.to_owned(), kept);
@@ -99,7 +117,11 @@ mod tests {
     use chancery_fetch::Policy;
     use chancery_record::Timestamp;
 
-    use super::{KEPT, RemoteKeys, SOON};
+    use uuid::Uuid;
+
+    use super::{AT_ONCE, KEPT, MOST, RemoteKeys, SOON};
+
+    const HOME: Uuid = Uuid::nil();
 
     const SET: &str =
         r#"{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#;
@@ -123,20 +145,51 @@ mod tests {
     async fn keys_are_kept_for_a_while() {
         let keys = RemoteKeys::new(Policy { plain_loopback: true, ..Policy::default() });
         let url = serve(vec![SET, "{}", SET]);
-        assert_eq!(keys.at(&url, false, Timestamp(0)).await.len(), 1);
-        assert_eq!(keys.at(&url, true, Timestamp(SOON - 1)).await.len(), 1, "not asked for so soon");
-        assert_eq!(keys.at(&url, false, Timestamp(KEPT - 1)).await.len(), 1);
-        assert_eq!(keys.at(&url, false, Timestamp(KEPT)).await.len(), 0, "what is no set has no keys");
-        assert_eq!(keys.at(&url, false, Timestamp(KEPT + 1)).await.len(), 0, "not asked for so soon");
-        assert_eq!(keys.at(&url, false, Timestamp(KEPT + SOON)).await.len(), 1);
-        assert_eq!(keys.at(&url, true, Timestamp(KEPT + 2 * SOON)).await.len(), 1, "nobody answers");
+        assert_eq!(keys.at(HOME, &url, false, Timestamp(0)).await.len(), 1);
+        assert_eq!(keys.at(HOME, &url, true, Timestamp(SOON - 1)).await.len(), 1, "not asked for so soon");
+        assert_eq!(keys.at(HOME, &url, false, Timestamp(KEPT - 1)).await.len(), 1);
+        assert_eq!(keys.at(HOME, &url, false, Timestamp(KEPT)).await.len(), 0, "what is no set has no keys");
+        assert_eq!(keys.at(HOME, &url, false, Timestamp(KEPT + 1)).await.len(), 0, "not asked for so soon");
+        assert_eq!(keys.at(HOME, &url, false, Timestamp(KEPT + SOON)).await.len(), 1);
+        assert_eq!(keys.at(HOME, &url, true, Timestamp(KEPT + 2 * SOON)).await.len(), 1, "nobody answers");
+    }
+
+    /// Addresses that take a connection and say nothing keep nobody else's from being fetched.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn silence_holds_up_its_own_subscription_alone() {
+        let keys = std::sync::Arc::new(RemoteKeys::new(Policy { plain_loopback: true, ..Policy::default() }));
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let base = format!("http://{}", silent.local_addr().unwrap());
+        let mut asked = Vec::new();
+        for number in 0..2 * AT_ONCE.0 {
+            let (keys, url) = (std::sync::Arc::clone(&keys), format!("{base}/{number}"));
+            asked.push(tokio::spawn(async move { keys.at(HOME, &url, false, Timestamp(0)).await.len() }));
+        }
+        // all that can be under way are
+        silent.accept().unwrap();
+        silent.accept().unwrap();
+        let url = serve(vec![SET]);
+        assert_eq!(keys.at(Uuid::from_u128(1), &url, false, Timestamp(0)).await.len(), 1);
+        assert!(asked.iter().all(|asked| !asked.is_finished()));
+        asked.iter().for_each(tokio::task::JoinHandle::abort);
+    }
+
+    #[tokio::test]
+    async fn the_oldest_is_forgotten_first() {
+        let keys = RemoteKeys::new(Policy::default());
+        for number in 0..=i64::try_from(MOST).unwrap() {
+            let url = format!("https://127.0.0.1/{number}");
+            assert!(keys.at(HOME, &url, false, Timestamp(number)).await.is_empty());
+        }
+        let known = keys.known.read().unwrap();
+        assert!(known.len() == MOST && !known.contains_key("https://127.0.0.1/0"));
     }
 
     #[tokio::test]
     async fn nothing_is_fetched_from_the_servers_own_network() {
         let keys = RemoteKeys::new(Policy::default());
         let url = serve(vec![SET]);
-        assert!(keys.at(&url, false, Timestamp(0)).await.is_empty());
-        assert!(keys.at(&url.replace("http:", "https:"), false, Timestamp(SOON)).await.is_empty());
+        assert!(keys.at(HOME, &url, false, Timestamp(0)).await.is_empty());
+        assert!(keys.at(HOME, &url.replace("http:", "https:"), false, Timestamp(SOON)).await.is_empty());
     }
 }

@@ -116,7 +116,7 @@ impl Rights {
             None => None,
         };
         let place = match store {
-            Some(name) => remembered.places.get(name)?.clone(),
+            Some(name) => remembered.places.get(&fold(name))?.clone(),
             None => None,
         };
         let (claims, caller) = seen.map(|seen| (seen.claims, seen.caller)).unzip();
@@ -175,7 +175,8 @@ impl Rights {
                 remembered.tokens.insert(token.to_owned(), seen);
             }
             if let (Some(name), Some(place)) = (name, &known.place) {
-                remembered.places.insert(name.to_owned(), Some(Arc::clone(place)));
+                // however it is written, it is one
+                remembered.places.insert(fold(name), Some(Arc::clone(place)));
             }
         }
     }
@@ -250,21 +251,6 @@ fn load_claims(tx: &mut Tx<'_>, shown: &Shown) -> Result<Option<Claims>, Error> 
     Ok((!is_revoked).then_some(claims))
 }
 
-/// The condition that client apps by these aliases serve at the issuer of the tenant `?3`: the tenant and
-/// its subscription are active, and they are its own.
-fn serve_at_tenant(apps: [&str; 2]) -> String {
-    let is_its_own = |app| {
-        format!(
-            "EXISTS (SELECT 1 FROM tenant_client_app m WHERE m.tenant_rid = t.rid AND m.client_app_rid = {app}.rid)"
-        )
-    };
-    format!(
-        "EXISTS (SELECT 1 FROM tenant t JOIN subscription y ON y.id = t.subscription_id \
-         WHERE t.id = ?3 AND t.is_active AND y.status = 'Active' AND {})",
-        apps.map(is_its_own).join(" AND ")
-    )
-}
-
 /// Whose rights a token carries. It counts while both who got it and whose rights it carries may use
 /// tokens.
 fn load_caller(tx: &mut Tx<'_>, claims: &Claims) -> Result<Option<Caller>, Error> {
@@ -272,17 +258,17 @@ fn load_caller(tx: &mut Tx<'_>, claims: &Claims) -> Result<Option<Caller>, Error
     let mut caller: Option<Caller> = None;
     let mut parameters = vec![Value::Id(client), Value::Id(claims.client_id)];
     parameters.extend(claims.tid.map(Value::Id));
-    let at_tenant = if claims.tid.is_some() { serve_at_tenant(["a", "g"]) } else { "TRUE".to_owned() };
+    let tenant = claims.tid.map(|_| "?3");
     let text = format!(
         "SELECT a.enabled, a.allow_client_credential_login, a.subscription_id, s.customer_id, \
          r.role_type, r.apply_to_tenant_id, r.apply_to_idp_instance_id, \
-         g.enabled, c.require_dpop_nonce, g.subscription_id, {} AND {} AND {at_tenant} \
+         g.enabled, c.require_dpop_nonce, g.subscription_id, {} AND {} \
          FROM client_app a JOIN subscription s ON s.id = a.subscription_id \
          JOIN client_app g ON g.id = ?2 \
          LEFT JOIN client_app_authentication_configuration c ON c.client_app_id = g.id \
          LEFT JOIN client_app_role r ON r.client_app_id = a.id WHERE a.id = ?1",
-        serves("a"),
-        serves("g")
+        serves("a", tenant),
+        serves("g", tenant)
     );
     tx.query(&text, &parameters, |row| {
         let enabled = row.bool(0)? && row.bool(1)? && row.bool(7)? && row.bool(10)?;

@@ -163,6 +163,8 @@ pub fn answer_with(
     }
     let mut answer = Answer::resource(call.op.status);
     if shape.large && call.reads_later {
+        // what is told of it where it cannot be read afterwards
+        answer.headers = minimal(call, shape, stored).headers;
         answer.read_later = Some(stored.value(shape.plan().key).clone());
     } else {
         write_stored(call, tx, shape, stored)?;

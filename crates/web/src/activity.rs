@@ -20,6 +20,8 @@ pub const STALL_TIME: Duration = Duration::from_secs(30);
 pub const LAST_TIME: Duration = Duration::from_secs(8);
 /// What was sent before the server stopped has been seen after this.
 pub const MOMENT: Duration = Duration::from_millis(20);
+/// What goes through a connection in one go when its reader reads, in bytes. Answers to pings are no such thing.
+const FLOW: usize = 16 << 10;
 /// How long what comes after the last answer is read and thrown away: in silence, and in all.
 const LINGER: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(10));
 
@@ -51,6 +53,7 @@ struct Sending {
     waits_for_us: bool,
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the connection")]
 struct State {
     /// Since when nothing is asked: the last answer is whole, or the connection is new.
     since: Instant,
@@ -64,6 +67,11 @@ struct State {
     reading: Option<Instant>,
     /// Since when the reader takes nothing.
     blocked: Option<Instant>,
+    /// What the reader took since it was last noted that answers flow, and when that was.
+    taken: usize,
+    flowed: Instant,
+    /// Whether the handshake is under way.
+    is_greeting: bool,
     sending: Vec<Sending>,
     next: u64,
     /// When the last answer was sent and this side closed.
@@ -93,6 +101,9 @@ impl Activity {
             running: 0,
             reading: None,
             blocked: None,
+            taken: 0,
+            flowed: now,
+            is_greeting: false,
             sending: Vec::new(),
             next: 0,
             shut: None,
@@ -168,6 +179,17 @@ impl Activity {
         }
     }
 
+    /// Notes how many bytes the reader took. One of HTTP/2 that takes much takes it of one answer after
+    /// another: those that wait meanwhile do not stall.
+    pub fn took(&self, bytes: usize) {
+        let mut state = self.state();
+        state.taken += bytes;
+        if state.taken >= FLOW {
+            state.taken = 0;
+            state.flowed = Instant::now();
+        }
+    }
+
     /// Notes that this side was closed.
     pub fn shut(&self) {
         self.state().shut.get_or_insert_with(Instant::now);
@@ -210,11 +232,14 @@ impl Activity {
     /// What comes of a handshake, if it does before the connection is to be ended.
     pub async fn in_time<T>(&self, handshake: impl Future<Output = T>) -> Option<T> {
         let mut timer = Self::timer();
-        tokio::select! {
+        self.state().is_greeting = true;
+        let outcome = tokio::select! {
             biased;
             outcome = handshake => Some(outcome),
             _ = std::future::poll_fn(|context| self.poll(&mut timer, context)) => None,
-        }
+        };
+        self.state().is_greeting = false;
+        outcome
     }
 
     /// A timer for [`Self::poll`].
@@ -248,7 +273,7 @@ impl State {
         for sending in &self.sending {
             consider(sending.started + times.answer, "its reader is too slow");
             if !sending.waits_for_us {
-                consider(self.stalled_at(sending.moved), "its reader takes nothing");
+                consider(self.stalled_at(sending.moved.max(self.flowed)), "its reader takes nothing");
             }
         }
         due.unwrap_or_else(|| (Instant::now() + HEAD_TIME, Verdict::End("")))
@@ -261,8 +286,8 @@ impl State {
             _ => (self.since + times.idle, "it was idle"),
         };
         if let Some(closing) = self.closing {
-            let is_coming = self.reading.is_some() && !self.is_http2;
-            due = due.min(closing + if is_coming { LAST_TIME } else { MOMENT });
+            let is_coming = self.is_greeting || (self.reading.is_some() && !self.is_http2);
+            due = due.min(if is_coming { closing + LAST_TIME } else { closing.max(self.since) + MOMENT });
             reason = "the server stops";
         }
         match self.told_to_go {

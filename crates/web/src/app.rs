@@ -5,11 +5,10 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use bytes::Bytes;
 use chancery_auth::{Bearer, Rights};
 use chancery_record::Timestamp;
-use chancery_resource::{Desk, Permit, Problem, ProblemKind, Purpose, Service};
-use chancery_store::{Class, Mode, Store};
+use chancery_resource::{Desk, Problem, ProblemKind, Purpose, Service};
+use chancery_store::{Mode, Store};
 use http::{Request, Response, Version, header, request::Parts};
 use hyper::body::Incoming;
 use tokio::sync::Semaphore;
@@ -17,18 +16,17 @@ use tokio::sync::Semaphore;
 use crate::{
     activity::Times,
     answer::{self, AnswerBody, respond},
-    authority::Allowed,
-    body::RequestBody,
+    body::{Bodies, RequestBody},
+    compress::Published,
     deprecation::Deprecation,
     door::{Door, Room},
-    execute, guard,
+    execute,
     guesses::Guesses,
     limiter::Limiter,
     listener::Peer,
     metrics::Metrics,
     openapi,
     pool::Pool,
-    request::access_token,
     route::{Entry, Routes, Target, choose},
     turns::LongReads,
 };
@@ -94,8 +92,8 @@ pub struct App {
     pub(crate) guesses: Guesses,
     /// Places for reading larger bodies.
     pub(crate) readers: Arc<Semaphore>,
-    /// Places for larger bodies, one a MiB.
-    pub(crate) bodies: Arc<Semaphore>,
+    /// Places for bodies that are not small.
+    pub(crate) bodies: Bodies,
     pub(crate) routes: Routes,
     pub(crate) metrics: Metrics,
     pub(crate) documents: Vec<Document>,
@@ -114,18 +112,20 @@ pub struct Document {
     /// The name of its file.
     pub name: String,
     service: &'static Service,
-    text: OnceLock<Bytes>,
+    published: OnceLock<Published>,
 }
 
 impl Document {
     fn of(service: &'static Service) -> Self {
         let name = format!("{}-{}.json", service.name, service.version);
-        Self { name, service, text: OnceLock::new() }
+        Self { name, service, published: OnceLock::new() }
     }
 
-    /// Its text.
-    pub fn text(&self) -> Bytes {
-        self.text.get_or_init(|| openapi::document(self.service).to_string().into()).clone()
+    /// What is published of it.
+    pub fn published(&self) -> &Published {
+        self.published.get_or_init(|| {
+            Published::new("application/json", openapi::document(self.service).to_string().into())
+        })
     }
 }
 
@@ -152,7 +152,7 @@ impl App {
             readers: Arc::new(Semaphore::new(processors)),
             documents: services.iter().map(|service| Document::of(service)).collect(),
             rights: Rights::default(),
-            bodies: Arc::new(Semaphore::new(limits.bodies_mib as usize)),
+            bodies: Bodies::of(limits.bodies_mib),
             reads: LongReads::of(store.long_places()),
             store,
             bearer,
@@ -233,36 +233,6 @@ impl App {
                 execute::execute(self, entry, parts, body, parameters?, now).await
             }
         }
-    }
-
-    /// Whether the caller may do it: its token, its rights, the store that the path names. A
-    /// refusal by remembered rights is looked up again before it is given.
-    pub async fn authorize(
-        &self,
-        parts: &Parts,
-        permit: Permit,
-        store: Option<&str>,
-        now: Timestamp,
-    ) -> Result<Allowed, Problem> {
-        if permit == Permit::Public {
-            return self.authorize_again(parts, permit, store, now).await;
-        }
-        let Some((scheme, token)) = access_token(&parts.headers) else {
-            return Err(unauthorized("Send an access token: Authorization: Bearer ...", None));
-        };
-        let known = match self.rights.recall(Some(token), store) {
-            Some(known) => known,
-            None => {
-                self.rights
-                    .load(&self.store.with(Class::Urgent), &self.bearer, Some(token), store, now)
-                    .await?
-            }
-        };
-        let claims = known.claims.filter(|claims| claims.is_current(now));
-        let claims = claims.ok_or_else(|| guard::invalid(scheme))?;
-        let needs_nonce = known.caller.is_some_and(|caller| caller.needs_nonce);
-        guard::check(self, parts, &guard::Bound { scheme, token, claims: &claims, needs_nonce }, now).await?;
-        self.authorize_again(parts, permit, store, now).await
     }
 
     /// Bounds how often operations without a token are called from one address.

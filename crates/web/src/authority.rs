@@ -10,7 +10,7 @@ use chancery_store::{Class, Tx};
 use http::request::Parts;
 
 use crate::{
-    app::App,
+    app::{App, unauthorized},
     guard,
     request::{Scheme, access_token},
 };
@@ -25,11 +25,13 @@ pub struct Allowed {
 }
 
 /// What a request asks to do.
-#[derive(Clone, Copy)]
-struct Wanted {
+#[derive(Clone)]
+pub struct Wanted {
     permit: Permit,
     audience: Audience,
     scheme: Scheme,
+    /// The nonce to ask for where one is needed: the proof holds none.
+    lacks_nonce: Option<String>,
     now: Timestamp,
 }
 
@@ -82,42 +84,83 @@ impl Rights {
 }
 
 impl App {
-    /// Whether a request may do it whose token was proven to be the caller's: by remembered rights,
-    /// where they allow it. A refusal is looked up before it is given.
+    /// Whether the caller may do it: its token, its rights, the store that the path names. A
+    /// refusal by remembered rights is looked up again before it is given.
     ///
     /// # Errors
     /// The refusal.
-    pub async fn authorize_again(
+    pub async fn authorize(
         &self,
         parts: &Parts,
         permit: Permit,
         store: Option<&str>,
         now: Timestamp,
-    ) -> Result<Allowed, Problem> {
-        let (wanted, token) = wanted(parts, permit, store, now)?;
+    ) -> Result<(Wanted, Allowed), Problem> {
+        let (mut wanted, token) = wanted(parts, permit, store, now)?;
         let remembered = self.rights.recall(token, store);
-        if let Some(allowed) = remembered.and_then(|known| wanted.judge(known).ok()) {
-            return Ok(allowed);
+        let is_remembered = remembered.is_some();
+        let known = match remembered {
+            Some(known) => known,
+            None => self.look_up(token, store, now).await?,
+        };
+        if let Some(token) = token {
+            let claims = known.claims.as_deref().filter(|claims| claims.is_current(now));
+            let claims = claims.ok_or_else(|| guard::invalid(wanted.scheme))?;
+            let needs_nonce = known.caller.as_ref().is_some_and(|caller| caller.needs_nonce);
+            let bound = guard::Bound { scheme: wanted.scheme, token, claims, needs_nonce };
+            wanted.lacks_nonce = guard::check(self, parts, &bound, now).await?;
         }
-        wanted
-            .judge(self.rights.load(&self.store.with(Class::Urgent), &self.bearer, token, store, now).await?)
+        let allowed = match wanted.judge(known) {
+            Err(_) if is_remembered => wanted.judge(self.look_up(token, store, now).await?)?,
+            judged => judged?,
+        };
+        Ok((wanted, allowed))
+    }
+
+    /// The same for what is answered without a transaction that would find rights overtaken: by those of now.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub async fn authorize_at_once(
+        &self,
+        parts: &Parts,
+        permit: Permit,
+        now: Timestamp,
+    ) -> Result<(), Problem> {
+        let (asked, _) = self.authorize(parts, permit, None, now).await?;
+        let (_, token) = wanted(parts, permit, None, now)?;
+        asked.judge(self.look_up(token, None, now).await?).map(drop)
+    }
+
+    async fn look_up(
+        &self,
+        token: Option<&str>,
+        store: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Known, Problem> {
+        Ok(self.rights.load(&self.store.with(Class::Urgent), &self.bearer, token, store, now).await?)
     }
 
     /// The rights of a request whose remembered ones were overtaken: it looks itself from now on, so
-    /// that whoever changes rights holds nobody up.
+    /// that whoever changes rights holds nobody up. What else was remembered with them is forgotten.
     ///
     /// # Errors
-    /// There is no token, or the store fails.
+    /// The store fails.
     pub async fn overtaken(
         &self,
         parts: &Parts,
-        permit: Permit,
+        wanted: &Wanted,
         store: Option<&str>,
-        now: Timestamp,
+        over: &Rights,
     ) -> Result<Rights, Problem> {
-        let (wanted, token) = wanted(parts, permit, store, now)?;
-        let opened = Opened::new(&self.store.with(Class::Urgent), &self.bearer, token, store, now).await?;
-        Ok(Rights::Own(Arc::new(Authority { wanted, opened })))
+        if let Some(epoch) = over.epoch() {
+            self.rights.forget(epoch);
+        }
+        let token = access_token(&parts.headers).map(|(_, token)| token);
+        let token = token.filter(|_| wanted.permit != Permit::Public);
+        let urgent = self.store.with(Class::Urgent);
+        let opened = Opened::new(&urgent, &self.bearer, token, store, wanted.now).await?;
+        Ok(Rights::Own(Arc::new(Authority { wanted: wanted.clone(), opened })))
     }
 }
 
@@ -129,15 +172,16 @@ fn wanted<'a>(
     now: Timestamp,
 ) -> Result<(Wanted, Option<&'a str>), Problem> {
     let audience = if store.is_some() { Audience::UserStore } else { Audience::Management };
-    if permit == Permit::Public {
-        return Ok((Wanted { permit, audience, scheme: Scheme::Bearer, now }, None));
-    }
-    let (scheme, token) = access_token(&parts.headers).ok_or_else(|| guard::invalid(Scheme::Bearer))?;
-    Ok((Wanted { permit, audience, scheme, now }, Some(token)))
+    let (scheme, token) = match access_token(&parts.headers) {
+        _ if permit == Permit::Public => (Scheme::Bearer, None),
+        Some((scheme, token)) => (scheme, Some(token)),
+        None => return Err(unauthorized("Send an access token: Authorization: Bearer ...", None)),
+    };
+    Ok((Wanted { permit, audience, scheme, lacks_nonce: None, now }, token))
 }
 
 impl Wanted {
-    fn judge(self, known: Known) -> Result<Allowed, Problem> {
+    fn judge(&self, known: Known) -> Result<Allowed, Problem> {
         if self.permit == Permit::Public {
             return enter(known);
         }
@@ -148,6 +192,9 @@ impl Wanted {
             return Err(invalid());
         }
         let caller = known.caller.filter(|caller| caller.enabled).ok_or_else(invalid)?;
+        if let (true, Some(nonce)) = (caller.needs_nonce, &self.lacks_nonce) {
+            return Err(guard::asking_for(nonce));
+        }
         let scope = decide(self.permit, &caller, known.place.as_deref()).map_err(refuse)?;
         Ok(Allowed { epoch: known.epoch, caller: Some(caller), scope })
     }

@@ -11,22 +11,35 @@ use http_body::Body as _;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use tokio::{
-    sync::OwnedSemaphorePermit,
+    sync::{OwnedSemaphorePermit, Semaphore},
     time::{Instant, timeout, timeout_at},
 };
+use uuid::Uuid;
 
-use crate::{activity::STALL_TIME, app::App, door::Door, request::text};
+use crate::{
+    activity::STALL_TIME,
+    app::App,
+    door::Door,
+    request::text,
+    turns::{Turn, Turns},
+};
 
-/// A body of a form or of an operation without a token, and one that needs no place of its own, in bytes.
+/// The most of a form and of an operation's body without a token, and what is read on a worker, in bytes.
 pub const SMALL_BODY: usize = 64 << 10;
+/// What is received without a place, in bytes. Connections and their streams bound how many there are.
+const TINY_BODY: usize = 8 << 10;
+/// Small bodies at once that take a place, of callers that are known, and of those that are not.
+const SMALL_PLACES: (usize, usize) = (4096, 512);
+/// Places that a larger body takes of the places a MiB for each of its MiB: it takes so many times its size
+/// while it is read.
+const READ_SIZE: u32 = 4;
 /// How long a body may take to arrive.
 const BODY_TIME: Duration = Duration::from_mins(2);
 /// How long the rest of a small body is waited for when it is answered before it came.
 const REST_TIME: Duration = Duration::from_secs(1);
-/// How many times its size a body takes while it is read.
-const READ_SIZE: usize = 4;
 /// Values of a body that is no batch: `relatedIds` has the most.
 const MAX_VALUES: usize = 200_000;
+const MIB: usize = 1 << 20;
 
 /// The body of a request.
 pub struct RequestBody {
@@ -41,19 +54,15 @@ impl From<Incoming> for RequestBody {
 }
 
 impl RequestBody {
-    /// All of it, up to a bound. One that is announced to be larger is not waited for.
+    /// All of it, as far as there is room.
     pub async fn receive(
         &mut self,
         door: &Door,
         headers: &HeaderMap,
-        bound: usize,
+        room: &mut Room<'_>,
     ) -> Result<Bytes, Problem> {
         check_encoding(headers)?;
-        let announced = announced(headers);
-        if announced.is_some_and(|length| length > bound) {
-            return Err(too_large(bound));
-        }
-        let mut bytes = BytesMut::with_capacity(announced.unwrap_or(0).min(SMALL_BODY));
+        let mut bytes = BytesMut::with_capacity(announced(headers).unwrap_or(0).min(TINY_BODY));
         let (end, mut last_call) = (Instant::now() + BODY_TIME, std::pin::pin!(door.last_call()));
         while !self.is_whole {
             let stall = Instant::now() + STALL_TIME;
@@ -65,9 +74,7 @@ impl RequestBody {
             let Some(frame) = frame else { break };
             let frame = frame.map_err(|_| Problem::invalid("The body did not arrive whole."))?;
             let Ok(data) = frame.into_data() else { continue };
-            if bytes.len() + data.len() > bound {
-                return Err(too_large(bound));
-            }
+            room.grow_to(bytes.len() + data.len()).await?;
             bytes.extend_from_slice(&data);
         }
         self.is_whole = true;
@@ -131,24 +138,100 @@ pub const fn bound_of(app: &App, op: &Op) -> usize {
     }
 }
 
-/// Waits until there is memory for a larger body. Small ones are bounded by the connections.
-pub async fn place_for(
-    app: &App,
-    parts: &Parts,
+/// Memory for bodies. A larger one takes it as it arrives: what is announced and does not come holds up
+/// nobody but its sender, who has half of all places at most.
+pub struct Bodies {
+    larger: Arc<Semaphore>,
+    /// Of each caller, by what its bodies are announced to take.
+    shares: Turns<Uuid>,
+    share: u32,
+    known: Arc<Semaphore>,
+    unknown: Arc<Semaphore>,
+}
+
+impl Bodies {
+    /// With so many MiB for larger ones.
+    pub fn of(mib: u32) -> Self {
+        let share = (mib / 2).max(1);
+        Self {
+            larger: Arc::new(Semaphore::new(mib as usize)),
+            shares: Turns::of(share as usize),
+            share,
+            known: Arc::new(Semaphore::new(SMALL_PLACES.0)),
+            unknown: Arc::new(Semaphore::new(SMALL_PLACES.1)),
+        }
+    }
+
+    /// Room for a body up to a bound, of this caller where it is known. One that is announced to be larger is
+    /// not waited for.
+    ///
+    /// # Errors
+    /// It is too large, or the caller's own bodies leave no place.
+    pub async fn room(
+        &self,
+        caller: Option<Uuid>,
+        headers: &HeaderMap,
+        bound: usize,
+    ) -> Result<Room<'_>, Problem> {
+        let size = announced(headers).unwrap_or(bound);
+        if size > bound {
+            return Err(too_large(bound));
+        }
+        let mib = u32::try_from(size.div_ceil(MIB)).unwrap_or(u32::MAX);
+        let turn = match caller {
+            Some(caller) if size > SMALL_BODY => {
+                let share = self.shares.take_many(caller, mib.saturating_mul(READ_SIZE).min(self.share));
+                Some(timeout(STALL_TIME, share).await.unwrap_or(Err(Error::Busy))?)
+            }
+            _ => None,
+        };
+        let is_known = caller.is_some();
+        Ok(Room {
+            bodies: self,
+            bound,
+            is_known,
+            covered: TINY_BODY,
+            taken: 0,
+            held: Vec::new(),
+            _turn: turn,
+        })
+    }
+}
+
+/// What a body has taken.
+pub struct Room<'a> {
+    bodies: &'a Bodies,
     bound: usize,
-) -> Result<Option<OwnedSemaphorePermit>, Problem> {
-    let size = announced(&parts.headers).unwrap_or(bound);
-    if size > bound {
-        return Err(too_large(bound));
-    }
-    if size <= SMALL_BODY {
-        return Ok(None);
-    }
-    let places = u32::try_from((size * READ_SIZE).div_ceil(1 << 20)).unwrap_or(u32::MAX);
-    let waiting = Arc::clone(&app.bodies).acquire_many_owned(places.min(app.limits.bodies_mib));
-    match timeout(STALL_TIME, waiting).await {
-        Ok(Ok(permit)) => Ok(Some(permit)),
-        _ => Err(Error::Busy.into()),
+    is_known: bool,
+    /// Bytes that there are places for.
+    covered: usize,
+    /// Places of larger bodies.
+    taken: u32,
+    held: Vec<OwnedSemaphorePermit>,
+    _turn: Option<Turn>,
+}
+
+impl Room<'_> {
+    /// Waits until there is memory for so many bytes.
+    async fn grow_to(&mut self, size: usize) -> Result<(), Problem> {
+        if size > self.bound {
+            return Err(too_large(self.bound));
+        }
+        while self.covered < size {
+            let bodies = self.bodies;
+            let (places, count, covered) = if self.covered < SMALL_BODY {
+                (if self.is_known { &bodies.known } else { &bodies.unknown }, 1, SMALL_BODY)
+            } else {
+                // one that would take more than a share may have its share, and is read alone
+                let count = READ_SIZE.min(bodies.share - self.taken);
+                self.taken += count;
+                (&bodies.larger, count, (self.covered / MIB + 1) * MIB)
+            };
+            let place = timeout(STALL_TIME, Arc::clone(places).acquire_many_owned(count)).await;
+            self.held.push(place.ok().and_then(Result::ok).ok_or(Error::Busy)?);
+            self.covered = covered;
+        }
+        Ok(())
     }
 }
 
@@ -183,4 +266,59 @@ fn parse(op: &Op, bytes: &[u8]) -> Result<Json, Problem> {
     let most = if op.is_batch() { chancery_record::MAX_VALUES } else { MAX_VALUES };
     read_json_within(bytes, most)
         .map_err(|error| Problem::invalid(format!("The body is not JSON that is read here: {}.", error.0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, HeaderValue, header};
+    use uuid::Uuid;
+
+    use super::{Bodies, MIB, Room, SMALL_BODY, SMALL_PLACES, TINY_BODY};
+
+    fn announcing(length: usize) -> HeaderMap {
+        HeaderMap::from_iter([(header::CONTENT_LENGTH, HeaderValue::from(length))])
+    }
+
+    async fn fits(room: &mut Room<'_>, size: usize) -> bool {
+        room.grow_to(size).await.is_ok()
+    }
+
+    /// Memory is taken as a body arrives, and by nobody more than half of it.
+    #[tokio::test(start_paused = true)]
+    async fn what_has_not_come_takes_no_place() {
+        let bodies = Bodies::of(16);
+        let unsaid = HeaderMap::new();
+        let room = |caller: u128| bodies.room(Some(Uuid::from_u128(caller)), &unsaid, 4 * MIB);
+        let (mut one, mut two, mut three) =
+            (room(1).await.unwrap(), room(2).await.unwrap(), room(3).await.unwrap());
+        assert!(room(1).await.is_err(), "its own is announced to be as large as it may be");
+        assert!(fits(&mut one, 4 * MIB).await && fits(&mut three, MIB).await);
+        assert!(!fits(&mut one, 4 * MIB + 1).await, "it is too large");
+        assert!(!fits(&mut two, 4 * MIB).await && fits(&mut two, SMALL_BODY).await);
+        drop(three);
+        assert!(fits(&mut two, 4 * MIB).await);
+        drop(one);
+        assert!(room(1).await.is_ok());
+    }
+
+    /// Who is not known has few places for what is not tiny, and takes none of who is.
+    #[tokio::test(start_paused = true)]
+    async fn strangers_have_places_of_their_own() {
+        let bodies = Bodies::of(16);
+        let mut held = Vec::new();
+        for _ in 0..=SMALL_PLACES.1 {
+            let mut room = bodies.room(None, &announcing(SMALL_BODY), SMALL_BODY).await.unwrap();
+            assert!(fits(&mut room, TINY_BODY).await);
+            held.push(room);
+        }
+        let mut last = held.pop().unwrap();
+        for room in &mut held {
+            assert!(fits(room, SMALL_BODY).await);
+        }
+        assert!(!fits(&mut last, TINY_BODY + 1).await);
+        let mut known = bodies.room(Some(Uuid::nil()), &HeaderMap::new(), MIB).await.unwrap();
+        assert!(fits(&mut known, MIB).await);
+        drop(held);
+        assert!(fits(&mut last, SMALL_BODY).await);
+    }
 }

@@ -4,20 +4,27 @@
 use std::{
     io::Write,
     pin::Pin,
+    sync::OnceLock,
     task::{Context, Poll},
 };
 
 use bytes::Bytes;
 use chancery_record::{Column, Sealing};
-use chancery_resource::{Method, Op, Personal, Reply, Shape};
+use chancery_resource::{Method, Op, Personal, Problem, Reply, Shape};
 use flate2::{Compression, write::GzEncoder};
 use http::{HeaderMap, HeaderValue, Response, header};
 use http_body::{Body, Frame};
 
-use crate::answer::{AnswerBody, Broken};
+use crate::{
+    answer::{AnswerBody, Broken, respond},
+    app::App,
+    body::off_workers,
+};
 
 /// A whole body that is shorter is sent as it is, in bytes.
-const SMALL: u64 = 1024;
+const SMALL: usize = 1024;
+/// A whole body that is longer is compressed off the workers, in bytes.
+const LONG: usize = 256 << 10;
 /// The window of an encoder as a power of two: what it holds of a body.
 const WINDOW: u32 = 18;
 
@@ -51,6 +58,24 @@ impl Coding {
         let plain = named.iter().find(|(coding, _)| coding == "identity").map_or(0, |(_, weight)| *weight);
         let best = Self::ALL.into_iter().rev().max_by_key(|coding| weight(coding.name()))?;
         (weight(best.name()) > 0 && weight(best.name()) >= plain).then_some(best)
+    }
+
+    /// All of a body, encoded. None: it cannot be.
+    fn encode(self, bytes: &[u8]) -> Option<Bytes> {
+        let mut encoder = Encoder::new(self)?;
+        let mut made = encoder.take(bytes).ok()?;
+        made.append(&mut encoder.finish().ok()?);
+        Some(made.into())
+    }
+
+    /// Tells by the headers that the body is encoded. Another coding is another representation.
+    fn tell(self, headers: &mut HeaderMap) {
+        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(self.name()));
+        let tag = headers.get(header::ETAG).and_then(|tag| tag.to_str().ok());
+        let tag = tag.and_then(|tag| tag.strip_suffix('"')).map(|tag| format!("{tag}.{}\"", self.name()));
+        if let Some(tag) = tag.and_then(|tag| HeaderValue::try_from(tag).ok()) {
+            headers.insert(header::ETAG, tag);
+        }
     }
 }
 
@@ -87,8 +112,13 @@ fn holds_secrets(shape: &Shape) -> bool {
         || shape.relations.iter().any(|relation| is_secret(relation.target))
 }
 
-/// Compresses an answer as the caller asks for it, if it is of a kind that gets smaller.
-pub fn compress(headers: &HeaderMap, response: Response<AnswerBody>) -> Response<AnswerBody> {
+/// Compresses an answer as the caller asks for it, if it is of a kind that gets smaller. A whole one is encoded
+/// here: only what comes in parts, which are bounded where they are made, holds an encoder while it is read.
+pub async fn compress(
+    app: &App,
+    headers: &HeaderMap,
+    response: Response<AnswerBody>,
+) -> Result<Response<AnswerBody>, Problem> {
     let is_text =
         response.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).is_some_and(
             |kind| {
@@ -97,24 +127,65 @@ pub fn compress(headers: &HeaderMap, response: Response<AnswerBody>) -> Response
             },
         );
     if !is_text {
-        return response;
+        return Ok(response);
     }
     let (mut answered, body) = response.into_parts();
     answered.headers.append(header::VARY, HeaderValue::from_static("Accept-Encoding"));
-    let size = body.size_hint().exact();
-    let coding = Coding::wanted(headers).filter(|_| size.is_none_or(|size| size >= SMALL));
-    let Some((coding, encoder)) = coding.and_then(|coding| Some((coding, Encoder::new(coding)?))) else {
-        return Response::from_parts(answered, body);
+    let Some(coding) = Coding::wanted(headers) else { return Ok(Response::from_parts(answered, body)) };
+    let encoded = match body {
+        AnswerBody::Whole(Some(bytes)) if bytes.len() >= SMALL => {
+            let plain = bytes.clone();
+            let encoded = if bytes.len() > LONG {
+                off_workers(app, move || coding.encode(&bytes)).await?
+            } else {
+                coding.encode(&bytes)
+            };
+            encoded.map(|encoded| AnswerBody::Whole(Some(encoded))).ok_or(AnswerBody::Whole(Some(plain)))
+        }
+        AnswerBody::Parts(_) => match Encoder::new(coding) {
+            Some(encoder) => {
+                Ok(AnswerBody::Encoded(Box::new(Encoded { inner: body, encoder: Some(encoder) })))
+            }
+            None => Err(body),
+        },
+        as_it_is => Err(as_it_is),
     };
-    answered.headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
-    // another coding is another representation
-    let tag = answered.headers.get(header::ETAG).and_then(|tag| tag.to_str().ok());
-    let tag = tag.and_then(|tag| tag.strip_suffix('"')).map(|tag| format!("{tag}.{}\"", coding.name()));
-    if let Some(tag) = tag.and_then(|tag| HeaderValue::try_from(tag).ok()) {
-        answered.headers.insert(header::ETAG, tag);
+    if encoded.is_ok() {
+        coding.tell(&mut answered.headers);
     }
-    let compressed = Encoded { inner: body, encoder: Some(encoder) };
-    Response::from_parts(answered, AnswerBody::Encoded(Box::new(compressed)))
+    Ok(Response::from_parts(answered, encoded.unwrap_or_else(|as_it_is| as_it_is)))
+}
+
+/// A text that is the same for everybody, kept in each coding that was asked for.
+pub struct Published {
+    content_type: &'static str,
+    plain: Bytes,
+    encoded: [OnceLock<Option<Bytes>>; Coding::ALL.len()],
+}
+
+impl Published {
+    pub fn new(content_type: &'static str, plain: Bytes) -> Self {
+        Self { content_type, plain, encoded: Default::default() }
+    }
+
+    /// An answer with it, as the caller asks for it.
+    pub fn answer(&self, headers: &HeaderMap) -> Response<AnswerBody> {
+        let wanted = Coding::wanted(headers).filter(|_| self.plain.len() >= SMALL);
+        let kept = Coding::ALL.into_iter().zip(&self.encoded).find(|(coding, _)| Some(*coding) == wanted);
+        let encoded = kept.and_then(|(coding, kept)| {
+            kept.get_or_init(|| coding.encode(&self.plain)).clone().map(|encoded| (coding, encoded))
+        });
+        let mut response = match encoded {
+            Some((coding, encoded)) => {
+                let mut response = respond(200, self.content_type, encoded);
+                coding.tell(response.headers_mut());
+                response
+            }
+            None => respond(200, self.content_type, self.plain.clone()),
+        };
+        response.headers_mut().append(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+        response
+    }
 }
 
 /// A body on its way through an encoder.

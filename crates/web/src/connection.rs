@@ -122,6 +122,13 @@ impl<I: AsyncRead + AsyncWrite + Unpin> Watched<I> {
         self.activity.wrote(outcome.is_ready());
         outcome
     }
+
+    fn note_bytes(&self, outcome: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(Ok(bytes)) = &outcome {
+            self.activity.took(*bytes);
+        }
+        self.note(outcome)
+    }
 }
 
 impl<I: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<I> {
@@ -131,7 +138,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<I> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let outcome = Pin::new(&mut self.io).poll_write(context, bytes);
-        self.note(outcome)
+        self.note_bytes(outcome)
     }
 
     fn poll_write_vectored(
@@ -140,7 +147,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<I> {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let outcome = Pin::new(&mut self.io).poll_write_vectored(context, slices);
-        self.note(outcome)
+        self.note_bytes(outcome)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -12,7 +12,7 @@ use tokio::sync::{Notify, watch};
 
 use crate::{
     activity::{Activity, LAST_TIME, Times},
-    limiter::network,
+    counts::network,
 };
 
 /// How far the stop of the server is.
@@ -55,9 +55,20 @@ impl Inside {
         Some(activity)
     }
 
+    /// Ends a connection of this address, else of the one that has most of them, else of any. Whether there
+    /// was one.
+    fn make_room(&mut self, address: Option<IpAddr>) -> bool {
+        let several = || self.by_address.iter().filter(|(_, count)| **count > 1);
+        let most = || several().max_by_key(|(_, count)| **count).map(|(address, _)| *address);
+        match address.or_else(most) {
+            Some(first) if self.end_one(Some(first)) => true,
+            _ => address.is_none() && self.end_one(None),
+        }
+    }
+
     /// Ends the connection that loses least: the newest that never sent a whole head, else the one that has
     /// rested longest. Whether there was one.
-    fn make_room(&mut self, address: Option<IpAddr>) -> bool {
+    fn end_one(&mut self, address: Option<IpAddr>) -> bool {
         let there = || self.open.iter().rev().filter(|(_, (from, _))| address.is_none_or(|of| of == *from));
         let silent = there().find(|(_, (_, activity))| activity.is_silent());
         let resting =

@@ -19,7 +19,7 @@ use uuid::Uuid;
 use crate::{
     answer::{AnswerBody, add_headers, respond, stream},
     app::{App, now},
-    authority::Rights,
+    authority::{Rights, Wanted},
     body::{self, RequestBody, SMALL_BODY},
     complete::{complete, judge, wants_minimal},
     compress::{compress, is_compressible},
@@ -52,7 +52,7 @@ pub async fn execute(
     if op.permit == Permit::Public {
         app.admit_address(parts, now)?;
     }
-    let allowed = app.authorize(parts, op.permit, store.as_deref(), now).await?;
+    let (wanted, allowed) = app.authorize(parts, op.permit, store.as_deref(), now).await?;
     if op.permit == Permit::Public {
         let name = parameters.first().map_or("", String::as_str);
         app.limiter.admit_name(allowed.scope.store(), name, now)?;
@@ -71,16 +71,16 @@ pub async fn execute(
     if let (false, Some((name, _))) = (lists, query.iter().find(|(name, _)| !own(name))) {
         return Err(Problem::invalid(format!("There is no query parameter {name:?} here.")));
     }
-    let (mut json, mut merge_patch, mut content, mut place) = (None, false, None, None);
+    let (mut json, mut merge_patch, mut content, mut room) = (None, false, None, None);
     let mut request_digest = idempotency::digest(parts, &[]);
     if op.takes_body() {
-        let bound = body::bound_of(app, op);
-        place = body::place_for(app, parts, bound).await?;
-        let bytes = body.receive(&app.door, &parts.headers, bound).await?;
+        let caller = allowed.caller.as_ref().map(|caller| caller.holder);
+        let taken = room.insert(app.bodies.room(caller, &parts.headers, body::bound_of(app, op)).await?);
+        let bytes = body.receive(&app.door, &parts.headers, taken).await?;
         request_digest = digest(app, parts, &bytes).await?;
         if let Action::Custom(Custom { body: Body::Bytes(..), .. }) = op.action {
             let media = text(&parts.headers, header::CONTENT_TYPE).unwrap_or_default();
-            content = Some((media.to_owned(), bytes.to_vec()));
+            content = Some((media.to_owned(), bytes.into()));
         } else if !bytes.is_empty() {
             merge_patch = is_merge_patch(op, media_type(&parts.headers))?;
             json = Some(body::read(app, op, bytes, merge_patch).await?);
@@ -94,7 +94,7 @@ pub async fn execute(
         return Err(Error::Busy.into());
     }
     let caller = allowed.caller.as_ref().map(|caller| (caller.id, caller.subscription));
-    let asking = Asking { app, parts, permit: op.permit, store, caller, now };
+    let asking = Asking { app, parts, wanted, store, caller, now };
     let mut rights = Rights::Remembered(allowed.epoch);
     let key = idempotency::key(parts)?.filter(|_| !dry_run && op.writes());
     let claim = match key.zip(allowed.caller.as_ref()) {
@@ -137,19 +137,20 @@ pub async fn execute(
         Some(claim) => claim.held(app, running.finish(rights, Some(claim))).await,
         None => running.finish(rights, None).await,
     };
-    drop(place);
+    drop(room);
     let outcome = match claim {
         Some(claim) => claim.settle(app, parts, outcome).await,
         None => outcome,
     };
-    if is_compressible(op) { outcome.map(|response| compress(&parts.headers, response)) } else { outcome }
+    let response = outcome?;
+    if is_compressible(op) { compress(app, &parts.headers, response).await } else { Ok(response) }
 }
 
 /// Who asks for what, and when.
 struct Asking<'a> {
     app: &'a App,
     parts: &'a Parts,
-    permit: Permit,
+    wanted: Wanted,
     store: Option<String>,
     /// The client app that asks, and its subscription.
     caller: Option<(Uuid, Uuid)>,
@@ -158,8 +159,8 @@ struct Asking<'a> {
 
 impl Asking<'_> {
     /// The rights of after a change of rights that came between.
-    async fn overtaken(&self) -> Result<Rights, Problem> {
-        self.app.overtaken(self.parts, self.permit, self.store.as_deref(), self.now).await
+    async fn overtaken(&self, over: &Rights) -> Result<Rights, Problem> {
+        self.app.overtaken(self.parts, &self.wanted, self.store.as_deref(), over).await
     }
 
     /// Claims an idempotency key, with rights that hold then.
@@ -172,7 +173,9 @@ impl Asking<'_> {
     ) -> Result<Claim, Problem> {
         for _ in 0..STALE {
             match idempotency::claim(self.app, about, rights, key, request.clone(), self.now).await {
-                Err(problem) if problem.cause == Some(Error::Stale) => *rights = self.overtaken().await?,
+                Err(problem) if problem.cause == Some(Error::Stale) => {
+                    *rights = self.overtaken(rights).await?;
+                }
                 claimed => return claimed,
             }
         }
@@ -227,7 +230,7 @@ impl Running<'_> {
             match outcome {
                 Err(problem) if problem.cause == Some(Error::Stale) => {
                     stale += 1;
-                    rights = self.asking.overtaken().await?;
+                    rights = self.asking.overtaken(&rights).await?;
                 }
                 Err(problem)
                     if op.is_batch() && is_refused_row(&problem) && !self.with(|call| call.diagnose) =>
@@ -364,11 +367,21 @@ impl Running<'_> {
                 Ok(Sent::Streaming(response)) => return Ok(response),
                 Ok(Sent::Whole((found, read))) => {
                     body = read;
+                    answer.headers.retain(|(name, _)| *name != header::ETAG.as_str());
                     answer.headers.extend(found.headers);
                 }
-                // the change is made; that the item is gone or rights changed since is no failure
-                Err(problem) if problem.status() == 404 || problem.cause == Some(Error::Stale) => {}
-                Err(problem) => return Err(problem),
+                // the change is made: that what it made cannot be shown is no failure of it
+                Err(problem) => {
+                    if problem.status() >= 500 {
+                        let cause = problem.cause.as_ref().map(ToString::to_string);
+                        tracing::warn!(
+                            detail = problem.detail,
+                            cause,
+                            "a change was answered without its item"
+                        );
+                    }
+                    body.clear();
+                }
             }
         }
         let status = self.with(|call| judge(call, &answer, &body))?;

@@ -38,8 +38,19 @@ fn challenge(detail: &str, error: &str) -> Problem {
     Problem::new(ProblemKind::Unauthorized, detail).with_header("www-authenticate", challenge)
 }
 
-/// Checks what the token is bound to.
-pub async fn check(app: &App, parts: &Parts, bound: &Bound<'_>, now: Timestamp) -> Result<(), Problem> {
+/// The proof must hold this nonce.
+pub fn asking_for(nonce: &str) -> Problem {
+    let detail = "The proof must hold the nonce of the DPoP-Nonce header.";
+    challenge(detail, Code::UseDpopNonce.name()).with_header("dpop-nonce", nonce)
+}
+
+/// Checks what the token is bound to. A nonce, where its proof holds none: it may turn out to be needed.
+pub async fn check(
+    app: &App,
+    parts: &Parts,
+    bound: &Bound<'_>,
+    now: Timestamp,
+) -> Result<Option<String>, Problem> {
     if let Some(expected) = bound.claims.x5t() {
         let shown = parts.extensions.get::<ClientCertificate>();
         let thumbprint = shown.and_then(|shown| certificate_thumbprint(&shown.der));
@@ -49,7 +60,7 @@ pub async fn check(app: &App, parts: &Parts, bound: &Bound<'_>, now: Timestamp) 
     }
     let Some(jkt) = bound.claims.jkt() else {
         // a token that is bound to nothing is no DPoP token
-        return if bound.scheme == Scheme::Bearer { Ok(()) } else { Err(invalid(bound.scheme)) };
+        return if bound.scheme == Scheme::Bearer { Ok(None) } else { Err(invalid(bound.scheme)) };
     };
     if bound.scheme == Scheme::Bearer {
         let detail = "The access token is bound to a key: send it as Authorization: DPoP, with a proof.";
@@ -69,11 +80,10 @@ pub async fn check(app: &App, parts: &Parts, bound: &Bound<'_>, now: Timestamp) 
         now,
     };
     let proof = verify_proof(proof, &request).map_err(|refusal| {
-        let problem = challenge(refusal.detail, refusal.code.name());
         if refusal.code == Code::UseDpopNonce {
-            problem.with_header("dpop-nonce", nonces.make(now))
+            asking_for(&nonces.make(now))
         } else {
-            problem
+            challenge(refusal.detail, refusal.code.name())
         }
     })?;
     if proof.jkt != jkt {
@@ -81,7 +91,7 @@ pub async fn check(app: &App, parts: &Parts, bound: &Bound<'_>, now: Timestamp) 
     }
     let used = Used::new("dpop", &proof.jkt, &proof.jti, proof.expires_on);
     if used.claim_alone(&app.store).await? {
-        Ok(())
+        Ok(proof.nonce.is_none().then(|| nonces.make(now)))
     } else {
         Err(challenge("The DPoP proof was used before.", "invalid_dpop_proof"))
     }

@@ -1,44 +1,32 @@
 //! How often a client may be wrong about its secret.
 //!
-//! Wrong proofs are counted by address, by client app, and by both. Who is right is not limited: an address
-//! that a client app was proven from is refused by their common count alone, so that a stranger's guesses
-//! shut nobody out.
+//! Wrong proofs are counted by address, by client app, and by both, and those that are being looked at count
+//! while they are. A stranger's guesses shut nobody out: an address that a client app was proven from is
+//! refused by their common count alone, and any other address has its first tries, however wrong others were.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashSet,
     net::IpAddr,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use aws_lc_rs::digest::{SHA256, digest};
-use chancery_record::{Timestamp, fold};
+use chancery_record::Timestamp;
 use uuid::Uuid;
 
-use crate::limiter::network;
-
-/// Counts remembered, and pairs of client app and address that were right.
-const REMEMBERED: usize = 65_536;
-const MINUTE: i64 = 60_000;
-/// The longest that anybody waits: many may be wrong at once before the first is known to be.
-const LONGEST: i64 = 10 * MINUTE;
-
-/// What a client calls itself, so that it takes little room.
-type Client = [u8; 32];
+use crate::counts::{Counts, Name, REMEMBERED, every_other, name_of, network};
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Key {
     Address(IpAddr),
-    Client(Client),
-    Both(IpAddr, Client),
+    Client(Name),
+    Both(IpAddr, Name),
 }
-
-/// When a count is back at nothing, in milliseconds. Each wrong proof moves it on.
-type Counts = HashMap<Key, i64>;
 
 #[derive(Default)]
 struct Known {
-    counts: Counts,
-    right: HashSet<(IpAddr, Client)>,
+    counts: Counts<Key>,
+    /// Client apps and where they were proven.
+    right: HashSet<(IpAddr, Name)>,
 }
 
 /// Counts of this process.
@@ -47,10 +35,13 @@ pub struct Guesses {
     known: Mutex<Known>,
 }
 
-/// Somebody who is about to be proven.
-pub struct Guess {
+/// Somebody who is being proven. What comes to nothing is not counted when it is over.
+pub struct Guess<'a> {
+    guesses: &'a Guesses,
     address: IpAddr,
-    client: Client,
+    client: Name,
+    has_proof: bool,
+    is_pending: bool,
 }
 
 impl Guesses {
@@ -63,82 +54,88 @@ impl Guesses {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets somebody try.
+    /// Lets somebody try. Who shows no proof of its own, as a public client, guesses nothing.
     ///
     /// # Errors
     /// In how many seconds it may be tried again.
-    pub fn begin(&self, address: IpAddr, client: &str, now: Timestamp) -> Result<Guess, i64> {
-        let guess = Guess { address: network(address), client: name_of(client) };
+    pub fn begin(
+        &self,
+        address: IpAddr,
+        (client, has_proof): (&str, bool),
+        now: Timestamp,
+    ) -> Result<Guess<'_>, i64> {
+        // however it writes its id or name, it is the same client
+        let client = Uuid::try_parse(client).map_or_else(|_| name_of(client), |id| name_of(&id.to_string()));
+        let address = network(address);
+        let mut guess = Guess { guesses: self, address, client, has_proof, is_pending: false };
         let Some(limit) = self.by_minute else { return Ok(guess) };
-        let known = self.known();
-        let pair = (guess.address, guess.client);
-        let is_right = known.right.contains(&pair);
-        let waits = guess.keys(limit).map(|(key, limit)| {
-            let is_theirs = matches!(key, Key::Both(..)) || !is_right;
-            let until = known.counts.get(&key).filter(|_| is_theirs).copied().unwrap_or(0);
-            // a whole minute's worth of wrong ones is the most that may be open
-            until - now.0 + MINUTE / i64::from(limit) - MINUTE
-        });
-        match waits.into_iter().max().filter(|wait| *wait > 0) {
-            Some(wait) => Err(wait.div_euclid(1000) + 1),
-            None => Ok(guess),
-        }
-    }
-
-    /// Counts a wrong proof.
-    pub fn was_wrong(&self, guess: &Guess, now: Timestamp) {
-        let Some(limit) = self.by_minute else { return };
         let mut known = self.known();
-        if known.counts.len() + 3 > REMEMBERED {
-            forget(&mut known.counts, now);
+        let is_right = known.right.contains(&(address, client));
+        let was_wrong = known.counts.is_counted(&Key::Both(address, client), now);
+        let counts = |key: &Key| match key {
+            Key::Both(..) => true,
+            Key::Address(_) => !is_right,
+            Key::Client(_) => !is_right && was_wrong,
+        };
+        let keys = guess.keys(limit);
+        let waits = keys.iter().filter(|(key, _)| counts(key));
+        let wait = waits.filter_map(|(key, limit)| known.counts.wait(key, *limit, now)).max();
+        if let Some(wait) = wait {
+            drop(known);
+            return Err(wait);
         }
-        for (key, limit) in guess.keys(limit) {
-            let until = known.counts.entry(key).or_default();
-            *until = ((*until).max(now.0) + MINUTE / i64::from(limit)).min(now.0 + LONGEST);
+        if has_proof && !is_right {
+            guess.is_pending = true;
+            for (key, _) in keys {
+                known.counts.begin(key, now);
+            }
         }
-    }
-
-    /// Remembers from where a client app was proven.
-    pub fn was_right(&self, guess: &Guess) {
-        if self.by_minute.is_none() {
-            return;
-        }
-        let mut known = self.known();
-        if known.right.len() >= REMEMBERED {
-            known.right.clear();
-        }
-        known.right.insert((guess.address, guess.client));
+        drop(known);
+        Ok(guess)
     }
 }
 
-impl Guess {
-    fn keys(&self, limit: u32) -> [(Key, u32); 3] {
-        let third = (limit / 3).max(1);
+impl Guess<'_> {
+    const fn keys(&self, limit: u32) -> [(Key, u32); 3] {
+        let third = if limit < 3 { 1 } else { limit / 3 };
         [
             (Key::Address(self.address), limit),
             (Key::Client(self.client), third),
             (Key::Both(self.address, self.client), third),
         ]
     }
+
+    /// Counts a wrong proof.
+    pub fn was_wrong(self, now: Timestamp) {
+        let Some(limit) = self.guesses.by_minute else { return };
+        let mut known = self.guesses.known();
+        for (key, limit) in self.keys(limit) {
+            known.counts.add(key, limit, now);
+        }
+    }
+
+    /// Remembers from where a client app was proven.
+    pub fn was_right(self) {
+        if self.guesses.by_minute.is_none() || !self.has_proof {
+            return;
+        }
+        let mut known = self.guesses.known();
+        if known.right.len() >= REMEMBERED {
+            let mut keeps = every_other();
+            known.right.retain(|_| keeps());
+        }
+        known.right.insert((self.address, self.client));
+    }
 }
 
-/// However it writes its id or name, it is the same client.
-fn name_of(client: &str) -> Client {
-    let name = Uuid::try_parse(client).map_or_else(|_| fold(client), |id| id.to_string());
-    let mut bytes = [0; 32];
-    bytes.copy_from_slice(digest(&SHA256, name.as_bytes()).as_ref());
-    bytes
-}
-
-/// Forgets what is back at nothing; if that is not enough, half of it.
-fn forget(counts: &mut Counts, now: Timestamp) {
-    counts.retain(|_, until| *until > now.0);
-    if counts.len() + 3 > REMEMBERED {
-        let mut keep = false;
-        counts.retain(|_, _| {
-            keep = !keep;
-            keep
-        });
+impl Drop for Guess<'_> {
+    fn drop(&mut self) {
+        if let (true, Some(limit)) = (self.is_pending, self.guesses.by_minute) {
+            let mut known = self.guesses.known();
+            for (key, _) in self.keys(limit) {
+                known.counts.end(&key);
+            }
+        }
     }
 }
 
@@ -148,11 +145,15 @@ mod tests {
 
     use chancery_record::Timestamp;
 
-    use super::{Guesses, MINUTE, REMEMBERED};
+    use super::{Guess, Guesses};
+    use crate::counts::REMEMBERED;
+
+    fn begin<'a>(guesses: &'a Guesses, address: [u8; 4], client: &str, now: i64) -> Result<Guess<'a>, i64> {
+        guesses.begin(IpAddr::from(address), (client, true), Timestamp(now))
+    }
 
     fn wrong(guesses: &Guesses, address: [u8; 4], client: &str, now: i64) -> Result<(), i64> {
-        let guess = guesses.begin(IpAddr::from(address), client, Timestamp(now))?;
-        guesses.was_wrong(&guess, Timestamp(now));
+        begin(guesses, address, client, now)?.was_wrong(Timestamp(now));
         Ok(())
     }
 
@@ -162,7 +163,8 @@ mod tests {
         let (one, other) = ([192, 0, 2, 1], [192, 0, 2, 2]);
         assert!(wrong(&guesses, one, "root", 0).is_ok() && wrong(&guesses, one, "ROOT", 0).is_ok());
         assert_eq!(wrong(&guesses, one, "root", 0), Err(31), "a client has a third");
-        assert_eq!(wrong(&guesses, other, "root", 0), Err(31), "from wherever");
+        assert!(wrong(&guesses, other, "root", 0).is_ok(), "another address has its first try");
+        assert_eq!(wrong(&guesses, other, "root", 0), Err(31), "and then the client's count");
         for client in ["a", "b", "c", "d"] {
             assert!(wrong(&guesses, one, client, 0).is_ok(), "{client}");
         }
@@ -177,15 +179,56 @@ mod tests {
     fn who_is_right_is_not_limited_by_strangers() {
         let guesses = Guesses::new(Some(6));
         let (home, stranger) = ([192, 0, 2, 1], [192, 0, 2, 9]);
-        let begin = || guesses.begin(IpAddr::from(home), "app", Timestamp(0));
-        guesses.was_right(&begin().unwrap());
+        begin(&guesses, home, "app", 0).unwrap().was_right();
         while wrong(&guesses, stranger, "app", 0).is_ok() {}
         while wrong(&guesses, home, "x", 0).is_ok() {}
-        for _ in 0..100 {
-            guesses.was_right(&begin().unwrap());
-        }
+        let at_once: Vec<_> = (0..100).map(|_| begin(&guesses, home, "app", 0).unwrap()).collect();
+        at_once.into_iter().for_each(Guess::was_right);
         while wrong(&guesses, home, "app", 0).is_ok() {}
-        assert!(begin().is_err(), "their own guesses count");
+        assert!(begin(&guesses, home, "app", 0).is_err(), "their own guesses count");
+    }
+
+    /// A process that just started, or an address that is new, knows nobody who was right: who is right is let
+    /// in all the same while strangers guess.
+    #[test]
+    fn strangers_shut_nobody_out_of_a_process_that_knows_nobody() {
+        let guesses = Guesses::new(Some(6));
+        for stranger in 1..100 {
+            while wrong(&guesses, [192, 0, 2, stranger], "root", 0).is_ok() {}
+        }
+        let home = [198, 51, 100, 1];
+        begin(&guesses, home, "root", 0).unwrap().was_right();
+        begin(&guesses, home, "root", 0).unwrap().was_right();
+    }
+
+    /// As many guesses at once as one after another.
+    #[test]
+    fn guesses_at_once_are_no_more() {
+        let guesses = Guesses::new(Some(6));
+        let one = [192, 0, 2, 1];
+        let first = begin(&guesses, one, "root", 0).unwrap();
+        let second = begin(&guesses, one, "root", 0).unwrap();
+        assert!(begin(&guesses, one, "root", 0).is_err());
+        drop(first);
+        let third = begin(&guesses, one, "root", 0).unwrap();
+        second.was_wrong(Timestamp(0));
+        assert!(begin(&guesses, one, "root", 0).is_err(), "one was wrong, one is under way");
+        drop(third);
+        assert!(begin(&guesses, one, "root", 0).is_ok(), "what came to nothing is not counted");
+    }
+
+    /// A public client shows no proof: it is neither bounded like one who guesses nor remembered as proven.
+    #[test]
+    fn who_shows_no_proof_was_not_proven() {
+        let guesses = Guesses::new(Some(6));
+        let home = IpAddr::from([192, 0, 2, 1]);
+        let bare = || guesses.begin(home, ("public", false), Timestamp(0)).unwrap();
+        let at_once: Vec<_> = (0..100).map(|_| bare()).collect();
+        at_once.into_iter().for_each(Guess::was_right);
+        assert!(guesses.known().right.is_empty());
+        bare().was_wrong(Timestamp(0));
+        bare().was_wrong(Timestamp(0));
+        assert!(guesses.begin(home, ("public", false), Timestamp(0)).is_err(), "a wrong id is counted");
     }
 
     #[test]
@@ -194,13 +237,13 @@ mod tests {
         assert!((0..1000).all(|_| wrong(&none, [127, 0, 0, 1], "root", 0).is_ok()));
         let guesses = Guesses::new(Some(60));
         for number in 0..70_000_u32 {
-            let _ = wrong(&guesses, number.to_be_bytes(), &number.to_string(), MINUTE);
-            let guess = guesses.begin(IpAddr::from([10, 0, 0, 1]), &number.to_string(), Timestamp(MINUTE));
-            if let Ok(guess) = guess {
-                guesses.was_right(&guess);
+            let _ = wrong(&guesses, number.to_be_bytes(), &number.to_string(), 60_000);
+            if let Ok(guess) = begin(&guesses, [10, 0, 0, 1], &number.to_string(), 60_000) {
+                guess.was_right();
             }
+            let known = guesses.known();
+            assert!(known.counts.len() <= REMEMBERED && known.right.len() <= REMEMBERED);
+            assert!(number < 1000 || known.right.len() >= 1000, "never are all forgotten");
         }
-        let known = guesses.known();
-        assert!(known.counts.len() <= REMEMBERED && known.right.len() <= REMEMBERED);
     }
 }

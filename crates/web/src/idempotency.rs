@@ -326,7 +326,8 @@ struct Kept {
 
 /// What is kept for the key of a caller.
 fn find(tx: &mut Tx<'_>, row: &[Value]) -> Result<Option<Kept>, Error> {
-    let text = "SELECT a.request_digest, COALESCE(c.held_on, a.started_on), a.answer, a.persons \
+    let text = "SELECT a.request_digest, \
+                CASE WHEN c.held_on > a.started_on THEN c.held_on ELSE a.started_on END, a.answer, a.persons \
                 FROM idempotent_answer a LEFT JOIN idempotent_claim c ON c.attempt = a.attempt \
                 WHERE a.caller = ?1 AND a.key_digest = ?2";
     tx.one(text, row, |row| {

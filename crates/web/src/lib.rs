@@ -10,6 +10,7 @@ mod client_certificate;
 mod complete;
 mod compress;
 mod connection;
+mod counts;
 mod deprecation;
 mod door;
 mod execute;

@@ -1,7 +1,10 @@
 //! Connections: accepted up to a bound, with or without TLS, and let go in order at the end.
 
 use std::{
-    io,
+    io::{
+        self,
+        ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted},
+    },
     net::{IpAddr, SocketAddr},
     sync::Arc,
     time::Duration,
@@ -117,11 +120,18 @@ impl Host {
     }
 
     async fn welcome(&self, accepted: io::Result<(TcpStream, SocketAddr)>) {
-        let Ok((tcp, peer)) = accepted else {
-            // out of file descriptors: others must end first
-            self.app.door.make_room();
-            sleep(Duration::from_millis(50)).await;
-            return;
+        let (tcp, peer) = match accepted {
+            Ok(accepted) => accepted,
+            // of a connection that is gone again
+            Err(error) if matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted) => return,
+            Err(error) => {
+                if is_shortage(&error) {
+                    // others must end first
+                    self.app.door.make_room();
+                }
+                sleep(Duration::from_millis(50)).await;
+                return;
+            }
         };
         let Some(place) = self.app.door.enter(peer.ip()) else { return };
         let _ = tcp.set_nodelay(true);
@@ -137,6 +147,13 @@ impl Host {
             Some(tls) => tokio::spawn(guest.greet(Arc::clone(tls), tcp)),
         };
     }
+}
+
+/// Whether the system has no descriptor or no memory for one more connection.
+fn is_shortage(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let short = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
+    short.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
 /// A connection that was received.
@@ -177,5 +194,21 @@ impl Guest {
             }
         };
         converse(&self.builder, io, (&self.app.door, &self.place.activity), answer).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use rustix::io::Errno;
+
+    use super::is_shortage;
+
+    #[test]
+    fn others_end_for_what_is_short_alone() {
+        let short = |errno: Errno| is_shortage(&io::Error::from_raw_os_error(errno.raw_os_error()));
+        assert!([Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM].into_iter().all(short));
+        assert!(![Errno::CONNABORTED, Errno::PERM, Errno::PROTO, Errno::INTR].into_iter().any(short));
     }
 }

@@ -8,7 +8,7 @@ use chancery_store::Error;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-use crate::turns::{Counted, Turns};
+use crate::turns::{Counted, Turns, WAITING_OF_ONE};
 
 /// How many may wait in a line; one more is told to come back.
 const WAITING: usize = 512;
@@ -18,7 +18,10 @@ const ASKING: usize = 4;
 /// The lines.
 pub struct Pool {
     lines: [Line; Purpose::ALL.len()],
+    /// Of administrators, whose work is done one after another.
     turns: Turns<(Purpose, Uuid)>,
+    /// Of all others: none fills a line.
+    shares: Turns<(Purpose, Uuid)>,
 }
 
 /// A purpose's line.
@@ -39,7 +42,7 @@ impl Default for Pool {
             };
             Line { places: Arc::new(Semaphore::new(places)), waiting: Counted::default() }
         });
-        Self { lines, turns: Turns::of(1) }
+        Self { lines, turns: Turns::of(1), shares: Turns::of(WAITING_OF_ONE) }
     }
 }
 
@@ -69,8 +72,11 @@ impl Pool {
         let line = self.line(purpose);
         let counted = line.waiting.take(WAITING).ok_or(Error::Busy)?;
         let turn = match caller {
-            Some(caller) if takes_turns(purpose) => Some(self.turns.take((purpose, caller)).await?),
-            _ => None,
+            Some(caller) => {
+                let turns = if takes_turns(purpose) { &self.turns } else { &self.shares };
+                Some(turns.take((purpose, caller)).await?)
+            }
+            None => None,
         };
         let compute = match work.into_task() {
             Task::Compute(compute) => compute,
@@ -97,13 +103,17 @@ const fn takes_turns(purpose: Purpose) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex, mpsc};
+    use std::sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    };
 
     use chancery_resource::{Purpose, Work};
     use chancery_store::Error;
     use uuid::Uuid;
 
-    use super::Pool;
+    use super::{Pool, WAITING};
     use crate::turns::WAITING_OF_ONE;
 
     /// Work that is under way until it is told to end.
@@ -198,5 +208,32 @@ mod tests {
         for work in running {
             work.await.unwrap().unwrap();
         }
+    }
+
+    /// Also where callers do not take turns: what one caller has in a line leaves most of it to others.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn one_caller_does_not_fill_the_line_for_passwords() {
+        let pool = Arc::new(Pool::default());
+        let open = Arc::new(AtomicBool::new(false));
+        let mut running = tokio::task::JoinSet::new();
+        let mut run = |caller: u128| {
+            let (pool, open) = (Arc::clone(&pool), Arc::clone(&open));
+            let work = Work::new(Purpose::Password, move || {
+                while !open.load(Ordering::Relaxed) {
+                    std::thread::yield_now();
+                }
+            });
+            running.spawn(async move { pool.run(Some(Uuid::from_u128(caller)), work).await.map(drop) });
+        };
+        let most = 2 * WAITING_OF_ONE - 1;
+        (0..WAITING).for_each(|_| run(1));
+        run(2);
+        for _ in most..WAITING {
+            let refused = tokio::time::timeout(std::time::Duration::from_mins(1), running.join_next()).await;
+            assert_eq!(refused.unwrap().unwrap().unwrap(), Err(Error::Busy));
+        }
+        open.store(true, Ordering::Relaxed);
+        let done = running.join_all().await;
+        assert!(done.len() == most + 1 && done.iter().all(Result::is_ok));
     }
 }

@@ -40,8 +40,15 @@ pub fn dpop_proofs(headers: &HeaderMap) -> Vec<String> {
     headers.get_all("dpop").iter().map(|value| value.to_str().unwrap_or_default().to_owned()).collect()
 }
 
+/// The most parameters of a query or a form.
+const MAX_PARAMETERS: usize = 1000;
+
 /// Query parameters or a form, decoded.
 pub fn read_form(text: &str) -> Result<Vec<(String, String)>, Problem> {
+    if text.split('&').filter(|pair| !pair.is_empty()).nth(MAX_PARAMETERS).is_some() {
+        let detail = format!("There are more than {MAX_PARAMETERS} parameters. Send fewer.");
+        return Err(Problem::invalid(detail));
+    }
     let decode = |part: &str| {
         let spaced = part.replace('+', " ");
         percent_decode_str(&spaced).decode_utf8().map(std::borrow::Cow::into_owned)
@@ -161,5 +168,7 @@ mod tests {
         let read = read_form("a=b+c&d=%C3%BC&e").unwrap();
         assert_eq!(read, [("a", "b c"), ("d", "ü"), ("e", "")].map(|(a, b)| (a.to_owned(), b.to_owned())));
         assert!(read_form("a=%ff").is_err());
+        assert_eq!(read_form(&"a&&".repeat(1000)).unwrap().len(), 1000);
+        assert!(read_form(&"a&".repeat(1001)).unwrap_err().detail.contains("1000"));
     }
 }

@@ -1,8 +1,10 @@
 //! What the server has beside the services: health, keys, tokens, documentation, metrics.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, sync::LazyLock};
 
-use chancery_auth::{ClientCertificate, EndpointRequest, Issuer, OAuthError, grant, introspect, revoke};
+use chancery_auth::{
+    ClientCertificate, EndpointRequest, Issuer, OAuthError, Proof, grant, introspect, revoke,
+};
 use chancery_record::Timestamp;
 use chancery_resource::{Permit, Problem, ProblemKind};
 use chancery_store::{Class, Health};
@@ -13,7 +15,7 @@ use crate::{
     answer::{self, AnswerBody, add_headers, respond},
     app::{App, address_of, trace_id},
     body::{RequestBody, SMALL_BODY},
-    compress::compress,
+    compress::Published,
     door::Stage,
     request::{MediaType, dpop_proofs, media_type, read_form, text},
     route::not_allowed,
@@ -59,12 +61,16 @@ pub enum Whose {
     Tenant,
 }
 
-const PAGE: &str = include_str!("openapi/page.html");
-/// What belongs to the page, beside the documents: name, type, content.
-const PAGE_FILES: [(&str, &str, &str); 2] = [
-    ("page.css", "text/css; charset=utf-8", include_str!("openapi/page.css")),
-    ("page.js", "text/javascript; charset=utf-8", include_str!("openapi/page.js")),
-];
+static PAGE: LazyLock<Published> =
+    LazyLock::new(|| Published::new("text/html; charset=utf-8", include_str!("openapi/page.html").into()));
+/// What belongs to the page, beside the documents, by name.
+static PAGE_FILES: LazyLock<[(&str, Published); 2]> = LazyLock::new(|| {
+    let file = |content_type, text: &'static str| Published::new(content_type, text.into());
+    [
+        ("page.css", file("text/css; charset=utf-8", include_str!("openapi/page.css"))),
+        ("page.js", file("text/javascript; charset=utf-8", include_str!("openapi/page.js"))),
+    ]
+});
 
 /// How clients prove themselves.
 const METHODS: [&str; 4] =
@@ -158,7 +164,7 @@ impl SystemRoute {
             Self::Live => respond(200, "application/json", "{\"status\":\"live\"}"),
             Self::Ready => ready(app, parts),
             Self::Metrics => {
-                app.authorize(parts, Permit::SystemAdmin, None, now).await?;
+                app.authorize_at_once(parts, Permit::SystemAdmin, now).await?;
                 app.metrics_text().await
             }
             Self::Discovery | Self::OAuthDiscovery => {
@@ -174,8 +180,8 @@ impl SystemRoute {
             Self::Token | Self::Introspect | Self::Revoke => {
                 self.endpoint(app, issuer, parts, body, now).await
             }
-            Self::Documentation => page(),
-            Self::Document => compress(&parts.headers, document(app, parameter)?),
+            Self::Documentation => page(parts),
+            Self::Document => document(app, parts, parameter)?,
             Self::ProblemPage => problem_page(parameter)?,
         };
         Ok(if self.is_published() { revalidated(answer) } else { answer })
@@ -283,11 +289,12 @@ impl SystemRoute {
     /// Asks, unless too many wrong proofs came before: then the seconds to wait.
     async fn guess(self, app: &App, address: IpAddr, request: &EndpointRequest) -> Result<Asked, i64> {
         let Ok(presented) = request.presented() else { return Ok(self.ask(app, request).await) };
-        let guess = app.guesses.begin(address, &presented.client, request.now)?;
+        let has_proof = !matches!(presented.proof, Proof::Bare);
+        let guess = app.guesses.begin(address, (&presented.client, has_proof), request.now)?;
         let answer = self.ask(app, request).await;
         match &answer {
-            Err(error) if error.error == "invalid_client" => app.guesses.was_wrong(&guess, request.now),
-            Ok(_) => app.guesses.was_right(&guess),
+            Err(error) if error.error == "invalid_client" => guess.was_wrong(request.now),
+            Ok(_) => guess.was_right(),
             Err(_) => {}
         }
         Ok(answer)
@@ -331,7 +338,8 @@ async fn read_request(
     if media_type(&parts.headers) != Some(MediaType::Form) {
         return Err(Problem::invalid("Send application/x-www-form-urlencoded."));
     }
-    let bytes = body.receive(&app.door, &parts.headers, SMALL_BODY).await?;
+    let mut room = app.bodies.room(None, &parts.headers, SMALL_BODY).await?;
+    let bytes = body.receive(&app.door, &parts.headers, &mut room).await?;
     let form = std::str::from_utf8(&bytes).map_err(|_| Problem::invalid("The form is not UTF-8."))?;
     Ok(EndpointRequest {
         form: read_form(form)?,
@@ -349,26 +357,24 @@ fn revalidated(mut response: Response<AnswerBody>) -> Response<AnswerBody> {
     response
 }
 
-fn page() -> Response<AnswerBody> {
-    let mut response = respond(200, "text/html; charset=utf-8", PAGE);
+fn page(parts: &Parts) -> Response<AnswerBody> {
+    let mut response = PAGE.answer(&parts.headers);
     let policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
         base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
     response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
     response
 }
 
-fn document(app: &App, name: &str) -> Result<Response<AnswerBody>, Problem> {
-    for (file, content_type, text) in PAGE_FILES {
-        if file == name {
-            return Ok(respond(200, content_type, text));
-        }
+fn document(app: &App, parts: &Parts, name: &str) -> Result<Response<AnswerBody>, Problem> {
+    if let Some((_, file)) = PAGE_FILES.iter().find(|(file, _)| *file == name) {
+        return Ok(file.answer(&parts.headers));
     }
     let found = app.documents.iter().find(|document| document.name == name);
     let document = found.ok_or_else(|| {
         let known: Vec<&str> = app.documents.iter().map(|document| document.name.as_str()).collect();
         Problem::not_found("document").with_detail(format!("There are the documents {}.", known.join(", ")))
     })?;
-    Ok(respond(200, "application/json", document.text()))
+    Ok(document.published().answer(&parts.headers))
 }
 
 fn problem_page(kind: &str) -> Result<Response<AnswerBody>, Problem> {

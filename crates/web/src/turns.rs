@@ -49,6 +49,14 @@ impl<K: Eq + Hash> Turns<K> {
     /// # Errors
     /// So many of the caller wait already.
     pub async fn take(&self, caller: K) -> Result<Turn, Error> {
+        self.take_many(caller, 1).await
+    }
+
+    /// Waits until the caller has so many turns left, and takes them as one.
+    ///
+    /// # Errors
+    /// So many of the caller wait already.
+    pub async fn take_many(&self, caller: K, turns: u32) -> Result<Turn, Error> {
         let caller = {
             let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
             callers.retain(|_, caller| caller.strong_count() > 0);
@@ -61,7 +69,7 @@ impl<K: Eq + Hash> Turns<K> {
             })
         };
         let counted = caller.waiting.take(self.at_once + WAITING_OF_ONE - 1).ok_or(Error::Busy)?;
-        let free = Arc::clone(&caller.free).acquire_owned().await.map_err(|_| Error::Busy)?;
+        let free = Arc::clone(&caller.free).acquire_many_owned(turns).await.map_err(|_| Error::Busy)?;
         Ok(Turn { _caller: caller, _counted: counted, _free: free })
     }
 }

@@ -42,3 +42,16 @@ async fn wrong_secrets_are_limited() {
     refused(ask(&anyone, "/connect/token", "root", "wrong").await);
     server.admin.get("/api/userstore/v2/default/administration/User").await.expect(200);
 }
+
+/// Guesses at once are no more than one after another.
+#[tokio::test]
+async fn wrong_secrets_at_once_are_limited() {
+    let database = Database::create(Engine::Sqlite);
+    let server = Process::start(&database, &[("CHANCERY_PUBLIC_RATE_LIMIT", "9")]).await;
+    let anyone = Client::anonymous(&server.base);
+    let guesses = (0..40).map(|_| ask(&anyone, "/connect/token", "nobody", "wrong"));
+    let answers = futures_util::future::join_all(guesses).await;
+    let count = |status: u16| answers.iter().filter(|answer| answer.status == status).count();
+    assert_eq!((count(401), count(429)), (3, 37));
+    ask(&anyone, "/connect/token", "root", SECRET).await.expect(200);
+}

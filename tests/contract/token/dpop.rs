@@ -95,6 +95,27 @@ on_both_engines! {
         users(&world, &format!("Bearer {unbound}"), &[]).await.expect(200);
     }
 
+    /// A nonce is asked for as soon as it is required, also of tokens that are known.
+    async fn nonces_are_asked_for_at_once(world: World) {
+        let bound = app(&world, "bound", json!({})).await;
+        let value = secret(&world, &bound).await;
+        configure(&world, &bound, "client_secret_post", json!({ "dpopBoundAccessTokens": true })).await;
+        crown(&world, &bound).await;
+        let own = Signer::new("");
+        let endpoint = format!("{}/connect/token", world.base);
+        let token = token(&ask(&world, &bound, &value, &[&own.prove("POST", &endpoint, json!({}))]).await.is(200));
+        let (url, scheme) = (format!("{}{USERS}", world.base), format!("DPoP {token}"));
+        users(&world, &scheme, &[&own.prove_with("GET", &url, &token)]).await.expect(200);
+        let requires = "UPDATE client_app_authentication_configuration SET require_dpop_nonce = TRUE";
+        world.sql(vec![(requires, Vec::new())]).await;
+        let answer = users(&world, &scheme, &[&own.prove_with("GET", &url, &token)]).await;
+        let nonce = answer.header("dpop-nonce").unwrap_or_default().to_owned();
+        challenged(answer, "use_dpop_nonce");
+        let hash = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, token.as_bytes());
+        let more = json!({ "nonce": nonce, "ath": crate::token::signer::encode(hash.as_ref()) });
+        users(&world, &scheme, &[&own.prove("GET", &url, more)]).await.expect(200);
+    }
+
     async fn nonces_are_asked_for(world: World) {
         let bound = app(&world, "bound", json!({})).await;
         let value = secret(&world, &bound).await;

@@ -274,6 +274,25 @@ on_both_engines! {
         patch(&world, "Subscription", &default, json!({ "status": "Inactive" })).await.problem(409, "conflict");
     }
 
+    /// Section 15: `allowCrossSubscription` is needed for any link between two subscriptions: without it a
+    /// client app gets no token at a tenant of another subscription, and those it has there are over.
+    async fn who_no_longer_crosses_subscriptions_does_not_serve_there(world: World) {
+        let far = world.other_subscription("far").await;
+        let home = home_in(&world, &far, "home").await;
+        let guest = app(&world, "guest", json!({ "allowCrossSubscription": true })).await;
+        assign(&world, &guest, &[&home.tenant]).await;
+        world.make("ClientAppRole", json!({ "clientAppId": guest["id"], "roleType": "SystemAdmin" })).await;
+        let guest = Home { secret: secret(&world, &guest).await, app: guest, ..home };
+        let there = token(&guest.ask(&world, &[]).await.is(200));
+        let here = token(&ask(&world, &guest.app, &guest.secret, &[]).await.is(200));
+        let read = async |token: &str| world.anonymous.with_token(token).get(&format!("{BASE}/Tenant")).await.status.as_u16();
+        assert_eq!((read(&there).await, read(&here).await), (200, 200));
+        let ends = "UPDATE client_app SET allow_cross_subscription = FALSE WHERE name = 'guest'";
+        world.sql(vec![(ends, Vec::new())]).await;
+        assert_eq!((read(&there).await, read(&here).await), (401, 200));
+        refused(guest.ask(&world, &[]).await, 401, "invalid_client");
+    }
+
     /// A4, proof: who trusts one tenant's issuer accepts no token that the administrator of another tenant can
     /// make by any operation, in the same subscription or in another; nor does this server.
     async fn no_tenant_speaks_for_another(world: World) {

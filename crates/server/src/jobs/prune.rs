@@ -15,6 +15,8 @@ const EVENTS_KEPT: i64 = 7 * 24 * 3600 * 1000;
 const KEYS_KEPT: i64 = 24 * 3600 * 1000;
 /// How long mails that were given up are kept, in milliseconds.
 const MAILS_KEPT: i64 = 30 * 24 * 3600 * 1000;
+/// How long what must not come back is kept beyond its end, in milliseconds: clocks of processes differ.
+const MARGIN: i64 = 60 * 1000;
 /// Rows removed in one transaction, so that others do not wait.
 const PIECE: u64 = 1000;
 
@@ -72,7 +74,7 @@ pub fn prune_piece(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
             "DELETE FROM {table} WHERE {key} IN \
              (SELECT {key} FROM {table} WHERE expires_on < ?1 ORDER BY expires_on LIMIT {PIECE})"
         );
-        tokens = tokens.max(tx.execute(&text, &[Value::Int(now.0)])?);
+        tokens = tokens.max(tx.execute(&text, &[Value::Int(now.0 - MARGIN)])?);
     }
     let mails = chancery_mail::prune(tx, Timestamp(now.0 - MAILS_KEPT))?;
     Ok(events.max(keys).max(claims).max(ceremonies).max(tokens).max(mails))

@@ -20,9 +20,9 @@ use tokio::{
 
 use super::{builder, converse};
 use crate::{
-    activity::Times,
+    activity::{Activity, Times},
     answer::{AnswerBody, respond, stream},
-    body::RequestBody,
+    body::{Bodies, RequestBody},
     door::{Door, Place, Room, Stage},
 };
 
@@ -109,7 +109,9 @@ async fn a_handshake_comes_within_its_time() {
     let place = enter(&door);
     door.go_on_to(Stage::Closing);
     assert_eq!(place.activity.in_time(std::future::pending::<()>()).await, None);
-    assert!(begun.elapsed().as_secs() < 11);
+    assert_eq!(begun.elapsed().as_secs(), 18, "it is the last to come");
+    let place = enter(&door);
+    assert!(place.activity.in_time(sleep(Duration::from_secs(7))).await.is_some());
 }
 
 /// Serves a connection that reads a body of up to 1 MiB and answers with what came of it.
@@ -122,7 +124,9 @@ fn reads_a_body(door: &Arc<Door>) -> (DuplexStream, JoinHandle<()>) {
             let door = Arc::clone(&reading);
             async move {
                 let (parts, body) = request.into_parts();
-                let read = RequestBody::from(body).receive(&door, &parts.headers, 1 << 20).await;
+                let bodies = Bodies::of(4);
+                let mut room = bodies.room(None, &parts.headers, 1 << 20).await.unwrap();
+                let read = RequestBody::from(body).receive(&door, &parts.headers, &mut room).await;
                 read.map_or_else(
                     |problem| respond(problem.status(), "text/plain", problem.detail),
                     |bytes| respond(200, "text/plain", bytes),
@@ -306,7 +310,8 @@ async fn silence_gives_way() {
     assert_eq!((door.connections(), count(&door.gave_way)), (4, 1));
     let newest = door.enter([198, 51, 100, 2].into()).unwrap();
     assert_eq!((door.connections(), count(&door.gave_way)), (4, 2), "four in all");
-    assert!(!first.is_finished(), "the newest silent one went");
+    first.await.unwrap();
+    assert!(other.activity.is_silent(), "the silent one of the address that has most went");
     drop((other, newest));
 }
 
@@ -392,4 +397,48 @@ fn frames(mut bytes: &[u8]) -> Vec<u8> {
         bytes = bytes.get(length..).unwrap_or_default();
     }
     types
+}
+
+/// A2: an answer that waits while its connection takes others does not stall; pings take nothing.
+#[tokio::test(start_paused = true)]
+async fn what_flows_does_not_stall() {
+    let verdict = async |activity: &Arc<Activity>| {
+        let mut timer = Activity::timer();
+        let begun = Instant::now();
+        std::future::poll_fn(|context| activity.poll(&mut timer, context)).await;
+        begun.elapsed().as_secs()
+    };
+    let activity = Activity::new(TIMES, Stage::Open);
+    let waiting = activity.ask(http::Version::HTTP_2);
+    waiting.begin();
+    let flow = async |bytes: usize| {
+        for _ in 0..12 {
+            sleep(Duration::from_secs(5)).await;
+            activity.took(bytes);
+        }
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        seconds = verdict(&activity) => assert_eq!(seconds, 90),
+        () = flow(16 << 10) => {}
+    }
+    waiting.part(true);
+    tokio::select! {
+        seconds = verdict(&activity) => assert_eq!(seconds, 30, "answers to pings are no flow"),
+        () = flow(17) => {}
+    }
+}
+
+/// Who has most gives way first, so that the connections of one do not push out each newcomer.
+#[tokio::test(start_paused = true)]
+async fn who_has_most_gives_way_first() {
+    let door = Door::new(ROOM, TIMES);
+    let crowd: Vec<Place> = (0..3).map(|_| enter(&door)).collect();
+    for place in &crowd {
+        drop(place.activity.ask(http::Version::HTTP_11));
+    }
+    let newcomer = door.enter([198, 51, 100, 1].into()).unwrap();
+    let another = door.enter([198, 51, 100, 2].into()).unwrap();
+    assert!(newcomer.activity.is_silent() && another.activity.is_silent());
+    assert_eq!((door.connections(), door.gave_way.get()), (4, 1));
 }

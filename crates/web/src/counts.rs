@@ -1,0 +1,140 @@
+//! Counts of what may be done so often a minute, in this process and in bounded memory.
+
+use std::{collections::HashMap, hash::Hash, net::IpAddr};
+
+use aws_lc_rs::digest::{SHA256, digest};
+use chancery_record::{Timestamp, fold};
+
+/// The most keys that are remembered of one kind.
+pub const REMEMBERED: usize = 65_536;
+/// In microseconds.
+const MINUTE: i64 = 60_000_000;
+const SECOND: i64 = 1_000_000;
+/// What counts of a name, in characters: none that there can be is longer.
+const LONGEST_NAME: usize = 256;
+
+/// A name as a key: it takes little room, however long it is, and is the same however it is written.
+pub type Name = [u8; 32];
+
+/// The key of a name.
+pub fn name_of(name: &str) -> Name {
+    let end = name.char_indices().nth(LONGEST_NAME).map_or(name.len(), |(end, _)| end);
+    let mut key = Name::default();
+    key.copy_from_slice(digest(&SHA256, fold(name.get(..end).unwrap_or(name)).as_bytes()).as_ref());
+    key
+}
+
+/// One caller can have many IPv6 addresses: its network counts.
+pub fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            IpAddr::from([a, b, c, d, 0, 0, 0, 0])
+        }
+        address @ IpAddr::V4(_) => address,
+    }
+}
+
+#[derive(Default)]
+struct Count {
+    /// When it is back at nothing, in microseconds. What is counted moves it on.
+    until: i64,
+    /// What is under way, and counts while it is.
+    pending: u32,
+}
+
+impl Count {
+    fn level(&self, now: i64) -> i64 {
+        (self.until - now).max(0)
+    }
+}
+
+/// Counts by key. Each goes down evenly, by its limit in a minute.
+pub struct Counts<K>(HashMap<K, Count>);
+
+impl<K> Default for Counts<K> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
+const fn micros(now: Timestamp) -> i64 {
+    now.0.saturating_mul(1000)
+}
+
+/// What one costs where so many are a minute's.
+fn cost(limit: u32) -> i64 {
+    MINUTE / i64::from(limit.max(1))
+}
+
+impl<K: Eq + Hash> Counts<K> {
+    /// In how many seconds one more has room under a limit; nothing where it has now.
+    pub fn wait(&self, key: &K, limit: u32, now: Timestamp) -> Option<i64> {
+        let (count, now) = (self.0.get(key)?, micros(now));
+        let over = count.level(now) + cost(limit) * (i64::from(count.pending) + 1) - MINUTE;
+        (over > 0).then(|| over.div_euclid(SECOND) + 1)
+    }
+
+    /// Whether anything is counted that is not over yet.
+    pub fn is_counted(&self, key: &K, now: Timestamp) -> bool {
+        self.0.get(key).is_some_and(|count| count.level(micros(now)) > 0)
+    }
+
+    /// Counts one more.
+    pub fn add(&mut self, key: K, limit: u32, now: Timestamp) {
+        let count = self.entry(key, now);
+        count.until = (micros(now) + count.level(micros(now)) + cost(limit)).min(micros(now) + MINUTE);
+    }
+
+    /// Counts one for as long as it is under way.
+    pub fn begin(&mut self, key: K, now: Timestamp) {
+        self.entry(key, now).pending += 1;
+    }
+
+    /// What was under way is over.
+    pub fn end(&mut self, key: &K) {
+        if let Some(count) = self.0.get_mut(key) {
+            count.pending = count.pending.saturating_sub(1);
+        }
+    }
+
+    /// Where there are too many, forgets what is back at nothing; if that is not enough, half.
+    fn entry(&mut self, key: K, now: Timestamp) -> &mut Count {
+        if self.0.len() >= REMEMBERED {
+            self.0.retain(|_, count| count.pending > 0 || count.level(micros(now)) > 0);
+            let mut keeps = every_other();
+            if self.0.len() >= REMEMBERED {
+                self.0.retain(|_, _| keeps());
+            }
+        }
+        self.0.entry(key).or_default()
+    }
+
+    /// How many keys are remembered.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// Tells of every second one that it stays.
+pub fn every_other() -> impl FnMut() -> bool {
+    let mut keep = false;
+    move || {
+        keep = !keep;
+        keep
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::name_of;
+
+    #[test]
+    fn a_name_is_the_same_however_it_is_written() {
+        assert_eq!(name_of("ada"), name_of("\u{ff21}DA"));
+        assert_ne!(name_of("ada"), name_of("bob"));
+        // no name is longer, so what follows need not be told apart
+        assert_eq!(name_of(&"\u{e4}".repeat(60_000)), name_of(&"\u{c4}".repeat(256)));
+    }
+}

@@ -43,6 +43,7 @@ mod passkey;
 mod passkey_trust;
 mod password;
 mod permissions;
+mod pooler;
 mod public;
 mod quarantine;
 mod ready;

@@ -62,6 +62,7 @@ impl Postgres {
     pub fn open(url: &str, settings: Settings) -> Result<Arc<Self>, Error> {
         let servers = Servers::new(url, settings.insecure)?;
         let mut session = await_database(&servers)?;
+        refuse_shared(&session, &servers.open(OPENING)?)?;
         let (wanted, places) = (settings.connections + BACKGROUND + MONITOR, session.places()?);
         if i64::try_from(wanted).is_ok_and(|wanted| wanted > places) {
             return Err(Error::Unavailable(format!(
@@ -170,4 +171,17 @@ fn await_database(servers: &Servers) -> Result<Session, Error> {
             outcome => return Ok(outcome?),
         }
     }
+}
+
+/// Two connections have a process of the database each, unless a pooler hands one to both: settings and
+/// prepared statements of one would be those of the other.
+fn refuse_shared(one: &Session, other: &Session) -> Result<(), Error> {
+    if one.backend != other.backend {
+        return Ok(());
+    }
+    Err(Error::Unavailable(
+        "a pooler gives several connections the same process of the database: let it pool sessions instead of \
+         transactions, or name the database itself"
+            .into(),
+    ))
 }

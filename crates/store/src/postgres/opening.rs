@@ -66,7 +66,7 @@ fn is_of_tls(error: &tokio_postgres::Error) -> bool {
 }
 
 /// The process on the server that serves a connection.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Backend {
     pub process: i64,
     /// When it began: numbers of processes come again.

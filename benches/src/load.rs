@@ -61,6 +61,13 @@ impl Outcome {
         self.latencies.total() as f64 / self.elapsed.as_secs_f64()
     }
 
+    /// Adds what came of another load at the same time.
+    pub fn add(&mut self, other: Self) {
+        self.used.server += other.used.server;
+        // the database is the same
+        self.merge(other);
+    }
+
     fn merge(&mut self, other: Self) {
         self.latencies.merge(&other.latencies);
         for (place, piece) in other.timeline.iter().enumerate() {

@@ -261,6 +261,7 @@ async fn one_size(
         users,
         time: Duration::from_secs(options.seconds),
         rounds: options.rounds,
+        recipes: Vec::new(),
         servers: Vec::new(),
         sqlite: None,
         postgres: None,
@@ -268,22 +269,21 @@ async fn one_size(
     };
     let mut cluster: Option<Cluster> = None;
     let outcome = async {
-        let mut recipes = Vec::new();
         if options.engines.contains(&Database::Sqlite) {
             let own = seeds.sqlite(users, &format!("{users}/sqlite")).await?;
             let peer = seeds.sqlite(users, &format!("{users}/peer")).await?;
-            recipes.push(Recipe::sqlite(&seeds.program, &own));
+            bench.recipes.push(Recipe::sqlite(&seeds.program, &own));
             bench.sqlite = Some((own, sqlite_file(&peer)));
         }
         if options.engines.contains(&Database::Postgres) {
             let (made, files) = seeds.postgres(users, &format!("{users}/postgres")).await?;
-            recipes.push(seeds.on(&made, &files)?);
+            bench.recipes.push(seeds.on(&made, &files)?);
             bench.postgres = Some(made.url());
             cluster = Some(made);
         }
-        for recipe in &recipes {
+        for recipe in bench.recipes.clone() {
             let server = if options.workloads.contains(&Workload::Start) {
-                workloads::start::run(&mut bench, recipe).await?
+                workloads::start::run(&mut bench, &recipe).await?
             } else {
                 recipe.start().await?
             };

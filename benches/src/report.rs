@@ -97,7 +97,7 @@ fn aims() -> Vec<Aim> {
         let (name, refused) = (administrators::NAME, "answers that are no success");
         aims.push(aim(name, engine, refused, "refused", Itself, AtMost(0.0)));
         aims.push(aim(name, engine, "p99 / p50", "p99_to_p50", Itself, AtMost(10.0)));
-        aims.push(aim(name, engine, "rate / a user's rows alone", "rate", Peer(peer), AtLeast(0.3)));
+        aims.push(aim(name, engine, "rate / the same rows alone", "rate", Peer(peer), AtLeast(0.3)));
     }
     for engine in ["sqlite", "postgres"] {
         let wait = "longest wait of others / batch";

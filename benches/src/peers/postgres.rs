@@ -1,19 +1,27 @@
 //! `PostgreSQL` alone: the same statements, each awaited before the next is sent.
 
 use std::{
+    collections::HashMap,
     pin::pin,
     time::{Duration, Instant},
 };
 
 use futures_util::StreamExt as _;
 use tokio_postgres::{
-    Client, NoTls, Statement,
+    Client, Column, NoTls, Row, Statement,
+    error::SqlState,
     types::{FromSql, ToSql, Type},
 };
 use uuid::Uuid;
 
-use super::rows::{Cell, Fresh, Supply, TABLES, Template};
-use crate::fault::{AnyError, Result, fault};
+use super::{
+    changes::{COUNTED, Change, Ids},
+    rows::{Cell, Fresh, Supply, TABLES, Template, apart},
+};
+use crate::{
+    fault::{AnyError, Result, fault},
+    people::Chance,
+};
 
 /// A connection.
 pub struct Peer {
@@ -35,20 +43,48 @@ pub async fn templates(url: &str) -> Result<Vec<Template>> {
         let order = if table == "outbox_event" { "id" } else { "rid" };
         let row =
             client.query_one(&format!("SELECT * FROM {table} ORDER BY {order} DESC LIMIT 1"), &[]).await?;
-        let cells = row.columns().iter().enumerate().map(|(place, column)| {
-            let value = match *column.type_() {
-                Type::BOOL => row.try_get::<_, Option<bool>>(place)?.map(Cell::Bool),
-                Type::INT8 => row.try_get::<_, Option<i64>>(place)?.map(Cell::Int),
-                Type::TEXT => row.try_get::<_, Option<String>>(place)?.map(Cell::Text),
-                Type::UUID => row.try_get::<_, Option<Uuid>>(place)?.map(Cell::Id),
-                Type::BYTEA => row.try_get::<_, Option<Vec<u8>>>(place)?.map(Cell::Bytes),
-                ref other => return Err(fault(format!("a column of type {other}"))),
-            };
-            Ok((column.name().to_owned(), value.unwrap_or(Cell::Null)))
-        });
-        templates.push(Template::new(table, cells.collect::<Result<_>>()?));
+        templates.push(Template::new(table, cells(&row)?));
     }
     Ok(templates)
+}
+
+fn cells(row: &Row) -> Result<Vec<(String, Cell)>> {
+    let cell = |(place, column): (usize, &Column)| {
+        let value = match *column.type_() {
+            Type::BOOL => row.try_get::<_, Option<bool>>(place)?.map(Cell::Bool),
+            Type::INT8 => row.try_get::<_, Option<i64>>(place)?.map(Cell::Int),
+            Type::TEXT => row.try_get::<_, Option<String>>(place)?.map(Cell::Text),
+            Type::UUID => row.try_get::<_, Option<Uuid>>(place)?.map(Cell::Id),
+            Type::BYTEA => row.try_get::<_, Option<Vec<u8>>>(place)?.map(Cell::Bytes),
+            ref other => return Err(fault(format!("a column of type {other}"))),
+        };
+        Ok((column.name().to_owned(), value.unwrap_or(Cell::Null)))
+    };
+    row.columns().iter().enumerate().map(cell).collect()
+}
+
+/// Where the counted tables end.
+pub async fn ends(url: &str) -> Result<Vec<i64>> {
+    let client = connect(url).await?;
+    let mut ends = Vec::new();
+    for (table, number) in COUNTED {
+        let text = format!("SELECT coalesce(max({number}), 0) FROM {table}");
+        ends.push(client.query_one(&text, &[]).await?.try_get(0)?);
+    }
+    Ok(ends)
+}
+
+/// What was written since.
+pub async fn change_since(url: &str, ends: &[i64]) -> Result<Change> {
+    let client = connect(url).await?;
+    let mut rows = Vec::new();
+    for ((table, number), end) in COUNTED.into_iter().zip(ends) {
+        let text = format!("SELECT * FROM {table} WHERE {number} > $1 ORDER BY {number}");
+        for row in client.query(&text, &[end]).await? {
+            rows.push(Template::new(table, cells(&row)?));
+        }
+    }
+    Ok(Change::new(rows))
 }
 
 /// The length of any value, without a copy of it.
@@ -70,7 +106,7 @@ impl Peer {
         let client = connect(url).await?;
         let mut inserts = Vec::new();
         for template in templates {
-            inserts.push((client.prepare(&template.insert('$')).await?, template.clone()));
+            inserts.push((client.prepare(&template.statement('$')).await?, template.clone()));
         }
         Ok(Self { client, inserts })
     }
@@ -134,4 +170,45 @@ impl Peer {
         }
         Ok((count, bytes, begin.elapsed()))
     }
+}
+
+/// Changes of all kinds by chance, one commit for each, for a time: how many.
+pub async fn change(url: &str, changes: &[Change], time: Duration, lane: u64) -> Result<u32> {
+    let client = connect(url).await?;
+    let mut statements: HashMap<String, Statement> = HashMap::new();
+    let (mut next, mut chance, mut given) = (apart(lane), Chance::new(lane), Ids::new());
+    let (begin, mut count) = (Instant::now(), 0);
+    while begin.elapsed() < time {
+        // the first is what some of the others refer to
+        let place = if given.is_empty() { 0 } else { chance.below(changes.len() as u64) };
+        let one = changes.get(usize::try_from(place)?).ok_or_else(|| fault("there is no change"))?;
+        let mut ids = given.clone();
+        client.batch_execute("BEGIN ISOLATION LEVEL SERIALIZABLE").await?;
+        let mut written = true;
+        for (row, cells) in one.rows.iter().zip(one.again(&mut next, &mut ids)) {
+            let text = row.statement('$');
+            if !statements.contains_key(&text) {
+                statements.insert(text.clone(), client.prepare(&text).await?);
+            }
+            let Some(statement) = statements.get(&text) else { continue };
+            let cells = cells.iter().map(|cell| cell as &dyn ToSql);
+            if let Err(error) = client.execute_raw(statement, cells).await {
+                // others got in the way
+                if error.code() != Some(&SqlState::T_R_SERIALIZATION_FAILURE) {
+                    return Err(error.into());
+                }
+                written = false;
+                break;
+            }
+        }
+        if written && client.batch_execute("COMMIT").await.is_ok() {
+            count += 1;
+            if given.is_empty() {
+                given = ids;
+            }
+        } else {
+            client.batch_execute("ROLLBACK").await?;
+        }
+    }
+    Ok(count)
 }

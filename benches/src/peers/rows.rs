@@ -60,22 +60,35 @@ pub struct Template {
     pub table: &'static str,
     /// Its columns with their values.
     pub cells: Vec<(String, Cell)>,
+    /// Whether the row goes instead of coming.
+    pub removes: bool,
 }
 
 impl Template {
     /// Without the number that the database gives.
     pub fn new(table: &'static str, mut cells: Vec<(String, Cell)>) -> Self {
-        if table == "user_account" {
+        if table != "audit_entry" {
             cells.retain(|(column, _)| column != "rid");
         }
-        Self { table, cells }
+        Self { table, cells, removes: false }
+    }
+
+    /// The value of a column.
+    pub fn get(&self, column: &str) -> Option<&Cell> {
+        self.cells.iter().find(|(name, _)| name == column).map(|(_, cell)| cell)
     }
 
     /// The statement that writes such a row.
-    pub fn insert(&self, parameter: char) -> String {
+    pub fn statement(&self, parameter: char) -> String {
         let columns: Vec<&str> = self.cells.iter().map(|(column, _)| column.as_str()).collect();
+        if self.removes {
+            let is =
+                columns.iter().zip(1..).map(|(column, number)| format!("{column} = {parameter}{number}"));
+            return format!("DELETE FROM {} WHERE {}", self.table, is.collect::<Vec<_>>().join(" AND "));
+        }
         let values: Vec<String> = (1..=columns.len()).map(|number| format!("{parameter}{number}")).collect();
-        format!("INSERT INTO {} ({}) VALUES ({})", self.table, columns.join(", "), values.join(", "))
+        let once = if self.table == "group_member" { " ON CONFLICT DO NOTHING" } else { "" };
+        format!("INSERT INTO {} ({}) VALUES ({}){once}", self.table, columns.join(", "), values.join(", "))
     }
 
     /// The values of the row for one more user.
@@ -105,6 +118,11 @@ pub struct Fresh {
     entry: i64,
 }
 
+/// A number that is shared neither with other lanes, nor with a server that runs: ten years ago.
+pub fn apart(lane: u64) -> u64 {
+    clock::now_micros() - 315_360_000_000_000 + lane * 1_000_000_000
+}
+
 /// Makes more users.
 pub struct Supply {
     next: u64,
@@ -117,10 +135,9 @@ impl Default for Supply {
 }
 
 impl Supply {
-    /// One that shares no number with others, nor with a server that runs: ten years ago.
+    /// One that shares no number with others, nor with a server that runs.
     pub fn apart(lane: u64) -> Self {
-        let begin = Self::default().next;
-        Self { next: begin - 315_360_000_000_000 + lane * 1_000_000_000 }
+        Self { next: apart(lane) }
     }
 }
 

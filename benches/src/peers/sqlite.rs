@@ -7,8 +7,14 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, types::ValueRef};
 
-use super::rows::{Cell, Fresh, Supply, TABLES, Template};
-use crate::fault::Result;
+use super::{
+    changes::{COUNTED, Change, Ids},
+    rows::{Cell, Fresh, Supply, TABLES, Template, apart},
+};
+use crate::{
+    fault::{Result, fault},
+    people::Chance,
+};
 
 /// A database that nobody else uses.
 pub struct Peer {
@@ -22,18 +28,47 @@ pub fn templates(file: &Path) -> Result<Vec<Template>> {
     let read = |table: &'static str| {
         let order = if table == "outbox_event" { "id" } else { "rid" };
         let text = format!("SELECT * FROM {table} ORDER BY {order} DESC LIMIT 1");
-        let mut statement = database.prepare(&text)?;
-        let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
-        let cells = statement.query_row([], |row| {
-            columns
-                .iter()
-                .enumerate()
-                .map(|(place, name)| Ok((name.clone(), cell(row.get_ref(place)?))))
-                .collect()
-        })?;
-        Ok(Template::new(table, cells))
+        let rows = rows(&database, &text, [])?;
+        let row = rows.into_iter().next().ok_or_else(|| fault(format!("{table} is empty")))?;
+        Ok(Template::new(table, row))
     };
     TABLES.into_iter().map(read).collect()
+}
+
+/// Where the counted tables end.
+pub fn ends(file: &Path) -> Result<Vec<i64>> {
+    let database = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let end = |(table, number): (&str, &str)| {
+        let text = format!("SELECT coalesce(max({number}), 0) FROM {table}");
+        Ok(database.query_row(&text, [], |row| row.get(0))?)
+    };
+    COUNTED.into_iter().map(end).collect()
+}
+
+/// What was written since.
+pub fn change_since(file: &Path, ends: &[i64]) -> Result<Change> {
+    let database = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let mut found = Vec::new();
+    for ((table, number), end) in COUNTED.into_iter().zip(ends) {
+        let text = format!("SELECT * FROM {table} WHERE {number} > ?1 ORDER BY {number}");
+        found.extend(rows(&database, &text, [*end])?.into_iter().map(|row| Template::new(table, row)));
+    }
+    Ok(Change::new(found))
+}
+
+fn rows(
+    database: &Connection,
+    text: &str,
+    parameters: impl rusqlite::Params,
+) -> Result<Vec<Vec<(String, Cell)>>> {
+    let mut statement = database.prepare(text)?;
+    let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
+    let read = |row: &rusqlite::Row<'_>| {
+        let cells = columns.iter().enumerate();
+        cells.map(|(place, name)| Ok((name.clone(), cell(row.get_ref(place)?)))).collect()
+    };
+    let found = statement.query_map(parameters, read)?.collect::<rusqlite::Result<_>>()?;
+    Ok(found)
 }
 
 fn cell(value: ValueRef<'_>) -> Cell {
@@ -59,7 +94,7 @@ impl Peer {
 
     fn write(transaction: &Transaction<'_>, templates: &[Template], fresh: &Fresh) -> Result<()> {
         for template in templates {
-            let mut statement = transaction.prepare_cached(&template.insert('?'))?;
+            let mut statement = transaction.prepare_cached(&template.statement('?'))?;
             statement.execute(rusqlite::params_from_iter(template.cells(fresh)))?;
         }
         Ok(())
@@ -75,6 +110,29 @@ impl Peer {
             count += 1;
             if begin.elapsed() >= time {
                 break;
+            }
+        }
+        Ok(f64::from(count) / begin.elapsed().as_secs_f64())
+    }
+
+    /// Changes of all kinds by chance, one commit for each, for a time: changes a second.
+    pub fn change(&mut self, changes: &[Change], time: Duration) -> Result<f64> {
+        let (mut next, mut chance, mut given) = (apart(0), Chance::new(0), Ids::new());
+        let (begin, mut count) = (Instant::now(), 0_u32);
+        while begin.elapsed() < time {
+            // the first is what some of the others refer to
+            let place = if given.is_empty() { 0 } else { chance.below(changes.len() as u64) };
+            let one = changes.get(usize::try_from(place)?).ok_or_else(|| fault("there is no change"))?;
+            let mut ids = given.clone();
+            let transaction = self.database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            for (row, cells) in one.rows.iter().zip(one.again(&mut next, &mut ids)) {
+                let mut statement = transaction.prepare_cached(&row.statement('?'))?;
+                statement.execute(rusqlite::params_from_iter(cells))?;
+            }
+            transaction.commit()?;
+            count += 1;
+            if given.is_empty() {
+                given = ids;
             }
         }
         Ok(f64::from(count) / begin.elapsed().as_secs_f64())

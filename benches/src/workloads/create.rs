@@ -91,13 +91,13 @@ pub async fn run(bench: &mut Bench) -> Result<()> {
             }
             bench.note(NAME, target.engine.name(), round, told);
         }
-        alone(bench, NAME, round).await?;
+        alone(bench, round).await?;
     }
     Ok(())
 }
 
-/// The same rows by the engines alone, noted for a workload.
-pub async fn alone(bench: &mut Bench, workload: &str, round: u64) -> Result<()> {
+/// The same rows by the engines alone.
+async fn alone(bench: &mut Bench, round: u64) -> Result<()> {
     if let Some((folder, file)) = bench.sqlite.clone() {
         let (time, own) = (bench.time, std::process::id());
         let before = process::cpu(own);
@@ -108,7 +108,7 @@ pub async fn alone(bench: &mut Bench, workload: &str, round: u64) -> Result<()> 
         let rate = alone.await??;
         let used = process::cpu(own).saturating_sub(before).as_secs_f64();
         let each = used * 1e6 / (rate * time.as_secs_f64());
-        bench.note(workload, "sqlite alone", round, figures([("rate", rate), ("cpu_us", each)]));
+        bench.note(NAME, "sqlite alone", round, figures([("rate", rate), ("cpu_us", each)]));
     }
     if let Some(url) = bench.postgres.clone() {
         let database = bench.engines().iter().find_map(|target| target.postmaster).unwrap_or(0);
@@ -122,7 +122,7 @@ pub async fn alone(bench: &mut Bench, workload: &str, round: u64) -> Result<()> 
             ("cpu_us", each(process::cpu(own), before.0)),
             ("db_cpu_us", each(process::cpu_of_family(database), before.1)),
         ]);
-        bench.note(workload, "postgres alone", round, told);
+        bench.note(NAME, "postgres alone", round, told);
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ use crate::{
     load::{self, Maker, Outcome, Plan},
     process,
     results::{Figures, Results, figures},
-    server::Server,
+    server::{Recipe, Server},
     target::{Engine, Target},
 };
 
@@ -30,6 +30,8 @@ pub struct Bench {
     pub time: Duration,
     /// How often each is repeated.
     pub rounds: u64,
+    /// How the servers are started that are not bare.
+    pub recipes: Vec<Recipe>,
     /// The servers that run, the bare one first.
     pub servers: Vec<Server>,
     /// The folder of the server on the embedded engine, and a seeded database for its peer.

@@ -1,0 +1,103 @@
+//! The rows of one change, taken from what the server wrote, to be written again by the engine alone.
+
+use std::collections::HashMap;
+
+use uuid::Uuid;
+
+use super::rows::{Cell, Template};
+use crate::people;
+
+/// Tables that changes write to, what others refer to first, with the column that counts their rows.
+pub const COUNTED: [(&str, &str); 7] = [
+    ("client_app", "rid"),
+    ("idp_instance", "rid"),
+    ("client_app_secret", "rid"),
+    ("option_value", "rid"),
+    ("user_account", "rid"),
+    ("audit_entry", "rid"),
+    ("outbox_event", "id"),
+];
+
+/// Groups and users whose memberships come and go: the first that are seeded.
+const GROUPS: u64 = 10;
+const MEMBERS: u64 = 32;
+
+/// New ids by the old ones.
+pub type Ids = HashMap<Uuid, Uuid>;
+
+/// What the server wrote for one change.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// Its rows.
+    pub rows: Vec<Template>,
+}
+
+impl Change {
+    /// From the rows that are counted.
+    pub fn new(mut rows: Vec<Template>) -> Self {
+        let app = rows.first().filter(|row| row.table == "client_app").and_then(|row| row.get("id")).cloned();
+        if let Some(app) = app {
+            // who made a client app controls it
+            let cells = vec![("client_app_id".to_owned(), app.clone()), ("actor_id".to_owned(), app)];
+            rows.insert(1, Template::new("client_app_controller", cells));
+        }
+        Self { rows }
+    }
+
+    /// One that makes a user the member of a group, or no longer, with the entry and event of another.
+    pub fn membership(other: &Self, removes: bool) -> Self {
+        let cells = ["group_rid", "user_rid"].map(|column| (column.to_owned(), Cell::Int(0)));
+        let mut member = Template::new("group_member", cells.to_vec());
+        member.removes = removes;
+        let told = other.rows.iter().filter(|row| ["audit_entry", "outbox_event"].contains(&row.table));
+        Self { rows: std::iter::once(member).chain(told.cloned()).collect() }
+    }
+
+    /// The values of its rows with ids, names and numbers that nothing had before. New ids are added to
+    /// those that were given before.
+    pub fn again(&self, next: &mut u64, ids: &mut Ids) -> Vec<Vec<Cell>> {
+        for id in self.rows.iter().filter_map(|row| row.get("id")).filter_map(as_id) {
+            *next += 1;
+            ids.insert(id, people::newcomer(*next).id);
+        }
+        let rows = self.rows.iter().enumerate();
+        rows.map(|(place, row)| {
+            *next += 1;
+            row.cells
+                .iter()
+                .map(|(column, cell)| renewed(row.table, column, cell, place, *next, ids))
+                .collect()
+        })
+        .collect()
+    }
+}
+
+fn renewed(table: &str, column: &str, cell: &Cell, place: usize, number: u64, ids: &Ids) -> Cell {
+    let integer = |number: u64| Cell::Int(i64::try_from(number).unwrap_or(0));
+    match (table, column, cell) {
+        ("audit_entry", "rid", _) | ("outbox_event", "id", _) => integer(number),
+        ("group_member", "group_rid", _) => integer(2 + number % GROUPS),
+        ("group_member", "user_rid", _) => integer(1 + number / GROUPS % MEMBERS),
+        ("client_app_secret", "digest", _) => Cell::Bytes(number.to_be_bytes().repeat(4)),
+        // a change's own row has a name of its own; rows that came with it are named apart by whose they are
+        (_, "name" | "name_key" | "store_name_key" | "login_name" | "login_name_key", Cell::Text(_))
+            if place == 0 =>
+        {
+            Cell::Text(format!("peer-{number:x}"))
+        }
+        (_, _, Cell::Text(text)) => {
+            let id = text.parse().ok().and_then(|id: Uuid| ids.get(&id));
+            id.map_or_else(|| cell.clone(), |id| Cell::Text(id.to_string()))
+        }
+        _ => as_id(cell).and_then(|id| ids.get(&id)).map_or_else(|| cell.clone(), |id| Cell::Id(*id)),
+    }
+}
+
+/// An id, as either engine keeps one.
+fn as_id(cell: &Cell) -> Option<Uuid> {
+    match cell {
+        Cell::Id(id) => Some(*id),
+        Cell::Bytes(bytes) => Uuid::from_slice(bytes).ok(),
+        _ => None,
+    }
+}

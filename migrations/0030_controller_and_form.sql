@@ -8,3 +8,6 @@ CREATE TABLE kept_controller (
 INSERT INTO kept_controller (client_app_id, actor_id) SELECT client_app_id, actor_id FROM client_app_controller;
 DROP TABLE client_app_controller;
 ALTER TABLE kept_controller RENAME TO client_app_controller;
+
+-- The form that an entry had when its values were judged last: where a release changes it they are judged again.
+ALTER TABLE option_entry ADD COLUMN form {text};

@@ -29,7 +29,7 @@ pub const MIGRATIONS: &[(i64, &str)] = &[
     (25, include_str!("../../../migrations/0025_value_or_null.sql")),
     (26, include_str!("../../../migrations/0026_attempt_at_nobody.sql")),
     (27, include_str!("../../../migrations/0027_idempotency_and_trail.sql")),
-    (30, include_str!("../../../migrations/0030_controller_for_good.sql")),
+    (30, include_str!("../../../migrations/0030_controller_and_form.sql")),
 ];
 
 /// The words of the migration texts and what they mean to each engine.

@@ -134,7 +134,8 @@ on_both_engines! {
         // entries of a key, and what is told of the owner
         let entries = format!("{group}/GroupMetadata");
         let made = minimal(send(&world.admin, Method::POST, &entries, &[MINIMAL], &json!({ "key": "a b/\u{fc}" })).await, 200);
-        let _ = made;
+        let read = world.admin.get(made.header("location").unwrap()).await.is(200).json();
+        assert_eq!(read["key"], "a b/\u{fc}");
         let customers = "/api/management/v2/Customer";
         let made = minimal(send(&world.admin, Method::POST, customers, &[MINIMAL], &json!({ "name": "c" })).await, 201);
         world.admin.get(made.header("location").unwrap()).await.expect(200);
@@ -184,6 +185,20 @@ on_both_engines! {
         let links = json!({ "relatedIds": [both[1]["id"]] });
         let linked = send(&world.admin, Method::POST, &group, &key("links"), &links).await.is(202).bytes;
         assert_eq!(send(&world.admin, Method::POST, &group, &key("links"), &links).await.is(202).bytes, linked);
+        // nor is an answer kept in the clear where nothing changed
+        let (ada_s, in_g) = (world.path(&format!("/User/{}", id(&ada))), json!({ "relatedIds": [id(&world.group("h").await)] }));
+        let unchanged = [
+            ("again", format!("{ada_s}/groups"), in_g.clone(), 202),
+            ("reset", format!("{ada_s}/lockout/reset"), json!({}), 200),
+            ("state", format!("{ada_s}/state"), json!({ "isUserActive": true }), 200),
+        ];
+        world.admin.post(&unchanged[0].1, in_g).await.expect(202);
+        let before = texts(&world, "SELECT CAST(count(*) AS TEXT) FROM audit_entry").await;
+        for (name, path, body, status) in &unchanged {
+            let first = send(&world.admin, Method::POST, path, &key(name), body).await.is(*status);
+            assert_eq!(send(&world.admin, Method::POST, path, &key(name), body).await.is(*status).bytes, first.bytes);
+        }
+        assert_eq!(texts(&world, "SELECT CAST(count(*) AS TEXT) FROM audit_entry").await, before, "nothing changed");
         // one in quarantine is not erased
         world.admin.delete(&world.path(&format!("/User/{}", id(&ada)))).await.expect(204);
         assert_eq!(send(&world.admin, Method::POST, &users, &key("one"), &one).await.is(201).json(), ada);
@@ -194,7 +209,22 @@ on_both_engines! {
         send(&world.admin, Method::POST, &many, &key("many"), &batch).await.problem(410, "erased");
         send(&world.admin, Method::POST, &group, &key("links"), &links).await.problem(410, "erased");
         send(&world.admin, Method::POST, &entries, &key("entry"), &entry).await.problem(410, "erased");
+        for (name, path, body, _) in &unchanged {
+            send(&world.admin, Method::POST, path, &key(name), body).await.problem(410, "erased");
+        }
+        // what is gone is not taken again with the next
+        let left = "SELECT CAST(count(*) AS TEXT) FROM idempotent_answer WHERE shows_of IS NOT NULL";
+        assert_eq!(texts(&world, left).await, ["0"]);
         assert_eq!(world.admin.get(&users).await.is(200).json().as_array().unwrap().len(), 1, "bob");
+    }
+
+    /// Section 15: an answer is not taken for erased where the key of its person cannot be opened.
+    async fn a_key_that_cannot_be_opened_is_no_erasure(world: World) {
+        let (users, body) = (world.path("/User"), json!({ "loginName": "ada" }));
+        let ask = async || send(&world.admin, Method::POST, &users, &[("idempotency-key", "k")], &body).await;
+        ask().await.expect(201);
+        world.sql(vec![("UPDATE user_account SET audit_key = ?1", vec![Bound::Bytes(vec![1; 64])])]).await;
+        ask().await.problem(500, "internal");
     }
 
     /// B6: a key whose first request died is free again after 10 seconds, until then 409 with `Retry-After`;

@@ -1,7 +1,11 @@
 //! Options: what a store is set to, and that it takes effect at once.
 
+use std::sync::Arc;
+
 use chancery::services;
 use chancery_record::Value as Bound;
+use chancery_resource::{Problem, Scope};
+use chancery_store::Mode;
 use chancery_testkit::{Database, Engine, Process, World, on_both_engines};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -213,6 +217,36 @@ on_both_engines! {
         body["value"] = json!("https://idp.example.com");
         body["concurrencyToken"] = empty["concurrencyToken"].clone();
         assert_eq!(world.admin.put(&path_of(&row), body).await.is(202).json()["hasConfigurationError"], false);
+    }
+
+    /// Section 15: lifetimes have bounds: where a release narrows them, what was kept before is flagged at the next
+    /// start, once, and what fits again is not.
+    async fn values_are_judged_again_when_their_form_changes(world: World) {
+        let before = set(&world.admin, "TemporaryLockDuration", "00:10:00").await;
+        let wrong = set(&world.admin, "PasswordMinLength", "many").await;
+        world.sql(vec![
+            ("UPDATE option_value SET value = '9999.00:00:00' WHERE name = 'TemporaryLockDuration'", vec![]),
+            ("UPDATE option_value SET value = '9' WHERE name = 'PasswordMinLength'", vec![]),
+            ("UPDATE option_entry SET form = 'Span(0, 1)' WHERE name IN ('TemporaryLockDuration', 'PasswordMinLength')", vec![]),
+        ]).await;
+        let mut tokens = Vec::new();
+        for _ in 0..2 {
+            let desk = Arc::clone(&world.app.desk);
+            let start = world.app.store.run("Test", Mode::Write, None, move |tx| {
+                let call = chancery::own_call(&desk, Scope::Everything);
+                chancery_management::option::add_new_entries(&call, tx)?;
+                tx.advance_epoch()?;
+                Ok::<_, Problem>(())
+            });
+            start.await.unwrap();
+            for (name, was, is_wrong) in [("TemporaryLockDuration", &before, true), ("PasswordMinLength", &wrong, false)] {
+                let now = option(&world.admin, name).await;
+                assert_eq!((&was["hasConfigurationError"], &now["hasConfigurationError"]), (&json!(!is_wrong), &json!(is_wrong)));
+                assert_ne!(now["concurrencyToken"], was["concurrencyToken"]);
+                tokens.push(now["concurrencyToken"].clone());
+            }
+        }
+        assert_eq!(tokens[..2], tokens[2..], "judged once");
     }
 
     /// MailServerConfig is encrypted at rest, redacted in the trail, readable at `/Option` alone; null

@@ -175,7 +175,6 @@ on_both_engines! {
         world.anonymous.post(&path("default", "ada", "change"), body).await.problem(404, "not-found");
     }
 
-    /// LoginByEmailEnabled: the login name is looked up first, then the e-mail address.
     /// Section 15: `GetUserByLoginName` looks up login names alone, also where addresses sign in.
     async fn a_login_name_is_looked_up_by_login_names(world: World) {
         set(&world.admin, "LoginByEmailEnabled", "true").await;
@@ -185,6 +184,7 @@ on_both_engines! {
         world.admin.get(&world.path("/User/loginname/ada@example.com")).await.problem(404, "not-found");
     }
 
+    /// LoginByEmailEnabled: the login name is looked up first, then the e-mail address.
     async fn an_address_signs_in_where_the_store_has_it_so(world: World) {
         let body = json!({ "loginName": "ada", "emailAddress": "Ada@Example.com" });
         let ada = Person::new(&world, body).await;

@@ -76,6 +76,10 @@ on_both_engines! {
         for filter in ["ruleType eq \"filter\"", "ruleType ne \"transform\"", "ruleType co \"x\"", "ruleType eq null"] {
             assert_eq!(found(filter).await, 0, "{filter}");
         }
+        for part in ["co", "sw", "ew"] {
+            let filter = encode(&format!("ruleType {part} \"\""));
+            world.admin.get(&format!("{rules}?filter={filter}")).await.problem(400, "invalid-request");
+        }
         let filter = encode("name pr and ruleType eq \"Transfrom\"");
         let problem = world.admin.get(&format!("{rules}?filter={filter}")).await.problem(400, "invalid-request");
         assert!(problem["detail"].as_str().unwrap().contains("column 13:"), "{problem}");

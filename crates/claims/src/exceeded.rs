@@ -4,7 +4,7 @@ use std::fmt;
 
 use uuid::Uuid;
 
-use crate::{MAX_CLAIMS, MAX_TEXT_BYTES, MAX_TOTAL_BYTES};
+use crate::{MAX_CLAIMS, MAX_PATHS, MAX_TEXT_BYTES, MAX_TOTAL_BYTES};
 
 /// A bound that the claims do not keep, before or after the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub enum Exceeded {
     Text,
     /// Types and values of more than [`MAX_TOTAL_BYTES`].
     Total,
+    /// More than [`MAX_PATHS`] rules that claims passed.
+    Paths,
     /// This rule would write a text of more than [`MAX_TEXT_BYTES`], or replace more places of one
     /// text than a rule may.
     Rewriting(Uuid),
@@ -30,6 +32,9 @@ impl fmt::Display for Exceeded {
             Self::Claims => write!(formatter, "there are more than {MAX_CLAIMS} claims"),
             Self::Text => write!(formatter, "a claim has more than {MAX_TEXT_BYTES} bytes"),
             Self::Total => write!(formatter, "the claims have more than {MAX_TOTAL_BYTES} bytes together"),
+            Self::Paths => {
+                write!(formatter, "the claims pass more than {MAX_PATHS} rules, counted for each claim")
+            }
             Self::Rewriting(rule) => {
                 write!(formatter, "the rule {rule} would make a claim longer than {MAX_TEXT_BYTES} bytes")?;
                 write!(formatter, " or replace too many places of one")

@@ -54,6 +54,7 @@ mod claim;
 mod exceeded;
 mod pattern;
 mod pool;
+mod reading;
 mod remembered;
 mod rule;
 mod rule_set;
@@ -64,7 +65,7 @@ pub use exceeded::Exceeded;
 pub use pattern::{GoOn, MAX_PATTERN_CHARACTERS, Overflow, Pattern};
 pub use remembered::RuleSets;
 pub use rule::{MAX_REPLACEMENT_CHARACTERS, Rule};
-pub use rule_set::{Fault, RuleSet};
+pub use rule_set::{Fault, RuleSet, Unusable};
 
 /// How many claims there may be, before and after each group.
 pub const MAX_CLAIMS: usize = 10_000;
@@ -72,6 +73,8 @@ pub const MAX_CLAIMS: usize = 10_000;
 pub const MAX_TEXT_BYTES: usize = 64 << 10;
 /// How many bytes all of them may have together.
 pub const MAX_TOTAL_BYTES: usize = 4 << 20;
+/// How many rules they may have passed, counted for each claim.
+pub const MAX_PATHS: usize = 200_000;
 
 #[cfg(test)]
 mod properties;

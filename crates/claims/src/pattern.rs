@@ -1,22 +1,24 @@
 //! Regular expressions of callers, at a cost that has an end.
 
-use regex::{Regex, RegexBuilder};
-use regex_syntax::{
-    hir::{Class, Hir, HirKind},
-    utf8::Utf8Sequences,
+use regex_automata::{
+    meta::{Config, Regex},
+    nfa::thompson::WhichCaptures,
 };
+
+use crate::reading::Reading;
 
 /// How many characters a pattern may have.
 pub const MAX_PATTERN_CHARACTERS: usize = 2_000;
-/// How heavy a pattern may be, in steps of the automaton that it becomes: some 15 bytes each. A hundred
-/// letters of any script weigh 280,000.
+/// How heavy a pattern may be: the steps of the automaton that it becomes, once for the place of the match
+/// and once more for each group of which a search keeps where it is. A hundred letters of any script weigh
+/// 280,000.
 pub const MAX_PATTERN_WEIGHT: u64 = 400_000;
 /// How many bytes a compiled pattern may take: more than one of that weight does.
 const MAX_COMPILED_BYTES: usize = 24 << 20;
-/// How many bytes the tables may take that make a pattern fast: alone, and among many.
-const TABLE_BYTES: std::ops::RangeInclusive<usize> = 32 << 10..=1 << 20;
-/// How many steps times bytes one search may be in the worst case: a second or two.
-const MAX_SEARCH: u64 = 500_000_000;
+/// How many bytes each of the three tables of a pattern may take that make it fast.
+const MAX_TABLE_BYTES: usize = 1 << 20;
+/// How heavy a pattern times how many bytes of text one search may be: two seconds where it goes through all.
+const MAX_SEARCH: u64 = 300_000_000;
 /// How many places of one text are rewritten. To find one is linear, to find each need not be.
 const MAX_PLACES: usize = 1_000;
 
@@ -58,37 +60,30 @@ impl Pattern {
     /// Compiles the text; `Err` tells a person what is wrong with it, and where. It takes up to some
     /// tenths of a second: never in the way of others.
     pub fn new(text: &str) -> Result<Self, String> {
-        Self::among(text, 1)
-    }
-
-    /// Compiles the text, as one of so many patterns that share what tables may take.
-    pub(crate) fn among(text: &str, patterns: usize) -> Result<Self, String> {
-        let weight = Self::weigh(text)?;
-        if text.is_empty() {
-            return Ok(Self(None));
-        }
-        let tables = ((64 << 20) / patterns.max(1)).clamp(*TABLE_BYTES.start(), *TABLE_BYTES.end());
-        RegexBuilder::new(text)
-            .size_limit(MAX_COMPILED_BYTES)
-            .dfa_size_limit(tables)
-            .build()
-            .map(|regex| Self(Some(Compiled { regex, weight })))
-            .map_err(|_| "is not a regular expression".to_owned())
+        Self::compile(&Reading::of_filter(text)?, MAX_TABLE_BYTES)
     }
 
     /// How heavy the pattern is, without compiling it; `Err` tells a person what is wrong with it, and
     /// where.
     pub fn weigh(text: &str) -> Result<u64, String> {
-        let length = text.chars().count();
-        if length > MAX_PATTERN_CHARACTERS {
-            return Err(format!("takes at most {MAX_PATTERN_CHARACTERS} characters, not {length}"));
-        }
-        let parsed = regex_syntax::Parser::new().parse(text).map_err(|error| explain(text, error))?;
-        let weight = weigh(&parsed);
-        if weight > MAX_PATTERN_WEIGHT {
-            return Err("takes too much memory: write it with fewer or smaller repetitions".to_owned());
-        }
-        Ok(weight)
+        Reading::of_filter(text).map(|reading| reading.weight)
+    }
+
+    /// Compiles what was read, with so many bytes for each of the tables that make it fast.
+    pub(crate) fn compile(reading: &Reading, table_bytes: usize) -> Result<Self, String> {
+        let Some(expression) = &reading.expression else { return Ok(Self(None)) };
+        let tables = table_bytes.min(MAX_TABLE_BYTES);
+        let captures = if reading.keeps_groups { WhichCaptures::All } else { WhichCaptures::Implicit };
+        let config = Config::new()
+            .which_captures(captures)
+            .nfa_size_limit(Some(MAX_COMPILED_BYTES))
+            .hybrid_cache_capacity(tables)
+            .onepass_size_limit(Some(tables));
+        Regex::builder()
+            .configure(config)
+            .build_from_hir(expression)
+            .map(|regex| Self(Some(Compiled { regex, weight: reading.weight })))
+            .map_err(|_| "is not a regular expression".to_owned())
     }
 
     /// Whether it is the empty one.
@@ -118,7 +113,7 @@ impl Pattern {
         let mut written = String::new();
         let mut end = 0;
         for (place, groups) in compiled.regex.captures_iter(text).enumerate() {
-            let found = groups.get_match();
+            let Some(found) = groups.get_match() else { continue };
             // no group is longer than the match: what an expansion takes is known before it is made
             let longest = replacement.len().saturating_add(references.saturating_mul(found.len()));
             if place >= MAX_PLACES || written.len() > most || longest > most.saturating_mul(16) {
@@ -128,7 +123,7 @@ impl Pattern {
                 return Err(Overflow::Time);
             }
             written.push_str(text.get(end..found.start()).unwrap_or_default());
-            groups.expand(replacement, &mut written);
+            groups.interpolate_string_into(text, replacement, &mut written);
             end = found.end();
         }
         written.push_str(text.get(end..).unwrap_or_default());
@@ -136,48 +131,21 @@ impl Pattern {
     }
 }
 
-/// The steps of the automaton that the expression becomes, as its compiler lays them out.
-fn weigh(expression: &Hir) -> u64 {
-    let sum = |parts: &[Hir]| parts.iter().fold(1, |sum: u64, part| sum.saturating_add(weigh(part)));
-    match expression.kind() {
-        HirKind::Empty | HirKind::Look(_) | HirKind::Class(Class::Bytes(_)) => 1,
-        HirKind::Literal(literal) => u64::try_from(literal.0.len()).unwrap_or(u64::MAX),
-        HirKind::Class(Class::Unicode(class)) => class
-            .ranges()
-            .iter()
-            .flat_map(|range| Utf8Sequences::new(range.start(), range.end()))
-            .map(|sequence| u64::try_from(sequence.len()).unwrap_or(u64::MAX))
-            .sum(),
-        HirKind::Repetition(repetition) => {
-            let times = repetition.max.unwrap_or(repetition.min).max(repetition.min).max(1);
-            weigh(&repetition.sub).saturating_add(1).saturating_mul(times.into())
-        }
-        HirKind::Capture(capture) => weigh(&capture.sub).saturating_add(2),
-        HirKind::Concat(parts) | HirKind::Alternation(parts) => sum(parts),
-    }
-}
-
-/// In one line: the library draws the pattern with a mark below it.
-fn explain(text: &str, error: regex_syntax::Error) -> String {
-    let (problem, offset) = match error {
-        regex_syntax::Error::Parse(error) => (error.kind().to_string(), error.span().start.offset),
-        regex_syntax::Error::Translate(error) => (error.kind().to_string(), error.span().start.offset),
-        _ => return "is not a regular expression".to_owned(),
-    };
-    let character = text.get(..offset).map_or(0, |before| before.chars().count()) + 1;
-    format!("is not a regular expression: {problem} (at character {character})")
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::{MAX_PATTERN_CHARACTERS, Overflow, Pattern};
+    use super::{MAX_PATTERN_CHARACTERS, MAX_TABLE_BYTES, Overflow, Pattern};
+    use crate::reading::Reading;
 
     const FOR_EVER: super::GoOn<'static> = &|| true;
 
     fn rewrite(pattern: &str, text: &str, replacement: &str) -> Result<String, Overflow> {
-        Pattern::new(pattern).unwrap().rewrite(text, replacement, 1 << 16, FOR_EVER)
+        rewriting(pattern).unwrap().rewrite(text, replacement, 1 << 16, FOR_EVER)
+    }
+
+    fn rewriting(pattern: &str) -> Result<Pattern, String> {
+        Pattern::compile(&Reading::of_rewriting(pattern)?, MAX_TABLE_BYTES)
     }
 
     #[test]
@@ -217,11 +185,38 @@ mod tests {
     #[test]
     fn a_heavy_pattern_is_not_looked_for_in_a_long_text() {
         let heavy = Pattern::new(r"\w{100}x").unwrap();
-        assert_eq!(heavy.is_match(&"a".repeat(1_000)), Ok(false));
+        assert_eq!(heavy.is_match(&"a".repeat(800)), Ok(false));
         assert_eq!(heavy.is_match(&"a".repeat(60_000)), Err(Overflow::Text));
-        let light = Pattern::new("^a+x$").unwrap();
+        let light = rewriting("^a+x$").unwrap();
         assert_eq!(light.is_match(&"a".repeat(60_000)), Ok(false));
         assert_eq!(light.rewrite("aax", "", 1 << 16, &|| false), Err(Overflow::Time));
+    }
+
+    /// A6: a search that keeps where groups are pays for each of them in every step; one that does not, does not.
+    #[test]
+    fn groups_weigh_where_they_are_kept() {
+        let groups = format!("{}[ab]{{0,190000}}", "()".repeat(900));
+        let told = rewriting(&groups).unwrap_err();
+        assert!(told.contains("fewer groups"), "{told}");
+        assert_eq!(Pattern::new(&groups).unwrap().is_match("b"), Ok(true));
+        let few = r"^(\d{4})-(\d{2})-(\d{2})T.*$";
+        assert_eq!(rewrite(few, "2026-11-22T12:00", "$3.$2.$1").as_deref(), Ok("22.11.2026"));
+    }
+
+    /// A6: to ignore case costs a step for each character of a class, so there is an end to the classes.
+    #[test]
+    fn classes_are_bounded_where_case_is_ignored() {
+        let all = "[!-\u{10FFFD}]";
+        let nested = |count: usize| format!("(?i)[{}]", all.repeat(count));
+        let told = Pattern::weigh(&format!("(?i){}", all.repeat(33))).unwrap_err();
+        assert_eq!(told, "takes at most 32 classes of characters where case is ignored, not 33");
+        assert!(Pattern::weigh(&format!("(?i){}", all.repeat(32))).is_ok());
+        assert!(Pattern::weigh(&all.repeat(133)).is_ok());
+        assert!(Pattern::weigh(&nested(31)).is_ok() && Pattern::weigh(&nested(32)).is_err());
+        for folded in [r"\p{L}", r"[a-z&&b-c]", r"(?i:[a])", r"[\pL--\pN]"] {
+            assert!(Pattern::weigh(&format!("{}(?i)", folded.repeat(33))).is_err(), "{folded}");
+        }
+        assert!(Pattern::weigh(&format!("(?i){}", r"\w\d\s".repeat(20))).is_ok());
     }
 
     #[test]
@@ -246,7 +241,7 @@ mod tests {
         ) {
             // what is not too heavy compiles
             prop_assert_eq!(Pattern::weigh(&pattern).is_ok(), Pattern::new(&pattern).is_ok());
-            match Pattern::new(&pattern) {
+            match rewriting(&pattern) {
                 Ok(compiled) => {
                     let rewritten = compiled.rewrite(&text, &replacement, 256, FOR_EVER);
                     prop_assert!(rewritten.as_ref().map_or(0, String::len) <= 256);

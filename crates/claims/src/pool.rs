@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Claim, Destination, Exceeded, MAX_CLAIMS, MAX_TEXT_BYTES, MAX_TOTAL_BYTES, rule::Compiled};
+use crate::{
+    Claim, Destination, Exceeded, MAX_CLAIMS, MAX_PATHS, MAX_TEXT_BYTES, MAX_TOTAL_BYTES, rule::Compiled,
+};
 
 /// What has become of a claim so far.
 #[derive(Clone, Debug)]
@@ -43,13 +45,17 @@ impl Fate {
 pub(crate) struct Pool {
     claims: BTreeMap<Claim, (usize, Fate)>,
     bytes: usize,
+    /// How many rules all of them passed.
+    passed: usize,
 }
 
 impl Pool {
     pub(crate) fn put(&mut self, claim: Claim, fate: Fate) -> Result<(), Exceeded> {
         if let Some((_, known)) = self.claims.get_mut(&claim) {
+            let before = known.path.len();
             known.merge(fate);
-            return Ok(());
+            self.passed += known.path.len() - before;
+            return if self.passed > MAX_PATHS { Err(Exceeded::Paths) } else { Ok(()) };
         }
         let number = self.claims.len();
         if number >= MAX_CLAIMS {
@@ -61,6 +67,10 @@ impl Pool {
         self.bytes += claim.claim_type.len() + claim.value.len();
         if self.bytes > MAX_TOTAL_BYTES {
             return Err(Exceeded::Total);
+        }
+        self.passed += fate.path.len();
+        if self.passed > MAX_PATHS {
+            return Err(Exceeded::Paths);
         }
         self.claims.insert(claim, (number, fate));
         Ok(())

@@ -73,7 +73,7 @@ fn rules(types: &'static [RuleType]) -> impl Strategy<Value = Vec<Rule>> {
 }
 
 fn evaluate(rules: &[Rule], claims: &[Claim]) -> Outcome {
-    RuleSet::new(rules).unwrap().evaluate(claims, &|| true).unwrap()
+    RuleSet::new(rules, &|| true).unwrap().evaluate(claims, &|| true).unwrap()
 }
 
 fn plain(outcome: &Outcome) -> Vec<Claim> {
@@ -174,7 +174,7 @@ proptest! {
             .into_iter()
             .map(|(claim_type, value)| Claim { claim_type, value, source: Source::Platform })
             .collect();
-        let Ok(rules) = RuleSet::new(&[rule]) else { return Ok(()) };
+        let Ok(rules) = RuleSet::new(&[rule], &|| true) else { return Ok(()) };
         for one in rules.evaluate(&claims, &|| true).map_or_else(|_| Vec::new(), |outcome| outcome.claims) {
             prop_assert!(one.claim_type.len().max(one.value.len()) <= MAX_TEXT_BYTES);
         }

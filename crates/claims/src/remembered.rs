@@ -2,10 +2,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::{Fault, Rule, RuleSet};
+use crate::{GoOn, Rule, RuleSet, Unusable};
 
 /// How many sets are remembered.
 const REMEMBERED: usize = 8;
+/// How heavy they may be together: two of the heaviest.
+const MAX_WEIGHT: u64 = 4_000_000;
 
 /// Compiled rule sets, each by what tells its rules from others; the one used longest ago gives way.
 #[derive(Debug, Default)]
@@ -17,24 +19,18 @@ impl RuleSets {
         Self(Mutex::new(Vec::new()))
     }
 
-    /// The rules compiled, as they were before where the key is the same. Others wait only for what is
-    /// remembered, not for what is compiled.
-    pub fn compiled(&self, key: &[u8], rules: &[Rule]) -> Result<Arc<RuleSet>, Vec<Fault>> {
-        let found = {
-            let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let place = kept.iter().position(|(known, _)| known == key);
-            place.map(|place| kept.remove(place).1)
-        };
-        let set = match found {
-            Some(set) => set,
-            None => Arc::new(RuleSet::new(rules)?),
-        };
+    /// The rules compiled, as they were before where the key is the same. One set is compiled at a time, so
+    /// that no two callers compile the same.
+    pub fn compiled(&self, key: &[u8], rules: &[Rule], go_on: GoOn<'_>) -> Result<Arc<RuleSet>, Unusable> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.retain(|(known, _)| known != key);
-        if kept.len() >= REMEMBERED {
+        let set = match kept.iter().position(|(known, _)| known == key) {
+            Some(place) => kept.remove(place).1,
+            None => Arc::new(RuleSet::new(rules, go_on)?),
+        };
+        kept.push((key.to_vec(), Arc::clone(&set)));
+        while kept.len() > REMEMBERED || kept.iter().map(|(_, set)| set.weight()).sum::<u64>() > MAX_WEIGHT {
             kept.remove(0);
         }
-        kept.push((key.to_vec(), Arc::clone(&set)));
         Ok(set)
     }
 }
@@ -44,15 +40,33 @@ mod tests {
     use std::sync::Arc;
 
     use super::{REMEMBERED, RuleSets};
+    use crate::{GoOn, Unusable, tests::heavy};
+
+    const FOR_EVER: GoOn<'static> = &|| true;
 
     #[test]
     fn a_set_is_compiled_once_until_others_were_used_more() {
         let sets = RuleSets::new();
-        let first = sets.compiled(b"a", &[]).unwrap();
-        assert!(Arc::ptr_eq(&first, &sets.compiled(b"a", &[]).unwrap()));
+        let first = sets.compiled(b"a", &[], FOR_EVER).unwrap();
+        assert!(Arc::ptr_eq(&first, &sets.compiled(b"a", &[], FOR_EVER).unwrap()));
         for number in 0..REMEMBERED {
-            sets.compiled(&[0, u8::try_from(number).unwrap()], &[]).unwrap();
+            sets.compiled(&[0, u8::try_from(number).unwrap()], &[], FOR_EVER).unwrap();
         }
-        assert!(!Arc::ptr_eq(&first, &sets.compiled(b"a", &[]).unwrap()));
+        assert!(!Arc::ptr_eq(&first, &sets.compiled(b"a", &[], FOR_EVER).unwrap()));
+    }
+
+    /// A6: what is remembered has an end in its weight, and what was not compiled in time is not remembered.
+    #[test]
+    fn heavy_sets_give_way_sooner() {
+        let sets = RuleSets::new();
+        let rules: Vec<_> = (1..=5).map(heavy).collect();
+        assert_eq!(sets.compiled(b"a", &rules, &|| false).unwrap_err(), Unusable::Time);
+        let first = sets.compiled(b"a", &rules, FOR_EVER).unwrap();
+        for key in [b"b", b"c"] {
+            assert!(Arc::ptr_eq(&first, &sets.compiled(b"a", &rules, FOR_EVER).unwrap()));
+            sets.compiled(key, &rules, FOR_EVER).unwrap();
+        }
+        sets.compiled(b"d", &rules, FOR_EVER).unwrap();
+        assert!(!Arc::ptr_eq(&first, &sets.compiled(b"a", &rules, FOR_EVER).unwrap()));
     }
 }

@@ -6,10 +6,14 @@ use crate::{
     Claim, Destination, Disclosure, Exceeded, InputSource, MAX_TEXT_BYTES, Pattern, RuleType, Source, Target,
     is_protected,
     pattern::{GoOn, Overflow},
+    reading::Reading,
 };
 
 /// How many characters a replacement may have.
 pub const MAX_REPLACEMENT_CHARACTERS: usize = 2_000;
+
+/// What is wrong: a member's name as a column, with a detail for people.
+type Wrong = (&'static str, String);
 
 /// A rule as it is configured. Empty text is none. What it means: see the [crate].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,40 +51,65 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Its patterns, each with its member's name as a column, also those that the targets leave unused: a
-    /// target may be changed later by who does not see the patterns.
-    fn patterns(&self) -> [(&'static str, &str); 4] {
+    /// Its patterns, read, also those that the targets leave unused: a target may be changed later by who does
+    /// not see the patterns.
+    pub(crate) fn read(&self) -> Result<Readings, Vec<Wrong>> {
         let whole_type = whole_or(&self.type_transformation_rule, &self.type_transformation_replacement);
         let whole_value = whole_or(&self.value_transformation_rule, &self.value_transformation_replacement);
-        [
-            ("type_evaluation_rule", &self.type_evaluation_rule),
-            ("value_evaluation_rule", &self.value_evaluation_rule),
-            ("type_transformation_rule", whole_type),
-            ("value_transformation_rule", whole_value),
-        ]
+        let at = |member| move |detail| (member, detail);
+        let readings = [
+            Reading::of_filter(&self.type_evaluation_rule).map_err(at("type_evaluation_rule")),
+            Reading::of_filter(&self.value_evaluation_rule).map_err(at("value_evaluation_rule")),
+            Reading::of_rewriting(whole_type).map_err(at("type_transformation_rule")),
+            Reading::of_rewriting(whole_value).map_err(at("value_transformation_rule")),
+        ];
+        let too_long = self.too_long();
+        match readings {
+            [Ok(evaluated_type), Ok(evaluated_value), Ok(rewritten_type), Ok(rewritten_value)]
+                if too_long.is_empty() =>
+            {
+                Ok(Readings { evaluated_type, evaluated_value, rewritten_type, rewritten_value })
+            }
+            readings => Err(readings.into_iter().filter_map(Result::err).chain(too_long).collect()),
+        }
+    }
+
+    fn too_long(&self) -> Vec<Wrong> {
+        let replacements = [
+            ("type_transformation_replacement", &self.type_transformation_replacement),
+            ("value_transformation_replacement", &self.value_transformation_replacement),
+        ];
+        let judged = replacements.into_iter().filter_map(|(member, replacement)| {
+            let length = replacement.chars().count();
+            (length > MAX_REPLACEMENT_CHARACTERS).then(|| {
+                (member, format!("takes at most {MAX_REPLACEMENT_CHARACTERS} characters, not {length}"))
+            })
+        });
+        judged.collect()
     }
 
     /// How heavy its patterns are together (see [`Pattern::weigh`]), or what is wrong with it: the members'
     /// names as columns, with a detail for people. Light work for one rule, not for thousands.
-    pub fn weigh(&self) -> Result<u64, Vec<(&'static str, String)>> {
-        let (mut weight, mut wrong) = (0, Vec::new());
-        for (member, text) in self.patterns() {
-            match Pattern::weigh(text) {
-                Ok(one) => weight += one,
-                Err(detail) => wrong.push((member, detail)),
-            }
-        }
-        for (member, replacement) in [
-            ("type_transformation_replacement", &self.type_transformation_replacement),
-            ("value_transformation_replacement", &self.value_transformation_replacement),
-        ] {
-            let length = replacement.chars().count();
-            if length > MAX_REPLACEMENT_CHARACTERS {
-                let detail = format!("takes at most {MAX_REPLACEMENT_CHARACTERS} characters, not {length}");
-                wrong.push((member, detail));
-            }
-        }
-        if wrong.is_empty() { Ok(weight) } else { Err(wrong) }
+    pub fn weigh(&self) -> Result<u64, Vec<Wrong>> {
+        self.read().map(|readings| readings.weight())
+    }
+}
+
+/// The patterns of a rule, read.
+pub(crate) struct Readings {
+    evaluated_type: Reading,
+    evaluated_value: Reading,
+    rewritten_type: Reading,
+    rewritten_value: Reading,
+}
+
+impl Readings {
+    /// How heavy they are together.
+    pub(crate) const fn weight(&self) -> u64 {
+        self.evaluated_type.weight
+            + self.evaluated_value.weight
+            + self.rewritten_type.weight
+            + self.rewritten_value.weight
     }
 }
 
@@ -107,19 +136,20 @@ struct Rewriting {
 }
 
 impl Compiled {
-    /// Compiles the patterns that are used, of so many in all. The rule was weighed before.
-    pub(crate) fn new(rule: &Rule, patterns: usize) -> Result<Self, (&'static str, String)> {
+    /// Compiles the patterns that are used, with so many bytes for each table that makes one of them fast.
+    pub(crate) fn new(rule: &Rule, read: &Readings, table_bytes: usize) -> Result<Self, Wrong> {
         let (filters_type, filters_value) = parts(rule.filter_target);
         let (rewrites_type, rewrites_value) = match rule.rule_type {
             // its claim is its replacements, whatever the target
             RuleType::Add => (true, true),
             _ => parts(rule.transform_target),
         };
-        let compile = |(member, text), is_used: bool| {
-            let counted = if is_used { text } else { "" };
-            Pattern::among(counted, patterns).map_err(|detail| (member, detail))
+        let compile = |member, reading: &Reading, is_used: bool| {
+            if !is_used {
+                return Ok(Pattern::default());
+            }
+            Pattern::compile(reading, table_bytes).map_err(|detail| (member, detail))
         };
-        let [evaluated_type, evaluated_value, rewritten_type, rewritten_value] = rule.patterns();
         Ok(Self {
             id: rule.id,
             rule_type: rule.rule_type,
@@ -127,14 +157,14 @@ impl Compiled {
             on_request: rule.disclosure == Disclosure::OnRequest,
             priority: rule.priority,
             input_source: rule.input_source,
-            evaluated_type: compile(evaluated_type, filters_type)?,
-            evaluated_value: compile(evaluated_value, filters_value)?,
+            evaluated_type: compile("type_evaluation_rule", &read.evaluated_type, filters_type)?,
+            evaluated_value: compile("value_evaluation_rule", &read.evaluated_value, filters_value)?,
             rewritten_type: Rewriting {
-                pattern: compile(rewritten_type, rewrites_type)?,
+                pattern: compile("type_transformation_rule", &read.rewritten_type, rewrites_type)?,
                 replacement: rule.type_transformation_replacement.clone(),
             },
             rewritten_value: Rewriting {
-                pattern: compile(rewritten_value, rewrites_value)?,
+                pattern: compile("value_transformation_rule", &read.rewritten_value, rewrites_value)?,
                 replacement: rule.value_transformation_replacement.clone(),
             },
         })

@@ -8,11 +8,16 @@ use crate::{
     Claim, Exceeded, OutClaim, Outcome, Rule, RuleType, is_protected,
     pattern::GoOn,
     pool::{Fate, Pool},
-    rule::Compiled,
+    rule::{Compiled, Readings},
 };
 
-/// How heavy the patterns of a set may be together: some 30 MiB, compiled in less than a second.
+/// How heavy the patterns of a set may be together. A step takes some 15 bytes compiled and 32 in a search:
+/// 100 MiB.
 const MAX_SET_WEIGHT: u64 = 2_000_000;
+/// How many bytes the tables of a set may take together that make its patterns fast.
+const SET_TABLE_BYTES: usize = 48 << 20;
+/// How many tables a rule may have: three for each of its four patterns.
+const TABLES: usize = 12;
 /// What every rule weighs beside its patterns.
 const RULE_WEIGHT: u64 = 1_000;
 
@@ -27,39 +32,44 @@ pub struct Fault {
     pub detail: String,
 }
 
+/// Why rules cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unusable {
+    /// These members of them are bad.
+    Faults(Vec<Fault>),
+    /// The time that there was is over.
+    Time,
+}
+
 /// The rules that apply, ready to run.
 #[derive(Clone, Debug, Default)]
 pub struct RuleSet {
     /// By priority, within one by id: the order in which rules are given shows nowhere.
     rules: Vec<Compiled>,
+    weight: u64,
 }
 
 impl RuleSet {
-    /// Compiles the rules, up to a weight of all together; `Err` names every member that is bad.
-    pub fn new(rules: &[Rule]) -> Result<Self, Vec<Fault>> {
-        let (mut weight, mut faults) = (0, Vec::new());
-        for rule in rules {
-            let fault = |(member, detail)| Fault { rule: rule.id, member, detail };
-            match rule.weigh() {
-                Ok(one) => weight += one + RULE_WEIGHT,
-                Err(wrong) => faults.extend(wrong.into_iter().map(fault)),
+    /// Compiles the rules, up to a weight of all together and as long as `go_on` says that there is time. It
+    /// is asked before each rule, and one rule ends by itself. `Unusable` names every member that is bad.
+    pub fn new(rules: &[Rule], go_on: GoOn<'_>) -> Result<Self, Unusable> {
+        let (read, weight) = read(rules, go_on)?;
+        let table_bytes = SET_TABLE_BYTES / TABLES / rules.len().max(1);
+        let compile = |(rule, readings): (&Rule, Readings)| {
+            if !go_on() {
+                return Err(Unusable::Time);
             }
-            if weight > MAX_SET_WEIGHT {
-                let detail =
-                    "is one too many: the patterns of the rules in force take too much memory together";
-                return Err(vec![fault(("type_evaluation_rule", detail.to_owned()))]);
-            }
-        }
-        if !faults.is_empty() {
-            return Err(faults);
-        }
-        let compile = |rule: &Rule| {
-            Compiled::new(rule, rules.len() * 2)
-                .map_err(|(member, detail)| vec![Fault { rule: rule.id, member, detail }])
+            Compiled::new(rule, &readings, table_bytes)
+                .map_err(|wrong| Unusable::Faults(vec![fault(rule, wrong)]))
         };
-        let mut compiled = rules.iter().map(compile).collect::<Result<Vec<_>, _>>()?;
-        compiled.sort_by_key(|rule| (rule.priority, rule.id));
-        Ok(Self { rules: compiled })
+        let mut rules = read.into_iter().map(compile).collect::<Result<Vec<_>, _>>()?;
+        rules.sort_by_key(|rule| (rule.priority, rule.id));
+        Ok(Self { rules, weight })
+    }
+
+    /// How heavy its patterns are together.
+    pub(crate) const fn weight(&self) -> u64 {
+        self.weight
     }
 
     /// Runs the claims through the rules, as long as `go_on` says that there is time. It is asked before
@@ -92,6 +102,32 @@ impl RuleSet {
             path: fate.path.iter().filter_map(|place| Some(self.rules.get(*place)?.id)).collect(),
         }
     }
+}
+
+/// Reads the patterns of all rules, and tells how heavy they are together.
+fn read<'a>(rules: &'a [Rule], go_on: GoOn<'_>) -> Result<(Vec<(&'a Rule, Readings)>, u64), Unusable> {
+    let (mut weight, mut faults, mut read) = (0, Vec::new(), Vec::new());
+    for rule in rules {
+        if !go_on() {
+            return Err(Unusable::Time);
+        }
+        match rule.read() {
+            Ok(readings) => {
+                weight += readings.weight() + RULE_WEIGHT;
+                read.push((rule, readings));
+            }
+            Err(wrong) => faults.extend(wrong.into_iter().map(|wrong| fault(rule, wrong))),
+        }
+        if weight > MAX_SET_WEIGHT {
+            let detail = "is one too many: the patterns of the rules in force take too much memory together";
+            return Err(Unusable::Faults(vec![fault(rule, ("type_evaluation_rule", detail.to_owned()))]));
+        }
+    }
+    if faults.is_empty() { Ok((read, weight)) } else { Err(Unusable::Faults(faults)) }
+}
+
+fn fault(rule: &Rule, (member, detail): (&'static str, String)) -> Fault {
+    Fault { rule: rule.id, member, detail }
 }
 
 /// Runs one group, whose first rule has this place among all.

@@ -1,12 +1,12 @@
 //! What the rules mean, one sentence a test.
 
-use std::slice::from_ref;
+use std::{cell::Cell, slice::from_ref};
 
 use uuid::Uuid;
 
 use crate::{
     Claim, Destination, Disclosure, Exceeded, InputSource, MAX_CLAIMS, MAX_TEXT_BYTES, OutClaim, Outcome,
-    Rule, RuleSet, RuleType, Source, Target,
+    Rule, RuleSet, RuleType, Source, Target, Unusable,
 };
 
 /// A rule as it is created with nothing but its type.
@@ -60,7 +60,7 @@ fn ada() -> Vec<Claim> {
 }
 
 fn outcome(rules: &[Rule], claims: &[Claim]) -> Outcome {
-    RuleSet::new(rules).unwrap().evaluate(claims, &|| true).unwrap()
+    RuleSet::new(rules, &|| true).unwrap().evaluate(claims, &|| true).unwrap()
 }
 
 /// `type=value`, in order.
@@ -263,7 +263,8 @@ fn every_bad_member_is_told_with_its_rule() {
         type_transformation_replacement: "x".repeat(2_001),
         ..rule(2, RuleType::Filter)
     };
-    let faults = RuleSet::new(&[rule(1, RuleType::Filter), bad.clone()]).unwrap_err();
+    let refused = RuleSet::new(&[rule(1, RuleType::Filter), bad.clone()], &|| true).unwrap_err();
+    let Unusable::Faults(faults) = refused else { panic!("{refused:?}") };
     let members: Vec<_> = faults.iter().map(|fault| (fault.rule.as_u128(), fault.member)).collect();
     assert_eq!(
         members,
@@ -279,7 +280,8 @@ fn every_bad_member_is_told_with_its_rule() {
 
 #[test]
 fn there_is_an_end_to_claims_and_their_texts() {
-    let evaluate = |rules: &[Rule], claims: &[Claim]| RuleSet::new(rules).unwrap().evaluate(claims, &|| true);
+    let evaluate =
+        |rules: &[Rule], claims: &[Claim]| RuleSet::new(rules, &|| true).unwrap().evaluate(claims, &|| true);
     let many: Vec<_> = (0..MAX_CLAIMS).map(|number| claim("n", &number.to_string())).collect();
     assert_eq!(evaluate(&[], &many).unwrap().claims.len(), MAX_CLAIMS);
     assert_eq!(evaluate(&[adding(1, "one", "more")], &many), Err(Exceeded::Claims));
@@ -299,18 +301,55 @@ fn there_is_an_end_to_claims_and_their_texts() {
     assert_eq!(evaluate(&[], &heavy), Err(Exceeded::Total));
 }
 
-/// A6: the patterns of a rule set have one budget of memory, and its claims one of time.
+/// A rule whose pattern weighs more than 300,000.
+pub(crate) fn heavy(number: u128) -> Rule {
+    Rule { value_evaluation_rule: r"^\w{100}$".to_owned(), ..rule(number, RuleType::Filter) }
+}
+
+/// A6: the patterns of a rule set have one budget of memory and, as its claims, one of time.
 #[test]
 fn a_rule_set_has_an_end() {
-    let heavy =
-        |number| Rule { value_evaluation_rule: r"^\w{100}$".to_owned(), ..rule(number, RuleType::Filter) };
     let few: Vec<Rule> = (1..=3).map(heavy).collect();
-    let set = RuleSet::new(&few).unwrap();
+    let set = RuleSet::new(&few, &|| true).unwrap();
     let many: Vec<Rule> = (1..=60).map(heavy).collect();
-    let refused = RuleSet::new(&many).unwrap_err();
-    assert!(refused[0].detail.contains("too much memory together"), "{refused:?}");
+    let refused = RuleSet::new(&many, &|| true).unwrap_err();
+    let Unusable::Faults(faults) = refused else { panic!("{refused:?}") };
+    assert!(faults[0].detail.contains("too much memory together"), "{faults:?}");
+    let asked = Cell::new(0);
+    let in_time = || asked.replace(asked.get() + 1) < 2;
+    assert_eq!(RuleSet::new(&few, &in_time).unwrap_err(), Unusable::Time);
+    assert_eq!(asked.get(), 3);
     assert_eq!(set.evaluate(&[claim("name", "ada")], &|| false), Err(Exceeded::Time));
     let long = Claim { value: "a".repeat(60_000), ..claim("name", "") };
-    let judged = RuleSet::new(&[Rule { filter_target: Target::ClaimValue, ..heavy(1) }]).unwrap();
+    let judged = RuleSet::new(&[Rule { filter_target: Target::ClaimValue, ..heavy(1) }], &|| true).unwrap();
     assert_eq!(judged.evaluate(&[long], &|| true), Err(Exceeded::Matching(heavy(1).id)));
+}
+
+/// A6: what is told of the claims has an end, too: each may pass many rules.
+#[test]
+fn there_is_an_end_to_the_rules_that_claims_pass() {
+    let claims: Vec<_> = (0..MAX_CLAIMS).map(|number| claim("n", &number.to_string())).collect();
+    for one_after_another in [false, true] {
+        let filter = |id: u128| Rule {
+            priority: if one_after_another { i64::try_from(id).unwrap() } else { 0 },
+            ..rule(id, RuleType::Filter)
+        };
+        let evaluate = |rules: u128| {
+            let rules: Vec<_> = (1..=rules).map(filter).collect();
+            RuleSet::new(&rules, &|| true).unwrap().evaluate(&claims, &|| true)
+        };
+        assert_eq!(evaluate(20).unwrap().claims[0].path.len(), 20);
+        assert_eq!(evaluate(21), Err(Exceeded::Paths));
+    }
+}
+
+/// A6: a group of a rule's transformation weighs as much again as the whole pattern.
+#[test]
+fn groups_weigh() {
+    let groups = format!("{}[ab]{{0,190000}}", "()".repeat(900));
+    let filter = Rule { type_evaluation_rule: groups.clone(), ..rule(1, RuleType::Filter) };
+    assert!(filter.weigh().is_ok());
+    let transform = Rule { type_transformation_rule: groups, ..rule(1, RuleType::Transform) };
+    let wrong = transform.weigh().unwrap_err();
+    assert_eq!(wrong[0].0, "type_transformation_rule");
 }

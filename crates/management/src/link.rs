@@ -1,4 +1,4 @@
-//! Links of client apps with what is of another subscription: only of those that say that they allow it.
+//! Links between two subscriptions: only of client apps that say that they allow it.
 
 use chancery_record::Value;
 use chancery_resource::{LIST, Problem, Sql};
@@ -18,8 +18,8 @@ const OF_CLIENT_APPS: [(&str, &str, &str, &str); 8] = [
     ("client_app_token_exchange", "allowed_rid", "client_app_rid", "client_app"),
 ];
 
-/// Refuses new links of client apps with what is of another subscription, unless each client app of the link
-/// has `allowCrossSubscription`. What is everyone's is of none.
+/// Refuses new links with what is of another subscription, unless a client app is linked, and each client app of
+/// the link has `allowCrossSubscription`. What is everyone's is of none.
 ///
 /// # Errors
 /// There is such a link.
@@ -30,18 +30,20 @@ pub fn check_subscriptions(
 ) -> Result<(), Problem> {
     let apps = [(table, "a"), (other_table, "b")].into_iter().filter(|(table, _)| *table == "client_app");
     let allowed: Vec<String> = apps.map(|(_, alias)| format!("{alias}.allow_cross_subscription")).collect();
+    // nothing but a client app can say that it may
+    let allowed = if allowed.is_empty() { "FALSE".to_owned() } else { allowed.join(" AND ") };
     for chunk in others.chunks(LIST) {
         let mut sql = Sql::new(format!("SELECT 1 FROM {table} a CROSS JOIN {other_table} b WHERE a.rid = "))
             .bind(row)
             .push(" AND a.subscription_id <> b.subscription_id AND NOT (")
-            .push(&allowed.join(" AND "))
+            .push(&allowed)
             .push(") AND b.rid IN ");
         sql.add_list(chunk.iter().copied().map(Value::Int));
         sql.add(" LIMIT 1");
         if tx.one(&sql.text, &sql.parameters, |_| Ok(()))?.is_some() {
             return Err(Problem::conflict(
-                "The client app and what it is linked to are of two subscriptions: its allowCrossSubscription \
-                 must be true for that.",
+                "What is linked is of two subscriptions: for that a client app must be linked whose \
+                 allowCrossSubscription is true.",
             ));
         }
     }

@@ -80,11 +80,8 @@ pub fn write(call: &mut Call, tx: &mut Tx<'_>, taking: Taking, form: Form) -> Re
             born(call, tx, values)?;
         }
     }
-    let written = rows.iter().map(|(element, was, values)| Written {
-        base: base(*element),
-        is_new: was.is_none(),
-        values,
-    });
+    let new = rows.iter().filter(|(_, was, _)| was.is_none());
+    let written = new.map(|(element, _, values)| Written { base: base(*element), is_new: true, values });
     confine(call, tx, shape, written)?;
     answer(call, tx, owner.as_ref(), rows)
 }

@@ -300,7 +300,8 @@ fn destroy(
     remove(call, tx, shape, was)?;
     if matches!(shape.personal, Personal::Is(_)) {
         // what is kept of answers that show many persons has no key of its own
-        let text = "UPDATE idempotent_answer SET answer = ?1, persons = ?2 WHERE shows_of = ?3";
+        let text =
+            "UPDATE idempotent_answer SET answer = ?1, persons = ?2, shows_of = NULL WHERE shows_of = ?3";
         let parameters =
             vec![Value::Bytes(Vec::new()), Value::Bytes(vec![0; 16]), Value::Int(call.scope.store())];
         tx.queue(text, parameters)?;

@@ -293,6 +293,7 @@ enum Tested {
 fn tested(field: &Field, operator: Operator, value: &Literal) -> Result<Tested, String> {
     if let (Kind::Choice(names) | Kind::Numbered(names), Literal::Text(text)) = (field.kind, value)
         && let Some(fits) = part_test(operator)
+        && !text.is_empty()
     {
         let part = text.to_ascii_lowercase();
         let fitting = names.iter().copied().filter(|name| fits(&name.to_ascii_lowercase(), &part));
@@ -318,7 +319,9 @@ fn bind_literal(field: &Field, operator: Operator, value: &Literal) -> Result<Va
     if part_test(operator).is_some() {
         return match value {
             Literal::Text(text) if is_text && !text.is_empty() => Ok(text_value(field, text)),
-            _ if is_text => Err(format!("{name} is searched for a text that is not empty")),
+            _ if is_text || matches!(field.kind, Kind::Choice(_) | Kind::Numbered(_)) => {
+                Err(format!("{name} is searched for a text that is not empty"))
+            }
             _ => Err(format!("{name} is no text, so co, sw and ew do not fit")),
         };
     }

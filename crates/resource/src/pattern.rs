@@ -209,8 +209,6 @@ pub fn change_one(
     let stored = was.with(values);
     let said = Speaking { owner: &stored, is_new: false, body: call.body()?, base: String::new() };
     relate_body(call, tx, shape, &[said])?;
-    let written = Written { base: String::new(), is_new: false, values: &stored.values };
-    confine(call, tx, shape, std::iter::once(written))?;
     keep(call, tx, shape)?;
     reply(call, tx, owner.as_ref(), Some(&stored))
 }

@@ -58,8 +58,12 @@ pub fn person(
 
 /// Opens the key of a person who is there. Without it the trail would tell of them in the clear.
 fn open(master: &MasterKey, id: Uuid, kept: &[u8]) -> Result<PersonKey, Problem> {
+    Ok(opened(master, id, kept)?)
+}
+
+fn opened(master: &MasterKey, id: Uuid, kept: &[u8]) -> Result<PersonKey, Error> {
     let broken = || Error::Internal(format!("the key of person {id} cannot be opened with this master key"));
-    Ok(PersonKey::open(master, id, kept).ok_or_else(broken)?)
+    PersonKey::open(master, id, kept).ok_or_else(broken)
 }
 
 /// The key of a person as it is kept, if the person has one yet; hidden or not.
@@ -110,11 +114,8 @@ pub fn keys_of_persons(
             sql = sql.push(" AND store = ").bind(store);
         }
         tx.query(&sql.text, &sql.parameters, |row| {
-            let id = row.id(0)?;
-            if !row.is_null(1)?
-                && let Some(key) = PersonKey::open(master, id, row.bytes(1)?)
-            {
-                persons.add(&key);
+            if !row.is_null(1)? {
+                persons.add(&opened(master, row.id(0)?, row.bytes(1)?)?);
             }
             Ok(())
         })?;

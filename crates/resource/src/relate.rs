@@ -66,10 +66,11 @@ pub struct Speaking<'a> {
 }
 
 /// Makes the sets of rows what their bodies list by ids, where a body may list them. All that is taken
-/// out goes first: what moves from one set to another is in neither in between.
+/// out goes first: what moves from one set to another is in neither in between. Rows that were there before
+/// must be within the caller's reach afterwards.
 ///
 /// # Errors
-/// Unknown and foreign ids, each with its place.
+/// Unknown and foreign ids, each with its place; a conflict, where a row is out of reach now.
 pub fn relate_body(
     call: &Call,
     tx: &mut Tx<'_>,
@@ -95,7 +96,10 @@ pub fn relate_body(
     for change in &all {
         change.put_in(call, tx)?;
     }
-    Ok(())
+    let there = rows.iter().filter(|row| !row.is_new);
+    let written =
+        there.map(|row| Written { base: row.base.clone(), is_new: false, values: &row.owner.values });
+    confine(call, tx, shape, written)
 }
 
 /// What the set of a row is to hold: nothing else, or this besides what is there.

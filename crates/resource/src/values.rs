@@ -89,12 +89,12 @@ impl Refusal {
     }
 }
 
-/// Whether what is said of a create-only member is not what is kept. One that is shown and kept as a digest
-/// alone is the resource's to compare.
+/// Whether what is said of a create-only member is not what is kept. One that is kept in another form, such as
+/// a digest, is the resource's to compare.
 fn differs(field: &Field, given: &Given, was: &Value) -> bool {
     match given {
         Given::Nothing => false,
-        _ if field.access.column == Column::Given => !field.access.shown,
+        _ if field.access.column == Column::Given => false,
         Given::Empty => !was.is_null(),
         Given::Value(value) => value != was,
     }

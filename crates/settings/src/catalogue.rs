@@ -36,6 +36,13 @@ pub struct Entry {
     pub secret: bool,
 }
 
+impl Entry {
+    /// Whether a text is none of its values.
+    pub fn is_wrong(&self, text: &str) -> bool {
+        (self.mandatory && text.is_empty()) || !self.form.fits(text)
+    }
+}
+
 impl Owner {
     /// What has options, by what serves it: the factory types, and tenants.
     pub const TYPES: [(&'static str, Self); 11] = [

@@ -31,6 +31,7 @@ pub const MIGRATIONS: &[(i64, &str)] = &[
     (26, include_str!("../../../migrations/0026_attempt_at_nobody.sql")),
     (27, include_str!("../../../migrations/0027_idempotency_and_trail.sql")),
     (29, include_str!("../../../migrations/0029_process_address.sql")),
+    (30, include_str!("../../../migrations/0030_controller_and_form.sql")),
 ];
 
 /// The words of the migration texts and what they mean to each engine.

@@ -34,9 +34,14 @@ pub fn complete(call: &mut Call, answer: &mut Answer, body: &mut Vec<u8>) {
     answer.headers.push(("preference-applied", "return=minimal".to_owned()));
     if let Some(key) = &answer.created {
         let path = call.address.split('?').next().unwrap_or_default();
-        let segments = key.trim_start_matches('/').split('/');
+        // a location is the rest of the path, any other key one segment
+        let segments = if op.shape.is_located() {
+            key.trim_start_matches('/').split('/').collect()
+        } else {
+            vec![key.as_str()]
+        };
         let segments: Vec<String> =
-            segments.map(|segment| utf8_percent_encode(segment, SEGMENT).to_string()).collect();
+            segments.iter().map(|segment| utf8_percent_encode(segment, SEGMENT).to_string()).collect();
         answer.headers.push(("location", format!("{path}/{}", segments.join("/"))));
     }
 }

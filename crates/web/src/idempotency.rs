@@ -4,10 +4,10 @@
 //! first while it runs. The answer is written in the transaction of the change itself.
 
 use aws_lc_rs::digest::{Context, SHA256};
-use chancery_record::{Timestamp, Value};
+use chancery_record::{Timestamp, Value, parse_id};
 use chancery_resource::{
-    Answer, Call, MasterKey, Persons, Problem, ProblemKind, Shape, is_personal, keys_of_persons, random,
-    shows_persons,
+    Answer, Call, MasterKey, Persons, Problem, ProblemKind, Reply, Shape, is_personal, keys_of_persons,
+    random, shows_persons,
 };
 use chancery_store::{Error, Mode, Tx};
 use http::{HeaderName, HeaderValue, Response, request::Parts};
@@ -169,16 +169,31 @@ impl Ours {
     /// Keeps the answer, in the transaction of the change. If the claim was given up meanwhile,
     /// the change is, too. What it tells of persons is sealed under their keys.
     pub fn record(&self, tx: &mut Tx<'_>, call: &Call, answer: &Answer, body: &[u8]) -> Result<(), Problem> {
-        let persons = if is_personal(self.shape) && !body.is_empty() {
-            call.persons.borrow().clone()
-        } else {
-            Persons::default()
-        };
+        let (persons, body) = self.told(tx, call, body)?;
         let headers =
             answer.headers.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
         let content_type = answer.content_type.unwrap_or(JSON).to_owned();
         let head = Head { status: answer.status, content_type, headers };
         Ok(self.write(tx, self.seal(&head, body, &persons)?, &persons)?)
+    }
+
+    /// Of whom an answer tells, and what is kept of it. Where nothing was changed nobody was noted: it is about
+    /// the person whom the path names. Of a resource about somebody who is not known nothing is kept but that
+    /// it was answered.
+    fn told<'a>(&self, tx: &mut Tx<'_>, call: &Call, body: &'a [u8]) -> Result<(Persons, &'a [u8]), Error> {
+        if !is_personal(self.shape) || body.is_empty() {
+            return Ok((Persons::default(), body));
+        }
+        let noted = call.persons.borrow().clone();
+        if noted.ids().next().is_some() {
+            return Ok((noted, body));
+        }
+        let named = match parse_id(call.parameter(0)) {
+            Some(id) => keys_of_persons(&self.master, tx, self.shape, self.store, &[id])?,
+            None => None,
+        };
+        let is_kept = named.is_some() || call.op.reply != Reply::One;
+        Ok((named.unwrap_or_default(), if is_kept { body } else { &[] }))
     }
 
     /// Holds the claim while this runs: whoever repeats the request sees that it is still worked on.

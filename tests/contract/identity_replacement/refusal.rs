@@ -196,6 +196,45 @@ on_both_engines! {
         assert_eq!(step(&third, &made, "/approvals").await.is(200).json()["status"], "Approved");
     }
 
+    /// A10 and section 15: client apps of one maker are not each other's other, whether the maker does anything
+    /// or one of them is gone; those of who is SystemAdmin are.
+    async fn nobody_approves_by_two_client_apps_of_one_maker(world: World) {
+        let (user, instance) = (new_person(&world, "ada").await, new_instance(&world, "work").await);
+        let role = [("SubscriptionAdmin", None, None)];
+        let maker = world.client("maker", &role).await;
+        let (base, home) = ("/api/management/v2", world.all("Tenant").await[0]["subscriptionId"].clone());
+        let mut made = Vec::new();
+        for name in ["asking", "approving", "made by that"] {
+            let by = if name == "made by that" { &made[1] } else { &maker };
+            let app = json!({ "name": name, "allowClientCredentialLogin": true, "subscriptionId": home });
+            let app = by.post(&format!("{base}/ClientApp"), app).await.is(201).json();
+            let secret = by.post(&format!("{base}/ClientAppSecret"), json!({ "clientAppId": app["id"] })).await.is(201).json();
+            let role = json!({ "clientAppId": app["id"], "roleType": "SubscriptionAdmin" });
+            by.post(&format!("{base}/ClientAppRole"), role).await.expect(201);
+            let form = format!(
+                "grant_type=client_credentials&client_id={}&client_secret={}",
+                id(&app), secret["secret"].as_str().unwrap()
+            );
+            let token = world.anonymous.ask_for_token(&form).await.is(200).json();
+            made.push(world.anonymous.with_token(token["access_token"].as_str().unwrap()));
+        }
+        let asked = with(body(&user, &instance, "a"), &json!({ "requiredApprovals": 1 }));
+        let replacement = request(&made[0], asked).await;
+        for sibling in &made[1..] {
+            let told = step(sibling, &replacement, "/approvals").await.problem(403, "forbidden");
+            assert!(told["detail"].as_str().unwrap().contains("did it to both"), "{told}");
+        }
+        // neither who asked nor who made all of them has to be there any more
+        for name in ["asking", "maker"] {
+            let gone = client_id(&world, name).await;
+            world.admin.delete(&format!("{base}/ClientApp/{}", gone.as_str().unwrap())).await.expect(204);
+            step(&made[1], &replacement, "/approvals").await.problem(403, "forbidden");
+        }
+        // the installation's administrator made this one and the maker
+        let other = world.client("other", &role).await;
+        assert_eq!(step(&other, &replacement, "/approvals").await.is(200).json()["status"], "Approved");
+    }
+
     async fn who_waits_to_be_deleted_is_left_alone(world: World) {
         let (user, instance) = (new_person(&world, "ada").await, new_instance(&world, "work").await);
         let first = admin(&world, "first").await;

@@ -29,6 +29,29 @@ fn body(made: &Made, more: Value) -> Value {
 }
 
 on_both_engines! {
+    /// Section 15: a create-only member that differs is 400 with its pointer, equal it is ignored: also one that
+    /// is never shown.
+    async fn an_upload_that_is_repeated_is_ignored(world: World) {
+        let (made, other) = (make(), make());
+        let store = world.make("CertStore", body(&made, json!({}))).await;
+        let patch = async |made: &Made, more: Value| {
+            let read = world.admin.get(&one("CertStore", &store)).await.is(200).json();
+            let mut patch = json!({
+                "certificateInput": body(made, json!({}))["certificateInput"],
+                "concurrencyToken": read["concurrencyToken"],
+            });
+            patch.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
+            world.admin.patch(&one("CertStore", &store), patch).await
+        };
+        let changed = patch(&made, json!({ "name": "renamed" })).await.is(202).json();
+        assert_eq!((&changed["name"], &changed["thumbprint"]), (&json!("renamed"), &store["thumbprint"]));
+        assert_eq!(changed["certificateHasPrivateKey"], true);
+        let beside = json!({ "certificate": BASE64_STANDARD.encode(&other.der) });
+        for refused in [patch(&other, json!({})).await, patch(&made, beside).await] {
+            assert_eq!(pointers(&refused.problem(400, "invalid-request")), ["/certificateInput"]);
+        }
+    }
+
     async fn facts_are_read_and_keys_stay(world: World) {
         let made = make();
         let store = world.make("CertStore", body(&made, json!({}))).await;

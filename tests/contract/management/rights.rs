@@ -75,6 +75,36 @@ on_both_engines! {
         }
     }
 
+    /// Section 15: nor without a client app, which nothing else can take the place of.
+    async fn what_is_no_client_app_is_not_linked_across_subscriptions(world: World) {
+        let home = world.all("Tenant").await[0]["subscriptionId"].clone();
+        let far = world.other_subscription("far").await;
+        let (near, things) = (linkable(&world, &home, "near").await, linkable(&world, &far, "far").await);
+        let certificate = async |subscription: &Value| {
+            let target = json!({ "certType": "OidcTokenSigning", "applyToSubscriptionId": subscription });
+            world.make("CertStore", body(&PKCS_ECDSA_P256_SHA256, 2080, &target).0).await
+        };
+        let (ours, theirs) = (certificate(&home).await, certificate(&far).await);
+        let [tenant, instance, factor] = [0, 1, 2].map(|place| (&near[place].1, &things[place].1));
+        let certificate = (&ours, &theirs);
+        for (resource, (own, _), end, (near, far)) in [
+            ("Tenant", tenant, "idpinstances", instance),
+            ("Tenant", tenant, "mfainstances", factor),
+            ("IdpInstance", instance, "tenants", tenant),
+            ("IdpInstance", instance, "mfainstances", factor),
+            ("IdpInstance", instance, "certstores", certificate),
+            ("MfaInstance", factor, "tenants", tenant),
+            ("MfaInstance", factor, "idpinstances", instance),
+            ("CertStore", certificate, "idpinstances", instance),
+        ] {
+            let path = format!("{}/{end}", one(resource, own));
+            let refused = world.admin.post(&path, related(&[near, far])).await.problem(409, "conflict");
+            assert!(refused["detail"].as_str().unwrap().contains("two subscriptions"), "{path}: {refused}");
+            world.admin.put(&path, related(&[far])).await.problem(409, "conflict");
+            world.admin.post(&path, related(&[near])).await.expect(202);
+        }
+    }
+
     /// Section 15: a role for a user store is given at an instance of type UserStore; else 400.
     async fn a_role_for_a_store_is_given_at_a_store(world: World) {
         let kind = type_id(&world, "OpenIdConnect").await;

@@ -7,10 +7,11 @@ use chancery_record::{
     Bytes, Description, FIXED, FieldType, HIDDEN, JsonText, KEY, Kind, Mismatch, Name, OPEN, Preset, Record,
     SHOWN, Sealing, ShortText, Timestamp, Token, Value, choice_types, id_types, record,
 };
-use chancery_resource::{Op, Parent, Reach, Relation, Rules, Shape, Unique, relation, standard};
+use chancery_resource::{Op, Parent, Reach, Relation, Rules, Said, Shape, Unique, relation, standard};
 
 use crate::{
     idp_instance::IDP_INSTANCE,
+    link::check_subscriptions,
     location::ApplyToType,
     subscription::{SUBSCRIPTION, SubscriptionId},
     tenant::{TENANT, TenantId},
@@ -142,6 +143,13 @@ record! {
 }
 
 impl Rules for CertStore {
+    fn adjust(&mut self, was: Option<&Self>, said: &Said<'_>) {
+        // an upload that is repeated is compared with the certificate that is there, not sent beside one
+        if was.is_some() && self.certificate_input.is_some() && !said.says("certificate") {
+            self.certificate = None;
+        }
+    }
+
     fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
         if self.apply_to_subscription_id.is_some() && self.apply_to_tenant_id.is_some() {
             wrong.push(("apply_to_tenant_id", "must be empty beside applyToSubscriptionId".to_owned()));
@@ -171,7 +179,8 @@ pub static CERT_STORE: Shape =
             "The instances that work with it.",
             ("idp_instance_cert_store", "cert_store_rid", "idp_instance_rid"),
             &IDP_INSTANCE,
-        )])
+        )
+        .guarded(|tx, own, others| check_subscriptions(tx, ("cert_store", own), ("idp_instance", others)))])
         .ruled::<CertStore>()
         .against(upload::settle_upload)
         .settles();

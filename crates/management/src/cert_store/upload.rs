@@ -15,6 +15,9 @@ use chancery_store::Tx;
 use super::{CERT_STORE, CertStore, CertificateInput, CertificateStorageFormat};
 use crate::place::{put, settle, text_in, wrong};
 
+/// The member of an upload told apart, which only a creation makes.
+const INPUT: &str = "certificate_input";
+
 /// What was read of uploads, each by what it is.
 type Known = HashMap<[u8; 32], Result<Kept, Refused>>;
 
@@ -83,10 +86,19 @@ fn finish(
     for ((place, row), upload) in rows.iter_mut().enumerate().zip(uploads) {
         let outcome = match upload {
             Ok(Some(upload)) => match known.get(&upload.digest()) {
-                Some(Ok(kept)) => {
-                    kept.put(row.values);
-                    Ok(())
-                }
+                Some(Ok(kept)) => match row.was {
+                    Some(was) if upload.member == INPUT && !kept.is_in(was) => {
+                        Err((INPUT, "is set at creation alone: it cannot become another".to_owned()))
+                    }
+                    Some(_) if upload.member == INPUT => {
+                        restore(row.values, row.was);
+                        Ok(())
+                    }
+                    _ => {
+                        kept.put(row.values);
+                        Ok(())
+                    }
+                },
                 Some(Err(refused)) => Err(refused.clone()),
                 None => Err((upload.member, "was changed while it was read: send it again".to_owned())),
             },
@@ -182,6 +194,15 @@ impl Kept {
         Self { values, private_key: read.private_key.as_ref().map(encoded) }
     }
 
+    /// Whether a row has it already.
+    fn is_in(&self, was: &Stored) -> bool {
+        let kept = |column| CERT_STORE.place(column).map(|place| was.value(place));
+        let is_there =
+            self.values.iter().any(|(column, value)| *column == "certificate" && kept(column) == Some(value));
+        is_there
+            && (self.private_key.is_none() || kept("certificate_has_private_key") == Some(&Value::Bool(true)))
+    }
+
     fn put(&self, values: &mut [Value]) {
         for (column, value) in &self.values {
             put(&CERT_STORE, values, column, value.clone());
@@ -232,7 +253,7 @@ fn format_of(file: &[u8]) -> CertificateStorageFormat {
 }
 
 fn read_input(text: &str) -> Result<Upload, Refused> {
-    let member = "certificate_input";
+    let member = INPUT;
     let broken = || (member, "cannot be read".to_owned());
     let json = read_json(text.as_bytes()).map_err(|_| broken())?;
     let draft = read_draft(CertificateInput::FIELDS, Others::Named(&[]), Form::Create, &json, "");

@@ -1,9 +1,9 @@
 //! What the rules in force make of claims, without a token.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use aws_lc_rs::digest::{SHA256, digest};
-use chancery_claims::{Claim, Outcome, Rule, RuleSets, Source};
+use chancery_claims::{Claim, Fault, Outcome, Rule, RuleSets, Source, Unusable};
 use chancery_record::{Json, Record as _, Value, parse_id};
 use chancery_resource::{
     Action as A, Answer, Body, Call, Custom, JsonForm, Method as M, Op, Permit::TenantMember, Problem,
@@ -14,7 +14,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::{CLAIM_RULE, ClaimRule};
-use crate::{client_app::CLIENT_APP, idp_instance::IDP_INSTANCE, tenant::TENANT};
+use crate::{client_app::CLIENT_APP, idp_instance::IDP_INSTANCE, judge::TIME, tenant::TENANT};
 
 /// The most claims of a call.
 const MAX_CLAIMS: usize = 10_000;
@@ -90,9 +90,6 @@ fn reply_schema() -> serde_json::Value {
 /// The sets of rules that were compiled last, of whatever installation is served by this process.
 static COMPILED: RuleSets = RuleSets::new();
 
-/// How long the claims of one call may take.
-const TIME: Duration = Duration::from_secs(2);
-
 /// What came of it: the claims, or why there is none.
 type Evaluated = Result<Outcome, String>;
 
@@ -109,17 +106,25 @@ fn evaluate(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     Ok(Answer::after(Work::new(Purpose::Pattern, move || run(&key, &rules, &claims))))
 }
 
+/// To compile the rules has its time, and to run them: what was compiled is remembered.
 fn run(key: &[u8], rules: &[Rule], claims: &[Claim]) -> Evaluated {
-    let set = COMPILED.compiled(key, rules).map_err(|faults| {
-        let told: Vec<String> = faults
-            .iter()
-            .take(MAX_TOLD)
-            .map(|fault| format!("{} of rule {}: {}", fault.member, fault.rule, fault.detail))
-            .collect();
-        format!("A rule in force cannot be used: {}.", told.join("; "))
-    })?;
+    let started = Instant::now();
+    let set =
+        COMPILED.compiled(key, rules, &|| started.elapsed() < TIME).map_err(|unusable| match unusable {
+            Unusable::Faults(faults) => told(&faults),
+            Unusable::Time => "The rules in force take too long to compile: there are too many.".to_owned(),
+        })?;
     let started = Instant::now();
     set.evaluate(claims, &|| started.elapsed() < TIME).map_err(|exceeded| format!("{exceeded}."))
+}
+
+fn told(faults: &[Fault]) -> String {
+    let told: Vec<String> = faults
+        .iter()
+        .take(MAX_TOLD)
+        .map(|fault| format!("{} of rule {}: {}", fault.member, fault.rule, fault.detail))
+        .collect();
+    format!("A rule in force cannot be used: {}.", told.join("; "))
 }
 
 fn read_claims(body: &Json) -> Result<Vec<Claim>, Problem> {

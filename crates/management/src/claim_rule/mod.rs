@@ -9,8 +9,8 @@ use chancery_record::{
     FIXED, KEY, Name, OPEN, PatternText, Preset, Record as _, SHOWN, Token, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Breach, Call, Op, Parent, Problem, Proposed, Reach, Relation, Rules, Said, Shape, Unique, relation,
-    standard,
+    Breach, Call, Op, Parent, Problem, Proposed, Purpose, Reach, Relation, Rules, Said, Shape, Unique,
+    relation, standard,
 };
 use chancery_store::{Error, Tx};
 use uuid::Uuid;
@@ -21,8 +21,8 @@ use link::{has_no_client_apps, with_client_apps};
 use crate::{
     client_app::CLIENT_APP,
     idp_instance::{IDP_INSTANCE, IdpInstanceId},
+    judge::judge,
     link::check_subscriptions,
-    patterns::judge,
     place::{id_in, put, settle, text_in, wrong},
     subscription::SubscriptionId,
     tenant::{TENANT, TenantId},
@@ -250,7 +250,7 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
     // a new row has another id each time
     let rules = rules.map(|rule| Ok(Rule { id: Uuid::nil(), ..rule?.known()? }));
     let rules = rules.collect::<Result<Vec<_>, Problem>>()?;
-    let mut breaches = judge(call, rules, Rule::weigh)?;
+    let mut breaches = judge(call, Purpose::Pattern, rules, Rule::weigh)?;
     breaches.extend(settle(call, tx, &CLAIM_RULE, rows, &targets, |_| false)?);
     let mut narrowed = Vec::new();
     for (place, row) in rows.iter_mut().enumerate() {

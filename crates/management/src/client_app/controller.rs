@@ -28,28 +28,34 @@ fn note(call: &Call, tx: &mut Tx<'_>, app: Uuid) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Whether somebody could act as one of the others, or one of them as they: directly, or through client apps
-/// in between.
+/// Whether somebody could act as one of the others, or one of them as they, or somebody else as both:
+/// directly, or through client apps in between. Who is SystemAdmin may act as all and is trusted not to:
+/// where it alone made both, they are two.
 ///
 /// # Errors
 /// The store's.
 pub fn are_one(tx: &mut Tx<'_>, actor: Uuid, others: &[Uuid]) -> Result<bool, Problem> {
-    let others: Vec<Value> = others.iter().copied().map(Value::Id).collect();
-    let (one, all) = (vec![Value::Id(actor)], others);
-    Ok(is_controlled(tx, &one, &all)? || is_controlled(tx, &all, &one)?)
+    let others = || others.iter().copied().map(Value::Id);
+    let mut sql = Sql::new("WITH RECURSIVE ");
+    add_controllers(&mut sql, "mine", [Value::Id(actor)]);
+    sql.add(", ");
+    add_controllers(&mut sql, "theirs", others());
+    sql.add(" SELECT 1 WHERE EXISTS (SELECT 1 FROM mine WHERE id IN ");
+    sql.add_list(others());
+    sql.add(") OR EXISTS (SELECT 1 FROM theirs WHERE id = ");
+    sql.add_bound(actor);
+    sql.add(
+        ") OR EXISTS (SELECT 1 FROM mine m JOIN theirs t ON t.id = m.id WHERE NOT EXISTS ( \
+         SELECT 1 FROM client_app_role r WHERE r.client_app_id = m.id AND r.role_type = 'SystemAdmin'))",
+    );
+    Ok(tx.one(&sql.text, &sql.parameters, |_| Ok(()))?.is_some())
 }
 
-/// Whether one of these actors could act as one of these client apps.
-fn is_controlled(tx: &mut Tx<'_>, apps: &[Value], actors: &[Value]) -> Result<bool, Problem> {
-    let mut sql = Sql::new(
-        "WITH RECURSIVE controller (id) AS (SELECT actor_id FROM client_app_controller WHERE client_app_id IN ",
-    );
-    sql.add_list(apps.iter().cloned());
-    sql.add(
-        " UNION SELECT c.actor_id FROM client_app_controller c JOIN controller k ON c.client_app_id = k.id) \
-         SELECT 1 FROM controller WHERE id IN ",
-    );
-    sql.add_list(actors.iter().cloned());
-    sql.add(" LIMIT 1");
-    Ok(tx.one(&sql.text, &sql.parameters, |_| Ok(()))?.is_some())
+/// Adds a table of those who could act as one of these client apps.
+fn add_controllers(sql: &mut Sql, table: &str, apps: impl IntoIterator<Item = Value>) {
+    sql.add(&format!("{table} (id) AS (SELECT actor_id FROM client_app_controller WHERE client_app_id IN "));
+    sql.add_list(apps);
+    sql.add(&format!(
+        " UNION SELECT c.actor_id FROM client_app_controller c JOIN {table} k ON c.client_app_id = k.id)"
+    ));
 }

@@ -6,15 +6,17 @@ use chancery_record::{
 };
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Breach, Call, Custom, JsonForm, Method as M, Op,
-    Permit::TenantAdmin, Problem, Proposed, Reach, Reply, Shape, Unique, create, read_form, standard,
+    Permit::TenantAdmin, Problem, Proposed, Purpose, Reach, Reply, Shape, Unique, create, read_form,
+    standard,
 };
 use chancery_store::Tx;
 use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
+    judge::judge,
     location::{ApplyToType, Location, expanded, settle_levels},
-    place::{put, text_in, wrong},
+    place::{put, text_in},
 };
 
 /// A media type that an asset can have.
@@ -64,21 +66,23 @@ pub static CUSTOM_ASSET: Shape =
 
 fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
     let mut breaches = settle_levels(call, tx, &CUSTOM_ASSET, rows)?;
-    for (place, row) in rows.iter_mut().enumerate() {
-        let data = CUSTOM_ASSET.place("data").and_then(|at| row.values.get(at));
-        let (Some(Value::Bytes(data)), Some(kind)) = (data, text_in(&CUSTOM_ASSET, row.values, "mimetype"))
-        else {
-            continue;
+    let mut files = Vec::with_capacity(rows.len());
+    for row in rows {
+        let data = match CUSTOM_ASSET.place("data").and_then(|at| row.values.get(at)) {
+            Some(Value::Bytes(data)) => data.clone(),
+            _ => Vec::new(),
         };
-        if let Err(detail) = asset::check(kind, data) {
-            breaches.push(wrong(place, "data", detail));
-        }
+        let kind = text_in(&CUSTOM_ASSET, row.values, "mimetype").unwrap_or_default().to_owned();
         let size = i64::try_from(data.len()).unwrap_or(i64::MAX);
         let location = text_in(&CUSTOM_ASSET, row.values, "location").unwrap_or_default();
         let name = asset::file_name_of(location).chars().take(256).collect::<String>();
         put(&CUSTOM_ASSET, row.values, "size", size);
         put(&CUSTOM_ASSET, row.values, "file_name", name);
+        files.push((kind, data));
     }
+    breaches.extend(judge(call, Purpose::Image, files, |(kind, data)| {
+        asset::check(kind, data).map(|()| 0).map_err(|detail| vec![("data", detail)])
+    })?);
     Ok(breaches)
 }
 

@@ -112,7 +112,7 @@ pub fn approve(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 }
 
 /// An approval is another's: of no client app that who asked or approved before could act as, nor the other
-/// way round, and not one in another's place.
+/// way round, nor one of a third who could act as both, and not one in another's place.
 fn check_independence(
     call: &Call,
     tx: &mut Tx<'_>,
@@ -130,7 +130,8 @@ fn check_independence(
     if are_one(tx, actor, &others)? {
         return forbidden(
             "Who asked for the replacement or approved it made this client app or changed its secrets, key sets, \
-             roles or authentication, or it did that to theirs: somebody else must approve.",
+             roles or authentication, or it did that to theirs, or somebody did it to both: somebody else must \
+             approve.",
         );
     }
     Ok(())

@@ -110,13 +110,13 @@ pub static IDP_INSTANCE: Shape =
                 "The second factors that are asked for here.",
                 ("idp_instance_mfa_instance", "idp_instance_rid", "mfa_instance_rid"),
                 &MFA_INSTANCE,
-            ),
+            ).guarded(|tx, own, others| check_subscriptions(tx, ("idp_instance", own), ("mfa_instance", others))),
             Relation::new(
                 "tenants",
                 "The tenants that have it.",
                 ("tenant_idp_instance", "idp_instance_rid", "tenant_rid"),
                 &TENANT,
-            ),
+            ).guarded(|tx, own, others| check_subscriptions(tx, ("idp_instance", own), ("tenant", others))),
             Relation::new(
                 "clientApps",
                 "The client apps that it is offered for.",
@@ -128,7 +128,7 @@ pub static IDP_INSTANCE: Shape =
                 "The certificates that it works with.",
                 ("idp_instance_cert_store", "idp_instance_rid", "cert_store_rid"),
                 &CERT_STORE,
-            ),
+            ).guarded(|tx, own, others| check_subscriptions(tx, ("idp_instance", own), ("cert_store", others))),
             children!(
                 "options",
                 "What it is set to.",

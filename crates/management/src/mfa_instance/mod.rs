@@ -67,13 +67,15 @@ pub static MFA_INSTANCE: Shape = Shape::of::<MfaInstance>(
         "The tenants that have it.",
         ("tenant_mfa_instance", "mfa_instance_rid", "tenant_rid"),
         &TENANT,
-    ),
+    )
+    .guarded(|tx, own, others| check_subscriptions(tx, ("mfa_instance", own), ("tenant", others))),
     Relation::new(
         "idpInstances",
         "The instances that it adds a factor to.",
         ("idp_instance_mfa_instance", "mfa_instance_rid", "idp_instance_rid"),
         &IDP_INSTANCE,
-    ),
+    )
+    .guarded(|tx, own, others| check_subscriptions(tx, ("mfa_instance", own), ("idp_instance", others))),
     Relation::new(
         "clientApps",
         "The client apps that it is asked for.",

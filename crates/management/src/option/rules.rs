@@ -128,10 +128,10 @@ fn settled(
     let is_kept = was.is_some_and(|was| {
         was.value == option.value && was.name == option.name && was.owner_type.as_ref() == Some(&owner_type)
     });
-    if !is_kept {
+    // what is kept can be wrong now: bounds change; a secret has none
+    if !is_kept || !entry.is_some_and(|entry| entry.secret) {
         let value = plain.unwrap_or_default();
-        option.has_configuration_error =
-            entry.is_some_and(|entry| (entry.mandatory && value.is_empty()) || !entry.form.fits(&value));
+        option.has_configuration_error = entry.is_some_and(|entry| entry.is_wrong(&value));
     }
     option.data_type = name(data_type)?;
     option.editor_type = name(editor_type)?;

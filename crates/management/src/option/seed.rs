@@ -1,12 +1,15 @@
 //! Rows for the catalogue: one an entry when an owner is made, and when a release adds an entry.
 
+use std::collections::HashMap;
+
 use chancery_record::Value;
-use chancery_resource::{Call, Problem, Sql, insert, new_row};
+use chancery_resource::{Call, LIST, Problem, Sql, insert, load_keys, new_row, update};
 use chancery_settings::{Entry, Owner};
 use chancery_store::Tx;
 use uuid::Uuid;
 
 use super::OPTION;
+use crate::place::{put, text_in};
 
 /// Makes a new owner's options, with their defaults.
 ///
@@ -65,28 +68,59 @@ fn make(
     insert(call, tx, &OPTION, None, &new_row(call, &OPTION, None, values)?)
 }
 
-/// Gives every owner that there is already the entries that this release added.
+/// Gives every owner that there is already the entries that this release added, and judges values again where
+/// it changed what they may be.
 ///
 /// # Errors
 /// The store's.
 pub fn add_new_entries(call: &Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
-    let mut known = Vec::new();
-    tx.query("SELECT owner, name FROM option_entry", &[], |row| {
-        known.push((row.text(0)?.to_owned(), row.text(1)?.to_owned()));
+    let mut known = HashMap::new();
+    tx.query("SELECT owner, name, COALESCE(form, '') FROM option_entry", &[], |row| {
+        known.insert((row.text(0)?.to_owned(), row.text(1)?.to_owned()), row.text(2)?.to_owned());
         Ok(())
     })?;
     for entry in chancery_settings::CATALOGUE {
-        let owner = format!("{:?}", entry.owner);
-        if known.iter().any(|(known_owner, name)| *known_owner == owner && name == entry.name) {
-            continue;
+        let (owner, form) = (format!("{:?}", entry.owner), format!("{:?}", entry.form));
+        let text = match known.get(&(owner.clone(), entry.name.to_owned())) {
+            Some(judged) if *judged == form => continue,
+            Some(_) => {
+                judge_again(call, tx, entry)?;
+                "UPDATE option_entry SET form = ?3 WHERE owner = ?1 AND name = ?2"
+            }
+            None => {
+                for (target, subscription) in targets(tx, entry)? {
+                    make(call, tx, entry, target, subscription)?;
+                }
+                "INSERT INTO option_entry (owner, name, form) VALUES (?1, ?2, ?3)"
+            }
+        };
+        tx.queue(text, vec![owner.into(), entry.name.into(), form.into()])?;
+    }
+    Ok(())
+}
+
+/// Flags the values of an entry that are not of its form any more, and those that are by now.
+fn judge_again(call: &Call, tx: &mut Tx<'_>, entry: &Entry) -> Result<(), Problem> {
+    // it is sealed, and any text is good
+    if entry.secret {
+        return Ok(());
+    }
+    let text = "SELECT id, COALESCE(value, ''), has_configuration_error FROM option_value WHERE owner_type = ?1 AND name = ?2";
+    let mut changed = Vec::new();
+    tx.query(text, &[entry.owner.type_name().into(), entry.name.into()], |row| {
+        if row.bool(2)? != entry.is_wrong(row.text(1)?) {
+            changed.push(Value::Id(row.id(0)?));
         }
-        for (target, subscription) in targets(tx, entry)? {
-            make(call, tx, entry, target, subscription)?;
+        Ok(())
+    })?;
+    for chunk in changed.chunks(LIST) {
+        for was in load_keys(call, tx, &OPTION, None, chunk)?.into_values() {
+            let mut values = was.values.clone();
+            let is_wrong = text_in(&OPTION, &values, "value").is_some_and(|value| entry.is_wrong(value));
+            put(&OPTION, &mut values, "has_configuration_error", is_wrong);
+            put(&OPTION, &mut values, "concurrency_token", call.new_token());
+            update(call, tx, &OPTION, &was, &values)?;
         }
-        tx.queue(
-            "INSERT INTO option_entry (owner, name) VALUES (?1, ?2)",
-            vec![owner.into(), entry.name.into()],
-        )?;
     }
     Ok(())
 }

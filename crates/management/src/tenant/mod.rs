@@ -60,13 +60,15 @@ pub static TENANT: Shape = Shape::of::<Tenant>("Tenant", "tenant", Reach::Tenant
             "The identity provider instances of the tenant.",
             ("tenant_idp_instance", "tenant_rid", "idp_instance_rid"),
             &IDP_INSTANCE,
-        ),
+        )
+        .guarded(|tx, own, others| check_subscriptions(tx, ("tenant", own), ("idp_instance", others))),
         Relation::new(
             "mfaInstances",
             "The second factors of the tenant.",
             ("tenant_mfa_instance", "tenant_rid", "mfa_instance_rid"),
             &MFA_INSTANCE,
-        ),
+        )
+        .guarded(|tx, own, others| check_subscriptions(tx, ("tenant", own), ("mfa_instance", others))),
         Relation::new(
             "clientApps",
             "The client apps of the tenant.",

@@ -6,13 +6,13 @@ use chancery_record::{
     Value, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Breach, Call, Op, Parent, Problem, Proposed, Reach, Rules, Shape, Unique, added, standard,
+    Breach, Call, Op, Parent, Problem, Proposed, Purpose, Reach, Rules, Shape, Unique, added, standard,
 };
 use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::{
-    patterns::judge,
+    judge::judge,
     tenant::{TENANT, TenantId},
 };
 
@@ -119,7 +119,7 @@ fn check_patterns(call: &Call, _: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Res
     // a new row has another id each time
     let items = items.map(|item| Ok(Item { id: Uuid::nil(), ..item?.as_item() }));
     let items = items.collect::<Result<Vec<_>, Problem>>()?;
-    judge(call, items, |item| item.weigh().map_err(|wrong| vec![wrong]))
+    judge(call, Purpose::Pattern, items, |item| item.weigh().map_err(|wrong| vec![wrong]))
 }
 
 /// Its operations.

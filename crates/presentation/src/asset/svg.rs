@@ -5,8 +5,10 @@
 //! again by reference is counted as often as it is drawn: a few lines can ask for billions of shapes.
 
 mod drawing;
+mod reference;
 
-use drawing::Drawing;
+use drawing::{Drawing, Reference};
+use reference::{Way, check_id, referred_to};
 
 const ELEMENTS: [&str; 23] = [
     "circle",
@@ -34,6 +36,9 @@ const ELEMENTS: [&str; 23] = [
     "tspan",
 ];
 
+/// Those that are one shape: what they are painted with is drawn once.
+const SHAPES: [&str; 7] = ["circle", "ellipse", "line", "path", "polygon", "polyline", "rect"];
+
 /// How deep elements may be in each other.
 const DEEPEST: usize = 100;
 
@@ -60,7 +65,8 @@ pub(super) fn check(text: &str) -> Result<(), String> {
             rest = after;
         } else {
             let Element { name, closed, after, id, used } = element(tag)?;
-            drawing.add(open.len(), id, &used);
+            let is_gradient = matches!(name, "linearGradient" | "radialGradient");
+            drawing.add(open.len(), id, is_gradient, &used)?;
             if open.is_empty() {
                 roots += 1;
             }
@@ -90,8 +96,8 @@ struct Element<'a> {
     /// What follows.
     after: &'a str,
     id: Option<&'a str>,
-    /// The ids of what it draws besides.
-    used: Vec<&'a str>,
+    /// What it draws besides.
+    used: Vec<Reference<'a>>,
 }
 
 /// The element that a tag begins.
@@ -100,14 +106,14 @@ fn element(tag: &str) -> Result<Element<'_>, String> {
     if !ELEMENTS.contains(&name) && name != "use" {
         return Err("an SVG holds shapes alone: no script, style, image, link, animation or HTML".to_owned());
     }
-    let (mut id, mut used) = (None, Vec::new());
+    let (mut id, mut used, mut corners) = (None, Vec::new(), 2);
     loop {
         let trimmed = rest.trim_start();
         if let Some(after) = trimmed.strip_prefix("/>") {
-            return Ok(Element { name, closed: true, after, id, used });
+            return Ok(Element { name, closed: true, after, id, used: counted(name, &used, corners)? });
         }
         if let Some(after) = trimmed.strip_prefix('>') {
-            return Ok(Element { name, closed: false, after, id, used });
+            return Ok(Element { name, closed: false, after, id, used: counted(name, &used, corners)? });
         }
         if trimmed.len() == rest.len() {
             return Err("a tag of the SVG cannot be read".to_owned());
@@ -120,15 +126,30 @@ fn element(tag: &str) -> Result<Element<'_>, String> {
         });
         let (value, after) = value.ok_or("an attribute of the SVG cannot be read")?;
         check_attribute(attribute, value)?;
-        if attribute == "id" || attribute.ends_with(":id") {
+        if attribute == "id" {
+            check_id(value)?;
             id = Some(value);
         }
-        used.extend(value.split('#').skip(1).map(|part| {
-            let end = part.find(['"', '\'', ')', ' ']).unwrap_or(part.len());
-            part.get(..end).unwrap_or(part)
-        }));
+        if matches!(attribute, "d" | "points" | "style") {
+            // a corner takes a letter at least
+            corners += value.len();
+        }
+        used.extend(referred_to(attribute, value)?);
         rest = after;
     }
+}
+
+/// How often an element with so many corners draws what it refers to.
+fn counted<'a>(element: &str, used: &[(&'a str, Way)], corners: usize) -> Result<Vec<Reference<'a>>, String> {
+    let is_shape = SHAPES.contains(&element);
+    if !is_shape && used.iter().any(|(_, way)| *way == Way::Marker) {
+        return Err("an SVG has markers on single shapes alone".to_owned());
+    }
+    let counted = used.iter().map(|(name, way)| {
+        let times = if *way == Way::Marker { u64::try_from(corners).unwrap_or(u64::MAX) } else { 1 };
+        Reference { name, times, is_handed_down: *way == Way::Paint && !is_shape }
+    });
+    Ok(counted.collect())
 }
 
 fn name(text: &str) -> (&str, &str) {
@@ -152,13 +173,18 @@ fn check_attribute(name: &str, value: &str) -> Result<(), String> {
     if matches!(local.as_str(), "href" | "src" | "base") && !value.starts_with('#') {
         return Err("an SVG must refer only to what is in it".to_owned());
     }
-    if value.contains('&') && (value.contains('#') && local == "href" || local == "id") {
+    if value.contains('&') && value.contains('#') && local == "href" {
         return Err("an SVG must name its parts without escapes".to_owned());
     }
     // a reference or an escape could spell `url(` in another way
     let plain = value.to_ascii_lowercase().replace(char::is_whitespace, "");
     let outside = plain.split("url(").skip(1).any(|url| !url.starts_with(['#', '"', '\'']) || opens(url));
-    if outside || plain.contains("javascript:") || plain.contains("@import") || plain.contains("image-set(") {
+    if outside
+        || plain.contains("javascript:")
+        || plain.contains("@import")
+        || plain.contains("image-set(")
+        || plain.contains("src(")
+    {
         return Err("an SVG must refer only to what is in it".to_owned());
     }
     if plain.contains('\\') || (value.contains('&') && plain.contains('(')) {
@@ -222,10 +248,62 @@ mod tests {
         ] {
             assert!(check(circle).unwrap_err().contains("never to themselves"), "{circle}");
         }
-        assert!(check("<svg><g id='a&#98;'/></svg>").is_err());
         let siblings =
             "<svg><g id='a'><rect/></g><g id='b'><use href='#a'/></g><use href='#b'/><use href='#x'/></svg>";
         assert_eq!(check(siblings), Ok(()));
+    }
+
+    /// Also under A: what is drawn again is counted, however it is said: handed down to what is inside, at each
+    /// corner, or by a name that is written in another way. An id is there once, so that to count ends soon.
+    #[test]
+    fn nothing_is_drawn_again_without_being_counted() {
+        let paint = "<svg><linearGradient id='g'/><pattern id='p'><rect/></pattern>";
+        for good in [
+            "<rect fill='url(#p)'/>",
+            "<g fill='url(#g)' style='stroke:url(\"#g\") #fff;clip-path:url(#p)'><rect/></g>",
+            "<path d='M0 0h1' marker-end='url(#p)' fill='#fff'/>",
+            "<g mask='url(#p)' fill='inherit'/>",
+        ] {
+            assert_eq!(check(&format!("{paint}{good}</svg>")), Ok(()), "{good}");
+        }
+        for bad in [
+            "<g fill='url(#p)'><rect/></g>",
+            "<use href='#x' style='a:b; STROKE : url(#p)'/>",
+            "<text fill='url(#p)'/>",
+            "<g style='@x{} fill:url(#p)'/>",
+            "<g style='fill/**/:url(#p)'/>",
+            "<g marker-mid='url(#p)'/>",
+            "<g style='marker:url(#p)'/>",
+            "<g style='--a:url(#p)'/>",
+            "<rect fill='var(--a)'/>",
+            "<rect fill='context-fill'/>",
+            "<g mask='inherit'/>",
+            "<g style='all:inherit'/>",
+            "<use href='#p\n'/>",
+            "<use href='#%70'/>",
+            "<rect fill='url(#%70)'/>",
+            "<rect fill='url( #p)'/>",
+            "<rect fill='url(#p )'/>",
+            "<rect fill='src(\"#p\")'/>",
+            "<g id='a&#98;'/>",
+            "<g id='a b'/>",
+            "<g id='a;b'/>",
+            "<g id='p'/>",
+            "<g xml:id='a'/>",
+        ] {
+            assert!(check(&format!("{paint}{bad}</svg>")).is_err(), "{bad}");
+        }
+        let corners = |corners: usize| {
+            let (tile, path) = ("<rect/>".repeat(50), "h1".repeat(corners));
+            check(&format!(
+                "<svg><marker id='m'>{tile}</marker><path d='M0 0{path}' marker='url(#m)'/></svg>"
+            ))
+        };
+        assert_eq!(corners(100), Ok(()));
+        assert!(corners(2_000).unwrap_err().contains("at most 100000 shapes"));
+        let many = |part: &str| part.repeat(100_000);
+        let twice = format!("<svg>{}{}</svg>", many("<g id='a'/>"), many("<use href='#a'/>"));
+        assert!(check(&twice).unwrap_err().contains("one id"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! How much an SVG draws, with what it draws again by reference.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map::Entry};
 
 /// The most elements that an SVG draws, each as often as it is drawn.
 const MAX_DRAWN: u64 = 100_000;
@@ -11,7 +11,7 @@ const DEEPEST: usize = 32;
 #[derive(Default)]
 pub(super) struct Drawing<'a> {
     parts: Vec<Part<'a>>,
-    named: HashMap<&'a str, Vec<usize>>,
+    named: HashMap<&'a str, usize>,
     /// The parts that are open, each with how deep its element is.
     open: Vec<(usize, usize)>,
 }
@@ -21,24 +21,42 @@ pub(super) struct Drawing<'a> {
 struct Part<'a> {
     elements: u64,
     inside: Vec<usize>,
-    used: Vec<&'a str>,
+    used: Vec<Reference<'a>>,
+    is_gradient: bool,
+}
+
+/// What an element draws besides itself.
+#[derive(Clone, Copy)]
+pub(super) struct Reference<'a> {
+    pub name: &'a str,
+    pub times: u64,
+    /// Whether it is painted with by all that is inside, which is for gradients alone: these draw nothing.
+    pub is_handed_down: bool,
 }
 
 impl<'a> Drawing<'a> {
-    /// Takes note of an element with so many others around it.
-    pub fn add(&mut self, depth: usize, id: Option<&'a str>, used: &[&'a str]) {
+    /// Takes note of an element with so many others around it, which may draw other parts.
+    pub fn add(
+        &mut self,
+        depth: usize,
+        id: Option<&'a str>,
+        is_gradient: bool,
+        used: &[Reference<'a>],
+    ) -> Result<(), String> {
         while self.open.last().is_some_and(|(_, around)| *around >= depth) && self.open.len() > 1 {
             self.open.pop();
         }
         if id.is_some() || self.parts.is_empty() {
             let place = self.parts.len();
-            self.parts.push(Part::default());
+            self.parts.push(Part { is_gradient, ..Part::default() });
             let outer = self.open.last().and_then(|(outer, _)| self.parts.get_mut(*outer));
             if let Some(outer) = outer {
                 outer.inside.push(place);
             }
-            if let Some(id) = id {
-                self.named.entry(id).or_default().push(place);
+            match id.map(|id| self.named.entry(id)) {
+                Some(Entry::Occupied(_)) => return Err("two parts of the SVG have one id".to_owned()),
+                Some(Entry::Vacant(free)) => _ = free.insert(place),
+                None => {}
             }
             self.open.push((place, depth));
         }
@@ -47,18 +65,22 @@ impl<'a> Drawing<'a> {
             part.elements += 1;
             part.used.extend(used);
         }
+        Ok(())
     }
 
     /// Refuses what draws itself or too much.
     pub fn check(&self) -> Result<(), String> {
-        let mut drawn = vec![None; self.parts.len()];
-        let drawn = if self.parts.is_empty() { 0 } else { self.count(0, 0, &mut drawn)? };
-        if drawn > MAX_DRAWN {
-            return Err(format!(
-                "an SVG draws at most {MAX_DRAWN} shapes, each as often as it is referred to"
-            ));
+        let mut handed_down =
+            self.parts.iter().flat_map(|part| &part.used).filter(|used| used.is_handed_down);
+        let draws = |used: &Reference<'_>| {
+            let named = self.named.get(used.name).and_then(|place| self.parts.get(*place));
+            named.is_some_and(|part| !part.is_gradient)
+        };
+        if handed_down.any(draws) {
+            return Err("an SVG paints with a pattern single shapes alone".to_owned());
         }
-        Ok(())
+        let mut drawn = vec![None; self.parts.len()];
+        if self.parts.is_empty() { Ok(()) } else { self.count(0, 0, &mut drawn).map(|_| ()) }
     }
 
     fn count(&self, place: usize, depth: usize, known: &mut [Option<u64>]) -> Result<u64, String> {
@@ -72,9 +94,17 @@ impl<'a> Drawing<'a> {
         }
         let Some(part) = self.parts.get(place) else { return Ok(0) };
         let mut drawn = part.elements;
-        let used = part.used.iter().filter_map(|name| self.named.get(name)).flatten();
-        for other in part.inside.iter().chain(used) {
-            drawn = drawn.saturating_add(self.count(*other, depth + 1, known)?);
+        let used = part.used.iter().filter_map(|used| Some((*self.named.get(used.name)?, used.times)));
+        for (other, times) in part.inside.iter().map(|inside| (*inside, 1)).chain(used) {
+            drawn = drawn.saturating_add(self.count(other, depth + 1, known)?.saturating_mul(times));
+            if drawn > MAX_DRAWN {
+                break;
+            }
+        }
+        if drawn > MAX_DRAWN {
+            return Err(format!(
+                "an SVG draws at most {MAX_DRAWN} shapes, each as often as it is referred to"
+            ));
         }
         if let Some(slot) = known.get_mut(place) {
             *slot = Some(drawn);

@@ -1,0 +1,146 @@
+//! Patterns as they are read: what they cost is known before they are compiled.
+
+use std::convert::Infallible;
+
+use regex_syntax::{
+    ast::{self, Ast, ClassSetBinaryOp, ClassSetItem, FlagsItemKind, Visitor, visit},
+    hir::{Class, Hir, HirKind, translate::Translator},
+    utf8::Utf8Sequences,
+};
+
+use crate::pattern::{MAX_PATTERN_CHARACTERS, MAX_PATTERN_WEIGHT};
+
+/// How many classes of characters a pattern may have in which case is ignored somewhere: each is gone
+/// through character by character, and may have a million of them.
+const MAX_FOLDED_CLASSES: usize = 32;
+
+/// A pattern that was read.
+pub(crate) struct Reading {
+    /// None where the text is empty.
+    pub(crate) expression: Option<Hir>,
+    pub(crate) weight: u64,
+    /// Whether a search is to keep where the groups are.
+    pub(crate) keeps_groups: bool,
+}
+
+impl Reading {
+    /// Reads a pattern that is only to be found.
+    pub(crate) fn of_filter(text: &str) -> Result<Self, String> {
+        Self::new(text, false)
+    }
+
+    /// Reads a pattern of what is rewritten, with its groups.
+    pub(crate) fn of_rewriting(text: &str) -> Result<Self, String> {
+        Self::new(text, true)
+    }
+
+    fn new(text: &str, keeps_groups: bool) -> Result<Self, String> {
+        let length = text.chars().count();
+        if length > MAX_PATTERN_CHARACTERS {
+            return Err(format!("takes at most {MAX_PATTERN_CHARACTERS} characters, not {length}"));
+        }
+        let tree = ast::parse::Parser::new().parse(text).map_err(|error| explain(text, error.into()))?;
+        let folded = Folding::of(&tree);
+        if folded > MAX_FOLDED_CLASSES {
+            return Err(format!(
+                "takes at most {MAX_FOLDED_CLASSES} classes of characters where case is ignored, not {folded}"
+            ));
+        }
+        let expression =
+            Translator::new().translate(text, &tree).map_err(|error| explain(text, error.into()))?;
+        let groups = if keeps_groups { expression.properties().explicit_captures_len() } else { 0 };
+        let kept = u64::try_from(groups).unwrap_or(u64::MAX).saturating_add(1);
+        let weight = weigh(&expression).saturating_mul(kept);
+        if weight > MAX_PATTERN_WEIGHT {
+            let groups = if groups > 0 { ", and fewer groups" } else { "" };
+            return Err(format!("takes too much memory: write it with fewer or smaller repetitions{groups}"));
+        }
+        Ok(Self { expression: (!text.is_empty()).then_some(expression), weight, keeps_groups })
+    }
+}
+
+/// The classes of a pattern, and whether case is ignored anywhere in it.
+#[derive(Default)]
+struct Folding {
+    classes: usize,
+    ignores_case: bool,
+}
+
+impl Folding {
+    /// How many classes are gone through because case is ignored.
+    fn of(tree: &Ast) -> usize {
+        match visit(tree, Self::default()) {
+            Ok(Self { classes, ignores_case: true }) => classes,
+            Ok(_) => 0,
+            Err(never) => match never {},
+        }
+    }
+
+    fn note(&mut self, flags: &ast::Flags) {
+        let ignores = FlagsItemKind::Flag(ast::Flag::CaseInsensitive);
+        self.ignores_case |= flags.items.iter().any(|item| item.kind == ignores);
+    }
+}
+
+impl Visitor for Folding {
+    type Output = Self;
+    type Err = Infallible;
+
+    fn finish(self) -> Result<Self, Infallible> {
+        Ok(self)
+    }
+
+    fn visit_pre(&mut self, tree: &Ast) -> Result<(), Infallible> {
+        match tree {
+            Ast::ClassBracketed(_) | Ast::ClassUnicode(_) => self.classes += 1,
+            Ast::Flags(set) => self.note(&set.flags),
+            Ast::Group(group) => group.flags().into_iter().for_each(|flags| self.note(flags)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn visit_class_set_item_pre(&mut self, item: &ClassSetItem) -> Result<(), Infallible> {
+        if matches!(item, ClassSetItem::Bracketed(_) | ClassSetItem::Unicode(_)) {
+            self.classes += 1;
+        }
+        Ok(())
+    }
+
+    fn visit_class_set_binary_op_pre(&mut self, _: &ClassSetBinaryOp) -> Result<(), Infallible> {
+        self.classes += 2;
+        Ok(())
+    }
+}
+
+/// The steps of the automaton that the expression becomes, as its compiler lays them out.
+fn weigh(expression: &Hir) -> u64 {
+    let sum = |parts: &[Hir]| parts.iter().fold(1, |sum: u64, part| sum.saturating_add(weigh(part)));
+    match expression.kind() {
+        HirKind::Empty | HirKind::Look(_) | HirKind::Class(Class::Bytes(_)) => 1,
+        HirKind::Literal(literal) => u64::try_from(literal.0.len()).unwrap_or(u64::MAX),
+        HirKind::Class(Class::Unicode(class)) => class
+            .ranges()
+            .iter()
+            .flat_map(|range| Utf8Sequences::new(range.start(), range.end()))
+            .map(|sequence| u64::try_from(sequence.len()).unwrap_or(u64::MAX))
+            .sum(),
+        HirKind::Repetition(repetition) => {
+            let times = repetition.max.unwrap_or(repetition.min).max(repetition.min).max(1);
+            weigh(&repetition.sub).saturating_add(1).saturating_mul(times.into())
+        }
+        HirKind::Capture(capture) => weigh(&capture.sub).saturating_add(2),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => sum(parts),
+    }
+}
+
+/// In one line: the library draws the pattern with a mark below it.
+fn explain(text: &str, error: regex_syntax::Error) -> String {
+    let (problem, offset) = match error {
+        regex_syntax::Error::Parse(error) => (error.kind().to_string(), error.span().start.offset),
+        regex_syntax::Error::Translate(error) => (error.kind().to_string(), error.span().start.offset),
+        _ => return "is not a regular expression".to_owned(),
+    };
+    let character = text.get(..offset).map_or(0, |before| before.chars().count()) + 1;
+    format!("is not a regular expression: {problem} (at character {character})")
+}

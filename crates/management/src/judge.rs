@@ -1,0 +1,93 @@
+//! What is slow to judge of a call, such as patterns and files: it is judged between two transactions, for
+//! a transaction must not hold up others that write.
+
+use std::time::{Duration, Instant};
+
+use chancery_claims::GoOn;
+use chancery_resource::{Breach, Call, Problem, ProblemKind, Purpose, Work};
+
+use crate::place::wrong;
+
+/// What is wrong: a member's name as a column, with a detail for people.
+pub type Wrong = (&'static str, String);
+
+/// How heavy the rows of one call may be together.
+const MAX_WEIGHT: u64 = 16_000_000;
+/// How long those of one call may take to read; rules to compile, and to run.
+pub const TIME: Duration = Duration::from_secs(2);
+/// After so many rows that are wrong the others are not looked at.
+const MAX_WRONG: usize = 100;
+
+/// What came of it.
+struct Judged<T> {
+    /// What was judged, each in its row's place.
+    items: Vec<T>,
+    wrong: Vec<(usize, Vec<Wrong>)>,
+    is_too_much: bool,
+}
+
+/// What is wrong with the rows, or else how heavy each is: `weigh` tells it.
+///
+/// # Errors
+/// It is not known yet: the call runs again when it is. Or all of them are too much for one call.
+pub fn judge<T: PartialEq + Send + Sync + 'static>(
+    call: &Call,
+    purpose: Purpose,
+    items: Vec<T>,
+    weigh: fn(&T) -> Result<u64, Vec<Wrong>>,
+) -> Result<Vec<Breach>, Problem> {
+    let Some(judged) = call.result::<Judged<T>>(0)? else {
+        return Err(call.need(Work::new(purpose, move || {
+            let started = Instant::now();
+            weigh_all(items, weigh, &|| started.elapsed() < TIME)
+        })));
+    };
+    if judged.items != items {
+        return Err(Problem::conflict("The rows were changed while they were judged: send it again."));
+    }
+    if judged.is_too_much {
+        let detail =
+            "What is in the rows of the call is too heavy or too slow to read together: send fewer of them.";
+        return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
+    }
+    let breaches = judged.wrong.iter().flat_map(|(place, wrongs)| {
+        wrongs.iter().map(|(column, detail)| wrong(*place, column, detail.clone()))
+    });
+    Ok(breaches.collect())
+}
+
+fn weigh_all<T>(items: Vec<T>, weigh: fn(&T) -> Result<u64, Vec<Wrong>>, go_on: GoOn<'_>) -> Judged<T> {
+    let (mut weight, mut wrong, mut is_late) = (0_u64, Vec::new(), false);
+    for (place, item) in items.iter().enumerate() {
+        match weigh(item) {
+            Ok(one) => weight = weight.saturating_add(one),
+            Err(wrongs) => wrong.push((place, wrongs)),
+        }
+        // one row alone is read to its end, however busy the machine is
+        is_late = place + 1 < items.len() && !go_on();
+        if weight > MAX_WEIGHT || wrong.len() >= MAX_WRONG || is_late {
+            break;
+        }
+    }
+    Judged { items, wrong, is_too_much: weight > MAX_WEIGHT || is_late }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_WEIGHT, MAX_WRONG, weigh_all};
+
+    /// A6: what is read for one call has an end, good or bad.
+    #[test]
+    fn a_call_has_an_end() {
+        let judged = weigh_all(vec![MAX_WEIGHT / 2; 2], |weight| Ok(*weight), &|| true);
+        assert!(!judged.is_too_much && judged.wrong.is_empty());
+        let judged = weigh_all(vec![MAX_WEIGHT / 2; 3], |weight| Ok(*weight), &|| true);
+        assert!(judged.is_too_much);
+        let judged = weigh_all(vec![0; 10_000], |_| Err(vec![("pattern", String::new())]), &|| true);
+        assert_eq!(judged.wrong.len(), MAX_WRONG);
+        let judged = weigh_all(vec![1; 2], |weight| Ok(*weight), &|| false);
+        assert!(judged.is_too_much);
+        let judged = weigh_all(vec![1], |weight| Ok(*weight), &|| false);
+        assert!(!judged.is_too_much);
+    }
+}

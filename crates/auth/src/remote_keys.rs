@@ -166,8 +166,7 @@ mod tests {
             asked.push(tokio::spawn(async move { keys.at(HOME, &url, false, Timestamp(0)).await.len() }));
         }
         // all that can be under way are
-        silent.accept().unwrap();
-        silent.accept().unwrap();
+        let _held = [silent.accept().unwrap(), silent.accept().unwrap()];
         let url = serve(vec![SET]);
         assert_eq!(keys.at(Uuid::from_u128(1), &url, false, Timestamp(0)).await.len(), 1);
         assert!(asked.iter().all(|asked| !asked.is_finished()));

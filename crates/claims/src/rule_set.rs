@@ -104,8 +104,11 @@ impl RuleSet {
     }
 }
 
+/// Rules with their patterns.
+type Read<'a> = Vec<(&'a Rule, Readings)>;
+
 /// Reads the patterns of all rules, and tells how heavy they are together.
-fn read<'a>(rules: &'a [Rule], go_on: GoOn<'_>) -> Result<(Vec<(&'a Rule, Readings)>, u64), Unusable> {
+fn read<'a>(rules: &'a [Rule], go_on: GoOn<'_>) -> Result<(Read<'a>, u64), Unusable> {
     let (mut weight, mut faults, mut read) = (0, Vec::new(), Vec::new());
     for rule in rules {
         if !go_on() {

@@ -72,11 +72,11 @@ impl<'a> Drawing<'a> {
     pub fn check(&self) -> Result<(), String> {
         let mut handed_down =
             self.parts.iter().flat_map(|part| &part.used).filter(|used| used.is_handed_down);
-        let draws = |used: &Reference<'_>| {
+        let is_none = |used: &Reference<'_>| {
             let named = self.named.get(used.name).and_then(|place| self.parts.get(*place));
             named.is_some_and(|part| !part.is_gradient)
         };
-        if handed_down.any(draws) {
+        if handed_down.any(is_none) {
             return Err("an SVG paints with a pattern single shapes alone".to_owned());
         }
         let mut drawn = vec![None; self.parts.len()];

@@ -101,19 +101,6 @@ async fn two_processes_are_one_service() {
     assert_eq!(right.admin.get(path).await.is(200).json().as_array().unwrap().len(), 10);
 }
 
-/// A token that was revoked at one process reads no figures at another that knew it.
-#[tokio::test]
-async fn a_token_revoked_elsewhere_reads_no_figures() {
-    let database = Database::create(Engine::Postgres);
-    let (left, right) = (Process::start(&database, &[]).await, Process::start(&database, &[]).await);
-    right.admin.get("/metrics").await.expect(200);
-    let root = format!("client_id=root&client_secret={SECRET}&token={}", right.admin.token());
-    let form = [("content-type", "application/x-www-form-urlencoded")];
-    let anyone = Client::anonymous(&left.base);
-    anyone.send(http::Method::POST, "/connect/revoke", &form, root.into_bytes()).await.expect(200);
-    right.admin.get("/metrics").await.expect(401);
-}
-
 /// A stop under load finishes what runs: every request gets an answer or never began.
 #[tokio::test]
 async fn a_stop_finishes_what_runs() {

@@ -83,7 +83,7 @@ pub static RECOVERY: Shape =
             "(SELECT rid, store, id, user_id, \
              CASE WHEN status IN ('Requested', 'Approved') AND expires_on <= ?1 THEN 'Expired' ELSE status END AS status, \
              method, reason, requested_on, expires_on, completed_on, requested_by_actor_id, approved_by_actor_id, \
-             open_user_id FROM recovery_transaction)",
+             open_user_id, last_entry FROM recovery_transaction)",
         )
         .of_person(&USER, "user_id");
 

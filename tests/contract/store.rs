@@ -123,6 +123,11 @@ on_both_engines! {
         write(&store, |tx| tx.advance_epoch()).await.unwrap();
         let stale = store.run("Test", Mode::Write, Some(epoch), |tx| insert(tx, "b"));
         assert_eq!(stale.await, Err(Error::Stale));
+        // what asks nothing of the database might be overtaken, too
+        for mode in [Mode::Quick, Mode::Long, Mode::Write] {
+            let stale = store.run("Test", mode, Some(epoch), |_| Ok::<_, Error>(()));
+            assert_eq!(stale.await, Err(Error::Stale), "{mode:?}");
+        }
         // what is refused without asking the database might no longer be
         let stale = store.run("Test", Mode::Write, Some(epoch), |_| Err::<(), _>(Error::Reference));
         assert_eq!(stale.await, Err(Error::Stale));

@@ -94,6 +94,17 @@ on_both_engines! {
             world.admin.get(&world.path(&format!("/User/{wrong}"))).await.problem(400, "invalid-request");
         }
         world.admin.get(&world.path(&format!("/User/{}", known.to_uppercase()))).await.expect(200);
+        let stores = world.all("IdpInstance").await;
+        let store = id(&stores[0]);
+        for (name, status) in [(store.to_owned(), 200), (store.replace('-', ""), 404)] {
+            let path = format!("/api/userstore/v2/{name}/administration/User");
+            assert_eq!(world.admin.get(&path).await.status.as_u16(), status, "{name}");
+        }
+        let app = world.all("ClientApp").await[0].clone();
+        for (client, status) in [(id(&app).to_owned(), 200), (id(&app).replace('-', ""), 401)] {
+            let form = format!("grant_type=client_credentials&client_id={client}&client_secret=the+root+secret+of+the+tests");
+            assert_eq!(world.anonymous.ask_for_token(&form).await.status.as_u16(), status, "{client}");
+        }
         let group = world.group("g").await;
         let users = world.path(&format!("/Group/{}/users", id(&group)));
         world.admin.post(&users, json!({ "relatedIds": [plain] })).await.problem(400, "invalid-request");

@@ -1,7 +1,7 @@
 //! A client app as the OAuth endpoints need it: read whole, in one look at the database.
 
 use chancery_oauth::Status;
-use chancery_record::{Secret, Timestamp, Value, fold};
+use chancery_record::{Secret, Timestamp, Value, fold, parse_id};
 use chancery_resource::{MasterKey, ROOT, open_secret};
 use chancery_store::{Error, Mode, Row, Store, Tx};
 use uuid::Uuid;
@@ -198,10 +198,10 @@ fn read(
     (issuer, resources): (Option<Uuid>, &[String]),
     now: Timestamp,
 ) -> Result<Option<ClientApp>, Error> {
-    let (condition, key) = match Uuid::try_parse(client) {
-        Ok(id) => ("a.id = ?1", Value::Id(id)),
-        Err(_) if fold(client) == ROOT => (OWN, ROOT.into()),
-        Err(_) => ("a.id = ?1", Value::Id(Uuid::nil())),
+    let (condition, key) = match parse_id(client) {
+        Some(id) => ("a.id = ?1", Value::Id(id)),
+        None if fold(client) == ROOT => (OWN, ROOT.into()),
+        None => ("a.id = ?1", Value::Id(Uuid::nil())),
     };
     let serves = serves("a", issuer.map(|_| "?2"));
     let parameters: Vec<Value> = std::iter::once(key).chain(issuer.map(Value::Id)).collect();

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-use chancery_record::{Timestamp, Value, fold};
+use chancery_record::{Timestamp, Value, fold, parse_id};
 use chancery_resource::{Sql, StoreScope};
 use chancery_settings::{Options, Owner};
 use chancery_store::{Error, Mode, Store, Tx};
@@ -309,9 +309,9 @@ fn load_caller(tx: &mut Tx<'_>, claims: &Claims) -> Result<Option<Caller>, Error
 /// # Errors
 /// The store's.
 pub fn load_place(tx: &mut Tx<'_>, name: &str) -> Result<Option<Place>, Error> {
-    let (condition, key) = match Uuid::try_parse(name) {
-        Ok(id) => ("i.id = ?1", Value::Id(id)),
-        Err(_) => ("i.store_name_key = ?1", Value::Text(fold(name))),
+    let (condition, key) = match parse_id(name) {
+        Some(id) => ("i.id = ?1", Value::Id(id)),
+        None => ("i.store_name_key = ?1", Value::Text(fold(name))),
     };
     let text = format!(
         "SELECT i.rid, i.id, i.name, i.subscription_id, s.customer_id, i.is_active, \

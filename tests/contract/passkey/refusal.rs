@@ -26,6 +26,17 @@ const LIES: [(Lie, &str); 8] = [
 ];
 
 on_both_engines! {
+    /// D: a passkey that cannot be read is our fault, not the caller's.
+    async fn a_kept_passkey_that_cannot_be_read_is_told_as_ours(world: World) {
+        allow(&world).await;
+        let user = world.user("ada").await;
+        let device = Authenticator::new(1);
+        device.register(&world, &user).await.expect(201);
+        world.sql(vec![("UPDATE passkey_credential SET kept = ?1", vec![chancery_record::Value::Bytes(vec![0])])]).await;
+        let path = world.path(&format!("/PasskeyCredential/user/{}/registration", crate::id(&user)));
+        world.admin.post(&path, json!({})).await.problem(500, "internal");
+    }
+
     /// B10: a refused registration or sign-in is told in our words, never a library's.
     async fn ceremonies_are_refused_in_our_words(world: World) {
         allow(&world).await;

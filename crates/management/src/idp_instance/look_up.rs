@@ -1,6 +1,6 @@
 //! Which instances there are for a tenant, a client app or a subscription, and whether one works.
 
-use chancery_record::{Record as _, record};
+use chancery_record::{Record as _, parse_id, record};
 use chancery_resource::{
     Action as A, Answer, BodyForm, Call, Custom, Method as M, Op,
     Permit::{self, SubscriptionAdmin, TenantMember},
@@ -8,7 +8,6 @@ use chancery_resource::{
     write_items,
 };
 use chancery_store::Tx;
-use uuid::Uuid;
 
 use super::{IDP_INSTANCE, IdpInstance, IdpInstanceId};
 use crate::{client_app::CLIENT_APP, subscription::SUBSCRIPTION, tenant::TENANT};
@@ -112,7 +111,7 @@ fn of_subscription(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> 
 /// The instance that a path names, by its id or its name.
 pub fn find(call: &Call, tx: &mut Tx<'_>, shape: &Shape) -> Result<Stored, Problem> {
     let named = call.parameter(0);
-    if Uuid::try_parse(named).is_ok() {
+    if parse_id(named).is_some() {
         return load(call, tx, shape, None, shape.read_key(named)?);
     }
     let sql = select_by(call, shape, "name", named);

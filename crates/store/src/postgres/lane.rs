@@ -112,7 +112,8 @@ impl Lane {
             }
         };
         if mode != Mode::Write {
-            return Ok(());
+            // what answered without asking the database must hold now, too
+            return session.prove_epoch();
         }
         if !keep {
             return session.roll_back();

@@ -8,7 +8,7 @@ use chancery_resource::{
     Answer, BodyForm, Call, OwnerRow, Problem, Purpose, Stored, Telling, Work, amend, answer_form,
     audit_trail::Digest, find_owner, insert, load_by, new_row, owner_of, read_form, select_of, write_stored,
 };
-use chancery_store::{Row, Tx};
+use chancery_store::{Error, Row, Tx};
 use serde_json::json;
 
 use super::{
@@ -124,7 +124,14 @@ fn of_user(tx: &mut Tx<'_>, owner: &OwnerRow) -> Result<Vec<Credential>, Problem
         kept.push(row.bytes(0)?.to_vec());
         Ok(())
     })?;
-    kept.iter().map(|bytes| Credential::from_bytes(bytes).map_err(|refusal| refuse(&refusal))).collect()
+    kept.iter().map(|bytes| open(bytes)).collect()
+}
+
+/// A passkey as it is kept. That it cannot be read is not the caller's mistake.
+fn open(kept: &[u8]) -> Result<Credential, Problem> {
+    let broken =
+        |refusal: Refusal| Error::Internal(format!("a kept passkey cannot be read: {}", refusal.detail));
+    Ok(Credential::from_bytes(kept).map_err(broken)?)
 }
 
 pub fn start_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
@@ -166,8 +173,7 @@ pub fn finish_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, P
         Ok(credential) => credential,
         Err(refusal) => return Ok(Answer::refusing(refuse(refusal))),
     };
-    let internal =
-        |_| Problem::from(chancery_store::Error::Internal("a passkey's own name is not valid".into()));
+    let internal = |_| Problem::from(Error::Internal("a passkey's own name is not valid".into()));
     let passkey = PasskeyCredential {
         id: PasskeyId(call.new_id()),
         user_id: UserId(owner.id),
@@ -261,7 +267,7 @@ fn find(call: &Call, tx: &mut Tx<'_>, user: Uuid, passkey: Uuid) -> Result<Kept,
     let sql = select_of(call, &PASSKEY, &owner).push(" AND t.id = ").bind(passkey);
     let row = load_by(call, tx, &PASSKEY, Some(&owner), &sql)?;
     let record = PasskeyCredential::from_values(row.values.clone())?;
-    let credential = Credential::from_bytes(&record.kept.0).map_err(|refusal| refuse(&refusal))?;
+    let credential = open(&record.kept.0)?;
     Ok(Kept { row, credential })
 }
 

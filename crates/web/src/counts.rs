@@ -68,11 +68,17 @@ fn cost(limit: u32) -> i64 {
 }
 
 impl<K: Eq + Hash> Counts<K> {
-    /// In how many seconds one more has room under a limit; nothing where it has now.
+    /// In how many seconds one more has room under a limit; nothing where it has now, but for what is under way.
     pub fn wait(&self, key: &K, limit: u32, now: Timestamp) -> Option<i64> {
-        let (count, now) = (self.0.get(key)?, micros(now));
-        let over = count.level(now) + cost(limit) * (i64::from(count.pending) + 1) - MINUTE;
+        let over = self.0.get(key)?.level(micros(now)) + cost(limit) - MINUTE;
         (over > 0).then(|| over.div_euclid(SECOND) + 1)
+    }
+
+    /// Whether one more might have no room, by what becomes of those under way.
+    pub fn is_held(&self, key: &K, limit: u32, now: Timestamp) -> bool {
+        let over =
+            |count: &Count| count.level(micros(now)) + cost(limit) * (i64::from(count.pending) + 1) > MINUTE;
+        self.0.get(key).is_some_and(over)
     }
 
     /// Whether anything is counted that is not over yet.

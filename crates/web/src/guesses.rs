@@ -1,19 +1,24 @@
 //! How often a client may be wrong about its secret.
 //!
 //! Wrong proofs are counted by address, by client app, and by both, and those that are being looked at count
-//! while they are. A stranger's guesses shut nobody out: an address that a client app was proven from is
+//! while they are: who comes to many of them waits for what becomes of them. A stranger's guesses shut nobody out: an address that a client app was proven from is
 //! refused by their common count alone, and any other address has its first tries, however wrong others were.
 
 use std::{
     collections::HashSet,
     net::IpAddr,
     sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use chancery_record::Timestamp;
+use tokio::sync::Notify;
 use uuid::Uuid;
 
 use crate::counts::{Counts, Name, REMEMBERED, every_other, name_of, network};
+
+/// How long somebody waits for what becomes of others.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Key {
@@ -33,6 +38,17 @@ struct Known {
 pub struct Guesses {
     by_minute: Option<u32>,
     known: Mutex<Known>,
+    /// Rings when one that was under way is over.
+    ended: Notify,
+}
+
+/// Why somebody may not try now.
+#[derive(Debug, PartialEq, Eq)]
+enum Refused {
+    /// Too many were wrong; in how many seconds there is room.
+    Wrong(i64),
+    /// So many are under way that they might be too many.
+    Held,
 }
 
 /// Somebody who is being proven. What comes to nothing is not counted when it is over.
@@ -47,23 +63,44 @@ pub struct Guess<'a> {
 impl Guesses {
     /// So many wrong proofs a minute from one address, a third of it for one client app; none is no limit.
     pub fn new(by_minute: Option<u32>) -> Self {
-        Self { by_minute, known: Mutex::default() }
+        Self { by_minute, known: Mutex::default(), ended: Notify::new() }
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets somebody try. Who shows no proof of its own, as a public client, guesses nothing.
+    /// Lets somebody try, after what is under way where that might be too much. Who shows no proof of its own, as
+    /// a public client, guesses nothing.
     ///
     /// # Errors
     /// In how many seconds it may be tried again.
-    pub fn begin(
+    pub async fn admit(
+        &self,
+        address: IpAddr,
+        client: (&str, bool),
+        now: Timestamp,
+    ) -> Result<Guess<'_>, i64> {
+        let admitted = async {
+            loop {
+                let mut ended = std::pin::pin!(self.ended.notified());
+                ended.as_mut().enable();
+                match self.begin(address, client, now) {
+                    Ok(guess) => return Ok(guess),
+                    Err(Refused::Wrong(seconds)) => return Err(seconds),
+                    Err(Refused::Held) => ended.await,
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, admitted).await.unwrap_or(Err(1))
+    }
+
+    fn begin(
         &self,
         address: IpAddr,
         (client, has_proof): (&str, bool),
         now: Timestamp,
-    ) -> Result<Guess<'_>, i64> {
+    ) -> Result<Guess<'_>, Refused> {
         // however it writes its id or name, it is the same client
         let client = Uuid::try_parse(client).map_or_else(|_| name_of(client), |id| name_of(&id.to_string()));
         let address = network(address);
@@ -78,11 +115,13 @@ impl Guesses {
             Key::Client(_) => !is_right && was_wrong,
         };
         let keys = guess.keys(limit);
-        let waits = keys.iter().filter(|(key, _)| counts(key));
-        let wait = waits.filter_map(|(key, limit)| known.counts.wait(key, *limit, now)).max();
-        if let Some(wait) = wait {
-            drop(known);
-            return Err(wait);
+        let asked = || keys.iter().filter(|(key, _)| counts(key));
+        let wait = asked().filter_map(|(key, limit)| known.counts.wait(key, *limit, now)).max();
+        if let Some(seconds) = wait {
+            return Err(Refused::Wrong(seconds));
+        }
+        if asked().any(|(key, limit)| known.counts.is_held(key, *limit, now)) {
+            return Err(Refused::Held);
         }
         if has_proof && !is_right {
             guess.is_pending = true;
@@ -135,24 +174,32 @@ impl Drop for Guess<'_> {
             for (key, _) in self.keys(limit) {
                 known.counts.end(&key);
             }
+            drop(known);
+            self.guesses.ended.notify_waiters();
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::net::IpAddr;
+    use std::{net::IpAddr, sync::Arc};
 
     use chancery_record::Timestamp;
+    use tokio::task::JoinSet;
 
-    use super::{Guess, Guesses};
+    use super::{Guess, Guesses, Refused};
     use crate::counts::REMEMBERED;
 
-    fn begin<'a>(guesses: &'a Guesses, address: [u8; 4], client: &str, now: i64) -> Result<Guess<'a>, i64> {
+    fn begin<'a>(
+        guesses: &'a Guesses,
+        address: [u8; 4],
+        client: &str,
+        now: i64,
+    ) -> Result<Guess<'a>, Refused> {
         guesses.begin(IpAddr::from(address), (client, true), Timestamp(now))
     }
 
-    fn wrong(guesses: &Guesses, address: [u8; 4], client: &str, now: i64) -> Result<(), i64> {
+    fn wrong(guesses: &Guesses, address: [u8; 4], client: &str, now: i64) -> Result<(), Refused> {
         begin(guesses, address, client, now)?.was_wrong(Timestamp(now));
         Ok(())
     }
@@ -162,13 +209,13 @@ mod tests {
         let guesses = Guesses::new(Some(6));
         let (one, other) = ([192, 0, 2, 1], [192, 0, 2, 2]);
         assert!(wrong(&guesses, one, "root", 0).is_ok() && wrong(&guesses, one, "ROOT", 0).is_ok());
-        assert_eq!(wrong(&guesses, one, "root", 0), Err(31), "a client has a third");
+        assert_eq!(wrong(&guesses, one, "root", 0), Err(Refused::Wrong(31)), "a client has a third");
         assert!(wrong(&guesses, other, "root", 0).is_ok(), "another address has its first try");
-        assert_eq!(wrong(&guesses, other, "root", 0), Err(31), "and then the client's count");
+        assert_eq!(wrong(&guesses, other, "root", 0), Err(Refused::Wrong(31)), "and then the client's count");
         for client in ["a", "b", "c", "d"] {
             assert!(wrong(&guesses, one, client, 0).is_ok(), "{client}");
         }
-        assert_eq!(wrong(&guesses, one, "e", 0), Err(11), "an address has its own count");
+        assert_eq!(wrong(&guesses, one, "e", 0), Err(Refused::Wrong(11)), "an address has its own count");
         assert!(wrong(&guesses, other, "e", 0).is_ok());
         assert!(
             wrong(&guesses, one, "root", 29_000).is_err() && wrong(&guesses, one, "root", 31_000).is_ok()
@@ -208,13 +255,33 @@ mod tests {
         let one = [192, 0, 2, 1];
         let first = begin(&guesses, one, "root", 0).unwrap();
         let second = begin(&guesses, one, "root", 0).unwrap();
-        assert!(begin(&guesses, one, "root", 0).is_err());
+        assert!(matches!(begin(&guesses, one, "root", 0), Err(Refused::Held)));
         drop(first);
         let third = begin(&guesses, one, "root", 0).unwrap();
         second.was_wrong(Timestamp(0));
-        assert!(begin(&guesses, one, "root", 0).is_err(), "one was wrong, one is under way");
+        assert!(
+            matches!(begin(&guesses, one, "root", 0), Err(Refused::Held)),
+            "one was wrong, one is under way"
+        );
         drop(third);
         assert!(begin(&guesses, one, "root", 0).is_ok(), "what came to nothing is not counted");
+    }
+
+    /// A fleet that asks for its tokens all at once is let in, one after another.
+    #[tokio::test]
+    async fn who_is_right_at_once_is_let_in() {
+        let guesses = Arc::new(Guesses::new(Some(6)));
+        let mut fleet = JoinSet::new();
+        for _ in 0..100 {
+            let guesses = Arc::clone(&guesses);
+            fleet.spawn(async move {
+                let guess = guesses.admit(IpAddr::from([192, 0, 2, 1]), ("root", true), Timestamp(0)).await?;
+                tokio::task::yield_now().await;
+                guess.was_right();
+                Ok::<(), i64>(())
+            });
+        }
+        assert!(fleet.join_all().await.into_iter().all(|admitted| admitted.is_ok()));
     }
 
     /// A public client shows no proof: it is neither bounded like one who guesses nor remembered as proven.

@@ -290,7 +290,7 @@ impl SystemRoute {
     async fn guess(self, app: &App, address: IpAddr, request: &EndpointRequest) -> Result<Asked, i64> {
         let Ok(presented) = request.presented() else { return Ok(self.ask(app, request).await) };
         let has_proof = !matches!(presented.proof, Proof::Bare);
-        let guess = app.guesses.begin(address, (&presented.client, has_proof), request.now)?;
+        let guess = app.guesses.admit(address, (&presented.client, has_proof), request.now).await?;
         let answer = self.ask(app, request).await;
         match &answer {
             Err(error) if error.error == "invalid_client" => guess.was_wrong(request.now),

@@ -71,7 +71,8 @@ pub struct Delivered {
 }
 
 /// Leases some mails that are due, sends them at the same time, each within its server's timeout,
-/// and writes down what became of each. `now` is the time of the call, `lease` a new id of its own.
+/// and writes down what became of each. `now` is the time of the call, `over` that
+/// by which mails expire, `lease` a new id of its own.
 ///
 /// Any number of these may run at once, here and in other processes. One that dies, or whose future
 /// is dropped, leaves leases behind; when they end, its mails are due again.
@@ -81,13 +82,14 @@ pub struct Delivered {
 pub async fn deliver_due(
     store: &Store,
     now: Timestamp,
+    over: Timestamp,
     lease: Uuid,
     open: &Open,
     server_of: &ServerOf,
 ) -> Result<Delivered, Error> {
     let began = Instant::now();
     let server_of = Arc::clone(server_of);
-    let claim = move |tx: &mut Tx<'_>| claim(tx, now, lease, &server_of);
+    let claim = move |tx: &mut Tx<'_>| claim(tx, (now, over), lease, &server_of);
     let (claimed, mut delivered) = store.run("LeaseMail", Mode::Write, None, claim).await?;
 
     let outcomes = join_all(claimed.into_iter().map(|(mail, server)| async move {
@@ -119,7 +121,7 @@ type Claimed = Vec<(Waiting, Option<Carrier>)>;
 
 fn claim(
     tx: &mut Tx<'_>,
-    now: Timestamp,
+    (now, over): (Timestamp, Timestamp),
     holder: Uuid,
     server_of: &ServerOf,
 ) -> Result<(Claimed, Delivered), Error> {
@@ -127,12 +129,12 @@ fn claim(
     let mut claimed = Vec::new();
     let (found, more) = due(tx, now, AT_ONCE)?;
     for mut mail in found {
-        let over = if mail.expires_on <= now {
+        let why = if mail.expires_on <= over {
             Some("it expired before it could be sent")
         } else {
             (mail.attempts >= ATTEMPTS).then_some("the attempts to send it did not end")
         };
-        if let Some(why) = over {
+        if let Some(why) = why {
             delivered.died += u32::from(bury(tx, mail.id, now, why)?);
             continue;
         }

@@ -63,7 +63,7 @@ impl Office {
 
     /// One call, with a lease of its own.
     pub async fn deliver(&self, now: Timestamp, lease: u128) -> Delivered {
-        deliver_due(&self.store, now, Uuid::from_u128(lease), &open, &self.server_of).await.unwrap()
+        deliver_due(&self.store, now, now, Uuid::from_u128(lease), &open, &self.server_of).await.unwrap()
     }
 
     pub async fn counts(&self) -> (i64, i64) {

@@ -161,7 +161,7 @@ async fn an_expired_mail_is_not_sent(store: Store) {
 /// Starts a delivery and kills it when the sink stalls.
 async fn killed(office: &Office, sink: &Sink, now: Timestamp, lease: u128, stalls: usize) {
     tokio::select! {
-        delivered = deliver_due(&office.store, now, Uuid::from_u128(lease), &open, &office.server_of) => {
+        delivered = deliver_due(&office.store, now, now, Uuid::from_u128(lease), &open, &office.server_of) => {
             panic!("it should have stalled: {delivered:?}");
         }
         () = sink.wait_for_stall(stalls) => {}

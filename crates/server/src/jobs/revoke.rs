@@ -24,7 +24,7 @@ pub fn job(store: &Store, desk: &Arc<Desk>, now: fn() -> Timestamp) -> Job {
     let (store, desk) = (store.with(Class::Background), Arc::clone(desk));
     let work = move || {
         let (store, desk) = (store.clone(), Arc::clone(&desk));
-        async move { revoke_due(&store, &desk, bounded(&store, now()), STEPS).await.map(drop).map_err(cause_of) }
+        async move { revoke_due(&store, &desk, now(), STEPS).await.map(drop).map_err(cause_of) }
     };
     Job::new("revoke", REST, work)
 }
@@ -41,12 +41,14 @@ pub async fn revoke_due(
     steps: &'static [Step],
 ) -> Result<usize, Problem> {
     let own = |desk: &Arc<Desk>| Call { now, ..own_call(desk, Scope::Everything) };
+    // a clock that jumped closes no request, and one that was put right holds no revocation back
+    let over = bounded(store, now);
     let found = store.run("FindRevocations", Mode::Quick, None, move |tx| {
-        Ok::<_, Problem>((is_overdue(tx, now)?, due(tx, now, PIECE)?))
+        Ok::<_, Problem>((is_overdue(tx, over)?, due(tx, now, PIECE)?))
     });
     let (mut overdue, found) = found.await?;
     while overdue {
-        let mut call = own(desk);
+        let mut call = Call { now: over, ..own(desk) };
         let closed =
             store.run("ExpireReplacements", Mode::Write, None, move |tx| expire_due(&mut call, tx, PIECE));
         overdue = closed.await? == PIECE;

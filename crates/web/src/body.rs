@@ -259,7 +259,7 @@ pub async fn off_workers<T: Send + 'static>(
         let _place = place;
         work()
     });
-    Ok(read.await.map_err(|_| Error::Internal("a body broke its reader".into()))?)
+    Ok(read.await.map_err(|_| Error::Internal("work off the workers broke".into()))?)
 }
 
 fn parse(op: &Op, bytes: &[u8]) -> Result<Json, Problem> {

@@ -13,7 +13,6 @@ use std::{
 
 use chancery_record::Timestamp;
 use tokio::sync::Notify;
-use uuid::Uuid;
 
 use crate::counts::{Counts, Name, REMEMBERED, every_other, name_of, network};
 
@@ -101,8 +100,8 @@ impl Guesses {
         (client, has_proof): (&str, bool),
         now: Timestamp,
     ) -> Result<Guess<'_>, Refused> {
-        // however it writes its id or name, it is the same client
-        let client = Uuid::try_parse(client).map_or_else(|_| name_of(client), |id| name_of(&id.to_string()));
+        // in whatever case it writes its id or name, it is the same client
+        let client = name_of(client);
         let address = network(address);
         let mut guess = Guess { guesses: self, address, client, has_proof, is_pending: false };
         let Some(limit) = self.by_minute else { return Ok(guess) };

@@ -289,7 +289,8 @@ impl SystemRoute {
     /// Asks, unless too many wrong proofs came before: then the seconds to wait.
     async fn guess(self, app: &App, address: IpAddr, request: &EndpointRequest) -> Result<Asked, i64> {
         let Ok(presented) = request.presented() else { return Ok(self.ask(app, request).await) };
-        let has_proof = !matches!(presented.proof, Proof::Bare);
+        // a client can be proven by its certificate alone
+        let has_proof = request.certificate.is_some() || !matches!(presented.proof, Proof::Bare);
         let guess = app.guesses.admit(address, (&presented.client, has_proof), request.now).await?;
         let answer = self.ask(app, request).await;
         match &answer {

@@ -1,5 +1,6 @@
 -- What a kept answer is about: the persons under whose keys it is sealed, as their ids one after another, and
--- when the claim of one that still runs was last held. None are of the earlier form, which is not read any more.
+-- when the claim of one that still runs was last held. Where it is
+-- null the answer is of the earlier form, which is not read any more.
 ALTER TABLE idempotent_answer ADD COLUMN persons {bytes};
 -- The store of which it shows more persons than it is about: such an answer goes with any of them.
 ALTER TABLE idempotent_answer ADD COLUMN shows_of {int};

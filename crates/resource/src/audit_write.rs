@@ -26,7 +26,7 @@ pub fn write_ids(ids: &[Uuid], out: &mut Vec<u8>) {
 
 /// What is told of a change.
 pub struct Entry<'a> {
-    /// Its number: more than that of the row's last one.
+    /// Its number: more than that of the last change of the row itself. Links are not counted.
     pub number: i64,
     pub person: Option<PersonKey>,
     pub area: &'a str,

@@ -132,7 +132,7 @@ impl Server {
             .map(|listener| tokio::spawn(serve(Arc::clone(&self.app), listener, std::future::pending())));
         serve(self.app, self.listener, stop).await;
         doing.abort();
-        // what it did ends before another process may begin
+        // nothing more is begun; a write that runs ends by itself, and jobs stand that
         let _ = doing.await;
         leases.release().await;
         if let Some(metrics) = metrics {

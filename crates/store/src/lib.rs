@@ -215,12 +215,13 @@ impl Store {
             (class, _) => class,
         };
         let (job, answer) = Job::new(name, epoch, operation);
-        let waiter = Waiter { ticket: job.ticket(), queue: self.queue() };
+        let ticket = job.ticket();
         match &self.engine {
             Engine::Sqlite(sqlite) if mode == Mode::Write => sqlite.write(job, class)?,
             Engine::Sqlite(sqlite) => sqlite.read_long(job, class, PATIENCE).await?,
             Engine::Postgres(postgres) => postgres.run(job, mode, class)?,
         }
+        let waiter = Waiter { ticket, queue: self.queue() };
         let answer = if class == Class::Background {
             answer.await
         } else {

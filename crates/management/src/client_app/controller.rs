@@ -30,7 +30,7 @@ fn note(call: &Call, tx: &mut Tx<'_>, app: Uuid) -> Result<(), Problem> {
 
 /// Whether somebody could act as one of the others, or one of them as they, or somebody else as both:
 /// directly, or through client apps in between. Who is SystemAdmin may act as all and is trusted not to:
-/// where it alone made both, they are two.
+/// where it alone made both, they are two, while it is SystemAdmin.
 ///
 /// # Errors
 /// The store's.

@@ -80,7 +80,8 @@ pub fn add_new_entries(call: &Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
         Ok(())
     })?;
     for entry in chancery_settings::CATALOGUE {
-        let (owner, form) = (format!("{:?}", entry.owner), format!("{:?}", entry.form));
+        let needed = if entry.mandatory { ", mandatory" } else { "" };
+        let (owner, form) = (format!("{:?}", entry.owner), format!("{:?}{needed}", entry.form));
         let text = match known.get(&(owner.clone(), entry.name.to_owned())) {
             Some(judged) if *judged == form => continue,
             Some(_) => {

@@ -57,7 +57,7 @@ impl Lane {
                 Next::Over => return,
             };
             let outcome = self.repeat(&mut waiting.job, waiting.mode);
-            let (class, is_bounded_write) = (waiting.class(), waiting.is_bounded_write());
+            let (class, is_bounded_write) = (waiting.class, waiting.is_bounded_write());
             waiting.job.finish(outcome);
             // the answer does not wait for a reading transaction to end
             let ended = self.session.as_mut().is_none_or(|session| session.end().is_ok());
@@ -166,6 +166,7 @@ impl Lane {
             }
             std::thread::sleep(SEARCH_REST);
         }
+        self.servers.note_lost(lost.clone());
         Err(Error::Unknown(why))
     }
 }

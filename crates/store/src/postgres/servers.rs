@@ -100,12 +100,18 @@ impl Servers {
         }
     }
 
+    fn take_lost(&self) -> Option<Backend> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
     /// Opens a connection, and ends what connections that were given up left on the server.
     pub fn open_and_tidy(&self) -> Result<Session, Error> {
         let mut session = self.open(OPENING)?;
-        let lost = std::mem::take(&mut *self.lost.lock().unwrap_or_else(PoisonError::into_inner));
-        for backend in lost {
-            session.terminate(&backend)?;
+        while let Some(backend) = self.take_lost() {
+            if let Err(error) = session.terminate(&backend) {
+                self.note_lost(backend);
+                return Err(error);
+            }
         }
         Ok(session)
     }

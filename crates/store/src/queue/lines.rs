@@ -116,6 +116,9 @@ impl Lines {
     pub fn take_given_up(&mut self) -> Vec<Waiting> {
         let mut given_up = Vec::new();
         for line in [&mut self.urgent, &mut self.ordinary, &mut self.heavy, &mut self.background] {
+            if !line.iter().any(|waiting| waiting.job.is_given_up()) {
+                continue;
+            }
             let (gone, left): (VecDeque<_>, VecDeque<_>) =
                 std::mem::take(line).into_iter().partition(|waiting| waiting.job.is_given_up());
             *line = left;
@@ -126,10 +129,6 @@ impl Lines {
 }
 
 impl Waiting {
-    pub const fn class(&self) -> Class {
-        self.class
-    }
-
     /// Whether it is a write that counts among those that run.
     pub fn is_bounded_write(&self) -> bool {
         self.mode == Mode::Write && self.class != Class::Background

@@ -85,6 +85,6 @@ on_both_engines! {
         world.sql(vec![(many, vec![Value::Int(-1)])]).await;
         let metrics = world.admin.get("/metrics").await.is(200);
         let text = String::from_utf8(metrics.bytes.to_vec()).unwrap();
-        assert!(text.lines().any(|line| line == "chancery_audit_unsealed 10000"), "{text}");
+        assert!(text.lines().any(|line| line == "chancery_audit_unlogged 10000"), "{text}");
     }
 }

@@ -26,7 +26,8 @@ fn eight_days_ahead() -> Timestamp {
 
 /// Everything that the server of this world does in the background, by another clock.
 fn jobs_by(world: &World, now: fn() -> Timestamp) -> Vec<Job> {
-    let post = Post { master: world.app.desk.master.clone(), program: None, networks: "".parse().unwrap() };
+    let post =
+        Post { master: world.app.context.master.clone(), program: None, networks: "".parse().unwrap() };
     jobs(&world.app, &post, now)
 }
 
@@ -89,7 +90,7 @@ on_both_engines! {
         // by that clock alone all of it would be gone
         let run = world.app.store.run("Test", Mode::Write, None, |tx| prune_piece(tx, eight_days_ahead()));
         run.await.map_err(|error: Error| error.to_string()).unwrap();
-        purge_due(&world.app.store, &world.app.desk, eight_days_ahead()).await.unwrap();
+        purge_due(&world.app.store, &world.app.context, eight_days_ahead()).await.unwrap();
         let after = kept().await;
         assert!(after.0 < before.0 && after.1 == 0 && after.2 == 1, "{after:?}");
     }

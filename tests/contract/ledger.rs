@@ -22,7 +22,7 @@ use crate::id;
 const NOW: Timestamp = Timestamp(1_795_253_400_000);
 
 /// Lets the background job do what it does every second. The server may do it at the same time.
-async fn seal(world: &World) {
+async fn append_leaves(world: &World) {
     seal_pending(&world.app, NOW).await.unwrap();
 }
 
@@ -50,7 +50,7 @@ fn hashes(value: &Json) -> Vec<Hash> {
 }
 
 async fn export(world: &World, name: &str) -> (String, Exported) {
-    let (store, master) = (&world.app.store, &world.app.desk.master);
+    let (store, master) = (&world.app.store, &world.app.context.master);
     let (out, exported) = chancery::export(store, master, name, NOW, Vec::new(), |_, _| ()).await.unwrap();
     (String::from_utf8(out).unwrap(), exported)
 }
@@ -129,7 +129,7 @@ async fn history(world: &World) {
     let one = world.path(&format!("/User/{}", id(&user)));
     let patch = json!({ "firstName": "Ada", "concurrencyToken": user["concurrencyToken"] });
     world.admin.patch(&one, patch).await.expect(202);
-    seal(world).await;
+    append_leaves(world).await;
     let group = world.group("g").await;
     world.admin.post(&format!("{one}/groups"), json!({ "relatedIds": [group["id"]] })).await.expect(202);
     let profile = world.path(&format!("/user/{}/UserProfile", id(&user)));
@@ -137,7 +137,7 @@ async fn history(world: &World) {
     world.admin.delete(&world.path(&format!("/Group/{}", id(&group)))).await.expect(204);
     let erase = world.path(&format!("/User/{}/erase", id(&erased)));
     world.admin.post(&erase, json!({})).await.expect(204);
-    seal(world).await;
+    append_leaves(world).await;
 }
 
 on_both_engines! {
@@ -148,9 +148,9 @@ on_both_engines! {
         for name in ["a", "b", "c", "d", "e"] {
             world.user(name).await;
         }
-        seal(&world).await;
+        append_leaves(&world).await;
         let (user, note) = (world.user("f").await, {
-            seal(&world).await;
+            append_leaves(&world).await;
             note(&world).await
         });
         let checkpoint = checkpoint(&world).await;
@@ -185,7 +185,7 @@ on_both_engines! {
         let mut kept = Vec::new();
         for name in ["a", "b", "c", "d", "e", "f", "g"] {
             world.user(name).await;
-            seal(&world).await;
+            append_leaves(&world).await;
             kept.push(checkpoint(&world).await);
         }
         for later in &kept {
@@ -209,7 +209,7 @@ on_both_engines! {
         for (first, second) in [(0, 700), (700, 1300)] {
             let batch = Json::from(users[first..second].to_vec());
             world.admin.post(&world.path("/User/batch"), batch).await.expect(200);
-            seal(&world).await;
+            append_leaves(&world).await;
         }
         assert_eq!(sound(&world, "default").await.1.entries, 1300);
         let leaves = numbers(&world, "SELECT position FROM audit_leaf WHERE store > 0 ORDER BY position").await;
@@ -225,7 +225,7 @@ on_both_engines! {
         for round in 0..3 {
             let users: Vec<Json> = (0..60).map(|number| json!({ "loginName": format!("{round}u{number}") })).collect();
             world.admin.post(&world.path("/User/batch"), users.into()).await.expect(200);
-            tokio::join!(seal(&world), seal(&world), seal(&world));
+            tokio::join!(append_leaves(&world), append_leaves(&world), append_leaves(&world));
             assert_eq!(numbers(&world, "SELECT count(*) FROM audit_pending").await, [0]);
             assert_eq!(sound(&world, "default").await.1.entries, 60 * (round + 1));
         }
@@ -233,7 +233,7 @@ on_both_engines! {
 
     async fn the_configuration_has_a_trail_too(world: World) {
         world.admin.post("/api/management/v2/Customer", json!({ "name": "c" })).await.expect(201);
-        seal(&world).await;
+        append_leaves(&world).await;
         let (text, summary) = sound(&world, "management").await;
         assert_eq!(summary.origin, "chancery/management");
         assert!(summary.entries > 0 && text.contains("\"area\":\"Customer\""));
@@ -253,7 +253,7 @@ on_both_engines! {
     async fn a_tree_that_was_tampered_with_does_not_grow(world: World) {
         world.user("a").await;
         world.user("b").await;
-        seal(&world).await;
+        append_leaves(&world).await;
         let kept = note(&world).await;
         let node = "UPDATE audit_node SET hash = ?1 WHERE store > 0 AND level = 1";
         let [old] = &rows(&world, "SELECT hash FROM audit_node WHERE store > 0 AND level = 1", &[Kind::Bytes(Encoding::Hex)]).await[..] else { panic!() };
@@ -281,7 +281,7 @@ on_both_engines! {
     /// Numbers are made before the commit: an entry may come after one with a higher number.
     async fn a_late_entry_comes_later_in_the_tree(world: World) {
         world.user("first").await;
-        seal(&world).await;
+        append_leaves(&world).await;
         // nothing is sealed until it is repaired
         sql(&world, vec![(DAMAGE.to_owned(), vec![])]).await;
         world.user("late").await;
@@ -289,11 +289,11 @@ on_both_engines! {
         let entries = world.audit(2).await;
         let late = entries[1]["id"].as_i64().unwrap();
         sql(&world, vec![("DELETE FROM audit_pending WHERE entry = ?1".to_owned(), vec![late.into()]), (REPAIR.to_owned(), vec![])]).await;
-        seal(&world).await;
+        append_leaves(&world).await;
         assert_eq!(checkpoint(&world).await.size, 2);
         let store = numbers(&world, "SELECT max(store) FROM audit_tree").await[0];
         sql(&world, vec![("INSERT INTO audit_pending (entry, store) VALUES (?1, ?2)".to_owned(), vec![late.into(), store.into()])]).await;
-        seal(&world).await;
+        append_leaves(&world).await;
         let (text, _) = sound(&world, "default").await;
         let lines: Vec<Json> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!((&lines[3]["id"], &lines[4]["id"]), (&entries[0]["id"], &entries[1]["id"]));

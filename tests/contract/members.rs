@@ -25,12 +25,13 @@ async fn members(world: &World) -> (Value, Vec<String>) {
 
 /// The plan of the statement by which a filtered list of the default store begins, line by line.
 pub async fn plan(world: &World, operation: &str, filter: &str) -> Vec<String> {
-    let desk = &world.app.desk;
-    let op = desk.services.iter().flat_map(|service| service.all()).find(|op| op.name == operation).unwrap();
+    let context = &world.app.context;
+    let op =
+        context.services.iter().flat_map(|service| service.all()).find(|op| op.name == operation).unwrap();
     let options = Arc::new(Options::new(Owner::UserStore, HashMap::new()));
     let id = world.group("any").await["instanceId"].as_str().unwrap().parse().unwrap();
     let scope = Scope::Store(StoreScope { number: 1, id, name: "default".into(), options, metadata: None });
-    let call = Call { op, ..chancery::own_call(desk, scope) };
+    let call = Call { op, ..chancery::own_call(context, scope) };
     let sql = list_statement(&call, filter).unwrap();
     let (explain, column) = match world.engine {
         Engine::Sqlite => ("EXPLAIN QUERY PLAN", 3),

@@ -231,9 +231,9 @@ on_both_engines! {
         ]).await;
         let mut tokens = Vec::new();
         for _ in 0..2 {
-            let desk = Arc::clone(&world.app.desk);
+            let context = Arc::clone(&world.app.context);
             let start = world.app.store.run("Test", Mode::Write, None, move |tx| {
-                let call = chancery::own_call(&desk, Scope::Everything);
+                let call = chancery::own_call(&context, Scope::Everything);
                 chancery_management::option::add_new_entries(&call, tx)?;
                 tx.advance_epoch()?;
                 Ok::<_, Problem>(())

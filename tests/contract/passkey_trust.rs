@@ -242,9 +242,9 @@ on_both_engines! {
     }
 
     async fn one_process_refreshes_when_it_is_due(world: World) {
-        let (store, desk) = (&world.app.store, &world.app.desk);
+        let (store, context) = (&world.app.store, &world.app.context);
         let now = chancery_web::now();
-        let due = async |later: i64| chancery::refresh_due(store, desk, Timestamp(now.0 + later)).await.unwrap();
+        let due = async |later: i64| chancery::refresh_due(store, context, Timestamp(now.0 + later)).await.unwrap();
         let minute = 60_000;
         assert!(due(0).await, "the first is due at once");
         assert!(status(&world).await["lastRefreshError"].is_string());

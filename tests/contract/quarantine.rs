@@ -22,7 +22,7 @@ async fn logins(world: &World, query: &str) -> Vec<String> {
 /// Purges as if it were so many days later.
 async fn purge_in(world: &World, days: i64) -> usize {
     let later = Timestamp(now() + days * DAY);
-    chancery::purge_due(&world.app.store, &world.app.desk, later).await.unwrap()
+    chancery::purge_due(&world.app.store, &world.app.context, later).await.unwrap()
 }
 
 on_both_engines! {

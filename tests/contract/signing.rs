@@ -175,7 +175,7 @@ pub async fn texts(world: &World, text: &'static str) -> Vec<String> {
 
 /// What waits to be mailed, opened, the newest last.
 pub async fn mails(world: &World) -> Vec<Value> {
-    let master = world.app.desk.master.clone();
+    let master = world.app.context.master.clone();
     let rows = world.app.store.run("Test", Mode::Long, None, move |tx| {
         let mut mails = Vec::new();
         tx.query("SELECT id, sealed_data, recipient, kind FROM mail_message ORDER BY rid", &[], |row| {

@@ -180,11 +180,11 @@ fn shapes_are_whole() {
             );
         }
         for unique in shape.unique {
-            assert!(shape.place(unique.column).is_some(), "{name}: {}", unique.column);
+            assert!(shape.field_index(unique.column).is_some(), "{name}: {}", unique.column);
         }
         for relation in shape.relations {
             assert!(
-                relation.shown.iter().all(|column| relation.target.place(column).is_some()),
+                relation.shown.iter().all(|column| relation.target.field_index(column).is_some()),
                 "{name}.{}",
                 relation.name
             );
@@ -195,7 +195,7 @@ fn shapes_are_whole() {
             assert!(op.shape.relation(relation).is_some(), "{}", op.name);
         }
         if let Action::ReplaceMembers(columns) = op.action {
-            assert!(columns.iter().all(|column| op.shape.place(column).is_some()), "{}", op.name);
+            assert!(columns.iter().all(|column| op.shape.field_index(column).is_some()), "{}", op.name);
         }
     }
 }

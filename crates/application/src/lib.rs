@@ -6,7 +6,7 @@
 mod group;
 mod identity;
 mod mirror;
-mod settle;
+mod reconcile;
 mod synchronize;
 mod user;
 

@@ -122,7 +122,7 @@ impl Mirror {
 
     /// A column of a mirroring row.
     pub(crate) fn value<'a>(&self, row: &'a Stored, column: &str) -> &'a Value {
-        self.to.place(column).map_or(&Value::Null, |place| row.value(place))
+        self.to.field_index(column).map_or(&Value::Null, |place| row.value(place))
     }
 
     /// What one of the store has in a mirrored column.
@@ -155,5 +155,5 @@ impl Mirror {
 }
 
 fn field_of(shape: &Shape, column: &str) -> Option<&'static Field> {
-    shape.place(column).and_then(|place| shape.fields.get(place))
+    shape.field_index(column).and_then(|place| shape.fields.get(place))
 }

@@ -47,7 +47,7 @@ pub fn synchronize(call: &mut Call, tx: &mut Tx<'_>, mirror: &Mirror) -> Result<
     };
     let read = mirror.read(tx, &progress.home, progress.after)?;
     progress.after =
-        call.on_configuration(|call| mirror.settle(call, tx, &progress.home, read, &mut progress.result))?;
+        call.on_configuration(|call| mirror.reconcile(call, tx, &progress.home, read, &mut progress.result))?;
     progress.is_over = progress.after.is_none();
     let (done, total) = (u64::try_from(progress.result.processed).unwrap_or(0), progress.total);
     Ok(Answer::again(progress, done, total))

@@ -6,7 +6,7 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_fetch::Policy;
 use chancery_oauth::{Algorithm, Nonces};
 use chancery_record::Timestamp;
-use chancery_resource::{MasterKey, Seal, random};
+use chancery_resource::{AuditSigner, MasterKey, random};
 use chancery_store::{Error, Mode, Store, Tx};
 use serde_json::json;
 
@@ -179,7 +179,7 @@ impl Bearer {
     ///
     /// # Errors
     /// The store's.
-    pub async fn certify(&self, store: &Store, seal: &Seal, now: Timestamp) -> Result<(), Error> {
+    pub async fn certify(&self, store: &Store, seal: &AuditSigner, now: Timestamp) -> Result<(), Error> {
         let certificates = self.certificates(store).await?;
         if certificates.epoch == seal.certified_at() {
             return Ok(());

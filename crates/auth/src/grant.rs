@@ -105,7 +105,7 @@ pub async fn grant(
         let certificates = bearer.certificates(store).await?;
         (bearer.sign(&claims, &certificates, &request.issuer, request.now)?, None)
     };
-    settle(store, (used, proof), kept, Arc::clone(&claims)).await?;
+    finish(store, (used, proof), kept, Arc::clone(&claims)).await?;
     let mut body = json!({
         "access_token": token,
         "token_type": claims.token_type(),
@@ -352,7 +352,7 @@ async fn may_exchange(store: &Store, owner: Uuid, client: Uuid) -> Result<bool, 
 }
 
 /// Remembers the proofs, so that none is good twice, and keeps a token that is a reference.
-async fn settle(
+async fn finish(
     store: &Store,
     (assertion, proof): (Option<Used>, Option<Used>),
     reference: Option<Vec<u8>>,

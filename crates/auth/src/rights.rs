@@ -225,7 +225,7 @@ impl Opened {
             None => None,
         };
         let place = match &self.name {
-            Some(name) => load_place(tx, name)?.map(Arc::new),
+            Some(name) => load_store_context(tx, name)?.map(Arc::new),
             None => None,
         };
         Ok(Known { epoch, claims: claims.map(Arc::new), caller, place })
@@ -308,7 +308,7 @@ fn load_caller(tx: &mut Tx<'_>, claims: &Claims) -> Result<Option<Caller>, Error
 ///
 /// # Errors
 /// The store's.
-pub fn load_place(tx: &mut Tx<'_>, name: &str) -> Result<Option<Place>, Error> {
+pub fn load_store_context(tx: &mut Tx<'_>, name: &str) -> Result<Option<Place>, Error> {
     let (condition, key) = match parse_id(name) {
         Some(id) => ("i.id = ?1", Value::Id(id)),
         None => ("i.store_name_key = ?1", Value::Text(fold(name))),

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::{
     Kind, MailServer,
     compose::compose,
-    outbox::{Outcome, Waiting, bury, due, lease, place, settle},
+    outbox::{Outcome, Waiting, bury, due, finish, lease, place},
     program,
     send::{Failure, send},
 };
@@ -95,8 +95,8 @@ pub async fn deliver_due(
     let outcomes = join_all(claimed.into_iter().map(|(mail, server)| async move {
         let outcome = attempt(&mail, server, now, began, open).await;
         let written = outcome.clone();
-        let settle = move |tx: &mut Tx<'_>| settle(tx, mail.id, lease, now, &written);
-        let held = store.run("SettleMail", Mode::Write, None, settle).await?;
+        let settle = move |tx: &mut Tx<'_>| finish(tx, mail.id, lease, now, &written);
+        let held = store.run("FinishMail", Mode::Write, None, settle).await?;
         if let Outcome::Never(why) = &outcome {
             tracing::warn!(id = %mail.id, store = mail.store, kind = mail.kind, why, "a mail was given up");
         }

@@ -201,7 +201,7 @@ pub enum Outcome {
 }
 
 /// Writes down what became of a leased mail. Whether the lease still held.
-pub fn settle(
+pub fn finish(
     tx: &mut Tx<'_>,
     id: Uuid,
     lease: Uuid,

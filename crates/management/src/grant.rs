@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use chancery_record::Value;
-use chancery_resource::{Breach, Call, LIST, Problem, ProblemKind, Scope, Sql};
+use chancery_resource::{Call, LIST, Problem, ProblemKind, Scope, Sql, Violation};
 use chancery_store::Tx;
 use uuid::Uuid;
 
@@ -27,7 +27,7 @@ pub enum Place {
 }
 
 /// Finds roles for a user store that are given at an instance of another type.
-pub fn check_stores(tx: &mut Tx<'_>, grants: &[(RoleType, Place)]) -> Result<Vec<Breach>, Problem> {
+pub fn check_stores(tx: &mut Tx<'_>, grants: &[(RoleType, Place)]) -> Result<Vec<Violation>, Problem> {
     let instance = |grant: &(RoleType, Place)| match grant {
         (RoleType::UserStoreAdmin, Place::IdpInstance(id)) => Some(*id),
         _ => None,
@@ -46,7 +46,7 @@ pub fn check_stores(tx: &mut Tx<'_>, grants: &[(RoleType, Place)]) -> Result<Vec
         let detail = "names an instance that is no user store: the role is one for a user store";
         instance(grant)
             .filter(|id| others.contains(id))
-            .map(|_| crate::place::wrong(row, "apply_to_idp_instance_id", detail))
+            .map(|_| crate::subscription::resolve::wrong(row, "apply_to_idp_instance_id", detail))
     };
     Ok(grants.iter().enumerate().filter_map(wrong).collect())
 }
@@ -57,7 +57,7 @@ pub fn check_grants(
     call: &Call,
     tx: &mut Tx<'_>,
     grants: &[(RoleType, Place)],
-) -> Result<Vec<Breach>, Problem> {
+) -> Result<Vec<Violation>, Problem> {
     let Scope::Parts { customers, subscriptions, tenants, .. } = &call.scope else { return Ok(Vec::new()) };
     let apps: HashSet<Uuid> = grants
         .iter()
@@ -82,7 +82,7 @@ pub fn check_grants(
     };
     let refused = grants.iter().enumerate().filter(|(_, (role, place))| !holds(*role, *place));
     Ok(refused
-        .map(|(row, (role, _))| Breach {
+        .map(|(row, (role, _))| Violation {
             row,
             kind: ProblemKind::Forbidden,
             column: "role_type",

@@ -4,9 +4,9 @@
 use std::time::{Duration, Instant};
 
 use chancery_claims::GoOn;
-use chancery_resource::{Breach, Call, Problem, ProblemKind, Purpose, Work};
+use chancery_resource::{Call, Problem, ProblemKind, Purpose, Violation, Work};
 
-use crate::place::wrong;
+use crate::subscription::resolve::wrong;
 
 /// What is wrong: a member's name as a column, with a detail for people.
 pub type Wrong = (&'static str, String);
@@ -35,7 +35,7 @@ pub fn judge<T: PartialEq + Send + Sync + 'static>(
     purpose: Purpose,
     items: Vec<T>,
     weigh: fn(&T) -> Result<u64, Vec<Wrong>>,
-) -> Result<Vec<Breach>, Problem> {
+) -> Result<Vec<Violation>, Problem> {
     let Some(judged) = call.result::<Judged<T>>(0)? else {
         return Err(call.need(Work::new(purpose, move || {
             let started = Instant::now();
@@ -50,10 +50,10 @@ pub fn judge<T: PartialEq + Send + Sync + 'static>(
             "What is in the rows of the call is too heavy or too slow to read together: send fewer of them.";
         return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
     }
-    let breaches = judged.wrong.iter().flat_map(|(place, wrongs)| {
+    let violations = judged.wrong.iter().flat_map(|(place, wrongs)| {
         wrongs.iter().map(|(column, detail)| wrong(*place, column, detail.clone()))
     });
-    Ok(breaches.collect())
+    Ok(violations.collect())
 }
 
 fn weigh_all<T>(items: Vec<T>, weigh: fn(&T) -> Result<u64, Vec<Wrong>>, go_on: GoOn<'_>) -> Judged<T> {

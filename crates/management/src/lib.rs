@@ -20,7 +20,6 @@ mod location;
 pub mod mfa_instance;
 pub mod option;
 pub mod passkey_trust;
-mod place;
 pub mod role_assignment;
 pub mod subscription;
 pub mod tenant;
@@ -64,10 +63,10 @@ static OPERATIONS: &[&[Op]] = &[
     &client_app::federated_identity::OPERATIONS,
     &client_app::key_set::OPERATIONS,
     client_app::metadata::OPERATIONS,
-    &client_app::part::RESOURCES,
-    client_app::part::RESOURCES_OF,
-    &client_app::part::SCOPES,
-    client_app::part::SCOPES_OF,
+    &client_app::scope_and_resource::RESOURCES,
+    client_app::scope_and_resource::RESOURCES_OF,
+    &client_app::scope_and_resource::SCOPES,
+    client_app::scope_and_resource::SCOPES_OF,
     &client_app::role::OPERATIONS,
     client_app::role::OF_CLIENT_APP,
     &client_app::secret::OPERATIONS,

@@ -4,14 +4,14 @@ use std::collections::HashSet;
 
 use chancery_presentation::location::{ApplyTo, Kind as Wanted, expand, level_of, normalise};
 use chancery_record::{FieldType, Kind, Mismatch, TextRule, Value, choice_types};
-use chancery_resource::{Breach, Call, Problem, Proposed, Shape, visible};
+use chancery_resource::{Call, Problem, Proposed, Shape, Violation, visible};
 use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::{
     client_app::CLIENT_APP,
-    place::{put, subscriptions_of, text_in, wrong},
     subscription::SUBSCRIPTION,
+    subscription::resolve::{put, subscriptions_of, text_in, wrong},
     tenant::TENANT,
 };
 
@@ -68,8 +68,8 @@ pub fn settle_levels(
     tx: &mut Tx<'_>,
     shape: &Shape,
     rows: &mut [Proposed<'_>],
-) -> Result<Vec<Breach>, Problem> {
-    let mut breaches = Vec::new();
+) -> Result<Vec<Violation>, Problem> {
+    let mut violations = Vec::new();
     for (apply_to, parent, table) in [
         (ApplyTo::Subscription, &SUBSCRIPTION, "subscription"),
         (ApplyTo::ClientApp, &CLIENT_APP, "client_app"),
@@ -86,7 +86,7 @@ pub fn settle_levels(
         for (place, row) in rows.iter_mut().enumerate() {
             let Some(id) = named(row) else { continue };
             let Some(subscription) = owners.get(&id) else {
-                breaches.push(wrong(place, "location", format!("names no {}", apply_to.name())));
+                violations.push(wrong(place, "location", format!("names no {}", apply_to.name())));
                 continue;
             };
             put(shape, row.values, "subscription_id", *subscription);
@@ -94,7 +94,7 @@ pub fn settle_levels(
             put(shape, row.values, "tenant_id", (apply_to == ApplyTo::Tenant).then_some(id));
         }
     }
-    Ok(breaches)
+    Ok(violations)
 }
 
 /// The location that a create body gives or leaves to its other members.

@@ -10,8 +10,8 @@
 mod answer;
 mod attestation;
 mod authentication;
+mod authenticator_model;
 mod credential;
-mod make;
 mod policy;
 mod readiness;
 mod refusal;
@@ -20,8 +20,8 @@ mod state;
 
 pub use answer::{credential_id_of, user_handle_of};
 pub use authentication::{Used, finish_authentication, start_authentication};
+pub use authenticator_model::Makes;
 pub use credential::Credential;
-pub use make::Makes;
 pub use policy::{Attestation, Policy, UserVerification, fingerprint};
 pub use readiness::{CredentialFacts, Facts, PasswordFacts, Readiness, is_usable, readiness};
 pub use refusal::{Kind, Refusal};

@@ -88,7 +88,7 @@ pub struct Access {
     /// Whether it is encrypted where it is kept.
     pub sealing: Sealing,
     /// Whether the audit trail tells it even though answers do not.
-    pub told: bool,
+    pub audited: bool,
     /// Whether the documents list it in bodies, where it is ignored.
     pub repeated: bool,
     /// A value as it can be, for the documents, where that of its type would mislead.
@@ -128,8 +128,8 @@ impl Access {
 
     /// The same access, and told in the audit trail.
     #[must_use]
-    pub const fn told(self) -> Self {
-        Self { told: true, ..self }
+    pub const fn audited(self) -> Self {
+        Self { audited: true, ..self }
     }
 
     /// The same access, and listed in bodies, which may repeat it: it is ignored there.
@@ -170,7 +170,7 @@ pub const OPEN: Access = Access {
     named: None,
     folded: false,
     sealing: Sealing::Open,
-    told: false,
+    audited: false,
     repeated: false,
     example: None,
 };

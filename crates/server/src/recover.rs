@@ -5,7 +5,7 @@ use chancery_management::client_app::{
     role::CLIENT_APP_ROLE, secret::CLIENT_APP_SECRET,
 };
 use chancery_record::Value;
-use chancery_resource::{Call, Problem, ROOT, Shape, delete, gone, insert, load, new_row, update};
+use chancery_resource::{Call, Problem, ROOT, Shape, delete, insert, load, new_row, purged, update};
 use chancery_store::Tx;
 use uuid::Uuid;
 
@@ -26,7 +26,7 @@ pub fn recover(call: &mut Call, tx: &mut Tx<'_>) -> Result<Welcome, Problem> {
         None => make_root(call, tx)?,
     };
     let secret = new_root_secret();
-    let digest = call.desk.master.secret_digest(secret.expose());
+    let digest = call.app.master.secret_digest(secret.expose());
     let given =
         [("client_app_id", root.into()), ("name", "made by recover".into()), ("digest", digest.into())];
     add(call, tx, &CLIENT_APP_SECRET, &given)?;
@@ -102,7 +102,7 @@ fn remove(call: &mut Call, tx: &mut Tx<'_>, shape: &'static Shape, id: Uuid) -> 
         loaded => loaded?,
     };
     delete(call, tx, shape, &was)?;
-    gone(call, tx, shape, &[was])
+    purged(call, tx, shape, &[was])
 }
 
 fn add(call: &Call, tx: &mut Tx<'_>, shape: &Shape, given: &[(&str, Value)]) -> Result<(), Problem> {
@@ -112,7 +112,7 @@ fn add(call: &Call, tx: &mut Tx<'_>, shape: &Shape, given: &[(&str, Value)]) -> 
 
 fn with(shape: &Shape, mut values: Vec<Value>, given: &[(&str, Value)]) -> Vec<Value> {
     for (column, value) in given {
-        if let Some(slot) = shape.place(column).and_then(|place| values.get_mut(place)) {
+        if let Some(slot) = shape.field_index(column).and_then(|place| values.get_mut(place)) {
             slot.clone_from(value);
         }
     }

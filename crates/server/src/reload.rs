@@ -40,9 +40,9 @@ impl Reload {
 
     async fn configure_secret(&self, config: &Config) -> Result<(), String> {
         let Some(secret) = config.root_client_secret.clone() else { return Ok(()) };
-        let call = own_call(&self.app.desk, Scope::Everything);
+        let call = own_call(&self.app.context, Scope::Everything);
         let done = self.app.store.run("Reload", Mode::Write, None, move |tx| {
-            first_start::ensure(&call, tx, &call.desk.master, Some(&secret)).map(drop)
+            first_start::ensure(&call, tx, &call.app.master, Some(&secret)).map(drop)
         });
         done.await.map_err(|problem: Problem| problem.cause.map_or(problem.detail, |cause| cause.to_string()))
     }

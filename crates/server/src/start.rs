@@ -14,8 +14,8 @@ use chancery_fetch::{Limits as FetchLimits, Networks, Policy, get};
 use chancery_ledger::AuditKeys;
 use chancery_management::{client_app::resource_key, option::add_new_entries};
 use chancery_resource::{
-    Call, CursorKey, Desk, Fetch, MasterKey, Memory, MetadataSource, Out, Preconditions, Problem, Scope,
-    Seal, Service,
+    AppContext, AuditSigner, Call, CursorKey, Fetch, MasterKey, Memory, MetadataSource, Out, Preconditions,
+    Problem, Scope, Service,
 };
 use chancery_store::{Error, Mode, Store, Target};
 use chancery_trust::Anchors;
@@ -167,7 +167,7 @@ pub async fn recover_root(config: &Config) -> Result<Welcome, StartError> {
         return Err(StartError::new("there is no client app in this database", "name the server's own"));
     }
     let (app, _) = assemble(config, store.clone(), master, "http://localhost").await?;
-    let mut call = own_call(&app.desk, Scope::Everything);
+    let mut call = own_call(&app.context, Scope::Everything);
     let welcome = store.run("Recover", Mode::Write, None, move |tx| recover::recover(&mut call, tx)).await;
     let _ = tokio::task::spawn_blocking(move || store.close()).await;
     welcome.map_err(|problem: Problem| StartError::new("cannot recover", cause_of(problem)))
@@ -209,23 +209,23 @@ async fn assemble(
     let policy = Policy { networks: config.private_destinations.clone(), ..Policy::default() };
     let bearer = Bearer::new(keyring, public_url.to_owned(), master.clone(), policy);
     let services = if config.version_1 { services() } else { &CURRENT };
-    let desk = Arc::new(Desk {
+    let context = Arc::new(AppContext {
         master,
         hashing: config.hashing,
         services,
         proofs: config.proofs,
         has_reset_program: config.reset_program.is_some(),
         asks_for_certificates: config.tls.as_ref().is_some_and(|tls| tls.client_authorities.is_some()),
-        seal: Seal::new(audit_key, audit_keys, last),
+        audit_signer: AuditSigner::new(audit_key, audit_keys, last),
         cursors,
         counter: AtomicU32::new(0),
         public_url: public_url.to_owned(),
         metadata,
         snapshot: Memory::default(),
     });
-    let (call, secret) = (own_call(&desk, Scope::Everything), config.root_client_secret.clone());
+    let (call, secret) = (own_call(&context, Scope::Everything), config.root_client_secret.clone());
     let welcome = store.run("FirstStart", Mode::Write, None, move |tx| {
-        let welcome = first_start::ensure(&call, tx, &call.desk.master, secret.as_ref())?;
+        let welcome = first_start::ensure(&call, tx, &call.app.master, secret.as_ref())?;
         add_new_entries(&call, tx)?;
         resource_key::adopt(tx)?;
         Ok(welcome)
@@ -234,11 +234,11 @@ async fn assemble(
         .await
         .map_err(|problem: Problem| StartError::new("cannot prepare the database", cause_of(problem)))?;
     let limits = Limits { public_rate: config.public_rate_limit, ..config.limits };
-    let app = App::new(store, bearer, desk, limits, services);
+    let app = App::new(store, bearer, context, limits, services);
     let mut app = app.map_err(|error| StartError::new("two operations share a path", error))?;
     app.dropped_lines = log::dropped;
     app.deprecation = Deprecation::new(config.version_1_deprecated, config.version_1_sunset);
-    app.bearer.certify(&app.store, &app.desk.seal, now()).await.map_err(failed)?;
+    app.bearer.certify(&app.store, &app.context.audit_signer, now()).await.map_err(failed)?;
     Ok((app, welcome))
 }
 
@@ -271,7 +271,7 @@ fn metadata_source(config: &Config) -> Result<MetadataSource, StartError> {
 }
 
 /// A call of the server itself.
-pub fn own_call(desk: &Arc<Desk>, scope: Scope) -> Call {
+pub fn own_call(context: &Arc<AppContext>, scope: Scope) -> Call {
     Call {
         op: &chancery_management::customer::OPERATIONS[1],
         path: Vec::new(),
@@ -292,7 +292,7 @@ pub fn own_call(desk: &Arc<Desk>, scope: Scope) -> Call {
         reads_later: false,
         minimal: false,
         persons: std::cell::RefCell::default(),
-        desk: Arc::clone(desk),
+        app: Arc::clone(context),
         out: Out::default(),
     }
 }

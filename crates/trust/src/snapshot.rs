@@ -123,7 +123,7 @@ pub enum Step {
     Newer,
     /// It has the same number: nothing changes.
     Same,
-    /// It was before. Taking it would bring back what was true before a compromise was known, so
+    /// It was before. BatchRows it would bring back what was true before a compromise was known, so
     /// it is refused.
     Older,
 }

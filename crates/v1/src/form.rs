@@ -38,7 +38,7 @@ impl Member {
             Kind::Choice(names) if self.is_number => Kind::Numbered(names),
             other => other,
         };
-        let access = if self.is_open { Access { told: true, ..OPEN } } else { field.access };
+        let access = if self.is_open { Access { audited: true, ..OPEN } } else { field.access };
         field.with(kind, access).called(self.name)
     }
 }
@@ -97,7 +97,7 @@ pub fn form(whole: &'static Shape, members: &[Member], arrays: &[Array], more: V
         Some(Relation { name: array.name, listed: array.listed, target, shown, ..*relation })
     });
     let relations: Vec<Relation> = relations.chain(more).collect();
-    whole.shown_as(fields.collect(), relations)
+    whole.legacy_view(fields.collect(), relations)
 }
 
 const fn is_there(field: &Field, member: &Member) -> bool {

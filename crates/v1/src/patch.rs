@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use chancery_record::{Field, FieldError, Form, Json, Value};
 use chancery_resource::{
-    Answer, Call, JsonForm, MAX_BATCH, Method, Problem, ProblemKind, Shape, Speaking, Stored, Taking,
+    Answer, BatchRows, Call, JsonForm, MAX_BATCH, Method, Problem, ProblemKind, RelationBody, Shape, Stored,
     answer_with, change_one, check_if_match, key_name, key_of, load, load_keys, owner_of, relate_body,
     represent, write_batch,
 };
@@ -117,7 +117,7 @@ pub fn patch_one(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     };
     if patched.written.keys().all(|name| reading.arrays.contains(&name.as_str())) {
         // the sets alone: the row stays what it was
-        let said = Speaking { owner: &was, is_new: false, body: &said, base: String::new() };
+        let said = RelationBody { owner: &was, is_new: false, body: &said, base: String::new() };
         relate_body(call, tx, shape, &[said]).map_err(|problem| at_operations(problem, place))?;
         return answer_with(call, tx, shape, &was);
     }
@@ -250,7 +250,7 @@ pub fn patch_many(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         written.push(patched.written);
     }
     let outcome =
-        instead(call, Json::Array(bodies), |call| write_batch(call, tx, Taking::There, Form::MergePatch));
+        instead(call, Json::Array(bodies), |call| write_batch(call, tx, BatchRows::There, Form::MergePatch));
     let places: HashMap<String, (usize, usize)> =
         places.into_iter().enumerate().map(|(row, place)| (row.to_string(), place)).collect();
     outcome.map_err(|problem| {

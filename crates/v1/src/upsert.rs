@@ -2,7 +2,7 @@
 
 use chancery_record::{Form, Json};
 use chancery_resource::{
-    Answer, Call, Problem, Taking, change_one, create, load_keys, owner_of, write_batch,
+    Answer, BatchRows, Call, Problem, change_one, create, load_keys, owner_of, write_batch,
 };
 use chancery_store::Tx;
 
@@ -33,5 +33,5 @@ pub fn upsert(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 /// # Errors
 /// What is wrong with the elements.
 pub fn upsert_many(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    write_batch(call, tx, Taking::Either, Form::Put)
+    write_batch(call, tx, BatchRows::Either, Form::Put)
 }

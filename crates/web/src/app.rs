@@ -7,7 +7,7 @@ use std::{
 
 use chancery_auth::{Bearer, Rights};
 use chancery_record::Timestamp;
-use chancery_resource::{Desk, Problem, ProblemKind, Purpose, Service};
+use chancery_resource::{AppContext, Problem, ProblemKind, Purpose, Service};
 use chancery_store::{Mode, Store};
 use http::{Request, Response, Version, header, request::Parts};
 use hyper::body::Incoming;
@@ -76,7 +76,7 @@ pub struct App {
     /// What callers may do.
     pub rights: Rights,
     /// What operations share.
-    pub desk: Arc<Desk>,
+    pub context: Arc<AppContext>,
     /// Bounds.
     pub limits: Limits,
     /// What is said of operations that are on their way out.
@@ -137,7 +137,7 @@ impl App {
     pub fn new(
         store: Store,
         bearer: Bearer,
-        desk: Arc<Desk>,
+        context: Arc<AppContext>,
         limits: Limits,
         services: &[&'static Service],
     ) -> Result<Self, String> {
@@ -156,7 +156,7 @@ impl App {
             reads: LongReads::of(store.long_places()),
             store,
             bearer,
-            desk,
+            context,
             pool: Pool::default(),
             limiter: Limiter::new(limits.public_rate),
             deprecation: Deprecation::new(DEPRECATED_ON, None),
@@ -254,7 +254,7 @@ impl App {
             && let [
                 mails,
                 dead,
-                unsealed,
+                unlogged,
                 checkpoint,
                 revoking,
                 failed,
@@ -270,12 +270,12 @@ impl App {
             self.metrics.trust_due.set(due / 1000);
             self.metrics.trust_failures.set(failures);
             self.metrics.certificates_end.set(certificates / 1000);
-            self.metrics.entries_unsealed.set(unsealed);
+            self.metrics.entries_unlogged.set(unlogged);
             self.metrics.checkpoint_made.set(checkpoint / 1000);
             self.metrics.mails_waiting.set(mails);
             self.metrics.mails_dead.set(dead);
         }
-        let broken = self.desk.seal.broken().len();
+        let broken = self.context.audit_signer.broken().len();
         self.metrics.audit_certificates_broken.set(i64::try_from(broken).unwrap_or(i64::MAX));
         self.metrics.log_dropped.set((self.dropped_lines)());
         self.metrics.connections.set(i64::try_from(self.door.connections()).unwrap_or(i64::MAX));

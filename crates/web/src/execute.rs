@@ -129,7 +129,7 @@ pub async fn execute(
         reads_later: !dry_run && claim.is_none(),
         minimal: wants_minimal(&parts.headers, op),
         persons: std::cell::RefCell::default(),
-        desk: Arc::clone(&app.desk),
+        app: Arc::clone(&app.context),
         out: Out::default(),
     };
     let running = Running { asking, call: Arc::new(Mutex::new(call)), goes_on: AtomicBool::new(false) };
@@ -139,7 +139,7 @@ pub async fn execute(
     };
     drop(room);
     let outcome = match claim {
-        Some(claim) => claim.settle(app, parts, outcome).await,
+        Some(claim) => claim.finish(app, parts, outcome).await,
         None => outcome,
     };
     let response = outcome?;

@@ -98,12 +98,12 @@ pub async fn claim(
     now: Timestamp,
 ) -> Result<Claim, Problem> {
     // a body can hold a password: keyed, so that the database alone does not let anyone try some
-    let request = app.desk.master.digest("idempotency", &request);
+    let request = app.context.master.digest("idempotency", &request);
     let ours = Ours {
         caller,
         key: aws_lc_rs::digest::digest(&SHA256, key).as_ref().to_vec(),
         attempt: Uuid::from_bytes(random::<16>()),
-        master: app.desk.master.clone(),
+        master: app.context.master.clone(),
         shape,
         store,
     };
@@ -260,7 +260,7 @@ impl Ours {
 
     /// Settles what a failed request leaves: a refusal is kept like an answer; what may pass when
     /// tried again is not.
-    pub async fn settle(
+    pub async fn finish(
         self,
         app: &App,
         parts: &Parts,

@@ -142,7 +142,7 @@ pub struct Metrics {
     /// Those of them for which that has failed: it is tried again.
     pub revocations_failed: Gauge,
     /// Audit entries that are in no tree yet.
-    pub entries_unsealed: Gauge,
+    pub entries_unlogged: Gauge,
     /// When the newest checkpoint of an audit trail was made, in seconds since 1970.
     pub checkpoint_made: Gauge,
     /// When the metadata of authenticators in use were taken into use, in seconds since 1970.
@@ -211,7 +211,7 @@ impl Metrics {
             mails_dead: Gauge::default(),
             revocations_waiting: Gauge::default(),
             revocations_failed: Gauge::default(),
-            entries_unsealed: Gauge::default(),
+            entries_unlogged: Gauge::default(),
             checkpoint_made: Gauge::default(),
             trust_refreshed: Gauge::default(),
             trust_due: Gauge::default(),
@@ -272,9 +272,9 @@ impl Metrics {
             self.revocations_failed.clone(),
         );
         registry.register(
-            "audit_unsealed",
+            "audit_unlogged",
             "Audit entries that are in no tree yet",
-            self.entries_unsealed.clone(),
+            self.entries_unlogged.clone(),
         );
         let about = "When the newest checkpoint of an audit trail was made";
         registry.register_with_unit(

@@ -217,7 +217,7 @@ fn ready(app: &App, parts: &Parts) -> Response<AnswerBody> {
 fn discovery(app: &App, issuer: &Issuer) -> String {
     let documentation = format!("{}{}", app.bearer.public_url, SystemRoute::Documentation.path());
     let mut methods = METHODS.to_vec();
-    if app.desk.asks_for_certificates {
+    if app.context.asks_for_certificates {
         methods.extend(["tls_client_auth", "self_signed_tls_client_auth"]);
     }
     json!({
@@ -234,7 +234,7 @@ fn discovery(app: &App, issuer: &Issuer) -> String {
         "revocation_endpoint_auth_methods_supported": methods,
         "revocation_endpoint_auth_signing_alg_values_supported": ASSERTION_ALGORITHMS,
         "dpop_signing_alg_values_supported": PROOF_ALGORITHMS,
-        "tls_client_certificate_bound_access_tokens": app.desk.asks_for_certificates,
+        "tls_client_certificate_bound_access_tokens": app.context.asks_for_certificates,
         "response_types_supported": [],
         "subject_types_supported": ["public"],
         "id_token_signing_alg_values_supported": ["ES256"],

@@ -34,7 +34,7 @@ static FAILING: &[Step] = &[marks, fails];
 static MARKING: &[Step] = &[marks];
 
 async fn revoke(world: &World, now: i64, steps: &'static [Step]) -> usize {
-    chancery::revoke_due(&world.app.store, &world.app.desk, Timestamp(now), steps).await.unwrap()
+    chancery::revoke_due(&world.app.store, &world.app.context, Timestamp(now), steps).await.unwrap()
 }
 
 /// A replacement that was executed, and whose revocation the server's own job leaves alone.
@@ -110,9 +110,9 @@ on_both_engines! {
         let (one, other) = tokio::join!(revoke(&world, LATER + 120_000, MARKING), revoke(&world, LATER + 120_000, MARKING));
         assert_eq!(one + other, 1, "of two jobs one does it");
         assert_eq!((marks_there(&world).await, &read(&world, &made).await["revocationAttempts"]), (1, &json!(2)));
-        let desk = std::sync::Arc::clone(&world.app.desk);
+        let context = std::sync::Arc::clone(&world.app.context);
         let late = world.app.store.run("Test", Mode::Write, None, move |tx| {
-            complete(&chancery::own_call(&desk, chancery_resource::Scope::Everything), tx, rid, dead, MARKING)
+            complete(&chancery::own_call(&context, chancery_resource::Scope::Everything), tx, rid, dead, MARKING)
         });
         assert!(!late.await.unwrap(), "who comes too late does nothing");
     }

@@ -11,7 +11,7 @@ use rcgen::{
 };
 use serde_json::{Value as Json, json};
 
-use super::{export, findings, keys, seal, sound};
+use super::{append_leaves, export, findings, keys, sound};
 use crate::{
     id,
     token::certificate::{Made, body, upload},
@@ -27,7 +27,7 @@ fn info(made: &Made) -> Json {
 
 /// The key that signs what is done now.
 async fn signer(world: &World) -> Json {
-    seal(world).await;
+    append_leaves(world).await;
     let last = world.audit(1).await.first().map(|entry| entry["id"].to_string());
     world.group(&format!("g{}", last.unwrap_or_default())).await;
     world.audit(1).await[0]["signaturePublicKeyInfo"].clone()
@@ -71,7 +71,7 @@ on_both_engines! {
         assert_eq!(ways.iter().filter(|way| **way == "RS256").count(), 1, "{ways:?}");
         assert_eq!((ways[0], ways.len()), ("EdDSA", 6));
         assert!(known.iter().all(|key| key.get("d").is_none() && key["use"] == "sig"));
-        seal(&world).await;
+        append_leaves(&world).await;
         sound(&world, "default").await;
         sound(&world, "management").await;
     }
@@ -81,7 +81,7 @@ on_both_engines! {
         let before = keys(&world).await;
         for_audit(&world, &PKCS_ECDSA_P256_SHA256, 2080).await;
         signer(&world).await;
-        seal(&world).await;
+        append_leaves(&world).await;
         let (text, _) = export(&world, "default").await;
         assert!(findings(&text, &keys(&world).await, None).1.is_empty());
         assert!(!findings(&text, &before, None).1.is_empty(), "by the keys of before");

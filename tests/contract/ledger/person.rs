@@ -3,7 +3,7 @@
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{export, findings, keys, seal, sound, sql};
+use super::{append_leaves, export, findings, keys, sound, sql};
 use crate::{each, id, identity_replacement::open_replacement, list::encode};
 
 /// Wipes contents, sees that it is found, and puts them back.
@@ -62,10 +62,10 @@ on_both_engines! {
         assert_eq!(entries(&world, &trail, &group["id"]).await[0]["person"], json!(null));
 
         // all of it goes with the person, and only then
-        seal(&world).await;
+        append_leaves(&world).await;
         assert_eq!(sound(&world, "management").await.1.erased, 0);
         world.admin.post(&world.path(&format!("/User/{}/erase", id(&user))), json!({})).await.expect(204);
-        seal(&world).await;
+        append_leaves(&world).await;
         let gone = entries(&world, &trail, &pass["id"]).await;
         let gone = [&gone[0], &entries(&world, CONFIGURATION, &replacement["id"]).await[0]].map(Value::clone);
         for entry in gone {
@@ -82,7 +82,7 @@ on_both_engines! {
         let (gone, there) = (world.user("eve").await, world.user("ada").await);
         let pass = new_pass(&world, &there).await;
         world.admin.post(&world.path(&format!("/User/{}/erase", id(&gone))), json!({})).await.expect(204);
-        seal(&world).await;
+        append_leaves(&world).await;
         assert_eq!(sound(&world, "default").await.1.erased, 1);
         let number = entries(&world, &world.path("/CustomAuditTrail"), &pass["id"]).await[0]["id"].clone();
         let wipe = "UPDATE audit_entry SET current_content = NULL, current_salt = NULL";
@@ -106,18 +106,18 @@ on_both_engines! {
         world.admin.send(http::Method::PUT, &format!("{one}/image"), &image, crate::image::png()).await.expect(200);
         let synchronize = world.path("/User/synchronize");
         world.admin.send(http::Method::POST, &synchronize, &[], vec![]).await.expect(200);
-        seal(&world).await;
+        append_leaves(&world).await;
         assert_eq!((sound(&world, "default").await.1.erased, sound(&world, "management").await.1.erased), (0, 0));
         // hidden is not erased: what is wiped then is found
         world.admin.delete(&one).await.expect(204);
-        seal(&world).await;
+        append_leaves(&world).await;
         sound(&world, "default").await;
         for area in ["UserImage", "TemporaryAccessPass", "SecurityContact"] {
             let text = format!("UPDATE audit_entry SET current_content = NULL, current_salt = NULL WHERE area = '{area}'");
             keep_and_break(&world, text).await;
         }
         world.admin.post(&format!("{one}/erase"), json!({})).await.expect(204);
-        seal(&world).await;
+        append_leaves(&world).await;
         assert_eq!(sound(&world, "default").await.1.erased, 6);
         assert!(sound(&world, "management").await.1.erased > 0);
     }
@@ -133,13 +133,13 @@ on_both_engines! {
             world.admin.patch(&one, patch).await.expect(202);
             let profile = world.path(&format!("/user/{}/UserProfile", id(&user)));
             world.admin.post(&profile, json!({ "key": "motto", "value": format!("{name} forever") })).await.expect(202);
-            seal(&world).await;
+            append_leaves(&world).await;
             gone.push((user, one));
         }
         assert_eq!(sound(&world, "default").await.1.erased, 0);
         world.admin.post(&format!("{}/erase", gone[0].1), json!({})).await.expect(204);
         world.admin.delete(&gone[1].1).await.expect(204);
-        seal(&world).await;
+        append_leaves(&world).await;
         for entry in world.audit(20).await {
             for member in ["originalContent", "currentContent", "originalSalt", "currentSalt"] {
                 assert!(entry[member].is_null(), "{member} of {entry}");

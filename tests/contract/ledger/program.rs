@@ -9,7 +9,7 @@ use std::{
 use chancery_testkit::{Database, Engine, Process, on_both_engines};
 use serde_json::json;
 
-use super::{DAMAGE, export, history, note, seal, sql};
+use super::{DAMAGE, append_leaves, export, history, note, sql};
 use crate::id;
 
 fn audit(words: &[&str], input: &str) -> Output {
@@ -69,7 +69,7 @@ on_both_engines! {
     /// What no checkpoint covers is not in the file, and that is told.
     async fn an_export_ends_where_its_checkpoint_does(world: World) {
         world.user("ada").await;
-        seal(&world).await;
+        append_leaves(&world).await;
         sql(&world, vec![(DAMAGE.to_owned(), vec![])]).await;
         let user = world.user("eve").await;
         world.admin.post(&world.path(&format!("/User/{}/erase", id(&user))), json!({})).await.expect(204);
@@ -108,7 +108,7 @@ async fn a_server_seals_in_the_background() {
     let metrics = server.admin.get("/metrics").await.is(200);
     let text = String::from_utf8(metrics.bytes.to_vec()).unwrap();
     assert!(
-        text.contains("\nchancery_audit_unsealed 0\n")
+        text.contains("\nchancery_audit_unlogged 0\n")
             && text.contains("chancery_audit_checkpoint_time_seconds 1"),
         "{text}"
     );

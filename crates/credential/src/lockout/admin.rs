@@ -16,7 +16,7 @@ pub const fn set_locked(state: State, locked: bool) -> State {
     if locked { State { is_locked: true, ..state } } else { reset(state) }
 }
 
-/// Sets `lockedUntil`. Taking it away starts the failures towards the temporary lock anew, as
+/// Sets `lockedUntil`. BatchRows it away starts the failures towards the temporary lock anew, as
 /// its passing does.
 pub const fn set_locked_until(state: State, until: Option<Timestamp>) -> State {
     match (state.locked_until, until) {

@@ -7,7 +7,9 @@ use chancery_record::{
     Bytes, Description, FIXED, FieldType, HIDDEN, JsonText, KEY, Kind, Mismatch, Name, OPEN, Preset, Record,
     SHOWN, Sealing, ShortText, Timestamp, Token, Value, choice_types, id_types, record,
 };
-use chancery_resource::{Op, Parent, Reach, Relation, Rules, Said, Shape, Unique, relation, standard};
+use chancery_resource::{
+    Op, Parent, ProvidedFields, Reach, Relation, Rules, Shape, Unique, relation, standard,
+};
 
 use crate::{
     idp_instance::IDP_INSTANCE,
@@ -143,9 +145,9 @@ record! {
 }
 
 impl Rules for CertStore {
-    fn adjust(&mut self, was: Option<&Self>, said: &Said<'_>) {
+    fn adjust(&mut self, was: Option<&Self>, provided: &ProvidedFields<'_>) {
         // an upload that is repeated is compared with the certificate that is there, not sent beside one
-        if was.is_some() && self.certificate_input.is_some() && !said.says("certificate") {
+        if was.is_some() && self.certificate_input.is_some() && !provided.contains("certificate") {
             self.certificate = None;
         }
     }
@@ -182,8 +184,8 @@ pub static CERT_STORE: Shape =
         )
         .guarded(|tx, own, others| check_subscriptions(tx, ("cert_store", own), ("idp_instance", others)))])
         .ruled::<CertStore>()
-        .against(upload::settle_upload)
-        .settles();
+        .validate_rows(upload::read_upload)
+        .bumps_epoch();
 
 /// Its operations.
 pub static OPERATIONS: [Op; 9] = standard!("CertStore", "/CertStore", TenantAdmin, TenantAdmin, &CERT_STORE);

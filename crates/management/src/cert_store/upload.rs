@@ -9,11 +9,11 @@ use base64::{
 };
 use chancery_certificate::{Format, Iterations, PrivateKey, Read, read_within};
 use chancery_record::{Form, Others, Record as _, Secret, Value, read_draft, read_json};
-use chancery_resource::{Breach, Call, Problem, ProblemKind, Proposed, Purpose, Stored, Work};
+use chancery_resource::{Call, Problem, ProblemKind, Proposed, Purpose, Stored, Violation, Work};
 use chancery_store::Tx;
 
 use super::{CERT_STORE, CertStore, CertificateInput, CertificateStorageFormat};
-use crate::place::{put, settle, text_in, wrong};
+use crate::subscription::resolve::{put, resolve_subscription, text_in, wrong};
 
 /// The member of an upload told apart, which only a creation makes.
 const INPUT: &str = "certificate_input";
@@ -23,20 +23,20 @@ type Known = HashMap<[u8; 32], Result<Kept, Refused>>;
 
 /// Settles whom rows are for, and what their uploads hold. Opening a file can take long, so it is
 /// done between two transactions.
-pub fn settle_upload(
+pub fn read_upload(
     call: &Call,
     tx: &mut Tx<'_>,
     rows: &mut [Proposed<'_>],
-) -> Result<Vec<Breach>, Problem> {
+) -> Result<Vec<Violation>, Problem> {
     let targets = [("apply_to_tenant_id", "tenant"), ("apply_to_subscription_id", "subscription")];
     let is_global = |values: &[Value]| {
         matches!(text_in(&CERT_STORE, values, "cert_type"), Some("Default" | "AuditTrailSigning"))
     };
-    let mut breaches = settle(call, tx, &CERT_STORE, rows, &targets, is_global)?;
+    let mut violations = resolve_subscription(call, tx, &CERT_STORE, rows, &targets, is_global)?;
     let mut uploads = Vec::with_capacity(rows.len());
     for (place, row) in rows.iter_mut().enumerate() {
         let store = CertStore::from_values(row.values.clone())?;
-        settle_target(place, row, &store, &mut breaches);
+        settle_target(place, row, &store, &mut violations);
         uploads.push(uploaded(&store, row.was, says_format(call)));
     }
     if uploads.iter().flatten().flatten().filter(|upload| upload.is_slow()).count() > MAX_SLOW {
@@ -55,14 +55,14 @@ pub fn settle_upload(
             };
             return Err(call.need(Work::new(Purpose::Certificate, read)));
         }
-        return Ok(finish(rows, uploads, &Known::new(), breaches));
+        return Ok(finish(rows, uploads, &Known::new(), violations));
     };
-    Ok(finish(rows, uploads, &known, breaches))
+    Ok(finish(rows, uploads, &known, violations))
 }
 
-fn settle_target(place: usize, row: &mut Proposed<'_>, store: &CertStore, breaches: &mut Vec<Breach>) {
+fn settle_target(place: usize, row: &mut Proposed<'_>, store: &CertStore, violations: &mut Vec<Violation>) {
     if row.was.is_some() && store.cert_type.is_global() != store.subscription_id.is_none() {
-        breaches.push(wrong(
+        violations.push(wrong(
             place,
             "cert_type",
             "does not change between what is everyone's and what is not",
@@ -81,8 +81,8 @@ fn finish(
     rows: &mut [Proposed<'_>],
     uploads: Vec<Result<Option<Upload>, Refused>>,
     known: &Known,
-    mut breaches: Vec<Breach>,
-) -> Vec<Breach> {
+    mut violations: Vec<Violation>,
+) -> Vec<Violation> {
     for ((place, row), upload) in rows.iter_mut().enumerate().zip(uploads) {
         let outcome = match upload {
             Ok(Some(upload)) => match known.get(&upload.digest()) {
@@ -111,10 +111,10 @@ fn finish(
         put(&CERT_STORE, row.values, "password", Value::Null);
         put(&CERT_STORE, row.values, "certificate_input", Value::Null);
         if let Err((column, detail)) = outcome {
-            breaches.push(wrong(place, column, detail));
+            violations.push(wrong(place, column, detail));
         }
     }
-    breaches
+    violations
 }
 
 /// Why an upload is refused: the member, and what to do.
@@ -196,7 +196,7 @@ impl Kept {
 
     /// Whether a row has it already.
     fn is_in(&self, was: &Stored) -> bool {
-        let kept = |column| CERT_STORE.place(column).map(|place| was.value(place));
+        let kept = |column| CERT_STORE.field_index(column).map(|place| was.value(place));
         let is_there =
             self.values.iter().any(|(column, value)| *column == "certificate" && kept(column) == Some(value));
         is_there
@@ -224,7 +224,7 @@ fn uploaded(store: &CertStore, was: Option<&Stored>, says_format: bool) -> Resul
         return read_input(&input.0).map(Some);
     }
     let before =
-        was.map(|was| CERT_STORE.place("certificate").map_or(&Value::Null, |place| was.value(place)));
+        was.map(|was| CERT_STORE.field_index("certificate").map_or(&Value::Null, |place| was.value(place)));
     match (&store.certificate, before) {
         (None, None) => Err(("certificate", "is missing: send certificate or certificateInput".to_owned())),
         (None, Some(_)) => Ok(None),
@@ -291,7 +291,7 @@ fn restore(values: &mut [Value], was: Option<&Stored>) {
         "certificate_has_private_key",
         "private_key",
     ] {
-        if let Some(place) = CERT_STORE.place(column) {
+        if let Some(place) = CERT_STORE.field_index(column) {
             put(&CERT_STORE, values, column, was.value(place).clone());
         }
     }

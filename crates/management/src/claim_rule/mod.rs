@@ -9,8 +9,8 @@ use chancery_record::{
     FIXED, KEY, Name, OPEN, PatternText, Preset, Record as _, SHOWN, Token, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Breach, Call, Op, Parent, Problem, Proposed, Purpose, Reach, Relation, Rules, Said, Shape, Unique,
-    relation, standard,
+    Call, Op, Parent, Problem, Proposed, ProvidedFields, Purpose, Reach, Relation, Rules, Shape, Unique,
+    Violation, relation, standard,
 };
 use chancery_store::{Error, Tx};
 use uuid::Uuid;
@@ -23,8 +23,8 @@ use crate::{
     idp_instance::{IDP_INSTANCE, IdpInstanceId},
     judge::judge,
     link::check_subscriptions,
-    place::{id_in, put, settle, text_in, wrong},
     subscription::SubscriptionId,
+    subscription::resolve::{id_in, put, resolve_subscription, text_in, wrong},
     tenant::{TENANT, TenantId},
 };
 
@@ -206,7 +206,7 @@ impl ClaimRule {
 }
 
 impl Rules for ClaimRule {
-    fn adjust(&mut self, was: Option<&Self>, _: &Said<'_>) {
+    fn adjust(&mut self, was: Option<&Self>, _: &ProvidedFields<'_>) {
         if self.apply_to_subscription_id.is_none() {
             self.apply_to_subscription_id = self.subscription_id.or(was.and_then(|was| was.subscription_id));
         }
@@ -237,10 +237,10 @@ pub static CLAIM_RULE: Shape =
         })
         .at_creation()])
         .ruled::<ClaimRule>()
-        .against(check);
+        .validate_rows(check);
 
 /// A rule has good patterns and applies within its subscription, at its level.
-fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let targets = [
         ("apply_to_tenant_id", "tenant"),
         ("apply_to_idp_instance_id", "idp_instance"),
@@ -250,8 +250,8 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
     // a new row has another id each time
     let rules = rules.map(|rule| Ok(Rule { id: Uuid::nil(), ..rule?.known()? }));
     let rules = rules.collect::<Result<Vec<_>, Problem>>()?;
-    let mut breaches = judge(call, Purpose::Pattern, rules, Rule::weigh)?;
-    breaches.extend(settle(call, tx, &CLAIM_RULE, rows, &targets, |_| false)?);
+    let mut violations = judge(call, Purpose::Pattern, rules, Rule::weigh)?;
+    violations.extend(resolve_subscription(call, tx, &CLAIM_RULE, rows, &targets, |_| false)?);
     let mut narrowed = Vec::new();
     for (place, row) in rows.iter_mut().enumerate() {
         let owner = id_in(&CLAIM_RULE, row.values, "subscription_id");
@@ -267,9 +267,9 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
     let linked = with_client_apps(tx, &narrowed.iter().map(|(_, rid)| *rid).collect::<Vec<_>>())?;
     for (place, _) in narrowed.into_iter().filter(|(_, rid)| linked.contains(rid)) {
         let detail = "does not fit: the rule has client apps, which this level does not take";
-        breaches.push(wrong(place, "rule_level", detail));
+        violations.push(wrong(place, "rule_level", detail));
     }
-    Ok(breaches)
+    Ok(violations)
 }
 
 /// Its operations.

@@ -5,7 +5,7 @@ use chancery_record::Value;
 use chancery_resource::{Call, Problem, Scope, Sql};
 use chancery_store::Tx;
 
-use crate::place;
+use crate::subscription::resolve;
 
 /// Client apps that have this role, or hold it for everything, have more rights than any part of
 /// the configuration gives.
@@ -38,7 +38,7 @@ pub fn is_no_higher(sql: &mut Sql, alias: &str, scope: &Scope) {
         sql.add(&format!(
             " OR EXISTS (SELECT 1 FROM {table} x WHERE x.id = r.{column} AND NOT (x.subscription_id = {alias}.subscription_id OR "
         ));
-        place::is_covered(sql, "x.subscription_id", scope);
+        resolve::is_covered(sql, "x.subscription_id", scope);
         sql.add("))");
     }
     sql.add("))");
@@ -64,7 +64,7 @@ const ONE_IS_THERE: &str = "SELECT 1 FROM client_app a \
 
 /// Refuses a change that leaves nobody who is SystemAdmin and can get a token.
 pub fn keep_one(call: &Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
-    let parameters = [Value::Int(call.now.0), Value::Bool(call.desk.asks_for_certificates)];
+    let parameters = [Value::Int(call.now.0), Value::Bool(call.app.asks_for_certificates)];
     if tx.one(ONE_IS_THERE, &parameters, |_| Ok(()))?.is_some() {
         return Ok(());
     }

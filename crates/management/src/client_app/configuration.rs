@@ -10,7 +10,7 @@ use chancery_record::{
     CertificateName, Email, KEY, OPEN, Preset, Record as _, SHOWN, Token, Value, choice_types, record,
 };
 use chancery_resource::{
-    Breach, Call, LIST, Op, Parent, Problem, Proposed, Reach, Rules, Shape, Sql, Unique, standard,
+    Call, LIST, Op, Parent, Problem, Proposed, Reach, Rules, Shape, Sql, Unique, Violation, standard,
 };
 use chancery_store::Tx;
 use uuid::Uuid;
@@ -19,7 +19,7 @@ use super::{
     CLIENT_APP, ClientAppId, administrator, controller::note_change, profile::check_configurations,
     uri::scheme,
 };
-use crate::place::{conflict, id_in};
+use crate::subscription::resolve::{conflict, id_in};
 
 choice_types! {
     /// How a client proves who it is at the token endpoint, by the names of the IANA registry.
@@ -138,11 +138,11 @@ pub static CLIENT_APP_AUTHENTICATION_CONFIGURATION: Shape =
     .unique(&[Unique::new("client_app_authentication_configuration__client_app_id", "client_app_id")])
     .found_by_token()
     .ruled::<ClientAppAuthenticationConfiguration>()
-    .against(check)
-    .noted(note_change)
-    .when_gone(keep_of_fapi)
-    .keeping(administrator::keep_one)
-    .settles();
+    .validate_rows(check)
+    .after_write(note_change)
+    .on_purge(keep_of_fapi)
+    .postcondition(administrator::keep_one)
+    .bumps_epoch();
 
 /// Without a configuration a client app proves itself by its secret, which FAPI does not allow.
 fn keep_of_fapi(_: &mut Call, tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<(), Problem> {
@@ -157,9 +157,9 @@ fn keep_of_fapi(_: &mut Call, tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<(), Prob
 }
 
 /// One that signs with its secret needs a secret that can be used for it.
-fn check(_: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+fn check(_: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let shape = &CLIENT_APP_AUTHENTICATION_CONFIGURATION;
-    let mut breaches = check_configurations(tx, rows)?;
+    let mut violations = check_configurations(tx, rows)?;
     let signing = TokenEndpointAuthMethod::ClientSecretJwt;
     let mut asked = HashMap::new();
     for (place, row) in rows.iter().enumerate() {
@@ -176,10 +176,10 @@ fn check(_: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Bre
     for (app, place) in asked {
         if with_secret.contains(&app) && !with_sealed.contains(&app) {
             let detail = "needs a secret that is kept for signing: delete the client app's secrets, set this, then make a new one";
-            breaches.push(conflict(place, "token_endpoint_auth_method", detail));
+            violations.push(conflict(place, "token_endpoint_auth_method", detail));
         }
     }
-    Ok(breaches)
+    Ok(violations)
 }
 
 fn ids(tx: &mut Tx<'_>, begin: &str, apps: &[Uuid]) -> Result<HashSet<Uuid>, Problem> {

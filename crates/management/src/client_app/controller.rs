@@ -7,7 +7,7 @@ use chancery_store::Tx;
 use uuid::Uuid;
 
 use super::CLIENT_APP;
-use crate::place::id_in;
+use crate::subscription::resolve::id_in;
 
 /// Notes who calls as one who could act as the new client app.
 pub fn note_maker(call: &Call, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {

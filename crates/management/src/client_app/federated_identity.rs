@@ -43,7 +43,7 @@ pub static CLIENT_APP_FEDERATED_IDENTITY: Shape = Shape::of::<ClientAppFederated
     Unique::new("client_app_federated_identity__id", "id"),
     Unique::new("client_app_federated_identity__client_app_id__name", "name"),
 ])
-.noted(note_change);
+.after_write(note_change);
 
 /// Its operations.
 pub static OPERATIONS: [Op; 9] = added(standard!(

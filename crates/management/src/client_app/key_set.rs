@@ -7,12 +7,12 @@ use chancery_record::{
     choice_types, id_types, record,
 };
 use chancery_resource::{
-    Breach, Call, Op, Parent, Problem, Proposed, Reach, Rules, Shape, Unique, added, standard,
+    Call, Op, Parent, Problem, Proposed, Reach, Rules, Shape, Unique, Violation, added, standard,
 };
 use chancery_store::Tx;
 
 use super::{CLIENT_APP, ClientAppId, administrator, controller::note_change};
-use crate::place::{conflict, text_in, wrong};
+use crate::subscription::resolve::{conflict, text_in, wrong};
 
 id_types! {
     /// The id of a key set.
@@ -121,10 +121,10 @@ pub static CLIENT_APP_KEY_SET: Shape = Shape::of::<ClientAppKeySet>(
     Unique::new("client_app_key_set__client_app_id__name", "name"),
 ])
 .ruled::<ClientAppKeySet>()
-.against(check)
-.noted(note_change)
-.keeping(administrator::keep_one)
-.settles();
+.validate_rows(check)
+.after_write(note_change)
+.postcondition(administrator::keep_one)
+.bumps_epoch();
 
 /// Key sets of a client app: the token endpoint reads all that can be used.
 const MOST: usize = 100;
@@ -132,16 +132,16 @@ const MOST: usize = 100;
 /// A key set goes from one status to the next, never back. What it says of its keys is judged when it is said:
 /// one of old must be able to end.
 #[expect(clippy::unnecessary_wraps, reason = "the engine calls it by this form")]
-fn check(_: &Call, _: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+fn check(_: &Call, _: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let status = |values: &[Value]| text_in(&CLIENT_APP_KEY_SET, values, "status").and_then(Status::named);
-    let mut breaches = Vec::new();
+    let mut violations = Vec::new();
     for (place, row) in rows.iter().enumerate() {
         let before = row.was.and_then(|was| status(&was.values));
         if let (Some(before), Some(next)) = (before, status(row.values))
             && !before.may_become(next)
         {
             let detail = format!("goes from {} to another, but not to {}", before.name(), next.name());
-            breaches.push(conflict(place, "status", detail));
+            violations.push(conflict(place, "status", detail));
         }
         let told = |values: &[Value]| {
             ["jwks", "kid", "key_use", "algorithm"]
@@ -156,15 +156,15 @@ fn check(_: &Call, _: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Brea
         if let (Some(set), Some(kid)) = (keys, &kid)
             && !set.keys.iter().any(|key| key.kid.as_ref() == Some(kid))
         {
-            breaches.push(wrong(place, "kid", "names none of the keys in jwks"));
+            violations.push(wrong(place, "kid", "names none of the keys in jwks"));
         }
         let signs = key_use.as_deref() == Some(KeyUse::Signing.name());
         if algorithm.is_some_and(|algorithm| !is_served(&algorithm, signs)) {
             let detail = format!("must be one of {}", algorithms(signs).join(", "));
-            breaches.push(wrong(place, "algorithm", detail));
+            violations.push(wrong(place, "algorithm", detail));
         }
     }
-    Ok(breaches)
+    Ok(violations)
 }
 
 /// Whether keys that sign, or those that are written to, are used with this algorithm here.

@@ -6,11 +6,11 @@ pub mod controller;
 pub mod federated_identity;
 pub mod key_set;
 pub mod metadata;
-pub mod part;
 mod profile;
 pub mod resource_key;
 pub mod role;
 mod rules;
+pub mod scope_and_resource;
 pub mod secret;
 pub mod uri;
 
@@ -225,8 +225,8 @@ pub static CLIENT_APP: Shape =
             Unique::new("client_app__subscription_id__name_key", "name"),
         ])
         .held_by(&[
-            Child::new("asset", "custom_asset", "client_app_id").told_by("location"),
-            Child::new("view", "custom_view", "client_app_id").told_by("location"),
+            Child::new("asset", "custom_asset", "client_app_id").named_by("location"),
+            Child::new("view", "custom_view", "client_app_id").named_by("location"),
         ])
         .relations(&[
             children!(
@@ -251,7 +251,7 @@ pub static CLIENT_APP: Shape =
                 "client_app",
                 "client_app_resource",
                 "client_app_id",
-                &part::CLIENT_APP_RESOURCE
+                &scope_and_resource::CLIENT_APP_RESOURCE
             ),
             children!(
                 "clientAppSecrets",
@@ -300,7 +300,7 @@ pub static CLIENT_APP: Shape =
                 "client_app",
                 "client_app_scope",
                 "client_app_id",
-                &part::CLIENT_APP_SCOPE
+                &scope_and_resource::CLIENT_APP_SCOPE
             ),
             Relation::new(
                 "authorizedPlatformUsers",
@@ -364,10 +364,10 @@ pub static CLIENT_APP: Shape =
             .single(),
         ])
         .ruled::<ClientApp>()
-        .against(rules::check)
-        .born_with(controller::note_maker)
-        .keeping(administrator::keep_one)
-        .settles();
+        .validate_rows(rules::check)
+        .after_insert(controller::note_maker)
+        .postcondition(administrator::keep_one)
+        .bumps_epoch();
 
 /// Its operations. Those on a single one are not listed in the documents, nor is the DELETE of many.
 pub static OPERATIONS: [Op; 9] = added_at(

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use chancery_oauth::{Authentication, ClientFacts, Encryption, Method, SecurityProfile, findings};
 use chancery_record::{CertificateName, Record, Url, Value};
-use chancery_resource::{Breach, LIST, Problem, Proposed, Shape, Sql};
+use chancery_resource::{LIST, Problem, Proposed, Shape, Sql, Violation};
 use chancery_store::Tx;
 use uuid::Uuid;
 
@@ -14,7 +14,7 @@ use super::{
     configuration::{CLIENT_APP_AUTHENTICATION_CONFIGURATION, ClientAppAuthenticationConfiguration},
     uri::{CLIENT_APP_REDIRECT_URI, ClientAppRedirectUri, RedirectUriType},
 };
-use crate::place::{id_in, wrong};
+use crate::subscription::resolve::{id_in, wrong};
 
 type Configuration = ClientAppAuthenticationConfiguration;
 
@@ -83,9 +83,9 @@ fn apps_of(shape: &Shape, rows: &[Proposed<'_>], column: &str) -> Vec<Uuid> {
 }
 
 /// Finds client apps that contradict themselves.
-pub fn check_apps(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+pub fn check_apps(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let known = Known::load(tx, &apps_of(&CLIENT_APP, rows, "id"))?;
-    let mut breaches = Vec::new();
+    let mut violations = Vec::new();
     for (place, row) in rows.iter().enumerate() {
         let app = ClientApp::from_values(row.values.clone())?;
         let uris: Vec<&str> =
@@ -95,33 +95,33 @@ pub fn check_apps(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Breach>,
             "id",
             place,
             &facts(&app, known.configurations.get(&app.id.0), &uris),
-            &mut breaches,
+            &mut violations,
         );
     }
-    Ok(breaches)
+    Ok(violations)
 }
 
 /// Finds configurations that contradict their client apps.
-pub fn check_configurations(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+pub fn check_configurations(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let shape = &CLIENT_APP_AUTHENTICATION_CONFIGURATION;
     let known = Known::load(tx, &apps_of(shape, rows, "client_app_id"))?;
-    let mut breaches = Vec::new();
+    let mut violations = Vec::new();
     for (place, row) in rows.iter().enumerate() {
         let configuration = Configuration::from_values(row.values.clone())?;
         let id = configuration.client_app_id.0;
         let Some(app) = known.apps.get(&id) else { continue };
         let uris: Vec<&str> =
             known.uris.get(&id).into_iter().flat_map(HashMap::values).map(String::as_str).collect();
-        tell(shape, "client_app_id", place, &facts(app, Some(&configuration), &uris), &mut breaches);
+        tell(shape, "client_app_id", place, &facts(app, Some(&configuration), &uris), &mut violations);
     }
-    Ok(breaches)
+    Ok(violations)
 }
 
 /// Finds redirect URIs that their client apps cannot have, those of one request together.
-pub fn check_uris(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+pub fn check_uris(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let shape = &CLIENT_APP_REDIRECT_URI;
     let mut known = Known::load(tx, &apps_of(shape, rows, "client_app_id"))?;
-    let mut breaches = Vec::new();
+    let mut violations = Vec::new();
     for (place, row) in rows.iter().enumerate() {
         let new = ClientAppRedirectUri::from_values(row.values.clone())?;
         let id = new.client_app_id.0;
@@ -129,9 +129,9 @@ pub fn check_uris(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Breach>,
         let Some(app) = known.apps.get(&id) else { continue };
         let uris: Vec<&str> =
             known.uris.get(&id).into_iter().flat_map(HashMap::values).map(String::as_str).collect();
-        tell(shape, "uri", place, &facts(app, known.configurations.get(&id), &uris), &mut breaches);
+        tell(shape, "uri", place, &facts(app, known.configurations.get(&id), &uris), &mut violations);
     }
-    Ok(breaches)
+    Ok(violations)
 }
 
 /// A sentence as it goes on after a member's name.
@@ -152,12 +152,12 @@ fn tell(
     other: &'static str,
     place: usize,
     facts: &ClientFacts<'_>,
-    breaches: &mut Vec<Breach>,
+    violations: &mut Vec<Violation>,
 ) {
     for finding in findings(facts) {
         let own = shape.fields.iter().find(|field| field.is_named(finding.member));
         let detail = in_a_sentence(finding.detail);
-        breaches.push(match own {
+        violations.push(match own {
             Some(field) => wrong(place, field.column, detail),
             None => wrong(place, other, format!("contradicts {}: {detail}", finding.member)),
         });

@@ -4,23 +4,25 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chancery_record::Value;
-use chancery_resource::{Breach, Call, LIST, PLATFORM, Problem, ProblemKind, Proposed, Scope, Sql, visible};
+use chancery_resource::{
+    Call, LIST, PLATFORM, Problem, ProblemKind, Proposed, Scope, Sql, Violation, visible,
+};
 use chancery_store::{Error, Tx};
 use uuid::Uuid;
 
-use super::{CLIENT_APP, part::CLIENT_APP_RESOURCE};
-use crate::place::{conflict, id_in, subscriptions_of, text_in};
+use super::{CLIENT_APP, scope_and_resource::CLIENT_APP_RESOURCE};
+use crate::subscription::resolve::{conflict, id_in, subscriptions_of, text_in};
 
 /// Takes the resources that rows name for the subscriptions of their client apps, and finds those that are
 /// another's. One row of the database stands for each resource, so that of two who name it at once one gets
 /// it.
-pub fn claim(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+pub fn claim(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let shape = &CLIENT_APP_RESOURCE;
     let app_of = |row: &Proposed<'_>| id_in(shape, row.values, "client_app_id");
     let apps: HashSet<Uuid> = rows.iter().filter_map(app_of).collect();
     let apps = visible(call, tx, &CLIENT_APP, &apps.into_iter().collect::<Vec<_>>())?;
     let homes = subscriptions_of(tx, "client_app", &apps.into_keys().collect::<Vec<_>>())?;
-    let (mut breaches, mut named) = (Vec::new(), Vec::new());
+    let (mut violations, mut named) = (Vec::new(), Vec::new());
     for (place, row) in rows.iter().enumerate() {
         let Some(key) = text_in(shape, row.values, "key") else { continue };
         if row.was.is_some_and(|was| text_in(shape, &was.values, "key") == Some(key)) {
@@ -29,7 +31,12 @@ pub fn claim(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<
         if PLATFORM.contains(&key) {
             if matches!(call.scope, Scope::Parts { .. }) {
                 let detail = "is a resource of the platform itself: only a SystemAdmin gives it".to_owned();
-                breaches.push(Breach { row: place, kind: ProblemKind::Forbidden, column: "key", detail });
+                violations.push(Violation {
+                    row: place,
+                    kind: ProblemKind::Forbidden,
+                    column: "key",
+                    detail,
+                });
             }
         } else if let Some(home) = app_of(row).and_then(|app| homes.get(&app)) {
             named.push((place, key, *home));
@@ -38,8 +45,8 @@ pub fn claim(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<
     let owners = take(tx, &named.iter().map(|(_, key, home)| (*key, *home)).rev().collect())?;
     let foreign = named.iter().filter(|(_, key, home)| owners.get(*key) != Some(home));
     let refuse = |place| conflict(place, "key", "belongs to another subscription, whose client app has it");
-    breaches.extend(foreign.map(|(place, ..)| refuse(*place)));
-    Ok(breaches)
+    violations.extend(foreign.map(|(place, ..)| refuse(*place)));
+    Ok(violations)
 }
 
 /// Takes resources for who named them first where a program that knew of no owners made them, beside this one.

@@ -5,11 +5,13 @@ use chancery_record::{
     id_types, record,
 };
 use chancery_resource::{
-    Breach, Call, Op, Parent, Problem, Proposed, Reach, Rules, Said, Shape, Unique, standard,
+    Call, Op, Parent, Problem, Proposed, ProvidedFields, Reach, Rules, Shape, Unique, Violation, standard,
 };
 use chancery_store::Tx;
 
-use super::{CLIENT_APP, ClientAppId, administrator, controller::note_change, part::of_client_app};
+use super::{
+    CLIENT_APP, ClientAppId, administrator, controller::note_change, scope_and_resource::of_client_app,
+};
 use crate::{
     grant::{Place, check_grants, check_stores},
     idp_instance::{IDP_INSTANCE, IdpInstanceId},
@@ -65,7 +67,7 @@ record! {
 }
 
 impl Rules for ClientAppRole {
-    fn adjust(&mut self, _: Option<&Self>, _: &Said<'_>) {
+    fn adjust(&mut self, _: Option<&Self>, _: &ProvidedFields<'_>) {
         let target = self.apply_to_tenant_id.map(|id| id.0).or(self.apply_to_idp_instance_id.map(|id| id.0));
         let key = target.map_or_else(String::new, |id| id.to_string());
         if let Ok(key) = Name::from_value(Value::Text(key)) {
@@ -116,12 +118,12 @@ pub static CLIENT_APP_ROLE: Shape =
             Unique::new("client_app_role__client_app_id__role_type__target_key", "role_type"),
         ])
         .ruled::<ClientAppRole>()
-        .against(check)
-        .noted(note_change)
-        .keeping(administrator::keep_one)
-        .settles();
+        .validate_rows(check)
+        .after_write(note_change)
+        .postcondition(administrator::keep_one)
+        .bumps_epoch();
 
-fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let roles = rows
         .iter()
         .map(|row| ClientAppRole::from_values(row.values.clone()))
@@ -137,9 +139,9 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
             (role.role_type, place)
         })
         .collect();
-    let mut breaches = check_grants(call, tx, &grants)?;
-    breaches.extend(check_stores(tx, &grants)?);
-    Ok(breaches)
+    let mut violations = check_grants(call, tx, &grants)?;
+    violations.extend(check_stores(tx, &grants)?);
+    Ok(violations)
 }
 
 /// Its operations.

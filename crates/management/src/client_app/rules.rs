@@ -1,13 +1,13 @@
 //! A client app's rules.
 
 use chancery_record::{Name, Value, fold};
-use chancery_resource::{Breach, Call, Problem, Proposed, ROOT, Rules, Said};
+use chancery_resource::{Call, Problem, Proposed, ProvidedFields, ROOT, Rules, Violation};
 use chancery_store::Tx;
 
 use super::{CLIENT_APP, ClientApp, ContentEncryption, profile::check_apps};
 use crate::{
     link::crosses_subscriptions,
-    place::{conflict, id_in, settle, text_in},
+    subscription::resolve::{conflict, id_in, resolve_subscription, text_in},
 };
 
 /// The response types that a client app may be allowed.
@@ -37,7 +37,7 @@ fn response_types(text: &str) -> Option<String> {
 }
 
 impl Rules for ClientApp {
-    fn adjust(&mut self, _: Option<&Self>, _: &Said<'_>) {
+    fn adjust(&mut self, _: Option<&Self>, _: &ProvidedFields<'_>) {
         if let Some(types) = response_types(self.allowed_response_types.as_str())
             && let Ok(types) = Name::new(types)
         {
@@ -64,17 +64,17 @@ impl Rules for ClientApp {
 }
 
 /// A client app's rules against the data.
-pub fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
-    let mut breaches = settle(call, tx, &CLIENT_APP, rows, &[], |_| false)?;
-    breaches.extend(find_namesakes(rows));
-    breaches.extend(find_crossing(tx, rows)?);
-    breaches.extend(check_apps(tx, rows)?);
-    Ok(breaches)
+pub fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+    let mut violations = resolve_subscription(call, tx, &CLIENT_APP, rows, &[], |_| false)?;
+    violations.extend(find_namesakes(rows));
+    violations.extend(find_crossing(tx, rows)?);
+    violations.extend(check_apps(tx, rows)?);
+    Ok(violations)
 }
 
 /// Finds rows that would be called as the installation's own client app, which alone may be named where
 /// tokens are asked for.
-fn find_namesakes(rows: &[Proposed<'_>]) -> Vec<Breach> {
+fn find_namesakes(rows: &[Proposed<'_>]) -> Vec<Violation> {
     let is_root =
         |values: &[Value]| text_in(&CLIENT_APP, values, "name").is_some_and(|name| fold(name) == ROOT);
     let namesakes = rows
@@ -86,22 +86,22 @@ fn find_namesakes(rows: &[Proposed<'_>]) -> Vec<Breach> {
 }
 
 /// Finds client apps that no longer allow the links to other subscriptions that they have.
-fn find_crossing(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+fn find_crossing(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let column = "allow_cross_subscription";
     let allows = |values: &[Value]| {
-        CLIENT_APP.place(column).is_some_and(|place| values.get(place) == Some(&Value::Bool(true)))
+        CLIENT_APP.field_index(column).is_some_and(|place| values.get(place) == Some(&Value::Bool(true)))
     };
-    let mut breaches = Vec::new();
+    let mut violations = Vec::new();
     for (place, row) in rows.iter().enumerate() {
         let id = id_in(&CLIENT_APP, row.values, "id").filter(|_| !allows(row.values));
         if let (Some(id), true) = (id, row.was.is_some_and(|was| allows(&was.values)))
             && crosses_subscriptions(tx, id)?
         {
             let detail = "must stay true: the client app is linked to something of another subscription";
-            breaches.push(conflict(place, column, detail));
+            violations.push(conflict(place, column, detail));
         }
     }
-    Ok(breaches)
+    Ok(violations)
 }
 
 #[cfg(test)]

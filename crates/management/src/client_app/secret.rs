@@ -6,14 +6,15 @@ use chancery_record::{
     id_types, record,
 };
 use chancery_resource::{
-    Breach, Call, Op, Parent, Problem, Proposed, Reach, Shape, Unique, random, standard,
+    Call, Op, Parent, Problem, Proposed, Reach, Shape, Unique, Violation, random, standard,
 };
 use chancery_store::Tx;
 
 use super::{
-    CLIENT_APP, ClientAppId, administrator, configuration, controller::note_change, part::of_client_app,
+    CLIENT_APP, ClientAppId, administrator, configuration, controller::note_change,
+    scope_and_resource::of_client_app,
 };
-use crate::place::{id_in, put, text_in, wrong};
+use crate::subscription::resolve::{id_in, put, text_in, wrong};
 
 id_types! {
     /// The id of a secret.
@@ -54,10 +55,10 @@ pub static CLIENT_APP_SECRET: Shape = Shape::of::<ClientAppSecret>(
     Unique::new("client_app_secret__id", "id"),
     Unique::new("client_app_secret__client_app_id__digest", "secret"),
 ])
-.against(make)
-.noted(note_change)
-.keeping(administrator::keep_one)
-.settles();
+.validate_rows(make)
+.after_write(note_change)
+.postcondition(administrator::keep_one)
+.bumps_epoch();
 
 /// Secrets of a client app: the token endpoint reads all of them.
 const MOST: usize = 1000;
@@ -67,17 +68,17 @@ const LENGTHS: std::ops::RangeInclusive<usize> = 16..=512;
 const SIGNING: usize = 32;
 
 /// Gives new rows their value, or digests the one that was given. An older one may be repeated.
-fn make(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+fn make(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let shape = &CLIENT_APP_SECRET;
     let apps: Vec<_> = rows.iter().filter_map(|row| id_in(shape, row.values, "client_app_id")).collect();
     let signing = configuration::which_sign(tx, &apps)?;
-    let mut breaches = Vec::new();
+    let mut violations = Vec::new();
     for (place, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.was.is_some()) {
         let given = text_in(shape, row.values, "secret")
-            .map(|secret| call.desk.master.secret_digest(secret.as_bytes()));
-        let kept = shape.place("digest").and_then(|at| row.values.get(at));
+            .map(|secret| call.app.master.secret_digest(secret.as_bytes()));
+        let kept = shape.field_index("digest").and_then(|at| row.values.get(at));
         if given.is_some_and(|given| kept != Some(&Value::Bytes(given))) {
-            breaches.push(wrong(
+            violations.push(wrong(
                 place,
                 "secret",
                 "is set at creation alone: make a new secret, then delete this one",
@@ -90,21 +91,25 @@ fn make(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<B
         let secret = given.unwrap_or_else(|| BASE64_URL_SAFE_NO_PAD.encode(random::<32>()));
         let signs = id_in(shape, row.values, "client_app_id").is_some_and(|app| signing.contains(&app));
         if !LENGTHS.contains(&secret.chars().count()) {
-            breaches.push(wrong(place, "secret", "must have 16 to 512 characters, or be left to the server"));
+            violations.push(wrong(
+                place,
+                "secret",
+                "must have 16 to 512 characters, or be left to the server",
+            ));
         } else if signs && secret.len() < SIGNING {
-            breaches.push(wrong(
+            violations.push(wrong(
                 place,
                 "secret",
                 "must have at least 32 bytes: the client app signs with it",
             ));
         }
-        put(shape, row.values, "digest", Value::Bytes(call.desk.master.secret_digest(secret.as_bytes())));
+        put(shape, row.values, "digest", Value::Bytes(call.app.master.secret_digest(secret.as_bytes())));
         if signs {
             put(shape, row.values, "sealed_secret", secret.as_str());
         }
         put(shape, row.values, "secret", secret);
     }
-    Ok(breaches)
+    Ok(violations)
 }
 
 /// Its operations.

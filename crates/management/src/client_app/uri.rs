@@ -143,7 +143,7 @@ pub static CLIENT_APP_REDIRECT_URI: Shape = Shape::of::<ClientAppRedirectUri>(
     Unique::new("client_app_redirect_uri__client_app_id__uri__redirect_uri_type", "uri"),
 ])
 .ruled::<ClientAppRedirectUri>()
-.against(|_, tx, rows| check_uris(tx, rows));
+.validate_rows(|_, tx, rows| check_uris(tx, rows));
 
 /// Operations on request URIs. The documents list the batches and the PATCH.
 pub static REQUEST_URIS: [Op; 9] = added_at(

@@ -5,9 +5,8 @@ use chancery_record::{
     Bytes, FieldType, HIDDEN, Json, KEY, Kind, Mismatch, Name, OPEN, SHOWN, Token, Value, record,
 };
 use chancery_resource::{
-    Action as A, Answer, Body, BodyForm, Breach, Call, Custom, JsonForm, Method as M, Op,
-    Permit::TenantAdmin, Problem, Proposed, Purpose, Reach, Reply, Shape, Unique, create, read_form,
-    standard,
+    Action as A, Answer, Body, BodyForm, Call, Custom, JsonForm, Method as M, Op, Permit::TenantAdmin,
+    Problem, Proposed, Purpose, Reach, Reply, Shape, Unique, Violation, create, read_form, standard,
 };
 use chancery_store::Tx;
 use serde_json::json;
@@ -16,7 +15,7 @@ use uuid::Uuid;
 use crate::{
     judge::judge,
     location::{ApplyToType, Location, expanded, settle_levels},
-    place::{put, text_in},
+    subscription::resolve::{put, text_in},
 };
 
 /// A media type that an asset can have.
@@ -61,14 +60,14 @@ record! {
 pub static CUSTOM_ASSET: Shape =
     Shape::of::<CustomAsset>("CustomAsset", "custom_asset", Reach::Tenant("subscription_id", "tenant_id"))
         .unique(&[Unique::new("custom_asset__location", "location")])
-        .against(check)
+        .validate_rows(check)
         .large();
 
-fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
-    let mut breaches = settle_levels(call, tx, &CUSTOM_ASSET, rows)?;
+fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+    let mut violations = settle_levels(call, tx, &CUSTOM_ASSET, rows)?;
     let mut files = Vec::with_capacity(rows.len());
     for row in rows {
-        let data = match CUSTOM_ASSET.place("data").and_then(|at| row.values.get(at)) {
+        let data = match CUSTOM_ASSET.field_index("data").and_then(|at| row.values.get(at)) {
             Some(Value::Bytes(data)) => data.clone(),
             _ => Vec::new(),
         };
@@ -80,10 +79,10 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
         put(&CUSTOM_ASSET, row.values, "file_name", name);
         files.push((kind, data));
     }
-    breaches.extend(judge(call, Purpose::Image, files, |(kind, data)| {
+    violations.extend(judge(call, Purpose::Image, files, |(kind, data)| {
         asset::check(kind, data).map(|()| 0).map_err(|detail| vec![("data", detail)])
     })?);
-    Ok(breaches)
+    Ok(violations)
 }
 
 record! {

@@ -3,9 +3,9 @@
 use chancery_presentation::{location::Kind as Wanted, shipped, view};
 use chancery_record::{HIDDEN, Json, KEY, Name, OPEN, SHOWN, Token, ViewText, record};
 use chancery_resource::{
-    Action as A, Answer, Body, BodyForm, Breach, Call, Custom, JsonForm, Method as M, Op,
+    Action as A, Answer, Body, BodyForm, Call, Custom, JsonForm, Method as M, Op,
     Permit::{Administrator, TenantAdmin},
-    Problem, Proposed, Reach, Reply, Shape, Unique, read_form, standard,
+    Problem, Proposed, Reach, Reply, Shape, Unique, Violation, read_form, standard,
 };
 use chancery_store::Tx;
 use serde_json::json;
@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::{
     custom_asset::create_from,
     location::{ApplyToType, Location, expanded, settle_levels},
-    place::{text_in, wrong},
+    subscription::resolve::{text_in, wrong},
 };
 
 record! {
@@ -39,18 +39,18 @@ record! {
 pub static CUSTOM_VIEW: Shape =
     Shape::of::<CustomView>("CustomView", "custom_view", Reach::Tenant("subscription_id", "tenant_id"))
         .unique(&[Unique::new("custom_view__location", "location")])
-        .against(check)
+        .validate_rows(check)
         .large();
 
-fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
-    let mut breaches = settle_levels(call, tx, &CUSTOM_VIEW, rows)?;
+fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+    let mut violations = settle_levels(call, tx, &CUSTOM_VIEW, rows)?;
     for (place, row) in rows.iter().enumerate() {
         if let Err(refusal) = view::check(text_in(&CUSTOM_VIEW, row.values, "content").unwrap_or_default()) {
             let detail = format!("line {}, column {}: {}", refusal.line, refusal.column, refusal.detail);
-            breaches.push(wrong(place, "content", detail));
+            violations.push(wrong(place, "content", detail));
         }
     }
-    Ok(breaches)
+    Ok(violations)
 }
 
 record! {

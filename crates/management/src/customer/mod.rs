@@ -27,7 +27,7 @@ pub static CUSTOMER: Shape = Shape::of::<Customer>("Customer", "customer", Reach
     .unique(&[Unique { index: "customer__id", column: "id" }])
     .held_by(&[
         Child::new("subscription", "subscription", "customer_id"),
-        Child::new("role assignment", "role_assignment", "apply_to_customer_id").told_by("role_type"),
+        Child::new("role assignment", "role_assignment", "apply_to_customer_id").named_by("role_type"),
     ]);
 
 /// Its operations.

@@ -144,7 +144,7 @@ fn answer(call: &mut Call, kind: &str, id: Uuid, assigned: &[Assigned]) -> Answe
 /// What the roles allow: the operations that they may call, as `Resource.Read` and
 /// `Resource.Write`.
 fn permissions(call: &Call, roles: &BTreeSet<RoleType>) -> BTreeSet<String> {
-    let operations = call.desk.services.iter().flat_map(|service| service.all());
+    let operations = call.app.services.iter().flat_map(|service| service.all());
     let allowed = operations.filter(|op| roles.iter().any(|role| role.may(op.permit)));
     allowed.map(|op| format!("{}.{}", op.shape.name, if op.writes() { "Write" } else { "Read" })).collect()
 }

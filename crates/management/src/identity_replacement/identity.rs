@@ -7,7 +7,8 @@ use chancery_application::{
 };
 use chancery_record::{Name, OptionValue, Record as _, Uuid, Value, parse_id};
 use chancery_resource::{
-    Call, OwnerRow, Problem, Stored, Telling, amend, delete, insert, load, load_by, load_hidden, select_of,
+    AuditAction, Call, OwnerRow, Problem, Stored, delete, insert, load, load_by, load_hidden, select_of,
+    update_unversioned,
 };
 use chancery_settings::{Options, Owner};
 use chancery_store::Tx;
@@ -15,7 +16,7 @@ use chancery_store::Tx;
 use super::record::{IdentityReplacement, NewIdentityReplacement};
 use crate::{
     idp_instance::IDP_INSTANCE,
-    place::{id_in, text_in},
+    subscription::resolve::{id_in, text_in},
 };
 
 /// A platform user whose identities are changed.
@@ -51,7 +52,7 @@ impl Person {
             Some(row) => (row, false),
             None => (load_hidden(call, tx, &APPLICATION_USER, Value::Id(id))?, true),
         };
-        let key = APPLICATION_USER.place("audit_key").map(|place| row.value(place));
+        let key = APPLICATION_USER.field_index("audit_key").map(|place| row.value(place));
         let person_key = if let Some(Value::Bytes(key)) = key { Some(key.clone()) } else { None };
         let owner = OwnerRow { rid: row.rid, id, person_key };
         Ok(Self { row, owner, is_hidden })
@@ -182,8 +183,8 @@ fn change(
 ) -> Result<(), Problem> {
     let mut identity = ApplicationIdentity::from_values(row.values.clone())?;
     change(&mut identity);
-    let telling = Telling::As("Modified", "updated");
-    amend(call, tx, &APPLICATION_IDENTITY, row, &identity.into_values(), telling)
+    let telling = AuditAction::As("Modified", "updated");
+    update_unversioned(call, tx, &APPLICATION_IDENTITY, row, &identity.into_values(), telling)
 }
 
 /// Who has an identity, in whatever state.

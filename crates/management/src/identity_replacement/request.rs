@@ -35,7 +35,7 @@ pub fn request(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let person = optional(Person::find(call, tx, user.0))?.filter(|person| !person.is_hidden);
     let person = person.ok_or_else(nobody)?;
     let wanted = wanted(call, tx, &form)?;
-    let fingerprint = fingerprint(call.desk.proofs);
+    let fingerprint = fingerprint(call.app.proofs);
     if form.policy_fingerprint.is_some_and(|given| !given.as_str().eq_ignore_ascii_case(&fingerprint)) {
         let detail = format!("The replacement settings are other ones: their fingerprint is {fingerprint}.");
         return Err(Problem::conflict(detail));

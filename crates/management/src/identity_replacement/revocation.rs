@@ -2,7 +2,7 @@
 //! tokens, is ended. A background job does it, and does it again until it is done.
 
 use chancery_record::{Record as _, Timestamp, Uuid, Value};
-use chancery_resource::{Call, Problem, Telling, advance, amend, load_rows};
+use chancery_resource::{AuditAction, Call, Problem, advance, load_rows, update_unversioned};
 use chancery_store::{Error, Tx};
 
 use super::{
@@ -128,7 +128,7 @@ pub fn fail(call: &Call, tx: &mut Tx<'_>, rid: i64, lease: Uuid, why: &str) -> R
     let values = replacement.into_values();
     if had_failed {
         // one more attempt is a counter: it is not told
-        amend(call, tx, &IDENTITY_REPLACEMENT, &was, &values, Telling::Silent)?;
+        update_unversioned(call, tx, &IDENTITY_REPLACEMENT, &was, &values, AuditAction::Silent)?;
     } else {
         advance(call, tx, &IDENTITY_REPLACEMENT, &was, values, ("Modified", "revocationfailed"))?;
     }

@@ -14,7 +14,7 @@ use super::{
     request::answer,
     revocation,
 };
-use crate::{client_app::controller::are_one, place::put};
+use crate::{client_app::controller::are_one, subscription::resolve::put};
 
 /// A replacement that a step is taken on.
 type Found = (Stored, IdentityReplacement);
@@ -212,7 +212,7 @@ pub fn execute(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 
 /// The proofs that the settings ask for are there.
 fn check_proofs(call: &Call, replacement: &IdentityReplacement) -> Result<(), Problem> {
-    let proofs = call.desk.proofs;
+    let proofs = call.app.proofs;
     let mut missing = Vec::new();
     if proofs.of_current() && replacement.current_identity_proven_on.is_none() {
         missing.push("current");

@@ -10,7 +10,8 @@ use chancery_record::{
     Description, FIXED, HIDDEN, KEY, Name, OPEN, Preset, SEEN, SHOWN, Token, Value, fold, id_types, record,
 };
 use chancery_resource::{
-    Breach, Call, Child, Op, Problem, Proposed, Reach, Relation, Shape, Unique, children, relation, standard,
+    Call, Child, Op, Problem, Proposed, Reach, Relation, Shape, Unique, Violation, children, relation,
+    standard,
 };
 use chancery_settings::Owner;
 use chancery_store::Tx;
@@ -23,8 +24,8 @@ use crate::{
     link::check_subscriptions,
     mfa_instance::MFA_INSTANCE,
     option::{self, OPTION},
-    place::{id_in, put, settle, text_in, wrong},
     subscription::SubscriptionId,
+    subscription::resolve::{id_in, put, resolve_subscription, text_in, wrong},
     tenant::TENANT,
 };
 
@@ -64,7 +65,7 @@ record! {
         /// A user store's name, folded.
         store_name_key: Option<Name> = HIDDEN,
         /// Its picture, which version 1 knows.
-        icon: Option<Description> = HIDDEN.told(),
+        icon: Option<Description> = HIDDEN.audited(),
         /// Whether an option of it is mandatory and empty, or cannot be read.
         has_configuration_error: bool = SEEN.or(Preset::Bool(false)),
         /// Changes with every write to the instance.
@@ -94,15 +95,15 @@ pub static IDP_INSTANCE: Shape =
             Unique::new("idp_instance__store_name_key", "name"),
         ])
         .held_by(&[
-            Child::new("user", "user_account", "store").told_by("login_name"),
+            Child::new("user", "user_account", "store").named_by("login_name"),
             Child::new("group", "user_group", "store"),
-            Child::new("platform user", "application_user", "idp_instance_id").told_by("last_name"),
+            Child::new("platform user", "application_user", "idp_instance_id").named_by("last_name"),
             Child::new("platform group", "application_group", "idp_instance_id"),
-            Child::new("identity", "application_identity", "idp_instance_id").told_by("subject"),
-            Child::new("group's identity", "application_group_identity", "idp_instance_id").told_by("subject"),
+            Child::new("identity", "application_identity", "idp_instance_id").named_by("subject"),
+            Child::new("group's identity", "application_group_identity", "idp_instance_id").named_by("subject"),
             Child::new("claim rule", "claim_rule", "apply_to_idp_instance_id"),
-            Child::new("role", "client_app_role", "apply_to_idp_instance_id").told_by("role_type"),
-            Child::new("role assignment", "role_assignment", "apply_to_idp_instance_id").told_by("role_type"),
+            Child::new("role", "client_app_role", "apply_to_idp_instance_id").named_by("role_type"),
+            Child::new("role assignment", "role_assignment", "apply_to_idp_instance_id").named_by("role_type"),
         ])
         .relations(&[
             Relation::new(
@@ -139,9 +140,9 @@ pub static IDP_INSTANCE: Shape =
             ),
             children_of_instance(),
         ])
-        .against(check)
-        .born_with(make_options)
-        .settles();
+        .validate_rows(check)
+        .after_insert(make_options)
+        .bumps_epoch();
 
 const fn children_of_instance() -> Relation {
     Relation::new(
@@ -153,9 +154,9 @@ const fn children_of_instance() -> Relation {
     .showing(&["key", "value", "concurrency_token"])
 }
 
-fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
-    let mut breaches = settle(call, tx, &IDP_INSTANCE, rows, &[], |_| false)?;
-    breaches.extend(settle_types(tx, &IDP_INSTANCE, rows, ProviderType::IdentityProvider)?);
+fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+    let mut violations = resolve_subscription(call, tx, &IDP_INSTANCE, rows, &[], |_| false)?;
+    violations.extend(settle_types(tx, &IDP_INSTANCE, rows, ProviderType::IdentityProvider)?);
     for (place, row) in rows.iter_mut().enumerate() {
         if text_in(&IDP_INSTANCE, row.values, "idp_type") != Some("UserStore") {
             continue;
@@ -163,11 +164,11 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
         let Some(name) = text_in(&IDP_INSTANCE, row.values, "name").map(str::to_owned) else { continue };
         if !can_stand_in_a_path(&name) {
             let detail = "names a user store, so it stands in paths: letters, digits, `-`, `.`, `_` and `~`, and no UUID";
-            breaches.push(wrong(place, "name", detail));
+            violations.push(wrong(place, "name", detail));
         }
         put(&IDP_INSTANCE, row.values, "store_name_key", fold(&name));
     }
-    Ok(breaches)
+    Ok(violations)
 }
 
 fn can_stand_in_a_path(name: &str) -> bool {
@@ -181,7 +182,7 @@ pub fn settle_types(
     shape: &Shape,
     rows: &mut [Proposed<'_>],
     wanted: ProviderType,
-) -> Result<Vec<Breach>, Problem> {
+) -> Result<Vec<Violation>, Problem> {
     if rows.iter().all(|row| row.was.is_some()) {
         return Ok(Vec::new());
     }
@@ -192,18 +193,18 @@ pub fn settle_types(
         types.insert(row.id(0)?, (row.text(1)?.to_owned(), fits));
         Ok(())
     })?;
-    let mut breaches = Vec::new();
+    let mut violations = Vec::new();
     for (place, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.was.is_none()) {
         match id_in(shape, row.values, "idp_type_id").and_then(|id| types.get(&id)) {
             Some((factory, true)) => put(shape, row.values, "idp_type", factory.as_str()),
             Some((_, false)) => {
                 let detail = format!("names a type that is not active, or is none of {}", wanted.name());
-                breaches.push(wrong(place, "idp_type_id", detail));
+                violations.push(wrong(place, "idp_type_id", detail));
             }
-            None => breaches.push(wrong(place, "idp_type_id", "names no IdpType")),
+            None => violations.push(wrong(place, "idp_type_id", "names no IdpType")),
         }
     }
-    Ok(breaches)
+    Ok(violations)
 }
 
 fn make_options(call: &Call, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {

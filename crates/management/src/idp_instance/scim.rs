@@ -10,7 +10,7 @@ use chancery_store::Tx;
 use super::{IDP_INSTANCE, look_up::find};
 use crate::{
     option,
-    place::{id_in, text_in},
+    subscription::resolve::{id_in, text_in},
 };
 
 /// Its operations.

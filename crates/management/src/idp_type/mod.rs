@@ -8,15 +8,15 @@ use chancery_record::{
     HIDDEN, KEY, Name, OPEN, Preset, Record as _, SHOWN, Token, Value, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Action as A, Breach, Call, Child, Custom, LIST, Method as M, Op, Permit::TenantMember, Problem, Proposed,
-    Reach, Relation, Shape, Sql, Unique, added, read_one, select_by, standard,
+    Action as A, Call, Child, Custom, LIST, Method as M, Op, Permit::TenantMember, Problem, Proposed, Reach,
+    Relation, Shape, Sql, Unique, Violation, added, read_one, select_by, standard,
 };
 use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::{
     mfa_instance::MFA_INSTANCE,
-    place::{conflict, wrong},
+    subscription::resolve::{conflict, wrong},
 };
 
 pub use seed::{id_of, seed};
@@ -112,23 +112,23 @@ pub static IDP_TYPE: Shape = Shape::of::<IdpType>("IdpType", "idp_type", Reach::
             "of_id",
         ),
     ])
-    .against(stay_whole);
+    .validate_rows(stay_whole);
 
 /// A type that came with the server keeps what it is, one of instances what serves them, and that fits what
 /// they do.
-fn stay_whole(_: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
-    let (mut breaches, mut changed) = (Vec::new(), Vec::new());
+fn stay_whole(_: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+    let (mut violations, mut changed) = (Vec::new(), Vec::new());
     for (place, row) in rows.iter().enumerate() {
         let to_be = IdpType::from_values(row.values.clone())?;
         if to_be.factory_type.provider() != to_be.provider_type {
             let fits = to_be.factory_type.provider().name();
-            breaches.push(wrong(place, "provider_type", format!("must be {fits} for this factoryType")));
+            violations.push(wrong(place, "provider_type", format!("must be {fits} for this factoryType")));
         }
         let Some(was) = row.was else { continue };
         let was = IdpType::from_values(was.values.clone())?;
         let is_same = was.name == to_be.name && was.factory_type == to_be.factory_type;
         if was.is_seeded && !is_same {
-            breaches.push(conflict(place, "name", "stays: the type came with the server"));
+            violations.push(conflict(place, "name", "stays: the type came with the server"));
         }
         if was.factory_type != to_be.factory_type {
             changed.push((place, was.id.0));
@@ -136,9 +136,9 @@ fn stay_whole(_: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Ve
     }
     let used = with_instances(tx, &changed)?;
     for (place, _) in changed.into_iter().filter(|(_, id)| used.contains(id)) {
-        breaches.push(conflict(place, "factory_type", "stays: there are instances of the type"));
+        violations.push(conflict(place, "factory_type", "stays: there are instances of the type"));
     }
-    Ok(breaches)
+    Ok(violations)
 }
 
 /// Those of these types that instances are of.

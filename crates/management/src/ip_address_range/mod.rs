@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use chancery_record::{FIXED, KEY, Name, OPEN, SHOWN, Token, id_types, record};
 use chancery_resource::{
-    Action as A, Custom, Method as M, Op, Parent, Permit::TenantMember, Reach, Rules, Said, Shape, Unique,
-    added, list_of, standard,
+    Action as A, Custom, Method as M, Op, Parent, Permit::TenantMember, ProvidedFields, Reach, Rules, Shape,
+    Unique, added, list_of, standard,
 };
 
 use crate::tenant::{TENANT, TenantId};
@@ -33,7 +33,7 @@ record! {
 
 impl Rules for IpAddressRange {
     /// Addresses are kept in their shortest form.
-    fn adjust(&mut self, _: Option<&Self>, _: &Said<'_>) {
+    fn adjust(&mut self, _: Option<&Self>, _: &ProvidedFields<'_>) {
         for end in [&mut self.lower, &mut self.upper] {
             let plain = end.as_str().parse::<IpAddr>().map(|address| address.to_string());
             if let Some(plain) = plain.ok().and_then(|text| Name::new(text).ok()) {

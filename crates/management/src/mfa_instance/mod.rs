@@ -2,7 +2,8 @@
 
 use chancery_record::{FIXED, HIDDEN, KEY, Name, OPEN, Preset, SEEN, SHOWN, Token, Value, id_types, record};
 use chancery_resource::{
-    Breach, Call, Op, Problem, Proposed, Reach, Relation, Shape, Unique, added, children, relation, standard,
+    Call, Op, Problem, Proposed, Reach, Relation, Shape, Unique, Violation, added, children, relation,
+    standard,
 };
 use chancery_settings::Owner;
 use chancery_store::Tx;
@@ -13,8 +14,8 @@ use crate::{
     idp_type::{IdpTypeId, ProviderType},
     link::check_subscriptions,
     option::{self, OPTION},
-    place::{id_in, settle, text_in},
     subscription::SubscriptionId,
+    subscription::resolve::{id_in, resolve_subscription, text_in},
     tenant::TENANT,
 };
 
@@ -92,13 +93,13 @@ pub static MFA_INSTANCE: Shape = Shape::of::<MfaInstance>(
         &OPTION
     ),
 ])
-.against(check)
-.born_with(make_options);
+.validate_rows(check)
+.after_insert(make_options);
 
-fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
-    let mut breaches = settle(call, tx, &MFA_INSTANCE, rows, &[], |_| false)?;
-    breaches.extend(settle_types(tx, &MFA_INSTANCE, rows, ProviderType::MultiFactor)?);
-    Ok(breaches)
+fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+    let mut violations = resolve_subscription(call, tx, &MFA_INSTANCE, rows, &[], |_| false)?;
+    violations.extend(settle_types(tx, &MFA_INSTANCE, rows, ProviderType::MultiFactor)?);
+    Ok(violations)
 }
 
 fn make_options(call: &Call, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {

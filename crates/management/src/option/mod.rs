@@ -18,7 +18,7 @@ use uuid::Uuid;
 use crate::{
     idp_instance::IDP_INSTANCE,
     mfa_instance::MFA_INSTANCE,
-    place::{id_in, put},
+    subscription::resolve::{id_in, put},
     tenant::TENANT,
 };
 
@@ -81,9 +81,9 @@ pub static OPTION: Shape = Shape::of::<OptionRow>("Option", "option_value", Reac
         Unique::new("option_value__apply_to_tenant_id__name", "name"),
     ])
     .ruled::<OptionRow>()
-    .against(rules::find_targets)
+    .validate_rows(rules::find_targets)
     .secret_when(rules::is_secret)
-    .settles();
+    .bumps_epoch();
 
 /// Its operations: who sees what an instance is set to need not be one who may change it.
 pub static OPERATIONS: [Op; 9] = added(standard!("Option", "/Option", TenantMember, TenantAdmin, &OPTION));

@@ -3,13 +3,13 @@
 use std::collections::{HashMap, HashSet};
 
 use chancery_record::{FieldType as _, Name, Record as _, Value};
-use chancery_resource::{Breach, Call, LIST, Problem, Proposed, Rules, Said, Sql, open_secret};
+use chancery_resource::{Call, LIST, Problem, Proposed, ProvidedFields, Rules, Sql, Violation, open_secret};
 use chancery_settings::{Entry, Owner};
 use chancery_store::Tx;
 use uuid::Uuid;
 
 use super::{OPTION, OptionRow};
-use crate::place::{id_in, text_in, wrong};
+use crate::subscription::resolve::{id_in, text_in, wrong};
 
 impl OptionRow {
     const TARGETS: [&'static str; 3] =
@@ -27,14 +27,14 @@ impl OptionRow {
 }
 
 impl Rules for OptionRow {
-    fn adjust(&mut self, was: Option<&Self>, said: &Said<'_>) {
+    fn adjust(&mut self, was: Option<&Self>, provided: &ProvidedFields<'_>) {
         let Some(was) = was else { return };
         let given: Vec<bool> = Self::TARGETS
             .iter()
             .zip(self.targets())
-            .map(|(column, target)| said.says(column) && target.is_some())
+            .map(|(column, target)| provided.contains(column) && target.is_some())
             .collect();
-        let empties = Self::TARGETS.iter().any(|column| said.empties(column));
+        let empties = Self::TARGETS.iter().any(|column| provided.clears(column));
         if !given.contains(&true) && !empties {
             // a body that names no target keeps it
             self.set_targets(was.targets());
@@ -84,13 +84,17 @@ fn load_targets(tx: &mut Tx<'_>, table: &str, kind: &str, ids: &[Uuid]) -> Resul
 }
 
 /// What follows from the kind of the targets. That they are the caller's is the resource's own rule.
-pub fn find_targets(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+pub fn find_targets(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    rows: &mut [Proposed<'_>],
+) -> Result<Vec<Violation>, Problem> {
     let mut targets = Targets::new();
     for (column, (table, kind)) in OptionRow::TARGETS.into_iter().zip(TABLES) {
         let ids: HashSet<Uuid> = rows.iter().filter_map(|row| id_in(&OPTION, row.values, column)).collect();
         targets.extend(load_targets(tx, table, kind, &ids.into_iter().collect::<Vec<_>>())?);
     }
-    let mut breaches = Vec::new();
+    let mut violations = Vec::new();
     for (place, row) in rows.iter_mut().enumerate() {
         let option = OptionRow::from_values(row.values.clone())?;
         let target = option.targets().into_iter().flatten().next().and_then(|id| targets.get(&id));
@@ -99,7 +103,7 @@ pub fn find_targets(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> 
         let owner = Owner::of_type(kind);
         let entry = owner.and_then(|owner| owner.entry(option.name.as_str()));
         if row.was.is_some_and(|was| is_secret(&was.values)) && !entry.is_some_and(|entry| entry.secret) {
-            breaches.push(wrong(
+            violations.push(wrong(
                 place,
                 "name",
                 "names a secret, which does not become an option that is none",
@@ -108,10 +112,10 @@ pub fn find_targets(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> 
         }
         let was = row.was.map(|was| OptionRow::from_values(was.values.clone())).transpose()?;
         let key = Value::Id(option.id.0);
-        let plain = open_secret(&call.desk.master, OPTION.table, "value", &key, option.value.as_str());
+        let plain = open_secret(&call.app.master, OPTION.table, "value", &key, option.value.as_str());
         *row.values = settled(option, plain, was.as_ref(), entry, *subscription, kind)?.into_values();
     }
-    Ok(breaches)
+    Ok(violations)
 }
 
 fn settled(

@@ -9,7 +9,7 @@ use chancery_store::Tx;
 use uuid::Uuid;
 
 use super::OPTION;
-use crate::place::{put, text_in};
+use crate::subscription::resolve::{put, text_in};
 
 /// Makes a new owner's options, with their defaults.
 ///

@@ -3,7 +3,7 @@
 //! Fetching and verifying are work between transactions. What was verified takes effect in every
 //! process at once: the security epoch advances, and each reads the new snapshot when it needs it.
 
-mod settle;
+mod refresh;
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use chancery_resource::{
 use chancery_store::Tx;
 use chancery_trust::{Anchors, Refusal, Snapshot, verify};
 
-pub use settle::{Settled, settle};
+pub use refresh::{Finished, finish};
 
 /// Whose metadata they are: the word of the path, and the key of the one row.
 const SOURCE: &str = "mds";
@@ -151,38 +151,38 @@ fn row(call: &Call, tx: &mut Tx<'_>) -> Result<chancery_resource::Stored, Proble
 }
 
 fn show(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let status = settle::status_of(row(call, tx)?.values)?;
+    let status = refresh::status_of(row(call, tx)?.values)?;
     Ok(answer_form(call, status))
 }
 
 fn refresh(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let Some(fetch) = call.desk.metadata.fetch.clone() else {
+    let Some(fetch) = call.app.metadata.fetch.clone() else {
         let failure = Err("No source is configured.".to_owned());
-        return settle(call, tx, &failure).map(|settled| answer_form(call, settled.status));
+        return finish(call, tx, &failure).map(|finished| answer_form(call, finished.status));
     };
     let Some(fetched) = call.result::<Fetched>(0)? else {
         return Ok(Answer::after(Work::waiting(async move { fetch().await })));
     };
     let Some(read) = call.result::<Result<Verified, String>>(1)? else {
-        let (desk, now) = (Arc::clone(&call.desk), call.now);
+        let (context, now) = (Arc::clone(&call.app), call.now);
         return Ok(Answer::after(Work::new(Purpose::Passkey, move || {
-            Verified::of_fetched(&fetched, &desk.metadata, now)
+            Verified::of_fetched(&fetched, &context.metadata, now)
         })));
     };
-    settle(call, tx, &read).map(|settled| answer_form(call, settled.status))
+    finish(call, tx, &read).map(|finished| answer_form(call, finished.status))
 }
 
 fn import(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let Some(read) = call.result::<Result<Verified, Refusal>>(0)? else {
         let form: SignedBlob = read_form(call)?;
-        let (desk, now) = (Arc::clone(&call.desk), call.now);
-        let work = move || Verified::read(form.signed_blob_jwt.as_str(), &desk.metadata, now);
+        let (context, now) = (Arc::clone(&call.app), call.now);
+        let work = move || Verified::read(form.signed_blob_jwt.as_str(), &context.metadata, now);
         return Ok(Answer::after(Work::new(Purpose::Passkey, work)));
     };
     let verified = read
         .as_ref()
         .as_ref()
         .map_err(|refusal| Problem::wrong_at("/signedBlobJwt", format!("is refused: {refusal}")))?;
-    let status = settle::import(call, tx, verified)?;
+    let status = refresh::import(call, tx, verified)?;
     Ok(answer_form(call, status))
 }

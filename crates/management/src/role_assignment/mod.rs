@@ -7,7 +7,8 @@ use chancery_record::{
     FIXED, HIDDEN, KEY, Name, Preset, Record as _, SHOWN, Token, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Breach, Call, Op, Parent, Problem, Proposed, Reach, Rules, Said, Shape, Unique, added, standard, visible,
+    Call, Op, Parent, Problem, Proposed, ProvidedFields, Reach, Rules, Shape, Unique, Violation, added,
+    standard, visible,
 };
 use chancery_store::Tx;
 use uuid::Uuid;
@@ -17,7 +18,7 @@ use crate::{
     customer::{CUSTOMER, CustomerId},
     grant::{Place, check_grants, check_stores},
     idp_instance::{IDP_INSTANCE, IdpInstanceId},
-    place::{is_covered, wrong},
+    subscription::resolve::{is_covered, wrong},
     subscription::{SUBSCRIPTION, SubscriptionId},
     tenant::{TENANT, TenantId},
 };
@@ -90,7 +91,7 @@ impl RoleAssignment {
 }
 
 impl Rules for RoleAssignment {
-    fn adjust(&mut self, _: Option<&Self>, _: &Said<'_>) {
+    fn adjust(&mut self, _: Option<&Self>, _: &ProvidedFields<'_>) {
         let target = self.targets().into_iter().find_map(|(_, target)| target);
         if let Some(key) = target.and_then(|id| Name::new(id.to_string()).ok()) {
             self.target_key = key;
@@ -160,17 +161,17 @@ pub static ROLE_ASSIGNMENT: Shape =
             Unique::new("role_assignment__principal_id__role_type__target_key", "role_type"),
         ])
         .ruled::<RoleAssignment>()
-        .against(check)
-        .settles();
+        .validate_rows(check)
+        .bumps_epoch();
 
-fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let assignments = rows
         .iter()
         .map(|row| RoleAssignment::from_values(row.values.clone()))
         .collect::<Result<Vec<_>, _>>()?;
     let grants: Vec<_> = assignments.iter().map(|assigned| (assigned.role_type, assigned.place())).collect();
-    let mut breaches = check_grants(call, tx, &grants)?;
-    breaches.extend(check_stores(tx, &grants)?);
+    let mut violations = check_grants(call, tx, &grants)?;
+    violations.extend(check_stores(tx, &grants)?);
     for (kind, shape) in [
         (AssignedPrincipal::PlatformUser, &APPLICATION_USER),
         (AssignedPrincipal::PlatformGroup, &APPLICATION_GROUP),
@@ -180,10 +181,10 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
         let ids: HashSet<Uuid> = of_kind().map(|(_, assigned)| assigned.principal_id).collect();
         let known = visible(call, tx, shape, &ids.into_iter().collect::<Vec<_>>())?;
         for (place, _) in of_kind().filter(|(_, assigned)| !known.contains_key(&assigned.principal_id)) {
-            breaches.push(wrong(place, "principal_id", format!("names no {}", kind.name())));
+            violations.push(wrong(place, "principal_id", format!("names no {}", kind.name())));
         }
     }
-    Ok(breaches)
+    Ok(violations)
 }
 
 /// Its operations. What an assignment says does not change: another is made instead.

@@ -1,5 +1,7 @@
 //! Subscriptions: what a customer has of the platform; tenants, instances and client apps are in one.
 
+pub mod resolve;
+
 use chancery_record::{FIXED, KEY, Name, OPEN, Preset, SHOWN, Token, choice_types, id_types, record};
 use chancery_resource::{Child, Op, Parent, Reach, Shape, Unique, added, standard};
 
@@ -50,16 +52,17 @@ pub static SUBSCRIPTION: Shape =
             Child::new("client app", "client_app", "subscription_id"),
             Child::new("cert store", "cert_store", "subscription_id"),
             Child::new("claim rule", "claim_rule", "subscription_id"),
-            Child::new("asset", "custom_asset", "subscription_id").told_by("location"),
-            Child::new("view", "custom_view", "subscription_id").told_by("location"),
-            Child::new("role assignment", "role_assignment", "apply_to_subscription_id").told_by("role_type"),
+            Child::new("asset", "custom_asset", "subscription_id").named_by("location"),
+            Child::new("view", "custom_view", "subscription_id").named_by("location"),
+            Child::new("role assignment", "role_assignment", "apply_to_subscription_id")
+                .named_by("role_type"),
         ])
         .unique(&[
             Unique { index: "subscription__id", column: "id" },
             Unique { index: "subscription__customer_id__name_key", column: "name" },
         ])
-        .keeping(keep_one)
-        .settles();
+        .postcondition(keep_one)
+        .bumps_epoch();
 
 /// Its operations.
 pub static OPERATIONS: [Op; 9] =

@@ -13,7 +13,7 @@ use crate::{
     link::check_subscriptions,
     mfa_instance::MFA_INSTANCE,
     option,
-    place::id_in,
+    subscription::resolve::id_in,
     subscription::{SUBSCRIPTION, SubscriptionId},
 };
 
@@ -46,12 +46,12 @@ pub static TENANT: Shape = Shape::of::<Tenant>("Tenant", "tenant", Reach::Tenant
     .held_by(&[
         Child::new("claim rule", "claim_rule", "apply_to_tenant_id"),
         Child::new("cert store", "cert_store", "apply_to_tenant_id"),
-        Child::new("role", "client_app_role", "apply_to_tenant_id").told_by("role_type"),
-        Child::new("role assignment", "role_assignment", "apply_to_tenant_id").told_by("role_type"),
-        Child::new("address range", "ip_address_range", "tenant_id").told_by("lower"),
-        Child::new("questionnaire item", "user_questionnaire_item", "tenant_id").told_by("key"),
-        Child::new("asset", "custom_asset", "tenant_id").told_by("location"),
-        Child::new("view", "custom_view", "tenant_id").told_by("location"),
+        Child::new("role", "client_app_role", "apply_to_tenant_id").named_by("role_type"),
+        Child::new("role assignment", "role_assignment", "apply_to_tenant_id").named_by("role_type"),
+        Child::new("address range", "ip_address_range", "tenant_id").named_by("lower"),
+        Child::new("questionnaire item", "user_questionnaire_item", "tenant_id").named_by("key"),
+        Child::new("asset", "custom_asset", "tenant_id").named_by("location"),
+        Child::new("view", "custom_view", "tenant_id").named_by("location"),
     ])
     .unique(&[Unique::new("tenant__id", "id"), Unique::new("tenant__subscription_id__name_key", "name")])
     .relations(&[
@@ -77,8 +77,8 @@ pub static TENANT: Shape = Shape::of::<Tenant>("Tenant", "tenant", Reach::Tenant
         )
         .guarded(|tx, own, others| check_subscriptions(tx, ("tenant", own), ("client_app", others))),
     ])
-    .born_with(make_options)
-    .settles();
+    .after_insert(make_options)
+    .bumps_epoch();
 
 fn make_options(call: &Call, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
     let ids = (id_in(&TENANT, values, "id"), id_in(&TENANT, values, "subscription_id"));

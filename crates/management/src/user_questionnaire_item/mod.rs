@@ -6,7 +6,7 @@ use chancery_record::{
     Value, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Breach, Call, Op, Parent, Problem, Proposed, Purpose, Reach, Rules, Shape, Unique, added, standard,
+    Call, Op, Parent, Problem, Proposed, Purpose, Reach, Rules, Shape, Unique, Violation, added, standard,
 };
 use chancery_store::Tx;
 use uuid::Uuid;
@@ -111,10 +111,10 @@ pub static USER_QUESTIONNAIRE_ITEM: Shape = Shape::of::<UserQuestionnaireItem>(
     Unique::new("user_questionnaire_item__tenant_id__key", "key"),
 ])
 .ruled::<UserQuestionnaireItem>()
-.against(check_patterns);
+.validate_rows(check_patterns);
 
 /// An item's pattern is one.
-fn check_patterns(call: &Call, _: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Breach>, Problem> {
+fn check_patterns(call: &Call, _: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let items = rows.iter().map(|row| UserQuestionnaireItem::from_values(row.values.clone()));
     // a new row has another id each time
     let items = items.map(|item| Ok(Item { id: Uuid::nil(), ..item?.as_item() }));

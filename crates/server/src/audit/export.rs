@@ -5,7 +5,7 @@ use std::{
     io::{self, Write},
 };
 
-use chancery_auth::{ensure_keys, load_place};
+use chancery_auth::{ensure_keys, load_store_context};
 use chancery_ledger::{TILE, write_end, write_entry, write_head, write_tile};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{
@@ -109,7 +109,7 @@ fn find(tx: &mut Tx<'_>, name: &str) -> Result<Scope, ExportError> {
     if CONFIGURATION.contains(&name) {
         return Ok(Scope::Everything);
     }
-    let place = load_place(tx, name)?;
+    let place = load_store_context(tx, name)?;
     place.map(|place| Scope::Store(place.scope)).ok_or_else(|| ExportError::NoStore(name.to_owned()))
 }
 

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use chancery_ledger::{Checkpoint, Frontier, Hash, Stamp, leaf_data, leaf_hash};
 use chancery_record::{Timestamp, Value};
-use chancery_resource::{Desk, LIST, Seal, Sql, Tree, number, origin, with_nodes};
+use chancery_resource::{AppContext, AuditSigner, LIST, Sql, Tree, number, origin, with_nodes};
 use chancery_store::{Class, Error, Mode, Row, Store, Tx};
 use chancery_web::App;
 
@@ -35,7 +35,10 @@ pub fn certify(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
         let app = Arc::clone(&app);
         async move {
             let store = app.store.with(Class::Background);
-            app.bearer.certify(&store, &app.desk.seal, now()).await.map_err(|error| error.to_string())
+            app.bearer
+                .certify(&store, &app.context.audit_signer, now())
+                .await
+                .map_err(|error| error.to_string())
         }
     };
     Job::new("certify", REST, work)
@@ -48,12 +51,12 @@ pub fn certify(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
 /// # Errors
 /// The store's, and a tree that is not the one of its last checkpoint.
 pub async fn seal_pending(app: &App, now: Timestamp) -> Result<u64, Error> {
-    let (store, desk) = (&app.store.with(Class::Background), &app.desk);
-    app.bearer.certify(store, &desk.seal, now).await?;
+    let (store, context) = (&app.store.with(Class::Background), &app.context);
+    app.bearer.certify(store, &context.audit_signer, now).await?;
     let (mut sealed, mut tree, mut failure) = (0, -1, None);
     while let Some(next) = next_tree(store, tree).await? {
         tree = next;
-        match seal_tree(store, desk, tree, now).await {
+        match seal_tree(store, context, tree, now).await {
             Ok(count) => sealed += count,
             Err(error) => failure = failure.or(Some(error)),
         }
@@ -69,7 +72,12 @@ async fn next_tree(store: &Store, last: i64) -> Result<Option<i64>, Error> {
     Ok(next.await?.flatten())
 }
 
-async fn seal_tree(store: &Store, desk: &Arc<Desk>, tree: i64, now: Timestamp) -> Result<u64, Error> {
+async fn seal_tree(
+    store: &Store,
+    context: &Arc<AppContext>,
+    tree: i64,
+    now: Timestamp,
+) -> Result<u64, Error> {
     let mut sealed = 0;
     for _ in 0..PIECES {
         // read apart: under the isolation of a write, all that is written meanwhile would conflict
@@ -78,8 +86,8 @@ async fn seal_tree(store: &Store, desk: &Arc<Desk>, tree: i64, now: Timestamp) -
         if count == 0 {
             break;
         }
-        let desk = Arc::clone(desk);
-        let grow = move |tx: &mut Tx<'_>| waiting.add(tx, &desk.seal, tree, now);
+        let context = Arc::clone(context);
+        let grow = move |tx: &mut Tx<'_>| waiting.add(tx, &context.audit_signer, tree, now);
         // where another process was quicker, what waits now is read again
         if store.run("GrowTree", Mode::Write, None, grow).await? {
             sealed += count as u64;
@@ -115,7 +123,7 @@ impl Waiting {
 
     /// Adds them, if the tree still has the size that it had. Once the tree's row is written, any
     /// other process that grows it at the same time is refused.
-    fn add(&self, tx: &mut Tx<'_>, seal: &Seal, tree: i64, now: Timestamp) -> Result<bool, Error> {
+    fn add(&self, tx: &mut Tx<'_>, seal: &AuditSigner, tree: i64, now: Timestamp) -> Result<bool, Error> {
         let was = Tree::read(tx, tree)?;
         if was.size != self.size {
             return Ok(false);
@@ -169,7 +177,13 @@ fn leaf(row: &Row<'_>) -> Result<(i64, Hash), Error> {
 
 /// The tree's name. What is kept of the tree must be what its last checkpoint says: else somebody
 /// changed it, and the next checkpoint would vouch for that.
-fn name(tx: &mut Tx<'_>, seal: &Seal, tree: i64, was: &Tree, frontier: &Frontier) -> Result<String, Error> {
+fn name(
+    tx: &mut Tx<'_>,
+    seal: &AuditSigner,
+    tree: i64,
+    was: &Tree,
+    frontier: &Frontier,
+) -> Result<String, Error> {
     let refused =
         |why: String| Error::Internal(format!("the audit tree of store {tree} does not grow: {why}"));
     let own = if tree == 0 {

@@ -23,19 +23,19 @@ pub use lease::Leases;
 
 /// Everything that a server does in the background.
 pub fn jobs(app: &Arc<App>, post: &Post, now: fn() -> Timestamp) -> Vec<Job> {
-    let (store, desk) = (&app.store, &app.desk);
+    let (store, context) = (&app.store, &app.context);
     let mut jobs = vec![
         prune::job(store, now),
-        purge::job(store, desk, now),
-        revoke::job(store, desk, now),
+        purge::job(store, context, now),
+        revoke::job(store, context, now),
         ledger::job(app, now),
         ledger::certify(app, now),
         mail::job(store, post, now),
         mail::job(store, post, now),
         count::job(app),
     ];
-    if desk.metadata.fetch.is_some() {
-        jobs.push(trust::job(store, desk, now));
+    if context.metadata.fetch.is_some() {
+        jobs.push(trust::job(store, context, now));
     }
     jobs
 }

@@ -2,9 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use chancery_auth::load_place;
+use chancery_auth::load_store_context;
 use chancery_record::Timestamp;
-use chancery_resource::{Call, Desk, Problem, Scope};
+use chancery_resource::{AppContext, Call, Problem, Scope};
 use chancery_store::{Class, Mode, Store, Tx};
 use chancery_userstore::user::USER;
 use uuid::Uuid;
@@ -18,11 +18,11 @@ const REST: Duration = Duration::from_mins(10);
 const PIECE: usize = 100;
 
 /// Users whose time in quarantine is over go.
-pub fn job(store: &Store, desk: &Arc<Desk>, now: fn() -> Timestamp) -> Job {
-    let (store, desk) = (store.with(Class::Background), Arc::clone(desk));
+pub fn job(store: &Store, context: &Arc<AppContext>, now: fn() -> Timestamp) -> Job {
+    let (store, context) = (store.with(Class::Background), Arc::clone(context));
     let work = move || {
-        let (store, desk) = (store.clone(), Arc::clone(&desk));
-        async move { purge_due(&store, &desk, bounded(&store, now())).await.map(drop).map_err(cause_of) }
+        let (store, context) = (store.clone(), Arc::clone(&context));
+        async move { purge_due(&store, &context, bounded(&store, now())).await.map(drop).map_err(cause_of) }
     };
     Job::new("purge", REST, work).alone()
 }
@@ -32,7 +32,7 @@ pub fn job(store: &Store, desk: &Arc<Desk>, now: fn() -> Timestamp) -> Job {
 ///
 /// # Errors
 /// The store's, when it does not tell who waits.
-pub async fn purge_due(store: &Store, desk: &Arc<Desk>, now: Timestamp) -> Result<usize, Problem> {
+pub async fn purge_due(store: &Store, context: &Arc<AppContext>, now: Timestamp) -> Result<usize, Problem> {
     let waiting = store.run("FindQuarantined", Mode::Long, None, |tx| {
         let mut waiting = Vec::new();
         let text = "SELECT i.id FROM idp_instance i WHERE EXISTS (SELECT 1 FROM user_account u \
@@ -46,9 +46,9 @@ pub async fn purge_due(store: &Store, desk: &Arc<Desk>, now: Timestamp) -> Resul
     let mut purged = 0;
     for instance in waiting.await? {
         loop {
-            let desk = Arc::clone(desk);
-            let piece =
-                store.run("PurgeUsers", Mode::Write, None, move |tx| purge_piece(&desk, tx, instance, now));
+            let context = Arc::clone(context);
+            let piece = store
+                .run("PurgeUsers", Mode::Write, None, move |tx| purge_piece(&context, tx, instance, now));
             let piece = piece.await.unwrap_or_else(|problem| {
                 tracing::warn!(%instance, cause = ?problem.cause, "purging failed; it is tried again later");
                 0
@@ -63,13 +63,18 @@ pub async fn purge_due(store: &Store, desk: &Arc<Desk>, now: Timestamp) -> Resul
 }
 
 /// Removes some of the users of a store that are due. A store in read-only mode stays as it is.
-fn purge_piece(desk: &Arc<Desk>, tx: &mut Tx<'_>, instance: Uuid, now: Timestamp) -> Result<usize, Problem> {
-    let Some(place) = load_place(tx, &instance.to_string())? else { return Ok(0) };
+fn purge_piece(
+    context: &Arc<AppContext>,
+    tx: &mut Tx<'_>,
+    instance: Uuid,
+    now: Timestamp,
+) -> Result<usize, Problem> {
+    let Some(place) = load_store_context(tx, &instance.to_string())? else { return Ok(0) };
     let options = Arc::clone(&place.scope.options);
     if options.flag("IsDatabaseReadOnlyMode") {
         return Ok(0);
     }
     let since = Timestamp(now.0.saturating_sub(options.span("UserDeletionQuarantineDuration")));
-    let mut call = Call { now, ..own_call(desk, Scope::Store(place.scope)) };
+    let mut call = Call { now, ..own_call(context, Scope::Store(place.scope)) };
     chancery_resource::purge_due(&mut call, tx, &USER, since, PIECE)
 }

@@ -7,7 +7,7 @@ use chancery_management::identity_replacement::{
     STEPS, Step, complete, due, expire_due, fail, is_overdue, lease,
 };
 use chancery_record::Timestamp;
-use chancery_resource::{Call, Desk, Problem, Scope, random};
+use chancery_resource::{AppContext, Call, Problem, Scope, random};
 use chancery_store::{Class, Error, Mode, Store};
 use uuid::Uuid;
 
@@ -20,11 +20,11 @@ const REST: Duration = Duration::from_secs(1);
 const PIECE: usize = 64;
 
 /// What replaced identities still have is ended. Each has a lease of its own.
-pub fn job(store: &Store, desk: &Arc<Desk>, now: fn() -> Timestamp) -> Job {
-    let (store, desk) = (store.with(Class::Background), Arc::clone(desk));
+pub fn job(store: &Store, context: &Arc<AppContext>, now: fn() -> Timestamp) -> Job {
+    let (store, context) = (store.with(Class::Background), Arc::clone(context));
     let work = move || {
-        let (store, desk) = (store.clone(), Arc::clone(&desk));
-        async move { revoke_due(&store, &desk, now(), STEPS).await.map(drop).map_err(cause_of) }
+        let (store, context) = (store.clone(), Arc::clone(&context));
+        async move { revoke_due(&store, &context, now(), STEPS).await.map(drop).map_err(cause_of) }
     };
     Job::new("revoke", REST, work)
 }
@@ -36,11 +36,11 @@ pub fn job(store: &Store, desk: &Arc<Desk>, now: fn() -> Timestamp) -> Job {
 /// The store's, when it does not tell what is due.
 pub async fn revoke_due(
     store: &Store,
-    desk: &Arc<Desk>,
+    context: &Arc<AppContext>,
     now: Timestamp,
     steps: &'static [Step],
 ) -> Result<usize, Problem> {
-    let own = |desk: &Arc<Desk>| Call { now, ..own_call(desk, Scope::Everything) };
+    let own = |context: &Arc<AppContext>| Call { now, ..own_call(context, Scope::Everything) };
     // a clock that jumped closes no request, and one that was put right holds no revocation back
     let over = bounded(store, now);
     let found = store.run("FindRevocations", Mode::Quick, None, move |tx| {
@@ -48,14 +48,14 @@ pub async fn revoke_due(
     });
     let (mut overdue, found) = found.await?;
     while overdue {
-        let mut call = Call { now: over, ..own(desk) };
+        let mut call = Call { now: over, ..own(context) };
         let closed =
             store.run("ExpireReplacements", Mode::Write, None, move |tx| expire_due(&mut call, tx, PIECE));
         overdue = closed.await? == PIECE;
     }
     let mut completed = 0;
     for rid in found {
-        match revoke_one(store, &|| own(desk), rid, steps).await {
+        match revoke_one(store, &|| own(context), rid, steps).await {
             Ok(done) => completed += usize::from(done),
             Err(problem) => {
                 tracing::warn!(replacement = rid, cause = ?problem.cause, "a revocation waits for its lease to end");

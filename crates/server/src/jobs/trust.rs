@@ -2,9 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use chancery_management::passkey_trust::{Settled, Verified, settle};
+use chancery_management::passkey_trust::{Finished, Verified, finish};
 use chancery_record::{Timestamp, Value};
-use chancery_resource::{Call, Desk, Fetched, Problem, Scope, random};
+use chancery_resource::{AppContext, Call, Fetched, Problem, Scope, random};
 use chancery_store::{Class, Error, Mode, Store, Tx};
 
 use super::Job;
@@ -23,11 +23,11 @@ const AFTER_FAILURE: i64 = 5 * MINUTE;
 const LONGEST: i64 = 6 * 60 * MINUTE;
 
 /// Metadata of authenticators are fetched where they are due.
-pub fn job(store: &Store, desk: &Arc<Desk>, now: fn() -> Timestamp) -> Job {
-    let (store, desk) = (store.with(Class::Background), Arc::clone(desk));
+pub fn job(store: &Store, context: &Arc<AppContext>, now: fn() -> Timestamp) -> Job {
+    let (store, context) = (store.with(Class::Background), Arc::clone(context));
     let work = move || {
-        let (store, desk) = (store.clone(), Arc::clone(&desk));
-        async move { refresh_due(&store, &desk, now()).await.map(drop).map_err(cause_of) }
+        let (store, context) = (store.clone(), Arc::clone(&context));
+        async move { refresh_due(&store, &context, now()).await.map(drop).map_err(cause_of) }
     };
     Job::new("refresh", REST, work).alone()
 }
@@ -36,22 +36,22 @@ pub fn job(store: &Store, desk: &Arc<Desk>, now: fn() -> Timestamp) -> Job {
 ///
 /// # Errors
 /// The store's.
-pub async fn refresh_due(store: &Store, desk: &Arc<Desk>, now: Timestamp) -> Result<bool, Problem> {
-    let Some(fetch) = desk.metadata.fetch.clone() else { return Ok(false) };
+pub async fn refresh_due(store: &Store, context: &Arc<AppContext>, now: Timestamp) -> Result<bool, Problem> {
+    let Some(fetch) = context.metadata.fetch.clone() else { return Ok(false) };
     let due = store.run("FindRefresh", Mode::Quick, None, move |tx| is_due(tx, now)).await?;
     if !due || !store.run("LeaseRefresh", Mode::Write, None, move |tx| lease(tx, now)).await? {
         return Ok(false);
     }
-    let verified = verify(fetch().await, desk, now).await;
-    let (desk, jitter) = (Arc::clone(desk), i64::from(u16::from_be_bytes(random::<2>())));
-    let end = move |tx: &mut Tx<'_>| -> Result<Settled, Problem> {
-        let call = Call { now, ..own_call(&desk, Scope::Everything) };
-        let settled = settle(&call, tx, &verified)?;
-        schedule(tx, now, settled.failure.is_some(), jitter)?;
-        Ok(settled)
+    let verified = verify(fetch().await, context, now).await;
+    let (context, jitter) = (Arc::clone(context), i64::from(u16::from_be_bytes(random::<2>())));
+    let end = move |tx: &mut Tx<'_>| -> Result<Finished, Problem> {
+        let call = Call { now, ..own_call(&context, Scope::Everything) };
+        let finished = finish(&call, tx, &verified)?;
+        schedule(tx, now, finished.failure.is_some(), jitter)?;
+        Ok(finished)
     };
-    let settled = store.run("RefreshTrust", Mode::Write, None, end).await?;
-    match (settled.failure, settled.status.snapshot_number) {
+    let finished = store.run("RefreshTrust", Mode::Write, None, end).await?;
+    match (finished.failure, finished.status.snapshot_number) {
         (Some(why), _) => tracing::warn!(why, "metadata of authenticators were not refreshed"),
         (None, number) => {
             let number = number.as_ref().map_or("", chancery_record::Name::as_str);
@@ -61,9 +61,9 @@ pub async fn refresh_due(store: &Store, desk: &Arc<Desk>, now: Timestamp) -> Res
     Ok(true)
 }
 
-async fn verify(fetched: Fetched, desk: &Arc<Desk>, now: Timestamp) -> Result<Verified, String> {
-    let desk = Arc::clone(desk);
-    let read = move || Verified::of_fetched(&fetched, &desk.metadata, now);
+async fn verify(fetched: Fetched, context: &Arc<AppContext>, now: Timestamp) -> Result<Verified, String> {
+    let context = Arc::clone(context);
+    let read = move || Verified::of_fetched(&fetched, &context.metadata, now);
     let verified = tokio::task::spawn_blocking(read).await;
     verified.unwrap_or_else(|_| Err("What the source answered could not be read.".to_owned()))
 }

@@ -7,9 +7,9 @@ use chancery_record::{
     choice_types, id_types, record, secret_types,
 };
 use chancery_resource::{
-    Action as A, Answer, Body, BodyForm, Call, Custom, JsonForm, Method as M, Op, Permit::UserStore, Problem,
-    Reach, Reply, Shape, Telling, amend, answer_form, check_if_match, insert, list_where, load, load_rows,
-    new_row, random, read_form,
+    Action as A, Answer, AuditAction, Body, BodyForm, Call, Custom, JsonForm, Method as M, Op,
+    Permit::UserStore, Problem, Reach, Reply, Shape, answer_form, check_if_match, insert, list_where, load,
+    load_rows, new_row, random, read_form, update_unversioned,
 };
 use chancery_store::{Row, Tx};
 use serde_json::json;
@@ -192,7 +192,7 @@ fn make_value(length: usize) -> Secret {
 }
 
 fn digest(call: &Call, user: Uuid, value: &[u8]) -> Vec<u8> {
-    call.desk.master.digest(&format!("temporary-access-pass/{user}"), value)
+    call.app.master.digest(&format!("temporary-access-pass/{user}"), value)
 }
 
 /// The user that a body names.
@@ -242,7 +242,7 @@ fn issue(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let id = pass.id.0;
     let values = new_row(call, &ACCESS_PASS, None, pass.into_values())?;
     insert(call, tx, &ACCESS_PASS, None, &values)?;
-    event::append(call, tx, found.user.id, EventType::TemporaryAccessPassIssued, None, None)?;
+    event::record(call, tx, found.user.id, EventType::TemporaryAccessPassIssued, None, None)?;
     // what is answered is what a list would show
     let stored = load(call, tx, &ACCESS_PASS, None, Value::Id(id))?;
     chancery_resource::write_stored(call, tx, &ACCESS_PASS, &stored)?;
@@ -265,8 +265,15 @@ fn revoke(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     }
     let user = pass.user_id;
     pass.status = PassStatus::Revoked;
-    amend(call, tx, &ACCESS_PASS, &was, &pass.into_values(), Telling::As("Modified", "revoked"))?;
-    event::append(call, tx, user, EventType::TemporaryAccessPassRevoked, None, None)?;
+    update_unversioned(
+        call,
+        tx,
+        &ACCESS_PASS,
+        &was,
+        &pass.into_values(),
+        AuditAction::As("Modified", "revoked"),
+    )?;
+    event::record(call, tx, user, EventType::TemporaryAccessPassRevoked, None, None)?;
     Ok(Answer::new(call.op.status))
 }
 
@@ -281,7 +288,14 @@ pub fn revoke_passes(call: &Call, tx: &mut Tx<'_>, user: UserId) -> Result<(), P
     for was in load_rows(call, tx, &ACCESS_PASS, &open)? {
         let mut pass = TemporaryAccessPass::from_values(was.values.clone())?;
         pass.status = PassStatus::Revoked;
-        amend(call, tx, &ACCESS_PASS, &was, &pass.into_values(), Telling::As("Modified", "revoked"))?;
+        update_unversioned(
+            call,
+            tx,
+            &ACCESS_PASS,
+            &was,
+            &pass.into_values(),
+            AuditAction::As("Modified", "revoked"),
+        )?;
     }
     Ok(())
 }
@@ -316,15 +330,22 @@ fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     };
     found.user.set_lockout(lockout::succeed(state, call.now, attempt).state);
     let user = found.user.id;
-    found.save(call, tx, Telling::Silent)?;
+    found.save(call, tx, AuditAction::Silent)?;
     let was = load(call, tx, &ACCESS_PASS, None, Value::Id(id))?;
     let mut pass = TemporaryAccessPass::from_values(was.values.clone())?;
     pass.used_on = Some(call.now);
     if pass.is_one_time_use {
         pass.status = PassStatus::Used;
     }
-    amend(call, tx, &ACCESS_PASS, &was, &pass.into_values(), Telling::As("Modified", "used"))?;
-    event::append(call, tx, user, EventType::TemporaryAccessPassUsed, None, None)?;
+    update_unversioned(
+        call,
+        tx,
+        &ACCESS_PASS,
+        &was,
+        &pass.into_values(),
+        AuditAction::As("Modified", "used"),
+    )?;
+    event::record(call, tx, user, EventType::TemporaryAccessPassUsed, None, None)?;
     let redeemed_on = call.now;
     Ok(answer_form(call, Entry { user_id: user, temporary_access_pass_id: PassId(id), redeemed_on }))
 }

@@ -5,16 +5,17 @@ use chancery_record::{
     Bytes, LoginName, Name, OPEN, Record as _, SHOWN, Timestamp, Uuid, Value, parse_id, record,
 };
 use chancery_resource::{
-    Answer, BodyForm, Call, OwnerRow, Problem, Purpose, Stored, Telling, Work, amend, answer_form,
-    audit_trail::Digest, find_owner, insert, load_by, new_row, owner_of, read_form, select_of, write_stored,
+    Answer, AuditAction, BodyForm, Call, OwnerRow, Problem, Purpose, Stored, Work, answer_form,
+    audit_trail::Digest, find_owner, insert, load_by, new_row, owner_of, read_form, select_of,
+    update_unversioned, write_stored,
 };
 use chancery_store::{Error, Row, Tx};
 use serde_json::json;
 
 use super::{
-    PASSKEY, PasskeyCredential, PasskeyId,
+    PASSKEY, PasskeyCredential, PasskeyId, authenticator_model,
     event::{self, EventType},
-    make, policy,
+    policy,
 };
 use crate::{
     InstanceId, UserId,
@@ -80,7 +81,7 @@ fn begin(
             call.scope.store().into(),
             user.into(),
             is_registration.into(),
-            call.desk.master.seal(&place(id), state).into(),
+            call.app.master.seal(&place(id), state).into(),
             (call.now.0 + LIFETIME).into(),
         ],
     )?;
@@ -106,7 +107,7 @@ fn take(
         Ok((user, row.bytes(1)?.to_vec(), row.int(2)?))
     };
     let (user, state, end) = tx.one(text, &parameters, read)?.ok_or_else(gone)?;
-    let state = call.desk.master.open(&place(id), &state).ok_or_else(gone)?;
+    let state = call.app.master.open(&place(id), &state).ok_or_else(gone)?;
     if end <= call.now.0 { Err(gone()) } else { Ok((user, state.expose().to_vec())) }
 }
 
@@ -163,7 +164,7 @@ pub fn finish_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, P
             return Err(Problem::not_found("ceremony of this user"));
         }
         let (policy, answer) = (policy(call)?, answer(call)?);
-        let (snapshot, now) = (make::snapshot(call, tx)?, call.now);
+        let (snapshot, now) = (authenticator_model::snapshot(call, tx)?, call.now);
         return Ok(Answer::after(Work::new(Purpose::Passkey, move || -> Registered {
             let makes = Makes::new(snapshot.as_deref(), now);
             chancery_passkey::finish_registration(&policy, makes, &state, &answer)
@@ -190,7 +191,7 @@ pub fn finish_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, P
     let id = passkey.id.0;
     let values = new_row(call, &PASSKEY, Some(&owner), passkey.into_values())?;
     insert(call, tx, &PASSKEY, Some(&owner), &values)?;
-    event::append(call, tx, UserId(owner.id), EventType::PasskeyRegistered, Some(id), None)?;
+    event::record(call, tx, UserId(owner.id), EventType::PasskeyRegistered, Some(id), None)?;
     write_stored(call, tx, &PASSKEY, &Stored { rid: 0, last_entry: 0, values, owner: Some(owner) })?;
     Ok(Answer::resource(call.op.status))
 }
@@ -230,7 +231,7 @@ struct Proved {
 pub fn finish_authentication(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     match call.result::<Proved>(0)? {
         None => check(call, tx),
-        Some(proved) => settle(call, tx, &proved),
+        Some(proved) => finish(call, tx, &proved),
     }
 }
 
@@ -253,7 +254,7 @@ fn check(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     }
     let kept = find(call, tx, user, passkey)?;
     let policy: Policy = policy(call)?;
-    let (snapshot, now) = (make::snapshot(call, tx)?, call.now);
+    let (snapshot, now) = (authenticator_model::snapshot(call, tx)?, call.now);
     Ok(Answer::after(Work::new(Purpose::Passkey, move || {
         let makes = Makes::new(snapshot.as_deref(), now);
         let outcome =
@@ -272,7 +273,7 @@ fn find(call: &Call, tx: &mut Tx<'_>, user: Uuid, passkey: Uuid) -> Result<Kept,
 }
 
 /// Writes down what was proved, and by whom.
-fn settle(call: &mut Call, tx: &mut Tx<'_>, proved: &Proved) -> Result<Answer, Problem> {
+fn finish(call: &mut Call, tx: &mut Tx<'_>, proved: &Proved) -> Result<Answer, Problem> {
     let kept = find(call, tx, proved.user, proved.id)?;
     let user = UserId(proved.user);
     let proof = match &proved.used {
@@ -283,7 +284,7 @@ fn settle(call: &mut Call, tx: &mut Tx<'_>, proved: &Proved) -> Result<Answer, P
             } else {
                 EventType::PasskeyAuthenticationFailed
             };
-            event::append(call, tx, user, kind, Some(proved.id), Some(&refusal.detail))?;
+            event::record(call, tx, user, kind, Some(proved.id), Some(&refusal.detail))?;
             return Ok(Answer::refusing(refuse(refusal)));
         }
     };
@@ -292,12 +293,12 @@ fn settle(call: &mut Call, tx: &mut Tx<'_>, proved: &Proved) -> Result<Answer, P
     let lockout = found.user.lockout();
     if !found.user.is_admitted(call.now) || lockout.is_shut() || lockout.is_shut_until(call.now) {
         let detail = "the user is inactive or locked";
-        event::append(call, tx, user, EventType::PasskeyAuthenticationFailed, Some(proved.id), Some(detail))?;
+        event::record(call, tx, user, EventType::PasskeyAuthenticationFailed, Some(proved.id), Some(detail))?;
         return Ok(Answer::refusing(Problem::invalid("The user's state does not let the user sign in now.")));
     }
     // of two answers with one count, one is a copy's: the row decides
     if proof.sign_count != 0 && proof.sign_count <= kept.credential.sign_count {
-        event::append(call, tx, user, EventType::PasskeyCloneSuspected, Some(proved.id), None)?;
+        event::record(call, tx, user, EventType::PasskeyCloneSuspected, Some(proved.id), None)?;
         return Ok(Answer::refusing(Problem::invalid("The passkey's count of uses went backwards.")));
     }
     let Kept { row, mut credential } = kept;
@@ -307,8 +308,8 @@ fn settle(call: &mut Call, tx: &mut Tx<'_>, proved: &Proved) -> Result<Answer, P
     record.kept = Bytes(credential.to_bytes());
     record.is_backed_up = proof.backed_up;
     record.last_used_on = Some(call.now);
-    amend(call, tx, &PASSKEY, &row, &record.into_values(), Telling::Silent)?;
-    event::append(call, tx, user, EventType::PasskeyUsed, Some(proved.id), None)?;
+    update_unversioned(call, tx, &PASSKEY, &row, &record.into_values(), AuditAction::Silent)?;
+    event::record(call, tx, user, EventType::PasskeyUsed, Some(proved.id), None)?;
     let authenticated_on = call.now;
     Ok(answer_form(call, Admitted { user_id: user, credential_id: PasskeyId(proved.id), authenticated_on }))
 }

@@ -89,7 +89,7 @@ pub static OPERATIONS: &[Op] = &[Op::new(
 )];
 
 /// Notes an event.
-pub fn append(
+pub fn record(
     call: &Call,
     tx: &mut Tx<'_>,
     user: UserId,
@@ -108,5 +108,5 @@ pub fn append(
         details: details.map(ShortText::new).transpose().map_err(wrong)?,
     };
     let values = new_row(call, &EVENT, None, event.into_values())?;
-    chancery_resource::append(call, tx, &EVENT, None, &values)
+    chancery_resource::insert_unaudited(call, tx, &EVENT, None, &values)
 }

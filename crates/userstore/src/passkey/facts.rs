@@ -9,7 +9,7 @@ use chancery_resource::{Call, Problem, Sql};
 use chancery_store::{Row, Tx};
 use serde_json::{Value as Json, json};
 
-use super::make;
+use super::authenticator_model;
 
 /// A user with what is known of them.
 pub struct Person {
@@ -106,7 +106,7 @@ pub fn people(
         Ok(())
     })?;
     if !people.is_empty() {
-        let snapshot = make::snapshot(call, tx)?;
+        let snapshot = authenticator_model::snapshot(call, tx)?;
         add_credentials(tx, &mut people, Makes::new(snapshot.as_deref(), call.now))?;
     }
     Ok(people)

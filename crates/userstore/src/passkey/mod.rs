@@ -2,10 +2,10 @@
 //! user from being locked out with them.
 
 mod access_pass;
+mod authenticator_model;
 mod ceremony;
 mod event;
 mod facts;
-mod make;
 mod overview;
 mod recovery;
 
@@ -168,7 +168,7 @@ pub static OPERATIONS: &[Op] = &[
 fn policy(call: &Call) -> Result<Policy, Problem> {
     let options = options(call)?;
     let maturity = options.span("PasskeyBindingMaturity");
-    Ok(Policy::from_options(|name| options.text(name), maturity, &call.desk.public_url))
+    Ok(Policy::from_options(|name| options.text(name), maturity, &call.app.public_url))
 }
 
 fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
@@ -177,7 +177,7 @@ fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let was = load(call, tx, &PASSKEY, Some(&owner), key)?;
     let passkey = PasskeyCredential::from_values(was.values.clone())?;
     delete_row(call, tx, &PASSKEY, &was)?;
-    event::append(
+    event::record(
         call,
         tx,
         UserId(owner.id),

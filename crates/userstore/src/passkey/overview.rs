@@ -9,7 +9,9 @@ use chancery_resource::{
 use chancery_store::{Mode, Tx};
 use serde_json::{Value as Json, json};
 
-use super::{PASSKEY, access_pass::ACCESS_PASS, event::EVENT, facts, make, policy, recovery::RECOVERY};
+use super::{
+    PASSKEY, access_pass::ACCESS_PASS, authenticator_model, event::EVENT, facts, policy, recovery::RECOVERY,
+};
 use crate::user::USER;
 
 /// Users in the operations overview.
@@ -213,7 +215,7 @@ fn credentials(
     let written = call.out.bytes.split_off(before);
     let mut passkeys: Vec<serde_json::Map<String, Json>> =
         serde_json::from_slice(&written).unwrap_or_default();
-    let snapshot = make::snapshot(call, tx)?;
+    let snapshot = authenticator_model::snapshot(call, tx)?;
     let makes = Makes::new(snapshot.as_deref(), call.now);
     for passkey in &mut passkeys {
         let aaguid = aaguid(passkey.get("aaguidHex"));

@@ -5,9 +5,9 @@ use chancery_record::{
     id_types, record,
 };
 use chancery_resource::{
-    Action as A, Answer, Body, BodyForm, Call, Custom, Method as M, Op, Permit::UserStore, Problem, Reach,
-    Reply, Shape, Telling, amend, check_if_match, insert, list_where, load, load_by, new_row, read_form,
-    select_where, write_stored,
+    Action as A, Answer, AuditAction, Body, BodyForm, Call, Custom, Method as M, Op, Permit::UserStore,
+    Problem, Reach, Reply, Shape, check_if_match, insert, list_where, load, load_by, new_row, read_form,
+    select_where, update_unversioned, write_stored,
 };
 use chancery_store::Tx;
 
@@ -175,7 +175,7 @@ fn start(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let id = transaction.id.0;
     let values = new_row(call, &RECOVERY, None, transaction.into_values())?;
     insert(call, tx, &RECOVERY, None, &values)?;
-    event::append(call, tx, user, EventType::RecoveryStarted, None, None)?;
+    event::record(call, tx, user, EventType::RecoveryStarted, None, None)?;
     answer(call, tx, id)
 }
 
@@ -191,7 +191,14 @@ fn close_expired(call: &Call, tx: &mut Tx<'_>, user: UserId) -> Result<(), Probl
         return Err(Problem::conflict("A recovery of this user is open. Complete or cancel it first."));
     }
     transaction.open_user_id = None;
-    amend(call, tx, &RECOVERY, &was, &transaction.into_values(), Telling::As("Modified", "expired"))
+    update_unversioned(
+        call,
+        tx,
+        &RECOVERY,
+        &was,
+        &transaction.into_values(),
+        AuditAction::As("Modified", "expired"),
+    )
 }
 
 /// Moves a transaction from one of these states to another.
@@ -219,9 +226,16 @@ fn advance(
         transaction.open_user_id = None;
     }
     let (id, user) = (transaction.id.0, transaction.user_id);
-    amend(call, tx, &RECOVERY, &was, &transaction.into_values(), Telling::As("Modified", "updated"))?;
+    update_unversioned(
+        call,
+        tx,
+        &RECOVERY,
+        &was,
+        &transaction.into_values(),
+        AuditAction::As("Modified", "updated"),
+    )?;
     if let Some(event_type) = event_type {
-        event::append(call, tx, user, event_type, None, None)?;
+        event::record(call, tx, user, event_type, None, None)?;
     }
     answer(call, tx, id)
 }

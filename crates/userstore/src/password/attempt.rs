@@ -6,18 +6,17 @@ use chancery_credential::{
 };
 use chancery_record::{Record as _, Secret, Value, fold};
 use chancery_resource::{
-    Answer, Call, Permit, Problem, Purpose, Sql, Stored, Telling, Work, amend, load_by, read_form, select_by,
-    write_stored,
+    Answer, AuditAction, Call, Permit, Problem, Purpose, Sql, Stored, Work, load_by, read_form, select_by,
+    update_unversioned, write_stored,
 };
 use chancery_settings::Options;
 use chancery_store::Tx;
 use uuid::Uuid;
 
 use super::{
-    ChangePassword,
-    kept::{self, Hashes},
-    mail,
+    ChangePassword, mail,
     set::{self, Made, options},
+    stored_hash::{self, Hashes},
 };
 use crate::user::{Found, USER, limits};
 
@@ -98,7 +97,7 @@ pub fn change(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 
 /// Counts the attempt; the check comes next, and takes as long for nobody.
 fn begin(call: &mut Call, tx: &mut Tx<'_>, form: ChangePassword) -> Result<Answer, Problem> {
-    let parameters = kept::parameters(call);
+    let parameters = stored_hash::parameters(call);
     let options = options(call)?;
     let refused = |spend: bool, old: Secret| {
         Answer::after(Work::new(Purpose::Password, move || {
@@ -128,10 +127,10 @@ fn begin(call: &mut Call, tx: &mut Tx<'_>, form: ChangePassword) -> Result<Answe
         }
         Begun::Counted(state) => found.user.set_lockout(state),
     }
-    let hashes = kept::hashes(tx, found.was.rid, &options)?;
+    let hashes = stored_hash::hashes(tx, found.was.rid, &options)?;
     let making = set::making(call, tx, &found, form.new_password.0.clone())?;
     let counted = Counted { attempt, user: found.was.rid, hash: hashes.secret().cloned() };
-    found.save(call, tx, Telling::Silent)?;
+    found.save(call, tx, AuditAction::Silent)?;
     // a guess counts even when nothing else is to be done
     tx.keep();
     let new = form.new_password.0;
@@ -183,7 +182,7 @@ fn end(call: &mut Call, tx: &mut Tx<'_>, checked: &Checked) -> Result<Answer, Pr
     };
     let options = options(call)?;
     // a password that was replaced meanwhile proves nothing any more
-    if !checked.right || !kept::is_current(tx, counted.user, counted.hash.as_ref())? {
+    if !checked.right || !stored_hash::is_current(tx, counted.user, counted.hash.as_ref())? {
         let failed = lockout::fail(found.user.lockout(), &limits(&options), call.now, counted.attempt);
         record_failure(call, tx, found, &failed)?;
         tx.keep();
@@ -202,9 +201,9 @@ fn end(call: &mut Call, tx: &mut Tx<'_>, checked: &Checked) -> Result<Answer, Pr
     let hash = match hash {
         Ok(hash) => hash,
         Err(problem) => {
-            found.save(call, tx, Telling::Silent)?;
+            found.save(call, tx, AuditAction::Silent)?;
             if let Some(hash) = &checked.rehashed {
-                kept::rehash(tx, counted.user, hash)?;
+                stored_hash::rehash(tx, counted.user, hash)?;
             }
             tx.keep();
             return Ok(Answer::refusing(problem));
@@ -213,8 +212,8 @@ fn end(call: &mut Call, tx: &mut Tx<'_>, checked: &Checked) -> Result<Answer, Pr
     if call.dry_run {
         return try_only(call, tx, found, &options);
     }
-    kept::put(tx, found.was.rid, hash, call.now, &options)?;
-    kept::settle(call, &mut found, &options)?;
+    stored_hash::put(tx, found.was.rid, hash, call.now, &options)?;
+    stored_hash::finish(call, &mut found, &options)?;
     finish(call, tx, found, "password-changed")
 }
 
@@ -225,12 +224,12 @@ fn try_only(
     mut found: Found,
     options: &Options,
 ) -> Result<Answer, Problem> {
-    amend(call, tx, &USER, &found.was, &found.user.clone().into_values(), Telling::Silent)?;
+    update_unversioned(call, tx, &USER, &found.was, &found.user.clone().into_values(), AuditAction::Silent)?;
     tx.keep();
     if call.op.permit == Permit::Public {
         return Ok(Answer::new(call.op.status));
     }
-    kept::settle(call, &mut found, options)?;
+    stored_hash::finish(call, &mut found, options)?;
     write_stored(call, tx, call.op.shape, &found.was.with(found.user.into_values()))?;
     Ok(Answer::resource(call.op.status))
 }
@@ -242,7 +241,7 @@ pub fn finish(
     found: Found,
     event: &'static str,
 ) -> Result<Answer, Problem> {
-    let telling = Telling::As("Modified", event);
+    let telling = AuditAction::As("Modified", event);
     if call.op.permit == Permit::Public {
         call.actor = Some(found.user.id.0);
         found.save(call, tx, telling)?;
@@ -265,8 +264,8 @@ pub fn record_failure(
 ) -> Result<Stored, Problem> {
     found.user.set_lockout(failed.state);
     if !failed.locked_permanently && !failed.locked_temporarily {
-        return found.save(call, tx, Telling::Silent);
+        return found.save(call, tx, AuditAction::Silent);
     }
     mail::notify_lock(call, tx, &found, failed)?;
-    found.save(call, tx, Telling::As("Modified", "locked"))
+    found.save(call, tx, AuditAction::As("Modified", "locked"))
 }

@@ -105,7 +105,7 @@ pub fn send(
         sender: options(call)?.text("EMailSenderAddress").to_owned(),
         recipient: recipient.to_owned(),
         locale,
-        sealed_data: call.desk.master.seal(&place(id), data.to_string().as_bytes()),
+        sealed_data: call.app.master.seal(&place(id), data.to_string().as_bytes()),
         created_on: call.now,
         expires_on: end,
     };

@@ -1,9 +1,9 @@
 //! Passwords: set, reset, changed, with the attempts that fail.
 
 mod attempt;
-mod kept;
 pub mod mail;
 mod set;
+mod stored_hash;
 mod token;
 
 use chancery_record::{OPEN, TextRule, Timestamp, record, secret_types};

@@ -8,11 +8,11 @@ use chancery_credential::{
     policy::Broken,
 };
 use chancery_record::{Secret, Timestamp};
-use chancery_resource::{Answer, Call, Problem, Purpose, Telling, Work, read_form};
+use chancery_resource::{Answer, AuditAction, Call, Problem, Purpose, Work, read_form};
 use chancery_settings::Options;
 use chancery_store::{Error, Tx};
 
-use super::{InitialPassword, ResetPassword, kept};
+use super::{InitialPassword, ResetPassword, stored_hash};
 use crate::user::{Found, UPDATED};
 
 /// What came of checking and hashing a new password.
@@ -31,7 +31,7 @@ impl Made {
     /// The hash, as it is kept.
     pub fn hash(&self, member: &str) -> Result<&str, Problem> {
         match self {
-            Self::Broken(broken) => Err(kept::refuse_broken(member, broken)),
+            Self::Broken(broken) => Err(stored_hash::refuse_broken(member, broken)),
             Self::Used => {
                 Err(Problem::wrong_at(format!("/{member}"), "was used before: choose one that is new"))
             }
@@ -54,15 +54,15 @@ pub fn making(
     password: Secret,
 ) -> Result<impl FnOnce() -> Made + Send + 'static, Problem> {
     let options = options(call)?;
-    let (policy, parameters) = (kept::policy(&options), kept::parameters(call));
+    let (policy, parameters) = (stored_hash::policy(&options), stored_hash::parameters(call));
     let before = if options.number("PasswordHistoryCount") > 0 {
-        Some(kept::hashes(tx, found.was.rid, &options)?)
+        Some(stored_hash::hashes(tx, found.was.rid, &options)?)
     } else {
         None
     };
     let user = found.user.clone();
     Ok(move || {
-        let broken = kept::broken(&policy, &user, &password);
+        let broken = stored_hash::broken(&policy, &user, &password);
         if !broken.is_empty() {
             return Made::Broken(broken);
         }
@@ -83,13 +83,13 @@ pub fn initial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         return Ok(Answer::after(Work::new(Purpose::Password, making(call, tx, &found, form.password.0)?)));
     };
     let options = options(call)?;
-    kept::put(tx, found.was.rid, made.hash("password")?, call.now, &options)?;
-    kept::settle(call, &mut found, &options)?;
+    stored_hash::put(tx, found.was.rid, made.hash("password")?, call.now, &options)?;
+    stored_hash::finish(call, &mut found, &options)?;
     found.user.set_lockout(lockout::token_used(found.user.lockout()));
     found.user.is_initial_password = true;
     found.user.is_password_change_required = true;
     found.user.password_expiration = form.password_expiration.or_else(|| Some(initial_end(call, &options)));
-    found.save_and_answer(call, tx, Telling::As("Modified", "password-set"))
+    found.save_and_answer(call, tx, AuditAction::As("Modified", "password-set"))
 }
 
 fn initial_end(call: &Call, options: &Options) -> Timestamp {
@@ -116,8 +116,8 @@ pub fn reset(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         )));
     };
     let options = options(call)?;
-    kept::put(tx, found.was.rid, made.hash("newPassword")?, call.now, &options)?;
-    kept::settle(call, &mut found, &options)?;
+    stored_hash::put(tx, found.was.rid, made.hash("newPassword")?, call.now, &options)?;
+    stored_hash::finish(call, &mut found, &options)?;
     found.user.set_lockout(lockout::reset(found.user.lockout()));
-    found.save_and_answer(call, tx, Telling::As("Modified", "password-reset"))
+    found.save_and_answer(call, tx, AuditAction::As("Modified", "password-reset"))
 }

@@ -3,14 +3,15 @@
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_credential::{hash::verify_nobody, lockout};
 use chancery_record::{Secret, Timestamp, Value};
-use chancery_resource::{Answer, Call, Problem, Purpose, Telling, Work, random, read_form};
+use chancery_resource::{Answer, AuditAction, Call, Problem, Purpose, Work, random, read_form};
 use chancery_store::{Error, Tx};
 
 use super::{
     ResetPasswordWithToken,
     attempt::{find, finish, refusal},
-    kept, mail,
+    mail,
     set::{self, Made, options},
+    stored_hash,
 };
 use crate::user::Found;
 
@@ -28,7 +29,7 @@ fn make(call: &Call, tx: &mut Tx<'_>, user: i64) -> Result<(Secret, Timestamp), 
 }
 
 fn digest(call: &Call, token: &Secret) -> Vec<u8> {
-    call.desk.master.digest("password-reset", token.expose())
+    call.app.master.digest("password-reset", token.expose())
 }
 
 fn is_good(call: &Call, tx: &mut Tx<'_>, user: i64, token: &Secret) -> Result<bool, Error> {
@@ -53,7 +54,7 @@ pub fn request(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         if found.user.email_address.is_none() {
             return Err(Problem::invalid("The user has no e-mail address to deliver a token to."));
         }
-    } else if !call.desk.has_reset_program {
+    } else if !call.app.has_reset_program {
         let detail = "Nothing delivers tokens here: set the store's options MailServerConfig and \
                       EMailSenderAddress, or the server's reset_program.";
         return Err(Problem::conflict(detail));
@@ -91,7 +92,7 @@ pub fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     };
     let Some(redeemed) = call.result::<Redeemed>(0)? else {
         let Some(found) = good else {
-            let (parameters, password) = (kept::parameters(call), form.new_password.0);
+            let (parameters, password) = (stored_hash::parameters(call), form.new_password.0);
             return Ok(Answer::after(Work::new(Purpose::Password, move || {
                 verify_nobody(&password, &parameters);
                 Redeemed { user: None, made: None }
@@ -111,8 +112,8 @@ pub fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     };
     let options = options(call)?;
     let hash = made.hash("newPassword")?;
-    kept::put(tx, found.was.rid, hash, call.now, &options)?;
-    kept::settle(call, &mut found, &options)?;
+    stored_hash::put(tx, found.was.rid, hash, call.now, &options)?;
+    stored_hash::finish(call, &mut found, &options)?;
     found.user.set_lockout(lockout::token_used(found.user.lockout()));
     finish(call, tx, found, "password-reset")
 }
@@ -126,6 +127,6 @@ impl Found {
         event: &'static str,
     ) -> Result<Answer, Problem> {
         self.user.renew_token(call)?;
-        self.save_and_answer(call, tx, Telling::As("Modified", event))
+        self.save_and_answer(call, tx, AuditAction::As("Modified", event))
     }
 }

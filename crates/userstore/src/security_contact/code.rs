@@ -3,7 +3,8 @@
 use chancery_mail::Kind;
 use chancery_record::{Record as _, Secret, Timestamp, Value};
 use chancery_resource::{
-    Answer, Call, OwnerRow, Problem, Telling, amend, load, owner_of, random, read_form, write_stored,
+    Answer, AuditAction, Call, OwnerRow, Problem, load, owner_of, random, read_form, update_unversioned,
+    write_stored,
 };
 use chancery_store::Tx;
 use serde_json::json;
@@ -45,7 +46,7 @@ pub fn send(
 
 /// A code is short: its digest is keyed, and of one contact.
 fn digest(call: &Call, contact: &SecurityContact, code: &[u8]) -> Vec<u8> {
-    call.desk.master.digest(&format!("security-contact/{}", contact.id.0), code)
+    call.app.master.digest(&format!("security-contact/{}", contact.id.0), code)
 }
 
 /// Verifies a contact. Attempts are counted before the code is looked at, and stay counted.
@@ -75,7 +76,7 @@ pub fn verify(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     contact.is_verified = true;
     contact.verified_on = Some(call.now);
     let values = contact.into_values();
-    amend(call, tx, &SECURITY_CONTACT, &was, &values, Telling::As("Modified", "verified"))?;
+    update_unversioned(call, tx, &SECURITY_CONTACT, &was, &values, AuditAction::As("Modified", "verified"))?;
     write_stored(call, tx, &SECURITY_CONTACT, &was.with(values))?;
     Ok(Answer::resource(call.op.status))
 }

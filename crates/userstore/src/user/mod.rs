@@ -1,8 +1,8 @@
 //! Users: the people who sign in.
 
-mod alone;
+mod lock;
 mod rules;
-mod state;
+mod unique_email;
 
 use chancery_record::{
     Birthdate, Bytes, Email, Gender, HIDDEN, KEY, Locale, LoginName, Name, OPEN, Phone, Preset, SCOPE, SHOWN,
@@ -16,7 +16,7 @@ use chancery_store::Tx;
 
 use uuid::Uuid;
 
-pub use state::{Found, STATE_OPERATIONS, UPDATED, limits};
+pub use lock::{Found, STATE_OPERATIONS, UPDATED, limits};
 
 use crate::{InstanceId, UserId, group::GROUP, synchronize::USERS};
 
@@ -112,8 +112,8 @@ record! {
 /// The resource.
 pub static USER: Shape = Shape::of::<User>("User", "user_account", Reach::Store)
     .ruled::<User>()
-    .against(alone::find_taken)
-    .when_gone(forget)
+    .validate_rows(unique_email::find_taken)
+    .on_purge(forget)
     .quarantined("quarantined_on", "UserDeletionQuarantineEnabled")
     .person("audit_key")
     .unique(&[

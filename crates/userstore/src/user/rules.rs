@@ -1,17 +1,17 @@
 //! A user's own rules. Pure.
 
-use chancery_resource::{Rules, Said};
+use chancery_resource::{ProvidedFields, Rules};
 
 use super::User;
 
 impl Rules for User {
-    fn adjust(&mut self, was: Option<&Self>, said: &Said<'_>) {
+    fn adjust(&mut self, was: Option<&Self>, provided: &ProvidedFields<'_>) {
         let Some(was) = was else { return };
         // a proof is of one address: it does not carry over to another
-        if self.email_address != was.email_address && !said.says("email_address_confirmed") {
+        if self.email_address != was.email_address && !provided.contains("email_address_confirmed") {
             self.email_address_confirmed = false;
         }
-        if self.phone_number != was.phone_number && !said.says("phone_number_confirmed") {
+        if self.phone_number != was.phone_number && !provided.contains("phone_number_confirmed") {
             self.phone_number_confirmed = false;
         }
     }

@@ -3,9 +3,9 @@
 use chancery_picture::{MAX_BODY_BYTES, Picture, Refused, normalize, parse};
 use chancery_record::{FieldError, KEY, Name, OWNER, Record as _, SHOWN, Token, Value, id_types, record};
 use chancery_resource::{
-    Action as A, Answer, Body, Call, Custom, Method as M, Op, OwnerRow, Permit::UserStore, Problem,
-    ProblemKind, Purpose, Reach, Reply, Shape, Stored, Telling, Work, amend, audit_trail::Digest,
-    check_if_match, delete, insert, load_by, new_row, owner_of, read_one, select_of, write_stored,
+    Action as A, Answer, AuditAction, Body, Call, Custom, Method as M, Op, OwnerRow, Permit::UserStore,
+    Problem, ProblemKind, Purpose, Reach, Reply, Shape, Stored, Work, audit_trail::Digest, check_if_match,
+    delete, insert, load_by, new_row, owner_of, read_one, select_of, update_unversioned, write_stored,
 };
 use chancery_store::Tx;
 
@@ -147,7 +147,7 @@ fn set(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         let kept = image.into_values();
         let values: Vec<Value> =
             values.into_iter().zip(kept).map(|(new, old)| if new.is_null() { old } else { new }).collect();
-        amend(call, tx, &USER_IMAGE, &was, &values, Telling::As("Modified", "updated"))?;
+        update_unversioned(call, tx, &USER_IMAGE, &was, &values, AuditAction::As("Modified", "updated"))?;
         was.with(values)
     } else {
         let values = new_row(call, &USER_IMAGE, Some(&owner), values)?;

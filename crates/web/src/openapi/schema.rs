@@ -158,7 +158,7 @@ pub fn object(shape: &Shape, columns: &[&str], form: Form) -> Value {
             let mut schema = kind(field, form);
             schema["description"] = json!(format!("{} Read and ignored.", field.about.trim()));
             properties.insert(field.wire().to_owned(), schema);
-        } else if is_change && shape.whole.is_none() && field.is_create_only() {
+        } else if is_change && shape.base.is_none() && field.is_create_only() {
             let mut schema = property(field, form);
             schema["description"] =
                 json!(format!("{} Set at creation alone: left out, or as it is.", field.about.trim()));
@@ -182,7 +182,7 @@ pub fn object(shape: &Shape, columns: &[&str], form: Form) -> Value {
                 "description": "Members of the response form that this body does not write: read and ignored.",
             } });
         }
-        schema["additionalProperties"] = json!(shape.whole.is_some());
+        schema["additionalProperties"] = json!(shape.base.is_some());
     }
     schema
 }

@@ -1,0 +1,144 @@
+//! Scopes and resources of a client app: what it may ask tokens for.
+
+use chancery_record::{Description, FIXED, KEY, Key, Name, OPEN, SHOWN, Token, id_types, record};
+use chancery_resource::{
+    Action as A, Custom, Method as M, Op, Parent, Permit::TenantMember, ProvidedFields, Reach, Rules, Shape,
+    Unique, list_of, standard,
+};
+
+use super::{CLIENT_APP, ClientAppId, resource_key};
+
+id_types! {
+    /// The id of a scope.
+    ClientAppScopeId,
+    /// The id of a resource.
+    ClientAppResourceId,
+}
+
+record! {
+    /// A scope that a client app gets (RFC 6749, section 3.3).
+    pub struct ClientAppScope {
+        /// The scope.
+        id: ClientAppScopeId = KEY,
+        /// What it is called in requests, unique for the client app.
+        key: Key = OPEN,
+        /// Its name; the key where none is given.
+        name: Option<Name> = OPEN,
+        /// What it allows.
+        description: Option<Description> = OPEN,
+        /// The client app.
+        client_app_id: ClientAppId = FIXED,
+        /// Changes with every write to the scope.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+record! {
+    /// A resource that a client app gets tokens for (RFC 8707).
+    pub struct ClientAppResource {
+        /// The resource.
+        id: ClientAppResourceId = KEY,
+        /// What it is called in requests, unique for the client app. It belongs to the subscription
+        /// whose client app had it first.
+        key: Key = OPEN,
+        /// Its name; the key where none is given.
+        name: Option<Name> = OPEN,
+        /// What it is.
+        description: Option<Description> = OPEN,
+        /// The client app.
+        client_app_id: ClientAppId = FIXED,
+        /// Changes with every write to the resource.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+impl Rules for ClientAppScope {
+    fn adjust(&mut self, _: Option<&Self>, _: &ProvidedFields<'_>) {
+        self.name = self.name.take().or_else(|| Name::new(self.key.as_str()).ok());
+    }
+
+    fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
+        let plain = |letter: char| letter.is_ascii_graphic() && !matches!(letter, '"' | '\\');
+        if !self.key.as_str().chars().all(plain) {
+            wrong.push((
+                "key",
+                "must be a scope: letters, digits and signs without blanks, quotes and backslashes".into(),
+            ));
+        }
+    }
+}
+
+impl Rules for ClientAppResource {
+    fn adjust(&mut self, _: Option<&Self>, _: &ProvidedFields<'_>) {
+        self.name = self.name.take().or_else(|| Name::new(self.key.as_str()).ok());
+    }
+}
+
+/// Scopes of a client app: the token endpoint reads all of them.
+const MOST_SCOPES: usize = 1000;
+
+/// Scopes.
+pub static CLIENT_APP_SCOPE: Shape = Shape::of::<ClientAppScope>(
+    "ClientAppScope",
+    "client_app_scope",
+    Reach::Of("client_app_id", &CLIENT_APP),
+)
+.belonging(&[Parent::new("client_app_id", &CLIENT_APP).of_at_most(MOST_SCOPES)])
+.unique(&[
+    Unique::new("client_app_scope__id", "id"),
+    Unique::new("client_app_scope__client_app_id__key", "key"),
+])
+.ruled::<ClientAppScope>();
+
+/// Resources.
+pub static CLIENT_APP_RESOURCE: Shape = Shape::of::<ClientAppResource>(
+    "ClientAppResource",
+    "client_app_resource",
+    Reach::Of("client_app_id", &CLIENT_APP),
+)
+.belonging(&[Parent::new("client_app_id", &CLIENT_APP)])
+.unique(&[
+    Unique::new("client_app_resource__id", "id"),
+    Unique::new("client_app_resource__client_app_id__key", "key"),
+])
+.ruled::<ClientAppResource>()
+.validate_rows(resource_key::claim);
+
+/// Operations on scopes.
+pub static SCOPES: [Op; 9] =
+    standard!("ClientAppScope", "/ClientAppScope", TenantMember, SubscriptionAdmin, &CLIENT_APP_SCOPE);
+/// Operations on resources.
+pub static RESOURCES: [Op; 9] = standard!(
+    "ClientAppResource",
+    "/ClientAppResource",
+    TenantMember,
+    SubscriptionAdmin,
+    &CLIENT_APP_RESOURCE
+);
+
+/// The list of those parts that belong to one client app.
+pub const fn of_client_app(name: &'static str, path: &'static str, shape: &'static Shape) -> Op {
+    let about = "Lists what belongs to a client app.";
+    Op::new(
+        name,
+        M::Get,
+        path,
+        TenantMember,
+        shape,
+        A::Custom(Custom::listing(|call, tx| list_of(call, tx, &CLIENT_APP, 0, "client_app_id"))),
+        about,
+    )
+}
+
+/// Scopes of a client app.
+pub static SCOPES_OF: &[Op] = &[of_client_app(
+    "GetClientAppScopesByClientApp",
+    "/ClientAppScope/clientapp/{clientAppId}",
+    &CLIENT_APP_SCOPE,
+)];
+/// Resources of a client app.
+pub static RESOURCES_OF: &[Op] = &[of_client_app(
+    "GetClientAppResourcesByClientApp",
+    "/ClientAppResource/clientapp/{clientAppId}",
+    &CLIENT_APP_RESOURCE,
+)];

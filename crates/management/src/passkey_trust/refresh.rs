@@ -1,0 +1,122 @@
+//! BatchRows a verified snapshot into use, or noting why there is none.
+
+use chancery_record::{Name, Record as _, ShortText, Value};
+use chancery_resource::{AuditAction, Call, Problem, Stored, update_unversioned};
+use chancery_store::{Error, Tx};
+use chancery_trust::{Step, accepts};
+
+use super::{PasskeyTrustStatus, SOURCE, TRUST_SNAPSHOT, TrustSnapshot, Verified, row};
+
+/// The longest reason that is kept.
+const REASON: usize = 1000;
+
+/// What came of a refresh.
+pub struct Finished {
+    /// The status after it.
+    pub status: PasskeyTrustStatus,
+    /// Why it failed, if it did.
+    pub failure: Option<String>,
+}
+
+fn fault<E>(_: E) -> Problem {
+    Error::Internal("a text of the metadata's own is not valid".into()).into()
+}
+
+pub fn status_of(values: Vec<Value>) -> Result<PasskeyTrustStatus, Problem> {
+    let row = TrustSnapshot::from_values(values)?;
+    Ok(PasskeyTrustStatus {
+        has_last_known_good_snapshot: row.snapshot_number.is_some(),
+        snapshot_number: row
+            .snapshot_number
+            .map(|no| Name::new(no.to_string()))
+            .transpose()
+            .map_err(fault)?,
+        snapshot_version: row.snapshot_version,
+        refreshed_on: row.refreshed_on,
+        next_update_on: row.next_update_on,
+        entry_count: row.entry_count,
+        last_refresh_error: row.last_refresh_error,
+    })
+}
+
+/// Ends a refresh. A failed one leaves the snapshot in use and says why it failed.
+///
+/// # Errors
+/// The store's.
+pub fn finish(call: &Call, tx: &mut Tx<'_>, outcome: &Result<Verified, String>) -> Result<Finished, Problem> {
+    let was = row(call, tx)?;
+    let mut record = TrustSnapshot::from_values(was.values.clone())?;
+    let failure = match outcome {
+        Err(why) => Some(why.clone()),
+        Ok(verified) => match accepts(record.snapshot_number, &verified.snapshot) {
+            Step::Newer => {
+                return take(call, tx, &was, verified).map(|status| Finished { status, failure: None });
+            }
+            Step::Same => None,
+            Step::Older => Some(older(record.snapshot_number, verified)),
+        },
+    };
+    let told = failure.as_ref().map(|why| why.chars().take(REASON).collect::<String>());
+    record.last_refresh_error = told.map(ShortText::new).transpose().map_err(fault)?;
+    let values = record.into_values();
+    update_unversioned(call, tx, &TRUST_SNAPSHOT, &was, &values, AuditAction::As("Modified", "updated"))?;
+    Ok(Finished { status: status_of(values)?, failure })
+}
+
+/// Ends an import, which fails where it cannot be used.
+///
+/// # Errors
+/// Conflict: the snapshot is older than the one in use.
+pub fn import(call: &Call, tx: &mut Tx<'_>, verified: &Verified) -> Result<PasskeyTrustStatus, Problem> {
+    let was = row(call, tx)?;
+    let current = TrustSnapshot::from_values(was.values.clone())?.snapshot_number;
+    match accepts(current, &verified.snapshot) {
+        Step::Newer => take(call, tx, &was, verified),
+        Step::Same => status_of(was.values),
+        Step::Older => Err(Problem::conflict(older(current, verified))),
+    }
+}
+
+fn older(current: Option<i64>, verified: &Verified) -> String {
+    let (current, number) = (current.unwrap_or_default(), verified.snapshot.no);
+    format!(
+        "Snapshot {number} is older than snapshot {current}, which is in use: what is known would be forgotten."
+    )
+}
+
+/// Takes a snapshot into use: on every process, from the next operation on.
+fn take(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    was: &Stored,
+    verified: &Verified,
+) -> Result<PasskeyTrustStatus, Problem> {
+    let snapshot = &verified.snapshot;
+    let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+    let because = snapshot.reasons.join("; ").chars().take(REASON).collect::<String>();
+    let record = TrustSnapshot {
+        source: Name::new(SOURCE).map_err(fault)?,
+        snapshot_number: Some(snapshot.no),
+        snapshot_version: Some(Name::new(snapshot.version.as_str()).map_err(fault)?),
+        refreshed_on: Some(call.now),
+        next_update_on: Some(snapshot.next_update),
+        entry_count: number(snapshot.entries.saturating_sub(snapshot.skipped)),
+        skipped_entry_count: number(snapshot.skipped),
+        skipped_certificate_count: number(snapshot.skipped_roots),
+        skipped_because: Some(because)
+            .filter(|text| !text.is_empty())
+            .map(ShortText::new)
+            .transpose()
+            .map_err(fault)?,
+        last_refresh_error: None,
+    };
+    let values = record.into_values();
+    update_unversioned(call, tx, &TRUST_SNAPSHOT, was, &values, AuditAction::As("Modified", "refreshed"))?;
+    tx.queue(
+        "INSERT INTO passkey_trust_snapshot (source, snapshot_number, content) VALUES (?1, ?2, ?3) \
+         ON CONFLICT (source) DO UPDATE SET snapshot_number = excluded.snapshot_number, content = excluded.content",
+        vec![SOURCE.into(), snapshot.no.into(), verified.bytes.clone().into()],
+    )?;
+    tx.advance_epoch()?;
+    status_of(values)
+}

@@ -1,0 +1,203 @@
+//! The audit entry and the event of a change.
+
+use chancery_ledger::Stamp;
+use chancery_record::{Column, Field, Sealing, Value, canonical_json, format_timestamp, write_string};
+use chancery_store::{Error, Tx};
+use uuid::Uuid;
+
+use crate::{
+    Call, PersonKey, Problem, Shape,
+    audit::signer::{AuditSigner, Sealed},
+    seal::sealed::entry_associated_data,
+};
+
+const CATEGORY: &str = "DatabaseRecordChange";
+
+pub fn write_ids(ids: &[Uuid], out: &mut Vec<u8>) {
+    out.push(b'[');
+    for (index, id) in ids.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        write_string(&id.to_string(), out);
+    }
+    out.push(b']');
+}
+
+/// What is told of a change.
+pub struct Entry<'a> {
+    /// Its number: more than that of the last change of the row itself. Links are not counted.
+    pub number: i64,
+    pub person: Option<PersonKey>,
+    pub area: &'a str,
+    pub key: String,
+    pub action: &'static str,
+    pub event: &'static str,
+    pub original: Option<String>,
+    pub current: Option<String>,
+    /// Members of the event's data after its id, each with a leading comma.
+    pub data: Vec<u8>,
+}
+
+const ENTRY: &str = "INSERT INTO audit_entry (rid, store, timestamp, actor, area, primary_key, \
+    category, action, data_source, original_content, current_content, original_salt, \
+    current_salt, original_digest, current_digest, signature, signature_public_key_info, person) \
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)";
+
+/// Writes the audit entry and the event of a change.
+pub fn record(call: &Call, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<(), Problem> {
+    if let Some(person) = &entry.person {
+        call.persons.borrow_mut().add(person);
+    }
+    let signer = &call.app.audit_signer;
+    let id = entry.number;
+    let envelope = envelope(call, id, &entry);
+    let user = call.actor.map(|actor| match call.acting {
+        Some(acting) => format!("{actor}|{acting}"),
+        None => actor.to_string(),
+    });
+    let original = entry.original.map(AuditSigner::seal);
+    let current = entry.current.map(AuditSigner::seal);
+    let person = entry.person.as_ref().map(|person| person.id);
+    let stamp = Stamp {
+        id,
+        timestamp: call.now,
+        user: user.as_deref(),
+        area: entry.area,
+        primary_key: &entry.key,
+        category: CATEGORY,
+        action: entry.action,
+        data_source: call.scope.source(),
+        person,
+    };
+    let digest = |sealed: &Option<Sealed>| sealed.as_ref().map(|sealed| sealed.digest.clone());
+    let (original_digest, current_digest) = (digest(&original), digest(&current));
+    let signature = signer.sign(&stamp, original_digest.as_deref(), current_digest.as_deref());
+    let signature = signature.ok_or_else(|| Error::Internal("an audit entry cannot be signed".into()))?;
+    // two processes may make the same number, but no two entries have the same signature
+    let proof = "SELECT 1 FROM audit_entry WHERE rid = ?1 AND signature = ?2";
+    tx.prove_by(proof, vec![Value::Int(id), signature.bytes.clone().into()]);
+    let (original, original_salt) = hidden(id, original, entry.person.as_ref(), ORIGINAL);
+    let (current, current_salt) = hidden(id, current, entry.person.as_ref(), CURRENT);
+    tx.queue(
+        ENTRY,
+        vec![
+            Value::Int(id),
+            Value::Int(call.scope.store()),
+            Value::Int(call.now.0),
+            user.into(),
+            entry.area.into(),
+            entry.key.as_str().into(),
+            CATEGORY.into(),
+            entry.action.into(),
+            call.scope.source().into(),
+            original.into(),
+            current.into(),
+            original_salt.into(),
+            current_salt.into(),
+            original_digest.into(),
+            current_digest.into(),
+            signature.bytes.into(),
+            signature.public_key_info.into(),
+            person.into(),
+        ],
+    )?;
+    tx.queue(
+        "INSERT INTO audit_pending (entry, store) VALUES (?1, ?2)",
+        vec![Value::Int(id), Value::Int(call.scope.store())],
+    )?;
+    let parameters = vec![Value::Int(id), Value::Int(call.scope.store()), envelope.into()];
+    tx.queue("INSERT INTO outbox_event (id, store, envelope) VALUES (?1, ?2, ?3)", parameters)?;
+    Ok(())
+}
+
+type Side = (&'static str, &'static str);
+const ORIGINAL: Side = ("original_content", "original_salt");
+const CURRENT: Side = ("current_content", "current_salt");
+
+/// Content and salt as they are kept: what belongs to a person under that person's key.
+fn hidden(
+    entry: i64,
+    sealed: Option<Sealed>,
+    person: Option<&PersonKey>,
+    (content, salt): Side,
+) -> (Option<String>, Option<Vec<u8>>) {
+    match (sealed, person) {
+        (None, _) => (None, None),
+        (Some(sealed), None) => (Some(sealed.content), Some(sealed.salt.to_vec())),
+        (Some(sealed), Some(person)) => (
+            Some(person.seal_text(&entry_associated_data(entry, content), &sealed.content)),
+            Some(person.seal_bytes(&entry_associated_data(entry, salt), &sealed.salt)),
+        ),
+    }
+}
+
+/// The event as a `CloudEvents` 1.0 envelope. It names ids and members, never values.
+fn envelope(call: &Call, id: i64, entry: &Entry<'_>) -> String {
+    let service = if call.scope.store() == 0 { "management" } else { "userstore" };
+    let kind = format!("platform.{service}.{}.{}", entry.area.to_lowercase(), entry.event);
+    let mut out = Vec::with_capacity(384 + entry.data.len());
+    out.extend_from_slice(format!("{{\"specversion\":\"1.0\",\"id\":\"{id}\",\"source\":").as_bytes());
+    write_string(&format!("/{service}/{}", call.scope.source()), &mut out);
+    out.extend_from_slice(b",\"type\":");
+    write_string(&kind, &mut out);
+    out.extend_from_slice(b",\"subject\":");
+    write_string(&entry.key, &mut out);
+    out.extend_from_slice(b",\"time\":\"");
+    format_timestamp(call.now, &mut out);
+    out.extend_from_slice(b"\",\"datacontenttype\":\"application/json\",\"data\":{\"id\":");
+    write_string(&entry.key, &mut out);
+    out.extend_from_slice(&entry.data);
+    out.extend_from_slice(b"}}");
+    String::from_utf8(out).unwrap_or_default()
+}
+
+const fn is_audited(field: &Field) -> bool {
+    field.access.shown || field.access.audited
+}
+
+pub fn changed_members<'a>(fields: impl Iterator<Item = &'a Field>) -> Vec<u8> {
+    let mut out = b",\"changed\":[".to_vec();
+    let mut first = true;
+    for field in fields.filter(|field| is_audited(field) && !field.is_token()) {
+        if !first {
+            out.push(b',');
+        }
+        first = false;
+        write_string(field.wire(), &mut out);
+    }
+    out.push(b']');
+    out
+}
+
+pub fn fields_with<'a>(
+    shape: &'a Shape,
+    values: &'a [Value],
+) -> impl Iterator<Item = (&'a Field, &'a Value)> {
+    shape.fields.iter().zip(values)
+}
+
+/// The audit form: the resource's own fields as canonical JSON, without secrets.
+pub fn content(shape: &Shape, values: &[Value]) -> String {
+    let is_secret = |field: &Field| field.access.sealing == Sealing::Secret && (shape.secret)(values);
+    let is_kept = |field: &Field| !matches!(field.access.column, Column::Given | Column::Seen);
+    let shown = fields_with(shape, values).filter(|(field, _)| is_audited(field) && is_kept(field));
+    canonical_json(
+        shown.map(|(field, value)| if is_secret(field) { (field, &Value::Null) } else { (field, value) }),
+    )
+}
+
+/// The key as the audit trail names it: an id is one alone, any other is joined by `|` to its owner's.
+pub fn key_text(shape: &Shape, values: &[Value]) -> String {
+    let is_owner = |field: &Field| field.access.column == Column::Owner;
+    let key = || fields_with(shape, values).filter(|(field, _)| field.access.key && !is_owner(field));
+    let is_id = key().any(|(_, value)| matches!(value, Value::Id(_)));
+    let owner = fields_with(shape, values).filter(|(field, _)| is_owner(field) && !is_id);
+    let texts = owner.chain(key()).map(|(_, value)| match value {
+        Value::Id(id) => id.to_string(),
+        Value::Int(number) => number.to_string(),
+        Value::Text(text) => text.clone(),
+        _ => String::new(),
+    });
+    texts.collect::<Vec<_>>().join("|")
+}

@@ -1,0 +1,9 @@
+//! The audit trail: entries, their signatures, the trees over them, the keys of persons.
+
+pub mod entry;
+pub mod person;
+pub mod proof;
+pub mod read;
+pub mod signer;
+pub mod trail;
+pub mod tree;

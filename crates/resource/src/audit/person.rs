@@ -1,0 +1,136 @@
+//! The key of the person whom a row is about.
+
+use chancery_record::Value;
+use chancery_store::{Error, Tx};
+use uuid::Uuid;
+
+use crate::{Call, LIST, MasterKey, OwnerRow, PersonKey, Personal, Persons, Problem, Shape, Sql};
+
+/// The key of the person that a row is or belongs to. One that has none yet gets it.
+pub fn person(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    values: &[Value],
+    owner: Option<&OwnerRow>,
+) -> Result<Option<PersonKey>, Problem> {
+    let master = &call.app.master;
+    let found = match (shape.personal, shape.owner, owner) {
+        (Personal::Is(column), ..) => {
+            let id = values.get(shape.plan().key);
+            let kept = shape.field_index(column).and_then(|place| values.get(place));
+            match (id, kept) {
+                (Some(Value::Id(id)), Some(Value::Bytes(kept))) => {
+                    Some((*id, Some(kept.clone()), shape, column))
+                }
+                (Some(Value::Id(id)), _) => Some((*id, None, shape, column)),
+                _ => None,
+            }
+        }
+        (Personal::Of(person, column), ..) => {
+            let Some(Value::Id(id)) = shape.field_index(column).and_then(|place| values.get(place)) else {
+                return Ok(None);
+            };
+            match person.personal {
+                Personal::Is(column) => Some((*id, find_key(call, tx, person, column, *id)?, person, column)),
+                _ => None,
+            }
+        }
+        (_, Some(owner), Some(row)) => match owner.shape.personal {
+            Personal::Is(column) => Some((row.id, row.person_key.clone(), owner.shape, column)),
+            _ => None,
+        },
+        _ => None,
+    };
+    let Some((id, kept, shape, column)) = found else { return Ok(None) };
+    if let Some(kept) = kept {
+        return open(master, id, &kept).map(Some);
+    }
+    let Value::Bytes(made) = PersonKey::make(master, id) else {
+        return Err(Error::Internal("the key of a person cannot be made".into()).into());
+    };
+    let text =
+        format!("UPDATE {} SET {column} = ?1 WHERE store = ?2 AND id = ?3 AND {column} IS NULL", shape.table);
+    let parameters = vec![made.clone().into(), Value::Int(call.scope.store()), Value::Id(id)];
+    tx.queue_one(&text, parameters)?;
+    open(master, id, &made).map(Some)
+}
+
+/// Opens the key of a person who is there. Without it the trail would tell of them in the clear.
+fn open(master: &MasterKey, id: Uuid, kept: &[u8]) -> Result<PersonKey, Problem> {
+    Ok(opened(master, id, kept)?)
+}
+
+fn opened(master: &MasterKey, id: Uuid, kept: &[u8]) -> Result<PersonKey, Error> {
+    let broken = || Error::Internal(format!("the key of person {id} cannot be opened with this master key"));
+    PersonKey::open(master, id, kept).ok_or_else(broken)
+}
+
+/// The key of a person as it is kept, if the person has one yet; hidden or not.
+fn find_key(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    column: &str,
+    id: Uuid,
+) -> Result<Option<Vec<u8>>, Problem> {
+    let mut sql = Sql::new(format!("SELECT {column} FROM {} WHERE id = ", shape.table)).bind(id);
+    if shape.reach.is_store() {
+        sql = sql.push(" AND store = ").bind(call.scope.store());
+    }
+    let found = tx.one(&sql.text, &sql.parameters, |row| {
+        Ok(if row.is_null(0)? { None } else { Some(row.bytes(0)?.to_vec()) })
+    })?;
+    Ok(found.flatten())
+}
+
+/// The keys of persons of whom an operation on this resource can tell, by their ids; `None` where one of them
+/// is there no more.
+///
+/// # Errors
+/// The store's.
+pub fn keys_of_persons(
+    master: &MasterKey,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    store: i64,
+    ids: &[Uuid],
+) -> Result<Option<Persons>, Error> {
+    let mut persons = Persons::default();
+    if ids.is_empty() {
+        return Ok(Some(persons));
+    }
+    let person = match (shape.base().personal, shape.base().owner) {
+        (Personal::Of(person, _), _) => person,
+        (Personal::Is(_), _) => shape.base(),
+        (_, Some(owner)) => owner.shape,
+        _ => return Ok(None),
+    };
+    let Personal::Is(column) = person.personal else { return Ok(None) };
+    for chunk in ids.chunks(LIST) {
+        let mut sql = Sql::new(format!("SELECT id, {column} FROM {} WHERE id IN ", person.table));
+        sql.add_list(chunk.iter().copied().map(Value::Id));
+        if person.reach.is_store() {
+            sql = sql.push(" AND store = ").bind(store);
+        }
+        tx.query(&sql.text, &sql.parameters, |row| {
+            if !row.is_null(1)? {
+                persons.add(&opened(master, row.id(0)?, row.bytes(1)?)?);
+            }
+            Ok(())
+        })?;
+    }
+    Ok((persons.ids().count() == ids.len()).then_some(persons))
+}
+
+/// Whether rows of this resource show persons among others.
+pub fn shows_persons(shape: &Shape) -> bool {
+    shape.relations.iter().any(|relation| matches!(relation.target.base().personal, Personal::Is(_)))
+}
+
+/// Whether what is told of rows of this resource can be about persons.
+pub fn is_personal(shape: &Shape) -> bool {
+    let shape = shape.base();
+    matches!(shape.personal, Personal::Is(_) | Personal::Of(..))
+        || shape.owner.is_some_and(|owner| matches!(owner.shape.personal, Personal::Is(_)))
+}

@@ -1,0 +1,177 @@
+//! Proofs over the audit trail of the scope that a call is in: its checkpoint, that an entry is in
+//! its tree, that its tree of today goes on from an earlier one.
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use chancery_ledger::{Hash, consistency_proof, inclusion_proof, root};
+use chancery_record::Value;
+use chancery_store::{Error, Tx};
+use serde_json::{Value as Json, json};
+
+use crate::{
+    Answer, Call, JsonForm, Problem, ProblemKind,
+    audit::tree::{Tree, place, with_nodes},
+};
+
+/// The media type of a checkpoint.
+pub const NOTE: &str = "text/plain";
+
+/// The answer of [`inclusion`].
+pub static INCLUSION: JsonForm = JsonForm { name: "InclusionProof", schema: inclusion_schema };
+/// The answer of [`consistency`].
+pub static CONSISTENCY: JsonForm = JsonForm { name: "ConsistencyProof", schema: consistency_schema };
+/// The query parameters of [`consistency`].
+pub const SIZES: &[(&str, &str)] = &[
+    ("from", "The size of the earlier tree, a number of entries; 0 without it."),
+    ("to", "The size of the later tree, at most and without it that of the newest checkpoint."),
+];
+
+/// The tree of a store. One that has leaves is not taken for one that has not grown yet.
+fn find_tree(tx: &mut Tx<'_>, store: i64) -> Result<Tree, Error> {
+    let tree = Tree::read(tx, store)?;
+    let leaf = "SELECT position FROM audit_leaf WHERE store = ?1 LIMIT 1";
+    if tree.checkpoint.is_none() && tx.one(leaf, &[Value::Int(store)], |_| Ok(()))?.is_some() {
+        return Err(Error::Internal(format!("the audit tree of store {store} has leaves and no checkpoint")));
+    }
+    Ok(tree)
+}
+
+/// Answers with the newest checkpoint.
+///
+/// # Errors
+/// There is none yet.
+pub fn checkpoint(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let tree = find_tree(tx, call.scope.store())?;
+    let note = tree.checkpoint.ok_or_else(|| {
+        let detail = "No entry of this trail is in its tree yet. It takes about a second.";
+        Problem::new(ProblemKind::NotFound, detail)
+    })?;
+    call.out.bytes.extend_from_slice(note.as_bytes());
+    Ok(Answer { content_type: Some("text/plain; charset=utf-8"), ..Answer::new(call.op.status) })
+}
+
+/// Answers with the proof that the entry that the path names is in the newest checkpoint's tree.
+///
+/// # Errors
+/// There is no such entry, or it is in no tree yet.
+pub fn inclusion(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let store = call.scope.store();
+    let Value::Int(id) = call.op.shape.read_key(call.parameter(0))? else {
+        return Err(Problem::not_found(call.op.shape.name));
+    };
+    let key = [Value::Int(store), Value::Int(id)];
+    let text = "SELECT position FROM audit_leaf WHERE store = ?1 AND entry = ?2";
+    let Some(position) = tx.one(text, &key, |row| place(row, 0))? else {
+        let text = "SELECT entry FROM audit_pending WHERE store = ?1 AND entry = ?2";
+        let waits = tx.one(text, &key, |_| Ok(()))?.is_some();
+        let detail = "The entry is not in the trail's tree yet. It takes about a second.";
+        if waits {
+            return Err(Problem::new(ProblemKind::NotFound, detail));
+        }
+        let text = "SELECT rid FROM audit_entry WHERE store = ?1 AND rid = ?2";
+        if tx.one(text, &key, |_| Ok(()))?.is_some() {
+            return Err(Error::Internal(format!("the audit tree of store {store} lacks entry {id}")).into());
+        }
+        return Err(Problem::not_found(call.op.shape.name));
+    };
+    let tree = find_tree(tx, store)?;
+    let (leaf, proof) = with_nodes(tx, store, |mut ask| {
+        Ok((ask(0, position)?, inclusion_proof(position, tree.size, &mut ask)?))
+    })?;
+    let proof = proof
+        .ok_or_else(|| Error::Internal(format!("the audit tree of store {store} has no leaf {position}")))?;
+    let body = json!({
+        "id": id,
+        "position": position,
+        "treeSize": tree.size,
+        "leafHash": BASE64_STANDARD.encode(leaf),
+        "hashes": encoded(&proof),
+        "checkpoint": tree.checkpoint,
+    });
+    Ok(answer(call, &body))
+}
+
+/// Answers with the proof that the tree of size `to` begins with the tree of size `from`.
+///
+/// # Errors
+/// Sizes that are none, or that the tree does not have.
+pub fn consistency(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let store = call.scope.store();
+    let tree = find_tree(tx, store)?;
+    let size = |name, default: u64| {
+        let wrong = |_| Problem::invalid(format!("{name} is the size of a tree: a number from 0 up."));
+        call.query(name).map_or(Ok(default), |text| text.parse().map_err(wrong))
+    };
+    let (from, to) = (size("from", 0)?, size("to", tree.size)?);
+    if from > to || to > tree.size {
+        let detail = format!("The tree has {} entries: from is at most to, and to at most that.", tree.size);
+        return Err(Problem::invalid(detail));
+    }
+    let (from_root, to_root, proof) = with_nodes(tx, store, |mut ask| {
+        Ok((root(from, &mut ask)?, root(to, &mut ask)?, consistency_proof(from, to, &mut ask)?))
+    })?;
+    let proof = proof.ok_or_else(|| {
+        Error::Internal(format!("the audit tree of store {store} proves nothing from {from} to {to}"))
+    })?;
+    let body = json!({
+        "from": from,
+        "to": to,
+        "fromRootHash": BASE64_STANDARD.encode(from_root),
+        "toRootHash": BASE64_STANDARD.encode(to_root),
+        "hashes": encoded(&proof),
+    });
+    Ok(answer(call, &body))
+}
+
+fn encoded(hashes: &[Hash]) -> Vec<String> {
+    hashes.iter().map(|hash| BASE64_STANDARD.encode(hash)).collect()
+}
+
+fn answer(call: &mut Call, body: &Json) -> Answer {
+    call.out.bytes.extend_from_slice(body.to_string().as_bytes());
+    Answer::new(call.op.status)
+}
+
+fn number(about: &str) -> Json {
+    json!({ "type": "integer", "minimum": 0, "description": about })
+}
+
+fn hash(about: &str) -> Json {
+    json!({ "type": "string", "contentEncoding": "base64", "description": about })
+}
+
+fn hashes(about: &str) -> Json {
+    json!({ "type": "array", "description": about, "items": hash("A SHA-256 hash.") })
+}
+
+fn inclusion_schema() -> Json {
+    json!({
+        "type": "object",
+        "description": "The proof that an entry is in the tree of a checkpoint (RFC 6962, section 2.1.1).",
+        "required": ["id", "position", "treeSize", "leafHash", "hashes", "checkpoint"],
+        "properties": {
+            "id": number("The entry's number."),
+            "position": number("Where it stands in the tree, from 0."),
+            "treeSize": number("How many entries the tree has."),
+            "leafHash": hash("The hash of its leaf: SHA-256 over a zero byte and the canonical JSON of the \
+                members that its signature covers, with signature and signaturePublicKeyInfo, and with person where \
+                primaryKey does not begin with it."),
+            "hashes": hashes("The proof, the hash next to the leaf first."),
+            "checkpoint": { "type": "string", "description": "The signed checkpoint of the tree (C2SP)." },
+        },
+    })
+}
+
+fn consistency_schema() -> Json {
+    json!({
+        "type": "object",
+        "description": "The proof that a tree begins with an earlier one (RFC 6962, section 2.1.2).",
+        "required": ["from", "to", "fromRootHash", "toRootHash", "hashes"],
+        "properties": {
+            "from": number("The size of the earlier tree."),
+            "to": number("The size of the later tree."),
+            "fromRootHash": hash("The root of the earlier tree."),
+            "toRootHash": hash("The root of the later tree."),
+            "hashes": hashes("The proof; empty from size 0 and between equal sizes."),
+        },
+    })
+}

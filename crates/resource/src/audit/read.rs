@@ -1,0 +1,128 @@
+//! Reading the audit trail in the order of its tree.
+
+use chancery_ledger::Hash;
+use chancery_record::Value;
+use chancery_store::{Error, Tx};
+
+use crate::{
+    LIST, MasterKey, Scope, Shape, Sql,
+    audit::tree::{number, place},
+    read::emit::{write_no_relations, write_row},
+};
+
+/// Takes an entry: its position, and the entry as the interface answers it.
+pub type Take<'a> = dyn FnMut(u64, &[u8]) -> Result<(), Error> + 'a;
+
+/// An entry's place: its position in the tree, and its number.
+pub type Placed = (u64, i64);
+
+const LEAVES: &str = "SELECT position, entry FROM audit_leaf \
+    WHERE store = ?1 AND position >= ?2 AND position < ?3 ORDER BY position LIMIT 512";
+const HASHES: &str = "SELECT position, hash FROM audit_node \
+    WHERE store = ?1 AND level = 0 AND position >= ?2 AND position < ?3 ORDER BY position LIMIT 512";
+
+/// The entries and the hashes of the leaves from `start` to before `end`, at most 512 of them. A
+/// hash that is lost is all zeros.
+///
+/// # Errors
+/// The store's.
+pub fn read_leaves(
+    tx: &mut Tx<'_>,
+    store: i64,
+    start: u64,
+    end: u64,
+) -> Result<(Vec<Placed>, Vec<Hash>), Error> {
+    let parameters = [Value::Int(store), number(start), number(end)];
+    let mut placed = Vec::new();
+    let mut hashes = vec![Hash::default(); usize::try_from(end - start).unwrap_or_default()];
+    tx.query_all(&[(LEAVES, &parameters), (HASHES, &parameters)], &mut |statement, row| {
+        let position = place(row, 0)?;
+        if statement == 0 {
+            placed.push((position, row.int(1)?));
+        } else if let Some(slot) = usize::try_from(position - start).ok().and_then(|at| hashes.get_mut(at)) {
+            *slot = row.bytes(1)?.try_into().unwrap_or_default();
+        }
+        Ok(())
+    })?;
+    Ok((placed, hashes))
+}
+
+/// The position of the first entry from `start` on.
+///
+/// # Errors
+/// The store's.
+pub fn next_leaf(tx: &mut Tx<'_>, store: i64, start: u64) -> Result<Option<u64>, Error> {
+    let text = "SELECT min(position) FROM audit_leaf WHERE store = ?1 AND position >= ?2";
+    let found = tx.one(text, &[Value::Int(store), number(start)], |row| {
+        if row.is_null(0)? { Ok(None) } else { place(row, 0).map(Some) }
+    });
+    found.map(Option::flatten)
+}
+
+/// Reads entries, each as the interface answers it, in the order given. Those that are gone are
+/// passed over. One row is in memory at a time.
+///
+/// # Errors
+/// Those of `each`, and the store's.
+pub fn read_entries(
+    tx: &mut Tx<'_>,
+    (shape, master): (&Shape, &MasterKey),
+    scope: &Scope,
+    entries: &[Placed],
+    each: &mut Take<'_>,
+) -> Result<(), Error> {
+    let mut json = Vec::new();
+    // numbers rise but for entries that were committed late, so this is mostly one query
+    let rising = entries.chunk_by(|before, after| before.1 < after.1);
+    for rising in rising.flat_map(|rising| rising.chunks(LIST)) {
+        let mut sql = Sql::new(shape.plan().select.as_str());
+        shape.add_reach(&mut sql, scope, None);
+        sql.add(" AND t.rid IN ");
+        sql.add_list(rising.iter().map(|(_, entry)| Value::Int(*entry)));
+        sql.add(" ORDER BY t.rid");
+        let mut left = rising.iter();
+        tx.query(&sql.text, &sql.parameters, |row| {
+            let rid = row.int(0)?;
+            let Some((position, _)) = left.find(|(_, entry)| *entry == rid) else { return Ok(()) };
+            json.clear();
+            write_row((shape, master), scope, None, row, &mut json)?;
+            write_no_relations(shape, &mut json);
+            each(*position, &json)
+        })?;
+    }
+    Ok(())
+}
+
+/// How many entries are looked at in one query.
+const PIECE: u64 = 4096;
+
+const PLACES: &str = "SELECT t.rid, \
+    (SELECT l.position FROM audit_leaf l WHERE l.entry = t.rid AND l.store = t.store), \
+    (SELECT p.entry FROM audit_pending p WHERE p.entry = t.rid AND p.store = t.store) \
+    FROM audit_entry t WHERE t.store = ?1 AND t.rid > ?2 ORDER BY t.rid LIMIT";
+
+/// The next numbers after `last`, if there are any, that stand neither in the store's tree of this
+/// size nor among those that wait for it. The server writes no such entries: somebody else did.
+/// Also the last number that was looked at.
+///
+/// # Errors
+/// The store's.
+pub fn read_strays(
+    tx: &mut Tx<'_>,
+    store: i64,
+    size: u64,
+    last: i64,
+) -> Result<Option<(Vec<i64>, i64)>, Error> {
+    let mut strays = Vec::new();
+    let mut seen = None;
+    tx.query(&format!("{PLACES} {PIECE}"), &[Value::Int(store), Value::Int(last)], |row| {
+        let entry = row.int(0)?;
+        seen = Some(entry);
+        let is_leaf = !row.is_null(1)? && u64::try_from(row.int(1)?).is_ok_and(|position| position < size);
+        if !is_leaf && row.is_null(2)? {
+            strays.push(entry);
+        }
+        Ok(())
+    })?;
+    Ok(seen.map(|seen| (strays, seen)))
+}

@@ -1,0 +1,12 @@
+//! What a resource declares of itself: its shape, fields' rules, relations, references, operations.
+
+pub mod custom;
+pub mod operation;
+pub mod platform;
+pub mod reach;
+pub mod references;
+pub mod relation;
+pub mod rules;
+pub mod service;
+pub mod shape;
+pub mod standard;

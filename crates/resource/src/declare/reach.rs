@@ -1,0 +1,206 @@
+//! Which rows a caller's rights cover. No query of a resource is begun but here, so that none is
+//! unscoped.
+
+use chancery_record::Value;
+use uuid::Uuid;
+
+use crate::{
+    Call, Scope, Shape, Sql,
+    declare::shape::{Deletion, Personal},
+};
+
+/// What limits the rows of a resource to the caller's scope.
+#[derive(Clone, Copy)]
+pub enum Reach {
+    /// The column `store` holds the number of the user store.
+    Store,
+    /// This column holds the id of the customer.
+    Customer(&'static str),
+    /// This column holds the id of the subscription.
+    Subscription(&'static str),
+    /// These columns hold the ids of the subscription and of the identity provider instance, which
+    /// tenants can be assigned.
+    Instance(&'static str, &'static str),
+    /// This column holds the id of the subscription; this table, the row number in this column of
+    /// it, assigns the row to tenants.
+    Assigned(&'static str, &'static str, &'static str),
+    /// These columns hold the ids of the subscription and of the tenant that owns the row.
+    Tenant(&'static str, &'static str),
+    /// This column holds the id of a row of another resource, which reaches it.
+    Of(&'static str, &'static Shape),
+    /// Any of these.
+    Any(&'static [Reach]),
+    /// As this one, but to be changed only where a condition holds, which the function adds for the
+    /// row called as it is told.
+    Unless(&'static Reach, fn(&mut Sql, &str, &Scope)),
+    /// Only what shows it reaches it: it is part of that.
+    Part,
+    /// Whoever may call the operation reaches all.
+    All,
+}
+
+impl Reach {
+    /// Whether rows are of a user store.
+    pub const fn is_store(self) -> bool {
+        matches!(self, Self::Store)
+    }
+
+    /// Adds the condition that the row called `alias` is within the parts, as one of alternatives.
+    fn add(self, sql: &mut Sql, alias: &str, scope: &Scope) {
+        let Scope::Parts { customers, subscriptions, tenants, instances, assigned, writes } = scope else {
+            return;
+        };
+        let mut add = |ids: &[Uuid], what: &str, end: &str| {
+            if !ids.is_empty() {
+                sql.add(&format!(" OR {alias}.{what}"));
+                sql.add_list(ids.iter().copied().map(Value::Id));
+                sql.add(end);
+            }
+        };
+        let below = |column: &str| format!("{column} IN (SELECT id FROM subscription WHERE customer_id IN ");
+        match self {
+            Self::Customer(column) => add(customers, &format!("{column} IN "), ""),
+            Self::Subscription(column)
+            | Self::Instance(column, _)
+            | Self::Assigned(column, ..)
+            | Self::Tenant(column, _) => {
+                add(subscriptions, &format!("{column} IN "), "");
+                add(customers, &below(column), ")");
+            }
+            Self::Of(column, shape) => {
+                sql.add(&format!(
+                    " OR EXISTS (SELECT 1 FROM {} {alias}_ WHERE {alias}_.id = {alias}.{column} AND (FALSE",
+                    shape.table
+                ));
+                shape.reach.add(sql, &format!("{alias}_"), scope);
+                sql.add("))");
+                return;
+            }
+            Self::Any(ways) => {
+                for way in ways {
+                    way.add(sql, alias, scope);
+                }
+                return;
+            }
+            Self::Unless(reach, condition) => {
+                sql.add(" OR ((FALSE");
+                reach.add(sql, alias, scope);
+                sql.add(")");
+                if *writes {
+                    sql.add(" AND ");
+                    condition(sql, alias, scope);
+                }
+                sql.add(")");
+                return;
+            }
+            Self::Store | Self::Part | Self::All => return,
+        }
+        match self {
+            Self::Instance(_, column) => {
+                add(instances, &format!("{column} IN "), "");
+                let assigned_to = format!(
+                    "{column} IN (SELECT i.id FROM idp_instance i JOIN tenant_idp_instance m ON m.idp_instance_rid = i.rid \
+                     JOIN tenant n ON n.rid = m.tenant_rid WHERE n.id IN "
+                );
+                add(assigned, &assigned_to, ")");
+            }
+            Self::Assigned(_, table, own) => {
+                let assigned_to = format!(
+                    "rid IN (SELECT m.{own} FROM {table} m JOIN tenant n ON n.rid = m.tenant_rid WHERE n.id IN "
+                );
+                add(assigned, &assigned_to, ")");
+            }
+            Self::Tenant(_, column) => add(tenants, &format!("{column} IN "), ""),
+            _ => {}
+        }
+    }
+}
+
+impl Shape {
+    /// `SELECT` the row number and the columns of the visible rows, up to the condition that
+    /// limits them to the scope. `t` is the table.
+    pub(crate) fn select(&self, call: &Call, owner: Option<i64>) -> Sql {
+        let mut sql = self.begin(call, &self.plan().select);
+        self.add_reach(&mut sql, &call.scope, owner);
+        sql
+    }
+
+    /// The same for rows that wait in quarantine.
+    pub(crate) fn select_hidden(&self, call: &Call) -> Sql {
+        let mut sql = self.begin(call, &self.plan().select);
+        self.add_reach_to(&mut sql, &call.scope, None, true);
+        sql
+    }
+
+    /// A statement about this resource that begins like this.
+    pub(crate) fn begin(&self, call: &Call, text: &str) -> Sql {
+        let mut sql =
+            Sql { text: String::with_capacity(text.len() + 256), parameters: Vec::with_capacity(4) };
+        sql.add(text);
+        if self.view.is_some_and(|view| view.contains("?1")) {
+            sql.parameters.push(Value::Int(call.now.0));
+        }
+        sql
+    }
+
+    /// What is read: the table, or the view of it.
+    pub(crate) fn source(&self) -> &'static str {
+        self.view.unwrap_or(self.table)
+    }
+
+    /// Adds the condition that limits rows to the scope and hides what is in quarantine.
+    pub(crate) fn add_reach(&self, sql: &mut Sql, scope: &Scope, owner: Option<i64>) {
+        self.add_reach_to(sql, scope, owner, false);
+    }
+
+    /// Adds the condition that limits rows to the scope, and to those in quarantine or not.
+    pub(crate) fn add_reach_to(&self, sql: &mut Sql, scope: &Scope, owner: Option<i64>, hidden: bool) {
+        match (self.reach, scope) {
+            (Reach::Store, scope) => {
+                sql.add("t.store = ");
+                sql.add_bound(scope.store());
+            }
+            (Reach::All, _) | (_, Scope::Everything) => sql.add("TRUE"),
+            (reach, scope) => {
+                sql.add("(FALSE");
+                reach.add(sql, "t", scope);
+                sql.add(")");
+            }
+        }
+        if let (Some(owner), Some(rid)) = (self.owner, owner) {
+            sql.add(" AND t.");
+            sql.add(owner.column);
+            sql.add(" = ");
+            sql.add_bound(rid);
+        }
+        if let Personal::Of(person, column) = self.personal
+            && person.reach.is_store()
+            && let Some(hiding) = person.deletion.hiding()
+        {
+            // what belongs to somebody hidden in a store is hidden with them
+            sql.add(&format!(
+                " AND EXISTS (SELECT 1 FROM {} o WHERE o.store = t.store AND o.id = t.{column} AND o.{hiding} IS NULL)",
+                person.table
+            ));
+        }
+        if let Some(column) = self.deletion.hiding() {
+            sql.add(" AND t.");
+            sql.add(column);
+            sql.add(if hidden { " IS NOT NULL" } else { " IS NULL" });
+        }
+    }
+
+    /// Adds: and the row called `o`, which another shows nested, is within the scope.
+    pub(crate) fn add_nested_reach(&self, sql: &mut Sql, scope: &Scope) {
+        if let Deletion::Quarantine { column, .. } = self.deletion {
+            sql.add(&format!(" AND o.{column} IS NULL"));
+        }
+        if matches!(scope, Scope::Parts { .. })
+            && !matches!(self.reach, Reach::Store | Reach::Part | Reach::All)
+        {
+            sql.add(" AND (FALSE");
+            self.reach.add(sql, "o", scope);
+            sql.add(")");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Relations: sets of other resources that a resource shows nested.
+
+use chancery_record::Field;
+use chancery_store::Tx;
+
+use crate::{Problem, Shape};
+
+/// A rule on new links: gets the owner's row number and those of the new ones.
+pub type Guard = fn(&mut Tx<'_>, i64, &[i64]) -> Result<(), Problem>;
+
+/// Which bodies of its owner write a set, by the others' ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listed {
+    /// None: it has operations of its own.
+    Nowhere,
+    /// That of a creation.
+    AtCreation,
+    /// Those of changes, too: they replace the set.
+    Everywhere,
+    /// The same, where the caller administers more than tenants.
+    AboveTenants,
+}
+
+impl Listed {
+    /// Whether the body of a creation does.
+    pub fn at_creation(self) -> bool {
+        self != Self::Nowhere
+    }
+
+    /// Whether the body of a change does.
+    pub const fn at_change(self) -> bool {
+        matches!(self, Self::Everywhere | Self::AboveTenants)
+    }
+}
+
+/// A set of other resources, linked by a table of pairs.
+#[derive(Clone, Copy)]
+pub struct Relation {
+    /// The member of the response form.
+    pub name: &'static str,
+    /// What the audit trail and events call it.
+    pub audited_as: &'static str,
+    /// What the relation means, for the OpenAPI document.
+    pub about: &'static str,
+    /// The table of pairs, or a query of pairs in brackets where the others are children.
+    pub table: &'static str,
+    /// Its column with this resource's row number.
+    pub own: &'static str,
+    /// Its column with the other's row number.
+    pub other: &'static str,
+    /// The other resource.
+    pub target: &'static Shape,
+    /// The columns of the other that are shown nested; none are all that it shows.
+    pub shown: &'static [&'static str],
+    /// The rule on new links.
+    pub guard: Option<Guard>,
+    /// Whether there is at most one, shown as an object or null.
+    pub single: bool,
+    /// Which bodies of the owner may list them by their ids.
+    pub listed: Listed,
+}
+
+impl Relation {
+    /// A set that pairs of row numbers make, shown by ids and names.
+    pub const fn new(
+        name: &'static str,
+        about: &'static str,
+        (table, own, other): (&'static str, &'static str, &'static str),
+        target: &'static Shape,
+    ) -> Self {
+        Self {
+            name,
+            audited_as: name,
+            about,
+            table,
+            own,
+            other,
+            target,
+            shown: &["id", "name"],
+            guard: None,
+            single: false,
+            listed: Listed::Nowhere,
+        }
+    }
+
+    /// The same, showing these columns.
+    #[must_use]
+    pub const fn showing(self, shown: &'static [&'static str]) -> Self {
+        Self { shown, ..self }
+    }
+
+    /// The same with a rule on new links.
+    #[must_use]
+    pub const fn guarded(self, guard: Guard) -> Self {
+        Self { guard: Some(guard), ..self }
+    }
+
+    /// The same, where there is at most one.
+    #[must_use]
+    pub const fn single(self) -> Self {
+        Self { single: true, ..self }
+    }
+
+    /// The same, which a create body may list.
+    #[must_use]
+    pub const fn at_creation(self) -> Self {
+        Self { listed: Listed::AtCreation, ..self }
+    }
+
+    /// The fields of the other that are shown.
+    pub fn fields(&self) -> impl Iterator<Item = &'static Field> {
+        let shown = self.shown;
+        let all = self.target.fields.iter().filter(|field| field.access.shown && shown.is_empty());
+        all.chain(
+            shown.iter().filter_map(|column| self.target.fields.iter().find(|field| field.column == *column)),
+        )
+    }
+}
+
+/// The relation with children that go with their parent: the parent's table, theirs, their column
+/// with the parent's id, and the resource.
+#[macro_export]
+macro_rules! children {
+    ($name:literal, $about:literal, $parent:literal, $table:literal, $column:literal, $target:expr) => {
+        $crate::Relation::new(
+            $name,
+            $about,
+            (
+                concat!(
+                    "(SELECT p.rid AS own_rid, c.rid AS other_rid FROM ",
+                    $parent,
+                    " p JOIN ",
+                    $table,
+                    " c ON c.",
+                    $column,
+                    " = p.id)"
+                ),
+                "own_rid",
+                "other_rid",
+            ),
+            $target,
+        )
+        .showing(&[])
+    };
+}

@@ -1,0 +1,384 @@
+//! A resource as the engine sees it: its table, fields, relations and rules.
+
+use std::sync::OnceLock;
+
+use chancery_record::{
+    Column, Draft, Field, FieldErrors, Form, Json, Kind, Others, Record, Value, parse_id, read_draft,
+};
+use chancery_store::Tx;
+use uuid::Uuid;
+
+use crate::{
+    Call, Child, Owner, Parent, Problem, Reach, Relation, Unique, ValidateRows,
+    declare::rules::{Apply, Rules, apply_rules},
+    read::statements::Plan,
+};
+
+/// What a DELETE does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deletion {
+    /// The row goes.
+    Gone,
+    /// The row stays, hidden, with the time in the column, while the store's option says so.
+    Quarantine {
+        /// The column with the time.
+        column: &'static str,
+        /// The option that switches it.
+        option: &'static str,
+    },
+}
+
+impl Deletion {
+    /// The column that hides a row when it is not null.
+    pub const fn hiding(self) -> Option<&'static str> {
+        match self {
+            Self::Gone => None,
+            Self::Quarantine { column, .. } => Some(column),
+        }
+    }
+}
+
+/// Whether rows belong to a person, so that what the audit trail says of them is kept under that
+/// person's key.
+#[derive(Clone, Copy)]
+pub enum Personal {
+    /// They do not, unless their owner does.
+    No,
+    /// The row is the person; its key is in this column.
+    Is(&'static str),
+    /// The row belongs to the person of this resource whose id is in this column.
+    Of(&'static Shape, &'static str),
+    /// The row is an audit entry, perhaps about a person of one of these resources.
+    Tells(&'static [&'static Shape]),
+}
+
+/// What else goes when rows are gone for good: gets their ids, at most `LIST` of them.
+pub type OnPurge = fn(&mut Call, &mut Tx<'_>, &[Uuid]) -> Result<(), Problem>;
+
+/// What is made with a new row: gets its values.
+pub type AfterInsert = fn(&Call, &mut Tx<'_>, &[Value]) -> Result<(), Problem>;
+
+/// What else is kept of who writes or removes a row: gets the shape and the row's values.
+pub type AfterWrite = fn(&Call, &mut Tx<'_>, &Shape, &[Value]) -> Result<(), Problem>;
+
+/// What must hold after every write.
+pub type Postcondition = fn(&Call, &mut Tx<'_>) -> Result<(), Problem>;
+
+/// A resource, its types forgotten.
+pub struct Shape {
+    /// Its name, as in the documents.
+    pub name: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// Its table.
+    pub table: &'static str,
+    /// Its fields.
+    pub fields: &'static [Field],
+    /// The resource itself, where this is an older form of it: other members of the same rows. Bodies of
+    /// such a form may hold members that nobody knows, and need no token: who writes last, wins.
+    pub base: Option<&'static Shape>,
+    /// What limits its rows.
+    pub reach: Reach,
+    /// Its owner.
+    pub owner: Option<Owner>,
+    /// Its relations.
+    pub relations: &'static [Relation],
+    /// The unique indexes that a body can run into.
+    pub unique: &'static [Unique],
+    /// What a DELETE does.
+    pub deletion: Deletion,
+    /// Whether one item can be large, so that reading it must leave the worker.
+    pub large: bool,
+    /// What is read in the place of the table: a query in brackets, whose `?1` is the time. For
+    /// what time alone changes, such as that something expired.
+    pub view: Option<&'static str>,
+    /// Whether it belongs to a person.
+    pub personal: Personal,
+    /// What must be gone before a row can go.
+    pub children: &'static [Child],
+    /// The fields that name rows of other resources.
+    pub parents: &'static [Parent],
+    /// What else goes when rows are gone for good.
+    pub on_purge: Option<OnPurge>,
+    /// What is made with a new row.
+    pub after_insert: Option<AfterInsert>,
+    /// What else is kept of who writes or removes a row.
+    pub after_write: Option<AfterWrite>,
+    /// What must hold after every write.
+    pub postcondition: Option<Postcondition>,
+    /// Whether a change of it takes effect in what every process remembers.
+    pub bumps_epoch: bool,
+    /// The rule against the data.
+    pub validate_rows: Option<ValidateRows>,
+    /// Whether an element of a batch that names no key is found by its token.
+    pub found_by_token: bool,
+    /// Whether a row holds a secret in its sealed fields.
+    pub secret: fn(&[Value]) -> bool,
+    pub(crate) apply: Option<Apply>,
+    plan: OnceLock<Plan>,
+}
+
+impl Shape {
+    /// The resource of a record, in this table.
+    pub const fn of<R: Record>(name: &'static str, table: &'static str, reach: Reach) -> Self {
+        Self {
+            name,
+            about: R::ABOUT,
+            table,
+            fields: R::FIELDS,
+            base: None,
+            reach,
+            owner: None,
+            relations: &[],
+            unique: &[],
+            deletion: Deletion::Gone,
+            large: false,
+            view: None,
+            personal: Personal::No,
+            children: &[],
+            parents: &[],
+            on_purge: None,
+            after_insert: None,
+            after_write: None,
+            postcondition: None,
+            bumps_epoch: false,
+            validate_rows: None,
+            found_by_token: false,
+            secret: |_| true,
+            apply: None,
+            plan: OnceLock::new(),
+        }
+    }
+
+    /// With the rules of its record.
+    #[must_use]
+    pub const fn ruled<R: Rules>(mut self) -> Self {
+        self.apply = Some(apply_rules::<R>);
+        self
+    }
+
+    /// Owned by another resource.
+    #[must_use]
+    pub const fn owned(mut self, shape: &'static Self, column: &'static str) -> Self {
+        self.owner = Some(Owner { shape, column });
+        self
+    }
+
+    /// With relations.
+    #[must_use]
+    pub const fn relations(mut self, relations: &'static [Relation]) -> Self {
+        self.relations = relations;
+        self
+    }
+
+    /// With unique indexes.
+    #[must_use]
+    pub const fn unique(mut self, unique: &'static [Unique]) -> Self {
+        self.unique = unique;
+        self
+    }
+
+    /// Hidden by a DELETE instead of removed, while this option of the store says so.
+    #[must_use]
+    pub const fn quarantined(mut self, column: &'static str, option: &'static str) -> Self {
+        self.deletion = Deletion::Quarantine { column, option };
+        self
+    }
+
+    /// A person, with the key in this column.
+    #[must_use]
+    pub const fn person(mut self, key: &'static str) -> Self {
+        self.personal = Personal::Is(key);
+        self
+    }
+
+    /// Belonging to the person of this resource whose id is in this column.
+    #[must_use]
+    pub const fn of_person(mut self, person: &'static Self, column: &'static str) -> Self {
+        self.personal = Personal::Of(person, column);
+        self
+    }
+
+    /// Read from this query, whose `?1` is the time.
+    #[must_use]
+    pub const fn seen_as(mut self, query: &'static str) -> Self {
+        self.view = Some(query);
+        self
+    }
+
+    /// An audit entry that may tell of a person of one of these resources.
+    #[must_use]
+    pub const fn tells(mut self, persons: &'static [&'static Self]) -> Self {
+        self.personal = Personal::Tells(persons);
+        self
+    }
+
+    /// Staying while there are rows that belong to it.
+    #[must_use]
+    pub const fn held_by(mut self, children: &'static [Child]) -> Self {
+        self.children = children;
+        self
+    }
+
+    /// Belonging to rows of other resources.
+    #[must_use]
+    pub const fn belonging(mut self, parents: &'static [Parent]) -> Self {
+        self.parents = parents;
+        self
+    }
+
+    /// With this going, too, when rows are gone for good.
+    #[must_use]
+    pub const fn on_purge(mut self, on_purge: OnPurge) -> Self {
+        self.on_purge = Some(on_purge);
+        self
+    }
+
+    /// With this made with a new row.
+    #[must_use]
+    pub const fn after_insert(mut self, after_insert: AfterInsert) -> Self {
+        self.after_insert = Some(after_insert);
+        self
+    }
+
+    /// With this kept of who writes or removes a row.
+    #[must_use]
+    pub const fn after_write(mut self, after_write: AfterWrite) -> Self {
+        self.after_write = Some(after_write);
+        self
+    }
+
+    /// With this holding after every write.
+    #[must_use]
+    pub const fn postcondition(mut self, check: Postcondition) -> Self {
+        self.postcondition = Some(check);
+        self
+    }
+
+    /// A change of it takes effect at once in what every process remembers.
+    #[must_use]
+    pub const fn bumps_epoch(mut self) -> Self {
+        self.bumps_epoch = true;
+        self
+    }
+
+    /// With a rule against the data.
+    #[must_use]
+    pub const fn validate_rows(mut self, rule: ValidateRows) -> Self {
+        self.validate_rows = Some(rule);
+        self
+    }
+
+    /// Which rows hold a secret in their sealed fields.
+    #[must_use]
+    pub const fn secret_when(mut self, secret: fn(&[Value]) -> bool) -> Self {
+        self.secret = secret;
+        self
+    }
+
+    /// Found by its token in a batch where an element names no key.
+    #[must_use]
+    pub const fn found_by_token(mut self) -> Self {
+        self.found_by_token = true;
+        self
+    }
+
+    /// Possibly large.
+    #[must_use]
+    pub const fn large(mut self) -> Self {
+        self.large = true;
+        self
+    }
+
+    /// An older form of this resource: the same rows, rules and trail with these fields, as many and in
+    /// the same order, and these relations. It is made once, for as long as the program runs.
+    #[must_use]
+    pub fn legacy_view(&'static self, fields: Vec<Field>, relations: Vec<Relation>) -> Self {
+        Self {
+            fields: fields.leak(),
+            relations: relations.leak(),
+            base: Some(self),
+            plan: OnceLock::new(),
+            ..*self
+        }
+    }
+
+    /// The resource that this is a form of.
+    pub(crate) fn base(&self) -> &Self {
+        self.base.unwrap_or(self)
+    }
+
+    /// Reads a body of this resource. `base` is where it stands in its document.
+    ///
+    /// # Errors
+    /// Every member that is unknown, missing, of the wrong type or out of bounds.
+    pub(crate) fn read(&self, form: Form, body: &Json, base: &str) -> Result<Draft, FieldErrors> {
+        let arrays = self.arrays();
+        let others = if self.base.is_some() { Others::Any } else { Others::Named(&arrays) };
+        read_draft(self.fields, others, form, body, base)
+    }
+
+    /// The relation of this name.
+    pub fn relation(&self, name: &str) -> Option<&'static Relation> {
+        self.relations.iter().find(|relation| relation.name == name)
+    }
+
+    /// The names of the nested arrays of the response form.
+    pub fn arrays(&self) -> Vec<&'static str> {
+        self.relations.iter().map(|relation| relation.name).collect()
+    }
+
+    /// Whether its key is an id.
+    pub fn has_id(&self) -> bool {
+        self.key().is_some_and(|key| matches!(key.kind, Kind::Id))
+    }
+
+    /// Whether its key is a location, which takes the rest of a path.
+    pub fn is_located(&self) -> bool {
+        self.key().is_some_and(|key| matches!(key.kind, Kind::Text(rule) if rule.name == "Location"))
+    }
+
+    /// Whether a new row is more than what its body says, so that its answer is read.
+    pub(crate) fn is_read_back(&self) -> bool {
+        self.after_insert.is_some()
+            || self.relations.iter().any(|relation| relation.listed.at_creation())
+            || self.fields.iter().any(|field| field.access.column == Column::Seen)
+    }
+
+    /// The place of a column among the fields.
+    pub fn field_index(&self, column: &str) -> Option<usize> {
+        self.fields.iter().position(|field| field.column == column)
+    }
+
+    /// What is worked out once from the declaration.
+    pub(crate) fn plan(&self) -> &Plan {
+        self.plan.get_or_init(|| Plan::of(self))
+    }
+
+    /// The field that is the key.
+    pub(crate) fn key(&self) -> Option<&'static Field> {
+        self.fields.get(self.plan().key)
+    }
+
+    /// Reads a key of this resource as a path gives it.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn read_key(&self, text: &str) -> Result<Value, Problem> {
+        match self.key().map(|key| key.kind) {
+            Some(Kind::Id) => parse_id(text).map(Value::Id).ok_or_else(|| {
+                Problem::invalid(format!("{text:?} in the path is not a UUID, so it names no {}.", self.name))
+            }),
+            Some(Kind::Int { .. }) => text.parse().map(Value::Int).map_err(|_| {
+                Problem::invalid(format!(
+                    "{text:?} in the path is not a number, so it names no {}.",
+                    self.name
+                ))
+            }),
+            Some(Kind::Text(rule)) => {
+                rule.check(text.to_owned()).map(Value::Text).map_err(|_| Problem::not_found(self.name))
+            }
+            _ => Err(Problem::not_found(self.name)),
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! What an operation on one row answers: the row as it is, its relations among it.
+
+use chancery_record::{Record, Value, write_cell, write_string};
+use chancery_store::Tx;
+
+use crate::{
+    Answer, Call, Problem, Reply, Shape, Sql,
+    read::emit::{Stored, write_row, write_values},
+    read::load::{load, select_key},
+    read::nested,
+    read::precondition::{minimal, token_in, version_tag},
+    write::change::OwnerRow,
+};
+
+/// Answers with the one row that a statement begun by [`Shape::select`] finds.
+///
+/// # Errors
+/// Not found.
+pub fn read_one(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    shape: &'static Shape,
+    owner: Option<&OwnerRow>,
+    sql: &Sql,
+) -> Result<Answer, Problem> {
+    if tx.answers_at_once() {
+        return read_in_turn(call, tx, shape, owner, sql);
+    }
+    // the relations find the row by the same condition, so that nothing waits for its number
+    let condition = sql.text.get(shape.plan().select.len()..).unwrap_or_default();
+    let number = Sql {
+        text: format!("SELECT t.rid FROM {} t WHERE {condition}", shape.source()),
+        parameters: sql.parameters.clone(),
+    };
+    let relations: Vec<Sql> =
+        shape.relations.iter().map(|relation| nested::of_row(relation, &call.scope, &number)).collect();
+    let mut statements = vec![(sql.text.as_str(), sql.parameters.as_slice())];
+    statements.extend(relations.iter().map(|sql| (sql.text.as_str(), sql.parameters.as_slice())));
+    let mut items: Vec<nested::Items> = relations.iter().map(|_| nested::Items::default()).collect();
+    let mut rid = None;
+    let (out, scope, master) = (&mut call.out, &call.scope, &call.app.master);
+    tx.query_all(&statements, &mut |place, row| {
+        if let Some(relation) = place.checked_sub(1) {
+            nested::collect(shape.relations, &mut items, relation, row)
+        } else {
+            rid = Some(row.int(0)?);
+            write_row((shape, master), scope, owner, row, &mut out.bytes)
+        }
+    })?;
+    let rid = rid.ok_or_else(|| Problem::not_found(shape.name))?;
+    finish(call, tx, shape, rid, &items)
+}
+
+/// How much of one resource is held as a whole, in bytes of what it shows of others.
+const WHOLE: usize = 4 << 20;
+
+/// Writes what the resource shows of others behind its own members, and answers with it. What is large is
+/// sent as it is read: its tag is known before, and so are the conditions on it.
+fn finish(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    rid: i64,
+    items: &[nested::Items],
+) -> Result<Answer, Problem> {
+    if nested::are_many(items, WHOLE) {
+        let tag = version_tag(tx, shape, &call.scope, rid, &call.out.bytes)?;
+        if !call.op.writes() && call.preconditions.judge(&tag, token_in(&call.out.bytes))? == 304 {
+            call.out.bytes.clear();
+            let mut answer = Answer::new(304);
+            answer.headers.push(("etag", tag));
+            return Ok(answer);
+        }
+        call.out.begin(call.op.status, vec![("etag", tag.clone())]);
+        call.out.tag = Some(tag);
+    }
+    nested::write(tx, shape, &call.scope, items, rid, &mut call.out)?;
+    Ok(Answer::resource(call.op.status))
+}
+
+/// Reads the row, then its relations by its number.
+fn read_in_turn(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    owner: Option<&OwnerRow>,
+    sql: &Sql,
+) -> Result<Answer, Problem> {
+    let mut rid = None;
+    let (out, scope, master) = (&mut call.out, &call.scope, &call.app.master);
+    tx.query(&sql.text, &sql.parameters, |row| {
+        rid = Some(row.int(0)?);
+        write_row((shape, master), scope, owner, row, &mut out.bytes)
+    })?;
+    let rid = rid.ok_or_else(|| Problem::not_found(shape.name))?;
+    let items = nested::load(tx, shape, scope, &[rid])?;
+    finish(call, tx, shape, rid, &items)
+}
+
+/// Writes a row whose values are at hand, and its relations.
+pub fn write_stored(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, stored: &Stored) -> Result<(), Problem> {
+    // what an answer shows is what reading shows, also where less may be changed
+    let scope = call.scope.clone().to_be_changed(false);
+    let items = nested::load(tx, shape, &scope, &[stored.rid])?;
+    let from = call.out.bytes.len();
+    write_values((shape, &call.app.master), &scope, &stored.values, &mut call.out.bytes);
+    if nested::are_many(&items, WHOLE) {
+        let own = call.out.bytes.get(from..).unwrap_or_default();
+        call.out.tag = Some(version_tag(tx, shape, &scope, stored.rid, own)?);
+    }
+    nested::write(tx, shape, &scope, &items, stored.rid, &mut call.out)
+}
+
+/// Answers with an object of the operation's own: what [`Reply::Form`] promises.
+pub fn answer_form<R: Record>(call: &mut Call, record: R) -> Answer {
+    let out = &mut call.out.bytes;
+    let mut separator = b'{';
+    for (field, value) in R::FIELDS.iter().zip(record.into_values()) {
+        out.push(separator);
+        separator = b',';
+        write_string(field.wire(), out);
+        out.push(b':');
+        write_cell(&field.kind, value.cell(), out);
+    }
+    out.push(b'}');
+    Answer::new(call.op.status)
+}
+
+/// Answers a change as the operation's row says.
+pub fn reply(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    owner: Option<&OwnerRow>,
+    stored: Option<&Stored>,
+) -> Result<Answer, Problem> {
+    let shape = call.op.shape;
+    match (call.op.reply, owner, shape.owner) {
+        (Reply::Empty, ..) => return Ok(Answer::new(call.op.status)),
+        (Reply::Owner, Some(row), Some(owner)) => {
+            let stored = load(call, tx, owner.shape, None, Value::Id(row.id))?;
+            if call.minimal {
+                return Ok(minimal(call, owner.shape, &stored));
+            }
+            write_stored(call, tx, owner.shape, &stored)?;
+        }
+        _ => {
+            let Some(stored) = stored else { return Ok(Answer::new(call.op.status)) };
+            return answer_with(call, tx, shape, stored);
+        }
+    }
+    Ok(Answer::resource(call.op.status))
+}
+
+/// Answers with a row that was just changed: now, or after the commit where it can be large.
+pub fn answer_with(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    stored: &Stored,
+) -> Result<Answer, Problem> {
+    if call.minimal {
+        return Ok(minimal(call, shape, stored));
+    }
+    let mut answer = Answer::resource(call.op.status);
+    if shape.large && call.reads_later {
+        // what is told of it where it cannot be read afterwards
+        answer.headers = minimal(call, shape, stored).headers;
+        answer.read_later = Some(stored.value(shape.plan().key).clone());
+    } else {
+        write_stored(call, tx, shape, stored)?;
+    }
+    Ok(answer)
+}
+
+/// Reads what [`Answer::read_later`] names, in a transaction of its own.
+///
+/// # Errors
+/// Not found, when it was deleted at once.
+pub fn read_later(call: &mut Call, tx: &mut Tx<'_>, key: &Value) -> Result<Answer, Problem> {
+    call.out.restart()?;
+    let shape = call.op.shape;
+    let sql = select_key(call, shape, None, key.clone());
+    read_one(call, tx, shape, None, &sql)
+}

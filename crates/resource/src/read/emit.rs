@@ -1,0 +1,230 @@
+//! Writing answers: resources as JSON, in constant memory.
+
+use chancery_record::{Column, Field, Sealing, Value, write_cell};
+use chancery_store::Row;
+
+use crate::{
+    Call, MasterKey, Problem, Scope, Shape,
+    seal::sealed::{is_sealed, open_secret, reveal},
+    write::change::OwnerRow,
+};
+
+/// What is sent while an operation is still running.
+pub enum Part {
+    /// Status and headers, before the first bytes.
+    Head(u16, Vec<(&'static str, String)>),
+    /// Bytes of the body.
+    Bytes(Vec<u8>),
+    /// The body is whole. Without it, whoever reads must be told that it is not.
+    End,
+}
+
+/// Takes parts of an answer; `false` when nobody reads it any more.
+pub type Sink = Box<dyn FnMut(Part) -> bool + Send>;
+
+/// How much of a list waits in memory before it is sent.
+const PIECE: usize = 64 << 10;
+
+/// Where the body of an answer goes: to memory, and from there, when it grows, to whoever reads.
+#[derive(Default)]
+pub struct Out {
+    /// What was not sent yet.
+    pub bytes: Vec<u8>,
+    /// The `ETag` of what is written, where it does not follow from the bytes.
+    pub tag: Option<String>,
+    sink: Option<Sink>,
+    head: Option<(u16, Vec<(&'static str, String)>)>,
+    sent: bool,
+}
+
+impl Out {
+    /// Sends what grows over a bound to `sink`.
+    pub fn streaming(sink: Sink) -> Self {
+        Self { sink: Some(sink), ..Self::default() }
+    }
+
+    /// Starts anew, as when the operation runs again.
+    pub fn restart(&mut self) -> Result<(), Problem> {
+        self.bytes.clear();
+        self.tag = None;
+        if self.sent { Err(gone()) } else { Ok(()) }
+    }
+
+    /// From here on parts may be sent, with this status and these headers.
+    pub fn begin(&mut self, status: u16, headers: Vec<(&'static str, String)>) {
+        if !self.sent {
+            self.head = Some((status, headers));
+        }
+    }
+
+    /// Sends what is there if it is much.
+    pub fn relieve(&mut self) -> Result<(), Problem> {
+        if self.bytes.len() < PIECE {
+            return Ok(());
+        }
+        let Some(sink) = &mut self.sink else { return Ok(()) };
+        if let Some((status, headers)) = self.head.take() {
+            self.sent = true;
+            if !sink(Part::Head(status, headers)) {
+                return Err(gone());
+            }
+        }
+        if self.sent && !sink(Part::Bytes(std::mem::take(&mut self.bytes))) {
+            return Err(gone());
+        }
+        Ok(())
+    }
+
+    /// Sends the rest, if anything was sent before.
+    pub fn finish(&mut self) {
+        if let (true, Some(sink)) = (self.sent, &mut self.sink) {
+            let _ = sink(Part::Bytes(std::mem::take(&mut self.bytes))) && sink(Part::End);
+        }
+    }
+}
+
+fn gone() -> Problem {
+    Problem::invalid("The reader of this answer went away.")
+}
+
+/// A row read for a change: its number and the values of its fields.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// Its number.
+    pub rid: i64,
+    /// The number of the last entry of its own changes; 0 where it had none.
+    pub last_entry: i64,
+    /// The values of its fields, in order.
+    pub values: Vec<Value>,
+    /// Its owner.
+    pub owner: Option<OwnerRow>,
+}
+
+impl Stored {
+    /// Reads a row of [`Shape::select`].
+    pub(crate) fn read(
+        shape: &Shape,
+        scope: &Scope,
+        owner: Option<&OwnerRow>,
+        row: &Row<'_>,
+    ) -> Result<Self, chancery_store::Error> {
+        let mut column = 0;
+        let values = shape.fields.iter().map(|field| {
+            Ok(match field.access.column {
+                Column::Own | Column::Seen => {
+                    column += 1;
+                    row.value(column, &field.kind)?
+                }
+                Column::Given => Value::Null,
+                Column::Scope => Value::from(scope.store_id()),
+                Column::Owner => Value::from(owner.map(|owner| owner.id)),
+            })
+        });
+        let values = values.collect::<Result<_, chancery_store::Error>>()?;
+        let last_entry = shape.plan().last_entry_column.map_or(Ok(0), |column| row.int(column))?;
+        Ok(Self { rid: row.int(0)?, last_entry, values, owner: owner.cloned() })
+    }
+
+    /// The same row with other values.
+    #[must_use]
+    pub fn with(&self, values: Vec<Value>) -> Self {
+        Self { rid: self.rid, last_entry: self.last_entry, values, owner: self.owner.clone() }
+    }
+
+    /// The value of a field by its place.
+    pub fn value(&self, place: usize) -> &Value {
+        self.values.get(place).unwrap_or(&Value::Null)
+    }
+}
+
+/// Writes a row of [`Shape::select`] as an object without its closing bracket, so that nested
+/// arrays can follow.
+pub fn write_row(
+    (shape, master): (&Shape, &MasterKey),
+    scope: &Scope,
+    owner: Option<&OwnerRow>,
+    row: &Row<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), chancery_store::Error> {
+    let mut column = 0;
+    let mut separator = b'{';
+    for (field, label) in shape.fields.iter().zip(&shape.plan().labels) {
+        if field.access.column.is_read() {
+            column += 1;
+        }
+        if label.is_empty() {
+            continue;
+        }
+        out.push(separator);
+        separator = b',';
+        out.extend_from_slice(label.as_bytes());
+        match field.access.column {
+            Column::Given => write_cell(&field.kind, Value::Null.cell(), out),
+            Column::Own | Column::Seen if field.access.sealing == Sealing::Open => {
+                write_cell(&field.kind, row.cell(column)?, out);
+            }
+            Column::Own | Column::Seen => {
+                let value = reveal(master, scope, shape, field, row, column)?;
+                write_cell(&field.kind, value.cell(), out);
+            }
+            Column::Scope => write_cell(&field.kind, Value::from(scope.store_id()).cell(), out),
+            Column::Owner => {
+                write_cell(&field.kind, Value::from(owner.map(|owner| owner.id)).cell(), out);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes values as an object without its closing bracket, as [`write_row`] would write the row.
+pub fn write_values(
+    (shape, master): (&Shape, &MasterKey),
+    scope: &Scope,
+    values: &[Value],
+    out: &mut Vec<u8>,
+) {
+    let mut separator = b'{';
+    for ((field, label), value) in shape.fields.iter().zip(&shape.plan().labels).zip(values) {
+        if !label.is_empty() {
+            out.push(separator);
+            separator = b',';
+            out.extend_from_slice(label.as_bytes());
+            let seen = seen((shape, master), scope, values, field, value);
+            write_cell(&field.kind, seen.as_ref().unwrap_or(value).cell(), out);
+        }
+    }
+}
+
+/// What the caller sees in the place of a secret: what was sealed, or nothing where the secrets of this row
+/// are not shown. `None`: the value as it is.
+fn seen(
+    (shape, master): (&Shape, &MasterKey),
+    scope: &Scope,
+    values: &[Value],
+    field: &Field,
+    value: &Value,
+) -> Option<Value> {
+    let (Sealing::Secret, Value::Text(text)) = (field.access.sealing, value) else { return None };
+    if !scope.reveals() && (shape.secret)(values) {
+        return Some(Value::Null);
+    }
+    let key = values.get(shape.plan().key).unwrap_or(&Value::Null);
+    is_sealed(text).then(|| Value::from(open_secret(master, shape.table, field.column, key, text)))
+}
+
+/// A value of a row as the caller sees it.
+pub fn seen_value(call: &Call, shape: &Shape, values: &[Value], column: &str) -> Value {
+    let place = shape.field_index(column);
+    let found = place.and_then(|place| shape.fields.get(place).zip(values.get(place)));
+    let Some((field, value)) = found else { return Value::Null };
+    seen((shape, &call.app.master), &call.scope, values, field, value).unwrap_or_else(|| value.clone())
+}
+
+/// Writes the nested arrays of something new, all empty, and closes the object.
+pub fn write_no_relations(shape: &Shape, out: &mut Vec<u8>) {
+    for (relation, label) in shape.relations.iter().zip(&shape.plan().array_labels) {
+        out.extend_from_slice(label.as_bytes());
+        out.extend_from_slice(if relation.single { b"null" } else { b"]" });
+    }
+    out.push(b'}');
+}

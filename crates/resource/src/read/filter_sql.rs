@@ -1,0 +1,372 @@
+//! A filter as a condition. Every comparison is true or false, never unknown, so that `not` means
+//! not.
+
+use chancery_record::{Column, Field, Kind, Sealing, Value, fold, parse_id, parse_timestamp};
+
+use crate::{
+    Expression, Operator, Problem, Relation, Scope, Shape, Sql,
+    read::filter::{Literal, problem_at},
+};
+
+/// Adds the condition of a filter. Rows are of `shape`, their table is called `alias`.
+///
+/// # Errors
+/// An unknown attribute, or a comparison that its kind does not have, with its column.
+pub fn add_filter(
+    sql: &mut Sql,
+    shape: &Shape,
+    scope: &Scope,
+    alias: &str,
+    expression: &Expression,
+    negate: bool,
+) -> Result<(), Problem> {
+    let mut join = |left: &Expression, right: &Expression, word: &str| {
+        sql.add("(");
+        add_filter(sql, shape, scope, alias, left, negate)?;
+        sql.add(word);
+        add_filter(sql, shape, scope, alias, right, negate)?;
+        sql.add(")");
+        Ok(())
+    };
+    match expression {
+        Expression::And(left, right) => join(left, right, if negate { " OR " } else { " AND " }),
+        Expression::Or(left, right) => join(left, right, if negate { " AND " } else { " OR " }),
+        Expression::Not(inner) => add_filter(sql, shape, scope, alias, inner, !negate),
+        Expression::Some { attribute, inner, column } => {
+            let relation = find_relation(shape, attribute, *column)?;
+            add_some(sql, relation, scope, alias, negate, |sql| {
+                add_filter(sql, relation.target, scope, "o", inner, false)
+            })
+        }
+        Expression::Compare { attribute, part, operator, value, column } => {
+            let relation =
+                shape.relations.iter().find(|relation| relation.name.eq_ignore_ascii_case(attribute));
+            match (relation, part) {
+                (Some(relation), None) if *operator == Operator::Present => {
+                    add_some(sql, relation, scope, alias, negate, |sql| {
+                        sql.add("TRUE");
+                        Ok(())
+                    })
+                }
+                (Some(relation), Some(part)) => add_some(sql, relation, scope, alias, negate, |sql| {
+                    let field = find_field(relation.target, part, *column)?;
+                    add_comparison(sql, field, scope, "o", *operator, value, *column, false)
+                }),
+                (Some(relation), None) => {
+                    let detail = format!("{0} is a set: say {0}.id or {0}[...]", relation.name);
+                    Err(problem_at(*column, &detail))
+                }
+                (None, Some(_)) => Err(problem_at(*column, &format!("{attribute} has no parts"))),
+                (None, None) => {
+                    let field = find_field(shape, attribute, *column)?;
+                    add_comparison(sql, field, scope, alias, *operator, value, *column, negate)
+                }
+            }
+        }
+    }
+}
+
+fn find_relation<'a>(shape: &'a Shape, name: &str, column: usize) -> Result<&'a Relation, Problem> {
+    let found = shape.relations.iter().find(|relation| relation.name.eq_ignore_ascii_case(name));
+    found.ok_or_else(|| problem_at(column, &format!("{} has no set named {name:?}", shape.name)))
+}
+
+/// The shown field of this name, without regard to case.
+pub fn find_field<'a>(shape: &'a Shape, name: &str, column: usize) -> Result<&'a Field, Problem> {
+    let found = shape.fields.iter().find(|field| {
+        field.access.shown
+            && field.wire().eq_ignore_ascii_case(name)
+            && !matches!(field.access.column, Column::Owner | Column::Given)
+    });
+    let found =
+        found.ok_or_else(|| problem_at(column, &format!("{} has no attribute {name:?}", shape.name)))?;
+    if found.access.sealing != Sealing::Open {
+        let detail = format!("{} is kept encrypted: it gives no filter and no order", found.wire());
+        return Err(problem_at(column, &detail));
+    }
+    Ok(found)
+}
+
+/// Adds: some linked row fits.
+fn add_some(
+    sql: &mut Sql,
+    relation: &Relation,
+    scope: &Scope,
+    alias: &str,
+    negate: bool,
+    condition: impl FnOnce(&mut Sql) -> Result<(), Problem>,
+) -> Result<(), Problem> {
+    if alias != "t" {
+        return Err(Problem::invalid("A filter looks one set deep, not into sets of a set."));
+    }
+    sql.add(if negate { "t.rid NOT IN (" } else { "t.rid IN (" });
+    add_members(sql, relation, scope, condition)?;
+    sql.add(")");
+    Ok(())
+}
+
+/// Adds the query for the numbers of rows that have a linked row which fits, as `rid`.
+fn add_members(
+    sql: &mut Sql,
+    relation: &Relation,
+    scope: &Scope,
+    condition: impl FnOnce(&mut Sql) -> Result<(), Problem>,
+) -> Result<(), Problem> {
+    sql.add(&format!(
+        "SELECT m.{} AS rid FROM {} m JOIN {} o ON o.rid = m.{} WHERE ",
+        relation.own, relation.table, relation.target.table, relation.other
+    ));
+    if relation.target.reach.is_store() {
+        sql.add("o.store = ");
+        sql.add_bound(scope.store());
+    } else {
+        sql.add("TRUE");
+    }
+    relation.target.add_nested_reach(sql, scope);
+    sql.add(" AND ");
+    condition(sql)
+}
+
+/// A filter that asks for the rows which one other is linked to, and perhaps for more.
+pub struct OfOne<'a> {
+    relation: &'a Relation,
+    field: &'a Field,
+    value: &'a Literal,
+    column: usize,
+    /// What else it asks for.
+    pub rest: Option<Expression>,
+}
+
+impl<'a> OfOne<'a> {
+    /// Finds `set.id eq ".."` among what the filter asks for together.
+    pub fn find(shape: &'a Shape, filter: &'a Expression) -> Option<Self> {
+        match filter {
+            Expression::Compare { attribute, part: Some(part), operator: Operator::Equal, value, column } => {
+                let relation = find_relation(shape, attribute, *column).ok()?;
+                let field = find_field(relation.target, part, *column).ok()?;
+                let is_id = field.access.key && matches!(field.kind, Kind::Id);
+                is_id.then_some(Self { relation, field, value, column: *column, rest: None })
+            }
+            Expression::And(left, right) => {
+                let (found, other) = Self::find(shape, left)
+                    .map(|found| (found, right))
+                    .or_else(|| Self::find(shape, right).map(|found| (found, left)))?;
+                let other = other.as_ref().clone();
+                let rest = match found.rest {
+                    Some(rest) => Expression::And(Box::new(rest), Box::new(other)),
+                    None => other,
+                };
+                Some(Self { rest: Some(rest), ..found })
+            }
+            _ => None,
+        }
+    }
+
+    /// Adds the query for the numbers of the rows, as `rid`, each once.
+    pub fn add(&self, sql: &mut Sql, scope: &Scope) -> Result<(), Problem> {
+        add_members(sql, self.relation, scope, |sql| {
+            add_comparison(sql, self.field, scope, "o", Operator::Equal, self.value, self.column, false)
+        })
+    }
+}
+
+#[expect(clippy::too_many_arguments, reason = "they are the parts of one comparison")]
+fn add_comparison(
+    sql: &mut Sql,
+    field: &Field,
+    scope: &Scope,
+    alias: &str,
+    operator: Operator,
+    value: &Literal,
+    column: usize,
+    negate: bool,
+) -> Result<(), Problem> {
+    if field.access.column == Column::Scope {
+        let ours = scope.store_id().map_or(Value::Null, Value::Id);
+        let equal =
+            matches!(value, Literal::Text(text) if parse_id(text).map(Value::Id).as_ref() == Some(&ours));
+        let holds = match operator {
+            Operator::Equal => equal,
+            Operator::NotEqual => !equal,
+            Operator::Present => true,
+            _ => return Err(problem_at(column, &format!("{} compares with eq and ne only", field.wire()))),
+        };
+        sql.add(if holds == negate { "FALSE" } else { "TRUE" });
+        return Ok(());
+    }
+    let folded = field.access.folded;
+    let name = format!("{alias}.{}{}", field.column, if folded { "_key" } else { "" });
+    let (operator, negate) = match (operator, value) {
+        // null equals nothing but the absence of a value
+        (Operator::Equal, Literal::Null) => (Operator::Present, !negate),
+        (Operator::NotEqual, Literal::Null) => (Operator::Present, negate),
+        (Operator::NotEqual, _) => (Operator::Equal, !negate),
+        other => (other.0, negate),
+    };
+    if operator == Operator::Present {
+        sql.add(&format!("{name} IS {}NULL", if negate { "" } else { "NOT " }));
+        return Ok(());
+    }
+    let tested = tested(field, operator, value).map_err(|detail| problem_at(column, &detail))?;
+    sql.add(if negate { "(NOT (" } else { "(" });
+    match tested {
+        Tested::With(bound) => add_test(sql, &name, operator, bound),
+        Tested::OneOf(names) if names.is_empty() => sql.add("FALSE"),
+        Tested::OneOf(names) => {
+            sql.add(&name);
+            sql.add(" IN ");
+            sql.add_list(names.into_iter().map(Value::from));
+        }
+    }
+    if negate {
+        sql.add(if field.nullable { ") OR " } else { ")" });
+        if field.nullable {
+            sql.add(&format!("{name} IS NULL"));
+        }
+    } else if field.nullable {
+        sql.add(&format!(" AND {name} IS NOT NULL"));
+    }
+    sql.add(")");
+    Ok(())
+}
+
+/// Adds `name operator value` in the words that both engines know.
+fn add_test(sql: &mut Sql, name: &str, operator: Operator, value: Value) {
+    let compare = |word: &str| format!("{name} {word} ");
+    match operator {
+        Operator::Greater => sql.add(&compare(">")),
+        Operator::GreaterOrEqual => sql.add(&compare(">=")),
+        Operator::Less => sql.add(&compare("<")),
+        Operator::LessOrEqual => sql.add(&compare("<=")),
+        Operator::StartsWith => return add_prefix(sql, name, value),
+        Operator::Contains => {
+            // what is left after taking the text out is another text, if it was in there
+            sql.add(&format!("replace({name}, "));
+            sql.add_bound(value);
+            sql.add(&format!(", '') <> {name}"));
+            return;
+        }
+        Operator::EndsWith => {
+            let length = if let Value::Text(text) = &value { text.chars().count() } else { 0 };
+            sql.add(&format!(
+                "length({name}) >= {length} AND substr({name}, length({name}) - {length} + 1) = "
+            ));
+        }
+        Operator::Equal | Operator::NotEqual | Operator::Present => sql.add(&compare("=")),
+    }
+    sql.add_bound(value);
+}
+
+/// A prefix as a range, which an index serves on both engines.
+fn add_prefix(sql: &mut Sql, name: &str, value: Value) {
+    let end = if let Value::Text(text) = &value { after_prefix(text) } else { None };
+    sql.add(&format!("{name} >= "));
+    sql.add_bound(value);
+    if let Some(end) = end {
+        sql.add(&format!(" AND {name} < "));
+        sql.add_bound(end);
+    }
+}
+
+/// The least text that is greater than all that begin so. Order of bytes in UTF-8 is the order
+/// of code points.
+fn after_prefix(prefix: &str) -> Option<String> {
+    let mut letters: Vec<char> = prefix.chars().collect();
+    while let Some(last) = letters.pop() {
+        let next = if last == '\u{d7ff}' { Some('\u{e000}') } else { char::from_u32(u32::from(last) + 1) };
+        if let Some(next) = next {
+            letters.push(next);
+            return Some(letters.into_iter().collect());
+        }
+    }
+    None
+}
+
+/// What a column is compared with.
+enum Tested {
+    /// A value as the column holds it.
+    With(Value),
+    /// Those of a choice's names that fit.
+    OneOf(Vec<&'static str>),
+}
+
+fn tested(field: &Field, operator: Operator, value: &Literal) -> Result<Tested, String> {
+    if let (Kind::Choice(names) | Kind::Numbered(names), Literal::Text(text)) = (field.kind, value)
+        && let Some(fits) = part_test(operator)
+        && !text.is_empty()
+    {
+        let part = text.to_ascii_lowercase();
+        let fitting = names.iter().copied().filter(|name| fits(&name.to_ascii_lowercase(), &part));
+        return Ok(Tested::OneOf(fitting.collect()));
+    }
+    bind_literal(field, operator, value).map(Tested::With)
+}
+
+/// How a part of a text is looked for.
+fn part_test(operator: Operator) -> Option<fn(&str, &str) -> bool> {
+    match operator {
+        Operator::Contains => Some(|text, part| text.contains(part)),
+        Operator::StartsWith => Some(|text, part| text.starts_with(part)),
+        Operator::EndsWith => Some(|text, part| text.ends_with(part)),
+        _ => None,
+    }
+}
+
+/// The value as the column holds it.
+fn bind_literal(field: &Field, operator: Operator, value: &Literal) -> Result<Value, String> {
+    let name = field.wire();
+    let is_text = matches!(field.kind, Kind::Text(_));
+    if part_test(operator).is_some() {
+        return match value {
+            Literal::Text(text) if is_text && !text.is_empty() => Ok(text_value(field, text)),
+            _ if is_text || matches!(field.kind, Kind::Choice(_) | Kind::Numbered(_)) => {
+                Err(format!("{name} is searched for a text that is not empty"))
+            }
+            _ => Err(format!("{name} is no text, so co, sw and ew do not fit")),
+        };
+    }
+    match (field.kind, value) {
+        (Kind::Text(_), Literal::Text(text)) => Ok(text_value(field, text)),
+        (Kind::Choice(names) | Kind::Numbered(names), Literal::Text(text)) => {
+            let known = names.iter().find(|known| known.eq_ignore_ascii_case(text));
+            known
+                .map(|known| Value::from(*known))
+                .ok_or_else(|| format!("{name} has no value {text:?}: it is one of {}", names.join(", ")))
+        }
+        (Kind::Numbered(names), Literal::Int(place)) => {
+            let found = usize::try_from(*place).ok().and_then(|place| names.get(place));
+            found.map(|found| Value::from(*found)).ok_or_else(|| format!("{name} has no value {place}"))
+        }
+        (Kind::Id, Literal::Text(text)) => {
+            parse_id(text).map(Value::Id).ok_or_else(|| format!("{name} compares with a UUID"))
+        }
+        (Kind::Time, Literal::Text(text)) => parse_timestamp(text)
+            .map(|moment| Value::Int(moment.0))
+            .ok_or_else(|| format!("{name} compares with a date-time (RFC 3339)")),
+        (Kind::Int { .. }, Literal::Int(number)) => Ok(Value::Int(*number)),
+        (Kind::Bool, Literal::Bool(value)) if operator == Operator::Equal => Ok(Value::Bool(*value)),
+        (Kind::Bool, _) => Err(format!("{name} compares by eq and ne with true or false")),
+        (Kind::Bytes(_) | Kind::Object(_) | Kind::Ids, _) => {
+            Err(format!("{name} can only be asked for by pr"))
+        }
+        (Kind::Int { .. }, _) => Err(format!("{name} compares with a whole number")),
+        _ => Err(format!("{name} compares with a string")),
+    }
+}
+
+fn text_value(field: &Field, text: &str) -> Value {
+    Value::Text(if field.access.folded { fold(text) } else { text.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::after_prefix;
+
+    #[test]
+    fn the_end_of_a_prefix_is_the_next_text() {
+        assert_eq!(after_prefix("an").as_deref(), Some("ao"));
+        assert_eq!(after_prefix("a\u{10ffff}").as_deref(), Some("b"));
+        assert_eq!(after_prefix("\u{d7ff}").as_deref(), Some("\u{e000}"));
+        assert_eq!(after_prefix("\u{10ffff}"), None);
+    }
+}

@@ -1,0 +1,440 @@
+//! Lists: the whole set, streamed in constant memory, or pages of it. Always by key set, never
+//! by offset: the ten-thousandth page costs what the first does.
+
+use std::collections::HashMap;
+
+use chancery_record::{Field, Value};
+use chancery_store::Tx;
+
+use crate::{
+    Answer, Call, Problem, Reply, Shape, Sql,
+    read::emit::write_row,
+    read::filter_sql::{OfOne, add_filter},
+    read::load::{find_row, owner_of},
+    read::nested,
+    read::page::{Page, Position, sort_value},
+    read::sql::LIST,
+    write::change::OwnerRow,
+};
+
+pub fn list(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let owner = owner_of(call, tx, call.op.shape)?;
+    list_rows(call, tx, owner, &|_| ())
+}
+
+/// Lists those rows of the operation's resource that also meet a condition; `t` is the table.
+///
+/// # Errors
+/// A bad parameter.
+pub fn list_where(call: &mut Call, tx: &mut Tx<'_>, condition: &dyn Fn(&mut Sql)) -> Result<Answer, Problem> {
+    list_rows(call, tx, None, condition)
+}
+
+/// Lists those rows of the operation's resource whose column holds the id of another row, which the path
+/// names at this place.
+///
+/// # Errors
+/// A bad parameter; not found, where the other row is not.
+pub fn list_of(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    other: &Shape,
+    place: usize,
+    column: &str,
+) -> Result<Answer, Problem> {
+    let (_, id) = find_row(call, tx, other, call.parameter(place))?;
+    list_where(call, tx, &|sql| {
+        sql.add(" AND t.");
+        sql.add(column);
+        sql.add(" = ");
+        sql.add_bound(id.clone());
+    })
+}
+
+/// One list being read.
+struct Reading<'a> {
+    shape: &'static Shape,
+    page: Page,
+    owner: Option<OwnerRow>,
+    condition: &'a dyn Fn(&mut Sql),
+}
+
+fn list_rows(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    owner: Option<OwnerRow>,
+    condition: &dyn Fn(&mut Sql),
+) -> Result<Answer, Problem> {
+    let shape = call.op.shape;
+    let reading = Reading { shape, page: Page::read(call, shape)?, owner, condition };
+    let mut answer = Answer::new(call.op.status);
+    let wrapped = call.op.reply == Reply::Items;
+    let mut total = 0;
+    if reading.page.include_total || wrapped {
+        total = reading.total(call, tx)?;
+        answer.headers.push(("x-total-count", total.to_string()));
+    }
+    if reading.page.count.is_none()
+        && reading.page.sort.is_none()
+        && let Some(of_one) = reading.page.filter.as_ref().and_then(|filter| OfOne::find(shape, filter))
+    {
+        call.out.bytes.extend_from_slice(if wrapped { b"{\"items\":[" } else { b"[" });
+        call.out.begin(answer.status, answer.headers.clone());
+        reading.write_members(call, tx, &of_one)?;
+        close(call, wrapped, total);
+        return Ok(answer);
+    }
+    let mut part = reading.first_part();
+    let mut from = reading.page.from.clone();
+    let mut left = reading.page.count;
+    call.out.bytes.extend_from_slice(if wrapped { b"{\"items\":[" } else { b"[" });
+    let mut first = true;
+    loop {
+        let wanted = left.map_or(LIST, |left| left.min(LIST));
+        let rows = reading.chunk(call, tx, part, from.as_ref(), wanted)?;
+        let full = rows.ends.len() == wanted;
+        from = rows.last.clone().or(from);
+        left = left.map(|left| left - rows.ends.len());
+        let ends_page = left == Some(0);
+        if ends_page && let Some(last) = &from {
+            // whether something follows is known by looking
+            if reading.goes_on(call, tx, part, last)? {
+                answer.headers.push(("link", reading.page.next_link(call, last)));
+            }
+        }
+        if left.is_none() || ends_page {
+            call.out.begin(answer.status, answer.headers.clone());
+        }
+        rows.write(call, tx, shape, &mut first)?;
+        if ends_page {
+            break;
+        }
+        if !full {
+            match reading.part_after(part) {
+                Some(next) => (part, from) = (next, None),
+                None => break,
+            }
+        }
+    }
+    close(call, wrapped, total);
+    Ok(answer)
+}
+
+fn close(call: &mut Call, wrapped: bool, total: i64) {
+    call.out.bytes.push(b']');
+    if wrapped {
+        call.out.bytes.extend_from_slice(format!(",\"totalCount\":{total}}}").as_bytes());
+    }
+}
+
+/// How many members of one other are found at a time: their numbers and keys alone.
+const MEMBERS: usize = 100_000;
+
+/// Rows of a list come in two parts: those with a value of the sort attribute, then those
+/// without.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    WithValue,
+    WithoutValue,
+}
+
+impl Reading<'_> {
+    fn first_part(&self) -> Part {
+        let without = |from: &Position| self.page.sort.is_some() && from.sort.is_null();
+        if self.page.from.as_ref().is_some_and(without) { Part::WithoutValue } else { Part::WithValue }
+    }
+
+    fn part_after(&self, part: Part) -> Option<Part> {
+        let more = self.page.sort.is_some_and(|field| field.nullable) && part == Part::WithValue;
+        more.then_some(Part::WithoutValue)
+    }
+
+    fn key(&self) -> &'static str {
+        self.shape.key().map_or("id", |key| key.column)
+    }
+
+    /// Adds what limits rows to those that were asked for.
+    fn add_conditions(&self, call: &Call, sql: &mut Sql) -> Result<(), Problem> {
+        (self.condition)(sql);
+        if let Some(filter) = &self.page.filter {
+            sql.add(" AND ");
+            add_filter(sql, self.shape, &call.scope, "t", filter, false)?;
+        }
+        Ok(())
+    }
+
+    /// The statement for the numbers and keys of the rows that one other is linked to, in the order of their
+    /// keys. It begins at the links: the order is made of what they lead to, and no index of all rows is walked.
+    fn members(&self, call: &Call, of_one: &OfOne<'_>, after: Option<&Value>) -> Result<Sql, Problem> {
+        let key = self.key();
+        let mut sql = self.shape.begin(call, &format!("SELECT t.rid, t.{key} FROM ("));
+        of_one.add(&mut sql, &call.scope)?;
+        // the links come first by the order of a cross join, or by what the engine knows of their number
+        sql.add(&format!(") s CROSS JOIN {} t WHERE t.rid = s.rid AND ", self.shape.source()));
+        let owner = self.owner.as_ref().map(|owner| owner.rid);
+        self.shape.add_reach_to(&mut sql, &call.scope, owner, self.page.quarantined);
+        (self.condition)(&mut sql);
+        if let Some(rest) = &of_one.rest {
+            sql.add(" AND ");
+            add_filter(&mut sql, self.shape, &call.scope, "t", rest, false)?;
+        }
+        let (than, order) = if self.page.descending { ("<", " DESC") } else { (">", "") };
+        let from = after.or(self.page.from.as_ref().map(|from| &from.key));
+        if let Some(from) = from {
+            sql.add(&format!(" AND t.{key} {than} "));
+            sql.add_bound(from.clone());
+        }
+        sql.add(&format!(" ORDER BY COALESCE(t.{key}, t.{key}){order} LIMIT {MEMBERS}"));
+        Ok(sql)
+    }
+
+    /// Writes the rows that one other is linked to.
+    fn write_members(&self, call: &mut Call, tx: &mut Tx<'_>, of_one: &OfOne<'_>) -> Result<(), Problem> {
+        let Some((_, key)) = self.column_of(self.key()) else { return Ok(()) };
+        let (mut after, mut first) = (None, true);
+        loop {
+            let sql = self.members(call, of_one, after.as_ref())?;
+            let mut found = Vec::new();
+            tx.query(&sql.text, &sql.parameters, |row| {
+                found.push(row.int(0)?);
+                if found.len() == MEMBERS {
+                    after = Some(row.value(1, &key.kind)?);
+                }
+                Ok(())
+            })?;
+            for chunk in found.chunks(LIST) {
+                self.rows_of(call, tx, chunk)?.write(call, tx, self.shape, &mut first)?;
+            }
+            if found.len() < MEMBERS {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The rows with these numbers, in this order.
+    fn rows_of(&self, call: &Call, tx: &mut Tx<'_>, rids: &[i64]) -> Result<Rows, Problem> {
+        let mut sql = if self.page.quarantined {
+            self.shape.select_hidden(call)
+        } else {
+            self.shape.select(call, self.owner.as_ref().map(|owner| owner.rid))
+        };
+        sql.add(" AND t.rid IN ");
+        sql.add_list(rids.iter().copied().map(Value::Int));
+        let mut found = HashMap::with_capacity(rids.len());
+        tx.query(&sql.text, &sql.parameters, |row| {
+            let mut json = Vec::new();
+            write_row((self.shape, &call.app.master), &call.scope, self.owner.as_ref(), row, &mut json)?;
+            found.insert(row.int(0)?, json);
+            Ok(())
+        })?;
+        let mut rows = Rows::default();
+        for rid in rids {
+            if let Some(json) = found.remove(rid) {
+                rows.json.extend_from_slice(&json);
+                rows.ends.push((*rid, rows.json.len()));
+            }
+        }
+        Ok(rows)
+    }
+
+    fn total(&self, call: &Call, tx: &mut Tx<'_>) -> Result<i64, Problem> {
+        let mut sql =
+            self.shape.begin(call, &format!("SELECT count(*) FROM {} t WHERE ", self.shape.source()));
+        let owner = self.owner.as_ref().map(|owner| owner.rid);
+        self.shape.add_reach_to(&mut sql, &call.scope, owner, self.page.quarantined);
+        self.add_conditions(call, &mut sql)?;
+        Ok(tx.one(&sql.text, &sql.parameters, |row| row.int(0))?.unwrap_or(0))
+    }
+
+    /// The statement for the rows of a part after a position.
+    fn statement(
+        &self,
+        call: &Call,
+        part: Part,
+        from: Option<&Position>,
+        limit: usize,
+    ) -> Result<Sql, Problem> {
+        let mut sql = if self.page.quarantined {
+            self.shape.select_hidden(call)
+        } else {
+            self.shape.select(call, self.owner.as_ref().map(|owner| owner.rid))
+        };
+        // the position comes before the filter: of two bounds on one column an index uses the first
+        let order = self.add_position(&mut sql, part, from);
+        self.add_conditions(call, &mut sql)?;
+        sql.add(&order);
+        sql.add(&format!(" LIMIT {limit}"));
+        Ok(sql)
+    }
+
+    /// Adds the condition for rows of a part after a position; the order that goes with it.
+    fn add_position(&self, sql: &mut Sql, part: Part, from: Option<&Position>) -> String {
+        let key = self.key();
+        let after_key = |sql: &mut Sql, than: &str| {
+            if let Some(from) = from {
+                sql.add(&format!(" AND t.{key} {than} "));
+                sql.add_bound(from.key.clone());
+            }
+        };
+        let Some(field) = self.page.sort else {
+            // the key's own order, either way
+            let (than, order) = if self.page.descending { ("<", "DESC") } else { (">", "ASC") };
+            after_key(sql, than);
+            return format!(" ORDER BY t.{key} {order}");
+        };
+        let name = format!("t.{}{}", field.column, if field.access.folded { "_key" } else { "" });
+        if part == Part::WithoutValue {
+            sql.add(&format!(" AND {name} IS NULL"));
+            after_key(sql, ">");
+            return format!(" ORDER BY t.{key}");
+        }
+        match from {
+            None if field.nullable => sql.add(&format!(" AND {name} IS NOT NULL")),
+            None => {}
+            Some(from) if self.page.descending => {
+                sql.add(&format!(" AND {name} <= "));
+                sql.add_bound(from.sort.clone());
+                sql.add(&format!(" AND ({name} < "));
+                sql.add_bound(from.sort.clone());
+                sql.add(&format!(" OR t.{key} > "));
+                sql.add_bound(from.key.clone());
+                sql.add(")");
+            }
+            Some(from) => {
+                sql.add(&format!(" AND ({name}, t.{key}) > ("));
+                sql.add_bound(from.sort.clone());
+                sql.add(", ");
+                sql.add_bound(from.key.clone());
+                sql.add(")");
+            }
+        }
+        let order = if self.page.descending { " DESC" } else { "" };
+        format!(" ORDER BY {name}{order}, t.{key}")
+    }
+
+    fn chunk(
+        &self,
+        call: &Call,
+        tx: &mut Tx<'_>,
+        part: Part,
+        from: Option<&Position>,
+        limit: usize,
+    ) -> Result<Rows, Problem> {
+        let sql = self.statement(call, part, from, limit)?;
+        let key = self.column_of(self.key());
+        let sort = self.page.sort.and_then(|field| Some((field, self.column_of(field.column)?.0)));
+        let owner = self.owner.as_ref();
+        let mut rows = Rows::default();
+        tx.query(&sql.text, &sql.parameters, |row| {
+            write_row((self.shape, &call.app.master), &call.scope, owner, row, &mut rows.json)?;
+            rows.ends.push((row.int(0)?, rows.json.len()));
+            if rows.ends.len() == limit {
+                let sort = sort.map_or(Ok(Value::Null), |(field, column)| {
+                    row.value(column, &field.kind).map(|value| sort_value(field, value))
+                })?;
+                let key = key.map_or(Ok(Value::Null), |(column, field)| row.value(column, &field.kind))?;
+                rows.last = Some(Position { sort, key });
+            }
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// Where a column stands in [`Shape::select`], with its field.
+    fn column_of(&self, column: &str) -> Option<(usize, &'static Field)> {
+        let own = self.shape.fields.iter().filter(|field| field.access.column.is_read());
+        own.enumerate().find(|(_, field)| field.column == column).map(|(place, field)| (place + 1, field))
+    }
+
+    /// Whether rows follow a position.
+    fn goes_on(&self, call: &Call, tx: &mut Tx<'_>, part: Part, from: &Position) -> Result<bool, Problem> {
+        let sql = self.statement(call, part, Some(from), 1)?;
+        if tx.one(&sql.text, &sql.parameters, |_| Ok(()))?.is_some() {
+            return Ok(true);
+        }
+        let Some(next) = self.part_after(part) else { return Ok(false) };
+        let sql = self.statement(call, next, None, 1)?;
+        Ok(tx.one(&sql.text, &sql.parameters, |_| Ok(()))?.is_some())
+    }
+}
+
+/// The statement by which a whole list filtered by `filter` begins: for who wants to see its plan.
+///
+/// # Errors
+/// The filter is none.
+pub fn list_statement(call: &Call, filter: &str) -> Result<Sql, Problem> {
+    let shape = call.op.shape;
+    let mut page = Page::default();
+    page.filter = Some(crate::read::filter::parse(filter)?);
+    let reading = Reading { shape, page, owner: None, condition: &|_| () };
+    match reading.page.filter.as_ref().and_then(|filter| OfOne::find(shape, filter)) {
+        Some(of_one) => reading.members(call, &of_one, None),
+        None => reading.statement(call, reading.first_part(), None, LIST),
+    }
+}
+
+/// Some rows as JSON, without their nested arrays.
+#[derive(Default)]
+struct Rows {
+    json: Vec<u8>,
+    /// Row number, and where its JSON ends.
+    ends: Vec<(i64, usize)>,
+    /// The last row's position, if the chunk is full.
+    last: Option<Position>,
+}
+
+impl Rows {
+    fn write(
+        &self,
+        call: &mut Call,
+        tx: &mut Tx<'_>,
+        shape: &Shape,
+        first: &mut bool,
+    ) -> Result<(), Problem> {
+        let mut start = 0;
+        for chunk in self.ends.chunks(LIST) {
+            let mut rids: Vec<i64> = chunk.iter().map(|(rid, _)| *rid).collect();
+            rids.sort_unstable();
+            let items = nested::load(tx, shape, &call.scope, &rids)?;
+            for (rid, end) in chunk {
+                if !*first {
+                    call.out.bytes.push(b',');
+                }
+                *first = false;
+                call.out.bytes.extend_from_slice(self.json.get(start..*end).unwrap_or_default());
+                start = *end;
+                nested::write(tx, shape, &call.scope, &items, *rid, &mut call.out)?;
+                call.out.relieve()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes those rows of a resource that meet a condition as one array, in this order and no more
+/// than this many: part of an answer of an operation's own. `t` is the table.
+///
+/// # Errors
+/// The store's.
+pub fn write_items(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    shape: &'static Shape,
+    owner: Option<&OwnerRow>,
+    condition: &dyn Fn(&mut Sql),
+    order: &str,
+) -> Result<(), Problem> {
+    let mut sql = shape.select(call, owner.map(|owner| owner.rid));
+    condition(&mut sql);
+    sql.add(order);
+    let mut rows = Rows::default();
+    tx.query(&sql.text, &sql.parameters, |row| {
+        write_row((shape, &call.app.master), &call.scope, owner, row, &mut rows.json)?;
+        rows.ends.push((row.int(0)?, rows.json.len()));
+        Ok(())
+    })?;
+    call.out.bytes.push(b'[');
+    rows.write(call, tx, shape, &mut true)?;
+    call.out.bytes.push(b']');
+    Ok(())
+}

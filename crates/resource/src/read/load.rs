@@ -1,0 +1,184 @@
+//! Finding rows: the one that a path names, the one that owns it, some by their numbers.
+
+use chancery_record::{Value, fold};
+use chancery_store::Tx;
+use uuid::Uuid;
+
+use crate::{Call, OwnerRow, Personal, Problem, Shape, Sql, read::emit::Stored, read::sql::LIST};
+
+/// The owning row that the path names first.
+pub fn owner_of(call: &Call, tx: &mut Tx<'_>, shape: &Shape) -> Result<Option<OwnerRow>, Problem> {
+    let Some(owner) = shape.owner else { return Ok(None) };
+    let Value::Id(id) = owner.shape.read_key(call.parameter(0))? else {
+        return Err(Problem::not_found(owner.shape.name));
+    };
+    find_owner(call, tx, owner.shape, id).map(Some)
+}
+
+/// The row of a resource that owns others, by its id.
+///
+/// # Errors
+/// Not found.
+pub fn find_owner(call: &Call, tx: &mut Tx<'_>, shape: &Shape, id: Uuid) -> Result<OwnerRow, Problem> {
+    let key = if let Personal::Is(key) = shape.personal { format!("t.{key}") } else { "NULL".to_owned() };
+    let mut sql = Sql::new(format!("SELECT t.rid, {key} FROM {} t WHERE ", shape.table));
+    shape.add_reach(&mut sql, &call.scope, None);
+    let sql = sql.push(" AND t.id = ").bind(id);
+    let found = tx.one(&sql.text, &sql.parameters, |row| {
+        let person_key = if row.is_null(1)? { None } else { Some(row.bytes(1)?.to_vec()) };
+        Ok(OwnerRow { rid: row.int(0)?, id, person_key })
+    })?;
+    found.ok_or_else(|| Problem::not_found(shape.name))
+}
+
+/// The key that the path names, after the owner's.
+pub fn key_of(call: &Call, shape: &Shape) -> Result<Value, Problem> {
+    shape.read_key(call.parameter(usize::from(shape.owner.is_some())))
+}
+
+/// The number and the key of the row that a path names by this text.
+///
+/// # Errors
+/// Not found.
+pub fn find_row(call: &Call, tx: &mut Tx<'_>, shape: &Shape, text: &str) -> Result<(i64, Value), Problem> {
+    let key = shape.read_key(text)?;
+    let mut sql = shape.begin(call, &format!("SELECT t.rid FROM {} t WHERE ", shape.source()));
+    shape.add_reach(&mut sql, &call.scope, None);
+    let column = shape.key().map_or("id", |key| key.column);
+    let sql = sql.push(" AND t.").push(column).push(" = ").bind(key.clone());
+    let rid = tx.one(&sql.text, &sql.parameters, |row| row.int(0))?;
+    Ok((rid.ok_or_else(|| Problem::not_found(shape.name))?, key))
+}
+
+/// The statement that selects the row whose folded column holds this text.
+pub fn select_by(call: &Call, shape: &Shape, column: &str, text: &str) -> Sql {
+    let mut sql = shape.select(call, None);
+    sql.add(" AND t.");
+    sql.add(column);
+    sql.add("_key = ");
+    sql.add_bound(fold(text));
+    sql
+}
+
+/// The statement that selects the rows of an owner.
+pub fn select_of(call: &Call, shape: &Shape, owner: &OwnerRow) -> Sql {
+    shape.select(call, Some(owner.rid))
+}
+
+/// The statement that selects the rows whose column holds this value.
+pub fn select_where(call: &Call, shape: &Shape, column: &str, value: Value) -> Sql {
+    shape.select(call, None).push(" AND t.").push(column).push(" = ").bind(value)
+}
+
+/// The statement that selects the row with this key.
+pub fn select_key(call: &Call, shape: &Shape, owner: Option<&OwnerRow>, key: Value) -> Sql {
+    let column = shape.key().map_or("id", |key| key.column);
+    let mut sql = shape.select(call, owner.map(|owner| owner.rid));
+    sql.add(" AND t.");
+    sql.add(column);
+    sql.add(" = ");
+    sql.add_bound(key);
+    sql
+}
+
+/// Loads the row with this key.
+pub fn load(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    owner: Option<&OwnerRow>,
+    key: Value,
+) -> Result<Stored, Problem> {
+    let sql = select_key(call, shape, owner, key);
+    load_by(call, tx, shape, owner, &sql)
+}
+
+/// Loads those rows with these numbers that are within the scope, in no order.
+///
+/// # Errors
+/// The store's.
+pub fn load_rows(call: &Call, tx: &mut Tx<'_>, shape: &Shape, rids: &[i64]) -> Result<Vec<Stored>, Problem> {
+    load_some(call, tx, shape, rids, &shape.select(call, None))
+}
+
+/// The same for rows that are hidden.
+///
+/// # Errors
+/// The store's.
+pub fn load_hidden_rows(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    rids: &[i64],
+) -> Result<Vec<Stored>, Problem> {
+    if shape.deletion.hiding().is_none() {
+        return Ok(Vec::new());
+    }
+    load_some(call, tx, shape, rids, &shape.select_hidden(call))
+}
+
+fn load_some(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    rids: &[i64],
+    select: &Sql,
+) -> Result<Vec<Stored>, Problem> {
+    let mut rows = Vec::with_capacity(rids.len());
+    for chunk in rids.chunks(LIST) {
+        let mut sql = select.clone().push(" AND t.rid IN ");
+        sql.add_list(chunk.iter().copied().map(Value::Int));
+        tx.query(&sql.text, &sql.parameters, |row| {
+            rows.push(Stored::read(shape, &call.scope, None, row)?);
+            Ok(())
+        })?;
+    }
+    Ok(rows)
+}
+
+/// Loads the first rows within the scope, at most so many.
+///
+/// # Errors
+/// The store's.
+pub fn load_first(call: &Call, tx: &mut Tx<'_>, shape: &Shape, count: usize) -> Result<Vec<Stored>, Problem> {
+    let sql = shape.select(call, None).push(&format!(" ORDER BY t.rid LIMIT {count}"));
+    let mut rows = Vec::new();
+    tx.query(&sql.text, &sql.parameters, |row| {
+        rows.push(Stored::read(shape, &call.scope, None, row)?);
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+/// Loads the row that a statement begun by [`Shape::select`] finds.
+///
+/// # Errors
+/// Not found.
+pub fn load_by(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    owner: Option<&OwnerRow>,
+    sql: &Sql,
+) -> Result<Stored, Problem> {
+    let found = tx.one(&sql.text, &sql.parameters, |row| Stored::read(shape, &call.scope, owner, row))?;
+    found.ok_or_else(|| Problem::not_found(shape.name))
+}
+
+/// Loads a row that waits in quarantine.
+///
+/// # Errors
+/// Not found.
+pub fn load_hidden(call: &Call, tx: &mut Tx<'_>, shape: &Shape, key: Value) -> Result<Stored, Problem> {
+    let sql = shape.select_hidden(call).push(" AND t.id = ").bind(key);
+    load_by(call, tx, shape, None, &sql)
+}
+
+/// A key as text.
+pub fn key_name(key: &Value) -> String {
+    match key {
+        Value::Id(id) => id.to_string(),
+        Value::Text(text) => text.clone(),
+        other => format!("{other:?}"),
+    }
+}

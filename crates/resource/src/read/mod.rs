@@ -1,0 +1,14 @@
+//! How rows are found and answered: filters, lists, pages, nested sets.
+
+pub mod answer;
+pub mod cursor;
+pub mod emit;
+pub mod filter;
+pub mod filter_sql;
+pub mod list;
+pub mod load;
+pub mod nested;
+pub mod page;
+pub mod precondition;
+pub mod sql;
+pub mod statements;

@@ -1,0 +1,260 @@
+//! The nested arrays of a resource: read for many rows at once, streamed where they are long.
+
+use chancery_record::{Cell, Sealing, Value, write_cell};
+use chancery_store::{Row, Tx};
+
+use crate::{
+    Out, Problem, Relation, Scope, Shape, Sql, read::emit::write_no_relations, seal::sealed::is_sealed,
+};
+
+/// Links read at a time. More than this of one relation, for the rows at hand, and the rest is
+/// read row by row as it is written.
+const WINDOW: usize = 8192;
+
+/// The nested items of some rows, as JSON, one relation.
+#[derive(Default)]
+pub struct Items {
+    json: Vec<u8>,
+    /// The row, and where its items end; they begin where the row's before ends.
+    ends: Vec<(i64, usize)>,
+    /// The last other row of the last row: where a long set goes on.
+    last: i64,
+    count: usize,
+}
+
+impl Items {
+    fn take(&mut self, relation: &Relation, row: &Row<'_>) -> Result<(), chancery_store::Error> {
+        let (own, other) = (row.int(0)?, row.int(1)?);
+        if self.ends.last().is_some_and(|(rid, _)| *rid == own) {
+            self.json.push(b',');
+        }
+        write_item(relation, row, &mut self.json)?;
+        match self.ends.last_mut() {
+            Some((rid, end)) if *rid == own => *end = self.json.len(),
+            _ => self.ends.push((own, self.json.len())),
+        }
+        self.last = other;
+        self.count += 1;
+        Ok(())
+    }
+
+    /// How many bytes there are, and whether that is all.
+    const fn size(&self) -> (usize, bool) {
+        (self.json.len(), self.count < WINDOW)
+    }
+
+    /// The items of a row, and whether they are all.
+    fn of(&self, rid: i64) -> (&[u8], bool) {
+        let cut = self.count >= WINDOW;
+        let Ok(at) = self.ends.binary_search_by_key(&rid, |(own, _)| *own) else {
+            // beyond a cut nothing is known of the row
+            let beyond = cut && self.ends.last().is_some_and(|(own, _)| rid > *own);
+            return (&[], !beyond);
+        };
+        let from = at.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |(_, end)| *end);
+        let to = self.ends.get(at).map_or(0, |(_, end)| *end);
+        (self.json.get(from..to).unwrap_or_default(), !(cut && at + 1 == self.ends.len()))
+    }
+}
+
+fn write_item(relation: &Relation, row: &Row<'_>, out: &mut Vec<u8>) -> Result<(), chancery_store::Error> {
+    let mut separator = b'{';
+    let mut column = 1;
+    for field in relation.fields() {
+        out.push(separator);
+        separator = b',';
+        out.push(b'"');
+        out.extend_from_slice(field.wire().as_bytes());
+        out.extend_from_slice(b"\":");
+        if field.access.column.is_read() {
+            column += 1;
+        }
+        match row.cell(column)? {
+            // a secret is seen at its own resource only
+            Cell::Text(text) if field.access.sealing == Sealing::Secret && is_sealed(text) => {
+                write_cell(&field.kind, Cell::Null, out);
+            }
+            _ if !field.access.column.is_read() => write_cell(&field.kind, Cell::Null, out),
+            cell => write_cell(&field.kind, cell, out),
+        }
+    }
+    out.push(b'}');
+    Ok(())
+}
+
+/// `SELECT own, other, shown.. FROM pairs m JOIN target WHERE m.own `
+fn select(relation: &Relation) -> Sql {
+    let read = relation.fields().filter(|field| field.access.column.is_read());
+    let shown: Vec<String> = read.map(|field| format!("o.{}", field.column)).collect();
+    Sql::new(format!(
+        "SELECT m.{own}, m.{other}, {shown} FROM {pairs} m JOIN {target} o ON o.rid = m.{other} WHERE m.{own}",
+        own = relation.own,
+        other = relation.other,
+        shown = shown.join(", "),
+        pairs = relation.table,
+        target = relation.target.table,
+    ))
+}
+
+/// Limits the items to what the caller may see of them, in their order.
+fn order(relation: &Relation, scope: &Scope, mut sql: Sql) -> Sql {
+    relation.target.add_nested_reach(&mut sql, scope);
+    sql.push(&format!(" ORDER BY m.{}, m.{} LIMIT {WINDOW}", relation.own, relation.other))
+}
+
+/// The statement that reads a relation of the one row that `row` selects the number of.
+pub fn of_row(relation: &Relation, scope: &Scope, row: &Sql) -> Sql {
+    let mut sql = select(relation).push(" = (").push(&row.text).push(")");
+    sql.parameters.clone_from(&row.parameters);
+    order(relation, scope, sql)
+}
+
+/// The statement that reads a relation of these rows.
+fn of_rows(relation: &Relation, scope: &Scope, rids: &[i64]) -> Sql {
+    let mut sql = select(relation).push(" IN ");
+    sql.add_list(rids.iter().copied().map(Value::Int));
+    order(relation, scope, sql)
+}
+
+/// The statement that reads what the items of a row are now: the other row, and its token or its id.
+pub fn versions(relation: &Relation, scope: &Scope, rid: i64, after: i64, limit: usize) -> Sql {
+    let Relation { table, own, other, target, .. } = relation;
+    let version = if target.plan().token.is_some() { "o.concurrency_token" } else { "CAST(o.rid AS TEXT)" };
+    let mut sql = Sql::new(format!(
+        "SELECT m.{other}, {version} FROM {table} m JOIN {} o ON o.rid = m.{other} WHERE m.{own} = ",
+        target.table
+    ))
+    .bind(rid)
+    .push(&format!(" AND m.{other} > "))
+    .bind(after);
+    target.add_nested_reach(&mut sql, scope);
+    sql.push(&format!(" ORDER BY m.{other} LIMIT {limit}"))
+}
+
+/// Whether the items of one row are too many to be held as a whole.
+pub fn are_many(items: &[Items], bound: usize) -> bool {
+    let sizes = items.iter().map(Items::size);
+    let (size, all) = sizes.fold((0, true), |(size, all), (more, is_all)| (size + more, all && is_all));
+    !all || size > bound
+}
+
+/// Takes the rows of relation statements as they come.
+pub fn collect(
+    relations: &[Relation],
+    items: &mut [Items],
+    place: usize,
+    row: &Row<'_>,
+) -> Result<(), chancery_store::Error> {
+    match (relations.get(place), items.get_mut(place)) {
+        (Some(relation), Some(items)) => items.take(relation, row),
+        _ => Ok(()),
+    }
+}
+
+/// Reads all relations of these rows, at most `sql::LIST` of them: one round trip.
+pub fn load(tx: &mut Tx<'_>, shape: &Shape, scope: &Scope, rids: &[i64]) -> Result<Vec<Items>, Problem> {
+    let mut items: Vec<Items> = shape.relations.iter().map(|_| Items::default()).collect();
+    if rids.is_empty() {
+        return Ok(items);
+    }
+    let statements: Vec<Sql> =
+        shape.relations.iter().map(|relation| of_rows(relation, scope, rids)).collect();
+    let statements: Vec<_> =
+        statements.iter().map(|sql| (sql.text.as_str(), sql.parameters.as_slice())).collect();
+    tx.query_all(&statements, &mut |place, row| collect(shape.relations, &mut items, place, row))?;
+    Ok(items)
+}
+
+/// Writes the nested arrays of a row and closes the object. What was cut off is read on.
+pub fn write(
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    scope: &Scope,
+    items: &[Items],
+    rid: i64,
+    out: &mut Out,
+) -> Result<(), Problem> {
+    if items.is_empty() {
+        write_no_relations(shape, &mut out.bytes);
+        return Ok(());
+    }
+    for ((relation, label), items) in shape.relations.iter().zip(&shape.plan().array_labels).zip(items) {
+        out.bytes.extend_from_slice(label.as_bytes());
+        write_set(tx, (relation, scope), items, rid, out)?;
+    }
+    out.bytes.push(b'}');
+    Ok(())
+}
+
+/// Writes the items of a row, and what closes them.
+fn write_set(
+    tx: &mut Tx<'_>,
+    (relation, scope): (&Relation, &Scope),
+    items: &Items,
+    rid: i64,
+    out: &mut Out,
+) -> Result<(), Problem> {
+    let (json, all) = items.of(rid);
+    out.bytes.extend_from_slice(json);
+    out.relieve()?;
+    if !all {
+        let after = if json.is_empty() { 0 } else { items.last };
+        write_rest(tx, (relation, scope), rid, after, json.is_empty(), out)?;
+    }
+    if !relation.single {
+        out.bytes.push(b']');
+    } else if json.is_empty() {
+        out.bytes.extend_from_slice(b"null");
+    }
+    Ok(())
+}
+
+/// One relation of these rows, at most `sql::LIST` of them: for each what [`write`] would write.
+pub fn sets(
+    tx: &mut Tx<'_>,
+    relation: &Relation,
+    scope: &Scope,
+    rids: &[i64],
+) -> Result<Vec<serde_json::Value>, Problem> {
+    let (mut items, mut out, sql) = (Items::default(), Out::default(), of_rows(relation, scope, rids));
+    tx.query(&sql.text, &sql.parameters, |row| items.take(relation, row))?;
+    let mut sets = Vec::with_capacity(rids.len());
+    for rid in rids {
+        if !relation.single {
+            out.bytes.push(b'[');
+        }
+        write_set(tx, (relation, scope), &items, *rid, &mut out)?;
+        let set = serde_json::from_slice(&std::mem::take(&mut out.bytes));
+        sets.push(set.map_err(|_| Problem::invalid("What is there cannot be read."))?);
+    }
+    Ok(sets)
+}
+
+fn write_rest(
+    tx: &mut Tx<'_>,
+    (relation, scope): (&Relation, &Scope),
+    rid: i64,
+    mut after: i64,
+    mut first: bool,
+    out: &mut Out,
+) -> Result<(), Problem> {
+    loop {
+        let sql = select(relation).push(" = ").bind(rid).push(" AND m.").push(relation.other);
+        let sql = order(relation, scope, sql.push(" > ").bind(after));
+        let mut count = 0;
+        let bytes = &mut out.bytes;
+        tx.query(&sql.text, &sql.parameters, |row| {
+            if !first {
+                bytes.push(b',');
+            }
+            first = false;
+            count += 1;
+            after = row.int(1)?;
+            write_item(relation, row, bytes)
+        })?;
+        out.relieve()?;
+        if count < WINDOW {
+            return Ok(());
+        }
+    }
+}

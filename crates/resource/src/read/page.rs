@@ -1,0 +1,151 @@
+//! The parameters of a list: filter, order, count, cursor.
+
+use chancery_record::{Field, Kind, Value, fold};
+
+use crate::{
+    Call, Expression, Problem, Shape,
+    read::{filter, filter_sql::find_field},
+};
+
+/// The most items of a page.
+pub const MAX_COUNT: usize = 1000;
+
+const KNOWN: [&str; 7] = ["filter", "sortBy", "sortOrder", "count", "cursor", "includeTotal", QUARANTINED];
+/// Asks for what waits to be deleted, of a resource that has a quarantine.
+const QUARANTINED: &str = "quarantined";
+
+/// What a list was asked for.
+#[derive(Default)]
+pub struct Page {
+    pub filter: Option<Expression>,
+    pub sort: Option<&'static Field>,
+    pub descending: bool,
+    pub count: Option<usize>,
+    pub from: Option<Position>,
+    pub include_total: bool,
+    /// Those in quarantine, and only them.
+    pub quarantined: bool,
+    context: Vec<u8>,
+}
+
+/// The last item that was told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Position {
+    /// Its value of the sort attribute, null when it has none.
+    pub sort: Value,
+    /// Its key.
+    pub key: Value,
+}
+
+impl Page {
+    pub fn read(call: &Call, shape: &'static Shape) -> Result<Self, Problem> {
+        let has_quarantine = shape.deletion.hiding().is_some();
+        let known: Vec<&str> =
+            KNOWN.into_iter().filter(|name| has_quarantine || *name != QUARANTINED).collect();
+        if let Some((name, _)) = call.query.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+            return Err(Problem::invalid(format!(
+                "There is no query parameter {name:?} here; there are {}.",
+                known.join(", ")
+            )));
+        }
+        if let Some(name) =
+            KNOWN.iter().find(|name| call.query.iter().filter(|(key, _)| key == *name).count() > 1)
+        {
+            return Err(Problem::invalid(format!("The query parameter {name} is there twice.")));
+        }
+        let filter = call.query("filter").map(filter::parse).transpose()?;
+        let sort = call.query("sortBy").map(|name| sort_field(shape, name)).transpose()?;
+        let descending = match call.query("sortOrder") {
+            None => false,
+            Some(order) if order.eq_ignore_ascii_case("ascending") => false,
+            Some(order) if order.eq_ignore_ascii_case("descending") => true,
+            Some(_) => return Err(Problem::invalid("sortOrder is ascending or descending.")),
+        };
+        let count = call.query("count").map(read_count).transpose()?;
+        let include_total = flag(call, "includeTotal")?;
+        let quarantined = flag(call, QUARANTINED)?;
+        let context = context(call);
+        let from = call.query("cursor").map(|cursor| {
+            let foreign = || {
+                Problem::invalid(
+                    "The cursor does not belong to this list. Follow the Link of the answer before, \
+                 with the same filter and order, or begin again without a cursor.",
+                )
+            };
+            let values = call.app.cursors.open(&context, cursor).ok_or_else(foreign)?;
+            let [sort, key] = <[Value; 2]>::try_from(values).map_err(|_| foreign())?;
+            Ok::<_, Problem>(Position { sort, key })
+        });
+        // a cursor without a count goes on with pages of the greatest size
+        let from = from.transpose()?;
+        let count = count.or_else(|| from.as_ref().map(|_| MAX_COUNT));
+        Ok(Self { filter, sort, descending, count, from, include_total, quarantined, context })
+    }
+
+    /// The `Link` to the page after this position.
+    pub fn next_link(&self, call: &Call, position: &Position) -> String {
+        let cursor = call.app.cursors.seal(&self.context, &[position.sort.clone(), position.key.clone()]);
+        let path = call.address.split('?').next().unwrap_or_default();
+        let kept = call.address.split_once('?').map_or("", |(_, query)| query);
+        let mut query: Vec<&str> = kept
+            .split('&')
+            .filter(|part| {
+                !part.is_empty() && !part.starts_with("cursor=") && !part.starts_with("includeTotal=")
+            })
+            .collect();
+        let cursor = format!("cursor={cursor}");
+        query.push(&cursor);
+        format!("<{}{path}?{}>; rel=\"next\"", call.app.public_url, query.join("&"))
+    }
+}
+
+/// A cursor belongs to one list: its path, filter, order and scope.
+fn context(call: &Call) -> Vec<u8> {
+    let mut context = call.op.name.as_bytes().to_vec();
+    let number = call.scope.store().to_string();
+    let order = call.query("sortOrder").unwrap_or("ascending").to_ascii_lowercase();
+    let parts = [
+        call.query("filter").unwrap_or_default(),
+        call.query("sortBy").unwrap_or_default(),
+        &order,
+        &number,
+        call.query(QUARANTINED).unwrap_or("false"),
+    ];
+    for part in parts.into_iter().chain(call.path.iter().map(String::as_str)) {
+        context.extend_from_slice(&(part.len() as u64).to_be_bytes());
+        context.extend_from_slice(part.as_bytes());
+    }
+    context
+}
+
+fn flag(call: &Call, name: &str) -> Result<bool, Problem> {
+    match call.query(name) {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(_) => Err(Problem::invalid(format!("{name} is true or false."))),
+    }
+}
+
+fn read_count(text: &str) -> Result<usize, Problem> {
+    let count = text.parse().ok().filter(|count| (1..=MAX_COUNT).contains(count));
+    count.ok_or_else(|| Problem::invalid(format!("count is a number from 1 to {MAX_COUNT}.")))
+}
+
+/// The field that a list is sorted by; none when it is the key's own order.
+fn sort_field(shape: &'static Shape, name: &str) -> Result<&'static Field, Problem> {
+    let field = find_field(shape, name, 1).map_err(|_| {
+        Problem::invalid(format!("sortBy, column 1: {} gives no order by {name:?}.", shape.name))
+    })?;
+    if !field.access.column.is_read() || matches!(field.kind, Kind::Bytes(_) | Kind::Ids) {
+        return Err(Problem::invalid(format!("sortBy, column 1: {name} gives no order.")));
+    }
+    Ok(field)
+}
+
+/// The value that a field sorts by.
+pub fn sort_value(field: &Field, value: Value) -> Value {
+    match value {
+        Value::Text(text) if field.access.folded => Value::Text(fold(&text)),
+        other => other,
+    }
+}

@@ -1,0 +1,174 @@
+//! Conditions on the item behind an operation (RFC 9110, section 13), and the tags that they name.
+
+use std::borrow::Cow;
+
+use aws_lc_rs::digest::{Context, SHA256};
+use chancery_record::Value;
+use chancery_store::Tx;
+
+use crate::{
+    Answer, Call, Problem, ProblemKind, Scope, Shape,
+    call::{etag, tag_of},
+    read::answer::write_stored,
+    read::emit::Stored,
+    read::nested,
+};
+
+/// The conditions of RFC 9110, section 13.
+#[derive(Clone, Debug, Default)]
+pub struct Preconditions {
+    /// `If-Match`
+    pub if_match: Option<String>,
+    /// `If-None-Match`
+    pub if_none_match: Option<String>,
+}
+
+impl Preconditions {
+    /// Whether `If-Match` holds: by the item's `ETag` or its quoted token.
+    fn matches(&self, tag: &str, token: Option<&str>) -> bool {
+        let Some(wanted) = &self.if_match else { return true };
+        let is_token = |one: &str| token.is_some_and(|token| one == format!("\"{token}\""));
+        wanted.split(',').map(uncoded).any(|one| one == "*" || one == tag || is_token(&one))
+    }
+
+    /// What the conditions make of reading an item that is there: the status to answer with.
+    ///
+    /// # Errors
+    /// `If-Match` does not hold.
+    pub fn judge(&self, tag: &str, token: Option<&str>) -> Result<u16, Problem> {
+        if !self.matches(tag, token) {
+            return Err(failed(tag.to_owned()));
+        }
+        // by weak comparison
+        let known = self.if_none_match.as_ref().is_some_and(|known| {
+            known.split(',').map(uncoded).any(|one| one == "*" || one.trim_start_matches("W/") == tag)
+        });
+        Ok(if known { 304 } else { 200 })
+    }
+}
+
+/// A tag without the coding that the body was sent in.
+fn uncoded(tag: &str) -> Cow<'_, str> {
+    let tag = tag.trim();
+    let coded = [".zstd\"", ".br\"", ".gzip\""].iter().find_map(|coding| tag.strip_suffix(coding));
+    coded.map_or(Cow::Borrowed(tag), |tag| Cow::Owned(format!("{tag}\"")))
+}
+
+fn failed(current: String) -> Problem {
+    let detail = "If-Match names another state of the item. Read it again and send its present ETag.";
+    Problem::new(ProblemKind::PreconditionFailed, detail).with_header("etag", current)
+}
+
+/// The token in the JSON of an item. No text of a caller is taken for it: in one the quotes are escaped.
+pub fn token_in(json: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(json).ok()?;
+    text.split_once("\"concurrencyToken\":\"")?.1.split('"').next()
+}
+
+/// `If-Match` holds by the quoted concurrency token or by the `ETag` of the representation.
+///
+/// # Errors
+/// It does not.
+pub fn check_if_match(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
+    if call.preconditions.if_match.is_none() {
+        return Ok(());
+    }
+    let token = token_of(shape, was).unwrap_or_default();
+    // most name the token: the representation is read for the others alone
+    if call.preconditions.matches("*", None) || call.preconditions.matches(&format!("\"{token}\""), None) {
+        return Ok(());
+    }
+    write_stored(call, tx, shape, was)?;
+    let current = call.out.tag.take().unwrap_or_else(|| etag(&call.out.bytes));
+    call.out.bytes.clear();
+    if call.preconditions.matches(&current, None) { Ok(()) } else { Err(failed(current)) }
+}
+
+/// The concurrency token of a row.
+fn token_of<'a>(shape: &Shape, row: &'a Stored) -> Option<&'a str> {
+    match shape.plan().token.map(|place| row.value(place)) {
+        Some(Value::Text(token)) => Some(token),
+        _ => None,
+    }
+}
+
+/// The answer without a body, which the caller preferred. Its tag is the quoted token: it holds for
+/// `If-Match`, and costs no reading of what the item shows of others.
+pub fn minimal(call: &Call, shape: &Shape, stored: &Stored) -> Answer {
+    let mut answer = Answer::new(call.op.status);
+    if let Some(token) = token_of(shape, stored) {
+        answer.headers.push(("etag", format!("\"{token}\"")));
+    }
+    answer
+}
+
+/// Versions read at a time.
+const WINDOW: usize = 8192;
+
+/// The tag of an item that is too large to be held: of its own members, and of the versions of what it shows
+/// of others, in their order.
+///
+/// # Errors
+/// The store's.
+pub fn version_tag(
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    scope: &Scope,
+    rid: i64,
+    own: &[u8],
+) -> Result<String, Problem> {
+    let mut digest = Context::new(&SHA256);
+    digest.update(own);
+    for relation in shape.relations {
+        digest.update(relation.name.as_bytes());
+        let mut after = 0;
+        loop {
+            let sql = nested::versions(relation, scope, rid, after, WINDOW);
+            let mut count = 0;
+            tx.query(&sql.text, &sql.parameters, |row| {
+                after = row.int(0)?;
+                count += 1;
+                digest.update(&after.to_be_bytes());
+                digest.update(row.text(1)?.as_bytes());
+                Ok(())
+            })?;
+            if count < WINDOW {
+                break;
+            }
+        }
+    }
+    Ok(tag_of(digest.finish().as_ref()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Preconditions, token_in};
+
+    #[test]
+    fn tags_and_tokens_are_named() {
+        let given = |if_match: Option<&str>, if_none_match: Option<&str>| Preconditions {
+            if_match: if_match.map(str::to_owned),
+            if_none_match: if_none_match.map(str::to_owned),
+        };
+        let judged = |conditions: Preconditions| {
+            conditions.judge("\"a\"", Some("t")).map_err(|problem| problem.status())
+        };
+        for good in ["\"a.br\"", "\"a\"", "\"x\", \"a\"", "\"t\"", "*"] {
+            assert_eq!(judged(given(Some(good), None)), Ok(200), "{good}");
+        }
+        for wrong in ["\"x\"", "W/\"a\"", "a", "t", ""] {
+            assert_eq!(judged(given(Some(wrong), Some("\"a\""))), Err(412), "{wrong}");
+        }
+        for known in ["\"a\"", "W/\"a\"", "\"x\", \"a\"", "*"] {
+            assert_eq!(judged(given(None, Some(known))), Ok(304), "{known}");
+        }
+        assert_eq!(judged(given(None, Some("\"t\""))), Ok(200));
+    }
+
+    #[test]
+    fn a_token_is_the_items_own() {
+        let json = br#"{"name":"\"concurrencyToken\":\"x\"","concurrencyToken":"t","others":[{"concurrencyToken":"o"}]}"#;
+        assert_eq!(token_in(json), Some("t"));
+        assert_eq!(token_in(b"{}"), None);
+    }
+}

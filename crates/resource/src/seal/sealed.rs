@@ -1,0 +1,177 @@
+//! Values that are encrypted where they are kept: secrets under the master key, what belongs to
+//! a person under that person's key. Destroying the key destroys the values.
+
+use std::collections::BTreeMap;
+
+use aws_lc_rs::digest::{Context, SHA256};
+use base64::{Engine as _, prelude::BASE64_STANDARD_NO_PAD};
+use chancery_record::{Cell, Field, Sealing, Secret, Value};
+use chancery_store::Row;
+use uuid::Uuid;
+
+use crate::{MasterKey, Scope, Shape, call::random, seal::master_key::SealingKey};
+
+/// Sealed text begins with this, which no text of a caller can.
+const MARK: char = '\u{1}';
+
+/// The key of one person, under which what the audit trail says of them is kept.
+pub struct PersonKey {
+    /// The person.
+    pub id: Uuid,
+    key: SealingKey,
+    bytes: Secret,
+}
+
+/// The keys of persons, by their ids: what is sealed under all of them is lost with any.
+#[derive(Clone, Default)]
+pub struct Persons(BTreeMap<Uuid, Secret>);
+
+impl Persons {
+    /// Adds one.
+    pub fn add(&mut self, person: &PersonKey) {
+        self.0.insert(person.id, person.bytes.clone());
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Their ids.
+    pub fn ids(&self) -> impl Iterator<Item = Uuid> {
+        self.0.keys().copied()
+    }
+
+    /// Encrypts bytes for one place under the keys of all.
+    pub fn seal(&self, associated_data: &str, bytes: &[u8]) -> Vec<u8> {
+        self.key().map_or_else(|| bytes.to_vec(), |key| key.seal(associated_data, bytes))
+    }
+
+    /// Decrypts what [`Persons::seal`] made for this place.
+    pub fn open(&self, associated_data: &str, sealed: &[u8]) -> Option<Secret> {
+        self.key().map_or_else(|| Some(Secret::new(sealed)), |key| key.open(associated_data, sealed))
+    }
+
+    /// The key that all their keys make; none of nobody.
+    fn key(&self) -> Option<SealingKey> {
+        let mut digest = Context::new(&SHA256);
+        for (id, key) in &self.0 {
+            digest.update(id.as_bytes());
+            digest.update(key.expose());
+        }
+        if self.0.is_empty() { None } else { SealingKey::new(digest.finish().as_ref()) }
+    }
+}
+
+impl PersonKey {
+    /// Makes the key of a new person, as it is kept in the person's row.
+    pub fn make(master: &MasterKey, id: Uuid) -> Value {
+        Value::Bytes(master.seal(&person_associated_data(id), &random::<32>()))
+    }
+
+    /// Opens a key as it is kept; `None` when it is gone.
+    pub fn open(master: &MasterKey, id: Uuid, kept: &[u8]) -> Option<Self> {
+        let bytes = master.open(&person_associated_data(id), kept)?;
+        Some(Self { id, key: SealingKey::new(bytes.expose())?, bytes })
+    }
+
+    /// Encrypts text for one place.
+    pub fn seal_text(&self, associated_data: &str, text: &str) -> String {
+        format!("{MARK}{}", BASE64_STANDARD_NO_PAD.encode(self.key.seal(associated_data, text.as_bytes())))
+    }
+
+    /// Encrypts bytes for one place.
+    pub fn seal_bytes(&self, associated_data: &str, bytes: &[u8]) -> Vec<u8> {
+        self.key.seal(associated_data, bytes)
+    }
+}
+
+fn person_associated_data(id: Uuid) -> String {
+    format!("person/{id}")
+}
+
+/// Where an entry's member is kept.
+pub fn entry_associated_data(entry: i64, column: &str) -> String {
+    format!("audit_entry/{column}/{entry}")
+}
+
+/// Encrypts a secret of a row, unless it is already.
+pub fn seal_secret(master: &MasterKey, shape: &Shape, field: &Field, key: &Value, value: &Value) -> Value {
+    match value {
+        Value::Text(text) if !text.starts_with(MARK) && !text.is_empty() => {
+            let sealed =
+                master.seal(&secret_associated_data(shape.table, field.column, key), text.as_bytes());
+            Value::Text(format!("{MARK}{}", BASE64_STANDARD_NO_PAD.encode(sealed)))
+        }
+        other => other.clone(),
+    }
+}
+
+/// Opens a secret as it is kept in a row of this table; text that is not sealed is itself.
+pub fn open_secret(master: &MasterKey, table: &str, column: &str, key: &Value, text: &str) -> Option<String> {
+    let Some(sealed) = text.strip_prefix(MARK) else { return Some(text.to_owned()) };
+    let sealed = BASE64_STANDARD_NO_PAD.decode(sealed).ok()?;
+    let opened = master.open(&secret_associated_data(table, column, key), &sealed)?;
+    String::from_utf8(opened.expose().to_vec()).ok()
+}
+
+/// Whether text is sealed.
+pub fn is_sealed(text: &str) -> bool {
+    text.starts_with(MARK)
+}
+
+fn secret_associated_data(table: &str, column: &str, key: &Value) -> String {
+    match key {
+        Value::Id(id) => format!("{table}/{column}/{id}"),
+        _ => format!("{table}/{column}"),
+    }
+}
+
+/// A member of a row as it is answered: opened where it is sealed, null where its key is gone.
+pub fn reveal(
+    master: &MasterKey,
+    scope: &Scope,
+    shape: &Shape,
+    field: &Field,
+    row: &Row<'_>,
+    column: usize,
+) -> Result<Value, chancery_store::Error> {
+    let cell = row.cell(column)?;
+    Ok(match field.access.sealing {
+        Sealing::Open => cell.to_value(),
+        Sealing::Secret => {
+            let Cell::Text(text) = cell else { return Ok(cell.to_value()) };
+            if !is_sealed(text) {
+                return Ok(cell.to_value());
+            }
+            if !scope.reveals() {
+                return Ok(Value::Null);
+            }
+            let key = shape.plan().key_column.map_or(Ok(Value::Null), |at| row.id(at).map(Value::Id))?;
+            open_secret(master, shape.table, field.column, &key, text).into()
+        }
+        Sealing::Person => {
+            let (id, kept) = shape.plan().person_columns;
+            if row.is_null(id)? {
+                return Ok(cell.to_value());
+            }
+            if row.is_null(kept)? {
+                return Ok(Value::Null);
+            }
+            let key = PersonKey::open(master, row.id(id)?, row.bytes(kept)?);
+            let place = entry_associated_data(row.int(0)?, field.column);
+            key.and_then(|key| open_personal(&key, &place, cell)).unwrap_or(Value::Null)
+        }
+    })
+}
+
+fn open_personal(key: &PersonKey, associated_data: &str, cell: Cell<'_>) -> Option<Value> {
+    match cell {
+        Cell::Text(text) => {
+            let sealed = BASE64_STANDARD_NO_PAD.decode(text.strip_prefix(MARK)?).ok()?;
+            String::from_utf8(key.key.open(associated_data, &sealed)?.expose().to_vec()).ok().map(Value::Text)
+        }
+        Cell::Bytes(sealed) => Some(Value::Bytes(key.key.open(associated_data, sealed)?.expose().to_vec())),
+        _ => None,
+    }
+}

@@ -1,0 +1,81 @@
+//! What a batch answers.
+
+use chancery_store::Tx;
+
+use super::NewRow;
+use crate::{
+    Call, Problem, Shape,
+    read::emit::{Stored, write_no_relations, write_values},
+    read::nested,
+    read::sql::LIST,
+    write::relate::count_links,
+};
+
+/// Writes new rows without relations as an array.
+pub fn write_new(call: &mut Call, shape: &Shape, rows: &[NewRow]) {
+    call.out.bytes.push(b'[');
+    for (index, (_, _, values)) in rows.iter().enumerate() {
+        if index > 0 {
+            call.out.bytes.push(b',');
+        }
+        write_values((shape, &call.app.master), &call.scope, values, &mut call.out.bytes);
+        write_no_relations(shape, &mut call.out.bytes);
+    }
+    call.out.bytes.push(b']');
+}
+
+/// Writes many rows as an array, with their relations.
+pub fn write_all(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, rows: &[Stored]) -> Result<(), Problem> {
+    let scope = call.scope.clone().to_be_changed(false);
+    call.out.bytes.push(b'[');
+    let mut first = true;
+    for chunk in rows.chunks(LIST) {
+        let mut rids: Vec<i64> = chunk.iter().map(|row| row.rid).collect();
+        rids.sort_unstable();
+        let items = nested::load(tx, shape, &scope, &rids)?;
+        for row in chunk {
+            if !first {
+                call.out.bytes.push(b',');
+            }
+            first = false;
+            write_values((shape, &call.app.master), &scope, &row.values, &mut call.out.bytes);
+            nested::write(tx, shape, &scope, &items, row.rid, &mut call.out)?;
+        }
+    }
+    call.out.bytes.push(b']');
+    Ok(())
+}
+
+/// Rows as they are answered: their own members, and those of their relations that are wanted.
+///
+/// # Errors
+/// Sets that are too large together; the store's.
+pub fn represent(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    rows: &[Stored],
+    wanted: &[&str],
+) -> Result<Vec<serde_json::Value>, Problem> {
+    let mut wholes = Vec::with_capacity(rows.len());
+    for row in rows {
+        let mut bytes = Vec::new();
+        write_values((shape, &call.app.master), &call.scope, &row.values, &mut bytes);
+        bytes.push(b'}');
+        let whole = serde_json::from_slice(&bytes);
+        wholes.push(whole.map_err(|_| Problem::invalid("What is there cannot be read."))?);
+    }
+    let scope = call.scope.clone().to_be_changed(false);
+    let rids: Vec<i64> = rows.iter().map(|row| row.rid).collect();
+    for relation in shape.relations.iter().filter(|relation| wanted.contains(&relation.name)) {
+        count_links(tx, relation, &rids)?;
+        for (rids, wholes) in rids.chunks(LIST).zip(wholes.chunks_mut(LIST)) {
+            for (set, whole) in nested::sets(tx, relation, &scope, rids)?.into_iter().zip(wholes) {
+                if let serde_json::Value::Object(members) = whole {
+                    members.insert(relation.name.to_owned(), set);
+                }
+            }
+        }
+    }
+    Ok(wholes)
+}

@@ -1,0 +1,464 @@
+//! The one place that writes a resource's row, and with it its audit entry and its event.
+
+use chancery_record::{Column, Field, Sealing, Timestamp, Value, fold, write_string};
+use chancery_store::Tx;
+use uuid::Uuid;
+
+use crate::{
+    Call, Deletion, LIST, Problem, Relation, Scope, Shape,
+    audit::entry::{Entry, changed_members, content, fields_with, key_text, record, write_ids},
+    audit::person::person,
+    declare::shape::Personal,
+    read::emit::Stored,
+    seal::sealed::seal_secret,
+};
+
+/// The owning row of an owned resource.
+#[derive(Clone, Debug)]
+pub struct OwnerRow {
+    /// Its number.
+    pub rid: i64,
+    /// Its id.
+    pub id: Uuid,
+    /// Its key, as it is kept, when it is a person.
+    pub person_key: Option<Vec<u8>>,
+}
+
+/// What a change that no body asks for is told as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AuditAction {
+    /// Not at all: run-time state, such as a counter.
+    Silent,
+    /// As an entry of this action, and an event of this name.
+    As(&'static str, &'static str),
+}
+
+/// Writes a new row.
+///
+/// # Errors
+/// The store's.
+pub fn insert(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    owner: Option<&OwnerRow>,
+    values: &[Value],
+) -> Result<(), Problem> {
+    let shape = shape.base();
+    let number = call.app.audit_signer.number(call.now, 0);
+    write_new(call, tx, shape, owner, values, number)?;
+    let current = content(shape, values);
+    let changed = fields_with(shape, values).filter(|(_, value)| !value.is_null());
+    settle(call, tx, shape, values)?;
+    let person = person(call, tx, shape, values, owner)?;
+    record(
+        call,
+        tx,
+        Entry {
+            number,
+            person,
+            area: shape.name,
+            key: key_text(shape, values),
+            action: "Added",
+            event: "created",
+            original: None,
+            current: Some(current),
+            data: changed_members(changed.map(|(field, _)| field)),
+        },
+    )
+}
+
+/// Writes a new row that is itself a record of what happened: no entry tells of it.
+///
+/// # Errors
+/// The store's.
+pub fn insert_unaudited(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    owner: Option<&OwnerRow>,
+    values: &[Value],
+) -> Result<(), Problem> {
+    write_new(call, tx, shape.base(), owner, values, 0)
+}
+
+fn write_new(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    owner: Option<&OwnerRow>,
+    values: &[Value],
+    number: i64,
+) -> Result<(), Problem> {
+    let kept = kept(call, shape, values);
+    let own = || fields_with(shape, &kept).filter(|(field, _)| field.access.column == Column::Own);
+    let mut parameters = Vec::with_capacity(values.len() + 8);
+    if shape.reach.is_store() {
+        parameters.push(Value::Int(call.scope.store()));
+    }
+    parameters.extend(owner.map(|owner| Value::Int(owner.rid)));
+    parameters.extend(own().map(|(_, value)| value.clone()));
+    parameters.extend(own().filter(|(field, _)| field.access.folded).map(|(_, value)| folded(value)));
+    parameters.push(Value::Int(number));
+    tx.queue(&shape.plan().insert, parameters)?;
+    Ok(())
+}
+
+/// Writes the changed columns of a row and its new token, if it is still the row that was read.
+///
+/// # Errors
+/// The store's.
+pub fn update(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    was: &Stored,
+    values: &[Value],
+) -> Result<(), Problem> {
+    let shape = shape.base();
+    let token = shape.plan().token;
+    change(call, tx, shape, was, values, token, ("Modified", "updated"))
+}
+
+/// Writes the changed columns of a row, whatever its token: a change of state. Nothing is done
+/// and nothing told when nothing changed.
+///
+/// # Errors
+/// The store's.
+pub fn update_unversioned(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    was: &Stored,
+    values: &[Value],
+    action: AuditAction,
+) -> Result<(), Problem> {
+    let shape = shape.base();
+    if was.values == values {
+        return Ok(());
+    }
+    match action {
+        AuditAction::Silent => write_columns(call, tx, shape, was, values, (None, None)).map(drop),
+        AuditAction::As(action, event) => change(call, tx, shape, was, values, None, (action, event)),
+    }
+}
+
+/// Writes the changed columns of a row and its new token, if it is still the row that was read, and
+/// tells it as this: a step of a workflow. Of two that were taken at once from the same state, one
+/// is done and the other is run again, to find the new one.
+///
+/// # Errors
+/// The store's.
+pub fn advance(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    was: &Stored,
+    mut values: Vec<Value>,
+    action: (&'static str, &'static str),
+) -> Result<(), Problem> {
+    let shape = shape.base();
+    let token = shape.plan().token;
+    if let Some(value) = token.and_then(|place| values.get_mut(place)) {
+        *value = call.new_token();
+    }
+    change(call, tx, shape, was, &values, token, action)
+}
+
+/// Writes the changed columns of a row, and its entry and event.
+fn change(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    was: &Stored,
+    values: &[Value],
+    token: Option<usize>,
+    (action, event): (&'static str, &'static str),
+) -> Result<(), Problem> {
+    let number = next_number(call, was);
+    let changed = write_columns(call, tx, shape, was, values, (token, Some(number)))?;
+    let person = person(call, tx, shape, &was.values, was.owner.as_ref())?;
+    record(
+        call,
+        tx,
+        Entry {
+            number,
+            person,
+            area: shape.name,
+            key: key_text(shape, values),
+            action,
+            event,
+            original: Some(content(shape, &was.values)),
+            current: Some(content(shape, values)),
+            data: changed_members(changed.into_iter()),
+        },
+    )
+}
+
+/// The number of the next entry of a row.
+fn next_number(call: &Call, was: &Stored) -> i64 {
+    call.app.audit_signer.number(call.now, was.last_entry)
+}
+
+fn write_columns(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    was: &Stored,
+    values: &[Value],
+    (token, number): (Option<usize>, Option<i64>),
+) -> Result<Vec<&'static Field>, Problem> {
+    let mut sql = crate::Sql::new(format!("UPDATE {} SET ", shape.table));
+    let mut changed = Vec::new();
+    let kept = kept(call, shape, values);
+    for ((field, value), before) in shape.fields.iter().zip(kept.iter()).zip(&was.values) {
+        if value == before || field.access.column != Column::Own {
+            continue;
+        }
+        if !changed.is_empty() {
+            sql.add(", ");
+        }
+        sql = sql.push(field.column).push(" = ").bind(value.clone());
+        if field.access.folded {
+            sql = sql.push(", ").push(field.column).push("_key = ").bind(folded(value));
+        }
+        changed.push(field);
+    }
+    if changed.is_empty() {
+        return Ok(changed);
+    }
+    if let Some(number) = number {
+        sql = sql.push(", last_entry = ").bind(number);
+    }
+    sql = sql.push(" WHERE rid = ").bind(was.rid);
+    if let Some(place) = token {
+        sql = sql.push(" AND concurrency_token = ").bind(was.value(place).clone());
+    }
+    tx.queue_one(&sql.text, sql.parameters)?;
+    settle(call, tx, shape, values)?;
+    Ok(changed)
+}
+
+/// Removes a row, or hides it where the resource has a quarantine that is on.
+///
+/// # Errors
+/// The store's.
+pub fn delete(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
+    let shape = shape.base();
+    let hides = hides(call, shape);
+    if matches!(shape.personal, Personal::Is(_)) && !hides {
+        // the key goes with the person: contents sealed now could never be read
+        return destroy(call, tx, shape, was, "deleted");
+    }
+    let person = person(call, tx, shape, &was.values, was.owner.as_ref())?;
+    let number = next_number(call, was);
+    match shape.deletion {
+        Deletion::Quarantine { column, .. } if hides => {
+            let text = format!(
+                "UPDATE {} SET {column} = ?1, last_entry = ?3 WHERE rid = ?2 AND {column} IS NULL",
+                shape.table
+            );
+            tx.queue_one(&text, vec![Value::Int(call.now.0), Value::Int(was.rid), Value::Int(number)])?;
+        }
+        _ => remove(call, tx, shape, was)?,
+    }
+    settle(call, tx, shape, &was.values)?;
+    record(
+        call,
+        tx,
+        Entry {
+            number,
+            person,
+            area: shape.name,
+            key: key_text(shape, &was.values),
+            action: "Deleted",
+            event: "deleted",
+            original: Some(content(shape, &was.values)),
+            current: None,
+            data: Vec::new(),
+        },
+    )
+}
+
+/// Removes a row for good, and with a person its key: what the trail says of them is gone. An entry
+/// `Deleted` without contents tells of it, and nothing else does: it is what excuses the gaps.
+///
+/// # Errors
+/// The store's.
+pub fn purge(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
+    let shape = shape.base();
+    destroy(call, tx, shape, was, "purged")
+}
+
+fn destroy(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    was: &Stored,
+    event: &'static str,
+) -> Result<(), Problem> {
+    remove(call, tx, shape, was)?;
+    if matches!(shape.personal, Personal::Is(_)) {
+        // what is kept of answers that show many persons has no key of its own
+        let text =
+            "UPDATE idempotent_answer SET answer = ?1, persons = ?2, shows_of = NULL WHERE shows_of = ?3";
+        let parameters =
+            vec![Value::Bytes(Vec::new()), Value::Bytes(vec![0; 16]), Value::Int(call.scope.store())];
+        tx.queue(text, parameters)?;
+    }
+    settle(call, tx, shape, &was.values)?;
+    record(
+        call,
+        tx,
+        Entry {
+            number: next_number(call, was),
+            person: None,
+            area: shape.name,
+            key: key_text(shape, &was.values),
+            action: "Deleted",
+            event,
+            original: None,
+            current: None,
+            data: Vec::new(),
+        },
+    )
+}
+
+fn remove(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
+    let text = format!("DELETE FROM {} WHERE rid = ?1", shape.table);
+    tx.queue_one(&text, vec![Value::Int(was.rid)])?;
+    retire_id(call, tx, shape, was)
+}
+
+/// Takes along what else goes with rows that are gone for good.
+///
+/// # Errors
+/// The store's.
+pub fn purged(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, rows: &[Stored]) -> Result<(), Problem> {
+    let shape = shape.base();
+    let Some(on_purge) = shape.on_purge else { return Ok(()) };
+    let id = |row: &Stored| if let Value::Id(id) = row.value(shape.plan().key) { Some(*id) } else { None };
+    let ids: Vec<Uuid> = rows.iter().filter_map(id).collect();
+    ids.chunks(LIST).try_for_each(|chunk| on_purge(call, tx, chunk))
+}
+
+/// Removes for good the rows that have waited in quarantine since this moment or longer, the
+/// longest first; at most so many, and how many.
+///
+/// # Errors
+/// The store's.
+pub fn purge_due(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    since: Timestamp,
+    limit: usize,
+) -> Result<usize, Problem> {
+    let Some(column) = shape.deletion.hiding() else { return Ok(0) };
+    let sql = shape.select_hidden(call).push(&format!(" AND t.{column} <= ")).bind(since.0);
+    let sql = sql.push(&format!(" ORDER BY t.{column} LIMIT {limit}"));
+    let mut due = Vec::new();
+    tx.query(&sql.text, &sql.parameters, |row| {
+        due.push(Stored::read(shape, &call.scope, None, row)?);
+        Ok(())
+    })?;
+    due.iter().try_for_each(|row| purge(call, tx, shape, row))?;
+    purged(call, tx, shape, &due)?;
+    Ok(due.len())
+}
+
+/// Whether a DELETE hides rows of this resource, here and now.
+pub fn hides(call: &Call, shape: &Shape) -> bool {
+    matches!(shape.deletion, Deletion::Quarantine { option, .. } if is_on(call, option))
+}
+
+fn is_on(call: &Call, option: &str) -> bool {
+    matches!(&call.scope, Scope::Store(store) if store.options.flag(option))
+}
+
+fn settle(call: &Call, tx: &mut Tx<'_>, shape: &Shape, values: &[Value]) -> Result<(), Problem> {
+    if let Some(after_write) = shape.after_write {
+        after_write(call, tx, shape, values)?;
+    }
+    if shape.bumps_epoch {
+        tx.advance_epoch()?;
+    }
+    Ok(())
+}
+
+/// The values as they are kept: secrets sealed.
+fn kept<'a>(call: &Call, shape: &Shape, values: &'a [Value]) -> std::borrow::Cow<'a, [Value]> {
+    if !shape.plan().seals || !(shape.secret)(values) {
+        return values.into();
+    }
+    let key = values.get(shape.plan().key).unwrap_or(&Value::Null);
+    let kept = fields_with(shape, values).map(|(field, value)| match field.access.sealing {
+        Sealing::Secret => seal_secret(&call.app.master, shape, field, key, value),
+        _ => value.clone(),
+    });
+    kept.collect()
+}
+
+fn retire_id(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
+    // what is known by another's id can be made again
+    if let (id @ Value::Id(_), Some("id")) = (was.value(shape.plan().key), shape.key().map(|key| key.column))
+    {
+        let parameters = vec![Value::Int(call.scope.store()), shape.name.into(), id.clone()];
+        tx.queue("INSERT INTO retired_id (store, resource, id) VALUES (?1, ?2, ?3)", parameters)?;
+    }
+    Ok(())
+}
+
+/// Records that links were added and removed: one entry with the ids, not the whole set. The
+/// links themselves are written by `relate`.
+pub fn related(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    relation: &Relation,
+    owner: &Stored,
+    added: &[Uuid],
+    removed: &[Uuid],
+) -> Result<(), Problem> {
+    let shape = shape.base();
+    if added.is_empty() && removed.is_empty() {
+        return Ok(());
+    }
+    let mut change = Vec::new();
+    change.extend_from_slice(b"{");
+    write_string(relation.audited_as, &mut change);
+    change.extend_from_slice(b":{\"added\":");
+    write_ids(added, &mut change);
+    change.extend_from_slice(b",\"removed\":");
+    write_ids(removed, &mut change);
+    change.extend_from_slice(b"}}");
+    let mut data = b",\"relation\":".to_vec();
+    write_string(relation.audited_as, &mut data);
+    data.extend_from_slice(b",\"added\":");
+    write_ids(added, &mut data);
+    data.extend_from_slice(b",\"removed\":");
+    write_ids(removed, &mut data);
+    let person = person(call, tx, shape, &owner.values, None)?;
+    record(
+        call,
+        tx,
+        Entry {
+            number: next_number(call, owner),
+            person,
+            area: shape.name,
+            key: key_text(shape, &owner.values),
+            action: "Modified",
+            event: "related",
+            original: None,
+            current: Some(String::from_utf8(change).unwrap_or_default()),
+            data,
+        },
+    )
+}
+
+fn folded(value: &Value) -> Value {
+    match value {
+        Value::Text(text) => Value::Text(fold(text)),
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,221 @@
+//! Who belongs to whom: a new row names parents that the caller's scope covers, and a row that has
+//! children stays.
+
+use std::collections::{HashMap, HashSet, hash_map::Entry};
+
+use chancery_record::{FieldError, Kind, Value};
+use chancery_store::Tx;
+use uuid::Uuid;
+
+use crate::{
+    Call, LIST, Problem, ProblemKind, Scope, Shape, Sql,
+    declare::references::{Child, Parent},
+    declare::rules::{Proposed, Violation},
+    read::emit::Stored,
+    read::load::key_name,
+};
+
+/// Children that are named; the others are counted as more.
+const NAMED: usize = 5;
+
+/// Finds rows that name a parent which is not there, or not the caller's.
+pub fn find_strangers(
+    shape: &Shape,
+    call: &Call,
+    tx: &mut Tx<'_>,
+    rows: &[Proposed<'_>],
+) -> Result<Vec<Violation>, Problem> {
+    let mut violations = Vec::new();
+    for Parent { column, shape: parent, .. } in shape.parents {
+        let Some(place) = shape.field_index(column) else { continue };
+        let named = |row: &Proposed<'_>| names_anew(row, place);
+        let wanted: HashSet<Uuid> = rows.iter().filter_map(named).collect();
+        let known = visible(call, tx, parent, &wanted.into_iter().collect::<Vec<_>>())?;
+        let strangers = rows.iter().enumerate().filter_map(|(row, proposed)| Some((row, named(proposed)?)));
+        violations.extend(strangers.filter(|(_, id)| !known.contains_key(id)).map(|(row, _)| Violation {
+            row,
+            kind: ProblemKind::InvalidRequest,
+            column,
+            detail: format!("names no {}", parent.name),
+        }));
+    }
+    Ok(violations)
+}
+
+/// The row that a field names which it did not name before.
+fn names_anew(row: &Proposed<'_>, place: usize) -> Option<Uuid> {
+    match row.values.get(place) {
+        Some(value @ Value::Id(id)) if row.was.is_none_or(|was| was.value(place) != value) => Some(*id),
+        _ => None,
+    }
+}
+
+/// Finds rows that name a parent which has as many as it may.
+pub fn find_crowds(shape: &Shape, tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+    let mut violations = Vec::new();
+    for Parent { column, shape: parent, most } in shape.parents {
+        let (Some(place), Some(most)) = (shape.field_index(column), *most) else { continue };
+        let text = format!("SELECT count(*) FROM {} WHERE {column} = ?1", shape.table);
+        let mut counted: HashMap<Uuid, usize> = HashMap::new();
+        for (row, proposed) in rows.iter().enumerate() {
+            let Some(id) = names_anew(proposed, place) else { continue };
+            let count = match counted.entry(id) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(unknown) => {
+                    let there = tx.one(&text, &[Value::Id(id)], |row| row.int(0))?.unwrap_or_default();
+                    unknown.insert(usize::try_from(there).unwrap_or(usize::MAX))
+                }
+            };
+            *count = count.saturating_add(1);
+            if *count > most {
+                violations.push(Violation {
+                    row,
+                    kind: ProblemKind::InvalidRequest,
+                    column,
+                    detail: format!(
+                        "is a {} that has {most} of these, the most there can be: delete one first",
+                        parent.name
+                    ),
+                });
+            }
+        }
+    }
+    Ok(violations)
+}
+
+/// Those of these ids that the caller's scope covers, with the numbers of their rows.
+pub fn visible(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    ids: &[Uuid],
+) -> Result<HashMap<Uuid, i64>, Problem> {
+    visible_to(&call.scope, call, tx, shape, ids)
+}
+
+/// Those of these ids that another scope covers.
+pub fn visible_to(
+    scope: &Scope,
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    ids: &[Uuid],
+) -> Result<HashMap<Uuid, i64>, Problem> {
+    let mut known = HashMap::with_capacity(ids.len());
+    for chunk in ids.chunks(LIST) {
+        let mut sql = shape.begin(call, &format!("SELECT t.id, t.rid FROM {} t WHERE ", shape.source()));
+        shape.add_reach(&mut sql, scope, None);
+        sql.add(" AND t.id IN ");
+        sql.add_list(chunk.iter().copied().map(Value::Id));
+        tx.query(&sql.text, &sql.parameters, |row| {
+            known.insert(row.id(0)?, row.int(1)?);
+            Ok(())
+        })?;
+    }
+    Ok(known)
+}
+
+/// Finds rows that still have children: the place of the row, and what is to be told.
+pub fn find_children(
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    rows: &[Stored],
+) -> Result<Vec<(usize, String)>, Problem> {
+    let key = shape.plan().key;
+    let mut held: HashMap<Uuid, Vec<String>> = HashMap::new();
+    for Child { what, table, column, name } in shape.children {
+        let by = if *column == "store" { "rid" } else { "id" };
+        for chunk in rows.chunks(LIST) {
+            let mut sql = Sql::new(format!(
+                "SELECT p.id, c.{name} FROM {} p JOIN {table} c ON c.{column} = p.{by} \
+                 AND c.rid IN (SELECT f.rid FROM {table} f WHERE f.{column} = p.{by} ORDER BY f.rid LIMIT {}) \
+                 WHERE p.id IN ",
+                shape.table,
+                NAMED + 1,
+            ));
+            sql.add_list(chunk.iter().map(|row| row.value(key).clone()));
+            sql.add(" ORDER BY p.id, c.rid");
+            tx.query(&sql.text, &sql.parameters, |row| {
+                let name = if row.is_null(1)? { String::new() } else { format!(" {:?}", row.text(1)?) };
+                held.entry(row.id(0)?).or_default().push(format!("{what}{name}"));
+                Ok(())
+            })?;
+        }
+    }
+    let told = |names: &[String]| {
+        let more = if names.len() > NAMED { ", and more" } else { "" };
+        let named: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
+        format!("still has {}{more}: delete them first", named.join(", "))
+    };
+    let holds = rows.iter().enumerate().filter_map(|(place, row)| match row.value(key) {
+        Value::Id(id) => held.get(id).map(|names| (place, told(names))),
+        _ => None,
+    });
+    Ok(holds.collect())
+}
+
+/// A row that was just written.
+pub struct Written<'a> {
+    /// Where its body stands.
+    pub base: String,
+    /// Whether it was not there before.
+    pub is_new: bool,
+    /// Its values.
+    pub values: &'a [Value],
+}
+
+/// Refuses rows just written that the caller's rights do not cover as they are now: nobody makes
+/// or moves what they could not touch then.
+///
+/// # Errors
+/// Every such row; a conflict, where one was covered before.
+pub fn confine<'a>(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    rows: impl Iterator<Item = Written<'a>>,
+) -> Result<(), Problem> {
+    if !matches!(call.scope, Scope::Parts { .. }) {
+        return Ok(());
+    }
+    let plan = shape.plan();
+    let rows: Vec<(Written<'a>, &Value)> =
+        rows.filter_map(|row| row.values.get(plan.key).map(|key| (row, key))).collect();
+    let Some(column) = shape.key().map(|key| key.column) else { return Ok(()) };
+    let mut covered = HashSet::with_capacity(rows.len());
+    for chunk in rows.chunks(LIST) {
+        let mut sql = shape.begin(call, &format!("SELECT t.{column} FROM {} t WHERE ", shape.source()));
+        shape.add_reach(&mut sql, &call.scope, None);
+        sql.add(&format!(" AND t.{column} IN "));
+        sql.add_list(chunk.iter().map(|(_, key)| (*key).clone()));
+        let kind = shape.key().map_or(Kind::Id, |key| key.kind);
+        tx.query(&sql.text, &sql.parameters, |row| {
+            covered.insert(key_name(&row.value(0, &kind)?));
+            Ok(())
+        })?;
+    }
+    let outside = rows.into_iter().filter(|(_, key)| !covered.contains(&key_name(key)));
+    let (mut errors, mut is_change) = (Vec::new(), false);
+    for (Written { base, is_new, .. }, _) in outside {
+        is_change |= !is_new;
+        let detail = if is_new { "is not within what your roles cover" } else { OUT_OF_REACH };
+        errors.push(FieldError::new(base, detail));
+    }
+    match (errors.is_empty(), is_change) {
+        (true, _) => Ok(()),
+        (false, false) => Err(Problem::wrong(errors)),
+        (false, true) => Err(Problem { kind: ProblemKind::Conflict, ..Problem::wrong(errors) }),
+    }
+}
+
+/// Why a change is refused that its caller could not undo.
+const OUT_OF_REACH: &str = "would be out of what your roles cover; \
+    somebody whose roles cover it before and afterwards can make this change";
+
+/// Holds a change to what must hold afterwards.
+///
+/// # Errors
+/// What would not hold.
+pub fn check_postcondition(call: &Call, tx: &mut Tx<'_>, shape: &Shape) -> Result<(), Problem> {
+    shape.postcondition.map_or(Ok(()), |postcondition| postcondition(call, tx))
+}

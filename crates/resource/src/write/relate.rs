@@ -1,0 +1,391 @@
+//! Relations: a set of other resources, replaced, added to or reduced by their ids.
+
+use std::collections::{HashMap, HashSet};
+
+use chancery_record::{FieldError, Json, Value, parse_id, pointer};
+use chancery_store::Tx;
+use uuid::Uuid;
+
+use crate::{
+    Answer, Call, Listed, Problem, ProblemKind, Reach, Relating, Relation, Scope, Shape, Sql,
+    read::answer::answer_with,
+    read::emit::Stored,
+    read::load::{key_of, load},
+    read::precondition::check_if_match,
+    read::sql::LIST,
+    write::change,
+    write::integrity::{Written, confine, visible_to},
+};
+
+/// The most ids of one call.
+pub const MAX_RELATED: usize = 100_000;
+/// The most links that the sets which one call replaces may hold.
+const MAX_REPLACED: usize = 1_000_000;
+
+/// A link: the other's id and row number.
+type Link = (Uuid, i64);
+
+/// Replaces, adds to or reduces a set by the ids of the body.
+///
+/// # Errors
+/// Unknown and foreign ids, each with its place; not found.
+pub fn relate(call: &mut Call, tx: &mut Tx<'_>, name: &str, how: Relating) -> Result<Answer, Problem> {
+    let shape = call.op.shape;
+    let relation = shape.relation(name).ok_or_else(|| Problem::not_found(name))?;
+    let listed = related_ids(call.body()?)?;
+    let key = key_of(call, shape)?;
+    let owner = load(call, tx, shape, None, key)?;
+    check_if_match(call, tx, shape, &owner)?;
+    let wanted = Wanted { owner: &owner, is_all: how == Relating::Set, listed };
+    for mut change in changes(call, tx, relation, vec![wanted])? {
+        if how != Relating::Set {
+            let linked = linked_of(tx, relation, owner.rid, &change.added)?;
+            change.added.retain(|(_, rid)| linked.contains(rid) == (how == Relating::Remove));
+        }
+        if how == Relating::Remove {
+            std::mem::swap(&mut change.added, &mut change.removed);
+        }
+        change.take_out(tx)?;
+        change.put_in(call, tx)?;
+    }
+    let written = Written { base: String::new(), is_new: false, values: &owner.values };
+    confine(call, tx, shape, std::iter::once(written))?;
+    answer_with(call, tx, shape, &owner)
+}
+
+/// A row, and what its body says of its sets.
+pub struct RelationBody<'a> {
+    /// The row.
+    pub owner: &'a Stored,
+    /// Whether it was just created.
+    pub is_new: bool,
+    /// Its body.
+    pub body: &'a Json,
+    /// Where the body stands.
+    pub base: String,
+}
+
+/// Makes the sets of rows what their bodies list by ids, where a body may list them. All that is taken
+/// out goes first: what moves from one set to another is in neither in between. Rows that were there before
+/// must be within the caller's reach afterwards.
+///
+/// # Errors
+/// Unknown and foreign ids, each with its place; a conflict, where a row is out of reach now.
+pub fn relate_body(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    rows: &[RelationBody<'_>],
+) -> Result<(), Problem> {
+    let mut all = Vec::new();
+    for relation in shape.relations {
+        let listing = |row: &&RelationBody<'_>| {
+            if row.is_new { relation.listed.at_creation() } else { relation.listed.at_change() }
+        };
+        let mut wanted = Vec::new();
+        for RelationBody { owner, is_new, body, base } in rows.iter().filter(listing) {
+            if let Some(listed) = Named::read(relation, body, base)? {
+                wanted.push(Wanted { owner, is_all: !is_new, listed });
+            }
+        }
+        all.extend(changes(call, tx, relation, wanted)?);
+    }
+    for change in &all {
+        change.take_out(tx)?;
+    }
+    for change in &all {
+        change.put_in(call, tx)?;
+    }
+    let there = rows.iter().filter(|row| !row.is_new);
+    let written =
+        there.map(|row| Written { base: row.base.clone(), is_new: false, values: &row.owner.values });
+    confine(call, tx, shape, written)
+}
+
+/// What the set of a row is to hold: nothing else, or this besides what is there.
+struct Wanted<'a> {
+    owner: &'a Stored,
+    is_all: bool,
+    listed: Named,
+}
+
+/// What becomes of the set of a row.
+struct Change<'a> {
+    relation: &'a Relation,
+    owner: &'a Stored,
+    /// Where the body lists it.
+    at: String,
+    added: Vec<Link>,
+    removed: Vec<Link>,
+}
+
+/// What has to be done for what is wanted of one relation. A link that is there and may be read may be
+/// named by who may not make it; who may not make it does not take it out.
+fn changes<'a>(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    relation: &'a Relation,
+    wanted: Vec<Wanted<'a>>,
+) -> Result<Vec<Change<'a>>, Problem> {
+    let scope = call.scope.clone();
+    let above_tenants = relation.listed == Listed::AboveTenants;
+    let scope = if above_tenants { scope.above_tenants() } else { scope };
+    let whole: Vec<i64> = wanted.iter().filter(|set| set.is_all).map(|set| set.owner.rid).collect();
+    let mut linked = all_linked(tx, &scope.clone().to_be_changed(false), relation, &whole)?;
+    let (mut sets, mut asked) = (Vec::with_capacity(wanted.len()), HashSet::new());
+    let is_guarded = matches!(relation.target.reach, Reach::Unless(..));
+    for Wanted { owner, listed, .. } in wanted {
+        let mut old = linked.remove(&owner.rid).unwrap_or_default();
+        let is_new = |(_, id): &(usize, Uuid)| old.remove(id).is_none();
+        let new: Vec<(usize, Uuid)> = listed.ids.iter().copied().enumerate().filter(is_new).collect();
+        asked.extend(new.iter().map(|(_, id)| *id));
+        asked.extend(old.keys().filter(|_| is_guarded));
+        sets.push((owner, listed, new, old));
+    }
+    let known = visible_to(&scope, call, tx, relation.target, &asked.into_iter().collect::<Vec<_>>())?;
+    let (mut changes, mut errors) = (Vec::with_capacity(sets.len()), Vec::new());
+    for (owner, listed, new, old) in sets {
+        let mut added = Vec::with_capacity(new.len());
+        for (number, id) in new {
+            if let Some(rid) = known.get(&id) {
+                added.push((id, *rid));
+            } else {
+                let detail = format!("names no {}", relation.target.name);
+                errors.push(FieldError::new(listed.at(number), detail));
+            }
+        }
+        let may_go = |(id, _): &Link| !is_guarded || known.contains_key(id);
+        let mut removed: Vec<Link> = old.into_iter().filter(may_go).collect();
+        removed.sort_unstable();
+        changes.push(Change { relation, owner, at: listed.at, added, removed });
+    }
+    if !errors.is_empty() {
+        return Err(Problem::wrong(errors));
+    }
+    if above_tenants {
+        check_owners(call, tx, &scope, &changes)?;
+    }
+    Ok(changes)
+}
+
+/// Refuses changes to sets of rows that the caller reaches through a tenant alone.
+fn check_owners(call: &Call, tx: &mut Tx<'_>, scope: &Scope, changes: &[Change<'_>]) -> Result<(), Problem> {
+    let shape = call.op.shape;
+    let written = changes.iter().filter(|change| !change.added.is_empty() || !change.removed.is_empty());
+    let ids = written.filter_map(|change| match change.owner.value(shape.plan().key) {
+        Value::Id(id) => Some(*id),
+        _ => None,
+    });
+    let ids: Vec<Uuid> = ids.collect();
+    if visible_to(scope, call, tx, shape, &ids)?.len() < ids.len() {
+        let detail = "Only who administers the subscription changes what it is assigned to.";
+        return Err(Problem::new(ProblemKind::Forbidden, detail));
+    }
+    Ok(())
+}
+
+impl Change<'_> {
+    fn take_out(&self, tx: &mut Tx<'_>) -> Result<(), Problem> {
+        for chunk in self.removed.chunks(LIST) {
+            let sql = of_these("DELETE", self.relation, self.owner.rid, chunk);
+            tx.queue(&sql.text, sql.parameters)?;
+        }
+        Ok(())
+    }
+
+    /// Puts in what is new, and tells the change: one audit entry and one event.
+    fn put_in(&self, call: &Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
+        let Self { relation, owner, at, added, removed } = self;
+        if let (Some(guard), false) = (relation.guard, added.is_empty()) {
+            let others: Vec<i64> = added.iter().map(|(_, rid)| *rid).collect();
+            guard(tx, owner.rid, &others).map_err(|problem| at_set(problem, at))?;
+        }
+        for chunk in added.chunks(LIST) {
+            let (pairs, target) = (relation.table, relation.target.table);
+            let mut sql =
+                Sql::new(format!("INSERT INTO {pairs} ({}, {}) SELECT CAST(", relation.own, relation.other))
+                    .bind(owner.rid)
+                    .push(&format!(" AS BIGINT), t.rid FROM {target} t WHERE t.rid IN "));
+            sql.add_list(chunk.iter().map(|(_, rid)| Value::Int(*rid)));
+            sql.add(" ON CONFLICT DO NOTHING");
+            tx.queue(&sql.text, sql.parameters)?;
+        }
+        let ids = |links: &[Link]| links.iter().map(|(id, _)| *id).collect::<Vec<_>>();
+        change::related(call, tx, call.op.shape, relation, owner, &ids(added), &ids(removed))
+    }
+}
+
+/// A refusal of new links, at the set that lists them.
+fn at_set(mut problem: Problem, at: &str) -> Problem {
+    if problem.errors.is_empty() && problem.cause.is_none() {
+        problem.errors.note(|| FieldError::new(at, problem.detail.clone()));
+    }
+    problem
+}
+
+/// The ids that a body lists, each once, and where each stands.
+struct Named {
+    /// Where the list stands.
+    at: String,
+    /// Where the id stands in an item.
+    end: &'static str,
+    places: Vec<usize>,
+    ids: Vec<Uuid>,
+}
+
+impl Named {
+    /// `None` where the body says nothing of the relation.
+    fn read(relation: &Relation, body: &Json, base: &str) -> Result<Option<Self>, Problem> {
+        let at = pointer(base, relation.name);
+        let items = match body.get(relation.name) {
+            None | Some(Json::Null) => return Ok(None),
+            Some(Json::Array(items)) if items.len() <= MAX_RELATED => items,
+            Some(_) => {
+                let detail = format!("must be an array of at most {MAX_RELATED} objects with an id");
+                return Err(Problem::wrong_at(&at, detail));
+            }
+        };
+        Self::of(at, "/id", items.iter().map(|item| item.get("id"))).map(Some)
+    }
+
+    fn of<'a>(
+        at: String,
+        end: &'static str,
+        ids: impl Iterator<Item = Option<&'a Json>>,
+    ) -> Result<Self, Problem> {
+        let mut seen = HashSet::new();
+        let mut listed = Self { at, end, places: Vec::new(), ids: Vec::new() };
+        let mut errors = Vec::new();
+        for (place, id) in ids.enumerate() {
+            let id = match id {
+                Some(Json::Text(text)) => parse_id(text),
+                _ => None,
+            };
+            match id {
+                Some(id) if seen.insert(id) => {
+                    listed.places.push(place);
+                    listed.ids.push(id);
+                }
+                Some(_) => {}
+                None => errors.push(FieldError::new(listed.pointer(place), "must be a UUID")),
+            }
+        }
+        if errors.is_empty() { Ok(listed) } else { Err(Problem::wrong(errors)) }
+    }
+
+    fn pointer(&self, place: usize) -> String {
+        format!("{}/{place}{}", self.at, self.end)
+    }
+
+    /// Where an id stands, by its number.
+    fn at(&self, number: usize) -> String {
+        self.pointer(self.places.get(number).copied().unwrap_or(number))
+    }
+}
+
+/// The ids of the body of a relation operation.
+fn related_ids(body: &Json) -> Result<Named, Problem> {
+    let Json::Object(members) = body else {
+        return Err(Problem::wrong_at("", format!("must be an object, not {}", body.word())));
+    };
+    if let Some((name, _)) = members.iter().find(|(name, _)| name != "relatedIds") {
+        return Err(Problem::wrong_at(pointer("", name), "is not a member of this body"));
+    }
+    let array = match body.get("relatedIds") {
+        Some(Json::Array(array)) => array,
+        Some(other) => {
+            let detail = format!("must be an array of UUIDs, not {}", other.word());
+            return Err(Problem::wrong_at("/relatedIds", detail));
+        }
+        None => return Err(Problem::wrong_at("/relatedIds", "is missing")),
+    };
+    if array.len() > MAX_RELATED {
+        let detail = format!("relatedIds takes at most {MAX_RELATED} ids, not {}.", array.len());
+        return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
+    }
+    Named::of("/relatedIds".to_owned(), "", array.iter().map(Some))
+}
+
+fn too_many(relation: &Relation) -> Problem {
+    let detail = format!(
+        "{} holds too many to be replaced or patched as a whole. Add and remove by ids instead.",
+        relation.name
+    );
+    Problem::new(ProblemKind::PayloadTooLarge, detail)
+}
+
+/// Refuses rows whose sets hold more than [`MAX_RELATED`] together.
+///
+/// # Errors
+/// Too many; the store's.
+pub fn count_links(tx: &mut Tx<'_>, relation: &Relation, rows: &[i64]) -> Result<(), Problem> {
+    let mut count = 0;
+    for chunk in rows.chunks(LIST) {
+        let Relation { table, own, .. } = relation;
+        let mut sql = Sql::new(format!("SELECT COUNT(*) FROM (SELECT 1 FROM {table} m WHERE m.{own} IN "));
+        sql.add_list(chunk.iter().copied().map(Value::Int));
+        sql.add(&format!(" LIMIT {}) n", MAX_RELATED + 1));
+        count += tx.one(&sql.text, &sql.parameters, |row| row.int(0))?.unwrap_or(0);
+        if usize::try_from(count).is_ok_and(|count| count > MAX_RELATED) {
+            return Err(too_many(relation));
+        }
+    }
+    Ok(())
+}
+
+/// All visible links of rows, by the rows' numbers.
+fn all_linked(
+    tx: &mut Tx<'_>,
+    scope: &Scope,
+    relation: &Relation,
+    rows: &[i64],
+) -> Result<HashMap<i64, HashMap<Uuid, i64>>, Problem> {
+    let (mut linked, mut count): (HashMap<i64, HashMap<Uuid, i64>>, usize) = (HashMap::new(), 0);
+    for chunk in rows.chunks(LIST) {
+        let Relation { table, own, other, target, .. } = relation;
+        let mut sql = Sql::new(format!(
+            "SELECT m.{own}, o.id, o.rid FROM {table} m JOIN {} o ON o.rid = m.{other} WHERE m.{own} IN ",
+            target.table
+        ));
+        sql.add_list(chunk.iter().copied().map(Value::Int));
+        // what the caller does not see stays as it is
+        target.add_nested_reach(&mut sql, scope);
+        sql.add(&format!(" LIMIT {}", MAX_REPLACED + 1));
+        tx.query(&sql.text, &sql.parameters, |row| {
+            count += 1;
+            linked.entry(row.int(0)?).or_default().insert(row.id(1)?, row.int(2)?);
+            Ok(())
+        })?;
+        if count > MAX_REPLACED {
+            return Err(too_many(relation));
+        }
+    }
+    Ok(linked)
+}
+
+/// Which of these are linked already.
+fn linked_of(
+    tx: &mut Tx<'_>,
+    relation: &Relation,
+    own: i64,
+    others: &[Link],
+) -> Result<HashSet<i64>, Problem> {
+    let mut linked = HashSet::new();
+    for chunk in others.chunks(LIST) {
+        let sql = of_these(&format!("SELECT {}", relation.other), relation, own, chunk);
+        tx.query(&sql.text, &sql.parameters, |row| {
+            linked.insert(row.int(0)?);
+            Ok(())
+        })?;
+    }
+    Ok(linked)
+}
+
+/// A statement on the links between a row and these others.
+fn of_these(verb: &str, relation: &Relation, own: i64, others: &[Link]) -> Sql {
+    let mut sql = Sql::new(format!("{verb} FROM {} WHERE {} = ", relation.table, relation.own))
+        .bind(own)
+        .push(&format!(" AND {} IN ", relation.other));
+    sql.add_list(others.iter().map(|(_, rid)| Value::Int(*rid)));
+    sql
+}

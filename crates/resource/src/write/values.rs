@@ -1,0 +1,146 @@
+//! The values of a row to be: what a body says, what the server gives, what the rules make of it.
+
+use chancery_record::{Column, Draft, Field, FieldError, Given, Value, pointer};
+
+use crate::{
+    Call, Problem, ProblemKind, Shape, declare::shape::Personal, read::emit::Stored, seal::sealed::PersonKey,
+    write::change::OwnerRow,
+};
+
+/// The values of a new row that no body asks for: a record's, with a new id where it has none, and
+/// a new token.
+///
+/// # Errors
+/// A rule of its own.
+pub fn new_row(
+    call: &Call,
+    shape: &Shape,
+    owner: Option<&OwnerRow>,
+    values: Vec<Value>,
+) -> Result<Vec<Value>, Problem> {
+    let draft = Draft(
+        values
+            .into_iter()
+            .map(|value| if value.is_null() { Given::Nothing } else { Given::Value(value) })
+            .collect(),
+    );
+    new_values(call, shape, owner, &draft, "")?.map_err(Problem::wrong)
+}
+
+/// The values of a new row from what a body says: ids, token, defaults, rules. The inner error
+/// is the body's.
+pub fn new_values(
+    call: &Call,
+    shape: &Shape,
+    owner: Option<&OwnerRow>,
+    draft: &Draft,
+    base: &str,
+) -> Result<Result<Vec<Value>, Vec<FieldError>>, Problem> {
+    let plan = shape.plan();
+    let mut values = draft.to_new(shape.fields);
+    let mut wrong = Vec::new();
+    for (field, value) in shape.fields.iter().zip(&mut values) {
+        let ours = match field.access.column {
+            Column::Own | Column::Seen | Column::Given => continue,
+            Column::Scope => Value::from(call.scope.store_id()),
+            Column::Owner => Value::from(owner.map(|owner| owner.id)),
+        };
+        if !value.is_null() && *value != ours {
+            wrong.push(FieldError::new(pointer(base, field.wire()), "is not the one that the path names"));
+        }
+        *value = ours;
+    }
+    if !wrong.is_empty() {
+        return Ok(Err(wrong));
+    }
+    if let Some(key @ Value::Null) = values.get_mut(plan.key) {
+        *key = Value::Id(call.new_id());
+    }
+    if let Some(token) = plan.token.and_then(|place| values.get_mut(place)) {
+        *token = call.new_token();
+    }
+    if let (Personal::Is(column), Some(Value::Id(id))) = (shape.personal, values.get(plan.key).cloned())
+        && let Some(key) = shape.field_index(column).and_then(|place| values.get_mut(place))
+    {
+        *key = PersonKey::make(&call.app.master, id);
+    }
+    shape.apply_rules(call, values, None, draft, base)
+}
+
+/// Why a change of one row is refused.
+pub enum Refusal {
+    /// The body breaks rules.
+    Wrong(Vec<FieldError>),
+    /// The token is stale; the current one.
+    Stale(String),
+}
+
+impl Refusal {
+    /// The problem to answer with, for one row.
+    pub fn into_problem(self) -> Problem {
+        match self {
+            Self::Wrong(errors) => Problem::wrong(errors),
+            Self::Stale(current) => Problem::new(
+                ProblemKind::ConcurrencyConflict,
+                "The item was changed since it was read. Read it again, repeat the change on what \
+                 it is now, and send its present concurrencyToken.",
+            )
+            .with_member("currentConcurrencyToken", current),
+        }
+    }
+}
+
+/// Whether what is said of a create-only member is not what is kept. One that is kept in another form, such as
+/// a digest, is the resource's to compare.
+fn differs(field: &Field, given: &Given, was: &Value) -> bool {
+    match given {
+        Given::Nothing => false,
+        _ if field.access.column == Column::Given => false,
+        Given::Empty => !was.is_null(),
+        Given::Value(value) => value != was,
+    }
+}
+
+/// The values of a row after a change: checked against its key and token, with a new token and
+/// the rules applied.
+pub fn changed_values(
+    call: &Call,
+    shape: &Shape,
+    was: &Stored,
+    draft: &Draft,
+    base: &str,
+) -> Result<Result<Vec<Value>, Refusal>, Problem> {
+    let plan = shape.plan();
+    if let (Some(given), Some(key)) = (draft.given(plan.key), shape.key())
+        && given != was.value(plan.key)
+    {
+        let error = FieldError::new(pointer(base, key.wire()), "is not the one that the path names");
+        return Ok(Err(Refusal::Wrong(vec![error])));
+    }
+    let mut values = draft.apply(&was.values);
+    if let Some(place) = plan.token {
+        if shape.base.is_none() && draft.given(place) != Some(was.value(place)) {
+            let current = match was.value(place) {
+                Value::Text(current) => current.clone(),
+                _ => String::new(),
+            };
+            return Ok(Err(Refusal::Stale(current)));
+        }
+        if let Some(token) = values.get_mut(place) {
+            *token = call.new_token();
+        }
+    }
+    let others = shape.fields.iter().zip(&draft.0).zip(&was.values);
+    let others = others.filter(|((field, given), was)| field.is_create_only() && differs(field, given, was));
+    let wrong: Vec<FieldError> = others
+        .map(|((field, _), _)| {
+            let detail = "is set at creation alone: it cannot become another";
+            FieldError::new(pointer(base, field.wire()), detail)
+        })
+        .collect();
+    if !wrong.is_empty() {
+        return Ok(Err(Refusal::Wrong(wrong)));
+    }
+    let ruled = shape.apply_rules(call, values, Some(&was.values), draft, base)?;
+    Ok(ruled.map_err(Refusal::Wrong))
+}

@@ -1,0 +1,147 @@
+//! What is kept of a password: its hash, those before it, and the one token that resets it.
+
+use chancery_credential::{
+    hash::Parameters,
+    policy::{Broken, Person, Policy},
+};
+use chancery_record::{Email, Name, Secret, Timestamp, Value};
+use chancery_resource::{Call, Problem};
+use chancery_settings::Options;
+use chancery_store::{Error, Tx};
+
+use crate::user::{Found, User};
+
+/// Hashes of a user's password, the newest first. They are not to be printed.
+#[derive(Clone)]
+pub struct Hashes(Vec<Secret>);
+
+impl Hashes {
+    /// The one that counts.
+    pub fn secret(&self) -> Option<&Secret> {
+        self.0.first()
+    }
+
+    /// The one that counts, as its text.
+    pub fn current(&self) -> Option<&str> {
+        self.secret().and_then(|hash| std::str::from_utf8(hash.expose()).ok())
+    }
+
+    /// All, as texts.
+    pub fn all(&self) -> Vec<&str> {
+        self.0.iter().filter_map(|hash| std::str::from_utf8(hash.expose()).ok()).collect()
+    }
+}
+
+/// Reads a user's hash and, as far as the store's options ask for them, those before it.
+pub fn hashes(tx: &mut Tx<'_>, user: i64, options: &Options) -> Result<Hashes, Error> {
+    let mut hashes = Vec::new();
+    let mut take = |row: &chancery_store::Row<'_>| {
+        hashes.push(Secret::new(row.text(0)?));
+        Ok(())
+    };
+    tx.query("SELECT hash FROM user_password WHERE user_rid = ?1", &[Value::Int(user)], &mut take)?;
+    let count = options.number("PasswordHistoryCount");
+    if count > 0 {
+        let text =
+            "SELECT hash FROM user_password_history WHERE user_rid = ?1 ORDER BY changed_on DESC LIMIT 24";
+        tx.query(text, &[Value::Int(user)], &mut take)?;
+        // the one that counts is the first of those that must not come again
+        hashes.truncate(usize::try_from(count).unwrap_or(0).max(1));
+    }
+    Ok(Hashes(hashes))
+}
+
+/// Whether this hash, or none, is still the one that counts.
+pub fn is_current(tx: &mut Tx<'_>, user: i64, hash: Option<&Secret>) -> Result<bool, Error> {
+    let text = "SELECT hash FROM user_password WHERE user_rid = ?1";
+    let kept = tx.one(text, &[Value::Int(user)], |row| Ok(Secret::new(row.text(0)?)))?;
+    Ok(match (hash, kept) {
+        (Some(hash), Some(kept)) => hash.matches(kept.expose()),
+        (hash, kept) => hash.is_none() && kept.is_none(),
+    })
+}
+
+/// Puts a new hash in the place of the one before, which goes to the history while there is one,
+/// and ends the token that resets it.
+pub fn put(tx: &mut Tx<'_>, user: i64, hash: &str, now: Timestamp, options: &Options) -> Result<(), Error> {
+    let rid = Value::Int(user);
+    let count = options.number("PasswordHistoryCount");
+    if count > 0 {
+        tx.queue(
+            "INSERT INTO user_password_history (user_rid, changed_on, hash) \
+             SELECT user_rid, changed_on, hash FROM user_password WHERE user_rid = ?1",
+            vec![rid.clone()],
+        )?;
+    }
+    // the new one is the first of those that must not come again
+    tx.queue(
+        "DELETE FROM user_password_history WHERE user_rid = ?1 AND changed_on < COALESCE((SELECT MIN(changed_on) \
+         FROM (SELECT changed_on FROM user_password_history WHERE user_rid = ?1 ORDER BY changed_on DESC LIMIT ?2) newest), ?3)",
+        vec![rid.clone(), Value::Int((count - 1).max(0)), Value::Int(i64::MAX)],
+    )?;
+    tx.queue(
+        "INSERT INTO user_password (user_rid, hash, changed_on) VALUES (?1, ?2, ?3) \
+         ON CONFLICT (user_rid) DO UPDATE SET hash = excluded.hash, changed_on = excluded.changed_on",
+        vec![rid.clone(), hash.into(), Value::Int(now.0)],
+    )?;
+    tx.queue("DELETE FROM password_reset WHERE user_rid = ?1", vec![rid])
+}
+
+/// Puts another hash of the same password in the place of the one that counts.
+pub fn rehash(tx: &mut Tx<'_>, user: i64, hash: &Secret) -> Result<(), Error> {
+    let hash = std::str::from_utf8(hash.expose()).unwrap_or_default();
+    tx.queue("UPDATE user_password SET hash = ?1 WHERE user_rid = ?2", vec![hash.into(), Value::Int(user)])
+}
+
+/// The parameters that passwords are hashed with now.
+pub fn parameters(call: &Call) -> Parameters {
+    let wanted = call.app.hashing;
+    Parameters::new(wanted.memory_kib, wanted.iterations, wanted.parallelism).unwrap_or_default()
+}
+
+/// The policy that a store's options make.
+pub fn policy(options: &Options) -> Policy {
+    let length = |name| usize::try_from(options.number(name)).unwrap_or(0);
+    Policy {
+        min_length: length("PasswordMinLength"),
+        max_length: length("PasswordMaxLength"),
+        require_digit: options.flag("PasswordRequireDigit"),
+        require_lowercase: options.flag("PasswordRequireLowercase"),
+        require_uppercase: options.flag("PasswordRequireUppercase"),
+        require_non_alphanumeric: options.flag("PasswordRequireNonAlphanumeric"),
+        blocklist_enabled: options.flag("PasswordBlocklistEnabled"),
+        not_login_name: options.flag("PasswordNotLoginName"),
+        not_email: options.flag("PasswordNotEmail"),
+    }
+}
+
+/// What a policy finds wrong with a user's new password.
+pub fn broken(policy: &Policy, user: &User, password: &Secret) -> Vec<Broken> {
+    let person = Person {
+        login_name: user.login_name.as_str(),
+        email_address: user.email_address.as_ref().map(Email::as_str),
+        first_name: user.first_name.as_ref().map(Name::as_str),
+        last_name: user.last_name.as_ref().map(Name::as_str),
+    };
+    policy.check(password, &person)
+}
+
+/// The problem of a password that breaks rules: every one of them.
+pub fn refuse_broken(member: &str, broken: &[Broken]) -> Problem {
+    let errors: Vec<_> = broken
+        .iter()
+        .map(|rule| chancery_record::FieldError::new(format!("/{member}"), rule.detail.clone()))
+        .collect();
+    Problem::wrong(errors)
+}
+
+/// Sets a user's own fields after a password was set: when it expires, and that it need not be
+/// changed.
+pub fn finish(call: &Call, found: &mut Found, options: &Options) -> Result<(), Problem> {
+    let days = options.number("PasswordExpirationDays");
+    let user = &mut found.user;
+    user.password_expiration = (days > 0).then(|| Timestamp(call.now.0 + days * 24 * 3600 * 1000));
+    user.is_initial_password = false;
+    user.is_password_change_required = false;
+    user.renew_token(call)
+}

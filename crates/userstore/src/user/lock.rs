@@ -1,0 +1,263 @@
+//! A user's state: locks, counters, activity, quarantine.
+
+use chancery_credential::lockout::{self, Closing, Limits, State};
+use chancery_record::{OPEN, Record as _, Timestamp, Token, Value, record};
+use chancery_resource::{
+    Action as A, Answer, AuditAction, Body, BodyForm, Call, Custom, Method as M, Op, Permit::UserStore,
+    Problem, ProblemKind, Stored, check_if_match, load, load_hidden, purge, purged, read_form,
+    update_unversioned, write_stored,
+};
+use chancery_settings::Options;
+use chancery_store::Tx;
+
+use super::{USER, User};
+use crate::passkey::revoke_passes;
+
+record! {
+    /// What is to change of a user's state: at least one member besides the token.
+    pub struct UserState {
+        /// Whether the user may sign in at all.
+        is_user_active: Option<bool> = OPEN,
+        /// Whether the user is locked. False also zeroes the counters and ends a temporary lock.
+        is_user_locked: Option<bool> = OPEN,
+        /// Until when the user is locked.
+        locked_until: Option<Timestamp> = OPEN,
+        /// The user's concurrency token; when it is given, it must be the current one.
+        concurrency_token: Option<Token> = OPEN.stored_as("expected_token"),
+    }
+}
+
+static STATE: BodyForm = BodyForm::of::<UserState>("UserState");
+
+const fn op(name: &'static str, path: &'static str, custom: Custom, summary: &'static str) -> Op {
+    Op::new(name, M::Post, path, UserStore, &USER, A::Custom(custom), summary)
+}
+
+/// Its operations.
+pub static STATE_OPERATIONS: &[Op] = &[
+    op(
+        "ResetAccessFailedCount",
+        "/administration/User/{userId}/lockout/reset",
+        Custom::writing(reset_lockout),
+        "Unlocks a user and forgets failed sign-ins.",
+    ),
+    op(
+        "SetUserState",
+        "/administration/User/{userId}/state",
+        Custom::writing(set_state).taking(Body::Form(&STATE)),
+        "Activates, deactivates, locks or unlocks a user.",
+    ),
+    op(
+        "RestoreUserDeletionQuarantine",
+        "/administration/User/{userId}/restore-deletion",
+        Custom::writing(restore),
+        "Takes a user out of the deletion quarantine.",
+    ),
+    Op {
+        status: 204,
+        ..op(
+            "EraseUser",
+            "/administration/User/{userId}/erase",
+            Custom::writing(erase).replying(chancery_resource::Reply::Empty),
+            "Erases a user at once and for good, with what the audit trail says of the person.",
+        )
+    }
+    .added(),
+];
+
+impl User {
+    /// Where attempts to sign in stand.
+    pub fn lockout(&self) -> State {
+        State {
+            is_lock_enabled: self.is_user_lock_enabled,
+            is_locked: self.is_user_locked,
+            locked_until: self.locked_until,
+            failed_user_login_attempts: self.failed_user_login_attempts,
+            failed_temporary_lock_attempts: self.failed_temporary_lock_attempts,
+            throttle_step: self.throttle_step,
+            throttled_until: self.throttled_until,
+            closing: self
+                .closing_attempt
+                .zip(self.closing_since)
+                .map(|(attempt, since)| Closing { attempt, since }),
+        }
+    }
+
+    /// Takes over where attempts stand now.
+    pub fn set_lockout(&mut self, state: State) {
+        self.is_user_locked = state.is_locked;
+        self.locked_until = state.locked_until;
+        self.failed_user_login_attempts = state.failed_user_login_attempts;
+        self.failed_temporary_lock_attempts = state.failed_temporary_lock_attempts;
+        self.throttle_step = state.throttle_step;
+        self.throttled_until = state.throttled_until;
+        self.closing_attempt = state.closing.map(|closing| closing.attempt);
+        self.closing_since = state.closing.map(|closing| closing.since);
+    }
+
+    /// Whether the user may sign in at this moment, locks aside.
+    pub fn is_admitted(&self, now: Timestamp) -> bool {
+        self.is_user_active
+            && self.user_valid_from.is_none_or(|from| from <= now)
+            && self.user_valid_to.is_none_or(|to| now < to)
+    }
+
+    /// Gives the user a new concurrency token: an own field changed.
+    pub fn renew_token(&mut self, call: &Call) -> Result<(), Problem> {
+        self.concurrency_token = chancery_record::FieldType::from_value(call.new_token())?;
+        Ok(())
+    }
+}
+
+/// The limits that a store's options set.
+pub fn limits(options: &Options) -> Limits {
+    Limits {
+        attempts_before_user_locked: options.number("AttemptsBeforeUserLocked"),
+        temporary_lock_enabled: options.flag("TemporaryLockEnabled"),
+        attempts_before_temporary_lock: options.number("AttemptsBeforeTemporaryLock"),
+        temporary_lock_duration_ms: options.span("TemporaryLockDuration"),
+        throttling_enabled: options.flag("LoginThrottlingEnabled"),
+        throttling_initial_delay_ms: options.span("LoginThrottlingInitialDelay"),
+        throttling_max_delay_ms: options.span("LoginThrottlingMaxDelay"),
+    }
+}
+
+/// A user as it is read for a change: the row and the record.
+pub struct Found {
+    /// The row.
+    pub was: Stored,
+    /// Its record, to be changed.
+    pub user: User,
+}
+
+impl Found {
+    /// From a row.
+    pub fn new(was: Stored) -> Result<Self, Problem> {
+        let user = User::from_values(was.values.clone())?;
+        Ok(Self { was, user })
+    }
+
+    /// The user that the path names first, if `If-Match` holds. A later step of the same call asks
+    /// no more: its own first step may have changed what it names.
+    pub fn in_path(call: &mut Call, tx: &mut Tx<'_>) -> Result<Self, Problem> {
+        let key = key_in_path(call)?;
+        let found = load(call, tx, &USER, None, key)?;
+        if call.results.is_empty() {
+            // who is asked for, in the form that the operation answers with
+            let shape = call.op.shape;
+            let form = if shape.table == USER.table { shape } else { &USER };
+            check_if_match(call, tx, form, &found)?;
+        }
+        Self::new(found)
+    }
+
+    /// How a change of the state is told. Counters are run-time state: they change no token and are
+    /// no entry.
+    fn telling_since(
+        &mut self,
+        call: &Call,
+        before: &User,
+        telling: AuditAction,
+    ) -> Result<AuditAction, Problem> {
+        let state = |user: &User| (user.is_user_active, user.is_user_locked, user.locked_until);
+        if state(&self.user) == state(before) {
+            return Ok(AuditAction::Silent);
+        }
+        self.user.renew_token(call)?;
+        Ok(telling)
+    }
+
+    /// Writes what changed, and tells it so.
+    pub fn save(self, call: &Call, tx: &mut Tx<'_>, telling: AuditAction) -> Result<Stored, Problem> {
+        let values = self.user.into_values();
+        update_unversioned(call, tx, &USER, &self.was, &values, telling)?;
+        Ok(self.was.with(values))
+    }
+
+    /// Writes what changed, told as a change of the user, and answers with the user.
+    pub fn save_and_answer(
+        self,
+        call: &mut Call,
+        tx: &mut Tx<'_>,
+        telling: AuditAction,
+    ) -> Result<Answer, Problem> {
+        let stored = self.save(call, tx, telling)?;
+        write_stored(call, tx, call.op.shape, &stored)?;
+        Ok(Answer::resource(call.op.status))
+    }
+}
+
+fn key_in_path(call: &Call) -> Result<Value, Problem> {
+    USER.read_key(call.parameter(0))
+}
+
+/// How a change of the user is told.
+pub const UPDATED: AuditAction = AuditAction::As("Modified", "updated");
+
+fn reset_lockout(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let mut found = Found::in_path(call, tx)?;
+    let before = found.user.clone();
+    found.user.set_lockout(lockout::reset(before.lockout()));
+    let telling = found.telling_since(call, &before, AuditAction::As("Modified", "unlocked"))?;
+    found.save_and_answer(call, tx, telling)
+}
+
+fn set_state(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let wanted: UserState = read_form(call)?;
+    if (wanted.is_user_active, wanted.is_user_locked, wanted.locked_until) == (None, None, None) {
+        let detail = "needs isUserActive, isUserLocked or lockedUntil";
+        return Err(Problem::wrong_at("", detail));
+    }
+    let mut found = Found::in_path(call, tx)?;
+    if let Some(token) = wanted.concurrency_token
+        && token != found.user.concurrency_token
+    {
+        let detail =
+            "The user was changed since it was read. Read it again and send its present concurrencyToken.";
+        return Err(Problem::new(ProblemKind::ConcurrencyConflict, detail)
+            .with_member("currentConcurrencyToken", found.user.concurrency_token.as_str()));
+    }
+    let before = found.user.clone();
+    let user = &mut found.user;
+    user.is_user_active = wanted.is_user_active.unwrap_or(user.is_user_active);
+    if let Some(locked) = wanted.is_user_locked {
+        user.set_lockout(lockout::set_locked(user.lockout(), locked));
+    }
+    if wanted.locked_until.is_some() {
+        user.set_lockout(lockout::set_locked_until(user.lockout(), wanted.locked_until));
+    }
+    let telling = found.telling_since(call, &before, UPDATED)?;
+    found.save_and_answer(call, tx, telling)
+}
+
+fn restore(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let key = key_in_path(call)?;
+    let hidden = match load_hidden(call, tx, &USER, key.clone()) {
+        Err(problem) if problem.status() == 404 => {
+            load(call, tx, &USER, None, key)?;
+            return Err(Problem::conflict("The user is not in the deletion quarantine."));
+        }
+        found => found?,
+    };
+    let mut found = Found::new(hidden)?;
+    // a deletion ends tokens and passes for good
+    tx.queue("DELETE FROM password_reset WHERE user_rid = ?1", vec![Value::Int(found.was.rid)])?;
+    found.user.quarantined_on = None;
+    found.user.renew_token(call)?;
+    let user = found.user.id;
+    let stored = found.save(call, tx, AuditAction::As("Modified", "restored"))?;
+    revoke_passes(call, tx, user)?;
+    write_stored(call, tx, &USER, &stored)?;
+    Ok(Answer::resource(call.op.status))
+}
+
+fn erase(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let key = key_in_path(call)?;
+    let found = match load(call, tx, &USER, None, key.clone()) {
+        Err(problem) if problem.status() == 404 => load_hidden(call, tx, &USER, key.clone())?,
+        found => found?,
+    };
+    purge(call, tx, &USER, &found)?;
+    purged(call, tx, &USER, std::slice::from_ref(&found))?;
+    Ok(Answer::new(call.op.status))
+}

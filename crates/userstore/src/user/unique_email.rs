@@ -1,0 +1,171 @@
+//! E-mail addresses that must be one user's alone, where the store has it so: as addresses, and
+//! as what somebody signs in with. A user in quarantine keeps the own one.
+
+use std::collections::{HashMap, HashSet};
+
+use chancery_record::{Value, fold};
+use chancery_resource::{Call, LIST, Problem, ProblemKind, Proposed, Sql, Violation};
+use chancery_store::Tx;
+
+use super::USER;
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Member {
+    Login,
+    Email,
+}
+
+impl Member {
+    const ALL: [Self; 2] = [Self::Login, Self::Email];
+
+    const fn column(self) -> &'static str {
+        match self {
+            Self::Login => "login_name",
+            Self::Email => "email_address",
+        }
+    }
+
+    /// The member among a row's values, folded.
+    fn of(self, values: &[Value]) -> Option<String> {
+        match USER.field_index(self.column()).and_then(|place| values.get(place)) {
+            Some(Value::Text(text)) => Some(fold(text)),
+            _ => None,
+        }
+    }
+}
+
+/// What a row is to have that it did not have before.
+struct Claim {
+    row: usize,
+    member: Member,
+    key: String,
+}
+
+/// What must not be another's: the address, and where addresses sign in, the login name too. That
+/// login names differ is the index's to see.
+#[derive(Clone, Copy)]
+struct Rule {
+    signs_in: bool,
+}
+
+impl Rule {
+    const fn clash(self, one: Member, other: Member) -> bool {
+        match (one, other) {
+            (Member::Email, Member::Email) => true,
+            (Member::Login, Member::Login) => false,
+            _ => self.signs_in,
+        }
+    }
+}
+
+/// Finds users whose new address or login name is another's address, or whose new address is
+/// another's login name, as far as the store's options ask for it.
+pub fn find_taken(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    rows: &mut [Proposed<'_>],
+) -> Result<Vec<Violation>, Problem> {
+    end_reset_tokens(tx, rows)?;
+    let options = &call.scope.of_store()?.options;
+    let rule = Rule { signs_in: options.flag("LoginByEmailEnabled") };
+    if !rule.signs_in && !options.flag("EmailMustBeUnique") {
+        return Ok(Vec::new());
+    }
+    let (claims, held) = claims(rule, rows);
+    let own: HashSet<i64> = rows.iter().filter_map(|row| row.was).map(|was| was.rid).collect();
+    let mut taken = among_each_other(rule, &claims, held);
+    for (first, chunk) in claims.chunks(LIST).enumerate() {
+        let mut among_others = HashSet::new();
+        find_stored(call, tx, chunk, &own, |found, key| {
+            let clashes = |claim: &Claim| claim.key == key && rule.clash(claim.member, found);
+            let places = chunk.iter().enumerate().filter(|(_, claim)| clashes(claim));
+            among_others.extend(places.map(|(place, _)| first * LIST + place));
+        })?;
+        taken.extend(among_others);
+    }
+    let violations = claims.iter().enumerate().filter(|(place, _)| taken.contains(place));
+    let violations = violations.map(|(_, claim)| Violation {
+        row: claim.row,
+        kind: ProblemKind::Conflict,
+        column: claim.member.column(),
+        detail: "is taken".to_owned(),
+    });
+    Ok(violations.collect())
+}
+
+/// Ends the reset tokens of users whose address changes: a token is for whoever reads the address that it
+/// went to.
+fn end_reset_tokens(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<(), Problem> {
+    let Some(place) = USER.field_index("email_address") else { return Ok(()) };
+    let moved =
+        |row: &&Proposed<'_>| row.was.is_some_and(|was| row.values.get(place) != Some(was.value(place)));
+    let users: Vec<i64> = rows.iter().filter(moved).filter_map(|row| row.was.map(|was| was.rid)).collect();
+    for chunk in users.chunks(LIST) {
+        let mut sql = Sql::new("DELETE FROM password_reset WHERE user_rid IN ");
+        sql.add_list(chunk.iter().copied().map(Value::Int));
+        tx.queue(&sql.text, sql.parameters)?;
+    }
+    Ok(())
+}
+
+type Held = HashMap<(Member, String), usize>;
+
+/// What the rows claim anew, and what they keep.
+fn claims(rule: Rule, rows: &[Proposed<'_>]) -> (Vec<Claim>, Held) {
+    let (mut claims, mut held) = (Vec::new(), Held::new());
+    for (place, row) in rows.iter().enumerate() {
+        for member in Member::ALL {
+            let Some(key) = member.of(row.values) else { continue };
+            if row.was.and_then(|was| member.of(&was.values)).as_ref() == Some(&key) {
+                held.insert((member, key), place);
+            } else if member == Member::Email || rule.signs_in {
+                claims.push(Claim { row: place, member, key });
+            }
+        }
+    }
+    (claims, held)
+}
+
+/// Which claims clash with what other rows keep, or claimed before them.
+fn among_each_other(rule: Rule, claims: &[Claim], mut held: Held) -> HashSet<usize> {
+    let mut taken = HashSet::new();
+    for (place, claim) in claims.iter().enumerate() {
+        let by_another = |member| {
+            held.get(&(member, claim.key.clone())).is_some_and(|row| *row != claim.row)
+                && rule.clash(claim.member, member)
+        };
+        if Member::ALL.into_iter().any(by_another) {
+            taken.insert(place);
+        } else {
+            held.insert((claim.member, claim.key.clone()), claim.row);
+        }
+    }
+    taken
+}
+
+/// Finds what other users have of some keys.
+fn find_stored(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    claims: &[Claim],
+    own: &HashSet<i64>,
+    mut found: impl FnMut(Member, &str),
+) -> Result<(), Problem> {
+    let statements = Member::ALL.map(|member| {
+        let column = member.column();
+        let mut sql = Sql::new(format!("SELECT t.rid, t.{column}_key FROM user_account t WHERE t.store = "))
+            .bind(call.scope.store())
+            .push(&format!(" AND t.{column}_key IN "));
+        sql.add_list(claims.iter().map(|claim| Value::Text(claim.key.clone())));
+        sql
+    });
+    let statements: Vec<_> =
+        statements.iter().map(|sql| (sql.text.as_str(), sql.parameters.as_slice())).collect();
+    tx.query_all(&statements, &mut |place, row| {
+        if let (Some(member), false) = (Member::ALL.get(place), own.contains(&row.int(0)?)) {
+            found(*member, row.text(1)?);
+        }
+        Ok(())
+    })?;
+    Ok(())
+}

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use chancery_resource::{Call, Scope, StoreScope, list_statement};
+use chancery_resource::{Scope, StoreScope, list_statement};
 use chancery_settings::{Options, Owner};
 use chancery_store::{Error, Mode};
 use chancery_testkit::{Engine, World, on_both_engines};
@@ -31,8 +31,7 @@ pub async fn plan(world: &World, operation: &str, filter: &str) -> Vec<String> {
     let options = Arc::new(Options::new(Owner::UserStore, HashMap::new()));
     let id = world.group("any").await["instanceId"].as_str().unwrap().parse().unwrap();
     let scope = Scope::Store(StoreScope { number: 1, id, name: "default".into(), options, metadata: None });
-    let call = Call { op, ..chancery::own_call(context, scope) };
-    let sql = list_statement(&call, filter).unwrap();
+    let sql = list_statement(&chancery::own_context(context, scope), op.shape, filter).unwrap();
     let (explain, column) = match world.engine {
         Engine::Sqlite => ("EXPLAIN QUERY PLAN", 3),
         Engine::Postgres => ("EXPLAIN", 0),

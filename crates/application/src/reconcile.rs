@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use chancery_record::Value;
 use chancery_resource::{
-    AuditAction, Call, Problem, Sql, Stored, delete, insert, load_hidden_rows, load_rows, new_row, purge,
+    AuditAction, Context, Problem, Sql, Stored, delete, insert, load_hidden_rows, load_rows, new_row, purge,
     update, update_unversioned,
 };
 use chancery_store::Tx;
@@ -24,7 +24,7 @@ impl Mirror {
     /// go; up to where, if that was not all. `call` has the configuration's scope.
     pub(crate) fn reconcile(
         &self,
-        call: &Call,
+        context: &Context,
         tx: &mut Tx<'_>,
         home: &Home,
         (pairs, end): Read,
@@ -32,7 +32,7 @@ impl Mirror {
     ) -> Result<Option<Uuid>, Problem> {
         let rids: Vec<i64> =
             pairs.values().filter_map(|pair| pair.1.as_ref()).map(|known| known.owner).collect();
-        let rows = self.load(call, tx, &rids)?;
+        let rows = self.load(context, tx, &rids)?;
         // one that comes from another instance is left to it
         let rows =
             rows.into_iter().filter(|row| self.value(row, "idp_instance_id") == &Value::Id(home.instance));
@@ -46,20 +46,20 @@ impl Mirror {
                 .and_then(|identity| Some((rows.remove(&identity.owner)?, identity)));
             let count = match (source, ours) {
                 (None, Some((row, _))) => {
-                    delete(call, tx, self.to, &row)?;
+                    delete(context, tx, self.to, &row)?;
                     &mut result.deleted
                 }
                 (Some(source), Some((row, _))) if source.is_hidden => {
                     if self.is_hidden(&row) {
                         continue;
                     }
-                    self.hide(call, tx, &row)?;
+                    self.hide(context, tx, &row)?;
                     &mut result.deleted
                 }
                 (Some(source), None) if source.is_hidden => continue,
                 (Some(source), Some((row, identity))) if self.is_hidden(&row) => {
                     if self.fits(&source) {
-                        self.update(call, tx, home, (&row, &identity), &source)?;
+                        self.update(context, tx, home, (&row, &identity), &source)?;
                         &mut result.created
                     } else {
                         &mut result.failed
@@ -69,7 +69,7 @@ impl Mirror {
                     if identity.issuer != home.issuer || !self.is_same(&row, &source) =>
                 {
                     if self.fits(&source) {
-                        self.update(call, tx, home, (&row, &identity), &source)?;
+                        self.update(context, tx, home, (&row, &identity), &source)?;
                         &mut result.updated
                     } else {
                         &mut result.failed
@@ -77,7 +77,7 @@ impl Mirror {
                 }
                 (Some(source), None) if !is_known => {
                     if self.fits(&source) {
-                        self.create(call, tx, home, &source)?;
+                        self.create(context, tx, home, &source)?;
                         &mut result.created
                     } else {
                         &mut result.failed
@@ -99,11 +99,11 @@ impl Mirror {
     ///
     /// # Errors
     /// The store's.
-    pub fn forget(&self, call: &mut Call, tx: &mut Tx<'_>, ids: &[Uuid]) -> Result<(), Problem> {
+    pub fn forget(&self, context: &mut Context, tx: &mut Tx<'_>, ids: &[Uuid]) -> Result<(), Problem> {
         if ids.is_empty() {
             return Ok(());
         }
-        let (identities, instance) = (self.identities()?, call.scope.of_store()?.id);
+        let (identities, instance) = (self.identities()?, context.scope.of_store()?.id);
         let text = format!("SELECT {} FROM {} WHERE idp_instance_id = ", identities.own, identities.table);
         // who has come to be somebody else here, or is to be, stays
         let mut sql = Sql::new(text).bind(instance).push(" AND lifecycle_status = ");
@@ -114,18 +114,18 @@ impl Mirror {
             rids.push(row.int(0)?);
             Ok(())
         })?;
-        call.on_configuration(|call| {
-            let rows = self.load(call, tx, &rids)?;
+        context.on_configuration(|context| {
+            let rows = self.load(context, tx, &rids)?;
             let mut ours =
                 rows.iter().filter(|row| self.value(row, "idp_instance_id") == &Value::Id(instance));
-            ours.try_for_each(|row| purge(call, tx, self.to, row))
+            ours.try_for_each(|row| purge(context, tx, self.to, row))
         })
     }
 
     /// Rows of the mirror, hidden or not.
-    fn load(&self, call: &Call, tx: &mut Tx<'_>, rids: &[i64]) -> Result<Vec<Stored>, Problem> {
-        let mut rows = load_rows(call, tx, self.to, rids)?;
-        rows.extend(load_hidden_rows(call, tx, self.to, rids)?);
+    fn load(&self, context: &Context, tx: &mut Tx<'_>, rids: &[i64]) -> Result<Vec<Stored>, Problem> {
+        let mut rows = load_rows(context, tx, self.to, rids)?;
+        rows.extend(load_hidden_rows(context, tx, self.to, rids)?);
         Ok(rows)
     }
 
@@ -135,24 +135,30 @@ impl Mirror {
 
     /// Hides a row while who it mirrors waits to be deleted: with a restore it comes back, and what
     /// refers to it holds again.
-    fn hide(&self, call: &Call, tx: &mut Tx<'_>, row: &Stored) -> Result<(), Problem> {
+    fn hide(&self, context: &Context, tx: &mut Tx<'_>, row: &Stored) -> Result<(), Problem> {
         let mut values = row.values.clone();
         let place = self.to.deletion.hiding().and_then(|column| self.to.field_index(column));
         if let Some(value) = place.and_then(|place| values.get_mut(place)) {
-            *value = Value::Int(call.now.0);
+            *value = Value::Int(context.now.0);
         }
-        update_unversioned(call, tx, self.to, row, &values, AuditAction::As("Modified", "hidden"))
+        update_unversioned(context, tx, self.to, row, &values, AuditAction::As("Modified", "hidden"))
     }
 
-    fn create(&self, call: &Call, tx: &mut Tx<'_>, home: &Home, source: &Source) -> Result<(), Problem> {
+    fn create(
+        &self,
+        context: &Context,
+        tx: &mut Tx<'_>,
+        home: &Home,
+        source: &Source,
+    ) -> Result<(), Problem> {
         let fields = self.to.fields.iter();
         let values = fields.map(|field| match field.column {
             "subscription_id" => home.subscription.into(),
             "idp_instance_id" => home.instance.into(),
             column => self.mirrored(source, column).cloned().unwrap_or(Value::Null),
         });
-        let values = new_row(call, self.to, None, values.collect())?;
-        insert(call, tx, self.to, None, &values)?;
+        let values = new_row(context, self.to, None, values.collect())?;
+        insert(context, tx, self.to, None, &values)?;
         let identities = self.identities()?;
         let id = self.to.field_index("id").and_then(|place| values.get(place));
         // another run that came first makes this one start over
@@ -166,7 +172,7 @@ impl Mirror {
                 owners = self.to.table,
             ),
             vec![
-                call.new_id().into(),
+                context.new_id().into(),
                 id.cloned().unwrap_or(Value::Null),
                 home.instance.into(),
                 home.issuer.as_str().into(),
@@ -179,7 +185,7 @@ impl Mirror {
 
     fn update(
         &self,
-        call: &Call,
+        context: &Context,
         tx: &mut Tx<'_>,
         home: &Home,
         (row, identity): (&Stored, &Identity),
@@ -187,14 +193,14 @@ impl Mirror {
     ) -> Result<(), Problem> {
         let values = self.to.fields.iter().zip(&row.values).map(|(field, value)| {
             if field.is_token() {
-                call.new_token()
+                context.new_token()
             } else if Some(field.column) == self.to.deletion.hiding() {
                 Value::Null
             } else {
                 self.mirrored(source, field.column).unwrap_or(value).clone()
             }
         });
-        update(call, tx, self.to, row, &values.collect::<Vec<_>>())?;
+        update(context, tx, self.to, row, &values.collect::<Vec<_>>())?;
         if identity.issuer != home.issuer {
             tx.queue(
                 &format!("UPDATE {} SET issuer = ?1 WHERE rid = ?2", self.identities()?.table),

@@ -46,15 +46,16 @@ pub fn synchronize(call: &mut Call, tx: &mut Tx<'_>, mirror: &Mirror) -> Result<
         Some(progress) => (*progress).clone(),
     };
     let read = mirror.read(tx, &progress.home, progress.after)?;
-    progress.after =
-        call.on_configuration(|call| mirror.reconcile(call, tx, &progress.home, read, &mut progress.result))?;
+    progress.after = call.context.on_configuration(|context| {
+        mirror.reconcile(context, tx, &progress.home, read, &mut progress.result)
+    })?;
     progress.is_over = progress.after.is_none();
     let (done, total) = (u64::try_from(progress.result.processed).unwrap_or(0), progress.total);
     Ok(Answer::again(progress, done, total))
 }
 
 fn begin(call: &Call, tx: &mut Tx<'_>, mirror: &Mirror) -> Result<Progress, Problem> {
-    let store = call.scope.of_store()?;
+    let store = call.context.scope.of_store()?;
     let table = mirror.from.table;
     let hidden = mirror.from.deletion.hiding().map_or_else(String::new, |column| {
         format!(" - (SELECT count(*) FROM {table} WHERE store = ?1 AND {column} IS NOT NULL)")

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use chancery_record::Value;
-use chancery_resource::{Call, LIST, Problem, ProblemKind, Scope, Sql, Violation};
+use chancery_resource::{Context, LIST, Problem, ProblemKind, Scope, Sql, Violation};
 use chancery_store::Tx;
 use uuid::Uuid;
 
@@ -54,11 +54,13 @@ pub fn check_stores(tx: &mut Tx<'_>, grants: &[(RoleType, Place)]) -> Result<Vec
 /// Finds grants of what the caller does not hold. That targets are the caller's is the resources'
 /// own rule.
 pub fn check_grants(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     grants: &[(RoleType, Place)],
 ) -> Result<Vec<Violation>, Problem> {
-    let Scope::Parts { customers, subscriptions, tenants, .. } = &call.scope else { return Ok(Vec::new()) };
+    let Scope::Parts { customers, subscriptions, tenants, .. } = &context.scope else {
+        return Ok(Vec::new());
+    };
     let apps: HashSet<Uuid> = grants
         .iter()
         .filter_map(|(_, place)| if let Place::ClientApp(id) = place { Some(*id) } else { None })

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use chancery_presentation::location::{ApplyTo, Kind as Wanted, expand, level_of, normalise};
 use chancery_record::{FieldType, Kind, Mismatch, TextRule, Value, choice_types};
-use chancery_resource::{Call, Problem, Proposed, Shape, Violation, visible};
+use chancery_resource::{Context, Problem, Proposed, Shape, Violation, visible};
 use chancery_store::Tx;
 use uuid::Uuid;
 
@@ -64,7 +64,7 @@ impl FieldType for Location {
 
 /// Finds whom new locations belong to.
 pub fn settle_levels(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     rows: &mut [Proposed<'_>],
@@ -81,7 +81,7 @@ pub fn settle_levels(
         };
         let ids: HashSet<Uuid> = rows.iter().filter_map(named).collect();
         let known: Vec<Uuid> =
-            visible(call, tx, parent, &ids.into_iter().collect::<Vec<_>>())?.into_keys().collect();
+            visible(context, tx, parent, &ids.into_iter().collect::<Vec<_>>())?.into_keys().collect();
         let owners = subscriptions_of(tx, table, &known)?;
         for (place, row) in rows.iter_mut().enumerate() {
             let Some(id) = named(row) else { continue };

@@ -17,7 +17,17 @@ pub use audit::{proof as audit_proof, trail as audit_trail};
 pub use call::metadata::{Fetch, Fetched, Memory, MetadataSource};
 pub use call::problem::{Problem, ProblemKind};
 pub use call::work::{Piece, Purpose, Task, Work};
-pub use call::{Answer, AppContext, Call, Hashing, Proofs, Scope, StoreScope, digest, etag, random};
+pub use call::{
+    Call,
+    answer::Answer,
+    app_context::{AppContext, Hashing, Proofs},
+    context::Context,
+    digest::{digest, etag},
+    random::random,
+    request::Request,
+    scope::{Scope, StoreScope},
+    work::Steps,
+};
 pub use declare::custom::{Body, BodyForm, Custom, JsonForm, Reply, Run};
 pub use declare::operation::{Action, Method, Op, Permit, Relating};
 pub use declare::platform::{MANAGEMENT_AUDIENCE, PLATFORM, ROOT, USER_STORE_AUDIENCE};

@@ -7,7 +7,7 @@ use chancery_management::{
     idp_type,
 };
 use chancery_record::{Name, Record as _, Secret, Token, Value, fold};
-use chancery_resource::{Call, MasterKey, Problem, ROOT, insert, random};
+use chancery_resource::{Context, MasterKey, Problem, ROOT, insert, random};
 use chancery_store::{Error, Tx};
 use uuid::Uuid;
 
@@ -31,26 +31,26 @@ pub struct Root {
 
 /// Makes what is missing, and gives the root client the configured secret.
 pub fn ensure(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     master: &MasterKey,
     configured: Option<&Secret>,
 ) -> Result<Welcome, Problem> {
-    idp_type::seed(call, tx)?;
+    idp_type::seed(context, tx)?;
     let mut root = find_root(tx)?;
     let mut new_secret = None;
     if tx.one("SELECT 1 FROM client_app LIMIT 1", &[], |_| Ok(()))?.is_none() {
-        let made = make_all(call, tx)?;
+        let made = make_all(context, tx)?;
         if configured.is_none() {
             let secret = new_root_secret();
-            add_secret(call, tx, master, made, "made at the first start", &secret)?;
+            add_secret(context, tx, master, made, "made at the first start", &secret)?;
             new_secret = Some(secret);
         }
         tx.advance_epoch()?;
         root = Some(made);
     }
     if let (Some(root), Some(secret)) = (root, configured) {
-        configure_secret(call, tx, master, root, secret)?;
+        configure_secret(context, tx, master, root, secret)?;
     }
     let root = root.map(|root| introduce(tx, root)).transpose()?;
     Ok(Welcome { root, new_secret })
@@ -73,11 +73,11 @@ pub fn new_root_secret() -> Secret {
     Secret::new(BASE64_URL_SAFE_NO_PAD.encode(random::<32>()))
 }
 
-fn make_all(call: &Call, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
+fn make_all(context: &Context, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
     let internal = |_| Problem::from(Error::Internal("the first start's own names are not valid".into()));
-    let (customer, subscription, tenant) = (call.new_id(), call.new_id(), call.new_id());
-    let (store, root) = (call.new_id(), call.new_id());
-    let token = || call.new_token();
+    let (customer, subscription, tenant) = (context.new_id(), context.new_id(), context.new_id());
+    let (store, root) = (context.new_id(), context.new_id());
+    let token = || context.new_token();
     let Value::Text(customer_token) = token() else { return Err(internal(String::new())) };
     let record = Customer {
         id: CustomerId(customer),
@@ -85,7 +85,7 @@ fn make_all(call: &Call, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
         address: None,
         concurrency_token: Token::new(customer_token).map_err(internal)?,
     };
-    insert(call, tx, &CUSTOMER, None, &record.into_values())?;
+    insert(context, tx, &CUSTOMER, None, &record.into_values())?;
     tx.queue(
         "INSERT INTO subscription (id, customer_id, name, name_key, status, concurrency_token) \
          VALUES (?1, ?2, 'Default', 'default', 'Active', ?3)",
@@ -119,7 +119,7 @@ fn make_all(call: &Call, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
     )?;
     tx.queue(
         "INSERT INTO client_app_role (id, client_app_id, role_type, concurrency_token) VALUES (?1, ?2, 'SystemAdmin', ?3)",
-        vec![call.new_id().into(), root.into(), token()],
+        vec![context.new_id().into(), root.into(), token()],
     )?;
     Ok(root)
 }
@@ -128,7 +128,7 @@ const CONFIGURED: &str = "configured";
 
 /// The configured secret is the one that counts: an earlier configured one goes.
 fn configure_secret(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     master: &MasterKey,
     root: Uuid,
@@ -146,14 +146,14 @@ fn configure_secret(
             "DELETE FROM client_app_secret WHERE client_app_id = ?1 AND name = ?2",
             vec![root.into(), CONFIGURED.into()],
         )?;
-        add_secret(call, tx, master, root, CONFIGURED, secret)?;
+        add_secret(context, tx, master, root, CONFIGURED, secret)?;
         tx.advance_epoch()?;
     }
     Ok(())
 }
 
 fn add_secret(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     master: &MasterKey,
     client: Uuid,
@@ -161,11 +161,11 @@ fn add_secret(
     secret: &Secret,
 ) -> Result<(), Problem> {
     let parameters = vec![
-        call.new_id().into(),
+        context.new_id().into(),
         client.into(),
         name.into(),
         master.secret_digest(secret.expose()).into(),
-        call.new_token(),
+        context.new_token(),
     ];
     let text = "INSERT INTO client_app_secret (id, client_app_id, name, digest, concurrency_token) VALUES (?1, ?2, ?3, ?4, ?5)";
     Ok(tx.queue(text, parameters)?)

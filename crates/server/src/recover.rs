@@ -5,7 +5,7 @@ use chancery_management::client_app::{
     role::CLIENT_APP_ROLE, secret::CLIENT_APP_SECRET,
 };
 use chancery_record::Value;
-use chancery_resource::{Call, Problem, ROOT, Shape, delete, insert, load, new_row, purged, update};
+use chancery_resource::{Context, Problem, ROOT, Shape, delete, insert, load, new_row, purged, update};
 use chancery_store::Tx;
 use uuid::Uuid;
 
@@ -17,32 +17,32 @@ use crate::{
 /// Gives the root client app a new secret, and takes away what keeps it from getting tokens by it, its other
 /// secrets among that. Where no client app named root is `SystemAdmin` one is made: a name is no right. Each
 /// change is in the audit trail.
-pub fn recover(call: &mut Call, tx: &mut Tx<'_>) -> Result<Welcome, Problem> {
+pub fn recover(context: &mut Context, tx: &mut Tx<'_>) -> Result<Welcome, Problem> {
     let root = match find_root(tx)? {
         Some(root) => {
-            open_root(call, tx, root)?;
+            open_root(context, tx, root)?;
             root
         }
-        None => make_root(call, tx)?,
+        None => make_root(context, tx)?,
     };
     let secret = new_root_secret();
-    let digest = call.app.master.secret_digest(secret.expose());
+    let digest = context.app.master.secret_digest(secret.expose());
     let given =
         [("client_app_id", root.into()), ("name", "made by recover".into()), ("digest", digest.into())];
-    add(call, tx, &CLIENT_APP_SECRET, &given)?;
+    add(context, tx, &CLIENT_APP_SECRET, &given)?;
     tx.advance_epoch()?;
     Ok(Welcome { root: Some(introduce(tx, root)?), new_secret: Some(secret) })
 }
 
 /// A root client app where there is none: in the oldest subscription, under the first name that is free.
-fn make_root(call: &Call, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
+fn make_root(context: &Context, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
     let subscription = tx.one("SELECT id FROM subscription ORDER BY rid LIMIT 1", &[], |row| row.id(0))?;
     let subscription = subscription.ok_or_else(|| {
         Problem::conflict(
             "There is nothing in this database: the first start of a server makes its root client app.",
         )
     })?;
-    let id = call.new_id();
+    let id = context.new_id();
     let names =
         std::iter::once(ROOT.to_owned()).chain((2..=MOST_ROOTS).map(|number| format!("{ROOT} {number}")));
     for name in names {
@@ -54,9 +54,9 @@ fn make_root(call: &Call, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
                 ("subscription_id", subscription.into()),
                 ("allow_client_credential_login", Value::Bool(true)),
             ];
-            add(call, tx, &CLIENT_APP, &given)?;
+            add(context, tx, &CLIENT_APP, &given)?;
             add(
-                call,
+                context,
                 tx,
                 &CLIENT_APP_ROLE,
                 &[("client_app_id", id.into()), ("role_type", "SystemAdmin".into())],
@@ -70,8 +70,8 @@ fn make_root(call: &Call, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
 const MOST_ROOTS: usize = 100;
 
 /// Lets the root client app get tokens by a secret, and by no other than the one to come.
-fn open_root(call: &mut Call, tx: &mut Tx<'_>, root: Uuid) -> Result<(), Problem> {
-    let was = load(call, tx, &CLIENT_APP, None, Value::Id(root))?;
+fn open_root(context: &mut Context, tx: &mut Tx<'_>, root: Uuid) -> Result<(), Problem> {
+    let was = load(context, tx, &CLIENT_APP, None, Value::Id(root))?;
     let needed = [
         ("enabled", Value::Bool(true)),
         ("allow_client_credential_login", Value::Bool(true)),
@@ -80,8 +80,8 @@ fn open_root(call: &mut Call, tx: &mut Tx<'_>, root: Uuid) -> Result<(), Problem
     ];
     let values = with(&CLIENT_APP, was.values.clone(), &needed);
     if values != was.values {
-        let values = with(&CLIENT_APP, values, &[("concurrency_token", call.new_token())]);
-        update(call, tx, &CLIENT_APP, &was, &values)?;
+        let values = with(&CLIENT_APP, values, &[("concurrency_token", context.new_token())]);
+        update(context, tx, &CLIENT_APP, &was, &values)?;
     }
     let mut secrets = Vec::new();
     let text = "SELECT id FROM client_app_secret WHERE client_app_id = ?1";
@@ -90,24 +90,24 @@ fn open_root(call: &mut Call, tx: &mut Tx<'_>, root: Uuid) -> Result<(), Problem
         Ok(())
     })?;
     for secret in secrets {
-        remove(call, tx, &CLIENT_APP_SECRET, secret)?;
+        remove(context, tx, &CLIENT_APP_SECRET, secret)?;
     }
-    remove(call, tx, &CONFIGURATION, root)
+    remove(context, tx, &CONFIGURATION, root)
 }
 
 /// Removes a row, if it is there.
-fn remove(call: &mut Call, tx: &mut Tx<'_>, shape: &'static Shape, id: Uuid) -> Result<(), Problem> {
-    let was = match load(call, tx, shape, None, Value::Id(id)) {
+fn remove(context: &mut Context, tx: &mut Tx<'_>, shape: &'static Shape, id: Uuid) -> Result<(), Problem> {
+    let was = match load(context, tx, shape, None, Value::Id(id)) {
         Err(problem) if problem.status() == 404 => return Ok(()),
         loaded => loaded?,
     };
-    delete(call, tx, shape, &was)?;
-    purged(call, tx, shape, &[was])
+    delete(context, tx, shape, &was)?;
+    purged(context, tx, shape, &[was])
 }
 
-fn add(call: &Call, tx: &mut Tx<'_>, shape: &Shape, given: &[(&str, Value)]) -> Result<(), Problem> {
-    let values = new_row(call, shape, None, with(shape, vec![Value::Null; shape.fields.len()], given))?;
-    insert(call, tx, shape, None, &values)
+fn add(context: &Context, tx: &mut Tx<'_>, shape: &Shape, given: &[(&str, Value)]) -> Result<(), Problem> {
+    let values = new_row(context, shape, None, with(shape, vec![Value::Null; shape.fields.len()], given))?;
+    insert(context, tx, shape, None, &values)
 }
 
 fn with(shape: &Shape, mut values: Vec<Value>, given: &[(&str, Value)]) -> Vec<Value> {

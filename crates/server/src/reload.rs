@@ -6,7 +6,7 @@ use chancery_resource::{Problem, Scope};
 use chancery_store::Mode;
 use chancery_web::{App, Tls};
 
-use crate::{Arguments, Config, first_start, log::Log, start::own_call};
+use crate::{Arguments, Config, first_start, log::Log, start::own_context};
 
 /// What is read again: the log's filter, the certificates of TLS and the root client's secret.
 pub struct Reload {
@@ -40,9 +40,9 @@ impl Reload {
 
     async fn configure_secret(&self, config: &Config) -> Result<(), String> {
         let Some(secret) = config.root_client_secret.clone() else { return Ok(()) };
-        let call = own_call(&self.app.context, Scope::Everything);
+        let acting = own_context(&self.app.context, Scope::Everything);
         let done = self.app.store.run("Reload", Mode::Write, None, move |tx| {
-            first_start::ensure(&call, tx, &call.app.master, Some(&secret)).map(drop)
+            first_start::ensure(&acting, tx, &acting.app.master, Some(&secret)).map(drop)
         });
         done.await.map_err(|problem: Problem| problem.cause.map_or(problem.detail, |cause| cause.to_string()))
     }

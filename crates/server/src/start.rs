@@ -14,8 +14,8 @@ use chancery_fetch::{Limits as FetchLimits, Networks, Policy, get};
 use chancery_ledger::AuditKeys;
 use chancery_management::{client_app::resource_key, option::add_new_entries};
 use chancery_resource::{
-    AppContext, AuditSigner, Call, CursorKey, Fetch, MasterKey, Memory, MetadataSource, Out, Preconditions,
-    Problem, Scope, Service,
+    AppContext, AuditSigner, Context, CursorKey, Fetch, MasterKey, Memory, MetadataSource, Problem, Scope,
+    Service,
 };
 use chancery_store::{Error, Mode, Store, Target};
 use chancery_trust::Anchors;
@@ -167,8 +167,8 @@ pub async fn recover_root(config: &Config) -> Result<Welcome, StartError> {
         return Err(StartError::new("there is no client app in this database", "name the server's own"));
     }
     let (app, _) = assemble(config, store.clone(), master, "http://localhost").await?;
-    let mut call = own_call(&app.context, Scope::Everything);
-    let welcome = store.run("Recover", Mode::Write, None, move |tx| recover::recover(&mut call, tx)).await;
+    let mut acting = own_context(&app.context, Scope::Everything);
+    let welcome = store.run("Recover", Mode::Write, None, move |tx| recover::recover(&mut acting, tx)).await;
     let _ = tokio::task::spawn_blocking(move || store.close()).await;
     welcome.map_err(|problem: Problem| StartError::new("cannot recover", cause_of(problem)))
 }
@@ -223,10 +223,10 @@ async fn assemble(
         metadata,
         snapshot: Memory::default(),
     });
-    let (call, secret) = (own_call(&context, Scope::Everything), config.root_client_secret.clone());
+    let (acting, secret) = (own_context(&context, Scope::Everything), config.root_client_secret.clone());
     let welcome = store.run("FirstStart", Mode::Write, None, move |tx| {
-        let welcome = first_start::ensure(&call, tx, &call.app.master, secret.as_ref())?;
-        add_new_entries(&call, tx)?;
+        let welcome = first_start::ensure(&acting, tx, &acting.app.master, secret.as_ref())?;
+        add_new_entries(&acting, tx)?;
         resource_key::adopt(tx)?;
         Ok(welcome)
     });
@@ -270,31 +270,9 @@ fn metadata_source(config: &Config) -> Result<MetadataSource, StartError> {
     Ok(MetadataSource { fetch, root: root.transpose()? })
 }
 
-/// A call of the server itself.
-pub fn own_call(context: &Arc<AppContext>, scope: Scope) -> Call {
-    Call {
-        op: &chancery_management::customer::OPERATIONS[1],
-        path: Vec::new(),
-        address: String::new(),
-        query: Vec::new(),
-        preconditions: Preconditions::default(),
-        body: None,
-        merge_patch: false,
-        bytes: None,
-        results: Vec::new(),
-        needed: std::cell::Cell::new(None),
-        scope,
-        actor: None,
-        acting: None,
-        now: now(),
-        dry_run: false,
-        diagnose: false,
-        reads_later: false,
-        minimal: false,
-        persons: std::cell::RefCell::default(),
-        app: Arc::clone(context),
-        out: Out::default(),
-    }
+/// The server acting by itself, now.
+pub fn own_context(context: &Arc<AppContext>, scope: Scope) -> Context {
+    Context::of_server(context, scope, now())
 }
 
 /// Makes the folders, and locks an embedded database for this process.

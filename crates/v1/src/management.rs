@@ -229,7 +229,7 @@ fn from_template(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
 }
 
 fn of_type(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
-    let names = choices(call.op.shape.fields, "certType");
+    let names = choices(call.request.op.shape.fields, "certType");
     in_path(call, tx, |given| given.parse().ok().and_then(|place: usize| names.get(place)).copied())
 }
 

@@ -101,14 +101,15 @@ impl Reading {
 /// # Errors
 /// The operation that cannot be done, or what is wrong with what comes of it.
 pub fn patch_one(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let shape = call.op.shape;
-    let (reading, patch) = (Reading::of(shape), call.body()?.clone());
+    let shape = call.request.op.shape;
+    let (reading, patch) = (Reading::of(shape), call.request.body()?.clone());
     let owner = owner_of(call, tx, shape)?;
     let key = key_of(call, shape)?;
-    let was = load(call, tx, shape, owner.as_ref(), key)?;
+    let was = load(&call.context, tx, shape, owner.as_ref(), key)?;
     check_if_match(call, tx, shape, &was)?;
     let rows = std::slice::from_ref(&was);
-    let whole = represent(call, tx, shape, rows, &reading.arrays_in(&patch))?.pop().unwrap_or_default();
+    let whole =
+        represent(&mut call.context, tx, shape, rows, &reading.arrays_in(&patch))?.pop().unwrap_or_default();
     let patched = reading.apply(whole, &patch, "", &mut 0)?;
     let said = Json::Object(reading.merged(&patched));
     let place = |error: &FieldError| {
@@ -122,7 +123,7 @@ pub fn patch_one(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         return answer_with(call, tx, shape, &was);
     }
     let outcome = instead(call, said, |call| {
-        call.preconditions.if_match = None;
+        call.request.preconditions.if_match = None;
         change_one(call, tx, Form::MergePatch, None)
     });
     outcome.map_err(|problem| at_operations(problem, place))
@@ -130,11 +131,11 @@ pub fn patch_one(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 
 /// Does something with another body than the one that was sent, which is the call's again afterwards.
 pub fn instead<T>(call: &mut Call, body: Json, act: impl FnOnce(&mut Call) -> T) -> T {
-    let sent = call.body.replace(body);
-    let (merges, held) = (call.merge_patch, call.preconditions.if_match.clone());
-    call.merge_patch = call.op.method == Method::Patch;
+    let sent = call.request.body.replace(body);
+    let (merges, held) = (call.request.merge_patch, call.request.preconditions.if_match.clone());
+    call.request.merge_patch = call.request.op.method == Method::Patch;
     let outcome = act(call);
-    (call.body, call.merge_patch, call.preconditions.if_match) = (sent, merges, held);
+    (call.request.body, call.request.merge_patch, call.request.preconditions.if_match) = (sent, merges, held);
     outcome
 }
 
@@ -210,12 +211,12 @@ fn elements<'a>(shape: &Shape, body: &'a Json) -> Result<Vec<Element<'a>>, Probl
 /// # Errors
 /// What cannot be done, with its place.
 pub fn patch_many(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let shape = call.op.shape;
-    let (reading, sent) = (Reading::of(shape), call.body()?.clone());
+    let shape = call.request.op.shape;
+    let (reading, sent) = (Reading::of(shape), call.request.body()?.clone());
     let elements = elements(shape, &sent)?;
     let owner = owner_of(call, tx, shape)?;
     let all: Vec<Value> = elements.iter().flat_map(|element| element.keys.iter().cloned()).collect();
-    let mut found = load_keys(call, tx, shape, owner.as_ref(), &all)?;
+    let mut found = load_keys(&call.context, tx, shape, owner.as_ref(), &all)?;
     let (mut rows, mut places): (Vec<Stored>, Vec<(usize, usize)>) = (Vec::new(), Vec::new());
     let mut unknown = Vec::new();
     for (number, element) in elements.iter().enumerate() {
@@ -236,7 +237,7 @@ pub fn patch_many(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         return Err(Problem { kind: ProblemKind::NotFound, ..Problem::wrong(unknown) });
     }
     let arrays: Vec<&str> = elements.iter().flat_map(|element| reading.arrays_in(element.patch)).collect();
-    let wholes = represent(call, tx, shape, &rows, &arrays)?;
+    let wholes = represent(&mut call.context, tx, shape, &rows, &arrays)?;
     let key = shape.fields.iter().find(|field| field.access.key).map_or("id", |field| field.wire());
     let (mut bodies, mut written, mut put_in) = (Vec::new(), Vec::new(), 0);
     for (whole, (number, _)) in wholes.into_iter().zip(&places) {

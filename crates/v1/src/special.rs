@@ -63,7 +63,7 @@ impl Special {
 
 /// What version 2 runs in the place of a call.
 pub fn run_of(call: &Call) -> Result<Run, Problem> {
-    match call.op.successor.map(|op| op.action) {
+    match call.request.op.successor.map(|op| op.action) {
         Some(Action::Custom(custom)) => Ok(custom.run),
         _ => Err(Problem::not_found("operation")),
     }
@@ -81,8 +81,8 @@ pub fn renamed(
     value: impl Fn(&str, &Json) -> Json,
 ) -> Result<Answer, Problem> {
     let run = run_of(call)?;
-    let sent = call.body.take();
-    call.body = sent.as_ref().map(|body| match body {
+    let sent = call.request.body.take();
+    call.request.body = sent.as_ref().map(|body| match body {
         Json::Object(members) => {
             let known = |name: &String| names.iter().find(|(old, _)| old == name).map(|(_, new)| *new);
             let told = members
@@ -93,7 +93,7 @@ pub fn renamed(
         other => other.clone(),
     });
     let outcome = run(call, tx);
-    call.body = sent;
+    call.request.body = sent;
     outcome.map_err(|problem| told_by(problem, names))
 }
 
@@ -119,11 +119,11 @@ pub fn in_path(
     known: impl FnOnce(&str) -> Option<&'static str>,
 ) -> Result<Answer, Problem> {
     let run = run_of(call)?;
-    let sent = call.path.clone();
-    if let (Some(name), Some(first)) = (known(call.parameter(0)), call.path.first_mut()) {
+    let sent = call.request.path.clone();
+    if let (Some(name), Some(first)) = (known(call.request.parameter(0)), call.request.path.first_mut()) {
         name.clone_into(first);
     }
     let outcome = run(call, tx);
-    call.path = sent;
+    call.request.path = sent;
     outcome
 }

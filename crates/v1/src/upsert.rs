@@ -11,20 +11,20 @@ use chancery_store::Tx;
 /// # Errors
 /// What is wrong with the body.
 pub fn upsert(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let shape = call.op.shape;
+    let shape = call.request.op.shape;
     let name = shape.fields.iter().find(|field| field.access.key).map_or("id", |field| field.wire());
-    let Some(Json::Text(text)) = call.body()?.get(name) else { return create(call, tx) };
+    let Some(Json::Text(text)) = call.request.body()?.get(name) else { return create(call, tx) };
     let text = text.clone();
     let key = shape
         .read_key(&text)
         .map_err(|_| Problem::wrong_at(format!("/{name}"), "is no key of this resource"))?;
     let owner = owner_of(call, tx, shape)?;
-    if load_keys(call, tx, shape, owner.as_ref(), &[key])?.is_empty() {
+    if load_keys(&call.context, tx, shape, owner.as_ref(), &[key])?.is_empty() {
         return create(call, tx);
     }
-    call.path.push(text);
+    call.request.path.push(text);
     let answer = change_one(call, tx, Form::Put, None);
-    call.path.pop();
+    call.request.path.pop();
     answer
 }
 

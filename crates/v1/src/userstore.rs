@@ -187,11 +187,11 @@ fn state(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
         Json::Object(_) => names[..3].iter().any(|name| !matches!(body.get(name), None | Some(Json::Null))),
         _ => true,
     };
-    if call.body.as_ref().is_some_and(says) {
+    if call.request.body.as_ref().is_some_and(says) {
         return renamed(call, tx, &names.map(|name| (name, name)), |_, value| value.clone());
     }
-    let shape = call.op.shape;
-    let stored = load(call, tx, shape, None, key_of(call, shape)?)?;
+    let shape = call.request.op.shape;
+    let stored = load(&call.context, tx, shape, None, key_of(call, shape)?)?;
     check_if_match(call, tx, shape, &stored)?;
     answer_with(call, tx, shape, &stored)
 }
@@ -201,7 +201,7 @@ fn synchronize(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
     let run = run_of(call)?;
     let mut answer = run(call, tx)?;
     if answer.is_final() {
-        call.out.bytes.clear();
+        call.answer.bytes.clear();
         answer.headers.push(("cache-control", "no-store".to_owned()));
     }
     Ok(answer)

@@ -21,19 +21,19 @@ pub fn wants_minimal(headers: &HeaderMap, op: &Op) -> bool {
 
 /// Gives a whole answer its headers. Nothing of it is known to the operation.
 pub fn complete(call: &mut Call, answer: &mut Answer, body: &mut Vec<u8>) {
-    let op = call.op;
+    let op = call.request.op;
     let reads_one = op.method == Method::Get && !op.writes() && !op.reply.is_list() && answer.status == 200;
     if answer.tagged || reads_one {
-        let tag = call.out.tag.take().unwrap_or_else(|| etag(body));
+        let tag = call.answer.tag.take().unwrap_or_else(|| etag(body));
         answer.headers.push(("etag", tag));
     }
-    if !call.minimal {
+    if !call.request.minimal {
         return;
     }
     body.clear();
     answer.headers.push(("preference-applied", "return=minimal".to_owned()));
     if let Some(key) = &answer.created {
-        let path = call.address.split('?').next().unwrap_or_default();
+        let path = call.request.address.split('?').next().unwrap_or_default();
         // a location is the rest of the path, any other key one segment
         let segments = if op.shape.is_located() {
             key.trim_start_matches('/').split('/').collect()
@@ -53,8 +53,8 @@ pub fn complete(call: &mut Call, answer: &mut Answer, body: &mut Vec<u8>) {
 pub fn judge(call: &Call, answer: &Answer, body: &[u8]) -> Result<u16, Problem> {
     let tag = answer.headers.iter().find(|(name, _)| *name == header::ETAG.as_str());
     match tag {
-        Some((_, tag)) if !call.op.writes() && answer.status == 200 => {
-            call.preconditions.judge(tag, token_in(body))
+        Some((_, tag)) if !call.request.op.writes() && answer.status == 200 => {
+            call.request.preconditions.judge(tag, token_in(body))
         }
         _ => Ok(answer.status),
     }

@@ -8,8 +8,8 @@ use std::sync::{
 use bytes::Bytes;
 use chancery_record::Timestamp;
 use chancery_resource::{
-    Action, Answer, Body, Call, Custom, Op, Out, Part, Permit, Piece, Preconditions, Problem, Shape,
-    read_later, run,
+    Action, Answer, Body, Call, Context, Custom, Op, Out, Part, Permit, Piece, Preconditions, Problem,
+    Request, Shape, Steps, read_later, run,
 };
 use chancery_store::{Class, Error, Mode, Tx};
 use http::{HeaderMap, HeaderName, Response, header, request::Parts};
@@ -71,7 +71,7 @@ pub async fn execute(
     if let (false, Some((name, _))) = (lists, query.iter().find(|(name, _)| !own(name))) {
         return Err(Problem::invalid(format!("There is no query parameter {name:?} here.")));
     }
-    let (mut json, mut merge_patch, mut content, mut room) = (None, false, None, None);
+    let (mut json, mut merge_patch, mut upload, mut room) = (None, false, None, None);
     let mut request_digest = idempotency::digest(parts, &[]);
     if op.takes_body() {
         let caller = allowed.caller.as_ref().map(|caller| caller.holder);
@@ -80,7 +80,7 @@ pub async fn execute(
         request_digest = digest(app, parts, &bytes).await?;
         if let Action::Custom(Custom { body: Body::Bytes(..), .. }) = op.action {
             let media = text(&parts.headers, header::CONTENT_TYPE).unwrap_or_default();
-            content = Some((media.to_owned(), bytes.into()));
+            upload = Some((media.to_owned(), bytes.into()));
         } else if !bytes.is_empty() {
             merge_patch = is_merge_patch(op, media_type(&parts.headers))?;
             json = Some(body::read(app, op, bytes, merge_patch).await?);
@@ -109,29 +109,28 @@ pub async fn execute(
     };
     // a body may take its time: what is decided is decided by the time now
     let now = crate::app::now();
-    let call = Call {
+    let request = Request {
         op,
         path: parameters,
         address: parts.uri.to_string(),
         query,
         preconditions,
         body: json,
-        bytes: content,
-        results: Vec::new(),
-        needed: std::cell::Cell::new(None),
+        bytes: upload,
         merge_patch,
+        dry_run,
+        reads_later: !dry_run && claim.is_none(),
+        minimal: wants_minimal(&parts.headers, op),
+    };
+    let context = Context {
         scope: allowed.scope.clone().to_be_changed(op.writes()),
         actor: allowed.caller.as_ref().map(|caller| caller.id),
         acting: allowed.caller.as_ref().and_then(|caller| caller.acting()),
         now,
-        dry_run,
-        diagnose: false,
-        reads_later: !dry_run && claim.is_none(),
-        minimal: wants_minimal(&parts.headers, op),
         persons: std::cell::RefCell::default(),
         app: Arc::clone(&app.context),
-        out: Out::default(),
     };
+    let call = Call { request, context, steps: Steps::default(), answer: Out::default() };
     let running = Running { asking, call: Arc::new(Mutex::new(call)), goes_on: AtomicBool::new(false) };
     let outcome = match &claim {
         Some(claim) => claim.held(app, running.finish(rights, Some(claim))).await,
@@ -223,7 +222,7 @@ impl Running<'_> {
         mut rights: Rights,
         claim: Option<&idempotency::Ours>,
     ) -> Result<Response<AnswerBody>, Problem> {
-        let op = self.with(|call| call.op);
+        let op = self.with(|call| call.request.op);
         let (mut stale, mut done) = (0, 0);
         while stale < STALE {
             let outcome = self.attempt(op.name, op.mode(), &rights, claim, run).await;
@@ -233,21 +232,23 @@ impl Running<'_> {
                     rights = self.asking.overtaken(&rights).await?;
                 }
                 Err(problem)
-                    if op.is_batch() && is_refused_row(&problem) && !self.with(|call| call.diagnose) =>
+                    if op.is_batch()
+                        && is_refused_row(&problem)
+                        && !self.with(|call| call.steps.diagnose) =>
                 {
-                    self.with(|call| call.diagnose = true);
+                    self.with(|call| call.steps.diagnose = true);
                 }
                 Ok(Sent::Whole((Answer { work: Some(work), .. }, _))) => {
                     let result = self
                         .asking
                         .app
                         .pool
-                        .run(self.with(|call| call.actor), work)
+                        .run(self.with(|call| call.context.actor), work)
                         .await
                         .map_err(overtaken)?;
                     self.with(|call| {
-                        call.results.push(result);
-                        call.now = crate::app::now();
+                        call.steps.results.push(result);
+                        call.context.now = crate::app::now();
                     });
                 }
                 Ok(Sent::Whole((Answer { piece: Some(piece), .. }, _))) => {
@@ -267,9 +268,9 @@ impl Running<'_> {
     fn go_on(&self, piece: Piece, done: &mut u64) {
         self.goes_on.store(true, Ordering::Relaxed);
         let (operation, store) = self.with(|call| {
-            call.results = vec![piece.state];
-            call.now = now();
-            (call.op.name, call.scope.source().to_owned())
+            call.steps.results = vec![piece.state];
+            call.context.now = now();
+            (call.request.op.name, call.context.scope.source().to_owned())
         });
         self.asking.app.metrics.note_items(operation, &store, piece.done.saturating_sub(*done));
         if piece.done / PROGRESS > *done / PROGRESS {
@@ -284,7 +285,7 @@ impl Running<'_> {
 
     /// Batches and the later pieces of an operation in pieces leave room for others.
     fn class(&self) -> Class {
-        let is_heavy = self.goes_on.load(Ordering::Relaxed) || self.with(|call| call.op.is_batch());
+        let is_heavy = self.goes_on.load(Ordering::Relaxed) || self.with(|call| call.request.op.is_batch());
         if is_heavy { Class::Heavy } else { Class::Ordinary }
     }
 
@@ -302,17 +303,17 @@ impl Running<'_> {
         let operation = move |tx: &mut Tx<'_>| -> Result<Done, Problem> {
             let mut call = call.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(allowed) = rights.look(tx)? {
-                call.scope = allowed.scope.to_be_changed(call.op.writes());
+                call.context.scope = allowed.scope.to_be_changed(call.request.op.writes());
             }
             let mut answer = operation(&mut call, tx)?;
-            call.out.finish();
-            let mut body = std::mem::take(&mut call.out.bytes);
+            call.answer.finish();
+            let mut body = std::mem::take(&mut call.answer.bytes);
             if answer.is_final() && answer.read_later.is_none() {
                 complete(&mut call, &mut answer, &mut body);
             }
             match &claim {
                 Some(claim) if answer.is_final() => claim.record(tx, &call, &answer, &body)?,
-                Some(claim) if answer.piece.is_some() => claim.renew(tx, call.now)?,
+                Some(claim) if answer.piece.is_some() => claim.renew(tx, call.context.now)?,
                 _ => {}
             }
             Ok((answer, body))
@@ -329,7 +330,7 @@ impl Running<'_> {
         let (sender, mut parts) = mpsc::channel(PARTS);
         let handle = tokio::runtime::Handle::current();
         self.with(|call| {
-            call.out = Out::streaming(Box::new(move |part| {
+            call.answer = Out::streaming(Box::new(move |part| {
                 handle.block_on(sender.send_timeout(part, PATIENCE)).is_ok()
             }));
         });

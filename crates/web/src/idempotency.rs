@@ -184,15 +184,15 @@ impl Ours {
         if !is_personal(self.shape) || body.is_empty() {
             return Ok((Persons::default(), body));
         }
-        let noted = call.persons.borrow().clone();
+        let noted = call.context.persons.borrow().clone();
         if noted.ids().next().is_some() {
             return Ok((noted, body));
         }
-        let named = match parse_id(call.parameter(0)) {
+        let named = match parse_id(call.request.parameter(0)) {
             Some(id) => keys_of_persons(&self.master, tx, self.shape, self.store, &[id])?,
             None => None,
         };
-        let is_kept = named.is_some() || call.op.reply != Reply::One;
+        let is_kept = named.is_some() || call.request.op.reply != Reply::One;
         Ok((named.unwrap_or_default(), if is_kept { body } else { &[] }))
     }
 

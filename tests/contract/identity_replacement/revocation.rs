@@ -2,7 +2,7 @@
 
 use chancery_management::identity_replacement::{Replaced, Step};
 use chancery_record::Timestamp;
-use chancery_resource::{Call, Problem};
+use chancery_resource::{Context, Problem};
 use chancery_store::{Error, Mode, Tx};
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
@@ -15,13 +15,13 @@ use crate::id;
 const LATER: i64 = 4_000_000_000_000;
 
 /// Leaves its mark, so that what a failed attempt did is seen to be undone.
-fn marks(_: &Call, tx: &mut Tx<'_>, replaced: Replaced) -> Result<(), Problem> {
+fn marks(_: &Context, tx: &mut Tx<'_>, replaced: Replaced) -> Result<(), Problem> {
     let text = "INSERT INTO retired_id (store, resource, id) VALUES (0, 'Mark', ?1)";
     Ok(tx.queue(text, vec![replaced.identity.into()])?)
 }
 
 /// Fails twice.
-fn fails(_: &Call, tx: &mut Tx<'_>, _: Replaced) -> Result<(), Problem> {
+fn fails(_: &Context, tx: &mut Tx<'_>, _: Replaced) -> Result<(), Problem> {
     let attempt = tx.one("SELECT attempts FROM identity_revocation", &[], |row| row.int(0))?;
     if attempt < Some(3) {
         Err(Error::Internal("the sessions cannot be reached".into()).into())
@@ -112,7 +112,7 @@ on_both_engines! {
         assert_eq!((marks_there(&world).await, &read(&world, &made).await["revocationAttempts"]), (1, &json!(2)));
         let context = std::sync::Arc::clone(&world.app.context);
         let late = world.app.store.run("Test", Mode::Write, None, move |tx| {
-            complete(&chancery::own_call(&context, chancery_resource::Scope::Everything), tx, rid, dead, MARKING)
+            complete(&chancery::own_context(&context, chancery_resource::Scope::Everything), tx, rid, dead, MARKING)
         });
         assert!(!late.await.unwrap(), "who comes too late does nothing");
     }

@@ -63,7 +63,7 @@ pub static OPERATIONS: &[Op] = &[
 ];
 
 fn of_tenant(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let (tenant, _) = find_row(call, tx, &TENANT, call.parameter(0))?;
+    let (tenant, _) = find_row(&call.context, tx, &TENANT, call.request.parameter(0))?;
     // asked of each row: rows come in the order of their ids, whatever the instance
     list_where(call, tx, &|sql| {
         sql.add(

@@ -42,11 +42,11 @@ fn wanted(call: &Call) -> Result<&'static str, Problem> {
     let Kind::Choice(names) = <CertType as chancery_record::FieldType>::KIND else {
         return Err(Problem::not_found("certType"));
     };
-    let found = names.iter().find(|name| name.eq_ignore_ascii_case(call.parameter(0)));
+    let found = names.iter().find(|name| name.eq_ignore_ascii_case(call.request.parameter(0)));
     found.copied().ok_or_else(|| {
         Problem::invalid(format!(
             "{:?} in the path is no certType; there are {}.",
-            call.parameter(0),
+            call.request.parameter(0),
             names.join(", ")
         ))
     })
@@ -62,7 +62,7 @@ fn of_type(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 
 fn applying(call: &mut Call, tx: &mut Tx<'_>, to: &Shape, column: &str) -> Result<Answer, Problem> {
     let kind = wanted(call)?;
-    let (_, id) = find_row(call, tx, to, call.parameter(1))?;
+    let (_, id) = find_row(&call.context, tx, to, call.request.parameter(1))?;
     list_where(call, tx, &|sql| {
         sql.add(" AND t.cert_type = ");
         sql.add_bound(kind);
@@ -83,7 +83,7 @@ fn of_tenant(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 
 fn of_instance(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let kind = wanted(call)?;
-    let (instance, _) = find_row(call, tx, &IDP_INSTANCE, call.parameter(1))?;
+    let (instance, _) = find_row(&call.context, tx, &IDP_INSTANCE, call.request.parameter(1))?;
     list_where(call, tx, &|sql| {
         sql.add(" AND t.cert_type = ");
         sql.add_bound(kind);

@@ -32,7 +32,7 @@ pub fn read_upload(
     let is_global = |values: &[Value]| {
         matches!(text_in(&CERT_STORE, values, "cert_type"), Some("Default" | "AuditTrailSigning"))
     };
-    let mut violations = resolve_subscription(call, tx, &CERT_STORE, rows, &targets, is_global)?;
+    let mut violations = resolve_subscription(&call.context, tx, &CERT_STORE, rows, &targets, is_global)?;
     let mut uploads = Vec::with_capacity(rows.len());
     for (place, row) in rows.iter_mut().enumerate() {
         let store = CertStore::from_values(row.values.clone())?;
@@ -215,7 +215,7 @@ impl Kept {
 /// Whether the operation's form has a member for the format.
 fn says_format(call: &Call) -> bool {
     let format = |field: &&chancery_record::Field| field.column == "certificate_storage_format";
-    call.op.shape.fields.iter().find(format).is_none_or(|field| field.access.shown)
+    call.request.op.shape.fields.iter().find(format).is_none_or(|field| field.access.shown)
 }
 
 /// What a body uploads, if it does.

@@ -99,9 +99,9 @@ fn evaluate(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if let Some(evaluated) = call.result::<Evaluated>(0)? {
         let outcome = Result::as_ref(&evaluated).map_err(|detail| Problem::conflict(detail.clone()))?;
         write(call, outcome);
-        return Ok(Answer::new(call.op.status));
+        return Ok(Answer::new(call.request.op.status));
     }
-    let claims = read_claims(call.body()?)?;
+    let claims = read_claims(call.request.body()?)?;
     let (key, rules) = in_force(call, tx)?;
     Ok(Answer::after(Work::new(Purpose::Pattern, move || run(&key, &rules, &claims))))
 }
@@ -178,14 +178,14 @@ fn named(
     member: &'static str,
     shape: &'static chancery_resource::Shape,
 ) -> Result<Option<(Uuid, i64)>, Problem> {
-    let text = match call.body()?.get(member) {
+    let text = match call.request.body()?.get(member) {
         None | Some(Json::Null) => return Ok(None),
         Some(Json::Text(text)) => text,
         Some(_) => return Err(Problem::wrong_at(format!("/{member}"), "must be a UUID")),
     };
     let wrong = || Problem::wrong_at(format!("/{member}"), format!("names no {}", shape.name));
     let id = parse_id(text).ok_or_else(|| Problem::wrong_at(format!("/{member}"), "must be a UUID"))?;
-    let found = visible(call, tx, shape, &[id])?;
+    let found = visible(&call.context, tx, shape, &[id])?;
     found.get(&id).map(|rid| Some((id, *rid))).ok_or_else(wrong)
 }
 
@@ -263,5 +263,5 @@ fn write(call: &mut Call, outcome: &Outcome) {
             })
         })
         .collect();
-    call.out.bytes.extend_from_slice(json!({ "claims": claims }).to_string().as_bytes());
+    call.answer.bytes.extend_from_slice(json!({ "claims": claims }).to_string().as_bytes());
 }

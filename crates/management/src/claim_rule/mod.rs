@@ -251,7 +251,7 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
     let rules = rules.map(|rule| Ok(Rule { id: Uuid::nil(), ..rule?.known()? }));
     let rules = rules.collect::<Result<Vec<_>, Problem>>()?;
     let mut violations = judge(call, Purpose::Pattern, rules, Rule::weigh)?;
-    violations.extend(resolve_subscription(call, tx, &CLAIM_RULE, rows, &targets, |_| false)?);
+    violations.extend(resolve_subscription(&call.context, tx, &CLAIM_RULE, rows, &targets, |_| false)?);
     let mut narrowed = Vec::new();
     for (place, row) in rows.iter_mut().enumerate() {
         let owner = id_in(&CLAIM_RULE, row.values, "subscription_id");

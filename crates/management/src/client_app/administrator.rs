@@ -2,7 +2,7 @@
 //! through a client app that has more rights than they.
 
 use chancery_record::Value;
-use chancery_resource::{Call, Problem, Scope, Sql};
+use chancery_resource::{Context, Problem, Scope, Sql};
 use chancery_store::Tx;
 
 use crate::subscription::resolve;
@@ -63,8 +63,8 @@ const ONE_IS_THERE: &str = "SELECT 1 FROM client_app a \
     OR (?2 AND c.token_endpoint_auth_method = 'tls_client_auth')) LIMIT 1";
 
 /// Refuses a change that leaves nobody who is SystemAdmin and can get a token.
-pub fn keep_one(call: &Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
-    let parameters = [Value::Int(call.now.0), Value::Bool(call.app.asks_for_certificates)];
+pub fn keep_one(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
+    let parameters = [Value::Int(context.now.0), Value::Bool(context.app.asks_for_certificates)];
     if tx.one(ONE_IS_THERE, &parameters, |_| Ok(()))?.is_some() {
         return Ok(());
     }

@@ -10,7 +10,7 @@ use chancery_record::{
     CertificateName, Email, KEY, OPEN, Preset, Record as _, SHOWN, Token, Value, choice_types, record,
 };
 use chancery_resource::{
-    Call, LIST, Op, Parent, Problem, Proposed, Reach, Rules, Shape, Sql, Unique, Violation, standard,
+    Call, Context, LIST, Op, Parent, Problem, Proposed, Reach, Rules, Shape, Sql, Unique, Violation, standard,
 };
 use chancery_store::Tx;
 use uuid::Uuid;
@@ -145,7 +145,7 @@ pub static CLIENT_APP_AUTHENTICATION_CONFIGURATION: Shape =
     .bumps_epoch();
 
 /// Without a configuration a client app proves itself by its secret, which FAPI does not allow.
-fn keep_of_fapi(_: &mut Call, tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<(), Problem> {
+fn keep_of_fapi(_: &mut Context, tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<(), Problem> {
     let mut sql = Sql::new("SELECT name FROM client_app WHERE security_profile <> 'None' AND id IN ");
     sql.add_list(apps.iter().copied().map(Value::Id));
     let held = tx.one(&sql.text, &sql.parameters, |row| Ok(row.text(0)?.to_owned()))?;

@@ -20,7 +20,7 @@ pub fn claim(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<
     let shape = &CLIENT_APP_RESOURCE;
     let app_of = |row: &Proposed<'_>| id_in(shape, row.values, "client_app_id");
     let apps: HashSet<Uuid> = rows.iter().filter_map(app_of).collect();
-    let apps = visible(call, tx, &CLIENT_APP, &apps.into_iter().collect::<Vec<_>>())?;
+    let apps = visible(&call.context, tx, &CLIENT_APP, &apps.into_iter().collect::<Vec<_>>())?;
     let homes = subscriptions_of(tx, "client_app", &apps.into_keys().collect::<Vec<_>>())?;
     let (mut violations, mut named) = (Vec::new(), Vec::new());
     for (place, row) in rows.iter().enumerate() {
@@ -29,7 +29,7 @@ pub fn claim(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<
             continue;
         }
         if PLATFORM.contains(&key) {
-            if matches!(call.scope, Scope::Parts { .. }) {
+            if matches!(call.context.scope, Scope::Parts { .. }) {
                 let detail = "is a resource of the platform itself: only a SystemAdmin gives it".to_owned();
                 violations.push(Violation {
                     row: place,

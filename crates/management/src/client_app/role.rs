@@ -139,7 +139,7 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
             (role.role_type, place)
         })
         .collect();
-    let mut violations = check_grants(call, tx, &grants)?;
+    let mut violations = check_grants(&call.context, tx, &grants)?;
     violations.extend(check_stores(tx, &grants)?);
     Ok(violations)
 }

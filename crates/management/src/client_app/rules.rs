@@ -65,7 +65,7 @@ impl Rules for ClientApp {
 
 /// A client app's rules against the data.
 pub fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
-    let mut violations = resolve_subscription(call, tx, &CLIENT_APP, rows, &[], |_| false)?;
+    let mut violations = resolve_subscription(&call.context, tx, &CLIENT_APP, rows, &[], |_| false)?;
     violations.extend(find_namesakes(rows));
     violations.extend(find_crossing(tx, rows)?);
     violations.extend(check_apps(tx, rows)?);

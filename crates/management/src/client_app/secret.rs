@@ -75,7 +75,7 @@ fn make(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<V
     let mut violations = Vec::new();
     for (place, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.was.is_some()) {
         let given = text_in(shape, row.values, "secret")
-            .map(|secret| call.app.master.secret_digest(secret.as_bytes()));
+            .map(|secret| call.context.app.master.secret_digest(secret.as_bytes()));
         let kept = shape.field_index("digest").and_then(|at| row.values.get(at));
         if given.is_some_and(|given| kept != Some(&Value::Bytes(given))) {
             violations.push(wrong(
@@ -103,7 +103,12 @@ fn make(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<V
                 "must have at least 32 bytes: the client app signs with it",
             ));
         }
-        put(shape, row.values, "digest", Value::Bytes(call.app.master.secret_digest(secret.as_bytes())));
+        put(
+            shape,
+            row.values,
+            "digest",
+            Value::Bytes(call.context.app.master.secret_digest(secret.as_bytes())),
+        );
         if signs {
             put(shape, row.values, "sealed_secret", secret.as_str());
         }

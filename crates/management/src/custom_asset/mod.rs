@@ -64,7 +64,7 @@ pub static CUSTOM_ASSET: Shape =
         .large();
 
 fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
-    let mut violations = settle_levels(call, tx, &CUSTOM_ASSET, rows)?;
+    let mut violations = settle_levels(&call.context, tx, &CUSTOM_ASSET, rows)?;
     let mut files = Vec::with_capacity(rows.len());
     for row in rows {
         let data = match CUSTOM_ASSET.field_index("data").and_then(|at| row.values.get(at)) {
@@ -142,8 +142,8 @@ pub static MORE: &[Op] = &[
 
 #[expect(clippy::unnecessary_wraps, reason = "the engine calls it by this form")]
 fn mime_types(call: &mut Call, _: &mut Tx<'_>) -> Result<Answer, Problem> {
-    call.out.bytes.extend_from_slice(json!(asset::mime_types()).to_string().as_bytes());
-    Ok(Answer::new(call.op.status))
+    call.answer.bytes.extend_from_slice(json!(asset::mime_types()).to_string().as_bytes());
+    Ok(Answer::new(call.request.op.status))
 }
 
 fn create_expanded(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
@@ -155,8 +155,9 @@ fn create_expanded(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> 
     ];
     let name = ("/assetFileName", form.asset_file_name.as_str());
     let location = expanded(Wanted::Asset, form.location.as_ref(), form.apply_to_type, ids, name)?;
-    let given =
-        |member: &str| call.body.as_ref().and_then(|body| body.get(member)).cloned().unwrap_or(Json::Null);
+    let given = |member: &str| {
+        call.request.body.as_ref().and_then(|body| body.get(member)).cloned().unwrap_or(Json::Null)
+    };
     let body = Json::Object(vec![
         ("location".to_owned(), Json::Text(location)),
         ("mimetype".to_owned(), given("mimetype")),
@@ -171,8 +172,8 @@ fn create_expanded(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> 
 /// # Errors
 /// What is wrong with the body.
 pub fn create_from(call: &mut Call, tx: &mut Tx<'_>, body: Json) -> Result<Answer, Problem> {
-    let sent = call.body.replace(body);
+    let sent = call.request.body.replace(body);
     let answer = create(call, tx);
-    call.body = sent;
+    call.request.body = sent;
     answer
 }

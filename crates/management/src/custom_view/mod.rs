@@ -43,7 +43,7 @@ pub static CUSTOM_VIEW: Shape =
         .large();
 
 fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
-    let mut violations = settle_levels(call, tx, &CUSTOM_VIEW, rows)?;
+    let mut violations = settle_levels(&call.context, tx, &CUSTOM_VIEW, rows)?;
     for (place, row) in rows.iter().enumerate() {
         if let Err(refusal) = view::check(text_in(&CUSTOM_VIEW, row.values, "content").unwrap_or_default()) {
             let detail = format!("line {}, column {}: {}", refusal.line, refusal.column, refusal.detail);
@@ -120,14 +120,15 @@ pub static MORE: &[Op] = &[
 
 #[expect(clippy::unnecessary_wraps, reason = "the engine calls it by this form")]
 fn names(call: &mut Call, _: &mut Tx<'_>) -> Result<Answer, Problem> {
-    call.out.bytes.extend_from_slice(json!(shipped::names()).to_string().as_bytes());
-    Ok(Answer::new(call.op.status))
+    call.answer.bytes.extend_from_slice(json!(shipped::names()).to_string().as_bytes());
+    Ok(Answer::new(call.request.op.status))
 }
 
 fn content(call: &mut Call, _: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let found = shipped::content(call.parameter(0)).ok_or_else(|| Problem::not_found("shipped view"))?;
-    call.out.bytes.extend_from_slice(json!(found).to_string().as_bytes());
-    Ok(Answer::new(call.op.status))
+    let found =
+        shipped::content(call.request.parameter(0)).ok_or_else(|| Problem::not_found("shipped view"))?;
+    call.answer.bytes.extend_from_slice(json!(found).to_string().as_bytes());
+    Ok(Answer::new(call.request.op.status))
 }
 
 fn create_from_template(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {

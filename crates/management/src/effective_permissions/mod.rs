@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use chancery_application::{APPLICATION_GROUP, APPLICATION_USER};
 use chancery_record::parse_id;
 use chancery_resource::{
-    Action as A, Answer, Call, Custom, JsonForm, Method as M, Op, Permit, Problem, Reply, Shape, visible,
+    Action as A, Answer, Call, Context, Custom, JsonForm, Method as M, Op, Permit, Problem, Reply, Shape,
+    visible,
 };
 use chancery_store::{Mode, Tx};
 use serde_json::json;
@@ -87,17 +88,21 @@ pub static OPERATIONS: &[Op] = &[
 
 /// The principal that the path names: one that the caller sees, or the caller.
 fn principal(call: &Call, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
-    let shape = call.op.shape;
+    let shape = call.request.op.shape;
     let not_found = || Problem::not_found(shape.name);
-    let id = parse_id(call.parameter(0)).ok_or_else(|| {
+    let id = parse_id(call.request.parameter(0)).ok_or_else(|| {
         Problem::invalid(format!(
             "{:?} in the path is not a UUID, so it names no {}.",
-            call.parameter(0),
+            call.request.parameter(0),
             shape.name
         ))
     })?;
-    let is_oneself = call.actor == Some(id) && shape.name == CLIENT_APP.name;
-    if is_oneself || !visible(call, tx, shape, &[id])?.is_empty() { Ok(id) } else { Err(not_found()) }
+    let is_oneself = call.context.actor == Some(id) && shape.name == CLIENT_APP.name;
+    if is_oneself || !visible(&call.context, tx, shape, &[id])?.is_empty() {
+        Ok(id)
+    } else {
+        Err(not_found())
+    }
 }
 
 fn of_user(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
@@ -135,16 +140,16 @@ fn answer(call: &mut Call, kind: &str, id: Uuid, assigned: &[Assigned]) -> Answe
         .collect();
     let body = json!({
         "principalId": id, "principalType": kind, "scope": scope,
-        "assignments": assignments, "permissions": permissions(call, &roles),
+        "assignments": assignments, "permissions": permissions(&call.context, &roles),
     });
-    call.out.bytes.extend_from_slice(body.to_string().as_bytes());
-    Answer::new(call.op.status)
+    call.answer.bytes.extend_from_slice(body.to_string().as_bytes());
+    Answer::new(call.request.op.status)
 }
 
 /// What the roles allow: the operations that they may call, as `Resource.Read` and
 /// `Resource.Write`.
-fn permissions(call: &Call, roles: &BTreeSet<RoleType>) -> BTreeSet<String> {
-    let operations = call.app.services.iter().flat_map(|service| service.all());
+fn permissions(context: &Context, roles: &BTreeSet<RoleType>) -> BTreeSet<String> {
+    let operations = context.app.services.iter().flat_map(|service| service.all());
     let allowed = operations.filter(|op| roles.iter().any(|role| role.may(op.permit)));
     allowed.map(|op| format!("{}.{}", op.shape.name, if op.writes() { "Write" } else { "Read" })).collect()
 }

@@ -7,7 +7,7 @@ use chancery_application::{
 };
 use chancery_record::{Name, OptionValue, Record as _, Uuid, Value, parse_id};
 use chancery_resource::{
-    AuditAction, Call, OwnerRow, Problem, Stored, delete, insert, load, load_by, load_hidden, select_of,
+    AuditAction, Context, OwnerRow, Problem, Stored, delete, insert, load, load_by, load_hidden, select_of,
     update_unversioned,
 };
 use chancery_settings::{Options, Owner};
@@ -47,10 +47,10 @@ pub fn optional<T>(found: Result<T, Problem>) -> Result<Option<T>, Problem> {
 
 impl Person {
     /// A platform user that the caller reaches, hidden or not.
-    pub fn find(call: &Call, tx: &mut Tx<'_>, id: Uuid) -> Result<Self, Problem> {
-        let (row, is_hidden) = match optional(load(call, tx, &APPLICATION_USER, None, Value::Id(id)))? {
+    pub fn find(context: &Context, tx: &mut Tx<'_>, id: Uuid) -> Result<Self, Problem> {
+        let (row, is_hidden) = match optional(load(context, tx, &APPLICATION_USER, None, Value::Id(id)))? {
             Some(row) => (row, false),
-            None => (load_hidden(call, tx, &APPLICATION_USER, Value::Id(id))?, true),
+            None => (load_hidden(context, tx, &APPLICATION_USER, Value::Id(id))?, true),
         };
         let key = APPLICATION_USER.field_index("audit_key").map(|place| row.value(place));
         let person_key = if let Some(Value::Bytes(key)) = key { Some(key.clone()) } else { None };
@@ -60,22 +60,23 @@ impl Person {
 
     fn identity(
         &self,
-        call: &Call,
+        context: &Context,
         tx: &mut Tx<'_>,
         id: ApplicationIdentityId,
     ) -> Result<Option<Stored>, Problem> {
-        optional(load(call, tx, &APPLICATION_IDENTITY, Some(&self.owner), Value::Id(id.0)))
+        optional(load(context, tx, &APPLICATION_IDENTITY, Some(&self.owner), Value::Id(id.0)))
     }
 
     /// The identity that the platform user has now: the one where it comes from before others.
-    pub fn current(&self, call: &mut Call, tx: &mut Tx<'_>) -> Result<ApplicationIdentityId, Problem> {
+    pub fn current(&self, context: &mut Context, tx: &mut Tx<'_>) -> Result<ApplicationIdentityId, Problem> {
         let home = id_in(&APPLICATION_USER, &self.row.values, "idp_instance_id");
-        let found = call.on_configuration(|call| {
-            let sql = select_of(call, &APPLICATION_IDENTITY, &self.owner).push(" AND t.lifecycle_status = ");
+        let found = context.on_configuration(|context| {
+            let sql =
+                select_of(context, &APPLICATION_IDENTITY, &self.owner).push(" AND t.lifecycle_status = ");
             let sql =
                 sql.bind(LifecycleStatus::Active.name()).push(" ORDER BY CASE WHEN t.idp_instance_id = ");
             let sql = sql.bind(home).push(" THEN 0 ELSE 1 END, t.rid LIMIT 1");
-            optional(load_by(call, tx, &APPLICATION_IDENTITY, Some(&self.owner), &sql))
+            optional(load_by(context, tx, &APPLICATION_IDENTITY, Some(&self.owner), &sql))
         })?;
         let found = found.map(|row| ApplicationIdentity::from_values(row.values)).transpose()?;
         let none = || Problem::conflict("The platform user has no active identity that could be replaced.");
@@ -86,13 +87,13 @@ impl Person {
     /// else gets it while the request is open.
     pub fn reserve(
         &self,
-        call: &mut Call,
+        context: &mut Context,
         tx: &mut Tx<'_>,
         wanted: &Wanted,
     ) -> Result<ApplicationIdentityId, Problem> {
         let known = holder(tx, wanted)?;
         let Some(Holder { identity, owner, status }) = known else {
-            let id = ApplicationIdentityId(call.new_id());
+            let id = ApplicationIdentityId(context.new_id());
             let identity = ApplicationIdentity {
                 id,
                 owner_id: self.owner.id,
@@ -102,7 +103,7 @@ impl Person {
                 is_user_store_identity: wanted.is_user_store,
                 lifecycle_status: LifecycleStatus::Pending,
             };
-            insert(call, tx, &APPLICATION_IDENTITY, Some(&self.owner), &identity.into_values())?;
+            insert(context, tx, &APPLICATION_IDENTITY, Some(&self.owner), &identity.into_values())?;
             return Ok(id);
         };
         if owner != self.owner.rid {
@@ -112,9 +113,9 @@ impl Person {
             return Err(Problem::conflict("The platform user has the replacement identity already."));
         }
         let id = ApplicationIdentityId(identity);
-        call.on_configuration(|call| {
-            let row = load(call, tx, &APPLICATION_IDENTITY, Some(&self.owner), Value::Id(identity))?;
-            change(call, tx, &row, |identity| {
+        context.on_configuration(|context| {
+            let row = load(context, tx, &APPLICATION_IDENTITY, Some(&self.owner), Value::Id(identity))?;
+            change(context, tx, &row, |identity| {
                 identity.issuer = wanted.issuer.clone();
                 identity.lifecycle_status = LifecycleStatus::Pending;
             })
@@ -126,18 +127,18 @@ impl Person {
     /// that the platform user had before.
     pub fn release(
         &self,
-        call: &mut Call,
+        context: &mut Context,
         tx: &mut Tx<'_>,
         replacement: &IdentityReplacement,
     ) -> Result<(), Problem> {
         let id = replacement.replacement_identity_id;
-        call.on_configuration(|call| {
-            let Some(row) = self.identity(call, tx, id)?.filter(is_pending) else { return Ok(()) };
+        context.on_configuration(|context| {
+            let Some(row) = self.identity(context, tx, id)?.filter(is_pending) else { return Ok(()) };
             let text = "SELECT 1 FROM identity_replacement WHERE current_identity_id = ?1 AND executed_on IS NOT NULL";
             if tx.one(text, &[Value::Id(id.0)], |_| Ok(()))?.is_some() {
-                change(call, tx, &row, |identity| identity.lifecycle_status = LifecycleStatus::Replaced)
+                change(context, tx, &row, |identity| identity.lifecycle_status = LifecycleStatus::Replaced)
             } else {
-                delete(call, tx, &APPLICATION_IDENTITY, &row)
+                delete(context, tx, &APPLICATION_IDENTITY, &row)
             }
         })
     }
@@ -145,20 +146,20 @@ impl Person {
     /// Puts the new identity in the place of the old one.
     pub fn exchange(
         &self,
-        call: &mut Call,
+        context: &mut Context,
         tx: &mut Tx<'_>,
         replacement: &IdentityReplacement,
     ) -> Result<(), Problem> {
         let gone = |which| {
             Problem::conflict(format!("The {which} identity is not what it was. Cancel and ask anew."))
         };
-        call.on_configuration(|call| {
-            let old = self.identity(call, tx, replacement.current_identity_id)?.filter(is_active);
+        context.on_configuration(|context| {
+            let old = self.identity(context, tx, replacement.current_identity_id)?.filter(is_active);
             let old = old.ok_or_else(|| gone("current"))?;
-            let new = self.identity(call, tx, replacement.replacement_identity_id)?.filter(is_pending);
+            let new = self.identity(context, tx, replacement.replacement_identity_id)?.filter(is_pending);
             let new = new.ok_or_else(|| gone("replacement"))?;
-            change(call, tx, &old, |identity| identity.lifecycle_status = LifecycleStatus::Replaced)?;
-            change(call, tx, &new, |identity| identity.lifecycle_status = LifecycleStatus::Active)
+            change(context, tx, &old, |identity| identity.lifecycle_status = LifecycleStatus::Replaced)?;
+            change(context, tx, &new, |identity| identity.lifecycle_status = LifecycleStatus::Active)
         })
     }
 }
@@ -176,7 +177,7 @@ fn is_pending(row: &Stored) -> bool {
 }
 
 fn change(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     row: &Stored,
     change: impl FnOnce(&mut ApplicationIdentity),
@@ -184,7 +185,7 @@ fn change(
     let mut identity = ApplicationIdentity::from_values(row.values.clone())?;
     change(&mut identity);
     let telling = AuditAction::As("Modified", "updated");
-    update_unversioned(call, tx, &APPLICATION_IDENTITY, row, &identity.into_values(), telling)
+    update_unversioned(context, tx, &APPLICATION_IDENTITY, row, &identity.into_values(), telling)
 }
 
 /// Who has an identity, in whatever state.
@@ -205,9 +206,9 @@ pub fn holder(tx: &mut Tx<'_>, wanted: &Wanted) -> Result<Option<Holder>, Proble
 }
 
 /// The identity that a body asks for.
-pub fn wanted(call: &Call, tx: &mut Tx<'_>, form: &NewIdentityReplacement) -> Result<Wanted, Problem> {
+pub fn wanted(context: &Context, tx: &mut Tx<'_>, form: &NewIdentityReplacement) -> Result<Wanted, Problem> {
     let instance = form.replacement_idp_instance_id.0;
-    let found = optional(load(call, tx, &IDP_INSTANCE, None, Value::Id(instance)))?;
+    let found = optional(load(context, tx, &IDP_INSTANCE, None, Value::Id(instance)))?;
     let found =
         found.ok_or_else(|| Problem::wrong_at("/replacementIdpInstanceId", "names no IdpInstance"))?;
     let is_user_store = text_in(&IDP_INSTANCE, &found.values, "store_name_key").is_some();

@@ -2,8 +2,8 @@
 
 use chancery_record::{FieldType as _, Ids, Name, Record as _, Token, Uuid, Value};
 use chancery_resource::{
-    Answer, Call, Problem, ProblemKind, Proofs, Stored, digest, insert, load, load_by, new_row, read_form,
-    select_where, write_stored,
+    Answer, Call, Context, Problem, ProblemKind, Proofs, Stored, digest, insert, load, load_by, new_row,
+    read_form, select_where, write_stored,
 };
 use chancery_store::Tx;
 
@@ -23,7 +23,7 @@ fn fingerprint(proofs: Proofs) -> String {
 
 pub fn request(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form: NewIdentityReplacement = read_form(call)?;
-    if call.acting.is_some() {
+    if call.context.acting.is_some() {
         let detail = "Who asks is who cannot approve: ask with a token that was not exchanged for another's.";
         return Err(Problem::new(ProblemKind::Forbidden, detail));
     }
@@ -32,26 +32,26 @@ pub fn request(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     }
     let user = form.platform_user_id;
     let nobody = || Problem::wrong_at("/platformUserId", "names no ApplicationUser");
-    let person = optional(Person::find(call, tx, user.0))?.filter(|person| !person.is_hidden);
+    let person = optional(Person::find(&call.context, tx, user.0))?.filter(|person| !person.is_hidden);
     let person = person.ok_or_else(nobody)?;
-    let wanted = wanted(call, tx, &form)?;
-    let fingerprint = fingerprint(call.app.proofs);
+    let wanted = wanted(&call.context, tx, &form)?;
+    let fingerprint = fingerprint(call.context.app.proofs);
     if form.policy_fingerprint.is_some_and(|given| !given.as_str().eq_ignore_ascii_case(&fingerprint)) {
         let detail = format!("The replacement settings are other ones: their fingerprint is {fingerprint}.");
         return Err(Problem::conflict(detail));
     }
-    if find_open(call, tx, "open_user_id", user.0)?.is_some() {
+    if find_open(&mut call.context, tx, "open_user_id", user.0)?.is_some() {
         let detail =
             "A replacement of an identity of this platform user is open. Execute or cancel it first.";
         return Err(Problem::conflict(detail));
     }
     if let Some(holder) = holder(tx, &wanted)? {
         // another platform user's request may have held it for longer than it was open
-        find_open(call, tx, "replacement_identity_id", holder.identity)?;
+        find_open(&mut call.context, tx, "replacement_identity_id", holder.identity)?;
     }
-    let current = person.current(call, tx)?;
-    let replacement = person.reserve(call, tx, &wanted)?;
-    let id = IdentityReplacementId(call.new_id());
+    let current = person.current(&mut call.context, tx)?;
+    let replacement = person.reserve(&mut call.context, tx, &wanted)?;
+    let id = IdentityReplacementId(call.context.new_id());
     let internal = |wrong| Problem::invalid(format!("The fingerprint {wrong}."));
     let record = IdentityReplacement {
         id,
@@ -59,12 +59,12 @@ pub fn request(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         current_identity_id: current,
         replacement_identity_id: replacement,
         status: ReplacementStatus::PendingApproval,
-        requested_by_actor_id: call.actor,
+        requested_by_actor_id: call.context.actor,
         reason: form.reason,
         required_approvals: form.required_approvals,
         approved_by_actor_ids: Ids::default(),
-        requested_on: call.now,
-        expires_on: call.now.plus(form.lifetime_minutes.0 * MINUTE),
+        requested_on: call.context.now,
+        expires_on: call.context.now.plus(form.lifetime_minutes.0 * MINUTE),
         current_identity_proven_on: None,
         replacement_identity_proven_on: None,
         approval_satisfied_on: None,
@@ -77,32 +77,37 @@ pub fn request(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         replacement_subject: wanted.subject,
         replacement_is_user_store: wanted.is_user_store,
         open_user_id: Some(user.0),
-        concurrency_token: Token::from_value(call.new_token())?,
+        concurrency_token: Token::from_value(call.context.new_token())?,
     };
-    let values = new_row(call, &IDENTITY_REPLACEMENT, None, record.into_values())?;
-    insert(call, tx, &IDENTITY_REPLACEMENT, None, &values)?;
+    let values = new_row(&call.context, &IDENTITY_REPLACEMENT, None, record.into_values())?;
+    insert(&call.context, tx, &IDENTITY_REPLACEMENT, None, &values)?;
     answer(call, tx, id.0)
 }
 
 /// The open request with this in a column. One whose time is over is closed, and is none.
-fn find_open(call: &mut Call, tx: &mut Tx<'_>, column: &str, id: Uuid) -> Result<Option<Stored>, Problem> {
-    let found = call.on_configuration(|call| {
-        let sql = select_where(call, &IDENTITY_REPLACEMENT, column, Value::Id(id));
+fn find_open(
+    context: &mut Context,
+    tx: &mut Tx<'_>,
+    column: &str,
+    id: Uuid,
+) -> Result<Option<Stored>, Problem> {
+    let found = context.on_configuration(|context| {
+        let sql = select_where(context, &IDENTITY_REPLACEMENT, column, Value::Id(id));
         let sql = sql.push(" AND t.open_user_id IS NOT NULL");
-        optional(load_by(call, tx, &IDENTITY_REPLACEMENT, None, &sql))
+        optional(load_by(context, tx, &IDENTITY_REPLACEMENT, None, &sql))
     })?;
     let Some(was) = found else { return Ok(None) };
     let replacement = IdentityReplacement::from_values(was.values.clone())?;
     if replacement.status != ReplacementStatus::Expired {
         return Ok(Some(was));
     }
-    expire(call, tx, &was, replacement)?;
+    expire(context, tx, &was, replacement)?;
     Ok(None)
 }
 
 /// Answers with a replacement as it is now.
 pub fn answer(call: &mut Call, tx: &mut Tx<'_>, id: Uuid) -> Result<Answer, Problem> {
-    let stored = load(call, tx, &IDENTITY_REPLACEMENT, None, Value::Id(id))?;
+    let stored = load(&call.context, tx, &IDENTITY_REPLACEMENT, None, Value::Id(id))?;
     write_stored(call, tx, &IDENTITY_REPLACEMENT, &stored)?;
-    Ok(Answer::resource(call.op.status))
+    Ok(Answer::resource(call.request.op.status))
 }

@@ -2,7 +2,7 @@
 //! tokens, is ended. A background job does it, and does it again until it is done.
 
 use chancery_record::{Record as _, Timestamp, Uuid, Value};
-use chancery_resource::{AuditAction, Call, Problem, advance, load_rows, update_unversioned};
+use chancery_resource::{AuditAction, Context, Problem, advance, load_rows, update_unversioned};
 use chancery_store::{Error, Tx};
 
 use super::{
@@ -29,7 +29,7 @@ pub struct Replaced {
 }
 
 /// Ends one kind of what a replaced identity has. It may be called again for what it has ended.
-pub type Step = fn(&Call, &mut Tx<'_>, Replaced) -> Result<(), Problem>;
+pub type Step = fn(&Context, &mut Tx<'_>, Replaced) -> Result<(), Problem>;
 
 /// The steps of a revocation: all of them, or none is done. What gives people sessions or tokens
 /// adds the step that ends them; nothing here does yet.
@@ -86,26 +86,28 @@ fn attempts(tx: &mut Tx<'_>, rid: i64, lease: Uuid) -> Result<Option<i64>, Error
 /// # Errors
 /// That of a step: nothing of any step is done then. The store's.
 pub fn complete(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     rid: i64,
     lease: Uuid,
     steps: &[Step],
 ) -> Result<bool, Problem> {
     let Some(attempts) = attempts(tx, rid, lease)? else { return Ok(false) };
-    let Some(was) = load_rows(call, tx, &IDENTITY_REPLACEMENT, &[rid])?.pop() else { return Ok(false) };
+    let Some(was) = load_rows(context, tx, &IDENTITY_REPLACEMENT, &[rid])?.pop() else {
+        return Ok(false);
+    };
     let mut replacement = IdentityReplacement::from_values(was.values.clone())?;
     let replaced = Replaced {
         platform_user: replacement.platform_user_id.0,
         identity: replacement.current_identity_id.0,
     };
-    steps.iter().try_for_each(|step| step(call, tx, replaced))?;
+    steps.iter().try_for_each(|step| step(context, tx, replaced))?;
     replacement.status = Status::Completed;
-    replacement.revocation_completed_on = Some(call.now);
+    replacement.revocation_completed_on = Some(context.now);
     replacement.revocation_attempts = attempts;
     let text = "DELETE FROM identity_revocation WHERE replacement_rid = ?1 AND lease = ?2";
     tx.queue_one(text, vec![Value::Int(rid), Value::Id(lease)])?;
-    advance(call, tx, &IDENTITY_REPLACEMENT, &was, replacement.into_values(), ("Modified", "completed"))?;
+    advance(context, tx, &IDENTITY_REPLACEMENT, &was, replacement.into_values(), ("Modified", "completed"))?;
     Ok(true)
 }
 
@@ -113,13 +115,13 @@ pub fn complete(
 ///
 /// # Errors
 /// The store's.
-pub fn fail(call: &Call, tx: &mut Tx<'_>, rid: i64, lease: Uuid, why: &str) -> Result<bool, Problem> {
+pub fn fail(context: &Context, tx: &mut Tx<'_>, rid: i64, lease: Uuid, why: &str) -> Result<bool, Problem> {
     let Some(attempts) = attempts(tx, rid, lease)? else { return Ok(false) };
-    let Some(was) = load_rows(call, tx, &IDENTITY_REPLACEMENT, &[rid])?.pop() else { return Ok(false) };
+    let Some(was) = load_rows(context, tx, &IDENTITY_REPLACEMENT, &[rid])?.pop() else { return Ok(false) };
     tx.queue_one(
         "UPDATE identity_revocation SET due_on = ?1, lease = NULL, leased_until = 0, last_error = ?2 \
          WHERE replacement_rid = ?3 AND lease = ?4",
-        vec![Value::Int(call.now.plus(rest(attempts)).0), why.into(), Value::Int(rid), Value::Id(lease)],
+        vec![Value::Int(context.now.plus(rest(attempts)).0), why.into(), Value::Int(rid), Value::Id(lease)],
     )?;
     let mut replacement = IdentityReplacement::from_values(was.values.clone())?;
     let had_failed = replacement.status == Status::RevocationFailed;
@@ -128,9 +130,9 @@ pub fn fail(call: &Call, tx: &mut Tx<'_>, rid: i64, lease: Uuid, why: &str) -> R
     let values = replacement.into_values();
     if had_failed {
         // one more attempt is a counter: it is not told
-        update_unversioned(call, tx, &IDENTITY_REPLACEMENT, &was, &values, AuditAction::Silent)?;
+        update_unversioned(context, tx, &IDENTITY_REPLACEMENT, &was, &values, AuditAction::Silent)?;
     } else {
-        advance(call, tx, &IDENTITY_REPLACEMENT, &was, values, ("Modified", "revocationfailed"))?;
+        advance(context, tx, &IDENTITY_REPLACEMENT, &was, values, ("Modified", "revocationfailed"))?;
     }
     Ok(true)
 }
@@ -156,19 +158,19 @@ pub fn is_overdue(tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, Error> {
 ///
 /// # Errors
 /// The store's.
-pub fn expire_due(call: &mut Call, tx: &mut Tx<'_>, limit: usize) -> Result<usize, Problem> {
+pub fn expire_due(context: &mut Context, tx: &mut Tx<'_>, limit: usize) -> Result<usize, Problem> {
     let mut rids = Vec::new();
     let text = format!(
         "SELECT rid FROM identity_replacement WHERE open_user_id IS NOT NULL AND expires_on <= ?1 \
          ORDER BY expires_on LIMIT {limit}"
     );
-    tx.query(&text, &[Value::Int(call.now.0)], |row| {
+    tx.query(&text, &[Value::Int(context.now.0)], |row| {
         rids.push(row.int(0)?);
         Ok(())
     })?;
-    for was in load_rows(call, tx, &IDENTITY_REPLACEMENT, &rids)? {
+    for was in load_rows(context, tx, &IDENTITY_REPLACEMENT, &rids)? {
         let replacement = IdentityReplacement::from_values(was.values.clone())?;
-        expire(call, tx, &was, replacement)?;
+        expire(context, tx, &was, replacement)?;
     }
     Ok(rids.len())
 }

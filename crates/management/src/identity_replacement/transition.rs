@@ -3,7 +3,7 @@
 use chancery_application::APPLICATION_USER;
 use chancery_record::{Ids, Record as _, Uuid, Value};
 use chancery_resource::{
-    Answer, Call, Problem, ProblemKind, Stored, advance, check_if_match, load, read_form, update,
+    Answer, Call, Context, Problem, ProblemKind, Stored, advance, check_if_match, load, read_form, update,
 };
 use chancery_store::Tx;
 
@@ -28,8 +28,8 @@ enum Start {
 /// The replacement that the path names, in one of these states. One whose time is over is closed,
 /// and that stays, though the caller is refused.
 fn start(call: &mut Call, tx: &mut Tx<'_>, from: &[Status]) -> Result<Start, Problem> {
-    let key = IDENTITY_REPLACEMENT.read_key(call.parameter(0))?;
-    let was = load(call, tx, &IDENTITY_REPLACEMENT, None, key)?;
+    let key = IDENTITY_REPLACEMENT.read_key(call.request.parameter(0))?;
+    let was = load(&call.context, tx, &IDENTITY_REPLACEMENT, None, key)?;
     check_if_match(call, tx, &IDENTITY_REPLACEMENT, &was)?;
     let replacement = IdentityReplacement::from_values(was.values.clone())?;
     if from.contains(&replacement.status) {
@@ -40,7 +40,7 @@ fn start(call: &mut Call, tx: &mut Tx<'_>, from: &[Status]) -> Result<Start, Pro
         format!("The replacement is {}; it must be {}.", replacement.status.name(), wanted.join(" or "));
     let refusal = Problem::conflict(detail);
     if replacement.status == Status::Expired && replacement.open_user_id.is_some() {
-        expire(call, tx, &was, replacement)?;
+        expire(&mut call.context, tx, &was, replacement)?;
         return Ok(Start::Over(Answer::refusing(refusal)));
     }
     Err(refusal)
@@ -55,13 +55,13 @@ fn step(
     event: &'static str,
 ) -> Result<Answer, Problem> {
     let id = replacement.id.0;
-    advance(call, tx, &IDENTITY_REPLACEMENT, was, replacement.into_values(), ("Modified", event))?;
+    advance(&call.context, tx, &IDENTITY_REPLACEMENT, was, replacement.into_values(), ("Modified", event))?;
     answer(call, tx, id)
 }
 
 /// Closes a request whose time is over.
 pub fn expire(
-    call: &mut Call,
+    context: &mut Context,
     tx: &mut Tx<'_>,
     was: &Stored,
     mut replacement: IdentityReplacement,
@@ -74,11 +74,11 @@ pub fn expire(
     let was = was.with(values);
     let user = replacement.platform_user_id.0;
     // whoever comes upon it: that it is over is nobody's decision
-    let person = call.on_configuration(|call| Person::find(call, tx, user))?;
-    person.release(call, tx, &replacement)?;
+    let person = context.on_configuration(|context| Person::find(context, tx, user))?;
+    person.release(context, tx, &replacement)?;
     replacement.status = Status::Expired;
     replacement.open_user_id = None;
-    advance(call, tx, &IDENTITY_REPLACEMENT, &was, replacement.into_values(), ("Modified", "expired"))
+    advance(context, tx, &IDENTITY_REPLACEMENT, &was, replacement.into_values(), ("Modified", "expired"))
 }
 
 pub fn approve(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
@@ -86,16 +86,16 @@ pub fn approve(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         Start::Step(found) => *found,
         Start::Over(answer) => return Ok(answer),
     };
-    let Some(actor) = call.actor else { return Err(Problem::conflict("Nobody approves.")) };
+    let Some(actor) = call.context.actor else { return Err(Problem::conflict("Nobody approves.")) };
     if replacement.requested_by_actor_id == Some(actor) {
         let detail = "Who asked for a replacement cannot approve it: somebody else must.";
         return Err(Problem::conflict(detail));
     }
-    check_independence(call, tx, &replacement, was.rid)?;
+    check_independence(&call.context, tx, &replacement, was.rid)?;
     let added = tx.execute(
         "INSERT INTO identity_replacement_approval (replacement_rid, actor_id, approved_on) VALUES (?1, ?2, ?3) \
          ON CONFLICT DO NOTHING",
-        &[Value::Int(was.rid), Value::Id(actor), Value::Int(call.now.0)],
+        &[Value::Int(was.rid), Value::Id(actor), Value::Int(call.context.now.0)],
     )?;
     if added == 0 {
         return Err(Problem::conflict(
@@ -105,7 +105,7 @@ pub fn approve(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let approved = approvals(tx, was.rid)?;
     if i64::try_from(approved.len()).unwrap_or(0) >= replacement.required_approvals.0 {
         replacement.status = Status::Approved;
-        replacement.approval_satisfied_on = Some(call.now);
+        replacement.approval_satisfied_on = Some(call.context.now);
     }
     replacement.approved_by_actor_ids = Ids(approved);
     step(call, tx, &was, replacement, "approved")
@@ -114,13 +114,13 @@ pub fn approve(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 /// An approval is another's: of no client app that who asked or approved before could act as, nor the other
 /// way round, nor one of a third who could act as both, and not one in another's place.
 fn check_independence(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     replacement: &IdentityReplacement,
     rid: i64,
 ) -> Result<(), Problem> {
     let forbidden = |detail| Err(Problem::new(ProblemKind::Forbidden, detail));
-    let Some(actor) = call.actor.filter(|_| call.acting.is_none()) else {
+    let Some(actor) = context.actor.filter(|_| context.acting.is_none()) else {
         return forbidden(
             "An approval is one's own: approve with a token that was not exchanged for another's.",
         );
@@ -154,7 +154,7 @@ pub fn prove(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         Start::Step(found) => *found,
         Start::Over(answer) => return Ok(answer),
     };
-    if replacement.requested_by_actor_id == call.actor {
+    if replacement.requested_by_actor_id == call.context.actor {
         let detail = "Who asked for a replacement cannot vouch for its identities: somebody else must.";
         return Err(Problem::conflict(detail));
     }
@@ -165,7 +165,7 @@ pub fn prove(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if proven.is_some() {
         return answer(call, tx, replacement.id.0);
     }
-    *proven = Some(call.now);
+    *proven = Some(call.context.now);
     step(call, tx, &was, replacement, "proven")
 }
 
@@ -178,8 +178,8 @@ pub fn execute(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if replacement.executed_on.is_some() {
         return answer(call, tx, replacement.id.0);
     }
-    check_proofs(call, &replacement)?;
-    let person = Person::find(call, tx, replacement.platform_user_id.0)?;
+    check_proofs(&call.context, &replacement)?;
+    let person = Person::find(&call.context, tx, replacement.platform_user_id.0)?;
     if person.is_hidden {
         return Err(Problem::conflict("The platform user waits to be deleted. Restore the user first."));
     }
@@ -192,7 +192,7 @@ pub fn execute(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
             ));
         }
     }
-    person.exchange(call, tx, &replacement)?;
+    person.exchange(&mut call.context, tx, &replacement)?;
     // the platform user comes from where its identity is now, and follows that
     let text = "SELECT subscription_id FROM idp_instance WHERE id = ?1";
     let subscription = tx.one(text, &[Value::Id(instance)], |row| row.id(0))?;
@@ -201,18 +201,18 @@ pub fn execute(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let mut values = person.row.values.clone();
     put(&APPLICATION_USER, &mut values, "idp_instance_id", instance);
     put(&APPLICATION_USER, &mut values, "subscription_id", subscription);
-    put(&APPLICATION_USER, &mut values, "concurrency_token", call.new_token());
-    update(call, tx, &APPLICATION_USER, &person.row, &values)?;
-    revocation::begin(tx, was.rid, call.now)?;
+    put(&APPLICATION_USER, &mut values, "concurrency_token", call.context.new_token());
+    update(&call.context, tx, &APPLICATION_USER, &person.row, &values)?;
+    revocation::begin(tx, was.rid, call.context.now)?;
     replacement.status = Status::Executed;
-    replacement.executed_on = Some(call.now);
+    replacement.executed_on = Some(call.context.now);
     replacement.open_user_id = None;
     step(call, tx, &was, replacement, "executed")
 }
 
 /// The proofs that the settings ask for are there.
-fn check_proofs(call: &Call, replacement: &IdentityReplacement) -> Result<(), Problem> {
-    let proofs = call.app.proofs;
+fn check_proofs(context: &Context, replacement: &IdentityReplacement) -> Result<(), Problem> {
+    let proofs = context.app.proofs;
     let mut missing = Vec::new();
     if proofs.of_current() && replacement.current_identity_proven_on.is_none() {
         missing.push("current");
@@ -231,8 +231,8 @@ pub fn cancel(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         Start::Step(found) => *found,
         Start::Over(answer) => return Ok(answer),
     };
-    let person = Person::find(call, tx, replacement.platform_user_id.0)?;
-    person.release(call, tx, &replacement)?;
+    let person = Person::find(&call.context, tx, replacement.platform_user_id.0)?;
+    person.release(&mut call.context, tx, &replacement)?;
     replacement.status = Status::Cancelled;
     replacement.open_user_id = None;
     step(call, tx, &was, replacement, "cancelled")

@@ -76,22 +76,22 @@ fn assigned_to_tenant(sql: &mut Sql, tenant: i64) {
 
 /// The whole set comes by position, then by name; pages and filtered sets as any list does.
 fn list(call: &mut Call, tx: &mut Tx<'_>, condition: &dyn Fn(&mut Sql)) -> Result<Answer, Problem> {
-    if !call.query.is_empty() {
+    if !call.request.query.is_empty() {
         return list_where(call, tx, condition);
     }
-    call.out.begin(call.op.status, Vec::new());
-    write_items(call, tx, call.op.shape, None, condition, " ORDER BY t.position, t.name_key, t.id")?;
-    Ok(Answer::new(call.op.status))
+    call.answer.begin(call.request.op.status, Vec::new());
+    write_items(call, tx, call.request.op.shape, None, condition, " ORDER BY t.position, t.name_key, t.id")?;
+    Ok(Answer::new(call.request.op.status))
 }
 
 fn of_tenant(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let (tenant, _) = find_row(call, tx, &TENANT, call.parameter(0))?;
+    let (tenant, _) = find_row(&call.context, tx, &TENANT, call.request.parameter(0))?;
     list(call, tx, &|sql| assigned_to_tenant(sql, tenant))
 }
 
 fn of_both(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let (tenant, _) = find_row(call, tx, &TENANT, call.parameter(0))?;
-    let (app, _) = find_row(call, tx, &CLIENT_APP, call.parameter(1))?;
+    let (tenant, _) = find_row(&call.context, tx, &TENANT, call.request.parameter(0))?;
+    let (app, _) = find_row(&call.context, tx, &CLIENT_APP, call.request.parameter(1))?;
     list(call, tx, &|sql| {
         assigned_to_tenant(sql, tenant);
         sql.add(" AND t.rid IN (SELECT m.idp_instance_rid FROM idp_instance_client_app m WHERE m.client_app_rid = ");
@@ -101,7 +101,7 @@ fn of_both(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 }
 
 fn of_subscription(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let (_, subscription) = find_row(call, tx, &SUBSCRIPTION, call.parameter(0))?;
+    let (_, subscription) = find_row(&call.context, tx, &SUBSCRIPTION, call.request.parameter(0))?;
     list(call, tx, &|sql| {
         sql.add(" AND t.subscription_id = ");
         sql.add_bound(subscription.clone());
@@ -110,11 +110,11 @@ fn of_subscription(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> 
 
 /// The instance that a path names, by its id or its name.
 pub fn find(call: &Call, tx: &mut Tx<'_>, shape: &Shape) -> Result<Stored, Problem> {
-    let named = call.parameter(0);
+    let named = call.request.parameter(0);
     if parse_id(named).is_some() {
-        return load(call, tx, shape, None, shape.read_key(named)?);
+        return load(&call.context, tx, shape, None, shape.read_key(named)?);
     }
-    let sql = select_by(call, shape, "name", named);
+    let sql = select_by(&call.context, shape, "name", named);
     let mut found = Vec::new();
     tx.query(&sql.text, &sql.parameters, |row| {
         found.push(row.int(0)?);
@@ -122,7 +122,7 @@ pub fn find(call: &Call, tx: &mut Tx<'_>, shape: &Shape) -> Result<Stored, Probl
     })?;
     match found.as_slice() {
         [rid] => {
-            let rows = chancery_resource::load_rows(call, tx, shape, &[*rid])?;
+            let rows = chancery_resource::load_rows(&call.context, tx, shape, &[*rid])?;
             rows.into_iter().next().ok_or_else(|| Problem::not_found(shape.name))
         }
         [] => Err(Problem::not_found(shape.name)),

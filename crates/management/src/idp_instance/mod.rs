@@ -10,8 +10,8 @@ use chancery_record::{
     Description, FIXED, HIDDEN, KEY, Name, OPEN, Preset, SEEN, SHOWN, Token, Value, fold, id_types, record,
 };
 use chancery_resource::{
-    Call, Child, Op, Problem, Proposed, Reach, Relation, Shape, Unique, Violation, children, relation,
-    standard,
+    Call, Child, Context, Op, Problem, Proposed, Reach, Relation, Shape, Unique, Violation, children,
+    relation, standard,
 };
 use chancery_settings::Owner;
 use chancery_store::Tx;
@@ -155,7 +155,7 @@ const fn children_of_instance() -> Relation {
 }
 
 fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
-    let mut violations = resolve_subscription(call, tx, &IDP_INSTANCE, rows, &[], |_| false)?;
+    let mut violations = resolve_subscription(&call.context, tx, &IDP_INSTANCE, rows, &[], |_| false)?;
     violations.extend(settle_types(tx, &IDP_INSTANCE, rows, ProviderType::IdentityProvider)?);
     for (place, row) in rows.iter_mut().enumerate() {
         if text_in(&IDP_INSTANCE, row.values, "idp_type") != Some("UserStore") {
@@ -207,11 +207,11 @@ pub fn settle_types(
     Ok(violations)
 }
 
-fn make_options(call: &Call, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
+fn make_options(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
     let ids = (id_in(&IDP_INSTANCE, values, "id"), id_in(&IDP_INSTANCE, values, "subscription_id"));
     let owner = text_in(&IDP_INSTANCE, values, "idp_type").and_then(Owner::of_type);
     let ((Some(id), Some(subscription)), Some(owner)) = (ids, owner) else { return Ok(()) };
-    option::make_all(call, tx, owner, id, subscription)
+    option::make_all(context, tx, owner, id, subscription)
 }
 
 /// Its operations.

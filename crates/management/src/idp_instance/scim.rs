@@ -42,6 +42,6 @@ fn make(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     }
     let token = BASE64_URL_SAFE_NO_PAD.encode(random::<32>());
     option::set(call, tx, &instance, "ScimToken", Value::Text(token))?;
-    option::set(call, tx, &instance, "ScimTokenId", Value::Text(call.new_id().to_string()))?;
-    Ok(Answer::new(call.op.status))
+    option::set(call, tx, &instance, "ScimTokenId", Value::Text(call.context.new_id().to_string()))?;
+    Ok(Answer::new(call.request.op.status))
 }

@@ -168,8 +168,8 @@ pub static LOOK_UPS: &[Op] = &[Op::new(
     TenantMember,
     &IDP_TYPE,
     A::Custom(Custom::reading(|call, tx| {
-        let sql = select_by(call, call.op.shape, "name", call.parameter(0));
-        read_one(call, tx, call.op.shape, None, &sql)
+        let sql = select_by(&call.context, call.request.op.shape, "name", call.request.parameter(0));
+        read_one(call, tx, call.request.op.shape, None, &sql)
     })),
     "Reads a type by its name, without regard to case.",
 )

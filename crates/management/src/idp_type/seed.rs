@@ -1,7 +1,7 @@
 //! The types that come with the server.
 
 use chancery_record::{Name, Record as _, Token, Value};
-use chancery_resource::{Call, Problem, insert, new_row};
+use chancery_resource::{Context, Problem, insert, new_row};
 use chancery_store::{Error, Tx};
 use uuid::Uuid;
 
@@ -29,7 +29,7 @@ pub const fn id_of(factory: FactoryType) -> Uuid {
 ///
 /// # Errors
 /// The store's.
-pub fn seed(call: &Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
+pub fn seed(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
     let mut known = Vec::new();
     tx.query("SELECT id FROM idp_type WHERE is_seeded", &[], |row| {
         known.push(row.id(0)?);
@@ -37,7 +37,7 @@ pub fn seed(call: &Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
     })?;
     for factory in SEEDED.into_iter().filter(|factory| !known.contains(&id_of(*factory))) {
         let internal = |_| Problem::from(Error::Internal("a type's own name is not valid".into()));
-        let Value::Text(token) = call.new_token() else { continue };
+        let Value::Text(token) = context.new_token() else { continue };
         let record = IdpType {
             id: IdpTypeId(id_of(factory)),
             name: Name::new(factory.name()).map_err(internal)?,
@@ -47,7 +47,7 @@ pub fn seed(call: &Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
             is_seeded: true,
             concurrency_token: Token::new(token).map_err(internal)?,
         };
-        insert(call, tx, &IDP_TYPE, None, &new_row(call, &IDP_TYPE, None, record.into_values())?)?;
+        insert(context, tx, &IDP_TYPE, None, &new_row(context, &IDP_TYPE, None, record.into_values())?)?;
     }
     Ok(())
 }

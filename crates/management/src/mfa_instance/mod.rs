@@ -2,8 +2,8 @@
 
 use chancery_record::{FIXED, HIDDEN, KEY, Name, OPEN, Preset, SEEN, SHOWN, Token, Value, id_types, record};
 use chancery_resource::{
-    Call, Op, Problem, Proposed, Reach, Relation, Shape, Unique, Violation, added, children, relation,
-    standard,
+    Call, Context, Op, Problem, Proposed, Reach, Relation, Shape, Unique, Violation, added, children,
+    relation, standard,
 };
 use chancery_settings::Owner;
 use chancery_store::Tx;
@@ -97,16 +97,16 @@ pub static MFA_INSTANCE: Shape = Shape::of::<MfaInstance>(
 .after_insert(make_options);
 
 fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
-    let mut violations = resolve_subscription(call, tx, &MFA_INSTANCE, rows, &[], |_| false)?;
+    let mut violations = resolve_subscription(&call.context, tx, &MFA_INSTANCE, rows, &[], |_| false)?;
     violations.extend(settle_types(tx, &MFA_INSTANCE, rows, ProviderType::MultiFactor)?);
     Ok(violations)
 }
 
-fn make_options(call: &Call, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
+fn make_options(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
     let ids = (id_in(&MFA_INSTANCE, values, "id"), id_in(&MFA_INSTANCE, values, "subscription_id"));
     let owner = text_in(&MFA_INSTANCE, values, "idp_type").and_then(Owner::of_type);
     let ((Some(id), Some(subscription)), Some(owner)) = (ids, owner) else { return Ok(()) };
-    option::make_all(call, tx, owner, id, subscription)
+    option::make_all(context, tx, owner, id, subscription)
 }
 
 /// Its operations.

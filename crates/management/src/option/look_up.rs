@@ -57,7 +57,7 @@ static COLUMNS: [(&str, &Shape); 3] = [
 
 /// What the path says that options are of: the column and the resource.
 fn target(call: &Call) -> Result<(&'static str, &'static Shape), Problem> {
-    let given = call.parameter(0);
+    let given = call.request.parameter(0);
     let place = TARGETS.iter().position(|name| name.eq_ignore_ascii_case(given));
     place.and_then(|place| COLUMNS.get(place)).copied().ok_or_else(|| {
         let known = TARGETS.join(", ");
@@ -72,23 +72,23 @@ fn of_target(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 
 fn select(call: &Call, tx: &mut Tx<'_>) -> Result<Sql, Problem> {
     let (column, shape) = target(call)?;
-    let (_, id) = find_row(call, tx, shape, call.parameter(1))?;
-    let sql = select_where(call, call.op.shape, column, id);
-    Ok(sql.push(" AND t.name = ").bind(call.parameter(2)))
+    let (_, id) = find_row(&call.context, tx, shape, call.request.parameter(1))?;
+    let sql = select_where(&call.context, call.request.op.shape, column, id);
+    Ok(sql.push(" AND t.name = ").bind(call.request.parameter(2)))
 }
 
 fn named(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let sql = select(call, tx)?;
-    read_one(call, tx, call.op.shape, None, &sql)
+    read_one(call, tx, call.request.op.shape, None, &sql)
 }
 
 fn value(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let sql = select(call, tx)?;
-    let found = load_by(call, tx, &OPTION, None, &sql)?;
-    let text = match seen_value(call, &OPTION, &found.values, "value") {
+    let found = load_by(&call.context, tx, &OPTION, None, &sql)?;
+    let text = match seen_value(&call.context, &OPTION, &found.values, "value") {
         Value::Text(text) => json!(text),
         _ => json!(null),
     };
-    call.out.bytes.extend_from_slice(text.to_string().as_bytes());
-    Ok(Answer::new(call.op.status))
+    call.answer.bytes.extend_from_slice(text.to_string().as_bytes());
+    Ok(Answer::new(call.request.op.status))
 }

@@ -93,9 +93,9 @@ pub static OPERATIONS: [Op; 9] = added(standard!("Option", "/Option", TenantMemb
 /// # Errors
 /// The store's.
 pub fn find(call: &Call, tx: &mut Tx<'_>, instance: Uuid, name: &str) -> Result<Option<Stored>, Problem> {
-    let sql = select_where(call, &OPTION, "apply_to_idp_instance_id", instance.into());
+    let sql = select_where(&call.context, &OPTION, "apply_to_idp_instance_id", instance.into());
     let sql = sql.push(" AND t.name = ").bind(name);
-    match load_by(call, tx, &OPTION, None, &sql) {
+    match load_by(&call.context, tx, &OPTION, None, &sql) {
         Ok(row) => Ok(Some(row)),
         Err(problem) if problem.kind == ProblemKind::NotFound => Ok(None),
         Err(problem) => Err(problem),
@@ -111,12 +111,12 @@ pub fn set(call: &Call, tx: &mut Tx<'_>, instance: &Stored, name: &str, value: V
     let [Some(id), Some(subscription)] = ids else { return Ok(()) };
     let mut was = find(call, tx, id, name)?;
     if was.is_none() {
-        seed::make_one(call, tx, Owner::OpenIdConnect, name, id, subscription)?;
+        seed::make_one(&call.context, tx, Owner::OpenIdConnect, name, id, subscription)?;
         was = find(call, tx, id, name)?;
     }
     let was = was.ok_or_else(|| Problem::not_found("Option"))?;
     let mut values = was.values.clone();
     put(&OPTION, &mut values, "value", value);
-    put(&OPTION, &mut values, "concurrency_token", call.new_token());
-    update(call, tx, &OPTION, &was, &values)
+    put(&OPTION, &mut values, "concurrency_token", call.context.new_token());
+    update(&call.context, tx, &OPTION, &was, &values)
 }

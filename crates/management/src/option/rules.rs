@@ -112,7 +112,7 @@ pub fn find_targets(
         }
         let was = row.was.map(|was| OptionRow::from_values(was.values.clone())).transpose()?;
         let key = Value::Id(option.id.0);
-        let plain = open_secret(&call.app.master, OPTION.table, "value", &key, option.value.as_str());
+        let plain = open_secret(&call.context.app.master, OPTION.table, "value", &key, option.value.as_str());
         *row.values = settled(option, plain, was.as_ref(), entry, *subscription, kind)?.into_values();
     }
     Ok(violations)

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use chancery_record::Value;
-use chancery_resource::{Call, LIST, Problem, Sql, insert, load_keys, new_row, update};
+use chancery_resource::{Context, LIST, Problem, Sql, insert, load_keys, new_row, update};
 use chancery_settings::{Entry, Owner};
 use chancery_store::Tx;
 use uuid::Uuid;
@@ -16,13 +16,13 @@ use crate::subscription::resolve::{put, text_in};
 /// # Errors
 /// The store's.
 pub fn make_all(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     owner: Owner,
     target: Uuid,
     subscription: Uuid,
 ) -> Result<(), Problem> {
-    owner.entries().try_for_each(|entry| make(call, tx, entry, target, subscription))
+    owner.entries().try_for_each(|entry| make(context, tx, entry, target, subscription))
 }
 
 /// Makes one of an owner's options, with its default.
@@ -30,18 +30,18 @@ pub fn make_all(
 /// # Errors
 /// The store's.
 pub fn make_one(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     owner: Owner,
     name: &str,
     target: Uuid,
     subscription: Uuid,
 ) -> Result<(), Problem> {
-    owner.entry(name).map_or(Ok(()), |entry| make(call, tx, entry, target, subscription))
+    owner.entry(name).map_or(Ok(()), |entry| make(context, tx, entry, target, subscription))
 }
 
 fn make(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     entry: &Entry,
     target: Uuid,
@@ -65,7 +65,7 @@ fn make(
         _ => Value::Null,
     };
     let values = OPTION.fields.iter().map(|field| value_of(field.column)).collect();
-    insert(call, tx, &OPTION, None, &new_row(call, &OPTION, None, values)?)
+    insert(context, tx, &OPTION, None, &new_row(context, &OPTION, None, values)?)
 }
 
 /// Gives every owner that there is already the entries that this release added, and judges values again where
@@ -73,7 +73,7 @@ fn make(
 ///
 /// # Errors
 /// The store's.
-pub fn add_new_entries(call: &Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
+pub fn add_new_entries(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
     let mut known = HashMap::new();
     tx.query("SELECT owner, name, COALESCE(form, '') FROM option_entry", &[], |row| {
         known.insert((row.text(0)?.to_owned(), row.text(1)?.to_owned()), row.text(2)?.to_owned());
@@ -85,12 +85,12 @@ pub fn add_new_entries(call: &Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
         let text = match known.get(&(owner.clone(), entry.name.to_owned())) {
             Some(judged) if *judged == form => continue,
             Some(_) => {
-                judge_again(call, tx, entry)?;
+                judge_again(context, tx, entry)?;
                 "UPDATE option_entry SET form = ?3 WHERE owner = ?1 AND name = ?2"
             }
             None => {
                 for (target, subscription) in targets(tx, entry)? {
-                    make(call, tx, entry, target, subscription)?;
+                    make(context, tx, entry, target, subscription)?;
                 }
                 "INSERT INTO option_entry (owner, name, form) VALUES (?1, ?2, ?3)"
             }
@@ -101,7 +101,7 @@ pub fn add_new_entries(call: &Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
 }
 
 /// Flags the values of an entry that are not of its form any more, and those that are by now.
-fn judge_again(call: &Call, tx: &mut Tx<'_>, entry: &Entry) -> Result<(), Problem> {
+fn judge_again(context: &Context, tx: &mut Tx<'_>, entry: &Entry) -> Result<(), Problem> {
     // it is sealed, and any text is good
     if entry.secret {
         return Ok(());
@@ -115,12 +115,12 @@ fn judge_again(call: &Call, tx: &mut Tx<'_>, entry: &Entry) -> Result<(), Proble
         Ok(())
     })?;
     for chunk in changed.chunks(LIST) {
-        for was in load_keys(call, tx, &OPTION, None, chunk)?.into_values() {
+        for was in load_keys(context, tx, &OPTION, None, chunk)?.into_values() {
             let mut values = was.values.clone();
             let is_wrong = text_in(&OPTION, &values, "value").is_some_and(|value| entry.is_wrong(value));
             put(&OPTION, &mut values, "has_configuration_error", is_wrong);
-            put(&OPTION, &mut values, "concurrency_token", call.new_token());
-            update(call, tx, &OPTION, &was, &values)?;
+            put(&OPTION, &mut values, "concurrency_token", context.new_token());
+            update(context, tx, &OPTION, &was, &values)?;
         }
     }
     Ok(())

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use chancery_record::{KEY, Name, OPEN, SHOWN, ShortText, SignedText, Timestamp, record};
 use chancery_resource::{
-    Action as A, Answer, Body, BodyForm, Call, Custom, Fetched, MetadataSource, Method as M, Op,
+    Action as A, Answer, Body, BodyForm, Call, Context, Custom, Fetched, MetadataSource, Method as M, Op,
     Permit::SystemAdmin, Problem, Purpose, Reach, Reply, Shape, Work, answer_form, load, read_form,
 };
 use chancery_store::Tx;
@@ -146,36 +146,36 @@ impl Verified {
     }
 }
 
-fn row(call: &Call, tx: &mut Tx<'_>) -> Result<chancery_resource::Stored, Problem> {
-    load(call, tx, &TRUST_SNAPSHOT, None, SOURCE.into())
+fn row(context: &Context, tx: &mut Tx<'_>) -> Result<chancery_resource::Stored, Problem> {
+    load(context, tx, &TRUST_SNAPSHOT, None, SOURCE.into())
 }
 
 fn show(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let status = refresh::status_of(row(call, tx)?.values)?;
+    let status = refresh::status_of(row(&call.context, tx)?.values)?;
     Ok(answer_form(call, status))
 }
 
 fn refresh(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let Some(fetch) = call.app.metadata.fetch.clone() else {
+    let Some(fetch) = call.context.app.metadata.fetch.clone() else {
         let failure = Err("No source is configured.".to_owned());
-        return finish(call, tx, &failure).map(|finished| answer_form(call, finished.status));
+        return finish(&call.context, tx, &failure).map(|finished| answer_form(call, finished.status));
     };
     let Some(fetched) = call.result::<Fetched>(0)? else {
         return Ok(Answer::after(Work::waiting(async move { fetch().await })));
     };
     let Some(read) = call.result::<Result<Verified, String>>(1)? else {
-        let (context, now) = (Arc::clone(&call.app), call.now);
+        let (context, now) = (Arc::clone(&call.context.app), call.context.now);
         return Ok(Answer::after(Work::new(Purpose::Passkey, move || {
             Verified::of_fetched(&fetched, &context.metadata, now)
         })));
     };
-    finish(call, tx, &read).map(|finished| answer_form(call, finished.status))
+    finish(&call.context, tx, &read).map(|finished| answer_form(call, finished.status))
 }
 
 fn import(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let Some(read) = call.result::<Result<Verified, Refusal>>(0)? else {
         let form: SignedBlob = read_form(call)?;
-        let (context, now) = (Arc::clone(&call.app), call.now);
+        let (context, now) = (Arc::clone(&call.context.app), call.context.now);
         let work = move || Verified::read(form.signed_blob_jwt.as_str(), &context.metadata, now);
         return Ok(Answer::after(Work::new(Purpose::Passkey, work)));
     };

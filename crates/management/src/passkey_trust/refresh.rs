@@ -1,7 +1,7 @@
 //! BatchRows a verified snapshot into use, or noting why there is none.
 
 use chancery_record::{Name, Record as _, ShortText, Value};
-use chancery_resource::{AuditAction, Call, Problem, Stored, update_unversioned};
+use chancery_resource::{AuditAction, Call, Context, Problem, Stored, update_unversioned};
 use chancery_store::{Error, Tx};
 use chancery_trust::{Step, accepts};
 
@@ -43,14 +43,18 @@ pub fn status_of(values: Vec<Value>) -> Result<PasskeyTrustStatus, Problem> {
 ///
 /// # Errors
 /// The store's.
-pub fn finish(call: &Call, tx: &mut Tx<'_>, outcome: &Result<Verified, String>) -> Result<Finished, Problem> {
-    let was = row(call, tx)?;
+pub fn finish(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    outcome: &Result<Verified, String>,
+) -> Result<Finished, Problem> {
+    let was = row(context, tx)?;
     let mut record = TrustSnapshot::from_values(was.values.clone())?;
     let failure = match outcome {
         Err(why) => Some(why.clone()),
         Ok(verified) => match accepts(record.snapshot_number, &verified.snapshot) {
             Step::Newer => {
-                return take(call, tx, &was, verified).map(|status| Finished { status, failure: None });
+                return take(context, tx, &was, verified).map(|status| Finished { status, failure: None });
             }
             Step::Same => None,
             Step::Older => Some(older(record.snapshot_number, verified)),
@@ -59,7 +63,7 @@ pub fn finish(call: &Call, tx: &mut Tx<'_>, outcome: &Result<Verified, String>) 
     let told = failure.as_ref().map(|why| why.chars().take(REASON).collect::<String>());
     record.last_refresh_error = told.map(ShortText::new).transpose().map_err(fault)?;
     let values = record.into_values();
-    update_unversioned(call, tx, &TRUST_SNAPSHOT, &was, &values, AuditAction::As("Modified", "updated"))?;
+    update_unversioned(context, tx, &TRUST_SNAPSHOT, &was, &values, AuditAction::As("Modified", "updated"))?;
     Ok(Finished { status: status_of(values)?, failure })
 }
 
@@ -68,10 +72,10 @@ pub fn finish(call: &Call, tx: &mut Tx<'_>, outcome: &Result<Verified, String>) 
 /// # Errors
 /// Conflict: the snapshot is older than the one in use.
 pub fn import(call: &Call, tx: &mut Tx<'_>, verified: &Verified) -> Result<PasskeyTrustStatus, Problem> {
-    let was = row(call, tx)?;
+    let was = row(&call.context, tx)?;
     let current = TrustSnapshot::from_values(was.values.clone())?.snapshot_number;
     match accepts(current, &verified.snapshot) {
-        Step::Newer => take(call, tx, &was, verified),
+        Step::Newer => take(&call.context, tx, &was, verified),
         Step::Same => status_of(was.values),
         Step::Older => Err(Problem::conflict(older(current, verified))),
     }
@@ -86,7 +90,7 @@ fn older(current: Option<i64>, verified: &Verified) -> String {
 
 /// Takes a snapshot into use: on every process, from the next operation on.
 fn take(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     was: &Stored,
     verified: &Verified,
@@ -98,7 +102,7 @@ fn take(
         source: Name::new(SOURCE).map_err(fault)?,
         snapshot_number: Some(snapshot.no),
         snapshot_version: Some(Name::new(snapshot.version.as_str()).map_err(fault)?),
-        refreshed_on: Some(call.now),
+        refreshed_on: Some(context.now),
         next_update_on: Some(snapshot.next_update),
         entry_count: number(snapshot.entries.saturating_sub(snapshot.skipped)),
         skipped_entry_count: number(snapshot.skipped),
@@ -111,7 +115,7 @@ fn take(
         last_refresh_error: None,
     };
     let values = record.into_values();
-    update_unversioned(call, tx, &TRUST_SNAPSHOT, was, &values, AuditAction::As("Modified", "refreshed"))?;
+    update_unversioned(context, tx, &TRUST_SNAPSHOT, was, &values, AuditAction::As("Modified", "refreshed"))?;
     tx.queue(
         "INSERT INTO passkey_trust_snapshot (source, snapshot_number, content) VALUES (?1, ?2, ?3) \
          ON CONFLICT (source) DO UPDATE SET snapshot_number = excluded.snapshot_number, content = excluded.content",

@@ -170,7 +170,7 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
         .map(|row| RoleAssignment::from_values(row.values.clone()))
         .collect::<Result<Vec<_>, _>>()?;
     let grants: Vec<_> = assignments.iter().map(|assigned| (assigned.role_type, assigned.place())).collect();
-    let mut violations = check_grants(call, tx, &grants)?;
+    let mut violations = check_grants(&call.context, tx, &grants)?;
     violations.extend(check_stores(tx, &grants)?);
     for (kind, shape) in [
         (AssignedPrincipal::PlatformUser, &APPLICATION_USER),
@@ -179,7 +179,7 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
         let of_kind =
             || assignments.iter().enumerate().filter(|(_, assigned)| assigned.principal_type == kind);
         let ids: HashSet<Uuid> = of_kind().map(|(_, assigned)| assigned.principal_id).collect();
-        let known = visible(call, tx, shape, &ids.into_iter().collect::<Vec<_>>())?;
+        let known = visible(&call.context, tx, shape, &ids.into_iter().collect::<Vec<_>>())?;
         for (place, _) in of_kind().filter(|(_, assigned)| !known.contains_key(&assigned.principal_id)) {
             violations.push(wrong(place, "principal_id", format!("names no {}", kind.name())));
         }

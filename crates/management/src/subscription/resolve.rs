@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use chancery_record::{Value, fold};
 use chancery_resource::{
-    Call, LIST, Problem, ProblemKind, Proposed, Scope, Shape, Sql, Violation, load_first, visible,
+    Context, LIST, Problem, ProblemKind, Proposed, Scope, Shape, Sql, Violation, load_first, visible,
 };
 use chancery_store::Tx;
 use uuid::Uuid;
@@ -70,7 +70,7 @@ pub fn is_covered(sql: &mut Sql, column: &str, scope: &Scope) {
 /// # Errors
 /// The store's.
 pub fn resolve_subscription(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     rows: &mut [Proposed<'_>],
@@ -96,7 +96,7 @@ pub fn resolve_subscription(
     }
     let named: HashSet<Uuid> =
         rows.iter().filter_map(|row| id_in(shape, row.values, "subscription_id")).collect();
-    let visible = visible(call, tx, &SUBSCRIPTION, &named.into_iter().collect::<Vec<_>>())?;
+    let visible = visible(context, tx, &SUBSCRIPTION, &named.into_iter().collect::<Vec<_>>())?;
     let mut only = None;
     for (place, row) in rows.iter_mut().enumerate() {
         if row.was.is_some() || known_by_target.contains(&place) {
@@ -112,7 +112,7 @@ pub fn resolve_subscription(
             (None, false) => {
                 let only = match only {
                     Some(only) => only,
-                    None => *only.insert(only_subscription(call, tx)?),
+                    None => *only.insert(only_subscription(context, tx)?),
                 };
                 match only {
                     Some(id) => put(shape, row.values, "subscription_id", id),
@@ -131,8 +131,8 @@ pub fn resolve_subscription(
 }
 
 /// The subscription `Default`, while it is the only one the caller has.
-fn only_subscription(call: &Call, tx: &mut Tx<'_>) -> Result<Option<Uuid>, Problem> {
-    let found = load_first(call, tx, &SUBSCRIPTION, 2)?;
+fn only_subscription(context: &Context, tx: &mut Tx<'_>) -> Result<Option<Uuid>, Problem> {
+    let found = load_first(context, tx, &SUBSCRIPTION, 2)?;
     let [only] = found.as_slice() else { return Ok(None) };
     let is_default = text_in(&SUBSCRIPTION, &only.values, "name").is_some_and(|name| fold(name) == "default");
     Ok(id_in(&SUBSCRIPTION, &only.values, "id").filter(|_| is_default))

@@ -2,7 +2,7 @@
 
 use chancery_record::{Description, FIXED, KEY, Name, OPEN, Preset, SHOWN, Token, Value, id_types, record};
 use chancery_resource::{
-    Call, Child, Op, Parent, Problem, Reach, Relation, Shape, Unique, added, relation, standard,
+    Child, Context, Op, Parent, Problem, Reach, Relation, Shape, Unique, added, relation, standard,
 };
 use chancery_settings::Owner;
 use chancery_store::Tx;
@@ -80,10 +80,10 @@ pub static TENANT: Shape = Shape::of::<Tenant>("Tenant", "tenant", Reach::Tenant
     .after_insert(make_options)
     .bumps_epoch();
 
-fn make_options(call: &Call, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
+fn make_options(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
     let ids = (id_in(&TENANT, values, "id"), id_in(&TENANT, values, "subscription_id"));
     let (Some(id), Some(subscription)) = ids else { return Ok(()) };
-    option::make_all(call, tx, Owner::Tenant, id, subscription)
+    option::make_all(context, tx, Owner::Tenant, id, subscription)
 }
 
 /// Its operations.

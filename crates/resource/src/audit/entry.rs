@@ -6,7 +6,7 @@ use chancery_store::{Error, Tx};
 use uuid::Uuid;
 
 use crate::{
-    Call, PersonKey, Problem, Shape,
+    Context, PersonKey, Problem, Shape,
     audit::signer::{AuditSigner, Sealed},
     seal::sealed::entry_associated_data,
 };
@@ -45,14 +45,14 @@ const ENTRY: &str = "INSERT INTO audit_entry (rid, store, timestamp, actor, area
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)";
 
 /// Writes the audit entry and the event of a change.
-pub fn record(call: &Call, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<(), Problem> {
+pub fn record(context: &Context, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<(), Problem> {
     if let Some(person) = &entry.person {
-        call.persons.borrow_mut().add(person);
+        context.persons.borrow_mut().add(person);
     }
-    let signer = &call.app.audit_signer;
+    let signer = &context.app.audit_signer;
     let id = entry.number;
-    let envelope = envelope(call, id, &entry);
-    let user = call.actor.map(|actor| match call.acting {
+    let envelope = envelope(context, id, &entry);
+    let user = context.actor.map(|actor| match context.acting {
         Some(acting) => format!("{actor}|{acting}"),
         None => actor.to_string(),
     });
@@ -61,13 +61,13 @@ pub fn record(call: &Call, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<(), Prob
     let person = entry.person.as_ref().map(|person| person.id);
     let stamp = Stamp {
         id,
-        timestamp: call.now,
+        timestamp: context.now,
         user: user.as_deref(),
         area: entry.area,
         primary_key: &entry.key,
         category: CATEGORY,
         action: entry.action,
-        data_source: call.scope.source(),
+        data_source: context.scope.source(),
         person,
     };
     let digest = |sealed: &Option<Sealed>| sealed.as_ref().map(|sealed| sealed.digest.clone());
@@ -83,14 +83,14 @@ pub fn record(call: &Call, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<(), Prob
         ENTRY,
         vec![
             Value::Int(id),
-            Value::Int(call.scope.store()),
-            Value::Int(call.now.0),
+            Value::Int(context.scope.store()),
+            Value::Int(context.now.0),
             user.into(),
             entry.area.into(),
             entry.key.as_str().into(),
             CATEGORY.into(),
             entry.action.into(),
-            call.scope.source().into(),
+            context.scope.source().into(),
             original.into(),
             current.into(),
             original_salt.into(),
@@ -104,9 +104,9 @@ pub fn record(call: &Call, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<(), Prob
     )?;
     tx.queue(
         "INSERT INTO audit_pending (entry, store) VALUES (?1, ?2)",
-        vec![Value::Int(id), Value::Int(call.scope.store())],
+        vec![Value::Int(id), Value::Int(context.scope.store())],
     )?;
-    let parameters = vec![Value::Int(id), Value::Int(call.scope.store()), envelope.into()];
+    let parameters = vec![Value::Int(id), Value::Int(context.scope.store()), envelope.into()];
     tx.queue("INSERT INTO outbox_event (id, store, envelope) VALUES (?1, ?2, ?3)", parameters)?;
     Ok(())
 }
@@ -133,18 +133,18 @@ fn hidden(
 }
 
 /// The event as a `CloudEvents` 1.0 envelope. It names ids and members, never values.
-fn envelope(call: &Call, id: i64, entry: &Entry<'_>) -> String {
-    let service = if call.scope.store() == 0 { "management" } else { "userstore" };
+fn envelope(context: &Context, id: i64, entry: &Entry<'_>) -> String {
+    let service = if context.scope.store() == 0 { "management" } else { "userstore" };
     let kind = format!("platform.{service}.{}.{}", entry.area.to_lowercase(), entry.event);
     let mut out = Vec::with_capacity(384 + entry.data.len());
     out.extend_from_slice(format!("{{\"specversion\":\"1.0\",\"id\":\"{id}\",\"source\":").as_bytes());
-    write_string(&format!("/{service}/{}", call.scope.source()), &mut out);
+    write_string(&format!("/{service}/{}", context.scope.source()), &mut out);
     out.extend_from_slice(b",\"type\":");
     write_string(&kind, &mut out);
     out.extend_from_slice(b",\"subject\":");
     write_string(&entry.key, &mut out);
     out.extend_from_slice(b",\"time\":\"");
-    format_timestamp(call.now, &mut out);
+    format_timestamp(context.now, &mut out);
     out.extend_from_slice(b"\",\"datacontenttype\":\"application/json\",\"data\":{\"id\":");
     write_string(&entry.key, &mut out);
     out.extend_from_slice(&entry.data);

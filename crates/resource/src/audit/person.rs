@@ -4,17 +4,17 @@ use chancery_record::Value;
 use chancery_store::{Error, Tx};
 use uuid::Uuid;
 
-use crate::{Call, LIST, MasterKey, OwnerRow, PersonKey, Personal, Persons, Problem, Shape, Sql};
+use crate::{Context, LIST, MasterKey, OwnerRow, PersonKey, Personal, Persons, Problem, Shape, Sql};
 
 /// The key of the person that a row is or belongs to. One that has none yet gets it.
 pub fn person(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     values: &[Value],
     owner: Option<&OwnerRow>,
 ) -> Result<Option<PersonKey>, Problem> {
-    let master = &call.app.master;
+    let master = &context.app.master;
     let found = match (shape.personal, shape.owner, owner) {
         (Personal::Is(column), ..) => {
             let id = values.get(shape.plan().key);
@@ -32,7 +32,9 @@ pub fn person(
                 return Ok(None);
             };
             match person.personal {
-                Personal::Is(column) => Some((*id, find_key(call, tx, person, column, *id)?, person, column)),
+                Personal::Is(column) => {
+                    Some((*id, find_key(context, tx, person, column, *id)?, person, column))
+                }
                 _ => None,
             }
         }
@@ -51,7 +53,7 @@ pub fn person(
     };
     let text =
         format!("UPDATE {} SET {column} = ?1 WHERE store = ?2 AND id = ?3 AND {column} IS NULL", shape.table);
-    let parameters = vec![made.clone().into(), Value::Int(call.scope.store()), Value::Id(id)];
+    let parameters = vec![made.clone().into(), Value::Int(context.scope.store()), Value::Id(id)];
     tx.queue_one(&text, parameters)?;
     open(master, id, &made).map(Some)
 }
@@ -68,7 +70,7 @@ fn opened(master: &MasterKey, id: Uuid, kept: &[u8]) -> Result<PersonKey, Error>
 
 /// The key of a person as it is kept, if the person has one yet; hidden or not.
 fn find_key(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     column: &str,
@@ -76,7 +78,7 @@ fn find_key(
 ) -> Result<Option<Vec<u8>>, Problem> {
     let mut sql = Sql::new(format!("SELECT {column} FROM {} WHERE id = ", shape.table)).bind(id);
     if shape.reach.is_store() {
-        sql = sql.push(" AND store = ").bind(call.scope.store());
+        sql = sql.push(" AND store = ").bind(context.scope.store());
     }
     let found = tx.one(&sql.text, &sql.parameters, |row| {
         Ok(if row.is_null(0)? { None } else { Some(row.bytes(0)?.to_vec()) })

@@ -40,13 +40,13 @@ fn find_tree(tx: &mut Tx<'_>, store: i64) -> Result<Tree, Error> {
 /// # Errors
 /// There is none yet.
 pub fn checkpoint(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let tree = find_tree(tx, call.scope.store())?;
+    let tree = find_tree(tx, call.context.scope.store())?;
     let note = tree.checkpoint.ok_or_else(|| {
         let detail = "No entry of this trail is in its tree yet. It takes about a second.";
         Problem::new(ProblemKind::NotFound, detail)
     })?;
-    call.out.bytes.extend_from_slice(note.as_bytes());
-    Ok(Answer { content_type: Some("text/plain; charset=utf-8"), ..Answer::new(call.op.status) })
+    call.answer.bytes.extend_from_slice(note.as_bytes());
+    Ok(Answer { content_type: Some("text/plain; charset=utf-8"), ..Answer::new(call.request.op.status) })
 }
 
 /// Answers with the proof that the entry that the path names is in the newest checkpoint's tree.
@@ -54,9 +54,9 @@ pub fn checkpoint(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 /// # Errors
 /// There is no such entry, or it is in no tree yet.
 pub fn inclusion(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let store = call.scope.store();
-    let Value::Int(id) = call.op.shape.read_key(call.parameter(0))? else {
-        return Err(Problem::not_found(call.op.shape.name));
+    let store = call.context.scope.store();
+    let Value::Int(id) = call.request.op.shape.read_key(call.request.parameter(0))? else {
+        return Err(Problem::not_found(call.request.op.shape.name));
     };
     let key = [Value::Int(store), Value::Int(id)];
     let text = "SELECT position FROM audit_leaf WHERE store = ?1 AND entry = ?2";
@@ -71,7 +71,7 @@ pub fn inclusion(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         if tx.one(text, &key, |_| Ok(()))?.is_some() {
             return Err(Error::Internal(format!("the audit tree of store {store} lacks entry {id}")).into());
         }
-        return Err(Problem::not_found(call.op.shape.name));
+        return Err(Problem::not_found(call.request.op.shape.name));
     };
     let tree = find_tree(tx, store)?;
     let (leaf, proof) = with_nodes(tx, store, |mut ask| {
@@ -95,11 +95,11 @@ pub fn inclusion(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 /// # Errors
 /// Sizes that are none, or that the tree does not have.
 pub fn consistency(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let store = call.scope.store();
+    let store = call.context.scope.store();
     let tree = find_tree(tx, store)?;
     let size = |name, default: u64| {
         let wrong = |_| Problem::invalid(format!("{name} is the size of a tree: a number from 0 up."));
-        call.query(name).map_or(Ok(default), |text| text.parse().map_err(wrong))
+        call.request.query(name).map_or(Ok(default), |text| text.parse().map_err(wrong))
     };
     let (from, to) = (size("from", 0)?, size("to", tree.size)?);
     if from > to || to > tree.size {
@@ -127,8 +127,8 @@ fn encoded(hashes: &[Hash]) -> Vec<String> {
 }
 
 fn answer(call: &mut Call, body: &Json) -> Answer {
-    call.out.bytes.extend_from_slice(body.to_string().as_bytes());
-    Answer::new(call.op.status)
+    call.answer.bytes.extend_from_slice(body.to_string().as_bytes());
+    Answer::new(call.request.op.status)
 }
 
 fn number(about: &str) -> Json {

@@ -9,12 +9,23 @@
 //! One that has too much to do for a single transaction does a piece, answers
 //! [`Answer::again`](crate::Answer::again) and is called again at once: nothing waits for the pool.
 
-use std::{any::Any, fmt, pin::Pin, sync::Arc};
+use std::{any::Any, cell::Cell, fmt, pin::Pin, sync::Arc};
 
 use crate::{Call, Problem};
 
 /// What work came to, one a step. They stay with the call, since a transaction may run twice.
 pub type Results = Vec<Arc<dyn Any + Send + Sync>>;
+
+/// How far a call is that takes more than one transaction.
+#[derive(Default)]
+pub struct Steps {
+    /// What work between transactions came to.
+    pub results: Results,
+    /// Work that a rule found it needs first: see [`Call::need`].
+    pub needed: Cell<Option<Work>>,
+    /// A batch failed on the database: find out which elements are wrong.
+    pub diagnose: bool,
+}
 
 /// What work comes to.
 type Outcome = Arc<dyn Any + Send + Sync>;
@@ -122,8 +133,8 @@ impl Call {
     /// anything is written, so nothing is lost.
     #[must_use]
     pub fn need(&self, work: Work) -> Problem {
-        self.needed.set(Some(work));
-        chancery_store::Error::Internal(format!("{} left its work undone", self.op.name)).into()
+        self.steps.needed.set(Some(work));
+        chancery_store::Error::Internal(format!("{} left its work undone", self.request.op.name)).into()
     }
 
     /// What the work of a step came to; nothing while it was not done.
@@ -131,10 +142,13 @@ impl Call {
     /// # Errors
     /// The step made something else: a fault of ours.
     pub fn result<T: Send + Sync + 'static>(&self, step: usize) -> Result<Option<Arc<T>>, Problem> {
-        let Some(result) = self.results.get(step) else { return Ok(None) };
+        let Some(result) = self.steps.results.get(step) else { return Ok(None) };
         Arc::clone(result).downcast().map(Some).map_err(|_| {
-            chancery_store::Error::Internal(format!("step {step} of {} made something else", self.op.name))
-                .into()
+            chancery_store::Error::Internal(format!(
+                "step {step} of {} made something else",
+                self.request.op.name
+            ))
+            .into()
         })
     }
 }

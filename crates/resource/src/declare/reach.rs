@@ -5,7 +5,7 @@ use chancery_record::Value;
 use uuid::Uuid;
 
 use crate::{
-    Call, Scope, Shape, Sql,
+    Context, Scope, Shape, Sql,
     declare::shape::{Deletion, Personal},
 };
 
@@ -119,26 +119,26 @@ impl Reach {
 impl Shape {
     /// `SELECT` the row number and the columns of the visible rows, up to the condition that
     /// limits them to the scope. `t` is the table.
-    pub(crate) fn select(&self, call: &Call, owner: Option<i64>) -> Sql {
-        let mut sql = self.begin(call, &self.plan().select);
-        self.add_reach(&mut sql, &call.scope, owner);
+    pub(crate) fn select(&self, context: &Context, owner: Option<i64>) -> Sql {
+        let mut sql = self.begin(context, &self.plan().select);
+        self.add_reach(&mut sql, &context.scope, owner);
         sql
     }
 
     /// The same for rows that wait in quarantine.
-    pub(crate) fn select_hidden(&self, call: &Call) -> Sql {
-        let mut sql = self.begin(call, &self.plan().select);
-        self.add_reach_to(&mut sql, &call.scope, None, true);
+    pub(crate) fn select_hidden(&self, context: &Context) -> Sql {
+        let mut sql = self.begin(context, &self.plan().select);
+        self.add_reach_to(&mut sql, &context.scope, None, true);
         sql
     }
 
     /// A statement about this resource that begins like this.
-    pub(crate) fn begin(&self, call: &Call, text: &str) -> Sql {
+    pub(crate) fn begin(&self, context: &Context, text: &str) -> Sql {
         let mut sql =
             Sql { text: String::with_capacity(text.len() + 256), parameters: Vec::with_capacity(4) };
         sql.add(text);
         if self.view.is_some_and(|view| view.contains("?1")) {
-            sql.parameters.push(Value::Int(call.now.0));
+            sql.parameters.push(Value::Int(context.now.0));
         }
         sql
     }

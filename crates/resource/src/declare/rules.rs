@@ -91,7 +91,7 @@ impl Shape {
             Some(validate) => validate(call, tx, rows)?,
             None => Vec::new(),
         };
-        violations.extend(integrity::find_strangers(self, call, tx, rows)?);
+        violations.extend(integrity::find_strangers(self, &call.context, tx, rows)?);
         violations.extend(integrity::find_crowds(self, tx, rows)?);
         let errors = violations.into_iter().map(|Violation { row, kind, column, detail }| {
             (row, kind, self.error_at(&base(row), column, detail))
@@ -118,15 +118,13 @@ impl Shape {
     /// The rules' say on a new or changed row. `base` is where the body stands.
     pub(crate) fn apply_rules(
         &self,
-        call: &Call,
         values: Vec<Value>,
         was: Option<&[Value]>,
         draft: &Draft,
-        base: &str,
+        (base, merges): (&str, bool),
     ) -> Result<Result<Vec<Value>, Vec<FieldError>>, Problem> {
         let Some(apply) = self.apply else { return Ok(Ok(values)) };
-        let (values, wrong) =
-            apply(values, was, &ProvidedFields { fields: self.fields, draft, merges: call.merge_patch })?;
+        let (values, wrong) = apply(values, was, &ProvidedFields { fields: self.fields, draft, merges })?;
         if wrong.is_empty() {
             return Ok(Ok(values));
         }

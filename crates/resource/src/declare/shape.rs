@@ -9,7 +9,7 @@ use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::{
-    Call, Child, Owner, Parent, Problem, Reach, Relation, Unique, ValidateRows,
+    Child, Context, Owner, Parent, Problem, Reach, Relation, Unique, ValidateRows,
     declare::rules::{Apply, Rules, apply_rules},
     read::statements::Plan,
 };
@@ -53,16 +53,16 @@ pub enum Personal {
 }
 
 /// What else goes when rows are gone for good: gets their ids, at most `LIST` of them.
-pub type OnPurge = fn(&mut Call, &mut Tx<'_>, &[Uuid]) -> Result<(), Problem>;
+pub type OnPurge = fn(&mut Context, &mut Tx<'_>, &[Uuid]) -> Result<(), Problem>;
 
 /// What is made with a new row: gets its values.
-pub type AfterInsert = fn(&Call, &mut Tx<'_>, &[Value]) -> Result<(), Problem>;
+pub type AfterInsert = fn(&Context, &mut Tx<'_>, &[Value]) -> Result<(), Problem>;
 
 /// What else is kept of who writes or removes a row: gets the shape and the row's values.
-pub type AfterWrite = fn(&Call, &mut Tx<'_>, &Shape, &[Value]) -> Result<(), Problem>;
+pub type AfterWrite = fn(&Context, &mut Tx<'_>, &Shape, &[Value]) -> Result<(), Problem>;
 
 /// What must hold after every write.
-pub type Postcondition = fn(&Call, &mut Tx<'_>) -> Result<(), Problem>;
+pub type Postcondition = fn(&Context, &mut Tx<'_>) -> Result<(), Problem>;
 
 /// A resource, its types forgotten.
 pub struct Shape {

@@ -32,13 +32,16 @@ pub fn read_one(
         text: format!("SELECT t.rid FROM {} t WHERE {condition}", shape.source()),
         parameters: sql.parameters.clone(),
     };
-    let relations: Vec<Sql> =
-        shape.relations.iter().map(|relation| nested::of_row(relation, &call.scope, &number)).collect();
+    let relations: Vec<Sql> = shape
+        .relations
+        .iter()
+        .map(|relation| nested::of_row(relation, &call.context.scope, &number))
+        .collect();
     let mut statements = vec![(sql.text.as_str(), sql.parameters.as_slice())];
     statements.extend(relations.iter().map(|sql| (sql.text.as_str(), sql.parameters.as_slice())));
     let mut items: Vec<nested::Items> = relations.iter().map(|_| nested::Items::default()).collect();
     let mut rid = None;
-    let (out, scope, master) = (&mut call.out, &call.scope, &call.app.master);
+    let (out, scope, master) = (&mut call.answer, &call.context.scope, &call.context.app.master);
     tx.query_all(&statements, &mut |place, row| {
         if let Some(relation) = place.checked_sub(1) {
             nested::collect(shape.relations, &mut items, relation, row)
@@ -64,18 +67,20 @@ fn finish(
     items: &[nested::Items],
 ) -> Result<Answer, Problem> {
     if nested::are_many(items, WHOLE) {
-        let tag = version_tag(tx, shape, &call.scope, rid, &call.out.bytes)?;
-        if !call.op.writes() && call.preconditions.judge(&tag, token_in(&call.out.bytes))? == 304 {
-            call.out.bytes.clear();
+        let tag = version_tag(tx, shape, &call.context.scope, rid, &call.answer.bytes)?;
+        if !call.request.op.writes()
+            && call.request.preconditions.judge(&tag, token_in(&call.answer.bytes))? == 304
+        {
+            call.answer.bytes.clear();
             let mut answer = Answer::new(304);
             answer.headers.push(("etag", tag));
             return Ok(answer);
         }
-        call.out.begin(call.op.status, vec![("etag", tag.clone())]);
-        call.out.tag = Some(tag);
+        call.answer.begin(call.request.op.status, vec![("etag", tag.clone())]);
+        call.answer.tag = Some(tag);
     }
-    nested::write(tx, shape, &call.scope, items, rid, &mut call.out)?;
-    Ok(Answer::resource(call.op.status))
+    nested::write(tx, shape, &call.context.scope, items, rid, &mut call.answer)?;
+    Ok(Answer::resource(call.request.op.status))
 }
 
 /// Reads the row, then its relations by its number.
@@ -87,7 +92,7 @@ fn read_in_turn(
     sql: &Sql,
 ) -> Result<Answer, Problem> {
     let mut rid = None;
-    let (out, scope, master) = (&mut call.out, &call.scope, &call.app.master);
+    let (out, scope, master) = (&mut call.answer, &call.context.scope, &call.context.app.master);
     tx.query(&sql.text, &sql.parameters, |row| {
         rid = Some(row.int(0)?);
         write_row((shape, master), scope, owner, row, &mut out.bytes)
@@ -100,20 +105,20 @@ fn read_in_turn(
 /// Writes a row whose values are at hand, and its relations.
 pub fn write_stored(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, stored: &Stored) -> Result<(), Problem> {
     // what an answer shows is what reading shows, also where less may be changed
-    let scope = call.scope.clone().to_be_changed(false);
+    let scope = call.context.scope.clone().to_be_changed(false);
     let items = nested::load(tx, shape, &scope, &[stored.rid])?;
-    let from = call.out.bytes.len();
-    write_values((shape, &call.app.master), &scope, &stored.values, &mut call.out.bytes);
+    let from = call.answer.bytes.len();
+    write_values((shape, &call.context.app.master), &scope, &stored.values, &mut call.answer.bytes);
     if nested::are_many(&items, WHOLE) {
-        let own = call.out.bytes.get(from..).unwrap_or_default();
-        call.out.tag = Some(version_tag(tx, shape, &scope, stored.rid, own)?);
+        let own = call.answer.bytes.get(from..).unwrap_or_default();
+        call.answer.tag = Some(version_tag(tx, shape, &scope, stored.rid, own)?);
     }
-    nested::write(tx, shape, &scope, &items, stored.rid, &mut call.out)
+    nested::write(tx, shape, &scope, &items, stored.rid, &mut call.answer)
 }
 
 /// Answers with an object of the operation's own: what [`Reply::Form`] promises.
 pub fn answer_form<R: Record>(call: &mut Call, record: R) -> Answer {
-    let out = &mut call.out.bytes;
+    let out = &mut call.answer.bytes;
     let mut separator = b'{';
     for (field, value) in R::FIELDS.iter().zip(record.into_values()) {
         out.push(separator);
@@ -123,7 +128,7 @@ pub fn answer_form<R: Record>(call: &mut Call, record: R) -> Answer {
         write_cell(&field.kind, value.cell(), out);
     }
     out.push(b'}');
-    Answer::new(call.op.status)
+    Answer::new(call.request.op.status)
 }
 
 /// Answers a change as the operation's row says.
@@ -133,22 +138,22 @@ pub fn reply(
     owner: Option<&OwnerRow>,
     stored: Option<&Stored>,
 ) -> Result<Answer, Problem> {
-    let shape = call.op.shape;
-    match (call.op.reply, owner, shape.owner) {
-        (Reply::Empty, ..) => return Ok(Answer::new(call.op.status)),
+    let shape = call.request.op.shape;
+    match (call.request.op.reply, owner, shape.owner) {
+        (Reply::Empty, ..) => return Ok(Answer::new(call.request.op.status)),
         (Reply::Owner, Some(row), Some(owner)) => {
-            let stored = load(call, tx, owner.shape, None, Value::Id(row.id))?;
-            if call.minimal {
+            let stored = load(&call.context, tx, owner.shape, None, Value::Id(row.id))?;
+            if call.request.minimal {
                 return Ok(minimal(call, owner.shape, &stored));
             }
             write_stored(call, tx, owner.shape, &stored)?;
         }
         _ => {
-            let Some(stored) = stored else { return Ok(Answer::new(call.op.status)) };
+            let Some(stored) = stored else { return Ok(Answer::new(call.request.op.status)) };
             return answer_with(call, tx, shape, stored);
         }
     }
-    Ok(Answer::resource(call.op.status))
+    Ok(Answer::resource(call.request.op.status))
 }
 
 /// Answers with a row that was just changed: now, or after the commit where it can be large.
@@ -158,11 +163,11 @@ pub fn answer_with(
     shape: &Shape,
     stored: &Stored,
 ) -> Result<Answer, Problem> {
-    if call.minimal {
+    if call.request.minimal {
         return Ok(minimal(call, shape, stored));
     }
-    let mut answer = Answer::resource(call.op.status);
-    if shape.large && call.reads_later {
+    let mut answer = Answer::resource(call.request.op.status);
+    if shape.large && call.request.reads_later {
         // what is told of it where it cannot be read afterwards
         answer.headers = minimal(call, shape, stored).headers;
         answer.read_later = Some(stored.value(shape.plan().key).clone());
@@ -177,8 +182,8 @@ pub fn answer_with(
 /// # Errors
 /// Not found, when it was deleted at once.
 pub fn read_later(call: &mut Call, tx: &mut Tx<'_>, key: &Value) -> Result<Answer, Problem> {
-    call.out.restart()?;
-    let shape = call.op.shape;
-    let sql = select_key(call, shape, None, key.clone());
+    call.answer.restart()?;
+    let shape = call.request.op.shape;
+    let sql = select_key(&call.context, shape, None, key.clone());
     read_one(call, tx, shape, None, &sql)
 }

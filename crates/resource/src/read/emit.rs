@@ -4,7 +4,7 @@ use chancery_record::{Column, Field, Sealing, Value, write_cell};
 use chancery_store::Row;
 
 use crate::{
-    Call, MasterKey, Problem, Scope, Shape,
+    Context, MasterKey, Problem, Scope, Shape,
     seal::sealed::{is_sealed, open_secret, reveal},
     write::change::OwnerRow,
 };
@@ -213,11 +213,11 @@ fn seen(
 }
 
 /// A value of a row as the caller sees it.
-pub fn seen_value(call: &Call, shape: &Shape, values: &[Value], column: &str) -> Value {
+pub fn seen_value(context: &Context, shape: &Shape, values: &[Value], column: &str) -> Value {
     let place = shape.field_index(column);
     let found = place.and_then(|place| shape.fields.get(place).zip(values.get(place)));
     let Some((field, value)) = found else { return Value::Null };
-    seen((shape, &call.app.master), &call.scope, values, field, value).unwrap_or_else(|| value.clone())
+    seen((shape, &context.app.master), &context.scope, values, field, value).unwrap_or_else(|| value.clone())
 }
 
 /// Writes the nested arrays of something new, all empty, and closes the object.

@@ -7,7 +7,7 @@ use chancery_record::{Field, Value};
 use chancery_store::Tx;
 
 use crate::{
-    Answer, Call, Problem, Reply, Shape, Sql,
+    Answer, Call, Context, Problem, Reply, Shape, Sql,
     read::emit::write_row,
     read::filter_sql::{OfOne, add_filter},
     read::load::{find_row, owner_of},
@@ -18,7 +18,7 @@ use crate::{
 };
 
 pub fn list(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let owner = owner_of(call, tx, call.op.shape)?;
+    let owner = owner_of(call, tx, call.request.op.shape)?;
     list_rows(call, tx, owner, &|_| ())
 }
 
@@ -42,7 +42,7 @@ pub fn list_of(
     place: usize,
     column: &str,
 ) -> Result<Answer, Problem> {
-    let (_, id) = find_row(call, tx, other, call.parameter(place))?;
+    let (_, id) = find_row(&call.context, tx, other, call.request.parameter(place))?;
     list_where(call, tx, &|sql| {
         sql.add(" AND t.");
         sql.add(column);
@@ -65,21 +65,21 @@ fn list_rows(
     owner: Option<OwnerRow>,
     condition: &dyn Fn(&mut Sql),
 ) -> Result<Answer, Problem> {
-    let shape = call.op.shape;
+    let shape = call.request.op.shape;
     let reading = Reading { shape, page: Page::read(call, shape)?, owner, condition };
-    let mut answer = Answer::new(call.op.status);
-    let wrapped = call.op.reply == Reply::Items;
+    let mut answer = Answer::new(call.request.op.status);
+    let wrapped = call.request.op.reply == Reply::Items;
     let mut total = 0;
     if reading.page.include_total || wrapped {
-        total = reading.total(call, tx)?;
+        total = reading.total(&call.context, tx)?;
         answer.headers.push(("x-total-count", total.to_string()));
     }
     if reading.page.count.is_none()
         && reading.page.sort.is_none()
         && let Some(of_one) = reading.page.filter.as_ref().and_then(|filter| OfOne::find(shape, filter))
     {
-        call.out.bytes.extend_from_slice(if wrapped { b"{\"items\":[" } else { b"[" });
-        call.out.begin(answer.status, answer.headers.clone());
+        call.answer.bytes.extend_from_slice(if wrapped { b"{\"items\":[" } else { b"[" });
+        call.answer.begin(answer.status, answer.headers.clone());
         reading.write_members(call, tx, &of_one)?;
         close(call, wrapped, total);
         return Ok(answer);
@@ -87,23 +87,23 @@ fn list_rows(
     let mut part = reading.first_part();
     let mut from = reading.page.from.clone();
     let mut left = reading.page.count;
-    call.out.bytes.extend_from_slice(if wrapped { b"{\"items\":[" } else { b"[" });
+    call.answer.bytes.extend_from_slice(if wrapped { b"{\"items\":[" } else { b"[" });
     let mut first = true;
     loop {
         let wanted = left.map_or(LIST, |left| left.min(LIST));
-        let rows = reading.chunk(call, tx, part, from.as_ref(), wanted)?;
+        let rows = reading.chunk(&call.context, tx, part, from.as_ref(), wanted)?;
         let full = rows.ends.len() == wanted;
         from = rows.last.clone().or(from);
         left = left.map(|left| left - rows.ends.len());
         let ends_page = left == Some(0);
         if ends_page && let Some(last) = &from {
             // whether something follows is known by looking
-            if reading.goes_on(call, tx, part, last)? {
+            if reading.goes_on(&call.context, tx, part, last)? {
                 answer.headers.push(("link", reading.page.next_link(call, last)));
             }
         }
         if left.is_none() || ends_page {
-            call.out.begin(answer.status, answer.headers.clone());
+            call.answer.begin(answer.status, answer.headers.clone());
         }
         rows.write(call, tx, shape, &mut first)?;
         if ends_page {
@@ -121,9 +121,9 @@ fn list_rows(
 }
 
 fn close(call: &mut Call, wrapped: bool, total: i64) {
-    call.out.bytes.push(b']');
+    call.answer.bytes.push(b']');
     if wrapped {
-        call.out.bytes.extend_from_slice(format!(",\"totalCount\":{total}}}").as_bytes());
+        call.answer.bytes.extend_from_slice(format!(",\"totalCount\":{total}}}").as_bytes());
     }
 }
 
@@ -154,29 +154,29 @@ impl Reading<'_> {
     }
 
     /// Adds what limits rows to those that were asked for.
-    fn add_conditions(&self, call: &Call, sql: &mut Sql) -> Result<(), Problem> {
+    fn add_conditions(&self, context: &Context, sql: &mut Sql) -> Result<(), Problem> {
         (self.condition)(sql);
         if let Some(filter) = &self.page.filter {
             sql.add(" AND ");
-            add_filter(sql, self.shape, &call.scope, "t", filter, false)?;
+            add_filter(sql, self.shape, &context.scope, "t", filter, false)?;
         }
         Ok(())
     }
 
     /// The statement for the numbers and keys of the rows that one other is linked to, in the order of their
     /// keys. It begins at the links: the order is made of what they lead to, and no index of all rows is walked.
-    fn members(&self, call: &Call, of_one: &OfOne<'_>, after: Option<&Value>) -> Result<Sql, Problem> {
+    fn members(&self, context: &Context, of_one: &OfOne<'_>, after: Option<&Value>) -> Result<Sql, Problem> {
         let key = self.key();
-        let mut sql = self.shape.begin(call, &format!("SELECT t.rid, t.{key} FROM ("));
-        of_one.add(&mut sql, &call.scope)?;
+        let mut sql = self.shape.begin(context, &format!("SELECT t.rid, t.{key} FROM ("));
+        of_one.add(&mut sql, &context.scope)?;
         // the links come first by the order of a cross join, or by what the engine knows of their number
         sql.add(&format!(") s CROSS JOIN {} t WHERE t.rid = s.rid AND ", self.shape.source()));
         let owner = self.owner.as_ref().map(|owner| owner.rid);
-        self.shape.add_reach_to(&mut sql, &call.scope, owner, self.page.quarantined);
+        self.shape.add_reach_to(&mut sql, &context.scope, owner, self.page.quarantined);
         (self.condition)(&mut sql);
         if let Some(rest) = &of_one.rest {
             sql.add(" AND ");
-            add_filter(&mut sql, self.shape, &call.scope, "t", rest, false)?;
+            add_filter(&mut sql, self.shape, &context.scope, "t", rest, false)?;
         }
         let (than, order) = if self.page.descending { ("<", " DESC") } else { (">", "") };
         let from = after.or(self.page.from.as_ref().map(|from| &from.key));
@@ -193,7 +193,7 @@ impl Reading<'_> {
         let Some((_, key)) = self.column_of(self.key()) else { return Ok(()) };
         let (mut after, mut first) = (None, true);
         loop {
-            let sql = self.members(call, of_one, after.as_ref())?;
+            let sql = self.members(&call.context, of_one, after.as_ref())?;
             let mut found = Vec::new();
             tx.query(&sql.text, &sql.parameters, |row| {
                 found.push(row.int(0)?);
@@ -203,7 +203,7 @@ impl Reading<'_> {
                 Ok(())
             })?;
             for chunk in found.chunks(LIST) {
-                self.rows_of(call, tx, chunk)?.write(call, tx, self.shape, &mut first)?;
+                self.rows_of(&call.context, tx, chunk)?.write(call, tx, self.shape, &mut first)?;
             }
             if found.len() < MEMBERS {
                 return Ok(());
@@ -212,18 +212,24 @@ impl Reading<'_> {
     }
 
     /// The rows with these numbers, in this order.
-    fn rows_of(&self, call: &Call, tx: &mut Tx<'_>, rids: &[i64]) -> Result<Rows, Problem> {
+    fn rows_of(&self, context: &Context, tx: &mut Tx<'_>, rids: &[i64]) -> Result<Rows, Problem> {
         let mut sql = if self.page.quarantined {
-            self.shape.select_hidden(call)
+            self.shape.select_hidden(context)
         } else {
-            self.shape.select(call, self.owner.as_ref().map(|owner| owner.rid))
+            self.shape.select(context, self.owner.as_ref().map(|owner| owner.rid))
         };
         sql.add(" AND t.rid IN ");
         sql.add_list(rids.iter().copied().map(Value::Int));
         let mut found = HashMap::with_capacity(rids.len());
         tx.query(&sql.text, &sql.parameters, |row| {
             let mut json = Vec::new();
-            write_row((self.shape, &call.app.master), &call.scope, self.owner.as_ref(), row, &mut json)?;
+            write_row(
+                (self.shape, &context.app.master),
+                &context.scope,
+                self.owner.as_ref(),
+                row,
+                &mut json,
+            )?;
             found.insert(row.int(0)?, json);
             Ok(())
         })?;
@@ -237,31 +243,31 @@ impl Reading<'_> {
         Ok(rows)
     }
 
-    fn total(&self, call: &Call, tx: &mut Tx<'_>) -> Result<i64, Problem> {
+    fn total(&self, context: &Context, tx: &mut Tx<'_>) -> Result<i64, Problem> {
         let mut sql =
-            self.shape.begin(call, &format!("SELECT count(*) FROM {} t WHERE ", self.shape.source()));
+            self.shape.begin(context, &format!("SELECT count(*) FROM {} t WHERE ", self.shape.source()));
         let owner = self.owner.as_ref().map(|owner| owner.rid);
-        self.shape.add_reach_to(&mut sql, &call.scope, owner, self.page.quarantined);
-        self.add_conditions(call, &mut sql)?;
+        self.shape.add_reach_to(&mut sql, &context.scope, owner, self.page.quarantined);
+        self.add_conditions(context, &mut sql)?;
         Ok(tx.one(&sql.text, &sql.parameters, |row| row.int(0))?.unwrap_or(0))
     }
 
     /// The statement for the rows of a part after a position.
     fn statement(
         &self,
-        call: &Call,
+        context: &Context,
         part: Part,
         from: Option<&Position>,
         limit: usize,
     ) -> Result<Sql, Problem> {
         let mut sql = if self.page.quarantined {
-            self.shape.select_hidden(call)
+            self.shape.select_hidden(context)
         } else {
-            self.shape.select(call, self.owner.as_ref().map(|owner| owner.rid))
+            self.shape.select(context, self.owner.as_ref().map(|owner| owner.rid))
         };
         // the position comes before the filter: of two bounds on one column an index uses the first
         let order = self.add_position(&mut sql, part, from);
-        self.add_conditions(call, &mut sql)?;
+        self.add_conditions(context, &mut sql)?;
         sql.add(&order);
         sql.add(&format!(" LIMIT {limit}"));
         Ok(sql)
@@ -314,19 +320,19 @@ impl Reading<'_> {
 
     fn chunk(
         &self,
-        call: &Call,
+        context: &Context,
         tx: &mut Tx<'_>,
         part: Part,
         from: Option<&Position>,
         limit: usize,
     ) -> Result<Rows, Problem> {
-        let sql = self.statement(call, part, from, limit)?;
+        let sql = self.statement(context, part, from, limit)?;
         let key = self.column_of(self.key());
         let sort = self.page.sort.and_then(|field| Some((field, self.column_of(field.column)?.0)));
         let owner = self.owner.as_ref();
         let mut rows = Rows::default();
         tx.query(&sql.text, &sql.parameters, |row| {
-            write_row((self.shape, &call.app.master), &call.scope, owner, row, &mut rows.json)?;
+            write_row((self.shape, &context.app.master), &context.scope, owner, row, &mut rows.json)?;
             rows.ends.push((row.int(0)?, rows.json.len()));
             if rows.ends.len() == limit {
                 let sort = sort.map_or(Ok(Value::Null), |(field, column)| {
@@ -347,13 +353,19 @@ impl Reading<'_> {
     }
 
     /// Whether rows follow a position.
-    fn goes_on(&self, call: &Call, tx: &mut Tx<'_>, part: Part, from: &Position) -> Result<bool, Problem> {
-        let sql = self.statement(call, part, Some(from), 1)?;
+    fn goes_on(
+        &self,
+        context: &Context,
+        tx: &mut Tx<'_>,
+        part: Part,
+        from: &Position,
+    ) -> Result<bool, Problem> {
+        let sql = self.statement(context, part, Some(from), 1)?;
         if tx.one(&sql.text, &sql.parameters, |_| Ok(()))?.is_some() {
             return Ok(true);
         }
         let Some(next) = self.part_after(part) else { return Ok(false) };
-        let sql = self.statement(call, next, None, 1)?;
+        let sql = self.statement(context, next, None, 1)?;
         Ok(tx.one(&sql.text, &sql.parameters, |_| Ok(()))?.is_some())
     }
 }
@@ -362,14 +374,13 @@ impl Reading<'_> {
 ///
 /// # Errors
 /// The filter is none.
-pub fn list_statement(call: &Call, filter: &str) -> Result<Sql, Problem> {
-    let shape = call.op.shape;
+pub fn list_statement(context: &Context, shape: &'static Shape, filter: &str) -> Result<Sql, Problem> {
     let mut page = Page::default();
     page.filter = Some(crate::read::filter::parse(filter)?);
     let reading = Reading { shape, page, owner: None, condition: &|_| () };
     match reading.page.filter.as_ref().and_then(|filter| OfOne::find(shape, filter)) {
-        Some(of_one) => reading.members(call, &of_one, None),
-        None => reading.statement(call, reading.first_part(), None, LIST),
+        Some(of_one) => reading.members(context, &of_one, None),
+        None => reading.statement(context, reading.first_part(), None, LIST),
     }
 }
 
@@ -395,16 +406,16 @@ impl Rows {
         for chunk in self.ends.chunks(LIST) {
             let mut rids: Vec<i64> = chunk.iter().map(|(rid, _)| *rid).collect();
             rids.sort_unstable();
-            let items = nested::load(tx, shape, &call.scope, &rids)?;
+            let items = nested::load(tx, shape, &call.context.scope, &rids)?;
             for (rid, end) in chunk {
                 if !*first {
-                    call.out.bytes.push(b',');
+                    call.answer.bytes.push(b',');
                 }
                 *first = false;
-                call.out.bytes.extend_from_slice(self.json.get(start..*end).unwrap_or_default());
+                call.answer.bytes.extend_from_slice(self.json.get(start..*end).unwrap_or_default());
                 start = *end;
-                nested::write(tx, shape, &call.scope, &items, *rid, &mut call.out)?;
-                call.out.relieve()?;
+                nested::write(tx, shape, &call.context.scope, &items, *rid, &mut call.answer)?;
+                call.answer.relieve()?;
             }
         }
         Ok(())
@@ -424,17 +435,17 @@ pub fn write_items(
     condition: &dyn Fn(&mut Sql),
     order: &str,
 ) -> Result<(), Problem> {
-    let mut sql = shape.select(call, owner.map(|owner| owner.rid));
+    let mut sql = shape.select(&call.context, owner.map(|owner| owner.rid));
     condition(&mut sql);
     sql.add(order);
     let mut rows = Rows::default();
     tx.query(&sql.text, &sql.parameters, |row| {
-        write_row((shape, &call.app.master), &call.scope, owner, row, &mut rows.json)?;
+        write_row((shape, &call.context.app.master), &call.context.scope, owner, row, &mut rows.json)?;
         rows.ends.push((row.int(0)?, rows.json.len()));
         Ok(())
     })?;
-    call.out.bytes.push(b'[');
+    call.answer.bytes.push(b'[');
     rows.write(call, tx, shape, &mut true)?;
-    call.out.bytes.push(b']');
+    call.answer.bytes.push(b']');
     Ok(())
 }

@@ -4,25 +4,25 @@ use chancery_record::{Value, fold};
 use chancery_store::Tx;
 use uuid::Uuid;
 
-use crate::{Call, OwnerRow, Personal, Problem, Shape, Sql, read::emit::Stored, read::sql::LIST};
+use crate::{Call, Context, OwnerRow, Personal, Problem, Shape, Sql, read::emit::Stored, read::sql::LIST};
 
 /// The owning row that the path names first.
 pub fn owner_of(call: &Call, tx: &mut Tx<'_>, shape: &Shape) -> Result<Option<OwnerRow>, Problem> {
     let Some(owner) = shape.owner else { return Ok(None) };
-    let Value::Id(id) = owner.shape.read_key(call.parameter(0))? else {
+    let Value::Id(id) = owner.shape.read_key(call.request.parameter(0))? else {
         return Err(Problem::not_found(owner.shape.name));
     };
-    find_owner(call, tx, owner.shape, id).map(Some)
+    find_owner(&call.context, tx, owner.shape, id).map(Some)
 }
 
 /// The row of a resource that owns others, by its id.
 ///
 /// # Errors
 /// Not found.
-pub fn find_owner(call: &Call, tx: &mut Tx<'_>, shape: &Shape, id: Uuid) -> Result<OwnerRow, Problem> {
+pub fn find_owner(context: &Context, tx: &mut Tx<'_>, shape: &Shape, id: Uuid) -> Result<OwnerRow, Problem> {
     let key = if let Personal::Is(key) = shape.personal { format!("t.{key}") } else { "NULL".to_owned() };
     let mut sql = Sql::new(format!("SELECT t.rid, {key} FROM {} t WHERE ", shape.table));
-    shape.add_reach(&mut sql, &call.scope, None);
+    shape.add_reach(&mut sql, &context.scope, None);
     let sql = sql.push(" AND t.id = ").bind(id);
     let found = tx.one(&sql.text, &sql.parameters, |row| {
         let person_key = if row.is_null(1)? { None } else { Some(row.bytes(1)?.to_vec()) };
@@ -33,17 +33,22 @@ pub fn find_owner(call: &Call, tx: &mut Tx<'_>, shape: &Shape, id: Uuid) -> Resu
 
 /// The key that the path names, after the owner's.
 pub fn key_of(call: &Call, shape: &Shape) -> Result<Value, Problem> {
-    shape.read_key(call.parameter(usize::from(shape.owner.is_some())))
+    shape.read_key(call.request.parameter(usize::from(shape.owner.is_some())))
 }
 
 /// The number and the key of the row that a path names by this text.
 ///
 /// # Errors
 /// Not found.
-pub fn find_row(call: &Call, tx: &mut Tx<'_>, shape: &Shape, text: &str) -> Result<(i64, Value), Problem> {
+pub fn find_row(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    text: &str,
+) -> Result<(i64, Value), Problem> {
     let key = shape.read_key(text)?;
-    let mut sql = shape.begin(call, &format!("SELECT t.rid FROM {} t WHERE ", shape.source()));
-    shape.add_reach(&mut sql, &call.scope, None);
+    let mut sql = shape.begin(context, &format!("SELECT t.rid FROM {} t WHERE ", shape.source()));
+    shape.add_reach(&mut sql, &context.scope, None);
     let column = shape.key().map_or("id", |key| key.column);
     let sql = sql.push(" AND t.").push(column).push(" = ").bind(key.clone());
     let rid = tx.one(&sql.text, &sql.parameters, |row| row.int(0))?;
@@ -51,8 +56,8 @@ pub fn find_row(call: &Call, tx: &mut Tx<'_>, shape: &Shape, text: &str) -> Resu
 }
 
 /// The statement that selects the row whose folded column holds this text.
-pub fn select_by(call: &Call, shape: &Shape, column: &str, text: &str) -> Sql {
-    let mut sql = shape.select(call, None);
+pub fn select_by(context: &Context, shape: &Shape, column: &str, text: &str) -> Sql {
+    let mut sql = shape.select(context, None);
     sql.add(" AND t.");
     sql.add(column);
     sql.add("_key = ");
@@ -61,19 +66,19 @@ pub fn select_by(call: &Call, shape: &Shape, column: &str, text: &str) -> Sql {
 }
 
 /// The statement that selects the rows of an owner.
-pub fn select_of(call: &Call, shape: &Shape, owner: &OwnerRow) -> Sql {
-    shape.select(call, Some(owner.rid))
+pub fn select_of(context: &Context, shape: &Shape, owner: &OwnerRow) -> Sql {
+    shape.select(context, Some(owner.rid))
 }
 
 /// The statement that selects the rows whose column holds this value.
-pub fn select_where(call: &Call, shape: &Shape, column: &str, value: Value) -> Sql {
-    shape.select(call, None).push(" AND t.").push(column).push(" = ").bind(value)
+pub fn select_where(context: &Context, shape: &Shape, column: &str, value: Value) -> Sql {
+    shape.select(context, None).push(" AND t.").push(column).push(" = ").bind(value)
 }
 
 /// The statement that selects the row with this key.
-pub fn select_key(call: &Call, shape: &Shape, owner: Option<&OwnerRow>, key: Value) -> Sql {
+pub fn select_key(context: &Context, shape: &Shape, owner: Option<&OwnerRow>, key: Value) -> Sql {
     let column = shape.key().map_or("id", |key| key.column);
-    let mut sql = shape.select(call, owner.map(|owner| owner.rid));
+    let mut sql = shape.select(context, owner.map(|owner| owner.rid));
     sql.add(" AND t.");
     sql.add(column);
     sql.add(" = ");
@@ -83,22 +88,27 @@ pub fn select_key(call: &Call, shape: &Shape, owner: Option<&OwnerRow>, key: Val
 
 /// Loads the row with this key.
 pub fn load(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     owner: Option<&OwnerRow>,
     key: Value,
 ) -> Result<Stored, Problem> {
-    let sql = select_key(call, shape, owner, key);
-    load_by(call, tx, shape, owner, &sql)
+    let sql = select_key(context, shape, owner, key);
+    load_by(context, tx, shape, owner, &sql)
 }
 
 /// Loads those rows with these numbers that are within the scope, in no order.
 ///
 /// # Errors
 /// The store's.
-pub fn load_rows(call: &Call, tx: &mut Tx<'_>, shape: &Shape, rids: &[i64]) -> Result<Vec<Stored>, Problem> {
-    load_some(call, tx, shape, rids, &shape.select(call, None))
+pub fn load_rows(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    rids: &[i64],
+) -> Result<Vec<Stored>, Problem> {
+    load_some(context, tx, shape, rids, &shape.select(context, None))
 }
 
 /// The same for rows that are hidden.
@@ -106,7 +116,7 @@ pub fn load_rows(call: &Call, tx: &mut Tx<'_>, shape: &Shape, rids: &[i64]) -> R
 /// # Errors
 /// The store's.
 pub fn load_hidden_rows(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     rids: &[i64],
@@ -114,11 +124,11 @@ pub fn load_hidden_rows(
     if shape.deletion.hiding().is_none() {
         return Ok(Vec::new());
     }
-    load_some(call, tx, shape, rids, &shape.select_hidden(call))
+    load_some(context, tx, shape, rids, &shape.select_hidden(context))
 }
 
 fn load_some(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     rids: &[i64],
@@ -129,7 +139,7 @@ fn load_some(
         let mut sql = select.clone().push(" AND t.rid IN ");
         sql.add_list(chunk.iter().copied().map(Value::Int));
         tx.query(&sql.text, &sql.parameters, |row| {
-            rows.push(Stored::read(shape, &call.scope, None, row)?);
+            rows.push(Stored::read(shape, &context.scope, None, row)?);
             Ok(())
         })?;
     }
@@ -140,11 +150,16 @@ fn load_some(
 ///
 /// # Errors
 /// The store's.
-pub fn load_first(call: &Call, tx: &mut Tx<'_>, shape: &Shape, count: usize) -> Result<Vec<Stored>, Problem> {
-    let sql = shape.select(call, None).push(&format!(" ORDER BY t.rid LIMIT {count}"));
+pub fn load_first(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    count: usize,
+) -> Result<Vec<Stored>, Problem> {
+    let sql = shape.select(context, None).push(&format!(" ORDER BY t.rid LIMIT {count}"));
     let mut rows = Vec::new();
     tx.query(&sql.text, &sql.parameters, |row| {
-        rows.push(Stored::read(shape, &call.scope, None, row)?);
+        rows.push(Stored::read(shape, &context.scope, None, row)?);
         Ok(())
     })?;
     Ok(rows)
@@ -155,13 +170,13 @@ pub fn load_first(call: &Call, tx: &mut Tx<'_>, shape: &Shape, count: usize) -> 
 /// # Errors
 /// Not found.
 pub fn load_by(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     owner: Option<&OwnerRow>,
     sql: &Sql,
 ) -> Result<Stored, Problem> {
-    let found = tx.one(&sql.text, &sql.parameters, |row| Stored::read(shape, &call.scope, owner, row))?;
+    let found = tx.one(&sql.text, &sql.parameters, |row| Stored::read(shape, &context.scope, owner, row))?;
     found.ok_or_else(|| Problem::not_found(shape.name))
 }
 
@@ -169,9 +184,9 @@ pub fn load_by(
 ///
 /// # Errors
 /// Not found.
-pub fn load_hidden(call: &Call, tx: &mut Tx<'_>, shape: &Shape, key: Value) -> Result<Stored, Problem> {
-    let sql = shape.select_hidden(call).push(" AND t.id = ").bind(key);
-    load_by(call, tx, shape, None, &sql)
+pub fn load_hidden(context: &Context, tx: &mut Tx<'_>, shape: &Shape, key: Value) -> Result<Stored, Problem> {
+    let sql = shape.select_hidden(context).push(" AND t.id = ").bind(key);
+    load_by(context, tx, shape, None, &sql)
 }
 
 /// A key as text.

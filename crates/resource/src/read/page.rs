@@ -42,37 +42,37 @@ impl Page {
         let has_quarantine = shape.deletion.hiding().is_some();
         let known: Vec<&str> =
             KNOWN.into_iter().filter(|name| has_quarantine || *name != QUARANTINED).collect();
-        if let Some((name, _)) = call.query.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+        if let Some((name, _)) = call.request.query.iter().find(|(name, _)| !known.contains(&name.as_str())) {
             return Err(Problem::invalid(format!(
                 "There is no query parameter {name:?} here; there are {}.",
                 known.join(", ")
             )));
         }
         if let Some(name) =
-            KNOWN.iter().find(|name| call.query.iter().filter(|(key, _)| key == *name).count() > 1)
+            KNOWN.iter().find(|name| call.request.query.iter().filter(|(key, _)| key == *name).count() > 1)
         {
             return Err(Problem::invalid(format!("The query parameter {name} is there twice.")));
         }
-        let filter = call.query("filter").map(filter::parse).transpose()?;
-        let sort = call.query("sortBy").map(|name| sort_field(shape, name)).transpose()?;
-        let descending = match call.query("sortOrder") {
+        let filter = call.request.query("filter").map(filter::parse).transpose()?;
+        let sort = call.request.query("sortBy").map(|name| sort_field(shape, name)).transpose()?;
+        let descending = match call.request.query("sortOrder") {
             None => false,
             Some(order) if order.eq_ignore_ascii_case("ascending") => false,
             Some(order) if order.eq_ignore_ascii_case("descending") => true,
             Some(_) => return Err(Problem::invalid("sortOrder is ascending or descending.")),
         };
-        let count = call.query("count").map(read_count).transpose()?;
+        let count = call.request.query("count").map(read_count).transpose()?;
         let include_total = flag(call, "includeTotal")?;
         let quarantined = flag(call, QUARANTINED)?;
         let context = context(call);
-        let from = call.query("cursor").map(|cursor| {
+        let from = call.request.query("cursor").map(|cursor| {
             let foreign = || {
                 Problem::invalid(
                     "The cursor does not belong to this list. Follow the Link of the answer before, \
                  with the same filter and order, or begin again without a cursor.",
                 )
             };
-            let values = call.app.cursors.open(&context, cursor).ok_or_else(foreign)?;
+            let values = call.context.app.cursors.open(&context, cursor).ok_or_else(foreign)?;
             let [sort, key] = <[Value; 2]>::try_from(values).map_err(|_| foreign())?;
             Ok::<_, Problem>(Position { sort, key })
         });
@@ -84,9 +84,10 @@ impl Page {
 
     /// The `Link` to the page after this position.
     pub fn next_link(&self, call: &Call, position: &Position) -> String {
-        let cursor = call.app.cursors.seal(&self.context, &[position.sort.clone(), position.key.clone()]);
-        let path = call.address.split('?').next().unwrap_or_default();
-        let kept = call.address.split_once('?').map_or("", |(_, query)| query);
+        let cursor =
+            call.context.app.cursors.seal(&self.context, &[position.sort.clone(), position.key.clone()]);
+        let path = call.request.address.split('?').next().unwrap_or_default();
+        let kept = call.request.address.split_once('?').map_or("", |(_, query)| query);
         let mut query: Vec<&str> = kept
             .split('&')
             .filter(|part| {
@@ -95,23 +96,23 @@ impl Page {
             .collect();
         let cursor = format!("cursor={cursor}");
         query.push(&cursor);
-        format!("<{}{path}?{}>; rel=\"next\"", call.app.public_url, query.join("&"))
+        format!("<{}{path}?{}>; rel=\"next\"", call.context.app.public_url, query.join("&"))
     }
 }
 
 /// A cursor belongs to one list: its path, filter, order and scope.
 fn context(call: &Call) -> Vec<u8> {
-    let mut context = call.op.name.as_bytes().to_vec();
-    let number = call.scope.store().to_string();
-    let order = call.query("sortOrder").unwrap_or("ascending").to_ascii_lowercase();
+    let mut context = call.request.op.name.as_bytes().to_vec();
+    let number = call.context.scope.store().to_string();
+    let order = call.request.query("sortOrder").unwrap_or("ascending").to_ascii_lowercase();
     let parts = [
-        call.query("filter").unwrap_or_default(),
-        call.query("sortBy").unwrap_or_default(),
+        call.request.query("filter").unwrap_or_default(),
+        call.request.query("sortBy").unwrap_or_default(),
         &order,
         &number,
-        call.query(QUARANTINED).unwrap_or("false"),
+        call.request.query(QUARANTINED).unwrap_or("false"),
     ];
-    for part in parts.into_iter().chain(call.path.iter().map(String::as_str)) {
+    for part in parts.into_iter().chain(call.request.path.iter().map(String::as_str)) {
         context.extend_from_slice(&(part.len() as u64).to_be_bytes());
         context.extend_from_slice(part.as_bytes());
     }
@@ -119,7 +120,7 @@ fn context(call: &Call) -> Vec<u8> {
 }
 
 fn flag(call: &Call, name: &str) -> Result<bool, Problem> {
-    match call.query(name) {
+    match call.request.query(name) {
         None | Some("false") => Ok(false),
         Some("true") => Ok(true),
         Some(_) => Err(Problem::invalid(format!("{name} is true or false."))),

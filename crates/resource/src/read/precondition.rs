@@ -8,7 +8,7 @@ use chancery_store::Tx;
 
 use crate::{
     Answer, Call, Problem, ProblemKind, Scope, Shape,
-    call::{etag, tag_of},
+    call::digest::{etag, tag_of},
     read::answer::write_stored,
     read::emit::Stored,
     read::nested,
@@ -70,18 +70,20 @@ pub fn token_in(json: &[u8]) -> Option<&str> {
 /// # Errors
 /// It does not.
 pub fn check_if_match(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
-    if call.preconditions.if_match.is_none() {
+    if call.request.preconditions.if_match.is_none() {
         return Ok(());
     }
     let token = token_of(shape, was).unwrap_or_default();
     // most name the token: the representation is read for the others alone
-    if call.preconditions.matches("*", None) || call.preconditions.matches(&format!("\"{token}\""), None) {
+    if call.request.preconditions.matches("*", None)
+        || call.request.preconditions.matches(&format!("\"{token}\""), None)
+    {
         return Ok(());
     }
     write_stored(call, tx, shape, was)?;
-    let current = call.out.tag.take().unwrap_or_else(|| etag(&call.out.bytes));
-    call.out.bytes.clear();
-    if call.preconditions.matches(&current, None) { Ok(()) } else { Err(failed(current)) }
+    let current = call.answer.tag.take().unwrap_or_else(|| etag(&call.answer.bytes));
+    call.answer.bytes.clear();
+    if call.request.preconditions.matches(&current, None) { Ok(()) } else { Err(failed(current)) }
 }
 
 /// The concurrency token of a row.
@@ -95,7 +97,7 @@ fn token_of<'a>(shape: &Shape, row: &'a Stored) -> Option<&'a str> {
 /// The answer without a body, which the caller preferred. Its tag is the quoted token: it holds for
 /// `If-Match`, and costs no reading of what the item shows of others.
 pub fn minimal(call: &Call, shape: &Shape, stored: &Stored) -> Answer {
-    let mut answer = Answer::new(call.op.status);
+    let mut answer = Answer::new(call.request.op.status);
     if let Some(token) = token_of(shape, stored) {
         answer.headers.push(("etag", format!("\"{token}\"")));
     }

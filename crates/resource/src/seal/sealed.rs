@@ -9,7 +9,7 @@ use chancery_record::{Cell, Field, Sealing, Secret, Value};
 use chancery_store::Row;
 use uuid::Uuid;
 
-use crate::{MasterKey, Scope, Shape, call::random, seal::master_key::SealingKey};
+use crate::{MasterKey, Scope, Shape, call::random::random, seal::master_key::SealingKey};
 
 /// Sealed text begins with this, which no text of a caller can.
 const MARK: char = '\u{1}';

@@ -7,7 +7,7 @@ use chancery_record::{Draft, FieldError, FieldErrors, Form, Given, Json, Value, 
 use chancery_store::Tx;
 
 use crate::{
-    Answer, Call, OwnerRow, Problem, ProblemKind, Shape,
+    Answer, Call, Context, OwnerRow, Problem, ProblemKind, Shape,
     read::emit::Stored,
     read::load::{key_name, owner_of},
     read::sql::LIST,
@@ -28,7 +28,7 @@ use failures::{Failures, find_retired, find_taken, validate_rows};
 pub const MAX_BATCH: usize = 10_000;
 
 fn elements(call: &Call) -> Result<&[Json], Problem> {
-    let body = call.body()?;
+    let body = call.request.body()?;
     let Json::Array(elements) = body else {
         return Err(Problem::wrong_at("", format!("must be an array, not {}", body.word())));
     };
@@ -63,7 +63,7 @@ pub enum BatchRows {
 /// # Errors
 /// What is wrong with the elements, each with its place.
 pub fn write(call: &mut Call, tx: &mut Tx<'_>, taking: BatchRows, form: Form) -> Result<Answer, Problem> {
-    let shape = call.op.shape;
+    let shape = call.request.op.shape;
     let owner = owner_of(call, tx, shape)?;
     let mut batch = Batch { call, shape, owner, failures: Failures::default() };
     let rows = batch.rows(tx, taking, form)?;
@@ -73,16 +73,16 @@ pub fn write(call: &mut Call, tx: &mut Tx<'_>, taking: BatchRows, form: Form) ->
     }
     for (_, was, values) in &rows {
         match was {
-            Some(was) => change::update(call, tx, shape, was, values)?,
-            None => change::insert(call, tx, shape, owner.as_ref(), values)?,
+            Some(was) => change::update(&call.context, tx, shape, was, values)?,
+            None => change::insert(&call.context, tx, shape, owner.as_ref(), values)?,
         }
         if let (Some(after_insert), None) = (shape.after_insert, was) {
-            after_insert(call, tx, values)?;
+            after_insert(&call.context, tx, values)?;
         }
     }
     let new = rows.iter().filter(|(_, was, _)| was.is_none());
     let written = new.map(|(element, _, values)| Written { base: base(*element), is_new: true, values });
-    confine(call, tx, shape, written)?;
+    confine(&call.context, tx, shape, written)?;
     answer(call, tx, owner.as_ref(), rows)
 }
 
@@ -100,10 +100,10 @@ impl Batch<'_> {
         let (call, shape) = (self.call, self.shape);
         let mut drafts = self.drafts(taking, form)?;
         if shape.found_by_token {
-            find_by_token(call, tx, shape, &mut drafts)?;
+            find_by_token(&call.context, tx, shape, &mut drafts)?;
         }
         let keys = self.keys(taking, &mut drafts);
-        let mut found = load_keys(call, tx, shape, self.owner.as_ref(), &keys)?;
+        let mut found = load_keys(&call.context, tx, shape, self.owner.as_ref(), &keys)?;
         let (mut rows, mut brought) = (Vec::new(), Vec::new());
         for (element, draft) in drafts {
             let key = draft.given(shape.plan().key);
@@ -123,7 +123,7 @@ impl Batch<'_> {
             };
             rows.extend(values.map(|(was, values)| (element, was, values)));
         }
-        find_retired(call, tx, shape, &brought, &mut self.failures)?;
+        find_retired(&call.context, tx, shape, &brought, &mut self.failures)?;
         validate_rows(call, tx, shape, &mut rows, &mut self.failures)?;
         find_taken(call, tx, (shape, self.owner.as_ref()), &rows, &mut self.failures)?;
         Ok(rows)
@@ -200,7 +200,7 @@ impl Batch<'_> {
                 }
             }
         };
-        let values = new_values(self.call, self.shape, self.owner.as_ref(), &draft, &base(element))?;
+        let values = new_values(&self.call.context, self.shape, self.owner.as_ref(), &draft, &base(element))?;
         Ok(values.map_err(|errors| self.wrong(element, errors)).ok())
     }
 
@@ -210,7 +210,13 @@ impl Batch<'_> {
         draft: &Draft,
         was: &Stored,
     ) -> Result<Option<Vec<Value>>, Problem> {
-        match changed_values(self.call, self.shape, was, draft, &base(element))? {
+        match changed_values(
+            &self.call.context,
+            self.shape,
+            was,
+            draft,
+            (&base(element), self.call.request.merge_patch),
+        )? {
             Ok(values) => return Ok(Some(values)),
             Err(Refusal::Wrong(errors)) => self.wrong(element, errors),
             Err(Refusal::Stale(current)) => {
@@ -230,18 +236,18 @@ fn answer(
     owner: Option<&OwnerRow>,
     rows: Vec<NewRow>,
 ) -> Result<Answer, Problem> {
-    let (shape, key) = (call.op.shape, call.op.shape.plan().key);
+    let (shape, key) = (call.request.op.shape, call.request.op.shape.plan().key);
     let has_new = rows.iter().any(|(_, was, _)| was.is_none());
     if has_new && !shape.is_read_back() && rows.iter().all(|(_, was, _)| was.is_none()) {
-        check_postcondition(call, tx, shape)?;
-        if !call.minimal {
+        check_postcondition(&call.context, tx, shape)?;
+        if !call.request.minimal {
             write_new(call, shape, &rows);
         }
-        return Ok(Answer::new(call.op.status));
+        return Ok(Answer::new(call.request.op.status));
     }
     let new = rows.iter().filter(|(_, was, _)| was.is_none());
     let keys: Vec<Value> = new.filter_map(|(_, _, values)| values.get(key).cloned()).collect();
-    let mut found = load_keys(call, tx, shape, owner, &keys)?;
+    let mut found = load_keys(&call.context, tx, shape, owner, &keys)?;
     let mut stored = Vec::with_capacity(rows.len());
     for (element, was, values) in rows {
         let is_new = was.is_none();
@@ -258,16 +264,16 @@ fn answer(
         said.push(RelationBody { owner, is_new: *is_new, body, base: base(*element) });
     }
     relate_body(call, tx, shape, &said)?;
-    check_postcondition(call, tx, shape)?;
+    check_postcondition(&call.context, tx, shape)?;
     let rows: Vec<Stored> = stored.into_iter().map(|(.., row)| row).collect();
-    if !call.minimal {
+    if !call.request.minimal {
         write_all(call, tx, shape, &rows)?;
     }
-    Ok(Answer::new(call.op.status))
+    Ok(Answer::new(call.request.op.status))
 }
 
 pub fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let shape = call.op.shape;
+    let shape = call.request.op.shape;
     let mut failures = Failures::default();
     let mut keys: Vec<(usize, Value)> = Vec::new();
     let mut seen = HashSet::new();
@@ -289,7 +295,7 @@ pub fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     }
     let owner = owner_of(call, tx, shape)?;
     let wanted: Vec<Value> = keys.iter().map(|(_, key)| key.clone()).collect();
-    let mut found = load_keys(call, tx, shape, owner.as_ref(), &wanted)?;
+    let mut found = load_keys(&call.context, tx, shape, owner.as_ref(), &wanted)?;
     let (mut rows, mut places) = (Vec::new(), Vec::new());
     for (element, key) in keys {
         let row = found.remove(&key_name(&key));
@@ -309,13 +315,13 @@ pub fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         return Err(problem);
     }
     for row in &rows {
-        change::delete(call, tx, shape, row)?;
+        change::delete(&call.context, tx, shape, row)?;
     }
-    if !change::hides(call, shape) {
-        purged(call, tx, shape, &rows)?;
+    if !change::hides(&call.context, shape) {
+        purged(&mut call.context, tx, shape, &rows)?;
     }
-    check_postcondition(call, tx, shape)?;
-    Ok(Answer::new(call.op.status))
+    check_postcondition(&call.context, tx, shape)?;
+    Ok(Answer::new(call.request.op.status))
 }
 
 fn unknown(shape: &Shape, base: &str) -> FieldError {
@@ -331,7 +337,7 @@ const MAX_LOADED: usize = 128 << 20;
 /// # Errors
 /// Rows that are too large together; the store's.
 pub fn load_keys(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     owner: Option<&OwnerRow>,
@@ -342,12 +348,12 @@ pub fn load_keys(
     let column = shape.key().map_or("id", |key| key.column);
     let mut loaded = 0;
     for chunk in keys.chunks(LIST) {
-        let mut sql = shape.select(call, owner.map(|owner| owner.rid));
+        let mut sql = shape.select(context, owner.map(|owner| owner.rid));
         sql = sql.push(" AND t.").push(column).push(" IN ");
         sql.add_list(chunk.iter().cloned());
         tx.query(&sql.text, &sql.parameters, |row| {
             if loaded <= MAX_LOADED {
-                let stored = Stored::read(shape, &call.scope, owner, row)?;
+                let stored = Stored::read(shape, &context.scope, owner, row)?;
                 loaded += stored.values.iter().map(Value::size).sum::<usize>();
                 found.insert(key_name(stored.value(place)), stored);
             }
@@ -363,7 +369,7 @@ pub fn load_keys(
 
 /// Gives elements that name no key that of the row which has their token.
 fn find_by_token(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     drafts: &mut [(usize, Draft)],
@@ -374,8 +380,8 @@ fn find_by_token(
     let mut unnamed: Vec<&mut Draft> = drafts.iter_mut().map(|(_, draft)| draft).filter(is_unnamed).collect();
     for chunk in unnamed.chunks_mut(LIST) {
         let mut sql = shape
-            .begin(call, &format!("SELECT t.concurrency_token, t.{column} FROM {} t WHERE ", shape.table));
-        shape.add_reach(&mut sql, &call.scope, None);
+            .begin(context, &format!("SELECT t.concurrency_token, t.{column} FROM {} t WHERE ", shape.table));
+        shape.add_reach(&mut sql, &context.scope, None);
         sql.add(" AND t.concurrency_token IN ");
         sql.add_list(chunk.iter().filter_map(|draft| draft.given(token).cloned()));
         let mut found = HashMap::new();

@@ -5,7 +5,7 @@ use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::{
-    Call, Deletion, LIST, Problem, Relation, Scope, Shape,
+    Context, Deletion, LIST, Problem, Relation, Scope, Shape,
     audit::entry::{Entry, changed_members, content, fields_with, key_text, record, write_ids},
     audit::person::person,
     declare::shape::Personal,
@@ -38,21 +38,21 @@ pub enum AuditAction {
 /// # Errors
 /// The store's.
 pub fn insert(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     owner: Option<&OwnerRow>,
     values: &[Value],
 ) -> Result<(), Problem> {
     let shape = shape.base();
-    let number = call.app.audit_signer.number(call.now, 0);
-    write_new(call, tx, shape, owner, values, number)?;
+    let number = context.app.audit_signer.number(context.now, 0);
+    write_new(context, tx, shape, owner, values, number)?;
     let current = content(shape, values);
     let changed = fields_with(shape, values).filter(|(_, value)| !value.is_null());
-    settle(call, tx, shape, values)?;
-    let person = person(call, tx, shape, values, owner)?;
+    settle(context, tx, shape, values)?;
+    let person = person(context, tx, shape, values, owner)?;
     record(
-        call,
+        context,
         tx,
         Entry {
             number,
@@ -73,28 +73,28 @@ pub fn insert(
 /// # Errors
 /// The store's.
 pub fn insert_unaudited(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     owner: Option<&OwnerRow>,
     values: &[Value],
 ) -> Result<(), Problem> {
-    write_new(call, tx, shape.base(), owner, values, 0)
+    write_new(context, tx, shape.base(), owner, values, 0)
 }
 
 fn write_new(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     owner: Option<&OwnerRow>,
     values: &[Value],
     number: i64,
 ) -> Result<(), Problem> {
-    let kept = kept(call, shape, values);
+    let kept = kept(context, shape, values);
     let own = || fields_with(shape, &kept).filter(|(field, _)| field.access.column == Column::Own);
     let mut parameters = Vec::with_capacity(values.len() + 8);
     if shape.reach.is_store() {
-        parameters.push(Value::Int(call.scope.store()));
+        parameters.push(Value::Int(context.scope.store()));
     }
     parameters.extend(owner.map(|owner| Value::Int(owner.rid)));
     parameters.extend(own().map(|(_, value)| value.clone()));
@@ -109,7 +109,7 @@ fn write_new(
 /// # Errors
 /// The store's.
 pub fn update(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     was: &Stored,
@@ -117,7 +117,7 @@ pub fn update(
 ) -> Result<(), Problem> {
     let shape = shape.base();
     let token = shape.plan().token;
-    change(call, tx, shape, was, values, token, ("Modified", "updated"))
+    change(context, tx, shape, was, values, token, ("Modified", "updated"))
 }
 
 /// Writes the changed columns of a row, whatever its token: a change of state. Nothing is done
@@ -126,7 +126,7 @@ pub fn update(
 /// # Errors
 /// The store's.
 pub fn update_unversioned(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     was: &Stored,
@@ -138,8 +138,8 @@ pub fn update_unversioned(
         return Ok(());
     }
     match action {
-        AuditAction::Silent => write_columns(call, tx, shape, was, values, (None, None)).map(drop),
-        AuditAction::As(action, event) => change(call, tx, shape, was, values, None, (action, event)),
+        AuditAction::Silent => write_columns(context, tx, shape, was, values, (None, None)).map(drop),
+        AuditAction::As(action, event) => change(context, tx, shape, was, values, None, (action, event)),
     }
 }
 
@@ -150,7 +150,7 @@ pub fn update_unversioned(
 /// # Errors
 /// The store's.
 pub fn advance(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     was: &Stored,
@@ -160,14 +160,14 @@ pub fn advance(
     let shape = shape.base();
     let token = shape.plan().token;
     if let Some(value) = token.and_then(|place| values.get_mut(place)) {
-        *value = call.new_token();
+        *value = context.new_token();
     }
-    change(call, tx, shape, was, &values, token, action)
+    change(context, tx, shape, was, &values, token, action)
 }
 
 /// Writes the changed columns of a row, and its entry and event.
 fn change(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     was: &Stored,
@@ -175,11 +175,11 @@ fn change(
     token: Option<usize>,
     (action, event): (&'static str, &'static str),
 ) -> Result<(), Problem> {
-    let number = next_number(call, was);
-    let changed = write_columns(call, tx, shape, was, values, (token, Some(number)))?;
-    let person = person(call, tx, shape, &was.values, was.owner.as_ref())?;
+    let number = next_number(context, was);
+    let changed = write_columns(context, tx, shape, was, values, (token, Some(number)))?;
+    let person = person(context, tx, shape, &was.values, was.owner.as_ref())?;
     record(
-        call,
+        context,
         tx,
         Entry {
             number,
@@ -196,12 +196,12 @@ fn change(
 }
 
 /// The number of the next entry of a row.
-fn next_number(call: &Call, was: &Stored) -> i64 {
-    call.app.audit_signer.number(call.now, was.last_entry)
+fn next_number(context: &Context, was: &Stored) -> i64 {
+    context.app.audit_signer.number(context.now, was.last_entry)
 }
 
 fn write_columns(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     was: &Stored,
@@ -210,7 +210,7 @@ fn write_columns(
 ) -> Result<Vec<&'static Field>, Problem> {
     let mut sql = crate::Sql::new(format!("UPDATE {} SET ", shape.table));
     let mut changed = Vec::new();
-    let kept = kept(call, shape, values);
+    let kept = kept(context, shape, values);
     for ((field, value), before) in shape.fields.iter().zip(kept.iter()).zip(&was.values) {
         if value == before || field.access.column != Column::Own {
             continue;
@@ -235,7 +235,7 @@ fn write_columns(
         sql = sql.push(" AND concurrency_token = ").bind(was.value(place).clone());
     }
     tx.queue_one(&sql.text, sql.parameters)?;
-    settle(call, tx, shape, values)?;
+    settle(context, tx, shape, values)?;
     Ok(changed)
 }
 
@@ -243,28 +243,28 @@ fn write_columns(
 ///
 /// # Errors
 /// The store's.
-pub fn delete(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
+pub fn delete(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
     let shape = shape.base();
-    let hides = hides(call, shape);
+    let hides = hides(context, shape);
     if matches!(shape.personal, Personal::Is(_)) && !hides {
         // the key goes with the person: contents sealed now could never be read
-        return destroy(call, tx, shape, was, "deleted");
+        return destroy(context, tx, shape, was, "deleted");
     }
-    let person = person(call, tx, shape, &was.values, was.owner.as_ref())?;
-    let number = next_number(call, was);
+    let person = person(context, tx, shape, &was.values, was.owner.as_ref())?;
+    let number = next_number(context, was);
     match shape.deletion {
         Deletion::Quarantine { column, .. } if hides => {
             let text = format!(
                 "UPDATE {} SET {column} = ?1, last_entry = ?3 WHERE rid = ?2 AND {column} IS NULL",
                 shape.table
             );
-            tx.queue_one(&text, vec![Value::Int(call.now.0), Value::Int(was.rid), Value::Int(number)])?;
+            tx.queue_one(&text, vec![Value::Int(context.now.0), Value::Int(was.rid), Value::Int(number)])?;
         }
-        _ => remove(call, tx, shape, was)?,
+        _ => remove(context, tx, shape, was)?,
     }
-    settle(call, tx, shape, &was.values)?;
+    settle(context, tx, shape, &was.values)?;
     record(
-        call,
+        context,
         tx,
         Entry {
             number,
@@ -285,33 +285,33 @@ pub fn delete(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Resu
 ///
 /// # Errors
 /// The store's.
-pub fn purge(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
+pub fn purge(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
     let shape = shape.base();
-    destroy(call, tx, shape, was, "purged")
+    destroy(context, tx, shape, was, "purged")
 }
 
 fn destroy(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     was: &Stored,
     event: &'static str,
 ) -> Result<(), Problem> {
-    remove(call, tx, shape, was)?;
+    remove(context, tx, shape, was)?;
     if matches!(shape.personal, Personal::Is(_)) {
         // what is kept of answers that show many persons has no key of its own
         let text =
             "UPDATE idempotent_answer SET answer = ?1, persons = ?2, shows_of = NULL WHERE shows_of = ?3";
         let parameters =
-            vec![Value::Bytes(Vec::new()), Value::Bytes(vec![0; 16]), Value::Int(call.scope.store())];
+            vec![Value::Bytes(Vec::new()), Value::Bytes(vec![0; 16]), Value::Int(context.scope.store())];
         tx.queue(text, parameters)?;
     }
-    settle(call, tx, shape, &was.values)?;
+    settle(context, tx, shape, &was.values)?;
     record(
-        call,
+        context,
         tx,
         Entry {
-            number: next_number(call, was),
+            number: next_number(context, was),
             person: None,
             area: shape.name,
             key: key_text(shape, &was.values),
@@ -324,22 +324,22 @@ fn destroy(
     )
 }
 
-fn remove(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
+fn remove(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
     let text = format!("DELETE FROM {} WHERE rid = ?1", shape.table);
     tx.queue_one(&text, vec![Value::Int(was.rid)])?;
-    retire_id(call, tx, shape, was)
+    retire_id(context, tx, shape, was)
 }
 
 /// Takes along what else goes with rows that are gone for good.
 ///
 /// # Errors
 /// The store's.
-pub fn purged(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, rows: &[Stored]) -> Result<(), Problem> {
+pub fn purged(context: &mut Context, tx: &mut Tx<'_>, shape: &Shape, rows: &[Stored]) -> Result<(), Problem> {
     let shape = shape.base();
     let Some(on_purge) = shape.on_purge else { return Ok(()) };
     let id = |row: &Stored| if let Value::Id(id) = row.value(shape.plan().key) { Some(*id) } else { None };
     let ids: Vec<Uuid> = rows.iter().filter_map(id).collect();
-    ids.chunks(LIST).try_for_each(|chunk| on_purge(call, tx, chunk))
+    ids.chunks(LIST).try_for_each(|chunk| on_purge(context, tx, chunk))
 }
 
 /// Removes for good the rows that have waited in quarantine since this moment or longer, the
@@ -348,37 +348,37 @@ pub fn purged(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, rows: &[Stored]) 
 /// # Errors
 /// The store's.
 pub fn purge_due(
-    call: &mut Call,
+    context: &mut Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     since: Timestamp,
     limit: usize,
 ) -> Result<usize, Problem> {
     let Some(column) = shape.deletion.hiding() else { return Ok(0) };
-    let sql = shape.select_hidden(call).push(&format!(" AND t.{column} <= ")).bind(since.0);
+    let sql = shape.select_hidden(context).push(&format!(" AND t.{column} <= ")).bind(since.0);
     let sql = sql.push(&format!(" ORDER BY t.{column} LIMIT {limit}"));
     let mut due = Vec::new();
     tx.query(&sql.text, &sql.parameters, |row| {
-        due.push(Stored::read(shape, &call.scope, None, row)?);
+        due.push(Stored::read(shape, &context.scope, None, row)?);
         Ok(())
     })?;
-    due.iter().try_for_each(|row| purge(call, tx, shape, row))?;
-    purged(call, tx, shape, &due)?;
+    due.iter().try_for_each(|row| purge(context, tx, shape, row))?;
+    purged(context, tx, shape, &due)?;
     Ok(due.len())
 }
 
 /// Whether a DELETE hides rows of this resource, here and now.
-pub fn hides(call: &Call, shape: &Shape) -> bool {
-    matches!(shape.deletion, Deletion::Quarantine { option, .. } if is_on(call, option))
+pub fn hides(context: &Context, shape: &Shape) -> bool {
+    matches!(shape.deletion, Deletion::Quarantine { option, .. } if is_on(context, option))
 }
 
-fn is_on(call: &Call, option: &str) -> bool {
-    matches!(&call.scope, Scope::Store(store) if store.options.flag(option))
+fn is_on(context: &Context, option: &str) -> bool {
+    matches!(&context.scope, Scope::Store(store) if store.options.flag(option))
 }
 
-fn settle(call: &Call, tx: &mut Tx<'_>, shape: &Shape, values: &[Value]) -> Result<(), Problem> {
+fn settle(context: &Context, tx: &mut Tx<'_>, shape: &Shape, values: &[Value]) -> Result<(), Problem> {
     if let Some(after_write) = shape.after_write {
-        after_write(call, tx, shape, values)?;
+        after_write(context, tx, shape, values)?;
     }
     if shape.bumps_epoch {
         tx.advance_epoch()?;
@@ -387,23 +387,23 @@ fn settle(call: &Call, tx: &mut Tx<'_>, shape: &Shape, values: &[Value]) -> Resu
 }
 
 /// The values as they are kept: secrets sealed.
-fn kept<'a>(call: &Call, shape: &Shape, values: &'a [Value]) -> std::borrow::Cow<'a, [Value]> {
+fn kept<'a>(context: &Context, shape: &Shape, values: &'a [Value]) -> std::borrow::Cow<'a, [Value]> {
     if !shape.plan().seals || !(shape.secret)(values) {
         return values.into();
     }
     let key = values.get(shape.plan().key).unwrap_or(&Value::Null);
     let kept = fields_with(shape, values).map(|(field, value)| match field.access.sealing {
-        Sealing::Secret => seal_secret(&call.app.master, shape, field, key, value),
+        Sealing::Secret => seal_secret(&context.app.master, shape, field, key, value),
         _ => value.clone(),
     });
     kept.collect()
 }
 
-fn retire_id(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
+fn retire_id(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
     // what is known by another's id can be made again
     if let (id @ Value::Id(_), Some("id")) = (was.value(shape.plan().key), shape.key().map(|key| key.column))
     {
-        let parameters = vec![Value::Int(call.scope.store()), shape.name.into(), id.clone()];
+        let parameters = vec![Value::Int(context.scope.store()), shape.name.into(), id.clone()];
         tx.queue("INSERT INTO retired_id (store, resource, id) VALUES (?1, ?2, ?3)", parameters)?;
     }
     Ok(())
@@ -412,7 +412,7 @@ fn retire_id(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Resul
 /// Records that links were added and removed: one entry with the ids, not the whole set. The
 /// links themselves are written by `relate`.
 pub fn related(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     relation: &Relation,
@@ -438,12 +438,12 @@ pub fn related(
     write_ids(added, &mut data);
     data.extend_from_slice(b",\"removed\":");
     write_ids(removed, &mut data);
-    let person = person(call, tx, shape, &owner.values, None)?;
+    let person = person(context, tx, shape, &owner.values, None)?;
     record(
-        call,
+        context,
         tx,
         Entry {
-            number: next_number(call, owner),
+            number: next_number(context, owner),
             person,
             area: shape.name,
             key: key_text(shape, &owner.values),

@@ -8,7 +8,7 @@ use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::{
-    Call, LIST, Problem, ProblemKind, Scope, Shape, Sql,
+    Context, LIST, Problem, ProblemKind, Scope, Shape, Sql,
     declare::references::{Child, Parent},
     declare::rules::{Proposed, Violation},
     read::emit::Stored,
@@ -21,7 +21,7 @@ const NAMED: usize = 5;
 /// Finds rows that name a parent which is not there, or not the caller's.
 pub fn find_strangers(
     shape: &Shape,
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     rows: &[Proposed<'_>],
 ) -> Result<Vec<Violation>, Problem> {
@@ -30,7 +30,7 @@ pub fn find_strangers(
         let Some(place) = shape.field_index(column) else { continue };
         let named = |row: &Proposed<'_>| names_anew(row, place);
         let wanted: HashSet<Uuid> = rows.iter().filter_map(named).collect();
-        let known = visible(call, tx, parent, &wanted.into_iter().collect::<Vec<_>>())?;
+        let known = visible(context, tx, parent, &wanted.into_iter().collect::<Vec<_>>())?;
         let strangers = rows.iter().enumerate().filter_map(|(row, proposed)| Some((row, named(proposed)?)));
         violations.extend(strangers.filter(|(_, id)| !known.contains_key(id)).map(|(row, _)| Violation {
             row,
@@ -85,25 +85,25 @@ pub fn find_crowds(shape: &Shape, tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Res
 
 /// Those of these ids that the caller's scope covers, with the numbers of their rows.
 pub fn visible(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     ids: &[Uuid],
 ) -> Result<HashMap<Uuid, i64>, Problem> {
-    visible_to(&call.scope, call, tx, shape, ids)
+    visible_to(&context.scope, context, tx, shape, ids)
 }
 
 /// Those of these ids that another scope covers.
 pub fn visible_to(
     scope: &Scope,
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     ids: &[Uuid],
 ) -> Result<HashMap<Uuid, i64>, Problem> {
     let mut known = HashMap::with_capacity(ids.len());
     for chunk in ids.chunks(LIST) {
-        let mut sql = shape.begin(call, &format!("SELECT t.id, t.rid FROM {} t WHERE ", shape.source()));
+        let mut sql = shape.begin(context, &format!("SELECT t.id, t.rid FROM {} t WHERE ", shape.source()));
         shape.add_reach(&mut sql, scope, None);
         sql.add(" AND t.id IN ");
         sql.add_list(chunk.iter().copied().map(Value::Id));
@@ -170,12 +170,12 @@ pub struct Written<'a> {
 /// # Errors
 /// Every such row; a conflict, where one was covered before.
 pub fn confine<'a>(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     rows: impl Iterator<Item = Written<'a>>,
 ) -> Result<(), Problem> {
-    if !matches!(call.scope, Scope::Parts { .. }) {
+    if !matches!(context.scope, Scope::Parts { .. }) {
         return Ok(());
     }
     let plan = shape.plan();
@@ -184,8 +184,8 @@ pub fn confine<'a>(
     let Some(column) = shape.key().map(|key| key.column) else { return Ok(()) };
     let mut covered = HashSet::with_capacity(rows.len());
     for chunk in rows.chunks(LIST) {
-        let mut sql = shape.begin(call, &format!("SELECT t.{column} FROM {} t WHERE ", shape.source()));
-        shape.add_reach(&mut sql, &call.scope, None);
+        let mut sql = shape.begin(context, &format!("SELECT t.{column} FROM {} t WHERE ", shape.source()));
+        shape.add_reach(&mut sql, &context.scope, None);
         sql.add(&format!(" AND t.{column} IN "));
         sql.add_list(chunk.iter().map(|(_, key)| (*key).clone()));
         let kind = shape.key().map_or(Kind::Id, |key| key.kind);
@@ -216,6 +216,6 @@ const OUT_OF_REACH: &str = "would be out of what your roles cover; \
 ///
 /// # Errors
 /// What would not hold.
-pub fn check_postcondition(call: &Call, tx: &mut Tx<'_>, shape: &Shape) -> Result<(), Problem> {
-    shape.postcondition.map_or(Ok(()), |postcondition| postcondition(call, tx))
+pub fn check_postcondition(context: &Context, tx: &mut Tx<'_>, shape: &Shape) -> Result<(), Problem> {
+    shape.postcondition.map_or(Ok(()), |postcondition| postcondition(context, tx))
 }

@@ -4,7 +4,7 @@ use chancery_record::{FieldError, FieldErrors, Form, Json, Others, Record, Value
 use chancery_store::{self as store, Tx};
 
 use crate::{
-    Action, Answer, Call, Problem, ProblemKind, Reply, Scope, Shape,
+    Action, Answer, Call, Context, Problem, ProblemKind, Reply, Scope, Shape,
     declare::rules::Proposed,
     read::answer::{answer_with, read_one, reply},
     read::emit::{Stored, write_no_relations, write_values},
@@ -24,25 +24,25 @@ use crate::{
 /// # Errors
 /// What the caller is to be told; a store's failure that decides about a repetition.
 pub fn run(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    call.out.restart()?;
-    call.persons.borrow_mut().clear();
-    if call.dry_run {
+    call.answer.restart()?;
+    call.context.persons.borrow_mut().clear();
+    if call.request.dry_run {
         tx.only_try();
     }
-    if let (true, Scope::Store(store)) = (call.op.changes_store(), &call.scope)
+    if let (true, Scope::Store(store)) = (call.request.op.changes_store(), &call.context.scope)
         && store.options.flag("IsDatabaseReadOnlyMode")
     {
         let detail = "The store is in read-only mode. Its option IsDatabaseReadOnlyMode ends that.";
         return Err(Problem::conflict(detail));
     }
-    let answer = match call.op.action {
+    let answer = match call.request.op.action {
         Action::List => list::list(call, tx),
         Action::Read => read(call, tx),
         Action::Create => create(call, tx),
         Action::Replace => change_one(call, tx, Form::Put, None),
         Action::ReplaceMembers(columns) => change_one(call, tx, Form::Put, Some(columns)),
         Action::Patch => {
-            let form = if call.merge_patch { Form::MergePatch } else { Form::Patch };
+            let form = if call.request.merge_patch { Form::MergePatch } else { Form::Patch };
             change_one(call, tx, form, None)
         }
         Action::Delete => delete(call, tx),
@@ -56,10 +56,10 @@ pub fn run(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         tx.flush()?;
         Ok(answer)
     });
-    if let Some(work) = call.needed.take() {
+    if let Some(work) = call.steps.needed.take() {
         return Ok(Answer::after(work));
     }
-    answer.map_err(|problem| explain(call.op.shape, problem))
+    answer.map_err(|problem| explain(call.request.op.shape, problem))
 }
 
 /// Names the member behind a unique index.
@@ -91,16 +91,16 @@ pub fn taken(shape: &Shape, index: &str, base: &str) -> Option<FieldError> {
 /// # Errors
 /// Every member that is unknown, missing, of the wrong type or out of bounds.
 pub fn read_form<R: Record>(call: &Call) -> Result<R, Problem> {
-    let draft =
-        read_draft(R::FIELDS, Others::Named(&[]), Form::Create, call.body()?, "").map_err(Problem::wrong)?;
+    let draft = read_draft(R::FIELDS, Others::Named(&[]), Form::Create, call.request.body()?, "")
+        .map_err(Problem::wrong)?;
     Ok(R::from_values(draft.to_new(R::FIELDS))?)
 }
 
 fn read(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let shape = call.op.shape;
+    let shape = call.request.op.shape;
     let owner = owner_of(call, tx, shape)?;
     let key = key_of(call, shape)?;
-    let sql = select_key(call, shape, owner.as_ref(), key);
+    let sql = select_key(&call.context, shape, owner.as_ref(), key);
     read_one(call, tx, shape, owner.as_ref(), &sql)
 }
 
@@ -109,48 +109,49 @@ fn read(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 /// # Errors
 /// What is wrong with the body.
 pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let shape = call.op.shape;
-    let body = call.body()?;
+    let shape = call.request.op.shape;
+    let body = call.request.body()?;
     let draft = shape.read(Form::Create, body, "").map_err(Problem::wrong)?;
     let owner = owner_of(call, tx, shape)?;
     let brought = draft.given(shape.plan().key).cloned();
-    let mut values = new_values(call, shape, owner.as_ref(), &draft, "")?.map_err(Problem::wrong)?;
+    let mut values = new_values(&call.context, shape, owner.as_ref(), &draft, "")?.map_err(Problem::wrong)?;
     if let Some(id @ Value::Id(_)) = brought
-        && is_retired(call, tx, shape, &id)?
+        && is_retired(&call.context, tx, shape, &id)?
     {
         let wrong = Problem::wrong_at("/id", USED);
         return Err(Problem { kind: ProblemKind::Conflict, ..wrong });
     }
     check_data(call, tx, shape, None, &mut values)?;
-    change::insert(call, tx, shape, owner.as_ref(), &values)?;
+    change::insert(&call.context, tx, shape, owner.as_ref(), &values)?;
     if let Some(after_insert) = shape.after_insert {
-        after_insert(call, tx, &values)?;
+        after_insert(&call.context, tx, &values)?;
     }
     let written = Written { base: String::new(), is_new: true, values: &values };
-    confine(call, tx, shape, std::iter::once(written))?;
+    confine(&call.context, tx, shape, std::iter::once(written))?;
     let created = values.get(shape.plan().key).map(key_name);
-    if call.op.reply == Reply::Owner {
-        check_postcondition(call, tx, shape)?;
+    if call.request.op.reply == Reply::Owner {
+        check_postcondition(&call.context, tx, shape)?;
         return Ok(Answer { created, ..reply(call, tx, owner.as_ref(), None)? });
     }
     if shape.is_read_back() {
         let key = values.get(shape.plan().key).cloned().unwrap_or(Value::Null);
-        let stored = load(call, tx, shape, owner.as_ref(), key)?;
-        let said = RelationBody { owner: &stored, is_new: true, body: call.body()?, base: String::new() };
+        let stored = load(&call.context, tx, shape, owner.as_ref(), key)?;
+        let said =
+            RelationBody { owner: &stored, is_new: true, body: call.request.body()?, base: String::new() };
         relate_body(call, tx, shape, &[said])?;
-        check_postcondition(call, tx, shape)?;
+        check_postcondition(&call.context, tx, shape)?;
         let mut answer = answer_with(call, tx, shape, &stored)?;
         answer.created = created;
         return Ok(answer);
     }
-    check_postcondition(call, tx, shape)?;
-    if call.minimal {
+    check_postcondition(&call.context, tx, shape)?;
+    if call.request.minimal {
         let stored = Stored { rid: 0, last_entry: 0, values, owner };
         return Ok(Answer { created, ..minimal(call, shape, &stored) });
     }
-    write_values((shape, &call.app.master), &call.scope, &values, &mut call.out.bytes);
-    write_no_relations(shape, &mut call.out.bytes);
-    Ok(Answer { created, ..Answer::resource(call.op.status) })
+    write_values((shape, &call.context.app.master), &call.context.scope, &values, &mut call.answer.bytes);
+    write_no_relations(shape, &mut call.answer.bytes);
+    Ok(Answer { created, ..Answer::resource(call.request.op.status) })
 }
 
 /// The rule against the data, on one row.
@@ -169,8 +170,8 @@ pub fn check_data(
     Err(Problem { kind, ..Problem::wrong(errors) })
 }
 
-fn is_retired(call: &Call, tx: &mut Tx<'_>, shape: &Shape, id: &Value) -> Result<bool, Problem> {
-    let parameters = [Value::Int(call.scope.store()), shape.name.into(), id.clone()];
+fn is_retired(context: &Context, tx: &mut Tx<'_>, shape: &Shape, id: &Value) -> Result<bool, Problem> {
+    let parameters = [Value::Int(context.scope.store()), shape.name.into(), id.clone()];
     let text = "SELECT 1 FROM retired_id WHERE store = ?1 AND resource = ?2 AND id = ?3";
     Ok(tx.one(text, &parameters, |_| Ok(()))?.is_some())
 }
@@ -185,8 +186,8 @@ pub fn change_one(
     form: Form,
     only: Option<&[&str]>,
 ) -> Result<Answer, Problem> {
-    let shape = call.op.shape;
-    let body = call.body()?;
+    let shape = call.request.op.shape;
+    let body = call.request.body()?;
     let cut;
     let body = match only {
         Some(columns) => {
@@ -201,15 +202,17 @@ pub fn change_one(
     }
     let owner = owner_of(call, tx, shape)?;
     let key = key_of(call, shape)?;
-    let was = load(call, tx, shape, owner.as_ref(), key)?;
+    let was = load(&call.context, tx, shape, owner.as_ref(), key)?;
     check_if_match(call, tx, shape, &was)?;
-    let mut values = changed_values(call, shape, &was, &draft, "")?.map_err(Refusal::into_problem)?;
+    let mut values = changed_values(&call.context, shape, &was, &draft, ("", call.request.merge_patch))?
+        .map_err(Refusal::into_problem)?;
     check_data(call, tx, shape, Some(&was), &mut values)?;
-    change::update(call, tx, shape, &was, &values)?;
+    change::update(&call.context, tx, shape, &was, &values)?;
     let stored = was.with(values);
-    let said = RelationBody { owner: &stored, is_new: false, body: call.body()?, base: String::new() };
+    let said =
+        RelationBody { owner: &stored, is_new: false, body: call.request.body()?, base: String::new() };
     relate_body(call, tx, shape, &[said])?;
-    check_postcondition(call, tx, shape)?;
+    check_postcondition(&call.context, tx, shape)?;
     reply(call, tx, owner.as_ref(), Some(&stored))
 }
 
@@ -225,18 +228,18 @@ fn only_members(shape: &Shape, columns: &[&str], body: &Json) -> Json {
 }
 
 fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let shape = call.op.shape;
+    let shape = call.request.op.shape;
     let owner = owner_of(call, tx, shape)?;
     let key = key_of(call, shape)?;
-    let was = load(call, tx, shape, owner.as_ref(), key)?;
+    let was = load(&call.context, tx, shape, owner.as_ref(), key)?;
     check_if_match(call, tx, shape, &was)?;
     if let Some((_, detail)) = find_children(tx, shape, std::slice::from_ref(&was))?.pop() {
         return Err(Problem::conflict(format!("The {} {detail}.", shape.name)));
     }
-    change::delete(call, tx, shape, &was)?;
-    if !change::hides(call, shape) {
-        purged(call, tx, shape, std::slice::from_ref(&was))?;
+    change::delete(&call.context, tx, shape, &was)?;
+    if !change::hides(&call.context, shape) {
+        purged(&mut call.context, tx, shape, std::slice::from_ref(&was))?;
     }
-    check_postcondition(call, tx, shape)?;
+    check_postcondition(&call.context, tx, shape)?;
     reply(call, tx, owner.as_ref(), None)
 }

@@ -30,11 +30,11 @@ type Link = (Uuid, i64);
 /// # Errors
 /// Unknown and foreign ids, each with its place; not found.
 pub fn relate(call: &mut Call, tx: &mut Tx<'_>, name: &str, how: Relating) -> Result<Answer, Problem> {
-    let shape = call.op.shape;
+    let shape = call.request.op.shape;
     let relation = shape.relation(name).ok_or_else(|| Problem::not_found(name))?;
-    let listed = related_ids(call.body()?)?;
+    let listed = related_ids(call.request.body()?)?;
     let key = key_of(call, shape)?;
-    let owner = load(call, tx, shape, None, key)?;
+    let owner = load(&call.context, tx, shape, None, key)?;
     check_if_match(call, tx, shape, &owner)?;
     let wanted = Wanted { owner: &owner, is_all: how == Relating::Set, listed };
     for mut change in changes(call, tx, relation, vec![wanted])? {
@@ -49,7 +49,7 @@ pub fn relate(call: &mut Call, tx: &mut Tx<'_>, name: &str, how: Relating) -> Re
         change.put_in(call, tx)?;
     }
     let written = Written { base: String::new(), is_new: false, values: &owner.values };
-    confine(call, tx, shape, std::iter::once(written))?;
+    confine(&call.context, tx, shape, std::iter::once(written))?;
     answer_with(call, tx, shape, &owner)
 }
 
@@ -99,7 +99,7 @@ pub fn relate_body(
     let there = rows.iter().filter(|row| !row.is_new);
     let written =
         there.map(|row| Written { base: row.base.clone(), is_new: false, values: &row.owner.values });
-    confine(call, tx, shape, written)
+    confine(&call.context, tx, shape, written)
 }
 
 /// What the set of a row is to hold: nothing else, or this besides what is there.
@@ -127,7 +127,7 @@ fn changes<'a>(
     relation: &'a Relation,
     wanted: Vec<Wanted<'a>>,
 ) -> Result<Vec<Change<'a>>, Problem> {
-    let scope = call.scope.clone();
+    let scope = call.context.scope.clone();
     let above_tenants = relation.listed == Listed::AboveTenants;
     let scope = if above_tenants { scope.above_tenants() } else { scope };
     let whole: Vec<i64> = wanted.iter().filter(|set| set.is_all).map(|set| set.owner.rid).collect();
@@ -142,7 +142,8 @@ fn changes<'a>(
         asked.extend(old.keys().filter(|_| is_guarded));
         sets.push((owner, listed, new, old));
     }
-    let known = visible_to(&scope, call, tx, relation.target, &asked.into_iter().collect::<Vec<_>>())?;
+    let known =
+        visible_to(&scope, &call.context, tx, relation.target, &asked.into_iter().collect::<Vec<_>>())?;
     let (mut changes, mut errors) = (Vec::with_capacity(sets.len()), Vec::new());
     for (owner, listed, new, old) in sets {
         let mut added = Vec::with_capacity(new.len());
@@ -170,14 +171,14 @@ fn changes<'a>(
 
 /// Refuses changes to sets of rows that the caller reaches through a tenant alone.
 fn check_owners(call: &Call, tx: &mut Tx<'_>, scope: &Scope, changes: &[Change<'_>]) -> Result<(), Problem> {
-    let shape = call.op.shape;
+    let shape = call.request.op.shape;
     let written = changes.iter().filter(|change| !change.added.is_empty() || !change.removed.is_empty());
     let ids = written.filter_map(|change| match change.owner.value(shape.plan().key) {
         Value::Id(id) => Some(*id),
         _ => None,
     });
     let ids: Vec<Uuid> = ids.collect();
-    if visible_to(scope, call, tx, shape, &ids)?.len() < ids.len() {
+    if visible_to(scope, &call.context, tx, shape, &ids)?.len() < ids.len() {
         let detail = "Only who administers the subscription changes what it is assigned to.";
         return Err(Problem::new(ProblemKind::Forbidden, detail));
     }
@@ -211,7 +212,7 @@ impl Change<'_> {
             tx.queue(&sql.text, sql.parameters)?;
         }
         let ids = |links: &[Link]| links.iter().map(|(id, _)| *id).collect::<Vec<_>>();
-        change::related(call, tx, call.op.shape, relation, owner, &ids(added), &ids(removed))
+        change::related(&call.context, tx, call.request.op.shape, relation, owner, &ids(added), &ids(removed))
     }
 }
 

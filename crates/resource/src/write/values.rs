@@ -3,8 +3,8 @@
 use chancery_record::{Column, Draft, Field, FieldError, Given, Value, pointer};
 
 use crate::{
-    Call, Problem, ProblemKind, Shape, declare::shape::Personal, read::emit::Stored, seal::sealed::PersonKey,
-    write::change::OwnerRow,
+    Context, Problem, ProblemKind, Shape, declare::shape::Personal, read::emit::Stored,
+    seal::sealed::PersonKey, write::change::OwnerRow,
 };
 
 /// The values of a new row that no body asks for: a record's, with a new id where it has none, and
@@ -13,7 +13,7 @@ use crate::{
 /// # Errors
 /// A rule of its own.
 pub fn new_row(
-    call: &Call,
+    context: &Context,
     shape: &Shape,
     owner: Option<&OwnerRow>,
     values: Vec<Value>,
@@ -24,13 +24,13 @@ pub fn new_row(
             .map(|value| if value.is_null() { Given::Nothing } else { Given::Value(value) })
             .collect(),
     );
-    new_values(call, shape, owner, &draft, "")?.map_err(Problem::wrong)
+    new_values(context, shape, owner, &draft, "")?.map_err(Problem::wrong)
 }
 
 /// The values of a new row from what a body says: ids, token, defaults, rules. The inner error
 /// is the body's.
 pub fn new_values(
-    call: &Call,
+    context: &Context,
     shape: &Shape,
     owner: Option<&OwnerRow>,
     draft: &Draft,
@@ -42,7 +42,7 @@ pub fn new_values(
     for (field, value) in shape.fields.iter().zip(&mut values) {
         let ours = match field.access.column {
             Column::Own | Column::Seen | Column::Given => continue,
-            Column::Scope => Value::from(call.scope.store_id()),
+            Column::Scope => Value::from(context.scope.store_id()),
             Column::Owner => Value::from(owner.map(|owner| owner.id)),
         };
         if !value.is_null() && *value != ours {
@@ -54,17 +54,17 @@ pub fn new_values(
         return Ok(Err(wrong));
     }
     if let Some(key @ Value::Null) = values.get_mut(plan.key) {
-        *key = Value::Id(call.new_id());
+        *key = Value::Id(context.new_id());
     }
     if let Some(token) = plan.token.and_then(|place| values.get_mut(place)) {
-        *token = call.new_token();
+        *token = context.new_token();
     }
     if let (Personal::Is(column), Some(Value::Id(id))) = (shape.personal, values.get(plan.key).cloned())
         && let Some(key) = shape.field_index(column).and_then(|place| values.get_mut(place))
     {
-        *key = PersonKey::make(&call.app.master, id);
+        *key = PersonKey::make(&context.app.master, id);
     }
-    shape.apply_rules(call, values, None, draft, base)
+    shape.apply_rules(values, None, draft, (base, false))
 }
 
 /// Why a change of one row is refused.
@@ -104,11 +104,11 @@ fn differs(field: &Field, given: &Given, was: &Value) -> bool {
 /// The values of a row after a change: checked against its key and token, with a new token and
 /// the rules applied.
 pub fn changed_values(
-    call: &Call,
+    context: &Context,
     shape: &Shape,
     was: &Stored,
     draft: &Draft,
-    base: &str,
+    (base, merges): (&str, bool),
 ) -> Result<Result<Vec<Value>, Refusal>, Problem> {
     let plan = shape.plan();
     if let (Some(given), Some(key)) = (draft.given(plan.key), shape.key())
@@ -127,7 +127,7 @@ pub fn changed_values(
             return Ok(Err(Refusal::Stale(current)));
         }
         if let Some(token) = values.get_mut(place) {
-            *token = call.new_token();
+            *token = context.new_token();
         }
     }
     let others = shape.fields.iter().zip(&draft.0).zip(&was.values);
@@ -141,6 +141,6 @@ pub fn changed_values(
     if !wrong.is_empty() {
         return Ok(Err(Refusal::Wrong(wrong)));
     }
-    let ruled = shape.apply_rules(call, values, Some(&was.values), draft, base)?;
+    let ruled = shape.apply_rules(values, Some(&was.values), draft, (base, merges))?;
     Ok(ruled.map_err(Refusal::Wrong))
 }

@@ -4,13 +4,13 @@ use std::{sync::Arc, time::Duration};
 
 use chancery_auth::load_store_context;
 use chancery_record::Timestamp;
-use chancery_resource::{AppContext, Call, Problem, Scope};
+use chancery_resource::{AppContext, Context, Problem, Scope};
 use chancery_store::{Class, Mode, Store, Tx};
 use chancery_userstore::user::USER;
 use uuid::Uuid;
 
 use super::{Job, bounded};
-use crate::start::{cause_of, own_call};
+use crate::start::cause_of;
 
 /// How often it is looked.
 const REST: Duration = Duration::from_mins(10);
@@ -75,6 +75,6 @@ fn purge_piece(
         return Ok(0);
     }
     let since = Timestamp(now.0.saturating_sub(options.span("UserDeletionQuarantineDuration")));
-    let mut call = Call { now, ..own_call(context, Scope::Store(place.scope)) };
-    chancery_resource::purge_due(&mut call, tx, &USER, since, PIECE)
+    let mut acting = Context::of_server(context, Scope::Store(place.scope), now);
+    chancery_resource::purge_due(&mut acting, tx, &USER, since, PIECE)
 }

@@ -7,12 +7,12 @@ use chancery_management::identity_replacement::{
     STEPS, Step, complete, due, expire_due, fail, is_overdue, lease,
 };
 use chancery_record::Timestamp;
-use chancery_resource::{AppContext, Call, Problem, Scope, random};
+use chancery_resource::{AppContext, Context, Problem, Scope, random};
 use chancery_store::{Class, Error, Mode, Store};
 use uuid::Uuid;
 
 use super::{Job, bounded};
-use crate::start::{cause_of, own_call};
+use crate::start::cause_of;
 
 /// How often it is looked.
 const REST: Duration = Duration::from_secs(1);
@@ -40,7 +40,6 @@ pub async fn revoke_due(
     now: Timestamp,
     steps: &'static [Step],
 ) -> Result<usize, Problem> {
-    let own = |context: &Arc<AppContext>| Call { now, ..own_call(context, Scope::Everything) };
     // a clock that jumped closes no request, and one that was put right holds no revocation back
     let over = bounded(store, now);
     let found = store.run("FindRevocations", Mode::Quick, None, move |tx| {
@@ -48,14 +47,14 @@ pub async fn revoke_due(
     });
     let (mut overdue, found) = found.await?;
     while overdue {
-        let mut call = Call { now: over, ..own(context) };
+        let mut acting = Context::of_server(context, Scope::Everything, over);
         let closed =
-            store.run("ExpireReplacements", Mode::Write, None, move |tx| expire_due(&mut call, tx, PIECE));
+            store.run("ExpireReplacements", Mode::Write, None, move |tx| expire_due(&mut acting, tx, PIECE));
         overdue = closed.await? == PIECE;
     }
     let mut completed = 0;
     for rid in found {
-        match revoke_one(store, &|| own(context), rid, steps).await {
+        match revoke_one(store, &|| Context::of_server(context, Scope::Everything, now), rid, steps).await {
             Ok(done) => completed += usize::from(done),
             Err(problem) => {
                 tracing::warn!(replacement = rid, cause = ?problem.cause, "a revocation waits for its lease to end");
@@ -68,17 +67,18 @@ pub async fn revoke_due(
 /// Takes one revocation up and its steps; whether it was completed. Another process may be quicker.
 async fn revoke_one(
     store: &Store,
-    own: &impl Fn() -> Call,
+    own: &impl Fn() -> Context,
     rid: i64,
     steps: &'static [Step],
 ) -> Result<bool, Problem> {
-    let (mark, call) = (Uuid::from_bytes(random::<16>()), own());
-    let taken = store.run("LeaseRevocation", Mode::Write, None, move |tx| lease(tx, rid, mark, call.now));
+    let (mark, acting) = (Uuid::from_bytes(random::<16>()), own());
+    let taken = store.run("LeaseRevocation", Mode::Write, None, move |tx| lease(tx, rid, mark, acting.now));
     if !taken.await.map_err(|error: Error| Problem::from(error))? {
         return Ok(false);
     }
-    let call = own();
-    let done = store.run("Revoke", Mode::Write, None, move |tx| complete(&call, tx, rid, mark, steps)).await;
+    let acting = own();
+    let done =
+        store.run("Revoke", Mode::Write, None, move |tx| complete(&acting, tx, rid, mark, steps)).await;
     let Err(problem) = done else { return done };
     let why = problem.cause.as_ref().map_or_else(|| problem.detail.clone(), ToString::to_string);
     tracing::warn!(
@@ -86,7 +86,7 @@ async fn revoke_one(
         why,
         "what a replaced identity has could not be ended; it is tried again"
     );
-    let call = own();
-    store.run("PutOffRevocation", Mode::Write, None, move |tx| fail(&call, tx, rid, mark, &why)).await?;
+    let acting = own();
+    store.run("PutOffRevocation", Mode::Write, None, move |tx| fail(&acting, tx, rid, mark, &why)).await?;
     Ok(false)
 }

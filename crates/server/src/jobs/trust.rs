@@ -4,11 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use chancery_management::passkey_trust::{Finished, Verified, finish};
 use chancery_record::{Timestamp, Value};
-use chancery_resource::{AppContext, Call, Fetched, Problem, Scope, random};
+use chancery_resource::{AppContext, Context, Fetched, Problem, Scope, random};
 use chancery_store::{Class, Error, Mode, Store, Tx};
 
 use super::Job;
-use crate::start::{cause_of, own_call};
+use crate::start::cause_of;
 
 /// How often it is looked whether a refresh is due.
 const REST: Duration = Duration::from_mins(1);
@@ -45,8 +45,8 @@ pub async fn refresh_due(store: &Store, context: &Arc<AppContext>, now: Timestam
     let verified = verify(fetch().await, context, now).await;
     let (context, jitter) = (Arc::clone(context), i64::from(u16::from_be_bytes(random::<2>())));
     let end = move |tx: &mut Tx<'_>| -> Result<Finished, Problem> {
-        let call = Call { now, ..own_call(&context, Scope::Everything) };
-        let finished = finish(&call, tx, &verified)?;
+        let acting = Context::of_server(&context, Scope::Everything, now);
+        let finished = finish(&acting, tx, &verified)?;
         schedule(tx, now, finished.failure.is_some(), jitter)?;
         Ok(finished)
     };

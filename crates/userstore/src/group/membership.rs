@@ -75,7 +75,7 @@ fn judge(ours: &Reached, theirs: &Reached, linked: &[i64]) -> Result<(), Problem
 
 /// All groups below a group.
 pub fn below_group(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let (group, _) = find_row(call, tx, &GROUP, call.parameter(0))?;
+    let (group, _) = find_row(&call.context, tx, &GROUP, call.request.parameter(0))?;
     list_where(call, tx, &|sql| {
         sql.add(
             " AND t.rid IN (WITH RECURSIVE below (rid) AS (SELECT e.child_rid FROM group_edge e \
@@ -91,7 +91,7 @@ pub fn below_group(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> 
 
 /// The groups of a user and all above them.
 pub fn of_user(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let (user, _) = find_row(call, tx, &USER, call.parameter(0))?;
+    let (user, _) = find_row(&call.context, tx, &USER, call.request.parameter(0))?;
     list_where(call, tx, &|sql| {
         sql.add(
             " AND t.rid IN (WITH RECURSIVE above (rid) AS (SELECT m.group_rid FROM group_member m \

@@ -7,7 +7,7 @@ use chancery_record::{
     choice_types, id_types, record, secret_types,
 };
 use chancery_resource::{
-    Action as A, Answer, AuditAction, Body, BodyForm, Call, Custom, JsonForm, Method as M, Op,
+    Action as A, Answer, AuditAction, Body, BodyForm, Call, Context, Custom, JsonForm, Method as M, Op,
     Permit::UserStore, Problem, Reach, Reply, Shape, answer_form, check_if_match, insert, list_where, load,
     load_rows, new_row, random, read_form, update_unversioned,
 };
@@ -191,13 +191,13 @@ fn make_value(length: usize) -> Secret {
     Secret::new(letters.iter().take(length).map(letter).collect::<Vec<u8>>())
 }
 
-fn digest(call: &Call, user: Uuid, value: &[u8]) -> Vec<u8> {
-    call.app.master.digest(&format!("temporary-access-pass/{user}"), value)
+fn digest(context: &Context, user: Uuid, value: &[u8]) -> Vec<u8> {
+    context.app.master.digest(&format!("temporary-access-pass/{user}"), value)
 }
 
 /// The user that a body names.
-pub fn user_in_body(call: &Call, tx: &mut Tx<'_>, user: UserId) -> Result<Found, Problem> {
-    match load(call, tx, &USER, None, Value::Id(user.0)) {
+pub fn user_in_body(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result<Found, Problem> {
+    match load(context, tx, &USER, None, Value::Id(user.0)) {
         Err(problem) if problem.status() == 404 => {
             Err(Problem::wrong_at("/userId", "names no user of this store"))
         }
@@ -207,7 +207,7 @@ pub fn user_in_body(call: &Call, tx: &mut Tx<'_>, user: UserId) -> Result<Found,
 
 fn issue(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form: NewPass = read_form(call)?;
-    let options = options(call)?;
+    let options = options(&call.context)?;
     if !options.flag("TemporaryAccessPassEnabled") {
         return Err(Problem::conflict("The store's option TemporaryAccessPassEnabled is off."));
     }
@@ -221,14 +221,14 @@ fn issue(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
             format!("must be from 1 to {}, the store's TemporaryAccessPassMaxLifetime", most / MINUTE);
         return Err(Problem::wrong_at("/lifetimeMinutes", detail));
     }
-    let found = user_in_body(call, tx, form.user_id)?;
-    let valid_from = form.valid_from.unwrap_or(call.now).max(call.now);
+    let found = user_in_body(&call.context, tx, form.user_id)?;
+    let valid_from = form.valid_from.unwrap_or(call.context.now).max(call.context.now);
     let length = usize::try_from(options.number("TemporaryAccessPassLength")).unwrap_or(12);
     let value = make_value(length);
     let pass = TemporaryAccessPass {
-        id: PassId(call.new_id()),
+        id: PassId(call.context.new_id()),
         user_id: found.user.id,
-        created_on: call.now,
+        created_on: call.context.now,
         valid_from,
         expires_on: valid_from.plus(lifetime),
         is_one_time_use: form
@@ -236,28 +236,28 @@ fn issue(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
             .unwrap_or_else(|| options.flag("TemporaryAccessPassOneTimeUse")),
         status: PassStatus::Active,
         used_on: None,
-        created_by_actor_id: call.actor,
-        digest: Bytes(digest(call, found.user.id.0, value.expose())),
+        created_by_actor_id: call.context.actor,
+        digest: Bytes(digest(&call.context, found.user.id.0, value.expose())),
     };
     let id = pass.id.0;
-    let values = new_row(call, &ACCESS_PASS, None, pass.into_values())?;
-    insert(call, tx, &ACCESS_PASS, None, &values)?;
+    let values = new_row(&call.context, &ACCESS_PASS, None, pass.into_values())?;
+    insert(&call.context, tx, &ACCESS_PASS, None, &values)?;
     event::record(call, tx, found.user.id, EventType::TemporaryAccessPassIssued, None, None)?;
     // what is answered is what a list would show
-    let stored = load(call, tx, &ACCESS_PASS, None, Value::Id(id))?;
+    let stored = load(&call.context, tx, &ACCESS_PASS, None, Value::Id(id))?;
     chancery_resource::write_stored(call, tx, &ACCESS_PASS, &stored)?;
-    call.out.bytes.pop();
-    call.out.bytes.extend_from_slice(b",\"value\":\"");
-    call.out.bytes.extend_from_slice(value.expose());
-    call.out.bytes.extend_from_slice(b"\"}");
-    let mut answer = Answer::new(call.op.status);
+    call.answer.bytes.pop();
+    call.answer.bytes.extend_from_slice(b",\"value\":\"");
+    call.answer.bytes.extend_from_slice(value.expose());
+    call.answer.bytes.extend_from_slice(b"\"}");
+    let mut answer = Answer::new(call.request.op.status);
     answer.headers.push(("cache-control", "no-store".into()));
     Ok(answer)
 }
 
 fn revoke(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let key = ACCESS_PASS.read_key(call.parameter(0))?;
-    let was = load(call, tx, &ACCESS_PASS, None, key)?;
+    let key = ACCESS_PASS.read_key(call.request.parameter(0))?;
+    let was = load(&call.context, tx, &ACCESS_PASS, None, key)?;
     check_if_match(call, tx, &ACCESS_PASS, &was)?;
     let mut pass = TemporaryAccessPass::from_values(was.values.clone())?;
     if !matches!(pass.status, PassStatus::Active | PassStatus::NotYetValid) {
@@ -266,7 +266,7 @@ fn revoke(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let user = pass.user_id;
     pass.status = PassStatus::Revoked;
     update_unversioned(
-        call,
+        &call.context,
         tx,
         &ACCESS_PASS,
         &was,
@@ -274,22 +274,22 @@ fn revoke(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         AuditAction::As("Modified", "revoked"),
     )?;
     event::record(call, tx, user, EventType::TemporaryAccessPassRevoked, None, None)?;
-    Ok(Answer::new(call.op.status))
+    Ok(Answer::new(call.request.op.status))
 }
 
 /// Revokes the passes of a user who just came back from the quarantine: none outlives it.
-pub fn revoke_passes(call: &Call, tx: &mut Tx<'_>, user: UserId) -> Result<(), Problem> {
+pub fn revoke_passes(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result<(), Problem> {
     let mut open = Vec::new();
     let text = "SELECT rid FROM temporary_access_pass WHERE store = ?1 AND user_id = ?2 AND status = 'Active' LIMIT 512";
-    tx.query(text, &[call.scope.store().into(), user.0.into()], |row| {
+    tx.query(text, &[context.scope.store().into(), user.0.into()], |row| {
         open.push(row.int(0)?);
         Ok(())
     })?;
-    for was in load_rows(call, tx, &ACCESS_PASS, &open)? {
+    for was in load_rows(context, tx, &ACCESS_PASS, &open)? {
         let mut pass = TemporaryAccessPass::from_values(was.values.clone())?;
         pass.status = PassStatus::Revoked;
         update_unversioned(
-            call,
+            context,
             tx,
             &ACCESS_PASS,
             &was,
@@ -303,17 +303,17 @@ pub fn revoke_passes(call: &Call, tx: &mut Tx<'_>, user: UserId) -> Result<(), P
 /// Uses a pass. Attempts count towards the locks like those at a password.
 fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form: Redemption = read_form(call)?;
-    let options = options(call)?;
+    let options = options(&call.context)?;
     let refused =
         || Problem::wrong_at("/value", "is not accepted, or the user's state does not let the user in now");
-    let known =
-        by_login(call, tx, form.login_name.as_str())?.filter(|found| found.user.is_admitted(call.now));
+    let known = by_login(&call.context, tx, form.login_name.as_str())?
+        .filter(|found| found.user.is_admitted(call.context.now));
     let Some(mut found) = known else { return Ok(Answer::refusing(refused())) };
-    let (limits, attempt) = (limits(&options), call.new_id());
-    let state = match lockout::begin(&found.user.lockout(), &limits, call.now, attempt) {
+    let (limits, attempt) = (limits(&options), call.context.new_id());
+    let state = match lockout::begin(&found.user.lockout(), &limits, call.context.now, attempt) {
         Begun::Refused(_, failed) => {
             if let Some(failed) = failed {
-                crate::password::record_failure(call, tx, found, &failed)?;
+                crate::password::record_failure(&call.context, tx, found, &failed)?;
                 tx.keep();
             }
             return Ok(Answer::refusing(refused()));
@@ -322,23 +322,23 @@ fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     };
     let pass = find(call, tx, &found, &form.value.0)?.filter(|_| options.flag("TemporaryAccessPassEnabled"));
     let Some(id) = pass else {
-        let failed = lockout::fail(state, &limits, call.now, attempt);
-        crate::password::record_failure(call, tx, found, &failed)?;
+        let failed = lockout::fail(state, &limits, call.context.now, attempt);
+        crate::password::record_failure(&call.context, tx, found, &failed)?;
         // a guess counts even when nothing else is to be done
         tx.keep();
         return Ok(Answer::refusing(refused()));
     };
-    found.user.set_lockout(lockout::succeed(state, call.now, attempt).state);
+    found.user.set_lockout(lockout::succeed(state, call.context.now, attempt).state);
     let user = found.user.id;
-    found.save(call, tx, AuditAction::Silent)?;
-    let was = load(call, tx, &ACCESS_PASS, None, Value::Id(id))?;
+    found.save(&call.context, tx, AuditAction::Silent)?;
+    let was = load(&call.context, tx, &ACCESS_PASS, None, Value::Id(id))?;
     let mut pass = TemporaryAccessPass::from_values(was.values.clone())?;
-    pass.used_on = Some(call.now);
+    pass.used_on = Some(call.context.now);
     if pass.is_one_time_use {
         pass.status = PassStatus::Used;
     }
     update_unversioned(
-        call,
+        &call.context,
         tx,
         &ACCESS_PASS,
         &was,
@@ -346,7 +346,7 @@ fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         AuditAction::As("Modified", "used"),
     )?;
     event::record(call, tx, user, EventType::TemporaryAccessPassUsed, None, None)?;
-    let redeemed_on = call.now;
+    let redeemed_on = call.context.now;
     Ok(answer_form(call, Entry { user_id: user, temporary_access_pass_id: PassId(id), redeemed_on }))
 }
 
@@ -354,11 +354,11 @@ fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 fn find(call: &Call, tx: &mut Tx<'_>, found: &Found, value: &Secret) -> Result<Option<Uuid>, Problem> {
     let typed: Vec<u8> =
         value.expose().iter().filter(|byte| !b" -".contains(byte)).map(u8::to_ascii_uppercase).collect();
-    let wanted = Secret::new(digest(call, found.user.id.0, &typed));
+    let wanted = Secret::new(digest(&call.context, found.user.id.0, &typed));
     let text = "SELECT id, digest FROM temporary_access_pass WHERE store = ?1 AND user_id = ?2 \
                 AND status = 'Active' AND valid_from <= ?3 AND expires_on > ?3 ORDER BY rid DESC LIMIT 100";
     let mut right = None;
-    let parameters = [call.scope.store().into(), found.user.id.0.into(), call.now.0.into()];
+    let parameters = [call.context.scope.store().into(), found.user.id.0.into(), call.context.now.0.into()];
     tx.query(text, &parameters, |row: &Row<'_>| {
         if wanted.matches(row.bytes(1)?) {
             right = Some(row.id(0)?);

@@ -2,23 +2,23 @@
 
 use std::sync::Arc;
 
-use chancery_resource::{Call, Problem};
+use chancery_resource::{Context, Problem};
 use chancery_store::{Error, Tx};
 use chancery_trust::Snapshot;
 
 /// The snapshot in use, if there is one. Which one it is, is known with the store's options, of the
 /// same epoch.
-pub fn snapshot(call: &Call, tx: &mut Tx<'_>) -> Result<Option<Arc<Snapshot>>, Problem> {
-    let Some(number) = call.scope.of_store()?.metadata else { return Ok(None) };
-    if let Some(known) = call.app.snapshot.recall(number) {
+pub fn snapshot(context: &Context, tx: &mut Tx<'_>) -> Result<Option<Arc<Snapshot>>, Problem> {
+    let Some(number) = context.scope.of_store()?.metadata else { return Ok(None) };
+    if let Some(known) = context.app.snapshot.recall(number) {
         return Ok(Some(known));
     }
     let text = "SELECT content FROM passkey_trust_snapshot WHERE source = 'mds' AND snapshot_number = ?1";
-    let content = tx.one(text, &[number.into()], |row| Ok(row.bytes(0)?.to_vec()))?;
+    let snapshot = tx.one(text, &[number.into()], |row| Ok(row.bytes(0)?.to_vec()))?;
     // gone: a newer one came, and the epoch that this call began in is over
-    let content = content.ok_or(Error::Stale)?;
-    let snapshot = Snapshot::from_bytes(&content).map_err(|refusal| Error::Internal(refusal.detail))?;
+    let snapshot = snapshot.ok_or(Error::Stale)?;
+    let snapshot = Snapshot::from_bytes(&snapshot).map_err(|refusal| Error::Internal(refusal.detail))?;
     let snapshot = Arc::new(snapshot);
-    call.app.snapshot.remember(number, Arc::clone(&snapshot));
+    context.app.snapshot.remember(number, Arc::clone(&snapshot));
     Ok(Some(snapshot))
 }

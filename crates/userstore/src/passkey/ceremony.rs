@@ -5,7 +5,7 @@ use chancery_record::{
     Bytes, LoginName, Name, OPEN, Record as _, SHOWN, Timestamp, Uuid, Value, parse_id, record,
 };
 use chancery_resource::{
-    Answer, AuditAction, BodyForm, Call, OwnerRow, Problem, Purpose, Stored, Work, answer_form,
+    Answer, AuditAction, BodyForm, Call, Context, OwnerRow, Problem, Purpose, Stored, Work, answer_form,
     audit_trail::Digest, find_owner, insert, load_by, new_row, owner_of, read_form, select_of,
     update_unversioned, write_stored,
 };
@@ -72,27 +72,27 @@ fn begin(
     is_registration: bool,
     (public_key, state): &(serde_json::Value, Vec<u8>),
 ) -> Result<Answer, Problem> {
-    let id = call.new_id();
+    let id = call.context.new_id();
     tx.queue(
         "INSERT INTO passkey_ceremony (id, store, user_rid, is_registration, state, expires_on) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         vec![
             id.into(),
-            call.scope.store().into(),
+            call.context.scope.store().into(),
             user.into(),
             is_registration.into(),
-            call.app.master.seal(&place(id), state).into(),
-            (call.now.0 + LIFETIME).into(),
+            call.context.app.master.seal(&place(id), state).into(),
+            (call.context.now.0 + LIFETIME).into(),
         ],
     )?;
     let body = json!({ "ceremonyId": id, "publicKey": public_key });
-    call.out.bytes = body.to_string().into_bytes();
-    Ok(Answer::new(call.op.status))
+    call.answer.bytes = body.to_string().into_bytes();
+    Ok(Answer::new(call.request.op.status))
 }
 
 /// Takes a ceremony out: it is finished once, well or not.
 fn take(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     id: &str,
     is_registration: bool,
@@ -101,14 +101,14 @@ fn take(
     let id = parse_id(id).ok_or_else(gone)?;
     let text = "DELETE FROM passkey_ceremony WHERE id = ?1 AND store = ?2 AND is_registration = ?3 \
                 RETURNING user_rid, state, expires_on";
-    let parameters = [id.into(), call.scope.store().into(), is_registration.into()];
+    let parameters = [id.into(), context.scope.store().into(), is_registration.into()];
     let read = |row: &Row<'_>| {
         let user = if row.is_null(0)? { None } else { Some(row.int(0)?) };
         Ok((user, row.bytes(1)?.to_vec(), row.int(2)?))
     };
     let (user, state, end) = tx.one(text, &parameters, read)?.ok_or_else(gone)?;
-    let state = call.app.master.open(&place(id), &state).ok_or_else(gone)?;
-    if end <= call.now.0 { Err(gone()) } else { Ok((user, state.expose().to_vec())) }
+    let state = context.app.master.open(&place(id), &state).ok_or_else(gone)?;
+    if end <= context.now.0 { Err(gone()) } else { Ok((user, state.expose().to_vec())) }
 }
 
 /// A passkey as it is kept, with its row.
@@ -147,7 +147,7 @@ pub fn start_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Pr
         login_name: found.user.login_name.as_str().to_owned(),
         display_name: display_name(&found.user),
     };
-    let policy = policy(call)?;
+    let policy = policy(&call.context)?;
     let started = chancery_passkey::start_registration(&policy, &person, &existing);
     let started = started.map_err(|refusal| refuse(&refusal))?;
     begin(call, tx, Some(owner.rid), true, &started)
@@ -159,12 +159,12 @@ type Registered = Result<Credential, Refusal>;
 pub fn finish_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let owner = owner_of(call, tx, &PASSKEY)?.ok_or_else(|| Problem::not_found("User"))?;
     let Some(registered) = call.result::<Registered>(0)? else {
-        let (user, state) = take(call, tx, call.parameter(1), true)?;
+        let (user, state) = take(&call.context, tx, call.request.parameter(1), true)?;
         if user != Some(owner.rid) {
             return Err(Problem::not_found("ceremony of this user"));
         }
-        let (policy, answer) = (policy(call)?, answer(call)?);
-        let (snapshot, now) = (authenticator_model::snapshot(call, tx)?, call.now);
+        let (policy, answer) = (policy(&call.context)?, answer(call)?);
+        let (snapshot, now) = (authenticator_model::snapshot(&call.context, tx)?, call.context.now);
         return Ok(Answer::after(Work::new(Purpose::Passkey, move || -> Registered {
             let makes = Makes::new(snapshot.as_deref(), now);
             chancery_passkey::finish_registration(&policy, makes, &state, &answer)
@@ -176,41 +176,41 @@ pub fn finish_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, P
     };
     let internal = |_| Problem::from(Error::Internal("a passkey's own name is not valid".into()));
     let passkey = PasskeyCredential {
-        id: PasskeyId(call.new_id()),
+        id: PasskeyId(call.context.new_id()),
         user_id: UserId(owner.id),
         name: Name::new("Passkey").map_err(internal)?,
         credential_id_base64: Bytes(credential.id.clone()),
         aaguid_hex: Digest(credential.aaguid.to_vec()),
-        created_on: call.now,
+        created_on: call.context.now,
         last_used_on: None,
-        instance_id: InstanceId(call.scope.of_store()?.id),
+        instance_id: InstanceId(call.context.scope.of_store()?.id),
         is_backup_eligible: credential.is_backup_eligible,
         is_backed_up: credential.is_backed_up,
         kept: Bytes(credential.to_bytes()),
     };
     let id = passkey.id.0;
-    let values = new_row(call, &PASSKEY, Some(&owner), passkey.into_values())?;
-    insert(call, tx, &PASSKEY, Some(&owner), &values)?;
+    let values = new_row(&call.context, &PASSKEY, Some(&owner), passkey.into_values())?;
+    insert(&call.context, tx, &PASSKEY, Some(&owner), &values)?;
     event::record(call, tx, UserId(owner.id), EventType::PasskeyRegistered, Some(id), None)?;
     write_stored(call, tx, &PASSKEY, &Stored { rid: 0, last_entry: 0, values, owner: Some(owner) })?;
-    Ok(Answer::resource(call.op.status))
+    Ok(Answer::resource(call.request.op.status))
 }
 
 /// The body as it came, for the library that reads it.
 fn answer(call: &Call) -> Result<serde_json::Value, Problem> {
-    Ok(call.body()?.to_serde())
+    Ok(call.request.body()?.to_serde())
 }
 
 pub fn start_authentication(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form: StartAuthentication = read_form(call)?;
-    let policy = policy(call)?;
+    let policy = policy(&call.context)?;
     let (mut user, mut allowed) = (None, None);
     if let Some(name) = form.login_name {
         // who is unknown gets a ceremony that nobody can finish
-        let known = by_login(call, tx, name.as_str())?;
+        let known = by_login(&call.context, tx, name.as_str())?;
         let mut credentials = Vec::new();
         if let Some(found) = known {
-            let owner = find_owner(call, tx, &USER, found.user.id.0)?;
+            let owner = find_owner(&call.context, tx, &USER, found.user.id.0)?;
             credentials = of_user(tx, &owner)?;
             user = Some(owner.rid);
         }
@@ -236,7 +236,7 @@ pub fn finish_authentication(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer,
 }
 
 fn check(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let (expected, state) = take(call, tx, call.parameter(0), false)?;
+    let (expected, state) = take(&call.context, tx, call.request.parameter(0), false)?;
     let answer = answer(call)?;
     let unknown = || Answer::refusing(Problem::invalid("The passkey is not known here."));
     let id = match chancery_passkey::credential_id_of(&answer) {
@@ -246,15 +246,16 @@ fn check(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let text = "SELECT u.id, u.rid, p.id FROM passkey_credential p JOIN user_account u ON u.rid = p.user_rid \
                 WHERE p.store = ?1 AND p.credential_id = ?2 AND u.quarantined_on IS NULL";
     let read = |row: &Row<'_>| Ok((row.id(0)?, row.int(1)?, row.id(2)?));
-    let Some((user, rid, passkey)) = tx.one(text, &[call.scope.store().into(), id.into()], read)? else {
+    let Some((user, rid, passkey)) = tx.one(text, &[call.context.scope.store().into(), id.into()], read)?
+    else {
         return Ok(unknown());
     };
     if expected.is_some_and(|expected| expected != rid) {
         return Ok(unknown());
     }
     let kept = find(call, tx, user, passkey)?;
-    let policy: Policy = policy(call)?;
-    let (snapshot, now) = (authenticator_model::snapshot(call, tx)?, call.now);
+    let policy: Policy = policy(&call.context)?;
+    let (snapshot, now) = (authenticator_model::snapshot(&call.context, tx)?, call.context.now);
     Ok(Answer::after(Work::new(Purpose::Passkey, move || {
         let makes = Makes::new(snapshot.as_deref(), now);
         let outcome =
@@ -264,9 +265,9 @@ fn check(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 }
 
 fn find(call: &Call, tx: &mut Tx<'_>, user: Uuid, passkey: Uuid) -> Result<Kept, Problem> {
-    let owner = find_owner(call, tx, &USER, user)?;
-    let sql = select_of(call, &PASSKEY, &owner).push(" AND t.id = ").bind(passkey);
-    let row = load_by(call, tx, &PASSKEY, Some(&owner), &sql)?;
+    let owner = find_owner(&call.context, tx, &USER, user)?;
+    let sql = select_of(&call.context, &PASSKEY, &owner).push(" AND t.id = ").bind(passkey);
+    let row = load_by(&call.context, tx, &PASSKEY, Some(&owner), &sql)?;
     let record = PasskeyCredential::from_values(row.values.clone())?;
     let credential = open(&record.kept.0)?;
     Ok(Kept { row, credential })
@@ -289,9 +290,12 @@ fn finish(call: &mut Call, tx: &mut Tx<'_>, proved: &Proved) -> Result<Answer, P
         }
     };
     let key = Value::Id(proved.user);
-    let found = Found::new(chancery_resource::load(call, tx, &USER, None, key)?)?;
+    let found = Found::new(chancery_resource::load(&call.context, tx, &USER, None, key)?)?;
     let lockout = found.user.lockout();
-    if !found.user.is_admitted(call.now) || lockout.is_shut() || lockout.is_shut_until(call.now) {
+    if !found.user.is_admitted(call.context.now)
+        || lockout.is_shut()
+        || lockout.is_shut_until(call.context.now)
+    {
         let detail = "the user is inactive or locked";
         event::record(call, tx, user, EventType::PasskeyAuthenticationFailed, Some(proved.id), Some(detail))?;
         return Ok(Answer::refusing(Problem::invalid("The user's state does not let the user sign in now.")));
@@ -307,9 +311,9 @@ fn finish(call: &mut Call, tx: &mut Tx<'_>, proved: &Proved) -> Result<Answer, P
     let mut record = PasskeyCredential::from_values(row.values.clone())?;
     record.kept = Bytes(credential.to_bytes());
     record.is_backed_up = proof.backed_up;
-    record.last_used_on = Some(call.now);
-    update_unversioned(call, tx, &PASSKEY, &row, &record.into_values(), AuditAction::Silent)?;
+    record.last_used_on = Some(call.context.now);
+    update_unversioned(&call.context, tx, &PASSKEY, &row, &record.into_values(), AuditAction::Silent)?;
     event::record(call, tx, user, EventType::PasskeyUsed, Some(proved.id), None)?;
-    let authenticated_on = call.now;
+    let authenticated_on = call.context.now;
     Ok(answer_form(call, Admitted { user_id: user, credential_id: PasskeyId(proved.id), authenticated_on }))
 }

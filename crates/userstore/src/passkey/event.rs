@@ -99,14 +99,14 @@ pub fn record(
 ) -> Result<(), Problem> {
     let wrong = |_| Problem::from(chancery_store::Error::Internal("an event's own text is too long".into()));
     let event = PasskeySecurityEvent {
-        id: EventId(call.new_id()),
+        id: EventId(call.context.new_id()),
         user_id: user,
         event_type,
-        occurred_on: call.now,
-        actor_id: call.actor,
+        occurred_on: call.context.now,
+        actor_id: call.context.actor,
         credential_id: credential,
         details: details.map(ShortText::new).transpose().map_err(wrong)?,
     };
-    let values = new_row(call, &EVENT, None, event.into_values())?;
-    chancery_resource::insert_unaudited(call, tx, &EVENT, None, &values)
+    let values = new_row(&call.context, &EVENT, None, event.into_values())?;
+    chancery_resource::insert_unaudited(&call.context, tx, &EVENT, None, &values)
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use chancery_passkey::{CredentialFacts, Facts, Makes, PasswordFacts, Policy, Readiness, readiness};
 use chancery_record::{Timestamp, Uuid, Value};
-use chancery_resource::{Call, Problem, Sql};
+use chancery_resource::{Context, Problem, Sql};
 use chancery_store::{Row, Tx};
 use serde_json::{Value as Json, json};
 
@@ -95,19 +95,19 @@ fn read_person(row: &Row<'_>, now: Timestamp) -> Result<Person, chancery_store::
 
 /// Reads the users that a condition on `t` selects, at most `LIST` of them.
 pub fn people(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     condition: impl FnOnce(Sql) -> Sql,
 ) -> Result<Vec<Person>, Problem> {
-    let sql = condition(Sql::new(USERS).bind(call.scope.store()));
+    let sql = condition(Sql::new(USERS).bind(context.scope.store()));
     let mut people = Vec::new();
     tx.query(&sql.text, &sql.parameters, |row| {
-        people.push(read_person(row, call.now)?);
+        people.push(read_person(row, context.now)?);
         Ok(())
     })?;
     if !people.is_empty() {
-        let snapshot = authenticator_model::snapshot(call, tx)?;
-        add_credentials(tx, &mut people, Makes::new(snapshot.as_deref(), call.now))?;
+        let snapshot = authenticator_model::snapshot(context, tx)?;
+        add_credentials(tx, &mut people, Makes::new(snapshot.as_deref(), context.now))?;
     }
     Ok(people)
 }

@@ -14,8 +14,8 @@ use chancery_record::{
     Bytes, HIDDEN, KEY, Name, OWNER, Record as _, SCOPE, SHOWN, Timestamp, id_types, record,
 };
 use chancery_resource::{
-    Action as A, Answer, Body, Call, Custom, JsonForm, Method as M, Op, Permit::UserStore, Problem, Purpose,
-    Reach, Reply, Shape, Unique, audit_trail::Digest, delete as delete_row, load, owner_of,
+    Action as A, Answer, Body, Call, Context, Custom, JsonForm, Method as M, Op, Permit::UserStore, Problem,
+    Purpose, Reach, Reply, Shape, Unique, audit_trail::Digest, delete as delete_row, load, owner_of,
 };
 use chancery_store::Tx;
 use serde_json::json;
@@ -165,18 +165,18 @@ pub static OPERATIONS: &[Op] = &[
 ];
 
 /// The store's rules for passkeys.
-fn policy(call: &Call) -> Result<Policy, Problem> {
-    let options = options(call)?;
+fn policy(context: &Context) -> Result<Policy, Problem> {
+    let options = options(context)?;
     let maturity = options.span("PasskeyBindingMaturity");
-    Ok(Policy::from_options(|name| options.text(name), maturity, &call.app.public_url))
+    Ok(Policy::from_options(|name| options.text(name), maturity, &context.app.public_url))
 }
 
 fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let owner = owner_of(call, tx, &PASSKEY)?.ok_or_else(|| Problem::not_found("User"))?;
-    let key = PASSKEY.read_key(call.parameter(1))?;
-    let was = load(call, tx, &PASSKEY, Some(&owner), key)?;
+    let key = PASSKEY.read_key(call.request.parameter(1))?;
+    let was = load(&call.context, tx, &PASSKEY, Some(&owner), key)?;
     let passkey = PasskeyCredential::from_values(was.values.clone())?;
-    delete_row(call, tx, &PASSKEY, &was)?;
+    delete_row(&call.context, tx, &PASSKEY, &was)?;
     event::record(
         call,
         tx,
@@ -185,5 +185,5 @@ fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         Some(passkey.id.0),
         Some(passkey.name.as_str()),
     )?;
-    Ok(Answer::new(call.op.status))
+    Ok(Answer::new(call.request.op.status))
 }

@@ -3,8 +3,8 @@
 use chancery_passkey::{CredentialFacts, Makes, Policy, is_usable};
 use chancery_record::{Timestamp, Value, format_timestamp};
 use chancery_resource::{
-    Action as A, Answer, Call, Custom, JsonForm, LIST, Method as M, Op, Permit::UserStore, Problem, Reply,
-    Shape, Sql, find_owner, write_items,
+    Action as A, Answer, Call, Context, Custom, JsonForm, LIST, Method as M, Op, Permit::UserStore, Problem,
+    Reply, Shape, Sql, find_owner, write_items,
 };
 use chancery_store::{Mode, Tx};
 use serde_json::{Value as Json, json};
@@ -164,8 +164,8 @@ pub static OPERATIONS: &[Op] = &[
 ];
 
 fn push(call: &mut Call, before: &str, json: &Json) {
-    call.out.bytes.extend_from_slice(before.as_bytes());
-    call.out.bytes.extend_from_slice(json.to_string().as_bytes());
+    call.answer.bytes.extend_from_slice(before.as_bytes());
+    call.answer.bytes.extend_from_slice(json.to_string().as_bytes());
 }
 
 /// Writes the newest rows of a resource, of one user or of all.
@@ -176,7 +176,7 @@ fn push_newest(
     shape: &'static Shape,
     user: Option<&Value>,
 ) -> Result<(), Problem> {
-    call.out.bytes.extend_from_slice(before.as_bytes());
+    call.answer.bytes.extend_from_slice(before.as_bytes());
     let condition = |sql: &mut Sql| {
         if let Some(user) = user {
             sql.add(" AND t.user_id = ");
@@ -187,19 +187,19 @@ fn push_newest(
 }
 
 fn of_user(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let key = USER.read_key(call.parameter(0))?;
-    let policy = policy(call)?;
-    let people = facts::people(call, tx, |sql| sql.push(" AND t.id = ").bind(key.clone()))?;
+    let key = USER.read_key(call.request.parameter(0))?;
+    let policy = policy(&call.context)?;
+    let people = facts::people(&call.context, tx, |sql| sql.push(" AND t.id = ").bind(key.clone()))?;
     let person = people.first().ok_or_else(|| Problem::not_found("User"))?;
     push(call, "{\"user\":", &person.user());
-    push(call, ",\"readiness\":", &person.readiness(&policy, call.now).0);
+    push(call, ",\"readiness\":", &person.readiness(&policy, call.context.now).0);
     let credentials = credentials(call, tx, person.id, &policy)?;
     push(call, ",\"credentials\":", &credentials);
     push_newest(call, tx, ",\"temporaryAccessPasses\":", &ACCESS_PASS, Some(&key))?;
     push_newest(call, tx, ",\"recoveryTransactions\":", &RECOVERY, Some(&key))?;
     push_newest(call, tx, ",\"securityEvents\":", &EVENT, Some(&key))?;
-    call.out.bytes.push(b'}');
-    Ok(Answer::resource(call.op.status))
+    call.answer.bytes.push(b'}');
+    Ok(Answer::resource(call.request.op.status))
 }
 
 /// A user's passkeys in their own form, and whether they count.
@@ -209,14 +209,14 @@ fn credentials(
     user: chancery_record::Uuid,
     policy: &Policy,
 ) -> Result<Json, Problem> {
-    let owner = find_owner(call, tx, &USER, user)?;
-    let before = call.out.bytes.len();
+    let owner = find_owner(&call.context, tx, &USER, user)?;
+    let before = call.answer.bytes.len();
     write_items(call, tx, &PASSKEY, Some(&owner), &|_| (), " ORDER BY t.id LIMIT 100")?;
-    let written = call.out.bytes.split_off(before);
+    let written = call.answer.bytes.split_off(before);
     let mut passkeys: Vec<serde_json::Map<String, Json>> =
         serde_json::from_slice(&written).unwrap_or_default();
-    let snapshot = authenticator_model::snapshot(call, tx)?;
-    let makes = Makes::new(snapshot.as_deref(), call.now);
+    let snapshot = authenticator_model::snapshot(&call.context, tx)?;
+    let makes = Makes::new(snapshot.as_deref(), call.context.now);
     for passkey in &mut passkeys {
         let aaguid = aaguid(passkey.get("aaguidHex"));
         let usable = is_usable(
@@ -242,30 +242,30 @@ fn aaguid(hex: Option<&Json>) -> [u8; 16] {
 }
 
 fn of_store(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let users = users(call, tx)?;
+    let users = users(&call.context, tx)?;
     let mut moment = Vec::new();
-    format_timestamp(call.now, &mut moment);
+    format_timestamp(call.context.now, &mut moment);
     push(call, "{\"generatedOn\":", &String::from_utf8(moment).unwrap_or_default().into());
     push(call, ",\"users\":", &users.into());
     push_newest(call, tx, ",\"temporaryAccessPasses\":", &ACCESS_PASS, None)?;
     push_newest(call, tx, ",\"recoveryTransactions\":", &RECOVERY, None)?;
     push_newest(call, tx, ",\"securityEvents\":", &EVENT, None)?;
-    call.out.bytes.push(b'}');
-    Ok(Answer::resource(call.op.status))
+    call.answer.bytes.push(b'}');
+    Ok(Answer::resource(call.request.op.status))
 }
 
 /// The users that an operator looks at first: those who are not ready, then the others.
-fn users(call: &Call, tx: &mut Tx<'_>) -> Result<Vec<Json>, Problem> {
-    let policy = policy(call)?;
+fn users(context: &Context, tx: &mut Tx<'_>) -> Result<Vec<Json>, Problem> {
+    let policy = policy(context)?;
     let (mut blocked, mut ready) = (Vec::new(), Vec::new());
     let mut after = 0;
     while blocked.len() < MOST_USERS {
         let order = format!(" ORDER BY t.rid LIMIT {LIST}");
-        let people = facts::people(call, tx, |sql| sql.push(" AND t.rid > ").bind(after).push(&order))?;
+        let people = facts::people(context, tx, |sql| sql.push(" AND t.rid > ").bind(after).push(&order))?;
         let Some(last) = people.last() else { break };
         after = last.rid;
         for person in &people {
-            let (judged, is_ready) = person.readiness(&policy, call.now);
+            let (judged, is_ready) = person.readiness(&policy, context.now);
             let kind = if is_ready { &mut ready } else { &mut blocked };
             if kind.len() < MOST_USERS {
                 kind.push(json!({ "user": person.user(), "readiness": judged }));

@@ -5,9 +5,9 @@ use chancery_record::{
     id_types, record,
 };
 use chancery_resource::{
-    Action as A, Answer, AuditAction, Body, BodyForm, Call, Custom, Method as M, Op, Permit::UserStore,
-    Problem, Reach, Reply, Shape, check_if_match, insert, list_where, load, load_by, new_row, read_form,
-    select_where, update_unversioned, write_stored,
+    Action as A, Answer, AuditAction, Body, BodyForm, Call, Context, Custom, Method as M, Op,
+    Permit::UserStore, Problem, Reach, Reply, Shape, check_if_match, insert, list_where, load, load_by,
+    new_row, read_form, select_where, update_unversioned, write_stored,
 };
 use chancery_store::Tx;
 
@@ -156,33 +156,33 @@ fn start(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if form.reason.as_str().trim().is_empty() {
         return Err(Problem::wrong_at("/reason", "must not be blank: say why access was lost"));
     }
-    let found = user_in_body(call, tx, form.user_id)?;
+    let found = user_in_body(&call.context, tx, form.user_id)?;
     let user = found.user.id;
-    close_expired(call, tx, user)?;
+    close_expired(&call.context, tx, user)?;
     let transaction = RecoveryTransaction {
-        id: RecoveryId(call.new_id()),
+        id: RecoveryId(call.context.new_id()),
         user_id: user,
         status: RecoveryStatus::Requested,
         method: form.method,
         reason: form.reason,
-        requested_on: call.now,
-        expires_on: call.now.plus(LIFETIME),
+        requested_on: call.context.now,
+        expires_on: call.context.now.plus(LIFETIME),
         completed_on: None,
-        requested_by_actor_id: call.actor,
+        requested_by_actor_id: call.context.actor,
         approved_by_actor_id: None,
         open_user_id: Some(user.0),
     };
     let id = transaction.id.0;
-    let values = new_row(call, &RECOVERY, None, transaction.into_values())?;
-    insert(call, tx, &RECOVERY, None, &values)?;
+    let values = new_row(&call.context, &RECOVERY, None, transaction.into_values())?;
+    insert(&call.context, tx, &RECOVERY, None, &values)?;
     event::record(call, tx, user, EventType::RecoveryStarted, None, None)?;
     answer(call, tx, id)
 }
 
 /// A transaction that expired is open no more: the database learns of it when the next begins.
-fn close_expired(call: &Call, tx: &mut Tx<'_>, user: UserId) -> Result<(), Problem> {
-    let sql = select_where(call, &RECOVERY, "open_user_id", Value::Id(user.0));
-    let was = match load_by(call, tx, &RECOVERY, None, &sql) {
+fn close_expired(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result<(), Problem> {
+    let sql = select_where(context, &RECOVERY, "open_user_id", Value::Id(user.0));
+    let was = match load_by(context, tx, &RECOVERY, None, &sql) {
         Err(problem) if problem.status() == 404 => return Ok(()),
         was => was?,
     };
@@ -192,7 +192,7 @@ fn close_expired(call: &Call, tx: &mut Tx<'_>, user: UserId) -> Result<(), Probl
     }
     transaction.open_user_id = None;
     update_unversioned(
-        call,
+        context,
         tx,
         &RECOVERY,
         &was,
@@ -210,8 +210,8 @@ fn advance(
     event_type: Option<EventType>,
     change: impl FnOnce(&Call, &mut RecoveryTransaction) -> Result<(), Problem>,
 ) -> Result<Answer, Problem> {
-    let key = RECOVERY.read_key(call.parameter(0))?;
-    let was = load(call, tx, &RECOVERY, None, key)?;
+    let key = RECOVERY.read_key(call.request.parameter(0))?;
+    let was = load(&call.context, tx, &RECOVERY, None, key)?;
     check_if_match(call, tx, &RECOVERY, &was)?;
     let mut transaction = RecoveryTransaction::from_values(was.values.clone())?;
     if !from.contains(&transaction.status) {
@@ -227,7 +227,7 @@ fn advance(
     }
     let (id, user) = (transaction.id.0, transaction.user_id);
     update_unversioned(
-        call,
+        &call.context,
         tx,
         &RECOVERY,
         &was,
@@ -241,17 +241,17 @@ fn advance(
 }
 
 fn answer(call: &mut Call, tx: &mut Tx<'_>, id: Uuid) -> Result<Answer, Problem> {
-    let stored = load(call, tx, &RECOVERY, None, Value::Id(id))?;
+    let stored = load(&call.context, tx, &RECOVERY, None, Value::Id(id))?;
     write_stored(call, tx, &RECOVERY, &stored)?;
-    Ok(Answer::resource(call.op.status))
+    Ok(Answer::resource(call.request.op.status))
 }
 
 fn approve(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     advance(call, tx, &[RecoveryStatus::Requested], RecoveryStatus::Approved, None, |call, transaction| {
-        if transaction.requested_by_actor_id == call.actor {
+        if transaction.requested_by_actor_id == call.context.actor {
             return Err(Problem::conflict("Who asked for a recovery cannot approve it: somebody else must."));
         }
-        transaction.approved_by_actor_id = call.actor;
+        transaction.approved_by_actor_id = call.context.actor;
         Ok(())
     })
 }
@@ -264,7 +264,7 @@ fn complete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         RecoveryStatus::Completed,
         Some(EventType::RecoveryCompleted),
         |call, transaction| {
-            transaction.completed_on = Some(call.now);
+            transaction.completed_on = Some(call.context.now);
             Ok(())
         },
     )

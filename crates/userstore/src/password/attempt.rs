@@ -6,8 +6,8 @@ use chancery_credential::{
 };
 use chancery_record::{Record as _, Secret, Value, fold};
 use chancery_resource::{
-    Answer, AuditAction, Call, Permit, Problem, Purpose, Sql, Stored, Work, load_by, read_form, select_by,
-    update_unversioned, write_stored,
+    Answer, AuditAction, Call, Context, Permit, Problem, Purpose, Sql, Stored, Work, load_by, read_form,
+    select_by, update_unversioned, write_stored,
 };
 use chancery_settings::Options;
 use chancery_store::Tx;
@@ -22,26 +22,26 @@ use crate::user::{Found, USER, limits};
 
 /// The user that the path names: by id or, where nobody is known, by login name.
 pub fn find(call: &mut Call, tx: &mut Tx<'_>) -> Result<Option<Found>, Problem> {
-    if call.op.permit != Permit::Public {
+    if call.request.op.permit != Permit::Public {
         return Found::in_path(call, tx).map(Some);
     }
-    by_login(call, tx, call.parameter(0))
+    by_login(&call.context, tx, call.request.parameter(0))
 }
 
 /// The user who signs in by this name: by login name first, then, where the store has it so, by
 /// an e-mail address that is only this user's.
-pub fn by_login(call: &Call, tx: &mut Tx<'_>, name: &str) -> Result<Option<Found>, Problem> {
-    let sql = select_by(call, &USER, "login_name", name);
-    match load_by(call, tx, &USER, None, &sql) {
+pub fn by_login(context: &Context, tx: &mut Tx<'_>, name: &str) -> Result<Option<Found>, Problem> {
+    let sql = select_by(context, &USER, "login_name", name);
+    match load_by(context, tx, &USER, None, &sql) {
         Err(problem) if problem.status() == 404 => {}
         found => return found.and_then(Found::new).map(Some),
     }
-    if !options(call)?.flag("LoginByEmailEnabled") {
+    if !options(context)?.flag("LoginByEmailEnabled") {
         return Ok(None);
     }
     let mut only = None;
     let count = Sql::new("SELECT count(*) FROM user_account WHERE store = ")
-        .bind(call.scope.store())
+        .bind(context.scope.store())
         .push(" AND quarantined_on IS NULL AND email_address_key = ")
         .bind(fold(name));
     tx.query(&count.text, &count.parameters, |row| {
@@ -51,8 +51,8 @@ pub fn by_login(call: &Call, tx: &mut Tx<'_>, name: &str) -> Result<Option<Found
     if only != Some(true) {
         return Ok(None);
     }
-    let sql = select_by(call, &USER, "email_address", name);
-    load_by(call, tx, &USER, None, &sql).and_then(Found::new).map(Some)
+    let sql = select_by(context, &USER, "email_address", name);
+    load_by(context, tx, &USER, None, &sql).and_then(Found::new).map(Some)
 }
 
 /// What an attempt came to before its password was looked at.
@@ -77,7 +77,7 @@ struct Checked {
 
 /// One refusal for all that must not be told apart.
 pub fn refusal(call: &Call, member: &str) -> Problem {
-    if call.op.permit == Permit::Public {
+    if call.request.op.permit == Permit::Public {
         return Problem::invalid(
             "This is not accepted. Check what was typed, wait a while, or ask for help if it happens again.",
         );
@@ -97,8 +97,8 @@ pub fn change(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 
 /// Counts the attempt; the check comes next, and takes as long for nobody.
 fn begin(call: &mut Call, tx: &mut Tx<'_>, form: ChangePassword) -> Result<Answer, Problem> {
-    let parameters = stored_hash::parameters(call);
-    let options = options(call)?;
+    let parameters = stored_hash::parameters(&call.context);
+    let options = options(&call.context)?;
     let refused = |spend: bool, old: Secret| {
         Answer::after(Work::new(Purpose::Password, move || {
             if spend {
@@ -108,29 +108,29 @@ fn begin(call: &mut Call, tx: &mut Tx<'_>, form: ChangePassword) -> Result<Answe
         }))
     };
     let old = form.old_password.0;
-    let Some(mut found) = find(call, tx)?.filter(|found| found.user.is_admitted(call.now)) else {
-        count_for_nobody(call, tx)?;
+    let Some(mut found) = find(call, tx)?.filter(|found| found.user.is_admitted(call.context.now)) else {
+        count_for_nobody(&call.context, tx)?;
         return Ok(refused(true, old));
     };
-    let attempt = call.new_id();
-    match lockout::begin(&found.user.lockout(), &limits(&options), call.now, attempt) {
+    let attempt = call.context.new_id();
+    match lockout::begin(&found.user.lockout(), &limits(&options), call.context.now, attempt) {
         Begun::Refused(reason, failed) => {
             if let Some(failed) = failed {
-                record_failure(call, tx, found, &failed)?;
+                record_failure(&call.context, tx, found, &failed)?;
                 tx.keep();
             } else {
-                count_for_nobody(call, tx)?;
+                count_for_nobody(&call.context, tx)?;
             }
             // the throttle is there to spare the work, but not where it would tell who is known
-            let spends = reason != Reason::Throttled || call.op.permit == Permit::Public;
+            let spends = reason != Reason::Throttled || call.request.op.permit == Permit::Public;
             return Ok(refused(spends, old));
         }
         Begun::Counted(state) => found.user.set_lockout(state),
     }
     let hashes = stored_hash::hashes(tx, found.was.rid, &options)?;
-    let making = set::making(call, tx, &found, form.new_password.0.clone())?;
+    let making = set::making(&call.context, tx, &found, form.new_password.0.clone())?;
     let counted = Counted { attempt, user: found.was.rid, hash: hashes.secret().cloned() };
-    found.save(call, tx, AuditAction::Silent)?;
+    found.save(&call.context, tx, AuditAction::Silent)?;
     // a guess counts even when nothing else is to be done
     tx.keep();
     let new = form.new_password.0;
@@ -150,13 +150,13 @@ const NOBODIES: u8 = 64;
 
 /// Writes as durably as an attempt at a user's password does, for nobody: else the time that a write takes
 /// would tell which names are known.
-fn count_for_nobody(call: &Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
-    let attempt = call.new_id();
+fn count_for_nobody(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
+    let attempt = context.new_id();
     let slot = attempt.as_bytes().last().copied().unwrap_or(0) % NOBODIES;
     tx.queue(
         "INSERT INTO attempt_at_nobody (store, slot, attempt) VALUES (?1, ?2, ?3) \
          ON CONFLICT (store, slot) DO UPDATE SET attempt = excluded.attempt",
-        vec![Value::Int(call.scope.store()), Value::Int(slot.into()), Value::Id(attempt)],
+        vec![Value::Int(context.scope.store()), Value::Int(slot.into()), Value::Id(attempt)],
     )?;
     tx.keep();
     Ok(())
@@ -174,25 +174,26 @@ fn check(hashes: &Hashes, password: &Secret, wanted: &chancery_credential::hash:
 fn end(call: &mut Call, tx: &mut Tx<'_>, checked: &Checked) -> Result<Answer, Problem> {
     let refused = refusal(call, "oldPassword");
     let Some(counted) = &checked.counted else {
-        count_for_nobody(call, tx)?;
+        count_for_nobody(&call.context, tx)?;
         return Ok(Answer::refusing(refused));
     };
     let Some(mut found) = find(call, tx)?.filter(|found| found.was.rid == counted.user) else {
         return Ok(Answer::refusing(refused));
     };
-    let options = options(call)?;
+    let options = options(&call.context)?;
     // a password that was replaced meanwhile proves nothing any more
     if !checked.right || !stored_hash::is_current(tx, counted.user, counted.hash.as_ref())? {
-        let failed = lockout::fail(found.user.lockout(), &limits(&options), call.now, counted.attempt);
-        record_failure(call, tx, found, &failed)?;
+        let failed =
+            lockout::fail(found.user.lockout(), &limits(&options), call.context.now, counted.attempt);
+        record_failure(&call.context, tx, found, &failed)?;
         tx.keep();
         return Ok(Answer::refusing(refused));
     }
-    let succeeded = lockout::succeed(found.user.lockout(), call.now, counted.attempt);
+    let succeeded = lockout::succeed(found.user.lockout(), call.context.now, counted.attempt);
     found.user.set_lockout(succeeded.state);
-    let hash = if succeeded.refused || !found.user.is_admitted(call.now) {
+    let hash = if succeeded.refused || !found.user.is_admitted(call.context.now) {
         Err(refused)
-    } else if is_expired(call, &found) && !found.user.can_change_password_on_expiration {
+    } else if is_expired(&call.context, &found) && !found.user.can_change_password_on_expiration {
         let detail = "The password has expired and can no longer be changed. Ask for it to be reset.";
         Err(Problem::invalid(detail))
     } else {
@@ -201,7 +202,7 @@ fn end(call: &mut Call, tx: &mut Tx<'_>, checked: &Checked) -> Result<Answer, Pr
     let hash = match hash {
         Ok(hash) => hash,
         Err(problem) => {
-            found.save(call, tx, AuditAction::Silent)?;
+            found.save(&call.context, tx, AuditAction::Silent)?;
             if let Some(hash) = &checked.rehashed {
                 stored_hash::rehash(tx, counted.user, hash)?;
             }
@@ -209,10 +210,10 @@ fn end(call: &mut Call, tx: &mut Tx<'_>, checked: &Checked) -> Result<Answer, Pr
             return Ok(Answer::refusing(problem));
         }
     };
-    if call.dry_run {
+    if call.request.dry_run {
         return try_only(call, tx, found, &options);
     }
-    stored_hash::put(tx, found.was.rid, hash, call.now, &options)?;
+    stored_hash::put(tx, found.was.rid, hash, call.context.now, &options)?;
     stored_hash::finish(call, &mut found, &options)?;
     finish(call, tx, found, "password-changed")
 }
@@ -224,14 +225,21 @@ fn try_only(
     mut found: Found,
     options: &Options,
 ) -> Result<Answer, Problem> {
-    update_unversioned(call, tx, &USER, &found.was, &found.user.clone().into_values(), AuditAction::Silent)?;
+    update_unversioned(
+        &call.context,
+        tx,
+        &USER,
+        &found.was,
+        &found.user.clone().into_values(),
+        AuditAction::Silent,
+    )?;
     tx.keep();
-    if call.op.permit == Permit::Public {
-        return Ok(Answer::new(call.op.status));
+    if call.request.op.permit == Permit::Public {
+        return Ok(Answer::new(call.request.op.status));
     }
     stored_hash::finish(call, &mut found, options)?;
-    write_stored(call, tx, call.op.shape, &found.was.with(found.user.into_values()))?;
-    Ok(Answer::resource(call.op.status))
+    write_stored(call, tx, call.request.op.shape, &found.was.with(found.user.into_values()))?;
+    Ok(Answer::resource(call.request.op.status))
 }
 
 /// Answers a change that a user may have made: with the user only to an administrator.
@@ -242,30 +250,30 @@ pub fn finish(
     event: &'static str,
 ) -> Result<Answer, Problem> {
     let telling = AuditAction::As("Modified", event);
-    if call.op.permit == Permit::Public {
-        call.actor = Some(found.user.id.0);
-        found.save(call, tx, telling)?;
-        return Ok(Answer::new(call.op.status));
+    if call.request.op.permit == Permit::Public {
+        call.context.actor = Some(found.user.id.0);
+        found.save(&call.context, tx, telling)?;
+        return Ok(Answer::new(call.request.op.status));
     }
     found.save_and_answer(call, tx, telling)
 }
 
-fn is_expired(call: &Call, found: &Found) -> bool {
+fn is_expired(context: &Context, found: &Found) -> bool {
     let user = &found.user;
-    !user.password_never_expires && user.password_expiration.is_some_and(|end| end <= call.now)
+    !user.password_never_expires && user.password_expiration.is_some_and(|end| end <= context.now)
 }
 
 /// Writes down a failed attempt; a lock is told, and to operators who want to know.
 pub fn record_failure(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     mut found: Found,
     failed: &Failed,
 ) -> Result<Stored, Problem> {
     found.user.set_lockout(failed.state);
     if !failed.locked_permanently && !failed.locked_temporarily {
-        return found.save(call, tx, AuditAction::Silent);
+        return found.save(context, tx, AuditAction::Silent);
     }
-    mail::notify_lock(call, tx, &found, failed)?;
-    found.save(call, tx, AuditAction::As("Modified", "locked"))
+    mail::notify_lock(context, tx, &found, failed)?;
+    found.save(context, tx, AuditAction::As("Modified", "locked"))
 }

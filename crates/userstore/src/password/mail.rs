@@ -3,7 +3,7 @@
 use chancery_credential::lockout::Failed;
 use chancery_mail::{Kind, NewMail, enqueue, place};
 use chancery_record::{Email, Name, Secret, Timestamp};
-use chancery_resource::{Call, Problem};
+use chancery_resource::{Context, Problem};
 use chancery_store::Tx;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
@@ -18,14 +18,14 @@ use crate::{
 const NOTICE: i64 = 3 * 24 * 3600 * 1000;
 
 /// Whether the store can send mail.
-pub fn has_server(call: &Call) -> Result<bool, Problem> {
-    let options = options(call)?;
+pub fn has_server(context: &Context) -> Result<bool, Problem> {
+    let options = options(context)?;
     Ok(!options.text("MailServerConfig").is_empty() && !options.text("EMailSenderAddress").is_empty())
 }
 
 /// Refuses when the store cannot send mail.
-pub fn require_server(call: &Call) -> Result<(), Problem> {
-    if !has_server(call)? {
+pub fn require_server(context: &Context) -> Result<(), Problem> {
+    if !has_server(context)? {
         let detail = "The store cannot send mail. Set its options MailServerConfig and EMailSenderAddress.";
         return Err(Problem::conflict(detail));
     }
@@ -34,7 +34,7 @@ pub fn require_server(call: &Call) -> Result<(), Problem> {
 
 /// Mails a user the token that resets the password.
 pub fn send_token(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     found: &Found,
     token: &Secret,
@@ -48,10 +48,10 @@ pub fn send_token(
         "name": display_name(user),
         "user_id": user.id.0,
         "login_name": user.login_name.as_str(),
-        "store": call.scope.source(),
+        "store": context.scope.source(),
         "valid_until": end.0,
     });
-    let template = options(call)?.text("PasswordResetUrlTemplate").to_owned();
+    let template = options(context)?.text("PasswordResetUrlTemplate").to_owned();
     if let Some(members) = data.as_object_mut() {
         if template.is_empty() {
             members.insert("token".into(), token.into());
@@ -60,7 +60,7 @@ pub fn send_token(
         }
     }
     let locale = user.locale.as_ref().map(|locale| locale.as_str().to_owned());
-    send(call, tx, (Kind::PasswordReset, user.id), address, locale, &data, end)
+    send(context, tx, (Kind::PasswordReset, user.id), address, locale, &data, end)
 }
 
 fn fill(template: &str, login_name: &str, token: &str) -> String {
@@ -69,26 +69,31 @@ fn fill(template: &str, login_name: &str, token: &str) -> String {
 }
 
 /// Tells the operators that the store names of a lock.
-pub fn notify_lock(call: &Call, tx: &mut Tx<'_>, found: &Found, failed: &Failed) -> Result<(), Problem> {
-    let options = options(call)?;
-    if !options.flag("UserLockNotificationEnabled") || require_server(call).is_err() {
+pub fn notify_lock(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    found: &Found,
+    failed: &Failed,
+) -> Result<(), Problem> {
+    let options = options(context)?;
+    if !options.flag("UserLockNotificationEnabled") || require_server(context).is_err() {
         return Ok(());
     }
-    let mut data = json!({ "login_name": found.user.login_name.as_str(), "store": call.scope.source() });
+    let mut data = json!({ "login_name": found.user.login_name.as_str(), "store": context.scope.source() });
     if let (false, Some(until), Some(members)) =
         (failed.locked_permanently, failed.state.locked_until, data.as_object_mut())
     {
         members.insert("until".into(), until.0.into());
     }
-    let end = Timestamp(call.now.0 + NOTICE);
+    let end = Timestamp(context.now.0 + NOTICE);
     options.list("UserLockNotificationRecipients").into_iter().try_for_each(|recipient| {
-        send(call, tx, (Kind::UserLocked, found.user.id), recipient, None, &data, end)
+        send(context, tx, (Kind::UserLocked, found.user.id), recipient, None, &data, end)
     })
 }
 
 /// Queues a mail of the store, about a user.
 pub fn send(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     (kind, person): (Kind, UserId),
     recipient: &str,
@@ -96,17 +101,17 @@ pub fn send(
     data: &Value,
     end: Timestamp,
 ) -> Result<(), Problem> {
-    let id = call.new_id();
+    let id = context.new_id();
     let mail = NewMail {
         id,
-        store: call.scope.store(),
+        store: context.scope.store(),
         person: Some(person.0),
         kind,
-        sender: options(call)?.text("EMailSenderAddress").to_owned(),
+        sender: options(context)?.text("EMailSenderAddress").to_owned(),
         recipient: recipient.to_owned(),
         locale,
-        sealed_data: call.app.master.seal(&place(id), data.to_string().as_bytes()),
-        created_on: call.now,
+        sealed_data: context.app.master.seal(&place(id), data.to_string().as_bytes()),
+        created_on: context.now,
         expires_on: end,
     };
     Ok(enqueue(tx, mail)?)

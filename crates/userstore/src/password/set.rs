@@ -8,7 +8,7 @@ use chancery_credential::{
     policy::Broken,
 };
 use chancery_record::{Secret, Timestamp};
-use chancery_resource::{Answer, AuditAction, Call, Problem, Purpose, Work, read_form};
+use chancery_resource::{Answer, AuditAction, Call, Context, Problem, Purpose, Work, read_form};
 use chancery_settings::Options;
 use chancery_store::{Error, Tx};
 
@@ -42,19 +42,19 @@ impl Made {
 }
 
 /// The options of the store that the call is in.
-pub fn options(call: &Call) -> Result<Arc<Options>, Problem> {
-    call.scope.of_store().map(|store| Arc::clone(&store.options))
+pub fn options(context: &Context) -> Result<Arc<Options>, Problem> {
+    context.scope.of_store().map(|store| Arc::clone(&store.options))
 }
 
 /// Checks and hashes a new password of a user: takes as long as a hash.
 pub fn making(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     found: &Found,
     password: Secret,
 ) -> Result<impl FnOnce() -> Made + Send + 'static, Problem> {
-    let options = options(call)?;
-    let (policy, parameters) = (stored_hash::policy(&options), stored_hash::parameters(call));
+    let options = options(context)?;
+    let (policy, parameters) = (stored_hash::policy(&options), stored_hash::parameters(context));
     let before = if options.number("PasswordHistoryCount") > 0 {
         Some(stored_hash::hashes(tx, found.was.rid, &options)?)
     } else {
@@ -80,20 +80,24 @@ pub fn initial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form: InitialPassword = read_form(call)?;
     let mut found = Found::in_path(call, tx)?;
     let Some(made) = call.result::<Made>(0)? else {
-        return Ok(Answer::after(Work::new(Purpose::Password, making(call, tx, &found, form.password.0)?)));
+        return Ok(Answer::after(Work::new(
+            Purpose::Password,
+            making(&call.context, tx, &found, form.password.0)?,
+        )));
     };
-    let options = options(call)?;
-    stored_hash::put(tx, found.was.rid, made.hash("password")?, call.now, &options)?;
+    let options = options(&call.context)?;
+    stored_hash::put(tx, found.was.rid, made.hash("password")?, call.context.now, &options)?;
     stored_hash::finish(call, &mut found, &options)?;
     found.user.set_lockout(lockout::token_used(found.user.lockout()));
     found.user.is_initial_password = true;
     found.user.is_password_change_required = true;
-    found.user.password_expiration = form.password_expiration.or_else(|| Some(initial_end(call, &options)));
+    found.user.password_expiration =
+        form.password_expiration.or_else(|| Some(initial_end(&call.context, &options)));
     found.save_and_answer(call, tx, AuditAction::As("Modified", "password-set"))
 }
 
-fn initial_end(call: &Call, options: &Options) -> Timestamp {
-    Timestamp(call.now.0.saturating_add(options.span("InitialPasswordExpiration")))
+fn initial_end(context: &Context, options: &Options) -> Timestamp {
+    Timestamp(context.now.0.saturating_add(options.span("InitialPasswordExpiration")))
 }
 
 pub fn extend_initial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
@@ -101,8 +105,8 @@ pub fn extend_initial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Proble
     if !found.user.is_initial_password {
         return Err(Problem::conflict("The user's password is not an initial one."));
     }
-    found.user.password_expiration = Some(initial_end(call, &*options(call)?));
-    found.user.renew_token(call)?;
+    found.user.password_expiration = Some(initial_end(&call.context, &*options(&call.context)?));
+    found.user.renew_token(&call.context)?;
     found.save_and_answer(call, tx, UPDATED)
 }
 
@@ -112,11 +116,11 @@ pub fn reset(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let Some(made) = call.result::<Made>(0)? else {
         return Ok(Answer::after(Work::new(
             Purpose::Password,
-            making(call, tx, &found, form.new_password.0)?,
+            making(&call.context, tx, &found, form.new_password.0)?,
         )));
     };
-    let options = options(call)?;
-    stored_hash::put(tx, found.was.rid, made.hash("newPassword")?, call.now, &options)?;
+    let options = options(&call.context)?;
+    stored_hash::put(tx, found.was.rid, made.hash("newPassword")?, call.context.now, &options)?;
     stored_hash::finish(call, &mut found, &options)?;
     found.user.set_lockout(lockout::reset(found.user.lockout()));
     found.save_and_answer(call, tx, AuditAction::As("Modified", "password-reset"))

@@ -5,7 +5,7 @@ use chancery_credential::{
     policy::{Broken, Person, Policy},
 };
 use chancery_record::{Email, Name, Secret, Timestamp, Value};
-use chancery_resource::{Call, Problem};
+use chancery_resource::{Call, Context, Problem};
 use chancery_settings::Options;
 use chancery_store::{Error, Tx};
 
@@ -94,8 +94,8 @@ pub fn rehash(tx: &mut Tx<'_>, user: i64, hash: &Secret) -> Result<(), Error> {
 }
 
 /// The parameters that passwords are hashed with now.
-pub fn parameters(call: &Call) -> Parameters {
-    let wanted = call.app.hashing;
+pub fn parameters(context: &Context) -> Parameters {
+    let wanted = context.app.hashing;
     Parameters::new(wanted.memory_kib, wanted.iterations, wanted.parallelism).unwrap_or_default()
 }
 
@@ -140,8 +140,8 @@ pub fn refuse_broken(member: &str, broken: &[Broken]) -> Problem {
 pub fn finish(call: &Call, found: &mut Found, options: &Options) -> Result<(), Problem> {
     let days = options.number("PasswordExpirationDays");
     let user = &mut found.user;
-    user.password_expiration = (days > 0).then(|| Timestamp(call.now.0 + days * 24 * 3600 * 1000));
+    user.password_expiration = (days > 0).then(|| Timestamp(call.context.now.0 + days * 24 * 3600 * 1000));
     user.is_initial_password = false;
     user.is_password_change_required = false;
-    user.renew_token(call)
+    user.renew_token(&call.context)
 }

@@ -3,7 +3,7 @@
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_credential::{hash::verify_nobody, lockout};
 use chancery_record::{Secret, Timestamp, Value};
-use chancery_resource::{Answer, AuditAction, Call, Problem, Purpose, Work, random, read_form};
+use chancery_resource::{Answer, AuditAction, Call, Context, Problem, Purpose, Work, random, read_form};
 use chancery_store::{Error, Tx};
 
 use super::{
@@ -18,24 +18,25 @@ use crate::user::Found;
 /// Makes the one token of a user: the one before is dead.
 fn make(call: &Call, tx: &mut Tx<'_>, user: i64) -> Result<(Secret, Timestamp), Problem> {
     let token = Secret::new(BASE64_URL_SAFE_NO_PAD.encode(random::<32>()));
-    let lifetime = options(call)?.span("PasswordResetTokenLifetime");
-    let end = Timestamp(call.now.0.saturating_add(lifetime));
+    let lifetime = options(&call.context)?.span("PasswordResetTokenLifetime");
+    let end = Timestamp(call.context.now.0.saturating_add(lifetime));
     tx.queue(
         "INSERT INTO password_reset (user_rid, digest, expires_on) VALUES (?1, ?2, ?3) \
          ON CONFLICT (user_rid) DO UPDATE SET digest = excluded.digest, expires_on = excluded.expires_on",
-        vec![Value::Int(user), digest(call, &token).into(), Value::Int(end.0)],
+        vec![Value::Int(user), digest(&call.context, &token).into(), Value::Int(end.0)],
     )?;
     Ok((token, end))
 }
 
-fn digest(call: &Call, token: &Secret) -> Vec<u8> {
-    call.app.master.digest("password-reset", token.expose())
+fn digest(context: &Context, token: &Secret) -> Vec<u8> {
+    context.app.master.digest("password-reset", token.expose())
 }
 
-fn is_good(call: &Call, tx: &mut Tx<'_>, user: i64, token: &Secret) -> Result<bool, Error> {
-    let wanted = Secret::new(digest(call, token));
+fn is_good(context: &Context, tx: &mut Tx<'_>, user: i64, token: &Secret) -> Result<bool, Error> {
+    let wanted = Secret::new(digest(context, token));
     let text = "SELECT digest FROM password_reset WHERE user_rid = ?1 AND expires_on > ?2";
-    let kept = tx.one(text, &[Value::Int(user), Value::Int(call.now.0)], |row| Ok(row.bytes(0)?.to_vec()))?;
+    let kept =
+        tx.one(text, &[Value::Int(user), Value::Int(context.now.0)], |row| Ok(row.bytes(0)?.to_vec()))?;
     Ok(kept.is_some_and(|kept| wanted.matches(&kept)))
 }
 
@@ -44,17 +45,17 @@ pub fn send_mail(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if found.user.email_address.is_none() {
         return Err(Problem::invalid("The user has no e-mail address to send a token to."));
     }
-    mail::require_server(call)?;
+    mail::require_server(&call.context)?;
     deliver(call, tx, found)
 }
 
 pub fn request(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let found = Found::in_path(call, tx)?;
-    if mail::has_server(call)? {
+    if mail::has_server(&call.context)? {
         if found.user.email_address.is_none() {
             return Err(Problem::invalid("The user has no e-mail address to deliver a token to."));
         }
-    } else if !call.app.has_reset_program {
+    } else if !call.context.app.has_reset_program {
         let detail = "Nothing delivers tokens here: set the store's options MailServerConfig and \
                       EMailSenderAddress, or the server's reset_program.";
         return Err(Problem::conflict(detail));
@@ -64,7 +65,7 @@ pub fn request(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 
 fn deliver(call: &mut Call, tx: &mut Tx<'_>, found: Found) -> Result<Answer, Problem> {
     let (token, end) = make(call, tx, found.was.rid)?;
-    mail::send_token(call, tx, &found, &token, end)?;
+    mail::send_token(&call.context, tx, &found, &token, end)?;
     // the user's own fields stay as they are: that a token was asked for is an entry of its own
     found.tell_and_answer(call, tx, "password-reset-requested")
 }
@@ -82,9 +83,9 @@ pub fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let found = find(call, tx)?;
     let good = match found {
         Some(found)
-            if found.user.is_admitted(call.now)
+            if found.user.is_admitted(call.context.now)
                 && !found.user.lockout().is_shut()
-                && is_good(call, tx, found.was.rid, &form.token.0)? =>
+                && is_good(&call.context, tx, found.was.rid, &form.token.0)? =>
         {
             Some(found)
         }
@@ -92,13 +93,13 @@ pub fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     };
     let Some(redeemed) = call.result::<Redeemed>(0)? else {
         let Some(found) = good else {
-            let (parameters, password) = (stored_hash::parameters(call), form.new_password.0);
+            let (parameters, password) = (stored_hash::parameters(&call.context), form.new_password.0);
             return Ok(Answer::after(Work::new(Purpose::Password, move || {
                 verify_nobody(&password, &parameters);
                 Redeemed { user: None, made: None }
             })));
         };
-        let making = set::making(call, tx, &found, form.new_password.0)?;
+        let making = set::making(&call.context, tx, &found, form.new_password.0)?;
         let user = Some(found.was.rid);
         return Ok(Answer::after(Work::new(Purpose::Password, move || Redeemed {
             user,
@@ -110,9 +111,9 @@ pub fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     else {
         return Ok(refused(call));
     };
-    let options = options(call)?;
+    let options = options(&call.context)?;
     let hash = made.hash("newPassword")?;
-    stored_hash::put(tx, found.was.rid, hash, call.now, &options)?;
+    stored_hash::put(tx, found.was.rid, hash, call.context.now, &options)?;
     stored_hash::finish(call, &mut found, &options)?;
     found.user.set_lockout(lockout::token_used(found.user.lockout()));
     finish(call, tx, found, "password-reset")
@@ -126,7 +127,7 @@ impl Found {
         tx: &mut Tx<'_>,
         event: &'static str,
     ) -> Result<Answer, Problem> {
-        self.user.renew_token(call)?;
+        self.user.renew_token(&call.context)?;
         self.save_and_answer(call, tx, AuditAction::As("Modified", event))
     }
 }

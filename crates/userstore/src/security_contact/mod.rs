@@ -125,19 +125,19 @@ fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let owner = owner_of(call, tx, &SECURITY_CONTACT)?.ok_or_else(|| Problem::not_found("User"))?;
     let kind = form.kind;
     let contact = SecurityContact {
-        id: ContactId(call.new_id()),
+        id: ContactId(call.context.new_id()),
         user_id: UserId(owner.id),
         kind,
         value: form.value,
         is_verified: false,
         verified_on: None,
-        created_on: Some(call.now),
+        created_on: Some(call.context.now),
     };
-    let values = new_row(call, &SECURITY_CONTACT, Some(&owner), contact.clone().into_values())?;
-    insert(call, tx, &SECURITY_CONTACT, Some(&owner), &values)?;
+    let values = new_row(&call.context, &SECURITY_CONTACT, Some(&owner), contact.clone().into_values())?;
+    insert(&call.context, tx, &SECURITY_CONTACT, Some(&owner), &values)?;
     if kind == ContactKind::Email {
-        code::send(call, tx, &owner, &contact)?;
+        code::send(&call.context, tx, &owner, &contact)?;
     }
     write_stored(call, tx, &SECURITY_CONTACT, &Stored { rid: 0, last_entry: 0, values, owner: Some(owner) })?;
-    Ok(Answer::resource(call.op.status))
+    Ok(Answer::resource(call.request.op.status))
 }

@@ -3,9 +3,9 @@
 use chancery_credential::lockout::{self, Closing, Limits, State};
 use chancery_record::{OPEN, Record as _, Timestamp, Token, Value, record};
 use chancery_resource::{
-    Action as A, Answer, AuditAction, Body, BodyForm, Call, Custom, Method as M, Op, Permit::UserStore,
-    Problem, ProblemKind, Stored, check_if_match, load, load_hidden, purge, purged, read_form,
-    update_unversioned, write_stored,
+    Action as A, Answer, AuditAction, Body, BodyForm, Call, Context, Custom, Method as M, Op,
+    Permit::UserStore, Problem, ProblemKind, Stored, check_if_match, load, load_hidden, purge, purged,
+    read_form, update_unversioned, write_stored,
 };
 use chancery_settings::Options;
 use chancery_store::Tx;
@@ -103,8 +103,8 @@ impl User {
     }
 
     /// Gives the user a new concurrency token: an own field changed.
-    pub fn renew_token(&mut self, call: &Call) -> Result<(), Problem> {
-        self.concurrency_token = chancery_record::FieldType::from_value(call.new_token())?;
+    pub fn renew_token(&mut self, context: &Context) -> Result<(), Problem> {
+        self.concurrency_token = chancery_record::FieldType::from_value(context.new_token())?;
         Ok(())
     }
 }
@@ -141,10 +141,10 @@ impl Found {
     /// no more: its own first step may have changed what it names.
     pub fn in_path(call: &mut Call, tx: &mut Tx<'_>) -> Result<Self, Problem> {
         let key = key_in_path(call)?;
-        let found = load(call, tx, &USER, None, key)?;
-        if call.results.is_empty() {
+        let found = load(&call.context, tx, &USER, None, key)?;
+        if call.steps.results.is_empty() {
             // who is asked for, in the form that the operation answers with
-            let shape = call.op.shape;
+            let shape = call.request.op.shape;
             let form = if shape.table == USER.table { shape } else { &USER };
             check_if_match(call, tx, form, &found)?;
         }
@@ -155,7 +155,7 @@ impl Found {
     /// no entry.
     fn telling_since(
         &mut self,
-        call: &Call,
+        context: &Context,
         before: &User,
         telling: AuditAction,
     ) -> Result<AuditAction, Problem> {
@@ -163,14 +163,14 @@ impl Found {
         if state(&self.user) == state(before) {
             return Ok(AuditAction::Silent);
         }
-        self.user.renew_token(call)?;
+        self.user.renew_token(context)?;
         Ok(telling)
     }
 
     /// Writes what changed, and tells it so.
-    pub fn save(self, call: &Call, tx: &mut Tx<'_>, telling: AuditAction) -> Result<Stored, Problem> {
+    pub fn save(self, context: &Context, tx: &mut Tx<'_>, telling: AuditAction) -> Result<Stored, Problem> {
         let values = self.user.into_values();
-        update_unversioned(call, tx, &USER, &self.was, &values, telling)?;
+        update_unversioned(context, tx, &USER, &self.was, &values, telling)?;
         Ok(self.was.with(values))
     }
 
@@ -181,14 +181,14 @@ impl Found {
         tx: &mut Tx<'_>,
         telling: AuditAction,
     ) -> Result<Answer, Problem> {
-        let stored = self.save(call, tx, telling)?;
-        write_stored(call, tx, call.op.shape, &stored)?;
-        Ok(Answer::resource(call.op.status))
+        let stored = self.save(&call.context, tx, telling)?;
+        write_stored(call, tx, call.request.op.shape, &stored)?;
+        Ok(Answer::resource(call.request.op.status))
     }
 }
 
 fn key_in_path(call: &Call) -> Result<Value, Problem> {
-    USER.read_key(call.parameter(0))
+    USER.read_key(call.request.parameter(0))
 }
 
 /// How a change of the user is told.
@@ -198,7 +198,7 @@ fn reset_lockout(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let mut found = Found::in_path(call, tx)?;
     let before = found.user.clone();
     found.user.set_lockout(lockout::reset(before.lockout()));
-    let telling = found.telling_since(call, &before, AuditAction::As("Modified", "unlocked"))?;
+    let telling = found.telling_since(&call.context, &before, AuditAction::As("Modified", "unlocked"))?;
     found.save_and_answer(call, tx, telling)
 }
 
@@ -226,15 +226,15 @@ fn set_state(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if wanted.locked_until.is_some() {
         user.set_lockout(lockout::set_locked_until(user.lockout(), wanted.locked_until));
     }
-    let telling = found.telling_since(call, &before, UPDATED)?;
+    let telling = found.telling_since(&call.context, &before, UPDATED)?;
     found.save_and_answer(call, tx, telling)
 }
 
 fn restore(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let key = key_in_path(call)?;
-    let hidden = match load_hidden(call, tx, &USER, key.clone()) {
+    let hidden = match load_hidden(&call.context, tx, &USER, key.clone()) {
         Err(problem) if problem.status() == 404 => {
-            load(call, tx, &USER, None, key)?;
+            load(&call.context, tx, &USER, None, key)?;
             return Err(Problem::conflict("The user is not in the deletion quarantine."));
         }
         found => found?,
@@ -243,21 +243,21 @@ fn restore(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     // a deletion ends tokens and passes for good
     tx.queue("DELETE FROM password_reset WHERE user_rid = ?1", vec![Value::Int(found.was.rid)])?;
     found.user.quarantined_on = None;
-    found.user.renew_token(call)?;
+    found.user.renew_token(&call.context)?;
     let user = found.user.id;
-    let stored = found.save(call, tx, AuditAction::As("Modified", "restored"))?;
-    revoke_passes(call, tx, user)?;
+    let stored = found.save(&call.context, tx, AuditAction::As("Modified", "restored"))?;
+    revoke_passes(&call.context, tx, user)?;
     write_stored(call, tx, &USER, &stored)?;
-    Ok(Answer::resource(call.op.status))
+    Ok(Answer::resource(call.request.op.status))
 }
 
 fn erase(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let key = key_in_path(call)?;
-    let found = match load(call, tx, &USER, None, key.clone()) {
-        Err(problem) if problem.status() == 404 => load_hidden(call, tx, &USER, key.clone())?,
+    let found = match load(&call.context, tx, &USER, None, key.clone()) {
+        Err(problem) if problem.status() == 404 => load_hidden(&call.context, tx, &USER, key.clone())?,
         found => found?,
     };
-    purge(call, tx, &USER, &found)?;
-    purged(call, tx, &USER, std::slice::from_ref(&found))?;
-    Ok(Answer::new(call.op.status))
+    purge(&call.context, tx, &USER, &found)?;
+    purged(&mut call.context, tx, &USER, std::slice::from_ref(&found))?;
+    Ok(Answer::new(call.request.op.status))
 }

@@ -9,7 +9,7 @@ use chancery_record::{
     Timestamp, Token, Url, Zone, record,
 };
 use chancery_resource::{
-    Action as A, Answer, Call, Custom, Method as M, Op, Permit::UserStore, Problem, Reach, Relating,
+    Action as A, Answer, Call, Context, Custom, Method as M, Op, Permit::UserStore, Problem, Reach, Relating,
     Relation, Shape, Unique, read_one, select_by,
 };
 use chancery_store::Tx;
@@ -186,12 +186,12 @@ pub static OPERATIONS: &[Op] = &[
 ];
 
 fn by_login_name(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let sql = select_by(call, call.op.shape, "login_name", call.parameter(0));
-    read_one(call, tx, call.op.shape, None, &sql)
+    let sql = select_by(&call.context, call.request.op.shape, "login_name", call.request.parameter(0));
+    read_one(call, tx, call.request.op.shape, None, &sql)
 }
 
 /// What mirrors users and what is on its way to them goes with them.
-fn forget(call: &mut Call, tx: &mut Tx<'_>, ids: &[Uuid]) -> Result<(), Problem> {
-    chancery_mail::forget(tx, call.scope.store(), ids)?;
-    USERS.forget(call, tx, ids)
+fn forget(context: &mut Context, tx: &mut Tx<'_>, ids: &[Uuid]) -> Result<(), Problem> {
+    chancery_mail::forget(tx, context.scope.store(), ids)?;
+    USERS.forget(context, tx, ids)
 }

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use chancery_record::{Value, fold};
-use chancery_resource::{Call, LIST, Problem, ProblemKind, Proposed, Sql, Violation};
+use chancery_resource::{Call, Context, LIST, Problem, ProblemKind, Proposed, Sql, Violation};
 use chancery_store::Tx;
 
 use super::USER;
@@ -66,7 +66,7 @@ pub fn find_taken(
     rows: &mut [Proposed<'_>],
 ) -> Result<Vec<Violation>, Problem> {
     end_reset_tokens(tx, rows)?;
-    let options = &call.scope.of_store()?.options;
+    let options = &call.context.scope.of_store()?.options;
     let rule = Rule { signs_in: options.flag("LoginByEmailEnabled") };
     if !rule.signs_in && !options.flag("EmailMustBeUnique") {
         return Ok(Vec::new());
@@ -76,7 +76,7 @@ pub fn find_taken(
     let mut taken = among_each_other(rule, &claims, held);
     for (first, chunk) in claims.chunks(LIST).enumerate() {
         let mut among_others = HashSet::new();
-        find_stored(call, tx, chunk, &own, |found, key| {
+        find_stored(&call.context, tx, chunk, &own, |found, key| {
             let clashes = |claim: &Claim| claim.key == key && rule.clash(claim.member, found);
             let places = chunk.iter().enumerate().filter(|(_, claim)| clashes(claim));
             among_others.extend(places.map(|(place, _)| first * LIST + place));
@@ -145,7 +145,7 @@ fn among_each_other(rule: Rule, claims: &[Claim], mut held: Held) -> HashSet<usi
 
 /// Finds what other users have of some keys.
 fn find_stored(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     claims: &[Claim],
     own: &HashSet<i64>,
@@ -154,7 +154,7 @@ fn find_stored(
     let statements = Member::ALL.map(|member| {
         let column = member.column();
         let mut sql = Sql::new(format!("SELECT t.rid, t.{column}_key FROM user_account t WHERE t.store = "))
-            .bind(call.scope.store())
+            .bind(context.scope.store())
             .push(&format!(" AND t.{column}_key IN "));
         sql.add_list(claims.iter().map(|claim| Value::Text(claim.key.clone())));
         sql

@@ -88,12 +88,12 @@ fn owner(call: &Call, tx: &mut Tx<'_>) -> Result<OwnerRow, Problem> {
 }
 
 fn find(call: &Call, tx: &mut Tx<'_>, owner: &OwnerRow) -> Result<Stored, Problem> {
-    load_by(call, tx, &USER_IMAGE, Some(owner), &select_of(call, &USER_IMAGE, owner))
+    load_by(&call.context, tx, &USER_IMAGE, Some(owner), &select_of(&call.context, &USER_IMAGE, owner))
 }
 
 fn read(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let owner = owner(call, tx)?;
-    let sql = select_of(call, &USER_IMAGE, &owner);
+    let sql = select_of(&call.context, &USER_IMAGE, &owner);
     read_one(call, tx, &USER_IMAGE, Some(&owner), &sql)
 }
 
@@ -102,14 +102,14 @@ fn content(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let mut kind = None;
     let text = "SELECT i.content_type, c.content FROM user_image i JOIN user_image_content c \
                 ON c.user_rid = i.user_rid WHERE i.user_rid = ?1";
-    let out = &mut call.out.bytes;
+    let out = &mut call.answer.bytes;
     tx.query(text, &[Value::Int(owner.rid)], |row| {
         kind = TYPES.iter().find(|kind| row.text(0).is_ok_and(|text| text == **kind));
         out.extend_from_slice(row.bytes(1)?);
         Ok(())
     })?;
     let kind = kind.ok_or_else(|| Problem::not_found("UserImage"))?;
-    let mut answer = Answer::resource(call.op.status);
+    let mut answer = Answer::resource(call.request.op.status);
     answer.content_type = Some(kind);
     answer.headers = vec![
         ("x-content-type-options", "nosniff".into()),
@@ -122,7 +122,7 @@ fn content(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 fn set(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let owner = owner(call, tx)?;
     let Some(made) = call.result::<Result<Picture, Refused>>(0)? else {
-        let (kind, bytes) = call.bytes.clone().unwrap_or_default();
+        let (kind, bytes) = call.request.bytes.clone().unwrap_or_default();
         return Ok(Answer::after(Work::new(Purpose::Image, move || {
             parse(Some(kind.as_str()).filter(|kind| !kind.is_empty()), &bytes)
                 .and_then(|upload| normalize(&upload))
@@ -143,15 +143,22 @@ fn set(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let stored = if let Some(was) = was {
         check_if_match(call, tx, &USER_IMAGE, &was)?;
         let mut image = UserImage::from_values(was.values.clone())?;
-        image.concurrency_token = chancery_record::FieldType::from_value(call.new_token())?;
+        image.concurrency_token = chancery_record::FieldType::from_value(call.context.new_token())?;
         let kept = image.into_values();
         let values: Vec<Value> =
             values.into_iter().zip(kept).map(|(new, old)| if new.is_null() { old } else { new }).collect();
-        update_unversioned(call, tx, &USER_IMAGE, &was, &values, AuditAction::As("Modified", "updated"))?;
+        update_unversioned(
+            &call.context,
+            tx,
+            &USER_IMAGE,
+            &was,
+            &values,
+            AuditAction::As("Modified", "updated"),
+        )?;
         was.with(values)
     } else {
-        let values = new_row(call, &USER_IMAGE, Some(&owner), values)?;
-        insert(call, tx, &USER_IMAGE, Some(&owner), &values)?;
+        let values = new_row(&call.context, &USER_IMAGE, Some(&owner), values)?;
+        insert(&call.context, tx, &USER_IMAGE, Some(&owner), &values)?;
         Stored { rid: 0, last_entry: 0, values, owner: Some(owner.clone()) }
     };
     tx.queue(
@@ -160,7 +167,7 @@ fn set(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         vec![Value::Int(owner.rid), Value::Bytes(picture.bytes.clone())],
     )?;
     write_stored(call, tx, &USER_IMAGE, &stored)?;
-    Ok(Answer::resource(call.op.status))
+    Ok(Answer::resource(call.request.op.status))
 }
 
 fn refuse(refused: &Refused) -> Problem {
@@ -179,7 +186,7 @@ fn remove(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let owner = owner(call, tx)?;
     let was = find(call, tx, &owner)?;
     check_if_match(call, tx, &USER_IMAGE, &was)?;
-    delete(call, tx, &USER_IMAGE, &was)?;
+    delete(&call.context, tx, &USER_IMAGE, &was)?;
     tx.queue("DELETE FROM user_image_content WHERE user_rid = ?1", vec![Value::Int(owner.rid)])?;
-    Ok(Answer::new(call.op.status))
+    Ok(Answer::new(call.request.op.status))
 }

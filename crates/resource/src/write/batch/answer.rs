@@ -4,7 +4,7 @@ use chancery_store::Tx;
 
 use super::NewRow;
 use crate::{
-    Call, Problem, Shape,
+    Call, Context, Problem, Shape,
     read::emit::{Stored, write_no_relations, write_values},
     read::nested,
     read::sql::LIST,
@@ -13,21 +13,21 @@ use crate::{
 
 /// Writes new rows without relations as an array.
 pub fn write_new(call: &mut Call, shape: &Shape, rows: &[NewRow]) {
-    call.out.bytes.push(b'[');
+    call.answer.bytes.push(b'[');
     for (index, (_, _, values)) in rows.iter().enumerate() {
         if index > 0 {
-            call.out.bytes.push(b',');
+            call.answer.bytes.push(b',');
         }
-        write_values((shape, &call.app.master), &call.scope, values, &mut call.out.bytes);
-        write_no_relations(shape, &mut call.out.bytes);
+        write_values((shape, &call.context.app.master), &call.context.scope, values, &mut call.answer.bytes);
+        write_no_relations(shape, &mut call.answer.bytes);
     }
-    call.out.bytes.push(b']');
+    call.answer.bytes.push(b']');
 }
 
 /// Writes many rows as an array, with their relations.
 pub fn write_all(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, rows: &[Stored]) -> Result<(), Problem> {
-    let scope = call.scope.clone().to_be_changed(false);
-    call.out.bytes.push(b'[');
+    let scope = call.context.scope.clone().to_be_changed(false);
+    call.answer.bytes.push(b'[');
     let mut first = true;
     for chunk in rows.chunks(LIST) {
         let mut rids: Vec<i64> = chunk.iter().map(|row| row.rid).collect();
@@ -35,14 +35,14 @@ pub fn write_all(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, rows: &[Stored
         let items = nested::load(tx, shape, &scope, &rids)?;
         for row in chunk {
             if !first {
-                call.out.bytes.push(b',');
+                call.answer.bytes.push(b',');
             }
             first = false;
-            write_values((shape, &call.app.master), &scope, &row.values, &mut call.out.bytes);
-            nested::write(tx, shape, &scope, &items, row.rid, &mut call.out)?;
+            write_values((shape, &call.context.app.master), &scope, &row.values, &mut call.answer.bytes);
+            nested::write(tx, shape, &scope, &items, row.rid, &mut call.answer)?;
         }
     }
-    call.out.bytes.push(b']');
+    call.answer.bytes.push(b']');
     Ok(())
 }
 
@@ -51,7 +51,7 @@ pub fn write_all(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, rows: &[Stored
 /// # Errors
 /// Sets that are too large together; the store's.
 pub fn represent(
-    call: &mut Call,
+    context: &mut Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     rows: &[Stored],
@@ -60,12 +60,12 @@ pub fn represent(
     let mut wholes = Vec::with_capacity(rows.len());
     for row in rows {
         let mut bytes = Vec::new();
-        write_values((shape, &call.app.master), &call.scope, &row.values, &mut bytes);
+        write_values((shape, &context.app.master), &context.scope, &row.values, &mut bytes);
         bytes.push(b'}');
         let whole = serde_json::from_slice(&bytes);
         wholes.push(whole.map_err(|_| Problem::invalid("What is there cannot be read."))?);
     }
-    let scope = call.scope.clone().to_be_changed(false);
+    let scope = context.scope.clone().to_be_changed(false);
     let rids: Vec<i64> = rows.iter().map(|row| row.rid).collect();
     for relation in shape.relations.iter().filter(|relation| wanted.contains(&relation.name)) {
         count_links(tx, relation, &rids)?;

@@ -7,7 +7,7 @@ use chancery_store::Tx;
 
 use super::{NewRow, base};
 use crate::{
-    Call, OwnerRow, Problem, ProblemKind, Shape, Sql, Unique,
+    Call, Context, OwnerRow, Problem, ProblemKind, Shape, Sql, Unique,
     declare::rules::Proposed,
     read::sql::LIST,
     write::pattern::{USED, taken},
@@ -60,7 +60,7 @@ impl Failures {
 
 /// Finds elements with ids that were used once.
 pub fn find_retired(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     brought: &[(usize, Value)],
@@ -68,7 +68,7 @@ pub fn find_retired(
 ) -> Result<(), Problem> {
     for chunk in brought.chunks(LIST) {
         let mut sql = Sql::new("SELECT id FROM retired_id WHERE store = ")
-            .bind(call.scope.store())
+            .bind(context.scope.store())
             .push(" AND resource = ")
             .bind(shape.name)
             .push(" AND id IN ");
@@ -130,8 +130,8 @@ pub fn find_taken(
             }
             keys.push((*element, key));
         }
-        if call.diagnose || !failures.all.is_empty() {
-            find_stored(call, tx, (shape, owner), unique, &columns, &keys, failures)?;
+        if call.steps.diagnose || !failures.all.is_empty() {
+            find_stored(&call.context, tx, (shape, owner), unique, &columns, &keys, failures)?;
         }
     }
     Ok(())
@@ -158,7 +158,7 @@ fn add_taken(shape: &Shape, unique: &Unique, element: usize, failures: &mut Fail
 }
 
 fn find_stored(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
     (shape, owner): (&Shape, Option<&OwnerRow>),
     unique: &Unique,
@@ -174,7 +174,7 @@ fn find_stored(
         // what is in quarantine is hidden, but its keys are taken: no condition on visibility
         let mut sql = Sql::new(format!("SELECT {} FROM {} t WHERE ", names.join(", "), shape.table));
         if shape.reach.is_store() {
-            sql = sql.push("t.store = ").bind(call.scope.store()).push(" AND ");
+            sql = sql.push("t.store = ").bind(context.scope.store()).push(" AND ");
         }
         if let (Some(of), Some(owner)) = (shape.owner, owner) {
             sql = sql.push("t.").push(of.column).push(" = ").bind(owner.rid).push(" AND ");

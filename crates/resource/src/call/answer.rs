@@ -1,0 +1,75 @@
+//! What an operation answers.
+
+use std::sync::Arc;
+
+use chancery_record::Value;
+
+use crate::{Piece, Problem, Work};
+
+/// What an operation answers. The body is in [`Call::out`].
+#[derive(Debug, Default)]
+pub struct Answer {
+    /// The HTTP status.
+    pub status: u16,
+    /// Headers beyond those that the edge adds.
+    pub headers: Vec<(&'static str, String)>,
+    /// Whether the body is one resource and so carries an `ETag`.
+    pub tagged: bool,
+    /// The body is still to be read: this resource, now that the change is committed.
+    pub read_later: Option<Value>,
+    /// The key of what was created.
+    pub created: Option<String>,
+    /// The media type of the body where it is not JSON.
+    pub content_type: Option<&'static str>,
+    /// There is no answer yet: what was done so far is committed, this is done outside of any
+    /// transaction, and the operation is called again with its result.
+    pub work: Option<Work>,
+    /// There is no answer yet: a piece is done and committed, and the operation is called again
+    /// for the next one.
+    pub piece: Option<Piece>,
+    /// What was done is to stay, but the caller is refused: a wrong password that was counted.
+    pub refusal: Option<Box<Problem>>,
+}
+
+impl Answer {
+    /// An answer with this status.
+    pub const fn new(status: u16) -> Self {
+        Self {
+            status,
+            headers: Vec::new(),
+            tagged: false,
+            read_later: None,
+            created: None,
+            content_type: None,
+            work: None,
+            piece: None,
+            refusal: None,
+        }
+    }
+
+    /// A refusal that keeps what was done.
+    pub fn refusing(problem: Problem) -> Self {
+        Self { refusal: Some(Box::new(problem)), ..Self::new(0) }
+    }
+
+    /// No answer yet: this is to be done first, outside of any transaction.
+    pub fn after(work: Work) -> Self {
+        Self { work: Some(work), ..Self::new(0) }
+    }
+
+    /// No answer yet: a piece is done, the next one goes on from this state, which
+    /// [`Call::result`] has as the only step. `done` items of `total` are behind.
+    pub fn again<T: Send + Sync + 'static>(state: T, done: u64, total: u64) -> Self {
+        Self { piece: Some(Piece { state: Arc::new(state), done, total }), ..Self::new(0) }
+    }
+
+    /// Whether this is what the caller is told, and neither a step on the way nor a refusal.
+    pub const fn is_final(&self) -> bool {
+        self.work.is_none() && self.piece.is_none() && self.refusal.is_none()
+    }
+
+    /// The answer with one resource.
+    pub fn resource(status: u16) -> Self {
+        Self { tagged: true, ..Self::new(status) }
+    }
+}

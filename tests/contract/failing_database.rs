@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use chancery_store::{Error, Mode, Settings, Store, Target};
+use chancery_store::{Error, Mode, Settings, Store, Target, raw};
 use chancery_testkit::{Client, Cut, Database, Engine, Process, Proxy, TlsAnswer};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use serde_json::json;
@@ -267,7 +267,7 @@ async fn a_newer_schema_is_refused() {
         };
         let store = open().await.unwrap().unwrap();
         let text = "INSERT INTO schema_migration (version) VALUES (9999)";
-        let insert = store.run("Test", Mode::Write, None, |tx| tx.execute(text, &[]));
+        let insert = store.run("Test", Mode::Write, None, |tx| raw::execute(tx, text, &[]));
         insert.await.map_err(|error: Error| error.to_string()).unwrap();
         tokio::task::spawn_blocking(move || store.close()).await.unwrap();
         let Err(refused) = open().await.unwrap() else { panic!("it is taken") };
@@ -291,12 +291,12 @@ async fn failures_are_told_apart() {
     let epoch = "UPDATE security_epoch SET value = value + 1";
     let standby = store.run("Test", Mode::Write, None, |tx| {
         tx.query("SELECT set_config('transaction_read_only', 'on', true)", &[], |_| Ok(()))?;
-        tx.execute(epoch, &[])
+        raw::execute(tx, epoch, &[])
     });
     assert!(matches!(standby.await, Err(Error::Unavailable(_))));
     let passed_over = store.run("Test", Mode::Write, None, |tx| {
-        tx.execute(epoch, &[])?;
-        let failed = tx.execute("INSERT INTO security_epoch (value) VALUES (NULL)", &[]);
+        raw::execute(tx, epoch, &[])?;
+        let failed = raw::execute(tx, "INSERT INTO security_epoch (value) VALUES (NULL)", &[]);
         assert!(failed.is_err());
         Ok(())
     });

@@ -13,7 +13,7 @@ use chancery_ledger::{
     verify_inclusion,
 };
 use chancery_record::{Encoding, Kind, Timestamp, Value, parse_timestamp};
-use chancery_store::{Error, Mode};
+use chancery_store::{Error, Mode, raw};
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value as Json, json};
 
@@ -72,7 +72,7 @@ async fn sound(world: &World, name: &str) -> (String, Summary) {
 
 async fn sql(world: &World, statements: Vec<(String, Vec<Value>)>) {
     let run = world.app.store.run("Test", Mode::Write, None, move |tx| {
-        statements.iter().try_for_each(|(text, parameters)| tx.queue(text, parameters.clone()))
+        statements.iter().try_for_each(|(text, parameters)| raw::queue(tx, text, parameters.clone()))
     });
     run.await.map_err(|error: Error| error.to_string()).unwrap();
 }

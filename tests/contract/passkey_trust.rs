@@ -17,7 +17,7 @@ use base64::{
     prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD},
 };
 use chancery_record::Timestamp;
-use chancery_store::{Error, Mode};
+use chancery_store::{Error, Mode, raw};
 use chancery_testkit::{World, on_both_engines};
 use rcgen::{BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use serde_json::{Value, json};
@@ -325,7 +325,7 @@ on_both_engines! {
             is_one(&world, "SELECT CAST(count(*) AS TEXT) FROM idempotent_answer").await;
             // as if it had begun long ago: only that it is held keeps the key
             let began = world.app.store.run("Test", Mode::Write, None, |tx| {
-                tx.queue("UPDATE idempotent_answer SET started_on = 1", vec![])
+                raw::queue(tx, "UPDATE idempotent_answer SET started_on = 1", vec![])
             });
             began.await.map_err(|error: Error| error.to_string()).unwrap();
             is_one(&world, "SELECT CAST(count(*) AS TEXT) FROM idempotent_claim").await;

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use chancery_record::{Timestamp, Value};
-use chancery_store::{Error, Mode, Store, Target};
+use chancery_store::{Error, Mode, Store, Target, raw};
 use chancery_testkit::{Database, Engine, Process, SECRET, on_both_engines};
 use serde_json::json;
 use uuid::Uuid;
@@ -112,7 +112,7 @@ async fn execute(database: &Database, statements: &'static [&'static str]) {
         tokio::task::spawn_blocking(move || Store::open(&target, chancery_store::Settings::default()));
     let store = store.await.unwrap().unwrap();
     let run = store.run("Test", Mode::Write, None, move |tx| {
-        statements.iter().try_for_each(|text| tx.queue(text, Vec::new()))
+        statements.iter().try_for_each(|text| raw::queue(tx, text, Vec::new()))
     });
     run.await.map_err(|error: Error| error.to_string()).unwrap();
     tokio::task::spawn_blocking(move || store.close()).await.unwrap();

@@ -6,7 +6,7 @@ use std::{
 };
 
 use chancery_record::{Kind, Value};
-use chancery_store::{Class, Error, Health, Mode, Settings, Store, Tx};
+use chancery_store::{Class, Error, Health, Mode, Settings, Store, Tx, raw};
 use chancery_testkit::{World, on_both_engines};
 use uuid::Uuid;
 
@@ -21,8 +21,8 @@ async fn write<T: Send + 'static>(
 
 async fn things(store: &Store) -> Store {
     write(store, |tx| {
-        tx.execute(TABLE, &[])?;
-        tx.execute("CREATE UNIQUE INDEX thing__name ON thing (name)", &[])
+        raw::execute(tx, TABLE, &[])?;
+        raw::execute(tx, "CREATE UNIQUE INDEX thing__name ON thing (name)", &[])
     })
     .await
     .unwrap();
@@ -42,10 +42,21 @@ async fn names(world: &World) -> Vec<String> {
 }
 
 fn insert(tx: &mut Tx<'_>, name: &str) -> Result<(), Error> {
-    tx.queue("INSERT INTO thing (name, number) VALUES (?1, 0)", vec![name.into()])
+    raw::queue(tx, "INSERT INTO thing (name, number) VALUES (?1, 0)", vec![name.into()])
 }
 
 on_both_engines! {
+    /// What reads cannot write: rows of resources have no way around the engine.
+    async fn a_query_cannot_write(world: World) {
+        let store = things(&world.app.store).await;
+        write(&store, |tx| insert(tx, "a")).await.unwrap();
+        for text in ["DELETE FROM thing RETURNING name", "  UPDATE thing SET name = 'b'", "INSERT INTO thing (name) VALUES ('b')"] {
+            let refused = write(&store, move |tx| tx.query(text, &[], |_| Ok(()))).await;
+            assert!(matches!(refused, Err(Error::Internal(_))), "{refused:?}");
+        }
+        assert_eq!(names(&world).await, ["a"]);
+    }
+
     async fn an_error_rolls_everything_back(world: World) {
         let store = things(&world.app.store).await;
         let refused = write(&store, |tx| {
@@ -100,7 +111,7 @@ on_both_engines! {
             tokio::spawn(async move {
                 write(&store, |tx| {
                     let number = tx.one("SELECT number FROM thing", &[], |row| row.int(0))?.unwrap();
-                    tx.queue("UPDATE thing SET number = ?1", vec![Value::Int(number + 1)])
+                    raw::queue(tx, "UPDATE thing SET number = ?1", vec![Value::Int(number + 1)])
                 }).await
             })
         });
@@ -156,24 +167,24 @@ on_both_engines! {
         let store = things(&world.app.store).await;
         let nothing = write(&store, |tx| {
             insert(tx, "a")?;
-            tx.queue_one("UPDATE thing SET number = 1 WHERE name = ?1", vec!["nobody".into()])
+            raw::queue_one(tx, "UPDATE thing SET number = 1 WHERE name = ?1", vec!["nobody".into()])
         });
         assert_eq!(nothing.await, Err(Error::Retry));
         assert!(names(&world).await.is_empty(), "not even with the commit right behind it");
         write(&store, |tx| {
             insert(tx, "a")?;
-            tx.queue_one("UPDATE thing SET number = 1 WHERE name = ?1", vec!["a".into()])
+            raw::queue_one(tx, "UPDATE thing SET number = 1 WHERE name = ?1", vec!["a".into()])
         }).await.unwrap();
     }
 
     async fn values_come_back_as_they_went(world: World) {
         let (id, bytes) = (Uuid::from_u128(7), vec![0_u8, 255, 7]);
         let text = "CREATE TABLE every (a BIGINT, b BOOLEAN, c TEXT)".to_owned();
-        write(&world.app.store, move |tx| tx.execute(&text, &[])).await.unwrap();
+        write(&world.app.store, move |tx| raw::execute(tx, &text, &[])).await.unwrap();
         let values = [Value::Int(i64::MIN), Value::Bool(true), Value::Text("\u{1}ü漢😀'\"".into())];
         let expected = values.clone();
-        write(&world.app.store, move |tx| tx.queue("INSERT INTO every VALUES (?1, ?2, ?3)", values.to_vec())).await.unwrap();
-        write(&world.app.store, |tx| tx.queue("INSERT INTO every VALUES (?1, ?2, ?3)", vec![Value::Null; 3])).await.unwrap();
+        write(&world.app.store, move |tx| raw::queue(tx, "INSERT INTO every VALUES (?1, ?2, ?3)", values.to_vec())).await.unwrap();
+        write(&world.app.store, |tx| raw::queue(tx, "INSERT INTO every VALUES (?1, ?2, ?3)", vec![Value::Null; 3])).await.unwrap();
         let read = world.app.store.run("Test", Mode::Quick, None, move |tx| {
             let mut rows = Vec::new();
             tx.query("SELECT a, b, c FROM every", &[], |row| {
@@ -186,7 +197,7 @@ on_both_engines! {
         let rows = read.await.unwrap();
         assert!(rows.contains(&expected.to_vec()) && rows.contains(&vec![Value::Null; 3]));
         // ids and bytes, in the tables that have them
-        write(&world.app.store, move |tx| tx.queue(
+        write(&world.app.store, move |tx| raw::queue(tx,
             "INSERT INTO idempotent_answer (caller, key_digest, request_digest, attempt, started_on) VALUES (?1, ?2, ?2, ?1, 1)",
             vec![Value::Id(id), Value::Bytes(bytes.clone())],
         )).await.unwrap();
@@ -216,7 +227,7 @@ on_both_engines! {
         write(&store, |tx| {
             for number in 0..600 {
                 insert(tx, &format!("n{number}"))?;
-                tx.queue("UPDATE thing SET number = number + 1 WHERE name = 'n0'", vec![])?;
+                raw::queue(tx, "UPDATE thing SET number = number + 1 WHERE name = 'n0'", vec![])?;
                 if number % 100 == 0 {
                     tx.one("SELECT count(*) FROM thing", &[], |row| row.int(0))?;
                 }

@@ -156,7 +156,7 @@ on_both_engines! {
         let id = id(&mirror);
         assert_eq!(entries.await, [format!("Added {id}"), format!("Modified {id}"), format!("Modified {id}")]);
         let contents = found(&world, "SELECT current_content FROM audit_entry WHERE area = 'ApplicationUser' AND current_content IS NOT NULL");
-        assert!(contents.await.iter().all(|content| !content.contains("Ada")), "contents are under the person's key");
+        assert!(contents.await.iter().all(|content| !content.contains('"')), "contents are under the person's key: no JSON");
         let events = found(&world, "SELECT envelope FROM outbox_event WHERE envelope LIKE '%platform.management.applicationuser.%' ORDER BY id").await;
         let kinds: Vec<Value> = events.iter().map(|event| serde_json::from_str::<Value>(event).unwrap()["type"].clone()).collect();
         assert_eq!(kinds, ["created", "updated", "hidden"].map(|kind| format!("platform.management.applicationuser.{kind}")));

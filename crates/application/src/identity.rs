@@ -4,7 +4,7 @@ use chancery_record::{KEY, Name, OWNER, OptionValue, SHOWN, choice_types, id_typ
 use chancery_resource::{Reach, Relation, Shape};
 use uuid::Uuid;
 
-use crate::user::APPLICATION_USER;
+use crate::{group::APPLICATION_GROUP, user::APPLICATION_USER};
 
 id_types! {
     /// The id of an identity.
@@ -52,7 +52,8 @@ pub static APPLICATION_IDENTITY: Shape =
 
 /// The identities of platform groups.
 pub static APPLICATION_GROUP_IDENTITY: Shape =
-    Shape::of::<ApplicationIdentity>("ApplicationGroupIdentity", "application_group_identity", Reach::Part);
+    Shape::of::<ApplicationIdentity>("ApplicationGroupIdentity", "application_group_identity", Reach::Part)
+        .owned(&APPLICATION_GROUP, "application_group_rid");
 
 /// The relation with what belongs to one alone: its table is the table of pairs.
 pub const fn identities(shape: &'static Shape, own: &'static str) -> Relation {

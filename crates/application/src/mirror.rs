@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use chancery_record::{Field, Kind, Value};
-use chancery_resource::{LIST, Problem, Relation, Shape, Sql, Stored};
-use chancery_store::{Error, Tx};
+use chancery_resource::{LIST, Problem, Relation, Shape, Sql, StoreError, Stored, Tx};
 use uuid::Uuid;
 
 use crate::LifecycleStatus;
@@ -54,8 +53,8 @@ pub type Read = (BTreeMap<Uuid, (Option<Source>, Option<Identity>)>, Option<Uuid
 
 impl Mirror {
     /// Where identities are kept.
-    pub(crate) fn identities(&self) -> Result<&'static Relation, Error> {
-        let none = || Error::Internal(format!("{} has no identities", self.to.name));
+    pub(crate) fn identities(&self) -> Result<&'static Relation, StoreError> {
+        let none = || StoreError::Internal(format!("{} has no identities", self.to.name));
         self.to.relation("identities").ok_or_else(none)
     }
 
@@ -95,7 +94,8 @@ impl Mirror {
                 });
             } else {
                 let subject = Uuid::try_parse(row.text(1)?);
-                let subject = subject.map_err(|_| Error::Internal("a subject is no id of a store".into()))?;
+                let subject =
+                    subject.map_err(|_| StoreError::Internal("a subject is no id of a store".into()))?;
                 known.push(Identity {
                     rid: row.int(0)?,
                     subject,

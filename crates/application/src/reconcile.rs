@@ -3,16 +3,15 @@
 
 use std::collections::HashMap;
 
-use chancery_record::Value;
+use chancery_record::{Name, OptionValue, Record as _, Value};
 use chancery_resource::{
-    AuditAction, Context, Problem, Sql, Stored, delete, insert, load_hidden_rows, load_rows, new_row, purge,
-    update, update_unversioned,
+    AuditAction, Context, Problem, Sql, StoreError, Stored, Tx, delete, insert, key_name, load_hidden_rows,
+    load_keys, load_rows, new_row, purge, update, update_unversioned,
 };
-use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::{
-    LifecycleStatus, Mirror, SynchronizeResult,
+    ApplicationIdentity, ApplicationIdentityId, LifecycleStatus, Mirror, SynchronizeResult,
     mirror::{Home, Identity, Read, Source},
 };
 
@@ -37,7 +36,8 @@ impl Mirror {
         let rows =
             rows.into_iter().filter(|row| self.value(row, "idp_instance_id") == &Value::Id(home.instance));
         let mut rows: HashMap<i64, Stored> = rows.map(|row| (row.rid, row)).collect();
-        let mut changes = 0;
+        let mut identities = Identities::default();
+        let (mut changes, mut end) = (0, end);
         for (id, (source, identity)) in pairs {
             result.processed += i64::from(source.as_ref().is_some_and(|source| !source.is_hidden));
             let is_known = identity.is_some();
@@ -59,7 +59,8 @@ impl Mirror {
                 (Some(source), None) if source.is_hidden => continue,
                 (Some(source), Some((row, identity))) if self.is_hidden(&row) => {
                     if self.fits(&source) {
-                        self.update(context, tx, home, (&row, &identity), &source)?;
+                        self.update(context, tx, &row, &source)?;
+                        identities.note(row, &identity, home);
                         &mut result.created
                     } else {
                         &mut result.failed
@@ -69,7 +70,8 @@ impl Mirror {
                     if identity.issuer != home.issuer || !self.is_same(&row, &source) =>
                 {
                     if self.fits(&source) {
-                        self.update(context, tx, home, (&row, &identity), &source)?;
+                        self.update(context, tx, &row, &source)?;
+                        identities.note(row, &identity, home);
                         &mut result.updated
                     } else {
                         &mut result.failed
@@ -77,7 +79,7 @@ impl Mirror {
                 }
                 (Some(source), None) if !is_known => {
                     if self.fits(&source) {
-                        self.create(context, tx, home, &source)?;
+                        identities.new.push((self.create(context, tx, home, &source)?, source.id));
                         &mut result.created
                     } else {
                         &mut result.failed
@@ -88,9 +90,11 @@ impl Mirror {
             *count += 1;
             changes += 1;
             if changes == CHANGES {
-                return Ok(Some(id));
+                end = Some(id);
+                break;
             }
         }
+        identities.write(self, context, tx, home)?;
         Ok(end)
     }
 
@@ -144,13 +148,14 @@ impl Mirror {
         update_unversioned(context, tx, self.to, row, &values, AuditAction::As("Modified", "hidden"))
     }
 
+    /// Makes the mirror of one; its id.
     fn create(
         &self,
         context: &Context,
         tx: &mut Tx<'_>,
         home: &Home,
         source: &Source,
-    ) -> Result<(), Problem> {
+    ) -> Result<Value, Problem> {
         let fields = self.to.fields.iter();
         let values = fields.map(|field| match field.column {
             "subscription_id" => home.subscription.into(),
@@ -159,36 +164,15 @@ impl Mirror {
         });
         let values = new_row(context, self.to, None, values.collect())?;
         insert(context, tx, self.to, None, &values)?;
-        let identities = self.identities()?;
         let id = self.to.field_index("id").and_then(|place| values.get(place));
-        // another run that came first makes this one start over
-        tx.queue_one(
-            &format!(
-                "INSERT INTO {table} (id, {own}, idp_instance_id, issuer, subject, is_user_store_identity, \
-                 lifecycle_status) VALUES (?1, (SELECT rid FROM {owners} WHERE id = ?2), ?3, ?4, ?5, TRUE, ?6) \
-                 ON CONFLICT (idp_instance_id, subject) DO NOTHING",
-                table = identities.table,
-                own = identities.own,
-                owners = self.to.table,
-            ),
-            vec![
-                context.new_id().into(),
-                id.cloned().unwrap_or(Value::Null),
-                home.instance.into(),
-                home.issuer.as_str().into(),
-                source.id.to_string().into(),
-                LifecycleStatus::Active.name().into(),
-            ],
-        )?;
-        Ok(())
+        Ok(id.cloned().unwrap_or(Value::Null))
     }
 
     fn update(
         &self,
         context: &Context,
         tx: &mut Tx<'_>,
-        home: &Home,
-        (row, identity): (&Stored, &Identity),
+        row: &Stored,
         source: &Source,
     ) -> Result<(), Problem> {
         let values = self.to.fields.iter().zip(&row.values).map(|(field, value)| {
@@ -200,12 +184,57 @@ impl Mirror {
                 self.mirrored(source, field.column).unwrap_or(value).clone()
             }
         });
-        update(context, tx, self.to, row, &values.collect::<Vec<_>>())?;
+        update(context, tx, self.to, row, &values.collect::<Vec<_>>())
+    }
+}
+
+/// The identities that the rows of one transaction get or change: read and written together.
+#[derive(Default)]
+struct Identities {
+    /// New rows by their ids, each with its id in the store.
+    new: Vec<(Value, Uuid)>,
+    /// Rows whose store has another issuer now, each with the number of its identity.
+    moved: Vec<(Stored, i64)>,
+}
+
+impl Identities {
+    fn note(&mut self, row: Stored, identity: &Identity, home: &Home) {
         if identity.issuer != home.issuer {
-            tx.queue(
-                &format!("UPDATE {} SET issuer = ?1 WHERE rid = ?2", self.identities()?.table),
-                vec![home.issuer.as_str().into(), Value::Int(identity.rid)],
-            )?;
+            self.moved.push((row, identity.rid));
+        }
+    }
+
+    fn write(self, mirror: &Mirror, context: &Context, tx: &mut Tx<'_>, home: &Home) -> Result<(), Problem> {
+        let shape = mirror.identities()?.target;
+        let issuer = OptionValue::new(home.issuer.clone()).map_err(StoreError::Internal)?;
+        let ids: Vec<Value> = self.new.iter().map(|(id, _)| id.clone()).collect();
+        let mut owners = load_keys(context, tx, mirror.to, None, &ids)?;
+        for (id, subject) in self.new {
+            let owner = owners.remove(&key_name(&id)).ok_or_else(|| Problem::not_found(mirror.to.name))?;
+            let owner = owner.as_owner(mirror.to);
+            let identity = ApplicationIdentity {
+                id: ApplicationIdentityId(context.new_id()),
+                owner_id: owner.id,
+                idp_instance_id: home.instance,
+                issuer: issuer.clone(),
+                subject: Name::new(subject.to_string()).map_err(StoreError::Internal)?,
+                is_user_store_identity: true,
+                lifecycle_status: LifecycleStatus::Active,
+            };
+            insert(context, tx, shape, Some(&owner), &identity.into_values())?;
+        }
+        let rids: Vec<i64> = self.moved.iter().map(|(_, rid)| *rid).collect();
+        let mut found: HashMap<i64, Stored> =
+            load_rows(context, tx, shape, &rids)?.into_iter().map(|row| (row.rid, row)).collect();
+        for (row, rid) in self.moved {
+            let Some(was) = found.remove(&rid) else { continue };
+            let was = Stored { owner: Some(row.as_owner(mirror.to)), ..was };
+            let mut values = was.values.clone();
+            if let Some(slot) = shape.field_index("issuer").and_then(|index| values.get_mut(index)) {
+                *slot = home.issuer.as_str().into();
+            }
+            let action = AuditAction::As("Modified", "updated");
+            update_unversioned(context, tx, shape, &was, &values, action)?;
         }
         Ok(())
     }

@@ -2,8 +2,7 @@
 //! remembered between runs: what a run that broke off has done, the next one finds done.
 
 use chancery_record::{SHOWN, record};
-use chancery_resource::{Answer, Call, Problem, answer_form};
-use chancery_store::{Error, Tx};
+use chancery_resource::{Answer, Call, Problem, StoreError, Tx, answer_form};
 use uuid::Uuid;
 
 use crate::{Mirror, mirror::Home};
@@ -65,7 +64,8 @@ fn begin(call: &Call, tx: &mut Tx<'_>, mirror: &Mirror) -> Result<Progress, Prob
          FROM idp_instance WHERE rid = ?1"
     );
     let found = tx.one(&text, &[store.number.into()], |row| Ok((row.id(0)?, row.int(1)?)))?;
-    let (subscription, total) = found.ok_or_else(|| Error::Internal("a store has no instance".into()))?;
+    let (subscription, total) =
+        found.ok_or_else(|| StoreError::Internal("a store has no instance".into()))?;
     Ok(Progress {
         home: Home {
             store: store.number,

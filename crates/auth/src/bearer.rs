@@ -7,7 +7,7 @@ use chancery_fetch::Policy;
 use chancery_oauth::{Algorithm, Nonces};
 use chancery_record::Timestamp;
 use chancery_resource::{AuditSigner, MasterKey, random};
-use chancery_store::{Error, Mode, Store, Tx};
+use chancery_store::{Error, Mode, StateTable, Store, Tx};
 use serde_json::json;
 
 use crate::{
@@ -236,9 +236,11 @@ fn load_certificates(tx: &mut Tx<'_>, before: &Arc<Certificates>) -> Result<Arc<
 }
 
 fn keep_audit_keys(tx: &mut Tx<'_>, keys: &[(String, String)], now: Timestamp) -> Result<(), Error> {
-    let text = "INSERT INTO audit_key (key_id, jwk, created_on) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
-    keys.iter()
-        .try_for_each(|(id, jwk)| tx.queue(text, vec![id.as_str().into(), jwk.as_str().into(), now.0.into()]))
+    let text =
+        StateTable::AuditKey.insert("(key_id, jwk, created_on) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING");
+    keys.iter().try_for_each(|(id, jwk)| {
+        tx.queue(&text, vec![id.as_str().into(), jwk.as_str().into(), now.0.into()])
+    })
 }
 
 fn all_audit_keys(tx: &mut Tx<'_>, mut keys: Vec<serde_json::Value>) -> Result<String, Error> {

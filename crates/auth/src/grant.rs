@@ -8,7 +8,7 @@ use chancery_oauth::{
 };
 use chancery_record::{Value, read_json};
 use chancery_resource::{PLATFORM, Sql};
-use chancery_store::{Error, Mode, Store};
+use chancery_store::{Error, Mode, StateTable, Store};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -377,7 +377,7 @@ async fn finish(
             let text = serde_json::to_string(claims.as_ref())
                 .map_err(|_| Error::Internal("claims cannot be written".into()))?;
             tx.queue(
-                "INSERT INTO reference_token (digest, claims, expires_on) VALUES (?1, ?2, ?3)",
+                &StateTable::ReferenceToken.insert("(digest, claims, expires_on) VALUES (?1, ?2, ?3)"),
                 vec![Value::Bytes(digest.clone()), text.into(), Value::Int(claims.exp.saturating_mul(1000))],
             )?;
         }

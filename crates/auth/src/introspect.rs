@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chancery_record::Value;
-use chancery_store::{Error, Mode, Store, Tx};
+use chancery_store::{Error, Mode, StateTable, Store, Tx};
 use serde_json::json;
 
 use crate::{
@@ -122,11 +122,14 @@ pub async fn revoke(
 
 fn forget(tx: &mut Tx<'_>, reference: Option<&[u8]>, claims: &Arc<Claims>) -> Result<(), Error> {
     if let Some(digest) = reference {
-        tx.queue("DELETE FROM reference_token WHERE digest = ?1", vec![Value::Bytes(digest.to_vec())])?;
+        tx.queue(
+            &StateTable::ReferenceToken.delete("WHERE digest = ?1"),
+            vec![Value::Bytes(digest.to_vec())],
+        )?;
     }
     // what was exchanged for it ends no later, and is known by it
     tx.queue(
-        "INSERT INTO revoked_token (jti, expires_on) VALUES (?1, ?2) ON CONFLICT (jti) DO NOTHING",
+        &StateTable::RevokedToken.insert("(jti, expires_on) VALUES (?1, ?2) ON CONFLICT (jti) DO NOTHING"),
         vec![claims.jti.as_str().into(), Value::Int(claims.exp.saturating_mul(1000))],
     )?;
     tx.advance_epoch()

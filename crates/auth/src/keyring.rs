@@ -11,7 +11,7 @@ use chancery_certificate::PrivateKey;
 use chancery_oauth::{Jwk, PublicKey};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{AuditKey, MasterKey, random};
-use chancery_store::{Error, Tx};
+use chancery_store::{Error, StateTable, Tx};
 use serde_json::json;
 
 /// What a key is for.
@@ -113,8 +113,10 @@ fn make(tx: &mut Tx<'_>, master: &MasterKey, purpose: Purpose, now: Timestamp) -
         }
     };
     tx.queue(
-        "INSERT INTO signing_key (purpose, key_id, algorithm, public_key, private_key, created_on) \
+        &StateTable::SigningKey.insert(
+            "(purpose, key_id, algorithm, public_key, private_key, created_on) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        ),
         vec![
             purpose.name().into(),
             key_id.as_str().into(),

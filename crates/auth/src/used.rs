@@ -3,7 +3,7 @@
 
 use aws_lc_rs::digest::{Context, SHA256};
 use chancery_record::{Timestamp, Value};
-use chancery_store::{Error, Mode, Store, Tx};
+use chancery_store::{Error, Mode, StateTable, Store, Tx};
 
 /// An id that was used.
 #[derive(Clone, Debug)]
@@ -28,10 +28,10 @@ impl Used {
     /// # Errors
     /// The store's.
     pub fn claim(&self, tx: &mut Tx<'_>) -> Result<bool, Error> {
-        let text =
-            "INSERT INTO used_proof (digest, expires_on) VALUES (?1, ?2) ON CONFLICT (digest) DO NOTHING";
+        let text = StateTable::UsedProof
+            .insert("(digest, expires_on) VALUES (?1, ?2) ON CONFLICT (digest) DO NOTHING");
         let parameters = [Value::Bytes(self.digest.clone()), Value::Int(self.expires_on.0)];
-        Ok(tx.execute(text, &parameters)? == 1)
+        Ok(tx.execute(&text, &parameters)? == 1)
     }
 
     /// The same, in a transaction of its own.

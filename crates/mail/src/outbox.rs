@@ -1,7 +1,7 @@
 //! The table of mails on their way out.
 
 use chancery_record::{Timestamp, Value};
-use chancery_store::{Error, Tx};
+use chancery_store::{Error, StateTable, Tx};
 use uuid::Uuid;
 
 use crate::Kind;
@@ -45,9 +45,11 @@ pub fn place(id: Uuid) -> String {
 /// otherwise.
 pub fn enqueue(tx: &mut Tx<'_>, mail: NewMail) -> Result<(), Error> {
     tx.queue(
-        "INSERT INTO mail_message (id, store, kind, state, sender, recipient, locale, sealed_data, created_on, \
+        &StateTable::MailMessage.insert(
+            "(id, store, kind, state, sender, recipient, locale, sealed_data, created_on, \
          expires_on, attempts, due_on, leased_until, person) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0, ?9, 0, ?11)",
+        ),
         vec![
             mail.id.into(),
             mail.store.into(),
@@ -67,8 +69,8 @@ pub fn enqueue(tx: &mut Tx<'_>, mail: NewMail) -> Result<(), Error> {
 /// Forgets the mails about users who are gone, sent or not; at most 512 users.
 pub fn forget(tx: &mut Tx<'_>, store: i64, persons: &[Uuid]) -> Result<(), Error> {
     for person in persons {
-        let text = "DELETE FROM mail_message WHERE store = ?1 AND person = ?2";
-        tx.queue(text, vec![store.into(), (*person).into()])?;
+        let text = StateTable::MailMessage.delete("WHERE store = ?1 AND person = ?2");
+        tx.queue(&text, vec![store.into(), (*person).into()])?;
     }
     Ok(())
 }
@@ -99,10 +101,10 @@ pub fn count(tx: &mut Tx<'_>) -> Result<Counts, Error> {
 /// 1000: there are no more.
 pub fn prune(tx: &mut Tx<'_>, before: Timestamp) -> Result<u64, Error> {
     tx.execute(
-        &format!(
-            "DELETE FROM mail_message WHERE rid IN (SELECT rid FROM mail_message WHERE state = ?1 AND due_on < ?2 \
+        &StateTable::MailMessage.delete(format_args!(
+            "WHERE rid IN (SELECT rid FROM mail_message WHERE state = ?1 AND due_on < ?2 \
              ORDER BY due_on LIMIT {PIECE})"
-        ),
+        )),
         &[DEAD.into(), before.0.into()],
     )
 }
@@ -172,8 +174,10 @@ pub fn lease(
     until: Timestamp,
 ) -> Result<bool, Error> {
     let changed = tx.execute(
-        "UPDATE mail_message SET lease = ?1, leased_until = ?2, attempts = attempts + 1 \
+        &StateTable::MailMessage.update(
+            "SET lease = ?1, leased_until = ?2, attempts = attempts + 1 \
          WHERE id = ?3 AND state = ?4 AND due_on <= ?5 AND leased_until <= ?5",
+        ),
         &[lease.into(), until.0.into(), id.into(), WAITING.into(), now.0.into()],
     )?;
     Ok(changed == 1)
@@ -182,8 +186,10 @@ pub fn lease(
 /// Gives up a mail that nobody holds; whether it was still to be had.
 pub fn bury(tx: &mut Tx<'_>, id: Uuid, now: Timestamp, why: &str) -> Result<bool, Error> {
     let changed = tx.execute(
-        "UPDATE mail_message SET state = ?1, due_on = ?2, sealed_data = ?3, lease = NULL, last_error = ?4 \
+        &StateTable::MailMessage.update(
+            "SET state = ?1, due_on = ?2, sealed_data = ?3, lease = NULL, last_error = ?4 \
          WHERE id = ?5 AND state = ?6 AND leased_until <= ?2",
+        ),
         &[DEAD.into(), now.0.into(), Value::Bytes(Vec::new()), why.into(), id.into(), WAITING.into()],
     )?;
     Ok(changed == 1)
@@ -209,17 +215,22 @@ pub fn finish(
     outcome: &Outcome,
 ) -> Result<bool, Error> {
     let changed = match outcome {
-        Outcome::Sent => {
-            tx.execute("DELETE FROM mail_message WHERE id = ?1 AND lease = ?2", &[id.into(), lease.into()])
-        }
+        Outcome::Sent => tx.execute(
+            &StateTable::MailMessage.delete("WHERE id = ?1 AND lease = ?2"),
+            &[id.into(), lease.into()],
+        ),
         Outcome::Later(due, why) => tx.execute(
-            "UPDATE mail_message SET due_on = ?1, lease = NULL, leased_until = 0, last_error = ?2 \
+            &StateTable::MailMessage.update(
+                "SET due_on = ?1, lease = NULL, leased_until = 0, last_error = ?2 \
              WHERE id = ?3 AND lease = ?4",
+            ),
             &[due.0.into(), why.as_str().into(), id.into(), lease.into()],
         ),
         Outcome::Never(why) => tx.execute(
-            "UPDATE mail_message SET state = ?1, due_on = ?2, sealed_data = ?3, lease = NULL, leased_until = 0, \
+            &StateTable::MailMessage.update(
+                "SET state = ?1, due_on = ?2, sealed_data = ?3, lease = NULL, leased_until = 0, \
              last_error = ?4 WHERE id = ?5 AND lease = ?6",
+            ),
             &[
                 DEAD.into(),
                 now.0.into(),

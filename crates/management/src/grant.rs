@@ -3,8 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use chancery_record::Value;
-use chancery_resource::{Context, LIST, Problem, ProblemKind, Scope, Sql, Violation};
-use chancery_store::Tx;
+use chancery_resource::{Context, LIST, Problem, ProblemKind, Scope, Sql, Tx, Violation};
 use uuid::Uuid;
 
 use crate::client_app::role::RoleType;

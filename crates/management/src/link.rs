@@ -1,8 +1,7 @@
 //! Links between two subscriptions: only of client apps that say that they allow it.
 
 use chancery_record::Value;
-use chancery_resource::{LIST, Problem, Sql};
-use chancery_store::Tx;
+use chancery_resource::{LIST, Problem, Sql, Tx};
 use uuid::Uuid;
 
 /// The tables of pairs that link client apps, each with the columns of the client app and of the other, and

@@ -4,8 +4,7 @@ use std::collections::HashSet;
 
 use chancery_presentation::location::{ApplyTo, Kind as Wanted, expand, level_of, normalise};
 use chancery_record::{FieldType, Kind, Mismatch, TextRule, Value, choice_types};
-use chancery_resource::{Context, Problem, Proposed, Shape, Violation, visible};
-use chancery_store::Tx;
+use chancery_resource::{Context, Problem, Proposed, Shape, Tx, Violation, visible};
 use uuid::Uuid;
 
 use crate::{

@@ -28,6 +28,7 @@ pub use call::{
     scope::{Scope, StoreScope},
     work::Steps,
 };
+pub use chancery_store::{Error as StoreError, Mode, Row, StateTable, Tx, Write};
 pub use declare::custom::{Body, BodyForm, Custom, JsonForm, Reply, Run};
 pub use declare::operation::{Action, Method, Op, Permit, Relating};
 pub use declare::platform::{MANAGEMENT_AUDIENCE, PLATFORM, ROOT, USER_STORE_AUDIENCE};
@@ -39,26 +40,26 @@ pub use declare::service::Service;
 pub use declare::shape::{AfterInsert, Deletion, Personal, Postcondition, Shape};
 pub use declare::standard::{added, added_at};
 pub use read::answer::{answer_form, answer_with, read_later, read_one, write_stored};
+pub use read::answer_many::represent;
 pub use read::cursor::CursorKey;
 pub use read::emit::{Out, Part, Sink, Stored, seen_value};
 pub use read::filter::{Expression, Operator, parse as parse_filter};
 pub use read::list::{list_of, list_statement, list_where, write_items};
 pub use read::load::{
     find_owner, find_row, key_name, key_of, load, load_by, load_first, load_hidden, load_hidden_rows,
-    load_rows, owner_of, select_by, select_of, select_where,
+    load_keys, load_rows, owner_of, select_by, select_of, select_where,
 };
 pub use read::page::MAX_COUNT;
 pub use read::precondition::{Preconditions, check_if_match, token_in};
 pub use read::sql::{LIST, Sql};
 pub use seal::master_key::{MasterKey, SealingKey};
 pub use seal::sealed::{PersonKey, Persons, open_secret};
-pub use write::batch::{BatchRows, MAX_BATCH, load_keys, represent, write as write_batch};
-pub use write::change::{
-    AuditAction, OwnerRow, advance, delete, insert, insert_unaudited, purge, purge_due, purged, update,
-    update_unversioned,
-};
-pub use write::integrity::visible;
-pub use write::pattern::{change_one, create, read_form, run};
+pub use write::change::{AuditAction, OwnerRow, delete, insert_unaudited, purge, purge_due, purged};
+pub use write::elements::MAX_BATCH;
+pub use write::integrity::{check_postconditions, visible};
+pub use write::operation::{read_form, run};
+pub use write::pipeline::{Rows, Writing, write_rows};
 pub use write::precheck::check_body;
-pub use write::relate::{MAX_RELATED, RelationBody, relate_body};
+pub use write::relate::{MAX_RELATED, RelationBody, link, relate_rows};
 pub use write::values::new_row;
+pub use write::words::{advance, insert, update, update_unversioned};

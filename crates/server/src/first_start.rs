@@ -3,13 +3,19 @@
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_management::{
-    customer::{CUSTOMER, Customer, CustomerId},
+    client_app::{CLIENT_APP, role::CLIENT_APP_ROLE, secret::CLIENT_APP_SECRET},
+    customer::CUSTOMER,
+    idp_instance::IDP_INSTANCE,
     idp_type,
+    subscription::SUBSCRIPTION,
+    tenant::TENANT,
 };
-use chancery_record::{Name, Record as _, Secret, Token, Value, fold};
-use chancery_resource::{Context, MasterKey, Problem, ROOT, insert, random};
+use chancery_record::{Secret, Value, fold};
+use chancery_resource::{Context, Problem, ROOT, check_postconditions, link, load, random};
 use chancery_store::{Error, Tx};
 use uuid::Uuid;
+
+use crate::rows::{add, remove};
 
 /// What a newcomer must know.
 #[derive(Clone, Debug)]
@@ -31,9 +37,8 @@ pub struct Root {
 
 /// Makes what is missing, and gives the root client the configured secret.
 pub fn ensure(
-    context: &Context,
+    context: &mut Context,
     tx: &mut Tx<'_>,
-    master: &MasterKey,
     configured: Option<&Secret>,
 ) -> Result<Welcome, Problem> {
     idp_type::seed(context, tx)?;
@@ -43,15 +48,15 @@ pub fn ensure(
         let made = make_all(context, tx)?;
         if configured.is_none() {
             let secret = new_root_secret();
-            add_secret(context, tx, master, made, "made at the first start", &secret)?;
+            add_secret(context, tx, made, "made at the first start", &secret)?;
             new_secret = Some(secret);
         }
-        tx.advance_epoch()?;
         root = Some(made);
     }
     if let (Some(root), Some(secret)) = (root, configured) {
-        configure_secret(context, tx, master, root, secret)?;
+        configure_secret(context, tx, root, secret)?;
     }
+    check_postconditions(context, tx)?;
     let root = root.map(|root| introduce(tx, root)).transpose()?;
     Ok(Welcome { root, new_secret })
 }
@@ -74,53 +79,33 @@ pub fn new_root_secret() -> Secret {
 }
 
 fn make_all(context: &Context, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
-    let internal = |_| Problem::from(Error::Internal("the first start's own names are not valid".into()));
-    let (customer, subscription, tenant) = (context.new_id(), context.new_id(), context.new_id());
-    let (store, root) = (context.new_id(), context.new_id());
-    let token = || context.new_token();
-    let Value::Text(customer_token) = token() else { return Err(internal(String::new())) };
-    let record = Customer {
-        id: CustomerId(customer),
-        name: Name::new("Default").map_err(internal)?,
-        address: None,
-        concurrency_token: Token::new(customer_token).map_err(internal)?,
-    };
-    insert(context, tx, &CUSTOMER, None, &record.into_values())?;
-    tx.queue(
-        "INSERT INTO subscription (id, customer_id, name, name_key, status, concurrency_token) \
-         VALUES (?1, ?2, 'Default', 'default', 'Active', ?3)",
-        vec![subscription.into(), customer.into(), token()],
-    )?;
-    tx.queue(
-        "INSERT INTO tenant (id, subscription_id, name, name_key, is_active, concurrency_token) \
-         VALUES (?1, ?2, 'Default', 'default', TRUE, ?3)",
-        vec![tenant.into(), subscription.into(), token()],
-    )?;
-    tx.queue(
-        "INSERT INTO idp_instance (id, subscription_id, idp_type, idp_type_id, name, name_key, store_name_key, is_active, concurrency_token) \
-         VALUES (?1, ?2, 'UserStore', ?5, 'default', ?3, ?3, TRUE, ?4)",
-        vec![
-            store.into(),
-            subscription.into(),
-            fold("default").into(),
-            token(),
-            idp_type::id_of(idp_type::FactoryType::UserStore).into(),
-        ],
-    )?;
-    tx.queue(
-        "INSERT INTO tenant_idp_instance (tenant_rid, idp_instance_rid) \
-         SELECT t.rid, i.rid FROM tenant t CROSS JOIN idp_instance i WHERE t.id = ?1 AND i.id = ?2",
-        vec![tenant.into(), store.into()],
-    )?;
-    tx.queue(
-        "INSERT INTO client_app (id, subscription_id, name, name_key, enabled, allow_client_credential_login, concurrency_token) \
-         VALUES (?1, ?2, ?3, ?3, TRUE, TRUE, ?4)",
-        vec![root.into(), subscription.into(), ROOT.into(), token()],
-    )?;
-    tx.queue(
-        "INSERT INTO client_app_role (id, client_app_id, role_type, concurrency_token) VALUES (?1, ?2, 'SystemAdmin', ?3)",
-        vec![context.new_id().into(), root.into(), token()],
-    )?;
+    let [customer, subscription, tenant, store, root] = [(); 5].map(|()| context.new_id());
+    let name = |name: &str| ("name", Value::from(name));
+    let of_subscription = ("subscription_id", Value::Id(subscription));
+    add(context, tx, &CUSTOMER, &[("id", customer.into()), name("Default")])?;
+    let given = [("id", subscription.into()), ("customer_id", customer.into()), name("Default")];
+    add(context, tx, &SUBSCRIPTION, &given)?;
+    add(context, tx, &TENANT, &[("id", tenant.into()), of_subscription.clone(), name("Default")])?;
+    let given = [
+        ("id", store.into()),
+        of_subscription.clone(),
+        name("default"),
+        ("idp_type", "UserStore".into()),
+        ("idp_type_id", idp_type::id_of(idp_type::FactoryType::UserStore).into()),
+        ("store_name_key", fold("default").into()),
+    ];
+    add(context, tx, &IDP_INSTANCE, &given)?;
+    let tenant = load(context, tx, &TENANT, None, Value::Id(tenant))?;
+    link(context, tx, (&TENANT, "idpInstances"), &tenant, vec![store])?;
+    let given = [
+        ("id", root.into()),
+        of_subscription,
+        name(ROOT),
+        ("allow_client_credential_login", Value::Bool(true)),
+    ];
+    add(context, tx, &CLIENT_APP, &given)?;
+    let given = [("client_app_id", root.into()), ("role_type", "SystemAdmin".into())];
+    add(context, tx, &CLIENT_APP_ROLE, &given)?;
     Ok(root)
 }
 
@@ -128,45 +113,38 @@ const CONFIGURED: &str = "configured";
 
 /// The configured secret is the one that counts: an earlier configured one goes.
 fn configure_secret(
-    context: &Context,
+    context: &mut Context,
     tx: &mut Tx<'_>,
-    master: &MasterKey,
     root: Uuid,
     secret: &Secret,
 ) -> Result<(), Problem> {
-    let digest = master.secret_digest(secret.expose());
-    let mut known = false;
-    let text = "SELECT digest FROM client_app_secret WHERE client_app_id = ?1";
+    let digest = context.app.master.secret_digest(secret.expose());
+    let (mut is_known, mut earlier) = (false, Vec::new());
+    let text = "SELECT id, digest, name FROM client_app_secret WHERE client_app_id = ?1";
     tx.query(text, &[root.into()], |row| {
-        known |= row.bytes(0)? == digest;
+        is_known |= !row.is_null(1)? && row.bytes(1)? == digest;
+        if row.text(2)? == CONFIGURED {
+            earlier.push(row.id(0)?);
+        }
         Ok(())
     })?;
-    if !known {
-        tx.queue(
-            "DELETE FROM client_app_secret WHERE client_app_id = ?1 AND name = ?2",
-            vec![root.into(), CONFIGURED.into()],
-        )?;
-        add_secret(context, tx, master, root, CONFIGURED, secret)?;
-        tx.advance_epoch()?;
+    if is_known {
+        return Ok(());
     }
-    Ok(())
+    for id in earlier {
+        remove(context, tx, &CLIENT_APP_SECRET, id)?;
+    }
+    add_secret(context, tx, root, CONFIGURED, secret)
 }
 
 fn add_secret(
     context: &Context,
     tx: &mut Tx<'_>,
-    master: &MasterKey,
     client: Uuid,
     name: &str,
     secret: &Secret,
 ) -> Result<(), Problem> {
-    let parameters = vec![
-        context.new_id().into(),
-        client.into(),
-        name.into(),
-        master.secret_digest(secret.expose()).into(),
-        context.new_token(),
-    ];
-    let text = "INSERT INTO client_app_secret (id, client_app_id, name, digest, concurrency_token) VALUES (?1, ?2, ?3, ?4, ?5)";
-    Ok(tx.queue(text, parameters)?)
+    let digest = context.app.master.secret_digest(secret.expose());
+    let given = [("client_app_id", client.into()), ("name", name.into()), ("digest", digest.into())];
+    add(context, tx, &CLIENT_APP_SECRET, &given)
 }

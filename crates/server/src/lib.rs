@@ -9,6 +9,7 @@ mod jobs;
 mod log;
 mod recover;
 mod reload;
+mod rows;
 mod start;
 
 pub use arguments::{Arguments, Command};

@@ -5,13 +5,14 @@ use chancery_management::client_app::{
     role::CLIENT_APP_ROLE, secret::CLIENT_APP_SECRET,
 };
 use chancery_record::Value;
-use chancery_resource::{Context, Problem, ROOT, Shape, delete, insert, load, new_row, purged, update};
+use chancery_resource::{Context, Problem, ROOT, check_postconditions, load, update};
 use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::{
     Welcome,
     first_start::{find_root, introduce, new_root_secret},
+    rows::{add, remove, with},
 };
 
 /// Gives the root client app a new secret, and takes away what keeps it from getting tokens by it, its other
@@ -30,7 +31,7 @@ pub fn recover(context: &mut Context, tx: &mut Tx<'_>) -> Result<Welcome, Proble
     let given =
         [("client_app_id", root.into()), ("name", "made by recover".into()), ("digest", digest.into())];
     add(context, tx, &CLIENT_APP_SECRET, &given)?;
-    tx.advance_epoch()?;
+    check_postconditions(context, tx)?;
     Ok(Welcome { root: Some(introduce(tx, root)?), new_secret: Some(secret) })
 }
 
@@ -93,28 +94,4 @@ fn open_root(context: &mut Context, tx: &mut Tx<'_>, root: Uuid) -> Result<(), P
         remove(context, tx, &CLIENT_APP_SECRET, secret)?;
     }
     remove(context, tx, &CONFIGURATION, root)
-}
-
-/// Removes a row, if it is there.
-fn remove(context: &mut Context, tx: &mut Tx<'_>, shape: &'static Shape, id: Uuid) -> Result<(), Problem> {
-    let was = match load(context, tx, shape, None, Value::Id(id)) {
-        Err(problem) if problem.status() == 404 => return Ok(()),
-        loaded => loaded?,
-    };
-    delete(context, tx, shape, &was)?;
-    purged(context, tx, shape, &[was])
-}
-
-fn add(context: &Context, tx: &mut Tx<'_>, shape: &Shape, given: &[(&str, Value)]) -> Result<(), Problem> {
-    let values = new_row(context, shape, None, with(shape, vec![Value::Null; shape.fields.len()], given))?;
-    insert(context, tx, shape, None, &values)
-}
-
-fn with(shape: &Shape, mut values: Vec<Value>, given: &[(&str, Value)]) -> Vec<Value> {
-    for (column, value) in given {
-        if let Some(slot) = shape.field_index(column).and_then(|place| values.get_mut(place)) {
-            slot.clone_from(value);
-        }
-    }
-    values
 }

@@ -40,9 +40,9 @@ impl Reload {
 
     async fn configure_secret(&self, config: &Config) -> Result<(), String> {
         let Some(secret) = config.root_client_secret.clone() else { return Ok(()) };
-        let acting = own_context(&self.app.context, Scope::Everything);
+        let mut acting = own_context(&self.app.context, Scope::Everything);
         let done = self.app.store.run("Reload", Mode::Write, None, move |tx| {
-            first_start::ensure(&acting, tx, &acting.app.master, Some(&secret)).map(drop)
+            first_start::ensure(&mut acting, tx, Some(&secret)).map(drop)
         });
         done.await.map_err(|problem: Problem| problem.cause.map_or(problem.detail, |cause| cause.to_string()))
     }

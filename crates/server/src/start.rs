@@ -223,10 +223,11 @@ async fn assemble(
         metadata,
         snapshot: Memory::default(),
     });
-    let (acting, secret) = (own_context(&context, Scope::Everything), config.root_client_secret.clone());
+    let (mut acting, secret) = (own_context(&context, Scope::Everything), config.root_client_secret.clone());
     let welcome = store.run("FirstStart", Mode::Write, None, move |tx| {
-        let welcome = first_start::ensure(&acting, tx, &acting.app.master, secret.as_ref())?;
+        // first the entries: what is made then has all of them
         add_new_entries(&acting, tx)?;
+        let welcome = first_start::ensure(&mut acting, tx, secret.as_ref())?;
         resource_key::adopt(tx)?;
         Ok(welcome)
     });

@@ -12,8 +12,10 @@ mod job;
 mod migrate;
 mod postgres;
 mod queue;
+pub mod raw;
 mod row;
 mod sqlite;
+mod state;
 mod tx;
 
 use std::{
@@ -29,6 +31,7 @@ pub use guard::{broken, when_broken};
 pub use health::Health;
 pub use migrate::schema_version;
 pub use row::Row;
+pub use state::{StateTable, Write};
 pub use tx::Tx;
 
 use job::{Job, Ticket};

@@ -16,7 +16,7 @@ use std::{
 };
 
 use chancery_record::Value;
-use rusqlite::{OpenFlags, config::DbConfig, types::ValueRef};
+use rusqlite::{CachedStatement, OpenFlags, config::DbConfig, types::ValueRef};
 use tokio::sync::Semaphore;
 
 use deadline::Deadline;
@@ -104,7 +104,29 @@ impl Connection {
         each: &mut dyn FnMut(&Row<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut statement = self.raw.prepare_cached(sql)?;
-        bind(&mut statement, parameters)?;
+        if !statement.readonly() {
+            return Err(Error::Internal(format!("what is to be read would write: {sql}")));
+        }
+        self.run(&mut statement, parameters, each)
+    }
+
+    /// The same for a statement that may write.
+    pub fn returning(
+        &self,
+        sql: &str,
+        parameters: &[Value],
+        each: &mut dyn FnMut(&Row<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.run(&mut self.raw.prepare_cached(sql)?, parameters, each)
+    }
+
+    fn run(
+        &self,
+        statement: &mut CachedStatement<'_>,
+        parameters: &[Value],
+        each: &mut dyn FnMut(&Row<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        bind(statement, parameters)?;
         let mut rows = statement.raw_query();
         for count in 0.. {
             if let Some(deadline) = &self.deadline {

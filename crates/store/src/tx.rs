@@ -2,7 +2,7 @@
 
 use chancery_record::Value;
 
-use crate::{Error, Row, postgres::Session, sqlite::Connection};
+use crate::{Error, Row, Write, postgres::Session, sqlite::Connection};
 
 /// A transaction on either engine. A failure dooms it: the first one is remembered, whatever
 /// the operation makes of it, and decides whether the operation runs again.
@@ -46,6 +46,9 @@ impl<'c> Tx<'c> {
         statements: &[Statement<'_>],
         each: &mut dyn FnMut(usize, &Row<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
+        if let Some((sql, _)) = statements.iter().find(|(sql, _)| !only_reads(sql)) {
+            return Err(Error::Internal(format!("what is to be read would write: {sql}")));
+        }
         self.still_there()?;
         let outcome = match &mut self.engine {
             Engine::Sqlite(connection) => {
@@ -81,8 +84,12 @@ impl<'c> Tx<'c> {
         Ok(found)
     }
 
-    /// Runs a statement now; how many rows it changed.
-    pub fn execute(&mut self, sql: &str, parameters: &[Value]) -> Result<u64, Error> {
+    /// Writes a table of state now; how many rows it changed.
+    pub fn execute(&mut self, write: &Write, parameters: &[Value]) -> Result<u64, Error> {
+        self.execute_text(write.text(), parameters)
+    }
+
+    pub(crate) fn execute_text(&mut self, sql: &str, parameters: &[Value]) -> Result<u64, Error> {
         self.still_there()?;
         let outcome = match &mut self.engine {
             Engine::Sqlite(connection) => connection.execute(sql, parameters),
@@ -91,9 +98,38 @@ impl<'c> Tx<'c> {
         self.note(outcome)
     }
 
-    /// Runs a statement whose result nobody reads. On PostgreSQL it leaves with the next read or
-    /// with the commit, and its failure shows there.
-    pub fn queue(&mut self, sql: &str, parameters: Vec<Value>) -> Result<(), Error> {
+    /// Writes a table of state and reads the first row that the statement returns, if there is one.
+    pub fn returning<T>(
+        &mut self,
+        write: &Write,
+        parameters: &[Value],
+        mut read: impl FnMut(&Row<'_>) -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        self.still_there()?;
+        let mut found = None;
+        let mut first = |row: &Row<'_>| {
+            if found.is_none() {
+                found = Some(read(row)?);
+            }
+            Ok(())
+        };
+        let outcome = match &mut self.engine {
+            Engine::Sqlite(connection) => connection.returning(write.text(), parameters, &mut first),
+            Engine::Postgres(session) => {
+                session.query_all(&[(write.text(), parameters)], &mut |_, row| first(row))
+            }
+        };
+        self.note(outcome)?;
+        Ok(found)
+    }
+
+    /// Writes a table of state; nobody reads the result. On PostgreSQL the statement leaves with the next read
+    /// or with the commit, and its failure shows there.
+    pub fn queue(&mut self, write: &Write, parameters: Vec<Value>) -> Result<(), Error> {
+        self.queue_text(write.text(), parameters)
+    }
+
+    pub(crate) fn queue_text(&mut self, sql: &str, parameters: Vec<Value>) -> Result<(), Error> {
         self.still_there()?;
         let outcome = match &mut self.engine {
             Engine::Sqlite(connection) => connection.execute(sql, &parameters).map(drop),
@@ -104,7 +140,11 @@ impl<'c> Tx<'c> {
 
     /// Like [`Tx::queue`], for a statement that must change exactly one row; when it does not,
     /// another operation came between, and this one is repeated.
-    pub fn queue_one(&mut self, sql: &str, parameters: Vec<Value>) -> Result<(), Error> {
+    pub fn queue_one(&mut self, write: &Write, parameters: Vec<Value>) -> Result<(), Error> {
+        self.queue_one_text(write.text(), parameters)
+    }
+
+    pub(crate) fn queue_one_text(&mut self, sql: &str, parameters: Vec<Value>) -> Result<(), Error> {
         self.still_there()?;
         let outcome = match &mut self.engine {
             Engine::Sqlite(connection) => match connection.execute(sql, &parameters) {
@@ -157,7 +197,7 @@ impl<'c> Tx<'c> {
     /// Makes every process load rights and settings again before its next operation: to be
     /// called by every change of a client, role, store, key or option.
     pub fn advance_epoch(&mut self) -> Result<(), Error> {
-        self.queue("UPDATE security_epoch SET value = value + 1", Vec::new())
+        self.queue_text("UPDATE security_epoch SET value = value + 1", Vec::new())
     }
 
     /// Fails with [`Error::Stale`], now or with the next read, when the epoch is not this one.
@@ -176,6 +216,11 @@ impl<'c> Tx<'c> {
             Engine::Postgres(session) => session.prove_epoch(),
         };
         self.note(outcome)
+    }
+
+    /// Has the operation run again, in a new transaction, whatever it answers now.
+    pub fn run_again(&mut self) -> Error {
+        self.doom.get_or_insert(Error::Retry).clone()
     }
 
     pub(crate) fn doom(&self) -> Option<Error> {
@@ -202,6 +247,12 @@ impl<'c> Tx<'c> {
         }
         outcome
     }
+}
+
+/// Whether a statement begins as one that reads. A query that begins with other queries could write on
+/// PostgreSQL; SQLite refuses it, and every text runs on both.
+fn only_reads(sql: &str) -> bool {
+    ["SELECT", "WITH", "EXPLAIN"].iter().any(|word| sql.trim_start().starts_with(word))
 }
 
 /// Reads the epoch; its row is made by the first migration.

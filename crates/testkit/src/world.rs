@@ -3,7 +3,7 @@
 use std::{path::Path, pin::Pin, sync::Arc};
 
 use chancery::{Arguments, Config, Server};
-use chancery_store::{Error, Mode};
+use chancery_store::{Error, Mode, raw};
 use chancery_web::App;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -145,7 +145,7 @@ impl World {
     pub async fn sql(&self, statements: Vec<(&'static str, Vec<chancery_record::Value>)>) {
         let run = self.app.store.run("Test", Mode::Write, None, move |tx| {
             for (text, parameters) in &statements {
-                tx.queue(text, parameters.clone())?;
+                raw::queue(tx, text, parameters.clone())?;
             }
             tx.advance_epoch()
         });

@@ -9,8 +9,7 @@ use chancery_management::{
     customer, idp_instance, idp_type, ip_address_range, option,
 };
 use chancery_record::{Field, Json, Kind, Record};
-use chancery_resource::{Answer, BodyForm, Call, Op, Problem, Service, Shape};
-use chancery_store::Tx;
+use chancery_resource::{Answer, BodyForm, Call, Op, Problem, Service, Shape, Tx};
 
 use crate::{
     form::{form, same, shown, written},

@@ -5,11 +5,10 @@ use std::collections::{HashMap, HashSet};
 
 use chancery_record::{Field, FieldError, Form, Json, Value};
 use chancery_resource::{
-    Answer, BatchRows, Call, JsonForm, MAX_BATCH, Method, Problem, ProblemKind, RelationBody, Shape, Stored,
-    answer_with, change_one, check_if_match, key_name, key_of, load, load_keys, owner_of, relate_body,
-    represent, write_batch,
+    Answer, Call, JsonForm, MAX_BATCH, Method, Problem, ProblemKind, RelationBody, Rows, Shape, Stored, Tx,
+    Writing, answer_with, check_if_match, key_name, key_of, load, load_keys, owner_of, relate_rows,
+    represent, write_rows,
 };
-use chancery_store::Tx;
 use serde_json::json;
 
 use crate::json_patch::{Patched, Rules, apply_within, touched};
@@ -119,12 +118,12 @@ pub fn patch_one(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if patched.written.keys().all(|name| reading.arrays.contains(&name.as_str())) {
         // the sets alone: the row stays what it was
         let said = RelationBody { owner: &was, is_new: false, body: &said, base: String::new() };
-        relate_body(call, tx, shape, &[said]).map_err(|problem| at_operations(problem, place))?;
+        relate_rows(&call.context, tx, shape, &[said]).map_err(|problem| at_operations(problem, place))?;
         return answer_with(call, tx, shape, &was);
     }
     let outcome = instead(call, said, |call| {
         call.request.preconditions.if_match = None;
-        change_one(call, tx, Form::MergePatch, None)
+        write_rows(call, tx, Writing::one(Rows::There, Form::MergePatch))
     });
     outcome.map_err(|problem| at_operations(problem, place))
 }
@@ -250,8 +249,9 @@ pub fn patch_many(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         bodies.push(Json::Object(body));
         written.push(patched.written);
     }
-    let outcome =
-        instead(call, Json::Array(bodies), |call| write_batch(call, tx, BatchRows::There, Form::MergePatch));
+    let outcome = instead(call, Json::Array(bodies), |call| {
+        write_rows(call, tx, Writing::many(Rows::There, Form::MergePatch))
+    });
     let places: HashMap<String, (usize, usize)> =
         places.into_iter().enumerate().map(|(row, place)| (row.to_string(), place)).collect();
     outcome.map_err(|problem| {

@@ -2,9 +2,8 @@
 
 use chancery_record::{FieldError, Json};
 use chancery_resource::{
-    Action, Answer, Body, BodyForm, Call, Custom, Method, Op, Problem, Reply, Run, Service, Shape,
+    Action, Answer, Body, BodyForm, Call, Custom, Method, Op, Problem, Reply, Run, Service, Shape, Tx,
 };
-use chancery_store::Tx;
 
 /// An operation of version 2, found by its name, as version 1 has it; nothing where there is none, which
 /// the test against the list of operations tells.

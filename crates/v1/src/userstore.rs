@@ -4,10 +4,9 @@ use std::sync::LazyLock;
 
 use chancery_record::{Json, OPEN, Timestamp, record};
 use chancery_resource::{
-    Answer, BodyForm, Call, Method, Op, Problem, Relation, Service, Shape, answer_with, check_if_match,
+    Answer, BodyForm, Call, Method, Op, Problem, Relation, Service, Shape, Tx, answer_with, check_if_match,
     key_of, load,
 };
-use chancery_store::Tx;
 use chancery_userstore::{
     SERVICE as SUCCESSOR,
     group::{GROUP as NEW_GROUP, OPERATIONS as GROUP_OPERATIONS},

@@ -122,14 +122,10 @@ pub async fn execute(
         reads_later: !dry_run && claim.is_none(),
         minimal: wants_minimal(&parts.headers, op),
     };
-    let context = Context {
-        scope: allowed.scope.clone().to_be_changed(op.writes()),
-        actor: allowed.caller.as_ref().map(|caller| caller.id),
-        acting: allowed.caller.as_ref().and_then(|caller| caller.acting()),
-        now,
-        persons: std::cell::RefCell::default(),
-        app: Arc::clone(&app.context),
-    };
+    let caller = allowed.caller.as_ref();
+    let (actor, acting) = (caller.map(|caller| caller.id), caller.and_then(|caller| caller.acting()));
+    let scope = allowed.scope.clone().to_be_changed(op.writes());
+    let context = Context::new(&app.context, scope, now, actor, acting);
     let call = Call { request, context, steps: Steps::default(), answer: Out::default() };
     let running = Running { asking, call: Arc::new(Mutex::new(call)), goes_on: AtomicBool::new(false) };
     let outcome = match &claim {
@@ -215,8 +211,7 @@ struct Running<'a> {
 type Done = (Answer, Vec<u8>);
 
 impl Running<'_> {
-    /// Runs until there is an answer: again with rights that it looks up itself, again to find out
-    /// what is wrong with a batch.
+    /// Runs until there is an answer: again with rights that it looks up itself.
     async fn finish(
         &self,
         mut rights: Rights,
@@ -230,13 +225,6 @@ impl Running<'_> {
                 Err(problem) if problem.cause == Some(Error::Stale) => {
                     stale += 1;
                     rights = self.asking.overtaken(&rights).await?;
-                }
-                Err(problem)
-                    if op.is_batch()
-                        && is_refused_row(&problem)
-                        && !self.with(|call| call.steps.diagnose) =>
-                {
-                    self.with(|call| call.steps.diagnose = true);
                 }
                 Ok(Sent::Whole((Answer { work: Some(work), .. }, _))) => {
                     let result = self
@@ -421,8 +409,4 @@ fn overtaken(error: Error) -> Problem {
     let detail =
         "There is too much to do. What was begun was given up: an attempt that it counted stays counted.";
     Problem::from(error).with_detail(detail)
-}
-
-fn is_refused_row(problem: &Problem) -> bool {
-    matches!(problem.cause, Some(Error::Unique(_)))
 }

@@ -9,7 +9,7 @@ use chancery_resource::{
     Answer, Call, MasterKey, Persons, Problem, ProblemKind, Reply, Shape, is_personal, keys_of_persons,
     random, shows_persons,
 };
-use chancery_store::{Error, Mode, Tx};
+use chancery_store::{Error, Mode, StateTable, Tx};
 use http::{HeaderName, HeaderValue, Response, request::Parts};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -151,7 +151,10 @@ impl Ours {
                     None => Ok(Found::Running(((stands - age) / 1000).clamp(0, ABANDONED / 1000 - 1) + 1)),
                 };
             }
-            tx.queue("DELETE FROM idempotent_answer WHERE caller = ?1 AND key_digest = ?2", row.to_vec())?;
+            tx.queue(
+                &StateTable::IdempotentAnswer.delete("WHERE caller = ?1 AND key_digest = ?2"),
+                row.to_vec(),
+            )?;
         }
         let [caller, key] = row;
         tx.prove_by(
@@ -159,8 +162,10 @@ impl Ours {
             vec![caller.clone(), key.clone(), Value::Id(self.attempt)],
         );
         tx.queue(
-            "INSERT INTO idempotent_answer (caller, key_digest, request_digest, attempt, started_on) \
+            &StateTable::IdempotentAnswer.insert(
+                "(caller, key_digest, request_digest, attempt, started_on) \
              VALUES (?1, ?2, ?3, ?4, ?5)",
+            ),
             vec![caller, key, Value::Bytes(request.to_vec()), Value::Id(self.attempt), Value::Int(now.0)],
         )?;
         Ok(Found::Nothing)
@@ -220,8 +225,10 @@ impl Ours {
         let (attempt, now) = (self.attempt, crate::app::now());
         let held = app.store.run("HoldIdempotencyKey", Mode::Write, None, move |tx| {
             tx.queue(
-                "INSERT INTO idempotent_claim (attempt, held_on) VALUES (?1, ?2) \
+                &StateTable::IdempotentClaim.insert(
+                    "(attempt, held_on) VALUES (?1, ?2) \
                  ON CONFLICT (attempt) DO UPDATE SET held_on = excluded.held_on",
+                ),
                 vec![Value::Id(attempt), Value::Int(now.0)],
             )
         });
@@ -232,21 +239,22 @@ impl Ours {
 
     /// Holds the claim while the operation goes on in pieces.
     pub fn renew(&self, tx: &mut Tx<'_>, now: Timestamp) -> Result<(), Problem> {
-        let text = "UPDATE idempotent_answer SET started_on = ?1 WHERE caller = ?2 AND key_digest = ?3 AND attempt = ?4";
+        let text = StateTable::IdempotentAnswer
+            .update("SET started_on = ?1 WHERE caller = ?2 AND key_digest = ?3 AND attempt = ?4");
         let parameters = vec![
             Value::Int(now.0),
             Value::Id(self.caller),
             Value::Bytes(self.key.clone()),
             Value::Id(self.attempt),
         ];
-        Ok(tx.queue_one(text, parameters)?)
+        Ok(tx.queue_one(&text, parameters)?)
     }
 
     fn write(&self, tx: &mut Tx<'_>, sealed: Vec<u8>, persons: &Persons) -> Result<(), Error> {
         let shows_of = if shows_persons(self.shape) { Value::Int(self.store) } else { Value::Null };
         let persons: Vec<u8> = persons.ids().flat_map(Uuid::into_bytes).collect();
         tx.queue_one(
-            "UPDATE idempotent_answer SET answer = ?1, persons = ?5, shows_of = ?6 WHERE caller = ?2 AND key_digest = ?3 AND attempt = ?4",
+            &StateTable::IdempotentAnswer.update("SET answer = ?1, persons = ?5, shows_of = ?6 WHERE caller = ?2 AND key_digest = ?3 AND attempt = ?4"),
             vec![
                 Value::Bytes(sealed),
                 Value::Id(self.caller),
@@ -286,7 +294,8 @@ impl Ours {
         let settled = app.store.run("SettleIdempotencyKey", Mode::Write, None, move |tx| {
             if passing {
                 tx.queue(
-                    "DELETE FROM idempotent_answer WHERE caller = ?1 AND key_digest = ?2 AND attempt = ?3",
+                    &StateTable::IdempotentAnswer
+                        .delete("WHERE caller = ?1 AND key_digest = ?2 AND attempt = ?3"),
                     vec![Value::Id(claim.caller), Value::Bytes(claim.key.clone()), Value::Id(claim.attempt)],
                 )
             } else {

@@ -3,7 +3,7 @@
 use chancery_management::identity_replacement::{Replaced, Step};
 use chancery_record::Timestamp;
 use chancery_resource::{Context, Problem};
-use chancery_store::{Error, Mode, Tx};
+use chancery_store::{Error, Mode, Tx, raw};
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -17,7 +17,7 @@ const LATER: i64 = 4_000_000_000_000;
 /// Leaves its mark, so that what a failed attempt did is seen to be undone.
 fn marks(_: &Context, tx: &mut Tx<'_>, replaced: Replaced) -> Result<(), Problem> {
     let text = "INSERT INTO retired_id (store, resource, id) VALUES (0, 'Mark', ?1)";
-    Ok(tx.queue(text, vec![replaced.identity.into()])?)
+    Ok(raw::queue(tx, text, vec![replaced.identity.into()])?)
 }
 
 /// Fails twice.

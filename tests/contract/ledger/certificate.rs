@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chancery_record::Value;
-use chancery_store::{Error, Mode};
+use chancery_store::{Error, Mode, raw};
 use chancery_testkit::{Client, Database, Engine, Process, SECRET, World, on_both_engines};
 use rcgen::{
     PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P384_SHA384, PKCS_ED25519, PKCS_RSA_SHA256, PublicKeyData as _,
@@ -113,8 +113,8 @@ async fn a_broken_certificate_is_told(engine: Engine) {
     let unreadable = "UPDATE cert_store SET certificate = ?1 WHERE cert_type = 'OidcTokenSigning'";
     let store = crate::secrets::store(&database).await;
     let broken = store.run("Test", Mode::Write, None, move |tx| {
-        tx.queue(text, vec![])?;
-        tx.queue(unreadable, vec![Value::Bytes(vec![7; 60])])
+        raw::queue(tx, text, vec![])?;
+        raw::queue(tx, unreadable, vec![Value::Bytes(vec![7; 60])])
     });
     broken.await.map_err(|error: Error| error.to_string()).unwrap();
     store.close();

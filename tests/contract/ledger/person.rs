@@ -73,8 +73,8 @@ on_both_engines! {
         }
         // the user and what was its: the pass twice, the contact, the profile
         assert_eq!(sound(&world, "default").await.1.erased, 5);
-        // the platform user, the request, the identity
-        assert_eq!(sound(&world, "management").await.1.erased, 3);
+        // the platform user, the request, both identities
+        assert_eq!(sound(&world, "management").await.1.erased, 4);
     }
 
     /// B8: nobody's contents are excused by the deletion of another, whatever the row says.

@@ -2,10 +2,9 @@
 
 use chancery_application::{APPLICATION_GROUP, APPLICATION_USER};
 use chancery_resource::{
-    Action as A, Answer, Call, Custom, Method as M, Op, Permit::ApplicationData, Problem, Shape, find_row,
-    list_of, list_where,
+    Action as A, Answer, Call, Custom, Method as M, Op, Permit::ApplicationData, Problem, Shape, Tx,
+    find_row, list_of, list_where,
 };
-use chancery_store::Tx;
 
 use crate::{idp_instance::IDP_INSTANCE, tenant::TENANT};
 

@@ -2,10 +2,9 @@
 
 use chancery_record::Kind;
 use chancery_resource::{
-    Action as A, Answer, Call, Custom, Method as M, Op, Permit::TenantAdmin, Problem, Run, Shape, find_row,
-    list_where,
+    Action as A, Answer, Call, Custom, Method as M, Op, Permit::TenantAdmin, Problem, Run, Shape, Tx,
+    find_row, list_where,
 };
-use chancery_store::Tx;
 
 use super::{CERT_STORE, CertType};
 use crate::{idp_instance::IDP_INSTANCE, subscription::SUBSCRIPTION, tenant::TENANT};

@@ -9,8 +9,7 @@ use base64::{
 };
 use chancery_certificate::{Format, Iterations, PrivateKey, Read, read_within};
 use chancery_record::{Form, Others, Record as _, Secret, Value, read_draft, read_json};
-use chancery_resource::{Call, Problem, ProblemKind, Proposed, Purpose, Stored, Violation, Work};
-use chancery_store::Tx;
+use chancery_resource::{Call, Problem, ProblemKind, Proposed, Purpose, Stored, Tx, Violation, Work};
 
 use super::{CERT_STORE, CertStore, CertificateInput, CertificateStorageFormat};
 use crate::subscription::resolve::{put, resolve_subscription, text_in, wrong};

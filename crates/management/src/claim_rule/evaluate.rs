@@ -6,10 +6,9 @@ use aws_lc_rs::digest::{SHA256, digest};
 use chancery_claims::{Claim, Fault, Outcome, Rule, RuleSets, Source, Unusable};
 use chancery_record::{Json, Record as _, Value, parse_id};
 use chancery_resource::{
-    Action as A, Answer, Body, Call, Custom, JsonForm, Method as M, Op, Permit::TenantMember, Problem,
-    Purpose, Reply, Sql, Work, visible,
+    Action as A, Answer, Body, Call, Custom, JsonForm, Method as M, Mode, Op, Permit::TenantMember, Problem,
+    Purpose, Reply, Sql, Tx, Work, visible,
 };
-use chancery_store::{Mode, Tx};
 use serde_json::json;
 use uuid::Uuid;
 

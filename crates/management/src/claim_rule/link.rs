@@ -3,8 +3,7 @@
 use std::collections::HashSet;
 
 use chancery_record::Value;
-use chancery_resource::{LIST, Problem, Sql};
-use chancery_store::Tx;
+use chancery_resource::{LIST, Problem, Sql, Tx};
 
 use super::RuleLevel;
 

@@ -9,10 +9,9 @@ use chancery_record::{
     FIXED, KEY, Name, OPEN, PatternText, Preset, Record as _, SHOWN, Token, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Call, Op, Parent, Problem, Proposed, ProvidedFields, Purpose, Reach, Relation, Rules, Shape, Unique,
-    Violation, relation, standard,
+    Call, Op, Parent, Problem, Proposed, ProvidedFields, Purpose, Reach, Relation, Rules, Shape, StoreError,
+    Tx, Unique, Violation, relation, standard,
 };
-use chancery_store::{Error, Tx};
 use uuid::Uuid;
 
 pub use link::take_client_apps;
@@ -185,7 +184,7 @@ impl ClaimRule {
 
     /// The same; a word that is kept and not known is a fault of ours.
     fn known(&self) -> Result<Rule, Problem> {
-        let unknown = |(column, detail)| Error::Internal(format!("a claim rule's {column}: {detail}"));
+        let unknown = |(column, detail)| StoreError::Internal(format!("a claim rule's {column}: {detail}"));
         Ok(self.to_rule().map_err(unknown)?)
     }
 

@@ -2,8 +2,7 @@
 //! through a client app that has more rights than they.
 
 use chancery_record::Value;
-use chancery_resource::{Context, Problem, Scope, Sql};
-use chancery_store::Tx;
+use chancery_resource::{Context, Problem, Scope, Sql, Tx};
 
 use crate::subscription::resolve;
 

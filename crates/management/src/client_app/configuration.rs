@@ -10,9 +10,9 @@ use chancery_record::{
     CertificateName, Email, KEY, OPEN, Preset, Record as _, SHOWN, Token, Value, choice_types, record,
 };
 use chancery_resource::{
-    Call, Context, LIST, Op, Parent, Problem, Proposed, Reach, Rules, Shape, Sql, Unique, Violation, standard,
+    Call, Context, LIST, Op, Parent, Problem, Proposed, Reach, Rules, Shape, Sql, Tx, Unique, Violation,
+    standard,
 };
-use chancery_store::Tx;
 use uuid::Uuid;
 
 use super::{

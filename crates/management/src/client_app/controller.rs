@@ -2,8 +2,7 @@
 //! prove itself. Kept with every such change, for good: what somebody knew once they may know still.
 
 use chancery_record::Value;
-use chancery_resource::{Context, Problem, Shape, Sql};
-use chancery_store::Tx;
+use chancery_resource::{Context, Problem, Shape, Sql, StateTable, Tx};
 use uuid::Uuid;
 
 use super::CLIENT_APP;
@@ -25,10 +24,10 @@ pub fn note_change(
 }
 
 fn note(context: &Context, tx: &mut Tx<'_>, app: Uuid) -> Result<(), Problem> {
-    let text =
-        "INSERT INTO client_app_controller (client_app_id, actor_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+    let text = StateTable::ClientAppController
+        .insert("(client_app_id, actor_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING");
     for actor in context.actor.into_iter().chain(context.acting).filter(|actor| *actor != app) {
-        tx.queue(text, vec![app.into(), actor.into()])?;
+        tx.queue(&text, vec![app.into(), actor.into()])?;
     }
     Ok(())
 }

@@ -7,9 +7,8 @@ use chancery_record::{
     choice_types, id_types, record,
 };
 use chancery_resource::{
-    Call, Op, Parent, Problem, Proposed, Reach, Rules, Shape, Unique, Violation, added, standard,
+    Call, Op, Parent, Problem, Proposed, Reach, Rules, Shape, Tx, Unique, Violation, added, standard,
 };
-use chancery_store::Tx;
 
 use super::{CLIENT_APP, ClientAppId, administrator, controller::note_change};
 use crate::subscription::resolve::{conflict, text_in, wrong};

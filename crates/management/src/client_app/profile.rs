@@ -5,8 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use chancery_oauth::{Authentication, ClientFacts, Encryption, Method, SecurityProfile, findings};
 use chancery_record::{CertificateName, Record, Url, Value};
-use chancery_resource::{LIST, Problem, Proposed, Shape, Sql, Violation};
-use chancery_store::Tx;
+use chancery_resource::{LIST, Problem, Proposed, Shape, Sql, Tx, Violation};
 use uuid::Uuid;
 
 use super::{

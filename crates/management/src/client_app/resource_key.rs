@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chancery_record::Value;
 use chancery_resource::{
-    Call, LIST, PLATFORM, Problem, ProblemKind, Proposed, Scope, Sql, Violation, visible,
+    Call, LIST, PLATFORM, Problem, ProblemKind, Proposed, Scope, Sql, StateTable, StoreError, Tx, Violation,
+    visible,
 };
-use chancery_store::{Error, Tx};
 use uuid::Uuid;
 
 use super::{CLIENT_APP, scope_and_resource::CLIENT_APP_RESOURCE};
@@ -53,20 +53,20 @@ pub fn claim(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<
 ///
 /// # Errors
 /// The store's.
-pub fn adopt(tx: &mut Tx<'_>) -> Result<(), Error> {
-    let text = "INSERT INTO resource_owner (key, subscription_id) \
+pub fn adopt(tx: &mut Tx<'_>) -> Result<(), StoreError> {
+    let text = StateTable::ResourceOwner.insert("(key, subscription_id) \
         SELECT r.key, a.subscription_id FROM client_app_resource r JOIN client_app a ON a.id = r.client_app_id \
         WHERE NOT EXISTS (SELECT 1 FROM resource_owner o WHERE o.key = r.key) \
         AND r.rid = (SELECT min(f.rid) FROM client_app_resource f WHERE f.key = r.key) \
-        AND r.key NOT IN ('PlatformManagementService', 'PlatformUserStoreService') ON CONFLICT DO NOTHING";
-    tx.execute(text, &[]).map(drop)
+        AND r.key NOT IN ('PlatformManagementService', 'PlatformUserStoreService') ON CONFLICT DO NOTHING");
+    tx.execute(&text, &[]).map(drop)
 }
 
 /// Takes resources for subscriptions where they are free; whose each is then.
 fn take(tx: &mut Tx<'_>, wanted: &BTreeMap<&str, Uuid>) -> Result<HashMap<String, Uuid>, Problem> {
     let (mut owners, wanted): (_, Vec<_>) = (HashMap::new(), wanted.iter().collect());
     for chunk in wanted.chunks(LIST) {
-        let mut sql = Sql::new("INSERT INTO resource_owner (key, subscription_id) VALUES ");
+        let mut sql = Sql::new("(key, subscription_id) VALUES ");
         for (place, (key, home)) in chunk.iter().enumerate() {
             sql.add(if place == 0 { "(" } else { ", (" });
             sql.add_bound(**key);
@@ -80,7 +80,7 @@ fn take(tx: &mut Tx<'_>, wanted: &BTreeMap<&str, Uuid>) -> Result<HashMap<String
              SELECT 1 FROM client_app_resource r JOIN client_app a ON a.id = r.client_app_id \
              WHERE r.key = resource_owner.key AND a.subscription_id = resource_owner.subscription_id)",
         );
-        tx.execute(&sql.text, &sql.parameters)?;
+        tx.execute(&StateTable::ResourceOwner.insert(&sql.text), &sql.parameters)?;
         let mut sql = Sql::new("SELECT key, subscription_id FROM resource_owner WHERE key IN ");
         sql.add_list(chunk.iter().map(|(key, _)| Value::from(**key)));
         tx.query(&sql.text, &sql.parameters, |row| {

@@ -5,9 +5,8 @@ use chancery_record::{
     id_types, record,
 };
 use chancery_resource::{
-    Call, Op, Parent, Problem, Proposed, ProvidedFields, Reach, Rules, Shape, Unique, Violation, standard,
+    Call, Op, Parent, Problem, Proposed, ProvidedFields, Reach, Rules, Shape, Tx, Unique, Violation, standard,
 };
-use chancery_store::Tx;
 
 use super::{
     CLIENT_APP, ClientAppId, administrator, controller::note_change, scope_and_resource::of_client_app,

@@ -1,8 +1,7 @@
 //! A client app's rules.
 
 use chancery_record::{Name, Value, fold};
-use chancery_resource::{Call, Problem, Proposed, ProvidedFields, ROOT, Rules, Violation};
-use chancery_store::Tx;
+use chancery_resource::{Call, Problem, Proposed, ProvidedFields, ROOT, Rules, Tx, Violation};
 
 use super::{CLIENT_APP, ClientApp, ContentEncryption, profile::check_apps};
 use crate::{

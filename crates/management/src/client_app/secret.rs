@@ -6,9 +6,8 @@ use chancery_record::{
     id_types, record,
 };
 use chancery_resource::{
-    Call, Op, Parent, Problem, Proposed, Reach, Shape, Unique, Violation, random, standard,
+    Call, Op, Parent, Problem, Proposed, Reach, Shape, Tx, Unique, Violation, random, standard,
 };
-use chancery_store::Tx;
 
 use super::{
     CLIENT_APP, ClientAppId, administrator, configuration, controller::note_change,

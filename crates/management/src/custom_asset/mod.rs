@@ -2,13 +2,13 @@
 
 use chancery_presentation::{asset, location::Kind as Wanted};
 use chancery_record::{
-    Bytes, FieldType, HIDDEN, Json, KEY, Kind, Mismatch, Name, OPEN, SHOWN, Token, Value, record,
+    Bytes, FieldType, Form, HIDDEN, Json, KEY, Kind, Mismatch, Name, OPEN, SHOWN, Token, Value, record,
 };
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Call, Custom, JsonForm, Method as M, Op, Permit::TenantAdmin,
-    Problem, Proposed, Purpose, Reach, Reply, Shape, Unique, Violation, create, read_form, standard,
+    Problem, Proposed, Purpose, Reach, Reply, Rows, Shape, Tx, Unique, Violation, Writing, read_form,
+    standard, write_rows,
 };
-use chancery_store::Tx;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -173,7 +173,7 @@ fn create_expanded(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> 
 /// What is wrong with the body.
 pub fn create_from(call: &mut Call, tx: &mut Tx<'_>, body: Json) -> Result<Answer, Problem> {
     let sent = call.request.body.replace(body);
-    let answer = create(call, tx);
+    let answer = write_rows(call, tx, Writing::one(Rows::New, Form::Create));
     call.request.body = sent;
     answer
 }

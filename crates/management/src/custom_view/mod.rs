@@ -5,9 +5,8 @@ use chancery_record::{HIDDEN, Json, KEY, Name, OPEN, SHOWN, Token, ViewText, rec
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Call, Custom, JsonForm, Method as M, Op,
     Permit::{Administrator, TenantAdmin},
-    Problem, Proposed, Reach, Reply, Shape, Unique, Violation, read_form, standard,
+    Problem, Proposed, Reach, Reply, Shape, Tx, Unique, Violation, read_form, standard,
 };
-use chancery_store::Tx;
 use serde_json::json;
 use uuid::Uuid;
 

@@ -7,10 +7,9 @@ use std::collections::BTreeSet;
 use chancery_application::{APPLICATION_GROUP, APPLICATION_USER};
 use chancery_record::parse_id;
 use chancery_resource::{
-    Action as A, Answer, Call, Context, Custom, JsonForm, Method as M, Op, Permit, Problem, Reply, Shape,
-    visible,
+    Action as A, Answer, Call, Context, Custom, JsonForm, Method as M, Mode, Op, Permit, Problem, Reply,
+    Shape, Tx, visible,
 };
-use chancery_store::{Mode, Tx};
 use serde_json::json;
 use uuid::Uuid;
 

@@ -1,8 +1,7 @@
 //! Which roles somebody has: their own, and those of the groups that they are in.
 
 use chancery_record::{FieldType as _, Value};
-use chancery_resource::{LIST, Problem, Sql};
-use chancery_store::{Error, Row, Tx};
+use chancery_resource::{LIST, Problem, Row, Sql, StoreError, Tx};
 use uuid::Uuid;
 
 use crate::client_app::role::RoleType;
@@ -27,8 +26,8 @@ pub struct Assigned {
     pub scope_id: Option<Uuid>,
 }
 
-fn role_of(row: &Row<'_>, column: usize) -> Result<RoleType, Error> {
-    let unknown = |_| Error::Internal("a role is of no known type".into());
+fn role_of(row: &Row<'_>, column: usize) -> Result<RoleType, StoreError> {
+    let unknown = |_| StoreError::Internal("a role is of no known type".into());
     RoleType::from_value(Value::from(row.text(column)?)).map_err(unknown)
 }
 

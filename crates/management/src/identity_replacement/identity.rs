@@ -7,11 +7,10 @@ use chancery_application::{
 };
 use chancery_record::{Name, OptionValue, Record as _, Uuid, Value, parse_id};
 use chancery_resource::{
-    AuditAction, Context, OwnerRow, Problem, Stored, delete, insert, load, load_by, load_hidden, select_of,
-    update_unversioned,
+    AuditAction, Context, OwnerRow, Problem, Stored, Tx, delete, insert, load, load_by, load_hidden,
+    select_of, update_unversioned,
 };
 use chancery_settings::{Options, Owner};
-use chancery_store::Tx;
 
 use super::record::{IdentityReplacement, NewIdentityReplacement};
 use crate::{
@@ -52,9 +51,7 @@ impl Person {
             Some(row) => (row, false),
             None => (load_hidden(context, tx, &APPLICATION_USER, Value::Id(id))?, true),
         };
-        let key = APPLICATION_USER.field_index("audit_key").map(|place| row.value(place));
-        let person_key = if let Some(Value::Bytes(key)) = key { Some(key.clone()) } else { None };
-        let owner = OwnerRow { rid: row.rid, id, person_key };
+        let owner = row.as_owner(&APPLICATION_USER);
         Ok(Self { row, owner, is_hidden })
     }
 

@@ -2,10 +2,9 @@
 
 use chancery_record::{FieldType as _, Ids, Name, Record as _, Token, Uuid, Value};
 use chancery_resource::{
-    Answer, Call, Context, Problem, ProblemKind, Proofs, Stored, digest, insert, load, load_by, new_row,
+    Answer, Call, Context, Problem, ProblemKind, Proofs, Stored, Tx, digest, insert, load, load_by, new_row,
     read_form, select_where, write_stored,
 };
-use chancery_store::Tx;
 
 use super::{
     IDENTITY_REPLACEMENT,

@@ -2,8 +2,9 @@
 //! tokens, is ended. A background job does it, and does it again until it is done.
 
 use chancery_record::{Record as _, Timestamp, Uuid, Value};
-use chancery_resource::{AuditAction, Context, Problem, advance, load_rows, update_unversioned};
-use chancery_store::{Error, Tx};
+use chancery_resource::{
+    AuditAction, Context, Problem, StateTable, StoreError, Tx, advance, load_rows, update_unversioned,
+};
 
 use super::{
     IDENTITY_REPLACEMENT,
@@ -36,9 +37,10 @@ pub type Step = fn(&Context, &mut Tx<'_>, Replaced) -> Result<(), Problem>;
 pub static STEPS: &[Step] = &[];
 
 /// Leaves the revocation to the job.
-pub(super) fn begin(tx: &mut Tx<'_>, rid: i64, now: Timestamp) -> Result<(), Error> {
+pub(super) fn begin(tx: &mut Tx<'_>, rid: i64, now: Timestamp) -> Result<(), StoreError> {
     tx.queue(
-        "INSERT INTO identity_revocation (replacement_rid, due_on, attempts, leased_until) VALUES (?1, ?2, 0, 0)",
+        &StateTable::IdentityRevocation
+            .insert("(replacement_rid, due_on, attempts, leased_until) VALUES (?1, ?2, 0, 0)"),
         vec![Value::Int(rid), Value::Int(now.0)],
     )
 }
@@ -47,7 +49,7 @@ pub(super) fn begin(tx: &mut Tx<'_>, rid: i64, now: Timestamp) -> Result<(), Err
 ///
 /// # Errors
 /// The store's.
-pub fn due(tx: &mut Tx<'_>, now: Timestamp, limit: usize) -> Result<Vec<i64>, Error> {
+pub fn due(tx: &mut Tx<'_>, now: Timestamp, limit: usize) -> Result<Vec<i64>, StoreError> {
     let mut found = Vec::new();
     let text = format!(
         "SELECT replacement_rid FROM identity_revocation WHERE due_on <= ?1 AND leased_until <= ?1 \
@@ -65,17 +67,19 @@ pub fn due(tx: &mut Tx<'_>, now: Timestamp, limit: usize) -> Result<Vec<i64>, Er
 ///
 /// # Errors
 /// The store's.
-pub fn lease(tx: &mut Tx<'_>, rid: i64, lease: Uuid, now: Timestamp) -> Result<bool, Error> {
+pub fn lease(tx: &mut Tx<'_>, rid: i64, lease: Uuid, now: Timestamp) -> Result<bool, StoreError> {
     let changed = tx.execute(
-        "UPDATE identity_revocation SET lease = ?1, leased_until = ?2, attempts = attempts + 1 \
+        &StateTable::IdentityRevocation.update(
+            "SET lease = ?1, leased_until = ?2, attempts = attempts + 1 \
          WHERE replacement_rid = ?3 AND due_on <= ?4 AND leased_until <= ?4",
+        ),
         &[Value::Id(lease), Value::Int(now.plus(LEASE).0), Value::Int(rid), Value::Int(now.0)],
     )?;
     Ok(changed == 1)
 }
 
 /// How often it was tried, if the lease still holds.
-fn attempts(tx: &mut Tx<'_>, rid: i64, lease: Uuid) -> Result<Option<i64>, Error> {
+fn attempts(tx: &mut Tx<'_>, rid: i64, lease: Uuid) -> Result<Option<i64>, StoreError> {
     let text = "SELECT attempts FROM identity_revocation WHERE replacement_rid = ?1 AND lease = ?2";
     tx.one(text, &[Value::Int(rid), Value::Id(lease)], |row| row.int(0))
 }
@@ -105,8 +109,8 @@ pub fn complete(
     replacement.status = Status::Completed;
     replacement.revocation_completed_on = Some(context.now);
     replacement.revocation_attempts = attempts;
-    let text = "DELETE FROM identity_revocation WHERE replacement_rid = ?1 AND lease = ?2";
-    tx.queue_one(text, vec![Value::Int(rid), Value::Id(lease)])?;
+    let text = StateTable::IdentityRevocation.delete("WHERE replacement_rid = ?1 AND lease = ?2");
+    tx.queue_one(&text, vec![Value::Int(rid), Value::Id(lease)])?;
     advance(context, tx, &IDENTITY_REPLACEMENT, &was, replacement.into_values(), ("Modified", "completed"))?;
     Ok(true)
 }
@@ -119,8 +123,10 @@ pub fn fail(context: &Context, tx: &mut Tx<'_>, rid: i64, lease: Uuid, why: &str
     let Some(attempts) = attempts(tx, rid, lease)? else { return Ok(false) };
     let Some(was) = load_rows(context, tx, &IDENTITY_REPLACEMENT, &[rid])?.pop() else { return Ok(false) };
     tx.queue_one(
-        "UPDATE identity_revocation SET due_on = ?1, lease = NULL, leased_until = 0, last_error = ?2 \
+        &StateTable::IdentityRevocation.update(
+            "SET due_on = ?1, lease = NULL, leased_until = 0, last_error = ?2 \
          WHERE replacement_rid = ?3 AND lease = ?4",
+        ),
         vec![Value::Int(context.now.plus(rest(attempts)).0), why.into(), Value::Int(rid), Value::Id(lease)],
     )?;
     let mut replacement = IdentityReplacement::from_values(was.values.clone())?;
@@ -147,7 +153,7 @@ fn rest(attempts: i64) -> i64 {
 ///
 /// # Errors
 /// The store's.
-pub fn is_overdue(tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, Error> {
+pub fn is_overdue(tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, StoreError> {
     let text =
         "SELECT 1 FROM identity_replacement WHERE open_user_id IS NOT NULL AND expires_on <= ?1 LIMIT 1";
     Ok(tx.one(text, &[Value::Int(now.0)], |_| Ok(()))?.is_some())

@@ -3,9 +3,9 @@
 use chancery_application::APPLICATION_USER;
 use chancery_record::{Ids, Record as _, Uuid, Value};
 use chancery_resource::{
-    Answer, Call, Context, Problem, ProblemKind, Stored, advance, check_if_match, load, read_form, update,
+    Answer, Call, Context, Problem, ProblemKind, StateTable, Stored, Tx, advance, check_if_match, load,
+    read_form, update,
 };
-use chancery_store::Tx;
 
 use super::{
     IDENTITY_REPLACEMENT,
@@ -93,8 +93,10 @@ pub fn approve(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     }
     check_independence(&call.context, tx, &replacement, was.rid)?;
     let added = tx.execute(
-        "INSERT INTO identity_replacement_approval (replacement_rid, actor_id, approved_on) VALUES (?1, ?2, ?3) \
+        &StateTable::IdentityReplacementApproval.insert(
+            "(replacement_rid, actor_id, approved_on) VALUES (?1, ?2, ?3) \
          ON CONFLICT DO NOTHING",
+        ),
         &[Value::Int(was.rid), Value::Id(actor), Value::Int(call.context.now.0)],
     )?;
     if added == 0 {

@@ -4,10 +4,9 @@ use chancery_record::{Record as _, parse_id, record};
 use chancery_resource::{
     Action as A, Answer, BodyForm, Call, Custom, Method as M, Op,
     Permit::{self, SubscriptionAdmin, TenantMember},
-    Problem, ProblemKind, Reply, Shape, Sql, Stored, answer_form, find_row, list_where, load, select_by,
+    Problem, ProblemKind, Reply, Shape, Sql, Stored, Tx, answer_form, find_row, list_where, load, select_by,
     write_items,
 };
-use chancery_store::Tx;
 
 use super::{IDP_INSTANCE, IdpInstance, IdpInstanceId};
 use crate::{client_app::CLIENT_APP, subscription::SUBSCRIPTION, tenant::TENANT};

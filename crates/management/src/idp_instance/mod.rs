@@ -10,11 +10,10 @@ use chancery_record::{
     Description, FIXED, HIDDEN, KEY, Name, OPEN, Preset, SEEN, SHOWN, Token, Value, fold, id_types, record,
 };
 use chancery_resource::{
-    Call, Child, Context, Op, Problem, Proposed, Reach, Relation, Shape, Unique, Violation, children,
+    Call, Child, Context, Op, Problem, Proposed, Reach, Relation, Shape, Tx, Unique, Violation, children,
     relation, standard,
 };
 use chancery_settings::Owner;
-use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::{

@@ -3,9 +3,8 @@
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_record::Value;
 use chancery_resource::{
-    Action as A, Answer, Call, Custom, Method as M, Op, Permit::SubscriptionAdmin, Problem, Reply, random,
+    Action as A, Answer, Call, Custom, Method as M, Op, Permit::SubscriptionAdmin, Problem, Reply, Tx, random,
 };
-use chancery_store::Tx;
 
 use super::{IDP_INSTANCE, look_up::find};
 use crate::{

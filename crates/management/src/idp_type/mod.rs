@@ -9,9 +9,8 @@ use chancery_record::{
 };
 use chancery_resource::{
     Action as A, Call, Child, Custom, LIST, Method as M, Op, Permit::TenantMember, Problem, Proposed, Reach,
-    Relation, Shape, Sql, Unique, Violation, added, read_one, select_by, standard,
+    Relation, Shape, Sql, Tx, Unique, Violation, added, read_one, select_by, standard,
 };
-use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::{

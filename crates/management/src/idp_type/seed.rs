@@ -1,8 +1,7 @@
 //! The types that come with the server.
 
 use chancery_record::{Name, Record as _, Token, Value};
-use chancery_resource::{Context, Problem, insert, new_row};
-use chancery_store::{Error, Tx};
+use chancery_resource::{Context, Problem, StoreError, Tx, insert, new_row};
 use uuid::Uuid;
 
 use super::{FactoryType, IDP_TYPE, IdpType, IdpTypeId};
@@ -36,7 +35,7 @@ pub fn seed(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
         Ok(())
     })?;
     for factory in SEEDED.into_iter().filter(|factory| !known.contains(&id_of(*factory))) {
-        let internal = |_| Problem::from(Error::Internal("a type's own name is not valid".into()));
+        let internal = |_| Problem::from(StoreError::Internal("a type's own name is not valid".into()));
         let Value::Text(token) = context.new_token() else { continue };
         let record = IdpType {
             id: IdpTypeId(id_of(factory)),

@@ -2,11 +2,10 @@
 
 use chancery_record::{FIXED, HIDDEN, KEY, Name, OPEN, Preset, SEEN, SHOWN, Token, Value, id_types, record};
 use chancery_resource::{
-    Call, Context, Op, Problem, Proposed, Reach, Relation, Shape, Unique, Violation, added, children,
+    Call, Context, Op, Problem, Proposed, Reach, Relation, Shape, Tx, Unique, Violation, added, children,
     relation, standard,
 };
 use chancery_settings::Owner;
-use chancery_store::Tx;
 
 use crate::{
     client_app::CLIENT_APP,

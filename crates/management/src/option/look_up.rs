@@ -3,9 +3,8 @@
 use chancery_record::Value;
 use chancery_resource::{
     Action as A, Answer, Call, Custom, JsonForm, Method as M, Op, Permit::TenantMember, Problem, Reply,
-    Shape, Sql, find_row, list_of, load_by, read_one, seen_value, select_where,
+    Shape, Sql, Tx, find_row, list_of, load_by, read_one, seen_value, select_where,
 };
-use chancery_store::Tx;
 use serde_json::json;
 
 use super::OPTION;

@@ -8,11 +8,10 @@ use chancery_record::{
     HIDDEN, KEY, Name, OPEN, OptionValue, Preset, SHOWN, Sealing, Token, Value, id_types, record,
 };
 use chancery_resource::{
-    Call, Op, Parent, Problem, ProblemKind, Reach, Shape, Stored, Unique, added, load_by, select_where,
+    Call, Op, Parent, Problem, ProblemKind, Reach, Shape, Stored, Tx, Unique, added, load_by, select_where,
     standard, update,
 };
 use chancery_settings::Owner;
-use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::{

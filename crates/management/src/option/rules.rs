@@ -3,9 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use chancery_record::{FieldType as _, Name, Record as _, Value};
-use chancery_resource::{Call, LIST, Problem, Proposed, ProvidedFields, Rules, Sql, Violation, open_secret};
+use chancery_resource::{
+    Call, LIST, Problem, Proposed, ProvidedFields, Rules, Sql, Tx, Violation, open_secret,
+};
 use chancery_settings::{Entry, Owner};
-use chancery_store::Tx;
 use uuid::Uuid;
 
 use super::{OPTION, OptionRow};

@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 
 use chancery_record::Value;
-use chancery_resource::{Context, LIST, Problem, Sql, insert, load_keys, new_row, update};
+use chancery_resource::{Context, LIST, Problem, Sql, StateTable, Tx, insert, load_keys, new_row, update};
 use chancery_settings::{Entry, Owner};
-use chancery_store::Tx;
 use uuid::Uuid;
 
 use super::OPTION;
@@ -86,16 +85,16 @@ pub fn add_new_entries(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem
             Some(judged) if *judged == form => continue,
             Some(_) => {
                 judge_again(context, tx, entry)?;
-                "UPDATE option_entry SET form = ?3 WHERE owner = ?1 AND name = ?2"
+                StateTable::OptionEntry.update("SET form = ?3 WHERE owner = ?1 AND name = ?2")
             }
             None => {
                 for (target, subscription) in targets(tx, entry)? {
                     make(context, tx, entry, target, subscription)?;
                 }
-                "INSERT INTO option_entry (owner, name, form) VALUES (?1, ?2, ?3)"
+                StateTable::OptionEntry.insert("(owner, name, form) VALUES (?1, ?2, ?3)")
             }
         };
-        tx.queue(text, vec![owner.into(), entry.name.into(), form.into()])?;
+        tx.queue(&text, vec![owner.into(), entry.name.into(), form.into()])?;
     }
     Ok(())
 }

@@ -10,9 +10,8 @@ use std::sync::Arc;
 use chancery_record::{KEY, Name, OPEN, SHOWN, ShortText, SignedText, Timestamp, record};
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Call, Context, Custom, Fetched, MetadataSource, Method as M, Op,
-    Permit::SystemAdmin, Problem, Purpose, Reach, Reply, Shape, Work, answer_form, load, read_form,
+    Permit::SystemAdmin, Problem, Purpose, Reach, Reply, Shape, Tx, Work, answer_form, load, read_form,
 };
-use chancery_store::Tx;
 use chancery_trust::{Anchors, Refusal, Snapshot, verify};
 
 pub use refresh::{Finished, finish};

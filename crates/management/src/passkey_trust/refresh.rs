@@ -1,8 +1,9 @@
-//! BatchRows a verified snapshot into use, or noting why there is none.
+//! Taking a verified snapshot into use, or noting why there is none.
 
 use chancery_record::{Name, Record as _, ShortText, Value};
-use chancery_resource::{AuditAction, Call, Context, Problem, Stored, update_unversioned};
-use chancery_store::{Error, Tx};
+use chancery_resource::{
+    AuditAction, Call, Context, Problem, StateTable, StoreError, Stored, Tx, update_unversioned,
+};
 use chancery_trust::{Step, accepts};
 
 use super::{PasskeyTrustStatus, SOURCE, TRUST_SNAPSHOT, TrustSnapshot, Verified, row};
@@ -19,7 +20,7 @@ pub struct Finished {
 }
 
 fn fault<E>(_: E) -> Problem {
-    Error::Internal("a text of the metadata's own is not valid".into()).into()
+    StoreError::Internal("a text of the metadata's own is not valid".into()).into()
 }
 
 pub fn status_of(values: Vec<Value>) -> Result<PasskeyTrustStatus, Problem> {
@@ -117,8 +118,8 @@ fn take(
     let values = record.into_values();
     update_unversioned(context, tx, &TRUST_SNAPSHOT, was, &values, AuditAction::As("Modified", "refreshed"))?;
     tx.queue(
-        "INSERT INTO passkey_trust_snapshot (source, snapshot_number, content) VALUES (?1, ?2, ?3) \
-         ON CONFLICT (source) DO UPDATE SET snapshot_number = excluded.snapshot_number, content = excluded.content",
+        &StateTable::PasskeyTrustSnapshot.insert("(source, snapshot_number, content) VALUES (?1, ?2, ?3) \
+         ON CONFLICT (source) DO UPDATE SET snapshot_number = excluded.snapshot_number, content = excluded.content"),
         vec![SOURCE.into(), snapshot.no.into(), verified.bytes.clone().into()],
     )?;
     tx.advance_epoch()?;

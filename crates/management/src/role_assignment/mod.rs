@@ -7,10 +7,9 @@ use chancery_record::{
     FIXED, HIDDEN, KEY, Name, Preset, Record as _, SHOWN, Token, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Call, Op, Parent, Problem, Proposed, ProvidedFields, Reach, Rules, Shape, Unique, Violation, added,
+    Call, Op, Parent, Problem, Proposed, ProvidedFields, Reach, Rules, Shape, Tx, Unique, Violation, added,
     standard, visible,
 };
-use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::{

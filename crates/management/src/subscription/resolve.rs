@@ -4,9 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use chancery_record::{Value, fold};
 use chancery_resource::{
-    Context, LIST, Problem, ProblemKind, Proposed, Scope, Shape, Sql, Violation, load_first, visible,
+    Context, LIST, Problem, ProblemKind, Proposed, Scope, Shape, Sql, Tx, Violation, load_first, visible,
 };
-use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::subscription::SUBSCRIPTION;

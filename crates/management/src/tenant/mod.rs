@@ -2,10 +2,9 @@
 
 use chancery_record::{Description, FIXED, KEY, Name, OPEN, Preset, SHOWN, Token, Value, id_types, record};
 use chancery_resource::{
-    Child, Context, Op, Parent, Problem, Reach, Relation, Shape, Unique, added, relation, standard,
+    Child, Context, Op, Parent, Problem, Reach, Relation, Shape, Tx, Unique, added, relation, standard,
 };
 use chancery_settings::Owner;
-use chancery_store::Tx;
 
 use crate::{
     client_app::CLIENT_APP,

@@ -6,9 +6,8 @@ use chancery_record::{
     Value, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Call, Op, Parent, Problem, Proposed, Purpose, Reach, Rules, Shape, Unique, Violation, added, standard,
+    Call, Op, Parent, Problem, Proposed, Purpose, Reach, Rules, Shape, Tx, Unique, Violation, added, standard,
 };
-use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::{

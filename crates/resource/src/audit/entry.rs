@@ -2,7 +2,7 @@
 
 use chancery_ledger::Stamp;
 use chancery_record::{Column, Field, Sealing, Value, canonical_json, format_timestamp, write_string};
-use chancery_store::{Error, Tx};
+use chancery_store::{Error, Tx, raw};
 use uuid::Uuid;
 
 use crate::{
@@ -79,7 +79,8 @@ pub fn record(context: &Context, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<()
     tx.prove_by(proof, vec![Value::Int(id), signature.bytes.clone().into()]);
     let (original, original_salt) = hidden(id, original, entry.person.as_ref(), ORIGINAL);
     let (current, current_salt) = hidden(id, current, entry.person.as_ref(), CURRENT);
-    tx.queue(
+    raw::queue(
+        tx,
         ENTRY,
         vec![
             Value::Int(id),
@@ -102,12 +103,13 @@ pub fn record(context: &Context, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<()
             person.into(),
         ],
     )?;
-    tx.queue(
+    raw::queue(
+        tx,
         "INSERT INTO audit_pending (entry, store) VALUES (?1, ?2)",
         vec![Value::Int(id), Value::Int(context.scope.store())],
     )?;
     let parameters = vec![Value::Int(id), Value::Int(context.scope.store()), envelope.into()];
-    tx.queue("INSERT INTO outbox_event (id, store, envelope) VALUES (?1, ?2, ?3)", parameters)?;
+    raw::queue(tx, "INSERT INTO outbox_event (id, store, envelope) VALUES (?1, ?2, ?3)", parameters)?;
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! The key of the person whom a row is about.
 
 use chancery_record::Value;
-use chancery_store::{Error, Tx};
+use chancery_store::{Error, Tx, raw};
 use uuid::Uuid;
 
 use crate::{Context, LIST, MasterKey, OwnerRow, PersonKey, Personal, Persons, Problem, Shape, Sql};
@@ -54,7 +54,7 @@ pub fn person(
     let text =
         format!("UPDATE {} SET {column} = ?1 WHERE store = ?2 AND id = ?3 AND {column} IS NULL", shape.table);
     let parameters = vec![made.clone().into(), Value::Int(context.scope.store()), Value::Id(id)];
-    tx.queue_one(&text, parameters)?;
+    raw::queue_one(tx, &text, parameters)?;
     open(master, id, &made).map(Some)
 }
 

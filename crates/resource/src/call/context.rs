@@ -10,7 +10,7 @@ use chancery_record::{Timestamp, Value};
 use uuid::Uuid;
 
 use super::random::random;
-use crate::{AppContext, Scope, seal::sealed::Persons};
+use crate::{AppContext, Postcondition, Scope, seal::sealed::Persons};
 
 /// Who acts, where and when. What the server does by itself has one, too, and no request.
 pub struct Context {
@@ -24,14 +24,34 @@ pub struct Context {
     pub now: Timestamp,
     /// The keys of the persons of whom audit entries were written, by their ids.
     pub persons: RefCell<Persons>,
+    /// What must hold when the operation ends, because of the resources that it wrote.
+    pub(crate) postconditions: RefCell<Vec<Postcondition>>,
     /// What all operations share.
     pub app: Arc<AppContext>,
 }
 
 impl Context {
+    /// Somebody who acts: a client app, perhaps through another one.
+    pub fn new(
+        app: &Arc<AppContext>,
+        scope: Scope,
+        now: Timestamp,
+        actor: Option<Uuid>,
+        acting: Option<Uuid>,
+    ) -> Self {
+        let (persons, postconditions) = (RefCell::default(), RefCell::default());
+        Self { scope, actor, acting, now, persons, postconditions, app: Arc::clone(app) }
+    }
+
     /// The server acting by itself.
     pub fn of_server(app: &Arc<AppContext>, scope: Scope, now: Timestamp) -> Self {
-        Self { scope, actor: None, acting: None, now, persons: RefCell::default(), app: Arc::clone(app) }
+        Self::new(app, scope, now, None, None)
+    }
+
+    /// Begins an operation, perhaps again.
+    pub(crate) fn begin(&self) {
+        self.persons.borrow_mut().clear();
+        self.postconditions.borrow_mut().clear();
     }
 
     /// A new identifier: UUID version 7, in order of time.

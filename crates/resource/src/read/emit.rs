@@ -2,9 +2,10 @@
 
 use chancery_record::{Column, Field, Sealing, Value, write_cell};
 use chancery_store::Row;
+use uuid::Uuid;
 
 use crate::{
-    Context, MasterKey, Problem, Scope, Shape,
+    Context, MasterKey, Personal, Problem, Scope, Shape,
     seal::sealed::{is_sealed, open_secret, reveal},
     write::change::OwnerRow,
 };
@@ -123,6 +124,17 @@ impl Stored {
         let values = values.collect::<Result<_, chancery_store::Error>>()?;
         let last_entry = shape.plan().last_entry_column.map_or(Ok(0), |column| row.int(column))?;
         Ok(Self { rid: row.int(0)?, last_entry, values, owner: owner.cloned() })
+    }
+
+    /// The row as the owner of others.
+    pub fn as_owner(&self, shape: &Shape) -> OwnerRow {
+        let id = if let Value::Id(id) = self.value(shape.plan().key) { *id } else { Uuid::nil() };
+        let person_key = match shape.personal {
+            Personal::Is(column) => shape.field_index(column).map(|index| self.value(index)),
+            _ => None,
+        };
+        let person_key = if let Some(Value::Bytes(key)) = person_key { Some(key.clone()) } else { None };
+        OwnerRow { rid: self.rid, id, person_key }
     }
 
     /// The same row with other values.

@@ -1,10 +1,14 @@
-//! Finding rows: the one that a path names, the one that owns it, some by their numbers.
+//! Finding rows: the one that a path names, the one that owns it, some by their numbers or keys.
+
+use std::collections::HashMap;
 
 use chancery_record::{Value, fold};
 use chancery_store::Tx;
 use uuid::Uuid;
 
-use crate::{Call, Context, OwnerRow, Personal, Problem, Shape, Sql, read::emit::Stored, read::sql::LIST};
+use crate::{
+    Call, Context, OwnerRow, Personal, Problem, ProblemKind, Shape, Sql, read::emit::Stored, read::sql::LIST,
+};
 
 /// The owning row that the path names first.
 pub fn owner_of(call: &Call, tx: &mut Tx<'_>, shape: &Shape) -> Result<Option<OwnerRow>, Problem> {
@@ -187,6 +191,44 @@ pub fn load_by(
 pub fn load_hidden(context: &Context, tx: &mut Tx<'_>, shape: &Shape, key: Value) -> Result<Stored, Problem> {
     let sql = shape.select_hidden(context).push(" AND t.id = ").bind(key);
     load_by(context, tx, shape, None, &sql)
+}
+
+/// The most bytes of texts and such that the rows of a batch may hold.
+const MAX_LOADED: usize = 128 << 20;
+
+/// Loads rows by their keys, some hundred at a time; by the names of their keys.
+///
+/// # Errors
+/// Rows that are too large together; the store's.
+pub fn load_keys(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    owner: Option<&OwnerRow>,
+    keys: &[Value],
+) -> Result<HashMap<String, Stored>, Problem> {
+    let mut found = HashMap::with_capacity(keys.len());
+    let place = shape.plan().key;
+    let column = shape.key().map_or("id", |key| key.column);
+    let mut loaded = 0;
+    for chunk in keys.chunks(LIST) {
+        let mut sql = shape.select(context, owner.map(|owner| owner.rid));
+        sql = sql.push(" AND t.").push(column).push(" IN ");
+        sql.add_list(chunk.iter().cloned());
+        tx.query(&sql.text, &sql.parameters, |row| {
+            if loaded <= MAX_LOADED {
+                let stored = Stored::read(shape, &context.scope, owner, row)?;
+                loaded += stored.values.iter().map(Value::size).sum::<usize>();
+                found.insert(key_name(stored.value(place)), stored);
+            }
+            Ok(())
+        })?;
+        if loaded > MAX_LOADED {
+            let detail = "The rows of this batch hold more than 128 MiB. Name fewer at once.";
+            return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
+        }
+    }
+    Ok(found)
 }
 
 /// A key as text.

@@ -1,6 +1,7 @@
 //! How rows are found and answered: filters, lists, pages, nested sets.
 
 pub mod answer;
+pub mod answer_many;
 pub mod cursor;
 pub mod emit;
 pub mod filter;

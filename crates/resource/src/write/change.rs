@@ -1,7 +1,8 @@
-//! The one place that writes a resource's row, and with it its audit entry and its event.
+//! The one place that writes a resource's row, and with it its audit entry and its event. What a slice
+//! writes goes through [`insert`], [`update`] and their like in [`words`](super::words).
 
 use chancery_record::{Column, Field, Sealing, Timestamp, Value, fold, write_string};
-use chancery_store::Tx;
+use chancery_store::{Tx, raw};
 use uuid::Uuid;
 
 use crate::{
@@ -11,6 +12,7 @@ use crate::{
     declare::shape::Personal,
     read::emit::Stored,
     seal::sealed::seal_secret,
+    write::integrity::note_postcondition,
 };
 
 /// The owning row of an owned resource.
@@ -49,7 +51,7 @@ pub fn insert(
     write_new(context, tx, shape, owner, values, number)?;
     let current = content(shape, values);
     let changed = fields_with(shape, values).filter(|(_, value)| !value.is_null());
-    settle(context, tx, shape, values)?;
+    finish(context, tx, shape, values)?;
     let person = person(context, tx, shape, values, owner)?;
     record(
         context,
@@ -65,7 +67,8 @@ pub fn insert(
             current: Some(current),
             data: changed_members(changed.map(|(field, _)| field)),
         },
-    )
+    )?;
+    shape.after_insert.map_or(Ok(()), |after_insert| after_insert(context, tx, values))
 }
 
 /// Writes a new row that is itself a record of what happened: no entry tells of it.
@@ -100,7 +103,7 @@ fn write_new(
     parameters.extend(own().map(|(_, value)| value.clone()));
     parameters.extend(own().filter(|(field, _)| field.access.folded).map(|(_, value)| folded(value)));
     parameters.push(Value::Int(number));
-    tx.queue(&shape.plan().insert, parameters)?;
+    raw::queue(tx, &shape.plan().insert, parameters)?;
     Ok(())
 }
 
@@ -234,8 +237,8 @@ fn write_columns(
     if let Some(place) = token {
         sql = sql.push(" AND concurrency_token = ").bind(was.value(place).clone());
     }
-    tx.queue_one(&sql.text, sql.parameters)?;
-    settle(context, tx, shape, values)?;
+    raw::queue_one(tx, &sql.text, sql.parameters)?;
+    finish(context, tx, shape, values)?;
     Ok(changed)
 }
 
@@ -258,11 +261,15 @@ pub fn delete(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -
                 "UPDATE {} SET {column} = ?1, last_entry = ?3 WHERE rid = ?2 AND {column} IS NULL",
                 shape.table
             );
-            tx.queue_one(&text, vec![Value::Int(context.now.0), Value::Int(was.rid), Value::Int(number)])?;
+            raw::queue_one(
+                tx,
+                &text,
+                vec![Value::Int(context.now.0), Value::Int(was.rid), Value::Int(number)],
+            )?;
         }
         _ => remove(context, tx, shape, was)?,
     }
-    settle(context, tx, shape, &was.values)?;
+    finish(context, tx, shape, &was.values)?;
     record(
         context,
         tx,
@@ -304,9 +311,9 @@ fn destroy(
             "UPDATE idempotent_answer SET answer = ?1, persons = ?2, shows_of = NULL WHERE shows_of = ?3";
         let parameters =
             vec![Value::Bytes(Vec::new()), Value::Bytes(vec![0; 16]), Value::Int(context.scope.store())];
-        tx.queue(text, parameters)?;
+        raw::queue(tx, text, parameters)?;
     }
-    settle(context, tx, shape, &was.values)?;
+    finish(context, tx, shape, &was.values)?;
     record(
         context,
         tx,
@@ -326,7 +333,7 @@ fn destroy(
 
 fn remove(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
     let text = format!("DELETE FROM {} WHERE rid = ?1", shape.table);
-    tx.queue_one(&text, vec![Value::Int(was.rid)])?;
+    raw::queue_one(tx, &text, vec![Value::Int(was.rid)])?;
     retire_id(context, tx, shape, was)
 }
 
@@ -376,10 +383,12 @@ fn is_on(context: &Context, option: &str) -> bool {
     matches!(&context.scope, Scope::Store(store) if store.options.flag(option))
 }
 
-fn settle(context: &Context, tx: &mut Tx<'_>, shape: &Shape, values: &[Value]) -> Result<(), Problem> {
+/// What follows from any write of a row.
+fn finish(context: &Context, tx: &mut Tx<'_>, shape: &Shape, values: &[Value]) -> Result<(), Problem> {
     if let Some(after_write) = shape.after_write {
         after_write(context, tx, shape, values)?;
     }
+    note_postcondition(context, shape);
     if shape.bumps_epoch {
         tx.advance_epoch()?;
     }
@@ -404,7 +413,7 @@ fn retire_id(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) ->
     if let (id @ Value::Id(_), Some("id")) = (was.value(shape.plan().key), shape.key().map(|key| key.column))
     {
         let parameters = vec![Value::Int(context.scope.store()), shape.name.into(), id.clone()];
-        tx.queue("INSERT INTO retired_id (store, resource, id) VALUES (?1, ?2, ?3)", parameters)?;
+        raw::queue(tx, "INSERT INTO retired_id (store, resource, id) VALUES (?1, ?2, ?3)", parameters)?;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::{
-    Context, LIST, Problem, ProblemKind, Scope, Shape, Sql,
+    Context, LIST, Problem, ProblemKind, Reach, Scope, Shape, Sql,
     declare::references::{Child, Parent},
     declare::rules::{Proposed, Violation},
     read::emit::Stored,
@@ -175,7 +175,8 @@ pub fn confine<'a>(
     shape: &Shape,
     rows: impl Iterator<Item = Written<'a>>,
 ) -> Result<(), Problem> {
-    if !matches!(context.scope, Scope::Parts { .. }) {
+    // a part is reached through its owner, which was
+    if !matches!(context.scope, Scope::Parts { .. }) || matches!(shape.reach, Reach::Part) {
         return Ok(());
     }
     let plan = shape.plan();
@@ -212,10 +213,20 @@ pub fn confine<'a>(
 const OUT_OF_REACH: &str = "would be out of what your roles cover; \
     somebody whose roles cover it before and afterwards can make this change";
 
-/// Holds a change to what must hold afterwards.
+/// Notes what must hold when the operation ends, because a row of this resource was written.
+pub fn note_postcondition(context: &Context, shape: &Shape) {
+    let Some(wanted) = shape.postcondition else { return };
+    let mut noted = context.postconditions.borrow_mut();
+    if !noted.iter().any(|known| std::ptr::fn_addr_eq(*known, wanted)) {
+        noted.push(wanted);
+    }
+}
+
+/// Holds what was written to what must hold afterwards.
 ///
 /// # Errors
 /// What would not hold.
-pub fn check_postcondition(context: &Context, tx: &mut Tx<'_>, shape: &Shape) -> Result<(), Problem> {
-    shape.postcondition.map_or(Ok(()), |postcondition| postcondition(context, tx))
+pub fn check_postconditions(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
+    let noted = context.postconditions.take();
+    noted.into_iter().try_for_each(|postcondition| postcondition(context, tx))
 }

@@ -3,18 +3,18 @@
 use std::collections::{HashMap, HashSet};
 
 use chancery_record::{FieldError, Json, Value, parse_id, pointer};
-use chancery_store::Tx;
+use chancery_store::{Tx, raw};
 use uuid::Uuid;
 
 use crate::{
-    Answer, Call, Listed, Problem, ProblemKind, Reach, Relating, Relation, Scope, Shape, Sql,
+    Answer, Call, Context, Listed, Problem, ProblemKind, Reach, Relating, Relation, Scope, Shape, Sql,
     read::answer::answer_with,
     read::emit::Stored,
     read::load::{key_of, load},
     read::precondition::check_if_match,
     read::sql::LIST,
     write::change,
-    write::integrity::{Written, confine, visible_to},
+    write::integrity::{Written, confine, note_postcondition, visible_to},
 };
 
 /// The most ids of one call.
@@ -37,20 +37,31 @@ pub fn relate(call: &mut Call, tx: &mut Tx<'_>, name: &str, how: Relating) -> Re
     let owner = load(&call.context, tx, shape, None, key)?;
     check_if_match(call, tx, shape, &owner)?;
     let wanted = Wanted { owner: &owner, is_all: how == Relating::Set, listed };
-    for mut change in changes(call, tx, relation, vec![wanted])? {
-        if how != Relating::Set {
-            let linked = linked_of(tx, relation, owner.rid, &change.added)?;
-            change.added.retain(|(_, rid)| linked.contains(rid) == (how == Relating::Remove));
-        }
-        if how == Relating::Remove {
-            std::mem::swap(&mut change.added, &mut change.removed);
-        }
-        change.take_out(tx)?;
-        change.put_in(call, tx)?;
+    let mut all = changes(&call.context, tx, shape, relation, vec![wanted])?;
+    for change in &mut all {
+        change.limit(tx, how)?;
     }
     let written = Written { base: String::new(), is_new: false, values: &owner.values };
-    confine(&call.context, tx, shape, std::iter::once(written))?;
+    apply(&call.context, tx, shape, &all, std::iter::once(written))?;
     answer_with(call, tx, shape, &owner)
+}
+
+/// Links a row to others by their ids, as the server itself does: an audit entry and an event tell of it.
+///
+/// # Errors
+/// An id that names nothing within the scope; the store's.
+pub fn link(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    (shape, name): (&Shape, &str),
+    owner: &Stored,
+    others: Vec<Uuid>,
+) -> Result<(), Problem> {
+    let relation = shape.relation(name).ok_or_else(|| Problem::not_found(name))?;
+    let listed = Named { at: String::new(), end: "", places: (0..others.len()).collect(), ids: others };
+    let all = changes(context, tx, shape, relation, vec![Wanted { owner, is_all: false, listed }])?;
+    let written = Written { base: String::new(), is_new: false, values: &owner.values };
+    apply(context, tx, shape, &all, std::iter::once(written))
 }
 
 /// A row, and what its body says of its sets.
@@ -71,8 +82,8 @@ pub struct RelationBody<'a> {
 ///
 /// # Errors
 /// Unknown and foreign ids, each with its place; a conflict, where a row is out of reach now.
-pub fn relate_body(
-    call: &Call,
+pub fn relate_rows(
+    context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     rows: &[RelationBody<'_>],
@@ -88,18 +99,32 @@ pub fn relate_body(
                 wanted.push(Wanted { owner, is_all: !is_new, listed });
             }
         }
-        all.extend(changes(call, tx, relation, wanted)?);
-    }
-    for change in &all {
-        change.take_out(tx)?;
-    }
-    for change in &all {
-        change.put_in(call, tx)?;
+        all.extend(changes(context, tx, shape, relation, wanted)?);
     }
     let there = rows.iter().filter(|row| !row.is_new);
     let written =
         there.map(|row| Written { base: row.base.clone(), is_new: false, values: &row.owner.values });
-    confine(&call.context, tx, shape, written)
+    apply(context, tx, shape, &all, written)
+}
+
+/// Takes out and puts in links, and confines the rows whose sets they are.
+fn apply<'a>(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    all: &[Change<'_>],
+    written: impl Iterator<Item = Written<'a>>,
+) -> Result<(), Problem> {
+    for change in all {
+        change.take_out(tx)?;
+    }
+    for change in all {
+        change.put_in(context, tx, shape)?;
+    }
+    if !all.is_empty() {
+        note_postcondition(context, shape);
+    }
+    confine(context, tx, shape, written)
 }
 
 /// What the set of a row is to hold: nothing else, or this besides what is there.
@@ -122,12 +147,13 @@ struct Change<'a> {
 /// What has to be done for what is wanted of one relation. A link that is there and may be read may be
 /// named by who may not make it; who may not make it does not take it out.
 fn changes<'a>(
-    call: &Call,
+    context: &Context,
     tx: &mut Tx<'_>,
+    shape: &Shape,
     relation: &'a Relation,
     wanted: Vec<Wanted<'a>>,
 ) -> Result<Vec<Change<'a>>, Problem> {
-    let scope = call.context.scope.clone();
+    let scope = context.scope.clone();
     let above_tenants = relation.listed == Listed::AboveTenants;
     let scope = if above_tenants { scope.above_tenants() } else { scope };
     let whole: Vec<i64> = wanted.iter().filter(|set| set.is_all).map(|set| set.owner.rid).collect();
@@ -142,8 +168,7 @@ fn changes<'a>(
         asked.extend(old.keys().filter(|_| is_guarded));
         sets.push((owner, listed, new, old));
     }
-    let known =
-        visible_to(&scope, &call.context, tx, relation.target, &asked.into_iter().collect::<Vec<_>>())?;
+    let known = visible_to(&scope, context, tx, relation.target, &asked.into_iter().collect::<Vec<_>>())?;
     let (mut changes, mut errors) = (Vec::with_capacity(sets.len()), Vec::new());
     for (owner, listed, new, old) in sets {
         let mut added = Vec::with_capacity(new.len());
@@ -164,21 +189,26 @@ fn changes<'a>(
         return Err(Problem::wrong(errors));
     }
     if above_tenants {
-        check_owners(call, tx, &scope, &changes)?;
+        check_owners(context, tx, shape, &scope, &changes)?;
     }
     Ok(changes)
 }
 
 /// Refuses changes to sets of rows that the caller reaches through a tenant alone.
-fn check_owners(call: &Call, tx: &mut Tx<'_>, scope: &Scope, changes: &[Change<'_>]) -> Result<(), Problem> {
-    let shape = call.request.op.shape;
+fn check_owners(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    scope: &Scope,
+    changes: &[Change<'_>],
+) -> Result<(), Problem> {
     let written = changes.iter().filter(|change| !change.added.is_empty() || !change.removed.is_empty());
     let ids = written.filter_map(|change| match change.owner.value(shape.plan().key) {
         Value::Id(id) => Some(*id),
         _ => None,
     });
     let ids: Vec<Uuid> = ids.collect();
-    if visible_to(scope, &call.context, tx, shape, &ids)?.len() < ids.len() {
+    if visible_to(scope, context, tx, shape, &ids)?.len() < ids.len() {
         let detail = "Only who administers the subscription changes what it is assigned to.";
         return Err(Problem::new(ProblemKind::Forbidden, detail));
     }
@@ -186,16 +216,28 @@ fn check_owners(call: &Call, tx: &mut Tx<'_>, scope: &Scope, changes: &[Change<'
 }
 
 impl Change<'_> {
+    /// Limits what was asked for to what is not so yet.
+    fn limit(&mut self, tx: &mut Tx<'_>, how: Relating) -> Result<(), Problem> {
+        if how != Relating::Set {
+            let linked = linked_of(tx, self.relation, self.owner.rid, &self.added)?;
+            self.added.retain(|(_, rid)| linked.contains(rid) == (how == Relating::Remove));
+        }
+        if how == Relating::Remove {
+            std::mem::swap(&mut self.added, &mut self.removed);
+        }
+        Ok(())
+    }
+
     fn take_out(&self, tx: &mut Tx<'_>) -> Result<(), Problem> {
         for chunk in self.removed.chunks(LIST) {
             let sql = of_these("DELETE", self.relation, self.owner.rid, chunk);
-            tx.queue(&sql.text, sql.parameters)?;
+            raw::queue(tx, &sql.text, sql.parameters)?;
         }
         Ok(())
     }
 
     /// Puts in what is new, and tells the change: one audit entry and one event.
-    fn put_in(&self, call: &Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
+    fn put_in(&self, context: &Context, tx: &mut Tx<'_>, shape: &Shape) -> Result<(), Problem> {
         let Self { relation, owner, at, added, removed } = self;
         if let (Some(guard), false) = (relation.guard, added.is_empty()) {
             let others: Vec<i64> = added.iter().map(|(_, rid)| *rid).collect();
@@ -209,10 +251,10 @@ impl Change<'_> {
                     .push(&format!(" AS BIGINT), t.rid FROM {target} t WHERE t.rid IN "));
             sql.add_list(chunk.iter().map(|(_, rid)| Value::Int(*rid)));
             sql.add(" ON CONFLICT DO NOTHING");
-            tx.queue(&sql.text, sql.parameters)?;
+            raw::queue(tx, &sql.text, sql.parameters)?;
         }
         let ids = |links: &[Link]| links.iter().map(|(id, _)| *id).collect::<Vec<_>>();
-        change::related(&call.context, tx, call.request.op.shape, relation, owner, &ids(added), &ids(removed))
+        change::related(context, tx, shape, relation, owner, &ids(added), &ids(removed))
     }
 }
 

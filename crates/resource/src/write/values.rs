@@ -3,8 +3,8 @@
 use chancery_record::{Column, Draft, Field, FieldError, Given, Value, pointer};
 
 use crate::{
-    Context, Problem, ProblemKind, Shape, declare::shape::Personal, read::emit::Stored,
-    seal::sealed::PersonKey, write::change::OwnerRow,
+    Context, Problem, Shape, declare::shape::Personal, read::emit::Stored, seal::sealed::PersonKey,
+    write::change::OwnerRow,
 };
 
 /// The values of a new row that no body asks for: a record's, with a new id where it has none, and
@@ -73,21 +73,6 @@ pub enum Refusal {
     Wrong(Vec<FieldError>),
     /// The token is stale; the current one.
     Stale(String),
-}
-
-impl Refusal {
-    /// The problem to answer with, for one row.
-    pub fn into_problem(self) -> Problem {
-        match self {
-            Self::Wrong(errors) => Problem::wrong(errors),
-            Self::Stale(current) => Problem::new(
-                ProblemKind::ConcurrencyConflict,
-                "The item was changed since it was read. Read it again, repeat the change on what \
-                 it is now, and send its present concurrencyToken.",
-            )
-            .with_member("currentConcurrencyToken", current),
-        }
-    }
 }
 
 /// Whether what is said of a create-only member is not what is kept. One that is kept in another form, such as

@@ -9,7 +9,7 @@ use std::{
 
 use chancery_record::{Timestamp, Value};
 use chancery_resource::random;
-use chancery_store::{Class, Error, Mode, Store, schema_version};
+use chancery_store::{Class, Error, Mode, StateTable, Store, schema_version};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use uuid::Uuid;
 
@@ -118,11 +118,12 @@ impl Leases {
             return Ok(());
         }
         let taken = self.store.run("TakeLeases", Mode::Write, None, move |tx| {
-            let text = "UPDATE job_lease SET holder = ?1, until = ?2 WHERE name = ?3 AND (holder = ?1 OR until < ?4)";
+            let text = StateTable::JobLease
+                .update("SET holder = ?1, until = ?2 WHERE name = ?3 AND (holder = ?1 OR until < ?4)");
             let mut taken = Vec::new();
             for name in &wanted {
                 let until = Value::Int(now + LEASE);
-                if tx.execute(text, &[Value::Id(holder), until, (*name).into(), Value::Int(now)])? == 1 {
+                if tx.execute(&text, &[Value::Id(holder), until, (*name).into(), Value::Int(now)])? == 1 {
                     taken.push(*name);
                 }
             }
@@ -145,11 +146,13 @@ impl Leases {
             let (version, schema) = (env!("CARGO_PKG_VERSION"), Value::Int(schema_version()));
             let url = public_url.as_str().into();
             tx.queue(
-                "INSERT INTO process (id, version, schema, seen_on, public_url) VALUES (?1, ?2, ?3, ?4, ?5) \
+                &StateTable::Process.insert(
+                    "(id, version, schema, seen_on, public_url) VALUES (?1, ?2, ?3, ?4, ?5) \
                  ON CONFLICT (id) DO UPDATE SET seen_on = ?4",
+                ),
                 vec![Value::Id(holder), version.into(), schema, Value::Int(now), url],
             )?;
-            tx.queue("DELETE FROM process WHERE seen_on < ?1", vec![Value::Int(now - REMEMBERED)])
+            tx.queue(&StateTable::Process.delete("WHERE seen_on < ?1"), vec![Value::Int(now - REMEMBERED)])
         });
         sign.await?;
         let others = self.other_addresses(now).await?;
@@ -191,8 +194,11 @@ impl Leases {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let holder = self.holder;
         let released = self.store.run("ReleaseLeases", Mode::Write, None, move |tx| {
-            tx.queue("UPDATE job_lease SET until = 0 WHERE holder = ?1", vec![Value::Id(holder)])?;
-            tx.queue("DELETE FROM process WHERE id = ?1", vec![Value::Id(holder)])
+            tx.queue(
+                &StateTable::JobLease.update("SET until = 0 WHERE holder = ?1"),
+                vec![Value::Id(holder)],
+            )?;
+            tx.queue(&StateTable::Process.delete("WHERE id = ?1"), vec![Value::Id(holder)])
         });
         let released: Result<Result<(), Error>, _> = timeout(PERIOD, released).await;
         if !matches!(released, Ok(Ok(()))) {

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use chancery_ledger::{Checkpoint, Frontier, Hash, Stamp, leaf_data, leaf_hash};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{AppContext, AuditSigner, LIST, Sql, Tree, number, origin, with_nodes};
-use chancery_store::{Class, Error, Mode, Row, Store, Tx};
+use chancery_store::{Class, Error, Mode, Row, StateTable, Store, Tx};
 use chancery_web::App;
 
 use super::Job;
@@ -134,25 +134,25 @@ impl Waiting {
         let checkpoint = Checkpoint { origin, size: frontier.size(), root: frontier.root() };
         let note = seal.sign_checkpoint(&checkpoint).map_err(|error| Error::Internal(error.to_string()))?;
         if was.checkpoint.is_none() {
-            let text = "INSERT INTO audit_tree (store, size) VALUES (?1, 0) ON CONFLICT DO NOTHING";
-            tx.queue(text, vec![Value::Int(tree)])?;
+            let text = StateTable::AuditTree.insert("(store, size) VALUES (?1, 0) ON CONFLICT DO NOTHING");
+            tx.queue(&text, vec![Value::Int(tree)])?;
         }
-        let text =
-            "UPDATE audit_tree SET size = ?1, checkpoint = ?2, made_on = ?3 WHERE store = ?4 AND size = ?5";
+        let text = StateTable::AuditTree
+            .update("SET size = ?1, checkpoint = ?2, made_on = ?3 WHERE store = ?4 AND size = ?5");
         let sizes = (number(checkpoint.size), number(was.size));
-        tx.queue_one(text, vec![sizes.0, note.into(), Value::Int(now.0), Value::Int(tree), sizes.1])?;
+        tx.queue_one(&text, vec![sizes.0, note.into(), Value::Int(now.0), Value::Int(tree), sizes.1])?;
         let leaves = (was.size..).zip(&self.leaves);
         let leaves = leaves.map(|(at, (entry, _))| vec![Value::Int(tree), number(at), Value::Int(*entry)]);
-        insert(tx, "audit_leaf (store, position, entry)", &leaves.collect::<Vec<_>>())?;
+        insert(tx, (StateTable::AuditLeaf, "(store, position, entry)"), &leaves.collect::<Vec<_>>())?;
         let nodes = nodes.iter().map(|node| {
             let (level, hash) = (Value::Int(node.level.into()), Value::Bytes(node.hash.to_vec()));
             vec![Value::Int(tree), level, number(node.index), hash]
         });
-        insert(tx, "audit_node (store, level, position, hash)", &nodes.collect::<Vec<_>>())?;
+        insert(tx, (StateTable::AuditNode, "(store, level, position, hash)"), &nodes.collect::<Vec<_>>())?;
         for chunk in self.leaves.chunks(LIST) {
-            let mut sql = Sql::new("DELETE FROM audit_pending WHERE entry IN ");
+            let mut sql = Sql::new("WHERE entry IN ");
             sql.add_list(chunk.iter().map(|(entry, _)| Value::Int(*entry)));
-            tx.queue(&sql.text, sql.parameters)?;
+            tx.queue(&StateTable::AuditPending.delete(&sql.text), sql.parameters)?;
         }
         Ok(true)
     }
@@ -205,11 +205,11 @@ fn name(
 }
 
 /// Inserts rows, many with a statement. Statements of a few lengths serve all numbers of rows.
-fn insert(tx: &mut Tx<'_>, table: &str, rows: &[Vec<Value>]) -> Result<(), Error> {
+fn insert(tx: &mut Tx<'_>, (table, columns): (StateTable, &str), rows: &[Vec<Value>]) -> Result<(), Error> {
     let mut left = rows;
     for length in [LIST, 64, 8, 1] {
         while let Some((now, later)) = left.split_at_checked(length) {
-            let mut sql = Sql::new(format!("INSERT INTO {table} VALUES "));
+            let mut sql = Sql::new(format!("{columns} VALUES "));
             for (place, row) in now.iter().enumerate() {
                 for (column, value) in row.iter().enumerate() {
                     sql.add(match (place, column) {
@@ -221,7 +221,7 @@ fn insert(tx: &mut Tx<'_>, table: &str, rows: &[Vec<Value>]) -> Result<(), Error
                 }
             }
             sql.add(")");
-            tx.queue(&sql.text, sql.parameters)?;
+            tx.queue(&table.insert(&sql.text), sql.parameters)?;
             left = later;
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chancery_record::{Timestamp, Value};
-use chancery_store::{Class, Error, Mode, Store, Tx};
+use chancery_store::{Class, Error, Mode, StateTable, Store, Tx};
 
 use super::{Job, bounded};
 
@@ -43,38 +43,43 @@ async fn prune(store: Store, now: fn() -> Timestamp) -> Result<(), String> {
 pub fn prune_piece(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
     // an event's number is its time in microseconds, so the oldest are the first
     let events = tx.execute(
-        &format!(
-            "DELETE FROM outbox_event WHERE id IN (SELECT id FROM outbox_event WHERE id < ?1 ORDER BY id LIMIT {PIECE})"
-        ),
+        &StateTable::OutboxEvent.delete(format_args!(
+            "WHERE id IN (SELECT id FROM outbox_event WHERE id < ?1 ORDER BY id LIMIT {PIECE})"
+        )),
         &[Value::Int((now.0 - EVENTS_KEPT) * 1000)],
     )?;
     let keys = tx.execute(
-        &format!(
-            "DELETE FROM idempotent_answer WHERE started_on <= (SELECT max(started_on) FROM (SELECT started_on \
+        &StateTable::IdempotentAnswer.delete(format_args!(
+            "WHERE started_on <= (SELECT max(started_on) FROM (SELECT started_on \
              FROM idempotent_answer WHERE started_on < ?1 ORDER BY started_on LIMIT {PIECE}) oldest)"
-        ),
+        )),
         &[Value::Int(now.0 - KEYS_KEPT)],
     )?;
     let claims = tx.execute(
-        &format!(
-            "DELETE FROM idempotent_claim WHERE attempt IN (SELECT attempt FROM idempotent_claim \
+        &StateTable::IdempotentClaim.delete(format_args!(
+            "WHERE attempt IN (SELECT attempt FROM idempotent_claim \
              WHERE held_on < ?1 LIMIT {PIECE})"
-        ),
+        )),
         &[Value::Int(now.0 - KEYS_KEPT)],
     )?;
     let ceremonies = tx.execute(
-        &format!(
-            "DELETE FROM passkey_ceremony WHERE id IN (SELECT id FROM passkey_ceremony WHERE expires_on < ?1 LIMIT {PIECE})"
-        ),
+        &StateTable::PasskeyCeremony.delete(format_args!(
+            "WHERE id IN (SELECT id FROM passkey_ceremony WHERE expires_on < ?1 LIMIT {PIECE})"
+        )),
         &[Value::Int(now.0)],
     )?;
     let mut tokens = 0;
-    for (table, key) in [("used_proof", "digest"), ("reference_token", "digest"), ("revoked_token", "jti")] {
-        let text = format!(
-            "DELETE FROM {table} WHERE {key} IN \
-             (SELECT {key} FROM {table} WHERE expires_on < ?1 ORDER BY expires_on LIMIT {PIECE})"
+    let expiring = [
+        (StateTable::UsedProof, "digest"),
+        (StateTable::ReferenceToken, "digest"),
+        (StateTable::RevokedToken, "jti"),
+    ];
+    for (table, key) in expiring {
+        let oldest = format_args!(
+            "WHERE {key} IN (SELECT {key} FROM {} WHERE expires_on < ?1 ORDER BY expires_on LIMIT {PIECE})",
+            table.name()
         );
-        tokens = tokens.max(tx.execute(&text, &[Value::Int(now.0 - MARGIN)])?);
+        tokens = tokens.max(tx.execute(&table.delete(oldest), &[Value::Int(now.0 - MARGIN)])?);
     }
     let mails = chancery_mail::prune(tx, Timestamp(now.0 - MAILS_KEPT))?;
     Ok(events.max(keys).max(claims).max(ceremonies).max(tokens).max(mails))

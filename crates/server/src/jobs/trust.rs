@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use chancery_management::passkey_trust::{Finished, Verified, finish};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{AppContext, Context, Fetched, Problem, Scope, random};
-use chancery_store::{Class, Error, Mode, Store, Tx};
+use chancery_store::{Class, Error, Mode, StateTable, Store, Tx};
 
 use super::Job;
 use crate::start::cause_of;
@@ -75,8 +75,9 @@ fn is_due(tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, Error> {
 
 /// Moves on when it is due, so that no other process begins. Whether this one was the first.
 fn lease(tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, Error> {
-    let text = "UPDATE passkey_trust_refresh SET due_on = ?1 WHERE source = 'mds' AND due_on <= ?2";
-    tx.execute(text, &[Value::Int(now.0 + LEASE), Value::Int(now.0)]).map(|rows| rows == 1)
+    let text =
+        StateTable::PasskeyTrustRefresh.update("SET due_on = ?1 WHERE source = 'mds' AND due_on <= ?2");
+    tx.execute(&text, &[Value::Int(now.0 + LEASE), Value::Int(now.0)]).map(|rows| rows == 1)
 }
 
 /// Says when the next refresh is due. Chance keeps servers from asking all at once.
@@ -85,8 +86,8 @@ fn schedule(tx: &mut Tx<'_>, now: Timestamp, failed: bool, jitter: i64) -> Resul
     let before = tx.one(text, &[], |row| row.int(0))?.unwrap_or(0);
     let failures = if failed { before.saturating_add(1) } else { 0 };
     let due = now.0 + rest(failures) + spread(rest(failures), jitter);
-    let text = "UPDATE passkey_trust_refresh SET due_on = ?1, failures = ?2 WHERE source = 'mds'";
-    tx.execute(text, &[Value::Int(due), Value::Int(failures)]).map(drop)
+    let text = StateTable::PasskeyTrustRefresh.update("SET due_on = ?1, failures = ?2 WHERE source = 'mds'");
+    tx.execute(&text, &[Value::Int(due), Value::Int(failures)]).map(drop)
 }
 
 fn rest(failures: i64) -> i64 {

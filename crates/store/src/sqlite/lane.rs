@@ -26,6 +26,8 @@ const GROUP: usize = 256;
 const GROUP_TIME: Duration = Duration::from_millis(20);
 /// How long the lane waits for readers when the log is over its bound.
 const CHECKPOINT_WAIT: Duration = Duration::from_millis(25);
+/// How often a write runs again that asks for it.
+const AGAIN: usize = 3;
 /// How long it sleeps at a time when nobody writes.
 const IDLE: Duration = Duration::from_hours(1);
 
@@ -146,10 +148,26 @@ impl Lane {
         }
     }
 
-    /// Runs a write in its savepoint. What it refused is answered at once; what it did waits for
-    /// the commit.
+    /// Runs a write in its savepoint, again where it asks for it. What it refused is answered at once; what
+    /// it did waits for the commit.
     fn run_one(&self, mut job: Job) -> Option<Job> {
-        let outcome = self.writer.execute("SAVEPOINT operation", &[]).and_then(|_| {
+        let mut outcome = self.attempt(&mut job);
+        for _ in 0..AGAIN {
+            if outcome != Err(Error::Retry) {
+                break;
+            }
+            outcome = self.attempt(&mut job);
+        }
+        match outcome {
+            Ok(true) => return Some(job),
+            Ok(false) => job.finish(Ok(())),
+            Err(error) => job.finish(Err(error)),
+        }
+        None
+    }
+
+    fn attempt(&self, job: &mut Job) -> Result<bool, Error> {
+        self.writer.execute("SAVEPOINT operation", &[]).and_then(|_| {
             let kept = job.run(&mut Tx::new(Engine::Sqlite(&self.writer)));
             if self.writer.raw.is_autocommit() {
                 return Err(kept.err().unwrap_or_else(|| Error::Unavailable("the disk failed".into())));
@@ -159,13 +177,7 @@ impl Lane {
             }
             self.writer.execute("RELEASE operation", &[])?;
             kept
-        });
-        match outcome {
-            Ok(true) => return Some(job),
-            Ok(false) => job.finish(Ok(())),
-            Err(error) => job.finish(Err(error)),
-        }
-        None
+        })
     }
 
     /// When the log is over its bound, writes wait for a checkpoint that starts it anew. Long
@@ -177,7 +189,7 @@ impl Lane {
             return;
         }
         let _ = self.writer.raw.busy_timeout(CHECKPOINT_WAIT);
-        let outcome = self.writer.query("PRAGMA wal_checkpoint(TRUNCATE)", &[], &mut |_| Ok(()));
+        let outcome = self.writer.returning("PRAGMA wal_checkpoint(TRUNCATE)", &[], &mut |_| Ok(()));
         let _ = self.writer.raw.busy_timeout(Duration::from_secs(5));
         let left = std::fs::metadata(&self.log).map_or(0, |log| log.len());
         self.retry_at = if left < self.log_bound { self.log_bound } else { left + self.log_bound / 8 };

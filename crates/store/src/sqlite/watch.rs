@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{Connection, Counters};
-use crate::{Class, Error, Mode, job::Job, queue::Queue};
+use crate::{Class, Error, Mode, job::Job, queue::Queue, raw};
 
 /// How long checkpoints rest while there are writes.
 const CHECKPOINT_REST: Duration = Duration::from_millis(200);
@@ -108,8 +108,9 @@ impl Watch {
             }
         }
         if self.counters.failed.load(Ordering::Relaxed) {
-            let touch =
-                |tx: &mut crate::Tx<'_>| tx.queue("UPDATE security_epoch SET value = value", Vec::new());
+            let touch = |tx: &mut crate::Tx<'_>| {
+                raw::queue(tx, "UPDATE security_epoch SET value = value", Vec::new())
+            };
             let (job, _) = Job::new("TryToWrite", None, touch);
             let _: Result<(), Error> = self.queue.push(job, Mode::Write, Class::Background);
         }

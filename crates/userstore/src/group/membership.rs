@@ -1,8 +1,7 @@
 //! The graph of groups: no group inside itself, none nested too deep; who is in what.
 
 use chancery_record::Value;
-use chancery_resource::{Answer, Call, Problem, Sql, find_row, list_where};
-use chancery_store::Tx;
+use chancery_resource::{Answer, Call, Problem, Sql, Tx, find_row, list_where};
 
 use super::GROUP;
 use crate::user::USER;

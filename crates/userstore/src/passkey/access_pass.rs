@@ -8,10 +8,9 @@ use chancery_record::{
 };
 use chancery_resource::{
     Action as A, Answer, AuditAction, Body, BodyForm, Call, Context, Custom, JsonForm, Method as M, Op,
-    Permit::UserStore, Problem, Reach, Reply, Shape, answer_form, check_if_match, insert, list_where, load,
-    load_rows, new_row, random, read_form, update_unversioned,
+    Permit::UserStore, Problem, Reach, Reply, Row, Shape, Tx, answer_form, check_if_match, insert,
+    list_where, load, load_rows, new_row, random, read_form, update_unversioned,
 };
-use chancery_store::{Row, Tx};
 use serde_json::json;
 
 use super::event::{self, EventType};

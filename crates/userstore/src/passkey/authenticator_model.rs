@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use chancery_resource::{Context, Problem};
-use chancery_store::{Error, Tx};
+use chancery_resource::{Context, Problem, StoreError, Tx};
 use chancery_trust::Snapshot;
 
 /// The snapshot in use, if there is one. Which one it is, is known with the store's options, of the
@@ -16,8 +15,8 @@ pub fn snapshot(context: &Context, tx: &mut Tx<'_>) -> Result<Option<Arc<Snapsho
     let text = "SELECT content FROM passkey_trust_snapshot WHERE source = 'mds' AND snapshot_number = ?1";
     let snapshot = tx.one(text, &[number.into()], |row| Ok(row.bytes(0)?.to_vec()))?;
     // gone: a newer one came, and the epoch that this call began in is over
-    let snapshot = snapshot.ok_or(Error::Stale)?;
-    let snapshot = Snapshot::from_bytes(&snapshot).map_err(|refusal| Error::Internal(refusal.detail))?;
+    let snapshot = snapshot.ok_or(StoreError::Stale)?;
+    let snapshot = Snapshot::from_bytes(&snapshot).map_err(|refusal| StoreError::Internal(refusal.detail))?;
     let snapshot = Arc::new(snapshot);
     context.app.snapshot.remember(number, Arc::clone(&snapshot));
     Ok(Some(snapshot))

@@ -5,11 +5,10 @@ use chancery_record::{
     Bytes, LoginName, Name, OPEN, Record as _, SHOWN, Timestamp, Uuid, Value, parse_id, record,
 };
 use chancery_resource::{
-    Answer, AuditAction, BodyForm, Call, Context, OwnerRow, Problem, Purpose, Stored, Work, answer_form,
-    audit_trail::Digest, find_owner, insert, load_by, new_row, owner_of, read_form, select_of,
-    update_unversioned, write_stored,
+    Answer, AuditAction, BodyForm, Call, Context, OwnerRow, Problem, Purpose, Row, StateTable, StoreError,
+    Stored, Tx, Work, answer_form, audit_trail::Digest, find_owner, insert, load_by, new_row, owner_of,
+    read_form, select_of, update_unversioned, write_stored,
 };
-use chancery_store::{Error, Row, Tx};
 use serde_json::json;
 
 use super::{
@@ -74,8 +73,10 @@ fn begin(
 ) -> Result<Answer, Problem> {
     let id = call.context.new_id();
     tx.queue(
-        "INSERT INTO passkey_ceremony (id, store, user_rid, is_registration, state, expires_on) \
+        &StateTable::PasskeyCeremony.insert(
+            "(id, store, user_rid, is_registration, state, expires_on) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        ),
         vec![
             id.into(),
             call.context.scope.store().into(),
@@ -99,14 +100,16 @@ fn take(
 ) -> Result<(Option<i64>, Vec<u8>), Problem> {
     let gone = || Problem::not_found("ceremony, or it was finished or took too long");
     let id = parse_id(id).ok_or_else(gone)?;
-    let text = "DELETE FROM passkey_ceremony WHERE id = ?1 AND store = ?2 AND is_registration = ?3 \
-                RETURNING user_rid, state, expires_on";
+    let text = StateTable::PasskeyCeremony.delete(
+        "WHERE id = ?1 AND store = ?2 AND is_registration = ?3 \
+                RETURNING user_rid, state, expires_on",
+    );
     let parameters = [id.into(), context.scope.store().into(), is_registration.into()];
     let read = |row: &Row<'_>| {
         let user = if row.is_null(0)? { None } else { Some(row.int(0)?) };
         Ok((user, row.bytes(1)?.to_vec(), row.int(2)?))
     };
-    let (user, state, end) = tx.one(text, &parameters, read)?.ok_or_else(gone)?;
+    let (user, state, end) = tx.returning(&text, &parameters, read)?.ok_or_else(gone)?;
     let state = context.app.master.open(&place(id), &state).ok_or_else(gone)?;
     if end <= context.now.0 { Err(gone()) } else { Ok((user, state.expose().to_vec())) }
 }
@@ -131,7 +134,7 @@ fn of_user(tx: &mut Tx<'_>, owner: &OwnerRow) -> Result<Vec<Credential>, Problem
 /// A passkey as it is kept. That it cannot be read is not the caller's mistake.
 fn open(kept: &[u8]) -> Result<Credential, Problem> {
     let broken =
-        |refusal: Refusal| Error::Internal(format!("a kept passkey cannot be read: {}", refusal.detail));
+        |refusal: Refusal| StoreError::Internal(format!("a kept passkey cannot be read: {}", refusal.detail));
     Ok(Credential::from_bytes(kept).map_err(broken)?)
 }
 
@@ -174,7 +177,7 @@ pub fn finish_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, P
         Ok(credential) => credential,
         Err(refusal) => return Ok(Answer::refusing(refuse(refusal))),
     };
-    let internal = |_| Problem::from(Error::Internal("a passkey's own name is not valid".into()));
+    let internal = |_| Problem::from(StoreError::Internal("a passkey's own name is not valid".into()));
     let passkey = PasskeyCredential {
         id: PasskeyId(call.context.new_id()),
         user_id: UserId(owner.id),

@@ -4,10 +4,9 @@ use chancery_record::{
     FIXED, KEY, Record as _, SHOWN, ShortText, Timestamp, Uuid, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Action as A, Call, Custom, Method as M, Op, Permit::UserStore, Problem, Reach, Reply, Shape, list_where,
-    new_row,
+    Action as A, Call, Custom, Method as M, Op, Permit::UserStore, Problem, Reach, Reply, Shape, Tx,
+    list_where, new_row,
 };
-use chancery_store::Tx;
 
 use crate::{UserId, user::USER};
 
@@ -97,7 +96,8 @@ pub fn record(
     credential: Option<Uuid>,
     details: Option<&str>,
 ) -> Result<(), Problem> {
-    let wrong = |_| Problem::from(chancery_store::Error::Internal("an event's own text is too long".into()));
+    let wrong =
+        |_| Problem::from(chancery_resource::StoreError::Internal("an event's own text is too long".into()));
     let event = PasskeySecurityEvent {
         id: EventId(call.context.new_id()),
         user_id: user,

@@ -5,8 +5,7 @@ use std::collections::HashMap;
 
 use chancery_passkey::{CredentialFacts, Facts, Makes, PasswordFacts, Policy, Readiness, readiness};
 use chancery_record::{Timestamp, Uuid, Value};
-use chancery_resource::{Context, Problem, Sql};
-use chancery_store::{Row, Tx};
+use chancery_resource::{Context, Problem, Row, Sql, Tx};
 use serde_json::{Value as Json, json};
 
 use super::authenticator_model;
@@ -56,11 +55,11 @@ const USERS: &str = "SELECT t.rid, t.id, t.login_name, t.first_name, t.last_name
     t.is_password_change_required, t.password_never_expires, t.password_expiration \
     FROM user_account t WHERE t.quarantined_on IS NULL AND t.store = ";
 
-fn time(row: &Row<'_>, column: usize) -> Result<Option<Timestamp>, chancery_store::Error> {
+fn time(row: &Row<'_>, column: usize) -> Result<Option<Timestamp>, chancery_resource::StoreError> {
     if row.is_null(column)? { Ok(None) } else { row.int(column).map(|moment| Some(Timestamp(moment))) }
 }
 
-fn read_person(row: &Row<'_>, now: Timestamp) -> Result<Person, chancery_store::Error> {
+fn read_person(row: &Row<'_>, now: Timestamp) -> Result<Person, chancery_resource::StoreError> {
     let login_name = row.text(2)?.to_owned();
     let mut names = Vec::new();
     for column in [3, 4] {

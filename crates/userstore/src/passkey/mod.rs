@@ -15,9 +15,8 @@ use chancery_record::{
 };
 use chancery_resource::{
     Action as A, Answer, Body, Call, Context, Custom, JsonForm, Method as M, Op, Permit::UserStore, Problem,
-    Purpose, Reach, Reply, Shape, Unique, audit_trail::Digest, delete as delete_row, load, owner_of,
+    Purpose, Reach, Reply, Shape, Tx, Unique, audit_trail::Digest, delete as delete_row, load, owner_of,
 };
-use chancery_store::Tx;
 use serde_json::json;
 
 pub use access_pass::{OPERATIONS as ACCESS_PASS_OPERATIONS, revoke_passes};

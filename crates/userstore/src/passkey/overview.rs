@@ -3,10 +3,9 @@
 use chancery_passkey::{CredentialFacts, Makes, Policy, is_usable};
 use chancery_record::{Timestamp, Value, format_timestamp};
 use chancery_resource::{
-    Action as A, Answer, Call, Context, Custom, JsonForm, LIST, Method as M, Op, Permit::UserStore, Problem,
-    Reply, Shape, Sql, find_owner, write_items,
+    Action as A, Answer, Call, Context, Custom, JsonForm, LIST, Method as M, Mode, Op, Permit::UserStore,
+    Problem, Reply, Shape, Sql, Tx, find_owner, write_items,
 };
-use chancery_store::{Mode, Tx};
 use serde_json::{Value as Json, json};
 
 use super::{

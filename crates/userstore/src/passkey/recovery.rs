@@ -6,10 +6,9 @@ use chancery_record::{
 };
 use chancery_resource::{
     Action as A, Answer, AuditAction, Body, BodyForm, Call, Context, Custom, Method as M, Op,
-    Permit::UserStore, Problem, Reach, Reply, Shape, check_if_match, insert, list_where, load, load_by,
+    Permit::UserStore, Problem, Reach, Reply, Shape, Tx, check_if_match, insert, list_where, load, load_by,
     new_row, read_form, select_where, update_unversioned, write_stored,
 };
-use chancery_store::Tx;
 
 use super::{
     access_pass::user_in_body,

@@ -6,11 +6,10 @@ use chancery_credential::{
 };
 use chancery_record::{Record as _, Secret, Value, fold};
 use chancery_resource::{
-    Answer, AuditAction, Call, Context, Permit, Problem, Purpose, Sql, Stored, Work, load_by, read_form,
-    select_by, update_unversioned, write_stored,
+    Answer, AuditAction, Call, Context, Permit, Problem, Purpose, Sql, StateTable, Stored, Tx, Work, load_by,
+    read_form, select_by, update_unversioned, write_stored,
 };
 use chancery_settings::Options;
-use chancery_store::Tx;
 use uuid::Uuid;
 
 use super::{
@@ -154,8 +153,10 @@ fn count_for_nobody(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
     let attempt = context.new_id();
     let slot = attempt.as_bytes().last().copied().unwrap_or(0) % NOBODIES;
     tx.queue(
-        "INSERT INTO attempt_at_nobody (store, slot, attempt) VALUES (?1, ?2, ?3) \
+        &StateTable::AttemptAtNobody.insert(
+            "(store, slot, attempt) VALUES (?1, ?2, ?3) \
          ON CONFLICT (store, slot) DO UPDATE SET attempt = excluded.attempt",
+        ),
         vec![Value::Int(context.scope.store()), Value::Int(slot.into()), Value::Id(attempt)],
     )?;
     tx.keep();

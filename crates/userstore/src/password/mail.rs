@@ -3,8 +3,7 @@
 use chancery_credential::lockout::Failed;
 use chancery_mail::{Kind, NewMail, enqueue, place};
 use chancery_record::{Email, Name, Secret, Timestamp};
-use chancery_resource::{Context, Problem};
-use chancery_store::Tx;
+use chancery_resource::{Context, Problem, Tx};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 

@@ -8,9 +8,10 @@ use chancery_credential::{
     policy::Broken,
 };
 use chancery_record::{Secret, Timestamp};
-use chancery_resource::{Answer, AuditAction, Call, Context, Problem, Purpose, Work, read_form};
+use chancery_resource::{
+    Answer, AuditAction, Call, Context, Problem, Purpose, StoreError, Tx, Work, read_form,
+};
 use chancery_settings::Options;
-use chancery_store::{Error, Tx};
 
 use super::{InitialPassword, ResetPassword, stored_hash};
 use crate::user::{Found, UPDATED};
@@ -36,7 +37,7 @@ impl Made {
                 Err(Problem::wrong_at(format!("/{member}"), "was used before: choose one that is new"))
             }
             Self::Hash(hash) => Ok(std::str::from_utf8(hash.expose()).unwrap_or_default()),
-            Self::Failed(error) => Err(Error::Internal(error.to_string()).into()),
+            Self::Failed(error) => Err(StoreError::Internal(error.to_string()).into()),
         }
     }
 }

@@ -5,9 +5,8 @@ use chancery_credential::{
     policy::{Broken, Person, Policy},
 };
 use chancery_record::{Email, Name, Secret, Timestamp, Value};
-use chancery_resource::{Call, Context, Problem};
+use chancery_resource::{Call, Context, Problem, StateTable, StoreError, Tx};
 use chancery_settings::Options;
-use chancery_store::{Error, Tx};
 
 use crate::user::{Found, User};
 
@@ -33,9 +32,9 @@ impl Hashes {
 }
 
 /// Reads a user's hash and, as far as the store's options ask for them, those before it.
-pub fn hashes(tx: &mut Tx<'_>, user: i64, options: &Options) -> Result<Hashes, Error> {
+pub fn hashes(tx: &mut Tx<'_>, user: i64, options: &Options) -> Result<Hashes, StoreError> {
     let mut hashes = Vec::new();
-    let mut take = |row: &chancery_store::Row<'_>| {
+    let mut take = |row: &chancery_resource::Row<'_>| {
         hashes.push(Secret::new(row.text(0)?));
         Ok(())
     };
@@ -52,7 +51,7 @@ pub fn hashes(tx: &mut Tx<'_>, user: i64, options: &Options) -> Result<Hashes, E
 }
 
 /// Whether this hash, or none, is still the one that counts.
-pub fn is_current(tx: &mut Tx<'_>, user: i64, hash: Option<&Secret>) -> Result<bool, Error> {
+pub fn is_current(tx: &mut Tx<'_>, user: i64, hash: Option<&Secret>) -> Result<bool, StoreError> {
     let text = "SELECT hash FROM user_password WHERE user_rid = ?1";
     let kept = tx.one(text, &[Value::Int(user)], |row| Ok(Secret::new(row.text(0)?)))?;
     Ok(match (hash, kept) {
@@ -63,34 +62,47 @@ pub fn is_current(tx: &mut Tx<'_>, user: i64, hash: Option<&Secret>) -> Result<b
 
 /// Puts a new hash in the place of the one before, which goes to the history while there is one,
 /// and ends the token that resets it.
-pub fn put(tx: &mut Tx<'_>, user: i64, hash: &str, now: Timestamp, options: &Options) -> Result<(), Error> {
+pub fn put(
+    tx: &mut Tx<'_>,
+    user: i64,
+    hash: &str,
+    now: Timestamp,
+    options: &Options,
+) -> Result<(), StoreError> {
     let rid = Value::Int(user);
     let count = options.number("PasswordHistoryCount");
     if count > 0 {
         tx.queue(
-            "INSERT INTO user_password_history (user_rid, changed_on, hash) \
+            &StateTable::UserPasswordHistory.insert(
+                "(user_rid, changed_on, hash) \
              SELECT user_rid, changed_on, hash FROM user_password WHERE user_rid = ?1",
+            ),
             vec![rid.clone()],
         )?;
     }
     // the new one is the first of those that must not come again
     tx.queue(
-        "DELETE FROM user_password_history WHERE user_rid = ?1 AND changed_on < COALESCE((SELECT MIN(changed_on) \
-         FROM (SELECT changed_on FROM user_password_history WHERE user_rid = ?1 ORDER BY changed_on DESC LIMIT ?2) newest), ?3)",
+        &StateTable::UserPasswordHistory.delete("WHERE user_rid = ?1 AND changed_on < COALESCE((SELECT MIN(changed_on) \
+         FROM (SELECT changed_on FROM user_password_history WHERE user_rid = ?1 ORDER BY changed_on DESC LIMIT ?2) newest), ?3)"),
         vec![rid.clone(), Value::Int((count - 1).max(0)), Value::Int(i64::MAX)],
     )?;
     tx.queue(
-        "INSERT INTO user_password (user_rid, hash, changed_on) VALUES (?1, ?2, ?3) \
+        &StateTable::UserPassword.insert(
+            "(user_rid, hash, changed_on) VALUES (?1, ?2, ?3) \
          ON CONFLICT (user_rid) DO UPDATE SET hash = excluded.hash, changed_on = excluded.changed_on",
+        ),
         vec![rid.clone(), hash.into(), Value::Int(now.0)],
     )?;
-    tx.queue("DELETE FROM password_reset WHERE user_rid = ?1", vec![rid])
+    tx.queue(&StateTable::PasswordReset.delete("WHERE user_rid = ?1"), vec![rid])
 }
 
 /// Puts another hash of the same password in the place of the one that counts.
-pub fn rehash(tx: &mut Tx<'_>, user: i64, hash: &Secret) -> Result<(), Error> {
+pub fn rehash(tx: &mut Tx<'_>, user: i64, hash: &Secret) -> Result<(), StoreError> {
     let hash = std::str::from_utf8(hash.expose()).unwrap_or_default();
-    tx.queue("UPDATE user_password SET hash = ?1 WHERE user_rid = ?2", vec![hash.into(), Value::Int(user)])
+    tx.queue(
+        &StateTable::UserPassword.update("SET hash = ?1 WHERE user_rid = ?2"),
+        vec![hash.into(), Value::Int(user)],
+    )
 }
 
 /// The parameters that passwords are hashed with now.

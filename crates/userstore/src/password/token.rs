@@ -3,8 +3,9 @@
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_credential::{hash::verify_nobody, lockout};
 use chancery_record::{Secret, Timestamp, Value};
-use chancery_resource::{Answer, AuditAction, Call, Context, Problem, Purpose, Work, random, read_form};
-use chancery_store::{Error, Tx};
+use chancery_resource::{
+    Answer, AuditAction, Call, Context, Problem, Purpose, StateTable, StoreError, Tx, Work, random, read_form,
+};
 
 use super::{
     ResetPasswordWithToken,
@@ -21,8 +22,10 @@ fn make(call: &Call, tx: &mut Tx<'_>, user: i64) -> Result<(Secret, Timestamp), 
     let lifetime = options(&call.context)?.span("PasswordResetTokenLifetime");
     let end = Timestamp(call.context.now.0.saturating_add(lifetime));
     tx.queue(
-        "INSERT INTO password_reset (user_rid, digest, expires_on) VALUES (?1, ?2, ?3) \
+        &StateTable::PasswordReset.insert(
+            "(user_rid, digest, expires_on) VALUES (?1, ?2, ?3) \
          ON CONFLICT (user_rid) DO UPDATE SET digest = excluded.digest, expires_on = excluded.expires_on",
+        ),
         vec![Value::Int(user), digest(&call.context, &token).into(), Value::Int(end.0)],
     )?;
     Ok((token, end))
@@ -32,7 +35,7 @@ fn digest(context: &Context, token: &Secret) -> Vec<u8> {
     context.app.master.digest("password-reset", token.expose())
 }
 
-fn is_good(context: &Context, tx: &mut Tx<'_>, user: i64, token: &Secret) -> Result<bool, Error> {
+fn is_good(context: &Context, tx: &mut Tx<'_>, user: i64, token: &Secret) -> Result<bool, StoreError> {
     let wanted = Secret::new(digest(context, token));
     let text = "SELECT digest FROM password_reset WHERE user_rid = ?1 AND expires_on > ?2";
     let kept =

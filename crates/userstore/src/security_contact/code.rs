@@ -3,10 +3,9 @@
 use chancery_mail::Kind;
 use chancery_record::{Record as _, Secret, Timestamp, Value};
 use chancery_resource::{
-    Answer, AuditAction, Call, Context, OwnerRow, Problem, load, owner_of, random, read_form,
+    Answer, AuditAction, Call, Context, OwnerRow, Problem, StateTable, Tx, load, owner_of, random, read_form,
     update_unversioned, write_stored,
 };
-use chancery_store::Tx;
 use serde_json::json;
 
 use super::{ContactCode, SECURITY_CONTACT, SecurityContact};
@@ -27,8 +26,10 @@ pub fn send(
     let code = format!("{:06}", u64::from_be_bytes(random::<8>()) % 1_000_000);
     let end = Timestamp(context.now.0 + LIFETIME);
     tx.queue(
-        "INSERT INTO security_contact_code (contact_rid, digest, expires_on, attempts) \
+        &StateTable::SecurityContactCode.insert(
+            "(contact_rid, digest, expires_on, attempts) \
          SELECT rid, ?1, ?2, 0 FROM security_contact WHERE user_rid = ?3 AND id = ?4",
+        ),
         vec![
             digest(context, contact, code.as_bytes()).into(),
             end.0.into(),
@@ -59,10 +60,12 @@ pub fn verify(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if contact.is_verified {
         return Err(Problem::conflict("The contact is verified already."));
     }
-    let text = "UPDATE security_contact_code SET attempts = attempts + 1 \
-                WHERE contact_rid = ?1 AND attempts < ?2 AND expires_on > ?3 RETURNING digest";
+    let text = StateTable::SecurityContactCode.update(
+        "SET attempts = attempts + 1 \
+                WHERE contact_rid = ?1 AND attempts < ?2 AND expires_on > ?3 RETURNING digest",
+    );
     let parameters = [was.rid.into(), ATTEMPTS.into(), call.context.now.0.into()];
-    let kept = tx.one(text, &parameters, |row| Ok(Secret::new(row.bytes(0)?)))?;
+    let kept = tx.returning(&text, &parameters, |row| Ok(Secret::new(row.bytes(0)?)))?;
     let Some(kept) = kept else {
         let detail = "There is no code to be verified any more. Delete the contact and add it again.";
         return Err(Problem::conflict(detail));
@@ -72,7 +75,7 @@ pub fn verify(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         tx.keep();
         return Ok(Answer::refusing(Problem::wrong_at("/code", "is not the code that was sent")));
     }
-    tx.queue("DELETE FROM security_contact_code WHERE contact_rid = ?1", vec![Value::Int(was.rid)])?;
+    tx.queue(&StateTable::SecurityContactCode.delete("WHERE contact_rid = ?1"), vec![Value::Int(was.rid)])?;
     contact.is_verified = true;
     contact.verified_on = Some(call.context.now);
     let values = contact.into_values();

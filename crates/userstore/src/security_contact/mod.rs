@@ -8,9 +8,8 @@ use chancery_record::{
 };
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Call, Custom, Method as M, Op, Permit::UserStore, Problem, Reach,
-    Rules, Shape, Stored, Unique, insert, new_row, owner_of, read_form, write_stored,
+    Rules, Shape, Stored, Tx, Unique, insert, new_row, owner_of, read_form, write_stored,
 };
-use chancery_store::Tx;
 
 use crate::{UserId, user::USER};
 

@@ -4,11 +4,10 @@ use chancery_credential::lockout::{self, Closing, Limits, State};
 use chancery_record::{OPEN, Record as _, Timestamp, Token, Value, record};
 use chancery_resource::{
     Action as A, Answer, AuditAction, Body, BodyForm, Call, Context, Custom, Method as M, Op,
-    Permit::UserStore, Problem, ProblemKind, Stored, check_if_match, load, load_hidden, purge, purged,
-    read_form, update_unversioned, write_stored,
+    Permit::UserStore, Problem, ProblemKind, StateTable, Stored, Tx, check_if_match, load, load_hidden,
+    purge, purged, read_form, update_unversioned, write_stored,
 };
 use chancery_settings::Options;
-use chancery_store::Tx;
 
 use super::{USER, User};
 use crate::passkey::revoke_passes;
@@ -241,7 +240,7 @@ fn restore(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     };
     let mut found = Found::new(hidden)?;
     // a deletion ends tokens and passes for good
-    tx.queue("DELETE FROM password_reset WHERE user_rid = ?1", vec![Value::Int(found.was.rid)])?;
+    tx.queue(&StateTable::PasswordReset.delete("WHERE user_rid = ?1"), vec![Value::Int(found.was.rid)])?;
     found.user.quarantined_on = None;
     found.user.renew_token(&call.context)?;
     let user = found.user.id;

@@ -10,9 +10,8 @@ use chancery_record::{
 };
 use chancery_resource::{
     Action as A, Answer, Call, Context, Custom, Method as M, Op, Permit::UserStore, Problem, Reach, Relating,
-    Relation, Shape, Unique, read_one, select_by,
+    Relation, Shape, Tx, Unique, read_one, select_by,
 };
-use chancery_store::Tx;
 
 use uuid::Uuid;
 

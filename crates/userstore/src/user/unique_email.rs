@@ -4,8 +4,9 @@
 use std::collections::{HashMap, HashSet};
 
 use chancery_record::{Value, fold};
-use chancery_resource::{Call, Context, LIST, Problem, ProblemKind, Proposed, Sql, Violation};
-use chancery_store::Tx;
+use chancery_resource::{
+    Call, Context, LIST, Problem, ProblemKind, Proposed, Sql, StateTable, Tx, Violation,
+};
 
 use super::USER;
 
@@ -101,9 +102,9 @@ fn end_reset_tokens(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<(), Proble
         |row: &&Proposed<'_>| row.was.is_some_and(|was| row.values.get(place) != Some(was.value(place)));
     let users: Vec<i64> = rows.iter().filter(moved).filter_map(|row| row.was.map(|was| was.rid)).collect();
     for chunk in users.chunks(LIST) {
-        let mut sql = Sql::new("DELETE FROM password_reset WHERE user_rid IN ");
+        let mut sql = Sql::new("WHERE user_rid IN ");
         sql.add_list(chunk.iter().copied().map(Value::Int));
-        tx.queue(&sql.text, sql.parameters)?;
+        tx.queue(&StateTable::PasswordReset.delete(&sql.text), sql.parameters)?;
     }
     Ok(())
 }

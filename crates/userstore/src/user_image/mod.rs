@@ -4,10 +4,10 @@ use chancery_picture::{MAX_BODY_BYTES, Picture, Refused, normalize, parse};
 use chancery_record::{FieldError, KEY, Name, OWNER, Record as _, SHOWN, Token, Value, id_types, record};
 use chancery_resource::{
     Action as A, Answer, AuditAction, Body, Call, Custom, Method as M, Op, OwnerRow, Permit::UserStore,
-    Problem, ProblemKind, Purpose, Reach, Reply, Shape, Stored, Work, audit_trail::Digest, check_if_match,
-    delete, insert, load_by, new_row, owner_of, read_one, select_of, update_unversioned, write_stored,
+    Problem, ProblemKind, Purpose, Reach, Reply, Shape, StateTable, Stored, Tx, Work, audit_trail::Digest,
+    check_if_match, delete, insert, load_by, new_row, owner_of, read_one, select_of, update_unversioned,
+    write_stored,
 };
-use chancery_store::Tx;
 
 use crate::{UserId, user::USER};
 
@@ -162,8 +162,10 @@ fn set(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         Stored { rid: 0, last_entry: 0, values, owner: Some(owner.clone()) }
     };
     tx.queue(
-        "INSERT INTO user_image_content (user_rid, content) VALUES (?1, ?2) \
+        &StateTable::UserImageContent.insert(
+            "(user_rid, content) VALUES (?1, ?2) \
          ON CONFLICT (user_rid) DO UPDATE SET content = excluded.content",
+        ),
         vec![Value::Int(owner.rid), Value::Bytes(picture.bytes.clone())],
     )?;
     write_stored(call, tx, &USER_IMAGE, &stored)?;
@@ -187,6 +189,6 @@ fn remove(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let was = find(call, tx, &owner)?;
     check_if_match(call, tx, &USER_IMAGE, &was)?;
     delete(&call.context, tx, &USER_IMAGE, &was)?;
-    tx.queue("DELETE FROM user_image_content WHERE user_rid = ?1", vec![Value::Int(owner.rid)])?;
+    tx.queue(&StateTable::UserImageContent.delete("WHERE user_rid = ?1"), vec![Value::Int(owner.rid)])?;
     Ok(Answer::new(call.request.op.status))
 }

@@ -1,8 +1,8 @@
-//! What a batch answers.
+//! How rows that were just written are answered, and many of them.
 
+use chancery_record::Value;
 use chancery_store::Tx;
 
-use super::NewRow;
 use crate::{
     Call, Context, Problem, Shape,
     read::emit::{Stored, write_no_relations, write_values},
@@ -11,15 +11,20 @@ use crate::{
     write::relate::count_links,
 };
 
-/// Writes new rows without relations as an array.
-pub fn write_new(call: &mut Call, shape: &Shape, rows: &[NewRow]) {
+/// Writes a new row, whose sets are empty.
+pub fn write_new(call: &mut Call, shape: &Shape, values: &[Value]) {
+    write_values((shape, &call.context.app.master), &call.context.scope, values, &mut call.answer.bytes);
+    write_no_relations(shape, &mut call.answer.bytes);
+}
+
+/// Writes new rows, whose sets are empty, as an array.
+pub fn write_new_rows<'a>(call: &mut Call, shape: &Shape, rows: impl Iterator<Item = &'a [Value]>) {
     call.answer.bytes.push(b'[');
-    for (index, (_, _, values)) in rows.iter().enumerate() {
+    for (index, values) in rows.enumerate() {
         if index > 0 {
             call.answer.bytes.push(b',');
         }
-        write_values((shape, &call.context.app.master), &call.context.scope, values, &mut call.answer.bytes);
-        write_no_relations(shape, &mut call.answer.bytes);
+        write_new(call, shape, values);
     }
     call.answer.bytes.push(b']');
 }

@@ -1,29 +1,47 @@
-//! What is wrong with a batch, and where.
+//! What is wrong with the elements of a body, and where.
 
 use std::collections::{HashMap, HashSet};
 
 use chancery_record::{FieldError, FieldErrors, Kind, MOST_ERRORS, Value, fold, pointer};
 use chancery_store::Tx;
 
-use super::{NewRow, base};
 use crate::{
     Call, Context, OwnerRow, Problem, ProblemKind, Shape, Sql, Unique,
     declare::rules::Proposed,
     read::sql::LIST,
-    write::pattern::{USED, taken},
+    write::{
+        pipeline::{Row, Writing},
+        values::Refusal,
+    },
 };
 
-/// What is wrong with a batch: each error with its element and the kind of problem it is. Those of the
-/// first elements are kept, the others are counted.
-#[derive(Default)]
+/// What is said of an id that is or was somebody's: whose, and whether it still is, is nobody else's to know.
+const USED: &str = "is taken, or was once: an id is never used again";
+
+/// What is wrong with the elements of a body: each error with its element and the kind of problem it is. Those
+/// of the first elements are kept, the others are counted.
 pub struct Failures {
+    writing: Writing,
     all: Vec<(usize, ProblemKind, FieldError)>,
     more: usize,
+    /// What is wrong with the one row as a whole, where there is one.
+    whole: Option<Problem>,
     /// Where something that is taken was told.
     taken: HashSet<String>,
 }
 
 impl Failures {
+    /// None yet.
+    pub fn of(writing: Writing) -> Self {
+        Self { writing, all: Vec::new(), more: 0, whole: None, taken: HashSet::new() }
+    }
+
+    /// These, and none from now on.
+    pub fn take(&mut self) -> Self {
+        std::mem::replace(self, Self::of(self.writing))
+    }
+
+    /// Adds an error of an element.
     pub fn add(&mut self, element: usize, kind: ProblemKind, error: FieldError) {
         self.all.push((element, kind, error));
         if self.all.len() >= 2 * MOST_ERRORS {
@@ -31,9 +49,61 @@ impl Failures {
         }
     }
 
-    /// Counts errors that are not kept.
-    pub const fn count_more(&mut self, more: usize) {
-        self.more += more;
+    /// Adds what is wrong with the members of an element.
+    pub fn add_wrong(&mut self, element: usize, errors: impl Into<FieldErrors>) {
+        let errors = errors.into();
+        self.more += errors.more();
+        for error in errors {
+            self.add(element, ProblemKind::InvalidRequest, error);
+        }
+    }
+
+    /// Adds what is wrong with an element as a whole.
+    pub fn add_whole(&mut self, element: usize, kind: ProblemKind, detail: impl Into<String>) {
+        self.add(element, kind, FieldError::new(self.writing.base(element), detail));
+    }
+
+    /// Adds that an element names a row that is not there.
+    pub fn add_unknown(&mut self, shape: &Shape, element: usize) {
+        let key = shape.key().map_or("id", |key| key.wire());
+        let error = FieldError::new(pointer(&self.writing.base(element), key), unknown(shape));
+        self.add_or_be(element, ProblemKind::NotFound, error, || Problem::not_found(shape.name));
+    }
+
+    /// Adds that an element is the key of no row.
+    pub fn add_unknown_whole(&mut self, shape: &Shape, element: usize) {
+        let error = FieldError::new(self.writing.base(element), unknown(shape));
+        self.add_or_be(element, ProblemKind::NotFound, error, || Problem::not_found(shape.name));
+    }
+
+    /// Adds that a row stays, because of what belongs to it.
+    pub fn add_held(&mut self, shape: &Shape, element: usize, detail: String) {
+        let whole = format!("The {} {detail}.", shape.name);
+        let error = FieldError::new(self.writing.base(element), detail);
+        self.add_or_be(element, ProblemKind::Conflict, error, || Problem::conflict(whole));
+    }
+
+    /// Adds why a row is not changed.
+    pub fn add_refusal(&mut self, element: usize, refusal: Refusal) {
+        match refusal {
+            Refusal::Wrong(errors) => self.add_wrong(element, errors),
+            Refusal::Stale(current) => {
+                let at = pointer(&self.writing.base(element), "concurrencyToken");
+                let error = FieldError::new(at, format!("is stale; the current one is {current}"));
+                self.add_or_be(element, ProblemKind::ConcurrencyConflict, error, || stale(current));
+            }
+        }
+    }
+
+    /// Adds an error of one element of many; of one row it is the whole answer.
+    fn add_or_be(
+        &mut self,
+        element: usize,
+        kind: ProblemKind,
+        error: FieldError,
+        whole: impl FnOnce() -> Problem,
+    ) {
+        if self.writing.is_many { self.add(element, kind, error) } else { self.whole = Some(whole()) }
     }
 
     fn keep_first(&mut self) {
@@ -42,20 +112,38 @@ impl Failures {
         self.all.truncate(MOST_ERRORS);
     }
 
-    /// Adds what is wrong with an element as a whole.
-    pub fn add_whole(&mut self, element: usize, kind: ProblemKind, detail: impl Into<String>) {
-        self.add(element, kind, FieldError::new(base(element), detail));
-    }
-
     /// The errors in the order of the elements; the first one's kind is the answer's.
-    pub fn into_problem(mut self) -> Option<Problem> {
+    ///
+    /// # Errors
+    /// There are some.
+    pub fn into_result(mut self) -> Result<(), Problem> {
+        if let Some(whole) = self.whole {
+            return Err(whole);
+        }
         self.keep_first();
-        let kind = self.all.first()?.1;
+        let Some((_, kind, _)) = self.all.first() else { return Ok(()) };
+        let kind = *kind;
         let mut errors: FieldErrors = self.all.into_iter().map(|(.., error)| error).collect();
         errors.count_more(self.more);
+        if !self.writing.is_many {
+            return Err(Problem { kind, ..Problem::wrong(errors) });
+        }
         let detail = format!("{} of the elements cannot be done, so nothing was. See errors.", errors.all());
-        Some(Problem { errors, ..Problem::new(kind, detail) })
+        Err(Problem { errors, ..Problem::new(kind, detail) })
     }
+}
+
+fn unknown(shape: &Shape) -> String {
+    format!("names no {}", shape.name)
+}
+
+fn stale(current: String) -> Problem {
+    Problem::new(
+        ProblemKind::ConcurrencyConflict,
+        "The item was changed since it was read. Read it again, repeat the change on what \
+         it is now, and send its present concurrencyToken.",
+    )
+    .with_member("currentConcurrencyToken", current)
 }
 
 /// Finds elements with ids that were used once.
@@ -76,7 +164,7 @@ pub fn find_retired(
         tx.query(&sql.text, &sql.parameters, |row| {
             let retired = Value::Id(row.id(0)?);
             for (element, _) in chunk.iter().filter(|(_, id)| *id == retired) {
-                let error = FieldError::new(pointer(&base(*element), "id"), USED);
+                let error = FieldError::new(pointer(&failures.writing.base(*element), "id"), USED);
                 failures.add(*element, ProblemKind::Conflict, error);
             }
             Ok(())
@@ -85,19 +173,25 @@ pub fn find_retired(
     Ok(())
 }
 
-/// Asks the rule against the data about all elements at once.
+/// Validates the rows against the data, all at once.
+///
+/// # Errors
+/// The store's; work that is needed first.
 pub fn validate_rows(
     call: &Call,
     tx: &mut Tx<'_>,
     shape: &Shape,
-    rows: &mut [NewRow],
+    rows: &mut [Row],
     failures: &mut Failures,
 ) -> Result<(), Problem> {
-    let elements: Vec<usize> = rows.iter().map(|(element, ..)| *element).collect();
+    let elements: Vec<usize> = rows.iter().map(|row| row.element).collect();
     let mut proposed: Vec<Proposed<'_>> =
-        rows.iter_mut().map(|(_, was, values)| Proposed { was: was.as_ref(), values }).collect();
+        rows.iter_mut().map(|row| Proposed { was: row.was.as_ref(), values: &mut row.values }).collect();
     let element = |row: usize| elements.get(row).copied().unwrap_or(0);
-    for (row, kind, error) in shape.find_violations(call, tx, &mut proposed, |row| base(element(row)))? {
+    let writing = failures.writing;
+    for (row, kind, error) in
+        shape.find_violations(call, tx, &mut proposed, |row| writing.base(element(row)))?
+    {
         failures.add(element(row), kind, error);
     }
     Ok(())
@@ -109,9 +203,13 @@ pub fn find_taken(
     call: &Call,
     tx: &mut Tx<'_>,
     (shape, owner): (&Shape, Option<&OwnerRow>),
-    rows: &[NewRow],
+    rows: &[Row],
     failures: &mut Failures,
 ) -> Result<(), Problem> {
+    let is_wanted = call.steps.diagnose || !failures.all.is_empty();
+    if !failures.writing.is_many {
+        return Ok(());
+    }
     for unique in shape.unique {
         let columns = unique.columns(shape);
         let of = |values: &[Value]| -> Vec<Value> {
@@ -120,7 +218,7 @@ pub fn find_taken(
         };
         let mut first: HashMap<String, usize> = HashMap::new();
         let mut keys = Vec::new();
-        for (element, was, values) in rows {
+        for Row { element, was, values } in rows {
             let key = of(values);
             if key.iter().any(Value::is_null) || was.as_ref().is_some_and(|was| of(&was.values) == key) {
                 continue;
@@ -130,7 +228,7 @@ pub fn find_taken(
             }
             keys.push((*element, key));
         }
-        if call.steps.diagnose || !failures.all.is_empty() {
+        if is_wanted {
             find_stored(&call.context, tx, (shape, owner), unique, &columns, &keys, failures)?;
         }
     }
@@ -148,7 +246,7 @@ fn comparable(shape: &Shape, column: &str, place: usize, value: &Value) -> Value
 }
 
 fn add_taken(shape: &Shape, unique: &Unique, element: usize, failures: &mut Failures) {
-    let error = taken(shape, unique.index, &base(element));
+    let error = taken(shape, unique.index, &failures.writing.base(element));
     // an element is told once, even if it collides twice
     if let Some(error) = error
         && failures.taken.insert(error.pointer.clone())
@@ -191,4 +289,15 @@ fn find_stored(
         })?;
     }
     Ok(())
+}
+
+/// The error of the member behind a unique index.
+pub fn taken(shape: &Shape, index: &str, base: &str) -> Option<FieldError> {
+    let unique = shape.unique.iter().find(|unique| unique.index == index)?;
+    let field = shape.fields.iter().find(|field| field.column == unique.column)?;
+    let mut error = FieldError::new(pointer(base, field.wire()), "is taken");
+    if field.access.key {
+        error.detail = USED.into();
+    }
+    Some(error)
 }

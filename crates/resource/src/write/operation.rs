@@ -1,0 +1,100 @@
+//! What the words of the standard pattern mean, for one resource.
+
+use chancery_record::{Form, Others, Record, read_draft};
+use chancery_store::{self as store, Tx};
+
+use crate::{
+    Action, Answer, Call, Problem, Scope,
+    read::{
+        answer::read_one,
+        list,
+        load::{key_of, owner_of, select_key},
+    },
+    write::{
+        failures::taken,
+        integrity::check_postconditions,
+        pipeline::{Rows, Writing, write_rows},
+        relate::relate,
+        removal::delete,
+    },
+};
+
+/// Runs an operation. It may be called again with the same call when the transaction is
+/// repeated.
+///
+/// # Errors
+/// What the caller is to be told; a store's failure that decides about a repetition.
+pub fn run(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    call.answer.restart()?;
+    call.context.begin();
+    if call.request.dry_run {
+        tx.only_try();
+    }
+    if let (true, Scope::Store(store)) = (call.request.op.changes_store(), &call.context.scope)
+        && store.options.flag("IsDatabaseReadOnlyMode")
+    {
+        let detail = "The store is in read-only mode. Its option IsDatabaseReadOnlyMode ends that.";
+        return Err(Problem::conflict(detail));
+    }
+    let answer = match call.request.op.action {
+        Action::List => list::list(call, tx),
+        Action::Read => read(call, tx),
+        Action::Create => write_rows(call, tx, Writing::one(Rows::New, Form::Create)),
+        Action::Replace => write_rows(call, tx, Writing::one(Rows::There, Form::Put)),
+        Action::ReplaceMembers(columns) => write_rows(call, tx, Writing::columns(columns)),
+        Action::Patch => {
+            let form = if call.request.merge_patch { Form::MergePatch } else { Form::Patch };
+            write_rows(call, tx, Writing::one(Rows::There, form))
+        }
+        Action::Delete => delete(call, tx, false),
+        Action::CreateBatch => write_rows(call, tx, Writing::many(Rows::New, Form::Create)),
+        Action::ReplaceBatch => write_rows(call, tx, Writing::many(Rows::There, Form::Put)),
+        Action::DeleteBatch => delete(call, tx, true),
+        Action::Relate(name, how) => relate(call, tx, name, how),
+        Action::Custom(custom) => (custom.run)(call, tx),
+    };
+    let answer = answer.and_then(|answer| {
+        check_postconditions(&call.context, tx)?;
+        tx.flush()?;
+        Ok(answer)
+    });
+    if let Some(work) = call.steps.needed.take() {
+        return Ok(Answer::after(work));
+    }
+    answer.map_err(|problem| explain(call, tx, problem))
+}
+
+/// Finds out which member a unique index refused. The operation runs once more where that shows only when it
+/// looks before it writes, as for the elements of a batch, and where no body can be the reason: then another
+/// operation came first, and its rows are there to be found.
+fn explain(call: &mut Call, tx: &mut Tx<'_>, mut problem: Problem) -> Problem {
+    let Some(store::Error::Unique(index)) = &problem.cause else { return problem };
+    let refused = taken(call.request.op.shape, index, "");
+    if !call.steps.diagnose && (call.request.op.is_batch() || refused.is_none()) {
+        call.steps.diagnose = true;
+        return tx.run_again().into();
+    }
+    if let Some(error) = refused {
+        problem.detail = format!("{} {}", error.pointer, error.detail);
+        problem.errors = vec![error].into();
+    }
+    problem
+}
+
+/// The body as a record of its own.
+///
+/// # Errors
+/// Every member that is unknown, missing, of the wrong type or out of bounds.
+pub fn read_form<R: Record>(call: &Call) -> Result<R, Problem> {
+    let draft = read_draft(R::FIELDS, Others::Named(&[]), Form::Create, call.request.body()?, "")
+        .map_err(Problem::wrong)?;
+    Ok(R::from_values(draft.to_new(R::FIELDS))?)
+}
+
+fn read(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let shape = call.request.op.shape;
+    let owner = owner_of(call, tx, shape)?;
+    let key = key_of(call, shape)?;
+    let sql = select_key(&call.context, shape, owner.as_ref(), key);
+    read_one(call, tx, shape, owner.as_ref(), &sql)
+}

@@ -1,0 +1,213 @@
+//! The one way to write rows, for one and for many: read the body, find what is there, apply the rules,
+//! validate against the data, write, confine, relate, answer. One is a batch of one.
+//!
+//! Each row is written together with its audit entry and its event (see [`change`]). What must hold
+//! afterwards is looked at when the operation ends (see [`run`](super::operation::run)).
+
+use chancery_record::{Form, Value};
+use chancery_store::Tx;
+
+use crate::{
+    Answer, Call, OwnerRow, Problem, Reply, Shape,
+    read::{
+        answer::{answer_with, reply},
+        answer_many::{write_all, write_new, write_new_rows},
+        emit::Stored,
+        load::{key_name, load_keys, owner_of},
+        precondition::minimal,
+    },
+    write::{
+        change, elements,
+        failures::Failures,
+        integrity::{Written, confine},
+        relate::{RelationBody, relate_rows},
+    },
+};
+
+/// Which rows a body is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// New ones.
+    New,
+    /// Those that are there: the one that the path names, or those whose keys the elements name.
+    There,
+    /// Those that are there by the keys in the body, and new ones.
+    Either,
+}
+
+/// What an operation writes.
+#[derive(Clone, Copy, Debug)]
+pub struct Writing {
+    /// Which rows.
+    pub rows: Rows,
+    /// How the body changes what is there; what is new is read as [`Form::Create`].
+    pub form: Form,
+    /// The columns that it may write; all, where none are named.
+    pub only: Option<&'static [&'static str]>,
+    /// Whether the body is an array of elements: all of them are done, or none.
+    pub is_many: bool,
+}
+
+impl Writing {
+    /// Writes one row.
+    pub const fn one(rows: Rows, form: Form) -> Self {
+        Self { rows, form, only: None, is_many: false }
+    }
+
+    /// Writes these columns of the row that the path names, as a PUT does.
+    pub const fn columns(columns: &'static [&'static str]) -> Self {
+        Self { only: Some(columns), ..Self::one(Rows::There, Form::Put) }
+    }
+
+    /// Writes many rows, all or none.
+    pub const fn many(rows: Rows, form: Form) -> Self {
+        Self { is_many: true, ..Self::one(rows, form) }
+    }
+}
+
+/// A row as it is to be.
+pub struct Row {
+    /// The number of its element.
+    pub element: usize,
+    /// What is there now.
+    pub was: Option<Stored>,
+    /// The values of its fields, in order.
+    pub values: Vec<Value>,
+}
+
+/// Creates and changes rows as the body says.
+///
+/// # Errors
+/// All that is wrong with the body and with each of its elements; not found; a stale token.
+pub fn write_rows(call: &mut Call, tx: &mut Tx<'_>, writing: Writing) -> Result<Answer, Problem> {
+    let shape = call.request.op.shape;
+    let mut failures = Failures::of(writing);
+    let elements = elements::read(call, writing, &mut failures)?;
+    let owner = owner_of(call, tx, shape)?;
+    let rows = elements::to_rows(call, tx, (writing, owner.as_ref()), elements, &mut failures)?;
+    failures.into_result()?;
+    for row in &rows {
+        match &row.was {
+            Some(was) => change::update(&call.context, tx, shape, was, &row.values)?,
+            None => change::insert(&call.context, tx, shape, owner.as_ref(), &row.values)?,
+        }
+    }
+    let new = rows.iter().filter(|row| row.was.is_none());
+    let written =
+        new.map(|row| Written { base: writing.base(row.element), is_new: true, values: &row.values });
+    confine(&call.context, tx, shape, written)?;
+    let is_plain = rows.iter().all(|row| row.was.is_none()) && !shape.is_read_back();
+    if is_plain {
+        return answer_plain(call, tx, writing, owner, rows);
+    }
+    let stored = store_numbers(call, tx, shape, owner.as_ref(), rows)?;
+    relate(call, tx, writing, &stored)?;
+    answer(call, tx, writing, owner.as_ref(), stored)
+}
+
+impl Writing {
+    /// Where an element stands in the body.
+    pub fn base(self, element: usize) -> String {
+        if self.is_many { format!("/{element}") } else { String::new() }
+    }
+}
+
+/// Answers with new rows that are just what their bodies say: nothing is read for it.
+fn answer_plain(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    writing: Writing,
+    owner: Option<OwnerRow>,
+    mut rows: Vec<Row>,
+) -> Result<Answer, Problem> {
+    let (shape, status) = (call.request.op.shape, call.request.op.status);
+    if writing.is_many {
+        if !call.request.minimal {
+            write_new_rows(call, shape, rows.iter().map(|row| row.values.as_slice()));
+        }
+        return Ok(Answer::new(status));
+    }
+    let Some(Row { values, .. }) = rows.pop() else { return Ok(Answer::new(status)) };
+    let created = values.get(shape.plan().key).map(key_name);
+    let answer = if call.request.op.reply == Reply::Owner {
+        reply(call, tx, owner.as_ref(), None)?
+    } else if call.request.minimal {
+        minimal(call, shape, &Stored { rid: 0, last_entry: 0, values, owner })
+    } else {
+        write_new(call, shape, &values);
+        Answer::resource(status)
+    };
+    Ok(Answer { created, ..answer })
+}
+
+/// A row that was written.
+struct Done {
+    element: usize,
+    is_new: bool,
+    row: Stored,
+}
+
+/// The rows with their numbers: those of new ones are asked for.
+fn store_numbers(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    shape: &'static Shape,
+    owner: Option<&OwnerRow>,
+    rows: Vec<Row>,
+) -> Result<Vec<Done>, Problem> {
+    let key = shape.plan().key;
+    let new = rows.iter().filter(|row| row.was.is_none());
+    let keys: Vec<Value> = new.filter_map(|row| row.values.get(key).cloned()).collect();
+    let mut found = load_keys(&call.context, tx, shape, owner, &keys)?;
+    let done = rows.into_iter().map(|Row { element, was, values }| {
+        let is_new = was.is_none();
+        let row = match was {
+            Some(was) => Some(was.with(values)),
+            None => values.get(key).and_then(|value| found.remove(&key_name(value))),
+        };
+        Ok(Done { element, is_new, row: row.ok_or_else(|| Problem::not_found(shape.name))? })
+    });
+    done.collect()
+}
+
+/// Makes the sets of the rows what their bodies list.
+fn relate(call: &Call, tx: &mut Tx<'_>, writing: Writing, done: &[Done]) -> Result<(), Problem> {
+    let bodies = elements::bodies(call, writing)?;
+    let body = |element: usize| bodies.get(element).unwrap_or(&chancery_record::Json::Null);
+    let bodies: Vec<RelationBody<'_>> = done
+        .iter()
+        .map(|Done { element, is_new, row }| RelationBody {
+            owner: row,
+            is_new: *is_new,
+            body: body(*element),
+            base: writing.base(*element),
+        })
+        .collect();
+    relate_rows(&call.context, tx, call.request.op.shape, &bodies)
+}
+
+/// Answers with the rows as they are now.
+fn answer(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    writing: Writing,
+    owner: Option<&OwnerRow>,
+    mut done: Vec<Done>,
+) -> Result<Answer, Problem> {
+    let shape = call.request.op.shape;
+    if writing.is_many {
+        let rows: Vec<Stored> = done.into_iter().map(|done| done.row).collect();
+        if !call.request.minimal {
+            write_all(call, tx, shape, &rows)?;
+        }
+        return Ok(Answer::new(call.request.op.status));
+    }
+    let Some(Done { is_new, row, .. }) = done.pop() else { return Ok(Answer::new(call.request.op.status)) };
+    let answer = match (is_new, call.request.op.reply) {
+        (true, Reply::Owner) => reply(call, tx, owner, None)?,
+        (true, _) => answer_with(call, tx, shape, &row)?,
+        (false, _) => reply(call, tx, owner, Some(&row))?,
+    };
+    let created = is_new.then(|| key_name(row.value(shape.plan().key)));
+    Ok(Answer { created, ..answer })
+}

@@ -1,0 +1,85 @@
+//! Deleting rows, one or many: a batch all or none.
+
+use std::collections::HashSet;
+
+use chancery_record::{Form, Json, Value};
+use chancery_store::Tx;
+
+use crate::{
+    Answer, Call, Problem, ProblemKind, Shape,
+    read::{
+        answer::reply,
+        load::{key_name, key_of, load_keys, owner_of},
+        precondition::check_if_match,
+    },
+    write::{
+        change,
+        elements::bodies,
+        failures::Failures,
+        integrity::find_children,
+        pipeline::{Rows, Writing},
+    },
+};
+
+/// Deletes the row that the path names, or those whose keys the body lists.
+///
+/// # Errors
+/// Each key that is none, or no row's; a row that still has children.
+pub fn delete(call: &mut Call, tx: &mut Tx<'_>, is_many: bool) -> Result<Answer, Problem> {
+    let shape = call.request.op.shape;
+    let writing = Writing { is_many, ..Writing::one(Rows::There, Form::Put) };
+    let mut failures = Failures::of(writing);
+    let keys = if is_many { listed_keys(shape, bodies(call, writing)?, &mut failures) } else { Vec::new() };
+    let owner = owner_of(call, tx, shape)?;
+    let keys = if is_many { keys } else { vec![(0, key_of(call, shape)?)] };
+    let wanted: Vec<Value> = keys.iter().map(|(_, key)| key.clone()).collect();
+    let mut found = load_keys(&call.context, tx, shape, owner.as_ref(), &wanted)?;
+    let (mut rows, mut elements) = (Vec::new(), Vec::new());
+    for (element, key) in keys {
+        match found.remove(&key_name(&key)) {
+            Some(row) => {
+                rows.push(row);
+                elements.push(element);
+            }
+            None => failures.add_unknown_whole(shape, element),
+        }
+    }
+    if let (false, [row]) = (is_many, rows.as_slice()) {
+        check_if_match(call, tx, shape, row)?;
+    }
+    for (row, detail) in find_children(tx, shape, &rows)? {
+        failures.add_held(shape, elements.get(row).copied().unwrap_or(0), detail);
+    }
+    failures.into_result()?;
+    for row in &rows {
+        change::delete(&call.context, tx, shape, row)?;
+    }
+    if !change::hides(&call.context, shape) {
+        change::purged(&mut call.context, tx, shape, &rows)?;
+    }
+    if is_many {
+        return Ok(Answer::new(call.request.op.status));
+    }
+    reply(call, tx, owner.as_ref(), None)
+}
+
+/// The keys that a body lists, each once, with the number of its element.
+fn listed_keys(shape: &Shape, elements: &[Json], failures: &mut Failures) -> Vec<(usize, Value)> {
+    let (mut keys, mut seen) = (Vec::new(), HashSet::new());
+    for (element, body) in elements.iter().enumerate() {
+        let Json::Text(text) = body else {
+            let detail = format!("must be a string, not {}", body.word());
+            failures.add_whole(element, ProblemKind::InvalidRequest, detail);
+            continue;
+        };
+        match shape.read_key(text) {
+            Ok(key) if seen.insert(key_name(&key)) => keys.push((element, key)),
+            Ok(_) => {}
+            Err(_) => {
+                let detail = if shape.has_id() { "must be a UUID" } else { "is no key of this resource" };
+                failures.add_whole(element, ProblemKind::InvalidRequest, detail);
+            }
+        }
+    }
+    keys
+}

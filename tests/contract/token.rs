@@ -7,6 +7,7 @@ mod exchange;
 mod issuer;
 mod many;
 mod reference;
+mod remembered;
 mod resource;
 mod signer;
 mod target;

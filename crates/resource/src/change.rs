@@ -438,6 +438,9 @@ pub fn related(
     write_ids(added, &mut data);
     data.extend_from_slice(b",\"removed\":");
     write_ids(removed, &mut data);
+    if shape.settles {
+        tx.advance_epoch()?;
+    }
     let person = person(call, tx, shape, &owner.values, None)?;
     record(
         call,

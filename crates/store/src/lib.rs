@@ -29,7 +29,7 @@ pub use guard::{broken, when_broken};
 pub use health::Health;
 pub use migrate::schema_version;
 pub use row::Row;
-pub use tx::Tx;
+pub use tx::{EPOCH, Tx};
 
 use job::{Job, Ticket};
 use queue::{Kind, Queue};
@@ -126,6 +126,10 @@ pub struct Figures {
     pub shed: u64,
     /// Bytes of the SQLite write-ahead log after the last commit.
     pub log_bytes: u64,
+    /// Statements that PostgreSQL was sent for requests.
+    pub statements: u64,
+    /// How often requests waited for what they had sent to PostgreSQL.
+    pub round_trips: u64,
 }
 
 /// A store: cheap to clone, closed by [`Store::close`].
@@ -232,6 +236,22 @@ impl Store {
             let why = "a thread of the store broke down".to_owned();
             Err(if mode == Mode::Write { Error::Unknown(why) } else { Error::Unavailable(why) }.into())
         })
+    }
+
+    /// The security epoch, read after this is asked. On PostgreSQL many who ask at once share one look; on
+    /// SQLite it is known to the process.
+    ///
+    /// # Errors
+    /// The database's; [`Error::Busy`].
+    #[expect(clippy::redundant_closure_for_method_calls, reason = "the method itself is of one lifetime")]
+    pub async fn epoch(&self) -> Result<i64, Error> {
+        match &self.engine {
+            Engine::Sqlite(sqlite) => Ok(sqlite.epoch()),
+            Engine::Postgres(_) if self.class == Class::Background => {
+                self.run("SecurityEpoch", Mode::Quick, None, |tx| tx.epoch()).await
+            }
+            Engine::Postgres(postgres) => postgres.epoch().await,
+        }
     }
 
     fn queue(&self) -> &Queue {

@@ -90,17 +90,20 @@ impl Queue {
 
     /// Puts an operation into its line. Background work is never refused for load.
     pub fn push(&self, job: Job, mode: Mode, class: Class) -> Result<(), Error> {
+        self.push_or_return(job, mode, class).map_err(|(error, _)| error)
+    }
+
+    /// The same; an operation that is refused is handed back.
+    pub fn push_or_return(&self, job: Job, mode: Mode, class: Class) -> Result<(), (Error, Job)> {
         let mut lines = self.lines();
         if lines.closing {
-            return Err(if lines.is_broken {
-                broken()
-            } else {
-                Error::Unavailable("the store is closing".into())
-            });
+            let why =
+                if lines.is_broken { broken() } else { Error::Unavailable("the store is closing".into()) };
+            return Err((why, job));
         }
         if class != Class::Background && lines.requests() >= self.bounds.waiting {
             self.note_shed();
-            return Err(Error::Busy);
+            return Err((Error::Busy, job));
         }
         lines.line(class).push_back(Waiting { job, mode, class });
         drop(lines);

@@ -218,6 +218,11 @@ impl Sqlite {
         }
     }
 
+    /// The security epoch as the lane told it last: before the answer to whoever advanced it.
+    pub fn epoch(&self) -> i64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
     /// Reads on this thread.
     pub fn read<T, E: From<Error>>(
         &self,
@@ -320,6 +325,8 @@ impl Sqlite {
             retries: 0,
             shed: self.queue.shed(),
             log_bytes: self.counters.log_bytes.load(Ordering::Relaxed),
+            statements: 0,
+            round_trips: 0,
         }
     }
 

@@ -105,7 +105,7 @@ pub enum Mode {
     /// snapshot; on PostgreSQL statements that are sent together see what is committed when each
     /// begins, in their order.
     Quick,
-    /// Reads much: on SQLite it runs on a blocking thread.
+    /// Reads much: on SQLite it runs on one of a fixed number of threads.
     Long,
     /// Writes.
     Write,
@@ -222,10 +222,10 @@ impl Store {
         let ticket = job.ticket();
         match &self.engine {
             Engine::Sqlite(sqlite) if mode == Mode::Write => sqlite.write(job, class)?,
-            Engine::Sqlite(sqlite) => sqlite.read_long(job, class, PATIENCE).await?,
+            Engine::Sqlite(sqlite) => sqlite.read_long(job, class)?,
             Engine::Postgres(postgres) => postgres.run(job, mode, class)?,
         }
-        let waiter = Waiter { ticket, queue: self.queue() };
+        let waiter = Waiter { ticket, queue: self.queue(mode) };
         let answer = if class == Class::Background {
             answer.await
         } else {
@@ -254,9 +254,10 @@ impl Store {
         }
     }
 
-    fn queue(&self) -> &Queue {
+    fn queue(&self, mode: Mode) -> &Queue {
         match &self.engine {
-            Engine::Sqlite(sqlite) => &sqlite.queue,
+            Engine::Sqlite(sqlite) if mode == Mode::Write => &sqlite.writing,
+            Engine::Sqlite(sqlite) => &sqlite.reading,
             Engine::Postgres(postgres) => &postgres.queue,
         }
     }

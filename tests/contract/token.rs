@@ -9,6 +9,7 @@ mod many;
 mod reference;
 mod remembered;
 mod resource;
+mod round_trips;
 mod signer;
 mod target;
 mod tls;

@@ -67,7 +67,7 @@ pub use master::{MasterKey, SealingKey};
 pub use metadata::{Fetch, Fetched, Memory, MetadataSource};
 pub use op::{Action, Method, Op, Permit, Relating};
 pub use page::MAX_COUNT;
-pub use pattern::{change_one, create, read_form, run};
+pub use pattern::{change_one, create, finish, read_form, run};
 pub use person::{is_personal, keys_of_persons, shows_persons};
 pub use platform::{MANAGEMENT_AUDIENCE, PLATFORM, ROOT, USER_STORE_AUDIENCE};
 pub use precheck::check_body;

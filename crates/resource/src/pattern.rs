@@ -18,7 +18,7 @@ use crate::{
     values::{Refusal, changed_values, new_values},
 };
 
-/// Runs an operation. It may be called again with the same call when the transaction is
+/// Runs an operation, up to [`finish`]. It may be called again with the same call when the transaction is
 /// repeated.
 ///
 /// # Errors
@@ -52,14 +52,19 @@ pub fn run(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         Action::Relate(name, how) => relate(call, tx, name, how),
         Action::Custom(custom) => (custom.run)(call, tx),
     };
-    let answer = answer.and_then(|answer| {
-        tx.flush()?;
-        Ok(answer)
-    });
     if let Some(work) = call.needed.take() {
         return Ok(Answer::after(work));
     }
     answer.map_err(|problem| explain(call.op.shape, problem))
+}
+
+/// Sends what an operation has left to be sent, with the word to commit, and explains what refuses it: the last
+/// thing that is done in its transaction.
+///
+/// # Errors
+/// What the caller is to be told; a store's failure that decides about a repetition.
+pub fn finish(call: &Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
+    tx.finish().map_err(|error| explain(call.op.shape, error.into()))
 }
 
 /// Names the member behind a unique index.

@@ -8,7 +8,7 @@ use std::sync::{
 use bytes::Bytes;
 use chancery_record::Timestamp;
 use chancery_resource::{
-    Action, Answer, Body, Call, Custom, Op, Out, Part, Permit, Piece, Preconditions, Problem, Shape,
+    Action, Answer, Body, Call, Custom, Op, Out, Part, Permit, Piece, Preconditions, Problem, Shape, finish,
     read_later, run,
 };
 use chancery_store::{Class, Error, Mode, Tx};
@@ -318,6 +318,9 @@ impl Running<'_> {
             Ok((answer, body))
         };
         let store = self.asking.app.store.with(self.class());
+            if mode == Mode::Write {
+                finish(&call, tx)?;
+            }
         if mode != Mode::Long {
             return store.run(name, mode, epoch, operation).await.map(Sent::Whole);
         }

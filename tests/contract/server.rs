@@ -26,6 +26,16 @@ on_both_engines! {
     }
 }
 
+/// Memory is counted by the pages that are used, not by two mebibytes around each of them.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn no_memory_is_taken_in_huge_pages() {
+    let database = Database::create(Engine::Sqlite);
+    let server = Process::start(&database, &[]).await;
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).unwrap();
+    assert!(status.contains("THP_enabled:\t0"), "{status}");
+}
+
 #[test]
 fn the_command_line_teaches() {
     let run = |words: &[&str]| Command::new(Process::program()).args(words).output().unwrap();

@@ -20,8 +20,8 @@ use tokio::time::timeout;
 
 use crate::{
     Bearer, ClientCertificate, Issuer, OAuthError,
-    client::{ClientApp, KeptSecret, KeySet, Method, find},
-    presented::{EndpointRequest, Proof},
+    client::{Asked, ClientApp, KeptSecret, KeySet, Method, find, refresh},
+    presented::{EndpointRequest, Presented, Proof},
     refusal::INVALID_CLIENT,
     used::Used,
 };
@@ -40,32 +40,43 @@ pub struct Authenticated {
     pub app: ClientApp,
     /// The id of its assertion, which is good once.
     pub used: Option<Used>,
+    /// The security epoch that all of this held after.
+    pub epoch: i64,
 }
 
-/// The client app that this request proves. The work is the same whether it exists or not, but for
-/// keys that must be fetched, which has an end however many there are.
+/// The client app that this request proves, with the resources and, if they are wanted, the scopes that it may
+/// be allowed. The work is the same whether it exists or not, but for keys that must be fetched, which has an
+/// end however many there are.
 pub async fn authenticate(
     store: &Store,
     bearer: &Bearer,
     request: &EndpointRequest,
-    resources: Vec<String>,
+    (resources, scopes): (Vec<String>, bool),
 ) -> Result<Authenticated, OAuthError> {
-    let presented = request.presented()?;
+    let Presented { client, proof } = request.presented()?;
     let now = request.now;
-    let app = find(store, &presented.client, (request.issuer.tenant_id(), resources), now).await?;
+    let asked = Asked { tenant: request.issuer.tenant_id(), resources, scopes };
+    let digest = match &proof {
+        Proof::Basic(secret) | Proof::Post(secret) => {
+            Some(Secret::new(bearer.master.secret_digest(secret.expose())))
+        }
+        _ => None,
+    };
+    if let Some(digest) = &digest
+        && let Some((known, epoch)) = bearer.proven.recall(&client, digest, asked.tenant)
+        && has_secret(Some(known.as_ref()), &proof, digest, now)
+        && let Some(app) = refresh(store, (known.as_ref(), epoch), asked.clone()).await?
+    {
+        return Ok(Authenticated { app, used: None, epoch });
+    }
+    let tenant = asked.tenant;
+    let (app, epoch) = find(store, &client, asked, now).await?;
     let method = app.as_ref().map(|app| app.configuration.method);
     let mut used = None;
-    let is_proven = match &presented.proof {
-        Proof::Basic(secret) => {
-            let fits = matches!(method, Some(Method::Basic | Method::Either));
-            has_secret(bearer, app.as_ref(), secret, now) & fits
-        }
-        Proof::Post(secret) => {
-            let fits = matches!(method, Some(Method::Post | Method::Either));
-            has_secret(bearer, app.as_ref(), secret, now) & fits
-        }
-        Proof::Assertion(assertion) => {
-            let about = (presented.client.as_str(), &request.issuer);
+    let is_proven = match (&proof, &digest) {
+        (Proof::Basic(_) | Proof::Post(_), Some(digest)) => has_secret(app.as_ref(), &proof, digest, now),
+        (Proof::Assertion(assertion), _) => {
+            let about = (client.as_str(), &request.issuer);
             let proven = check_assertion(bearer, app.as_ref(), assertion, about, now);
             let proven = timeout(FETCHING_TIME, proven).await.ok().flatten();
             if let (Some(app), Some(proven)) = (&app, &proven) {
@@ -74,7 +85,7 @@ pub async fn authenticate(
             }
             proven.is_some()
         }
-        Proof::Bare => match (&app, method, &request.certificate) {
+        _ => match (&app, method, &request.certificate) {
             (Some(app), Some(Method::Tls), Some(certificate)) => has_name(app, certificate, now),
             (Some(app), Some(Method::SelfSignedTls), Some(certificate)) => {
                 timeout(FETCHING_TIME, has_certificate(bearer, app, certificate, now)).await == Ok(true)
@@ -85,17 +96,28 @@ pub async fn authenticate(
         },
     };
     match app {
-        Some(app) if is_proven & app.enabled => Ok(Authenticated { app, used }),
+        Some(app) if is_proven & app.enabled => {
+            if let Some(digest) = &digest {
+                bearer.proven.remember(&client, digest, tenant, (&app, epoch));
+            }
+            Ok(Authenticated { app, used, epoch })
+        }
         _ => Err(INVALID_CLIENT),
     }
 }
 
-fn has_secret(bearer: &Bearer, app: Option<&ClientApp>, secret: &Secret, now: Timestamp) -> bool {
-    let digest = Secret::new(bearer.master.secret_digest(secret.expose()));
+/// Whether a secret is one of the client app's, and was shown in the way that it is set to.
+fn has_secret(app: Option<&ClientApp>, proof: &Proof, digest: &Secret, now: Timestamp) -> bool {
     let Some(app) = app else { return false };
     let fits = |proven, kept: &KeptSecret| proven | (digest.matches(&kept.digest) & kept.is_current(now));
     let is_proven = app.secrets.iter().fold(false, fits);
-    is_proven && !app.is_public
+    let by_method = match app.configuration.method {
+        Method::Either => true,
+        Method::Basic => matches!(proof, Proof::Basic(_)),
+        Method::Post => matches!(proof, Proof::Post(_)),
+        _ => false,
+    };
+    is_proven & by_method && !app.is_public
 }
 
 async fn check_assertion(

@@ -12,7 +12,8 @@ use serde_json::json;
 
 use crate::{
     Claims, Issuer, Keyring,
-    issuer::{issuer_url, serving_tenant},
+    issuer::{ServingTenants, issuer_url},
+    proven::Proven,
     remote_keys::RemoteKeys,
     signer::{Unverified, sign},
     signing_certificate::Certificates,
@@ -35,6 +36,9 @@ pub struct Bearer {
     pub nonces: Nonces,
     /// Keys that clients publish.
     pub(crate) remote: RemoteKeys,
+    /// Client apps that proved themselves.
+    pub(crate) proven: Proven,
+    tenants: ServingTenants,
     certificates: RwLock<Arc<Certificates>>,
 }
 
@@ -53,6 +57,8 @@ impl Bearer {
         Self {
             nonces: Nonces::new(&master.derive("dpop-nonce")),
             remote: RemoteKeys::new(policy),
+            proven: Proven::default(),
+            tenants: ServingTenants::default(),
             certificates: RwLock::default(),
             keyring,
             public_url,
@@ -70,7 +76,7 @@ impl Bearer {
     /// # Errors
     /// The store's.
     pub async fn issuer_of(&self, store: &Store, tenant: &str) -> Result<Option<Issuer>, Error> {
-        let found = serving_tenant(store, tenant).await?;
+        let found = self.tenants.find(store, tenant).await?;
         Ok(found.map(|tenant| Issuer {
             url: issuer_url(&self.public_url, Some(tenant.id)),
             tenant: Some(tenant),
@@ -152,7 +158,22 @@ impl Bearer {
     /// # Errors
     /// The store's.
     pub(crate) async fn certificates(&self, store: &Store) -> Result<Arc<Certificates>, Error> {
+        self.certificates_since(store, store.epoch().await?).await
+    }
+
+    /// The signing certificates as they were at an epoch, or later.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(crate) async fn certificates_since(
+        &self,
+        store: &Store,
+        epoch: i64,
+    ) -> Result<Arc<Certificates>, Error> {
         let before = Arc::clone(&self.certificates.read().unwrap_or_else(PoisonError::into_inner));
+        if before.epoch >= epoch {
+            return Ok(before);
+        }
         let known = Arc::clone(&before);
         let loaded = store
             .run("SigningCertificates", Mode::Quick, None, move |tx| load_certificates(tx, &known))

@@ -3,7 +3,7 @@
 use chancery_oauth::Status;
 use chancery_record::{Secret, Timestamp, Value, fold, parse_id};
 use chancery_resource::{MasterKey, ROOT, open_secret};
-use chancery_store::{Error, Mode, Row, Store, Tx};
+use chancery_store::{EPOCH, Error, Mode, Row, Store, Tx};
 use uuid::Uuid;
 
 use crate::signing_certificate::lifetime;
@@ -59,12 +59,25 @@ pub struct Configuration {
 }
 
 /// A secret as it is kept.
+#[derive(Clone)]
 pub struct KeptSecret {
     id: Uuid,
     /// Its keyed digest.
     pub digest: Vec<u8>,
     sealed: Option<String>,
     expiry: Option<i64>,
+}
+
+impl ClientApp {
+    /// What is remembered of a client app that proved itself by this secret: nothing that it may have much of.
+    pub fn proven_by(&self, digest: &Secret) -> Self {
+        let fitting = self.secrets.iter().filter(|kept| digest.matches(&kept.digest)).take(1);
+        let secrets = fitting.map(|kept| KeptSecret { sealed: None, ..kept.clone() }).collect();
+        let names = Default::default();
+        let configuration = Configuration { names, ..self.configuration.clone() };
+        let (key_sets, scopes, resources) = (Vec::new(), Vec::new(), Vec::new());
+        Self { configuration, secrets, key_sets, scopes, resources, ..self.clone() }
+    }
 }
 
 impl KeptSecret {
@@ -82,6 +95,7 @@ impl KeptSecret {
 }
 
 /// A key set that can be used now.
+#[derive(Clone)]
 pub struct KeySet {
     /// A JWK set.
     pub jwks: Option<String>,
@@ -96,6 +110,7 @@ pub struct KeySet {
 }
 
 /// A client app.
+#[derive(Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a member of the client app")]
 pub struct ClientApp {
     /// The client app.
@@ -133,19 +148,71 @@ pub struct ClientApp {
     pub lifetime: i64,
 }
 
+/// What of a client app is read beside what proves it.
+#[derive(Clone, Default)]
+pub struct Asked {
+    /// The tenant at whose issuer it serves; none is the installation.
+    pub tenant: Option<Uuid>,
+    /// Resources that it may be allowed.
+    pub resources: Vec<String>,
+    /// Whether its scopes are.
+    pub scopes: bool,
+}
+
 /// Finds the client app of this id, or the installation's own by its name, as it serves at the issuer of
-/// this tenant or of the installation. The same is read whether there is one or not.
+/// this tenant or of the installation, and an epoch that it was so after. The same is read whether there is
+/// one or not, at once.
 ///
 /// # Errors
 /// The store's.
 pub async fn find(
     store: &Store,
     client: &str,
-    (tenant, resources): (Option<Uuid>, Vec<String>),
+    asked: Asked,
     now: Timestamp,
-) -> Result<Option<ClientApp>, Error> {
+) -> Result<(Option<ClientApp>, i64), Error> {
     let client = client.to_owned();
-    store.run("FindClient", Mode::Quick, None, move |tx| read(tx, &client, (tenant, &resources), now)).await
+    store.run("FindClient", Mode::Quick, None, move |tx| read(tx, &client, &asked, now)).await
+}
+
+/// A client app that was found at an epoch, with what is asked for now. `None`: the epoch is another.
+///
+/// # Errors
+/// The store's.
+pub async fn refresh(
+    store: &Store,
+    (app, epoch): (&ClientApp, i64),
+    asked: Asked,
+) -> Result<Option<ClientApp>, Error> {
+    let mut app = app.clone();
+    if !asked.scopes && asked.resources.is_empty() {
+        return Ok((store.epoch().await? == epoch).then_some(app));
+    }
+    let id = app.id;
+    let found = store.run("FindAsked", Mode::Quick, Some(epoch), move |tx| {
+        let (mut scopes, mut resources) = (Vec::new(), Vec::new());
+        let there = resources_there("?1", &asked.resources);
+        let (whose, wanted) = ([Value::Id(id)], resources_after(Value::Id(id), &asked.resources));
+        let text = format!("{SCOPES} = ?1 ORDER BY rid");
+        let statements: [(&str, &[Value]); 2] = [(&text, &whose), (&there, &wanted)];
+        tx.query_all(&statements, &mut |place, row| {
+            if place == 0 {
+                scopes.push(row.text(0)?.to_owned());
+            } else {
+                resources.push((row.text(0)?.to_owned(), row.int(1)? > 0));
+            }
+            Ok(())
+        })?;
+        Ok::<_, Error>((scopes, resources))
+    });
+    match found.await {
+        Ok(found) => {
+            (app.scopes, app.resources) = found;
+            Ok(Some(app))
+        }
+        Err(Error::Stale) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// The condition that a client app serves at an issuer: its subscription is active, and one of its tenants is, if
@@ -177,66 +244,91 @@ const COLUMNS: &str = "a.id, a.subscription_id, a.enabled, a.allow_client_creden
     c.require_dpop_nonce, c.tls_client_auth_subject_dn, c.tls_client_auth_san_dns, c.tls_client_auth_san_uri, \
     c.tls_client_auth_san_ip, c.tls_client_auth_san_email FROM client_app a \
     LEFT JOIN client_app_authentication_configuration c ON c.client_app_id = a.id";
-const SECRETS: &str =
-    "SELECT id, digest, sealed_secret, expiry FROM client_app_secret WHERE client_app_id = ?1";
+const SECRETS: &str = "SELECT id, digest, sealed_secret, expiry FROM client_app_secret WHERE client_app_id";
 const KEY_SETS: &str = "SELECT status, valid_from, valid_to, jwks, jwks_uri, certificate, kid, algorithm \
-    FROM client_app_key_set WHERE client_app_id = ?1 AND key_use = 'Signing' \
-    AND status IN ('Active', 'Retiring') ORDER BY rid";
-const SCOPES: &str = "SELECT key FROM client_app_scope WHERE client_app_id = ?1 ORDER BY rid";
+    FROM client_app_key_set WHERE key_use = 'Signing' AND status IN ('Active', 'Retiring') AND client_app_id";
+const SCOPES: &str = "SELECT key FROM client_app_scope WHERE client_app_id";
 /// Its tenants: the one that issues before all others.
 const TENANTS: &str = "SELECT t.id, o.value FROM client_app a \
     JOIN tenant_client_app m ON m.client_app_rid = a.rid JOIN tenant t ON t.rid = m.tenant_rid \
-    LEFT JOIN option_value o ON o.apply_to_tenant_id = t.id AND o.name = 'AccessTokenLifetime' \
-    WHERE a.id = ?1 ORDER BY CASE WHEN t.id = ?2 THEN 0 ELSE 1 END LIMIT 2";
-/// The installation's own client app. The name alone says nothing: older ones may have it.
-const OWN: &str = "a.rid = (SELECT min(r.rid) FROM client_app r JOIN client_app_role s ON s.client_app_id = r.id \
-    WHERE r.name_key = ?1 AND s.role_type = 'SystemAdmin')";
+    LEFT JOIN option_value o ON o.apply_to_tenant_id = t.id AND o.name = 'AccessTokenLifetime' WHERE a.id";
+/// The id of the installation's own client app. The name alone says nothing: older ones may have it.
+const OWN: &str = "(SELECT f.id FROM client_app f WHERE f.rid = (SELECT min(r.rid) FROM client_app r \
+    JOIN client_app_role s ON s.client_app_id = r.id WHERE r.name_key = ?1 AND s.role_type = 'SystemAdmin'))";
+
+/// The statement for those of these resources that there are in the subscription of the client app that `who`
+/// selects, and how often each is its own. The names are parameters from the second on.
+fn resources_there(who: &str, resources: &[String]) -> String {
+    let places: Vec<String> = (2..2 + resources.len()).map(|number| format!("?{number}")).collect();
+    // CROSS JOIN keeps SQLite from walking all client apps of the subscription
+    format!(
+        "SELECT r.key, count(CASE WHEN a.id = c.id THEN 1 END) FROM client_app c CROSS JOIN client_app_resource r \
+         CROSS JOIN client_app a CROSS JOIN resource_owner o WHERE c.id = {who} AND a.id = r.client_app_id \
+         AND a.subscription_id = c.subscription_id AND o.key = r.key AND o.subscription_id = c.subscription_id \
+         AND r.key IN ({}) GROUP BY r.key",
+        if places.is_empty() { "NULL".to_owned() } else { places.join(", ") }
+    )
+}
+
+fn resources_after(key: Value, resources: &[String]) -> Vec<Value> {
+    std::iter::once(key).chain(resources.iter().map(|name| Value::Text(name.clone()))).collect()
+}
 
 fn read(
     tx: &mut Tx<'_>,
     client: &str,
-    (issuer, resources): (Option<Uuid>, &[String]),
+    asked: &Asked,
     now: Timestamp,
-) -> Result<Option<ClientApp>, Error> {
-    let (condition, key) = match parse_id(client) {
-        Some(id) => ("a.id = ?1", Value::Id(id)),
+) -> Result<(Option<ClientApp>, i64), Error> {
+    let (who, key) = match parse_id(client) {
+        Some(id) => ("?1", Value::Id(id)),
         None if fold(client) == ROOT => (OWN, ROOT.into()),
-        None => ("a.id = ?1", Value::Id(Uuid::nil())),
+        None => ("?1", Value::Id(Uuid::nil())),
     };
-    let serves = serves("a", issuer.map(|_| "?2"));
-    let parameters: Vec<Value> = std::iter::once(key).chain(issuer.map(Value::Id)).collect();
-    let mut app = tx.one(&format!("SELECT {serves}, {COLUMNS} WHERE {condition}"), &parameters, read_app)?;
-    let id = app.as_ref().map_or(Uuid::nil(), |app| app.id);
-    let subscription = app.as_ref().map_or(Uuid::nil(), |app| app.subscription);
-    let mut asked = vec![Value::Id(subscription), Value::Id(id)];
-    asked.extend(resources.iter().map(|name| Value::Text(name.clone())));
-    let (id, whose) = ([Value::Id(id)], [Value::Id(id), Value::Id(issuer.unwrap_or_default())]);
-    let places: Vec<String> = (3..3 + resources.len()).map(|number| format!("?{number}")).collect();
-    // CROSS JOIN keeps SQLite from walking all client apps of the subscription.
-    let named = format!(
-        "SELECT r.key, count(CASE WHEN a.id = ?2 THEN 1 END) FROM client_app_resource r CROSS JOIN client_app a \
-         CROSS JOIN resource_owner o WHERE a.id = r.client_app_id AND a.subscription_id = ?1 \
-         AND o.key = r.key AND o.subscription_id = ?1 AND r.key IN ({}) GROUP BY r.key",
-        if places.is_empty() { "NULL".to_owned() } else { places.join(", ") }
-    );
-    let statements: [(&str, &[Value]); 5] =
-        [(SECRETS, &id), (KEY_SETS, &id), (SCOPES, &id), (TENANTS, &whose), (&named, &asked)];
-    let mut tenants = Vec::new();
+    let tenant = asked.tenant;
+    let about = format!("SELECT {}, {COLUMNS} WHERE a.id = {who}", serves("a", tenant.map(|_| "?2")));
+    let own = |text: &str, order: &str| format!("{text} = {who}{order}");
+    let tenants = own(TENANTS, " ORDER BY CASE WHEN t.id = ?2 THEN 0 ELSE 1 END LIMIT 2");
+    let (secrets, key_sets) = (own(SECRETS, ""), own(KEY_SETS, " ORDER BY rid"));
+    let (scopes, there) = (own(SCOPES, " ORDER BY rid"), resources_there(who, &asked.resources));
+    let serving: Vec<Value> = std::iter::once(key.clone()).chain(tenant.map(Value::Id)).collect();
+    let (whose, at_tenant) = ([key.clone()], [key.clone(), Value::Id(tenant.unwrap_or_default())]);
+    let wanted = resources_after(key, &asked.resources);
+    // the epoch first: what is read after it is no older
+    let statements: [(&str, &[Value]); 7] = [
+        (EPOCH, &[]),
+        (&about, &serving),
+        (&secrets, &whose),
+        (&key_sets, &whose),
+        (&scopes, &whose),
+        (&tenants, &at_tenant),
+        (&there, &wanted),
+    ];
+    let (mut epoch, mut app, mut tenants) = (0, None, Vec::new());
     tx.query_all(&statements, &mut |place, row| {
-        let Some(app) = &mut app else { return Ok(()) };
-        match place {
-            0 => app.secrets.push(read_secret(row)?),
-            1 => app.key_sets.extend(read_key_set(row, now)?),
-            2 => app.scopes.push(row.text(0)?.to_owned()),
-            3 => tenants.push((row.id(0)?, optional_text(row, 1)?)),
-            _ => {
-                app.resources.push((row.text(0)?.to_owned(), row.int(1)? > 0));
+        let app = match (place, &mut app) {
+            (0, _) => {
+                epoch = row.int(0)?;
+                return Ok(());
             }
+            (1, app) => {
+                *app = Some(read_app(row)?);
+                return Ok(());
+            }
+            (_, None) => return Ok(()),
+            (_, Some(app)) => app,
+        };
+        match place {
+            2 => app.secrets.push(read_secret(row)?),
+            3 => app.key_sets.extend(read_key_set(row, now)?),
+            4 => app.scopes.push(row.text(0)?.to_owned()),
+            5 => tenants.push((row.id(0)?, optional_text(row, 1)?)),
+            _ => app.resources.push((row.text(0)?.to_owned(), row.int(1)? > 0)),
         }
         Ok(())
     })?;
     // its tokens live as long as its tenant says: the one that issues, or the only one
-    let own = match (issuer, tenants.as_slice()) {
+    let own = match (tenant, tenants.as_slice()) {
         (Some(issuer), [first, ..]) if first.0 == issuer => Some(first),
         (None, [only]) => Some(only),
         _ => None,
@@ -244,7 +336,7 @@ fn read(
     if let (Some(app), Some((_, option))) = (&mut app, own) {
         app.lifetime = lifetime(option.as_deref()) / 1000;
     }
-    Ok(app)
+    Ok((app, epoch))
 }
 
 fn optional_text(row: &Row<'_>, column: usize) -> Result<Option<String>, Error> {

@@ -65,11 +65,12 @@ pub async fn grant(
     request.check_single()?;
     request.presented()?;
     let asked = read_asked(request)?;
-    let resources = match &asked {
-        Asked::Own { resources, .. } => resources.clone(),
-        Asked::Exchange(_) => Vec::new(),
+    let (resources, scopes) = match &asked {
+        Asked::Own { resources, scope } => (resources.clone(), scope.is_some()),
+        Asked::Exchange(_) => (Vec::new(), true),
     };
-    let Authenticated { app, used } = authenticate(store, bearer, request, resources).await?;
+    let Authenticated { app, used, epoch } =
+        authenticate(store, bearer, request, (resources, scopes)).await?;
     if app.is_public {
         let detail = "A public client app has no credentials, and gets no tokens of its own.";
         return Err(OAuthError::new(400, "unauthorized_client", detail));
@@ -102,7 +103,7 @@ pub async fn grant(
         let (token, digest) = bearer.make_reference();
         (token, Some(digest))
     } else {
-        let certificates = bearer.certificates(store).await?;
+        let certificates = bearer.certificates_since(store, epoch).await?;
         (bearer.sign(&claims, &certificates, &request.issuer, request.now)?, None)
     };
     finish(store, (used, proof), kept, Arc::clone(&claims)).await?;
@@ -361,17 +362,21 @@ async fn finish(
     if assertion.is_none() && proof.is_none() && reference.is_none() {
         return Ok(());
     }
+    let of_assertion = INVALID_CLIENT;
+    let of_proof = OAuthError::new(400, "invalid_dpop_proof", "The DPoP proof was used before.");
+    let (pair, one, refusal) = match (assertion, proof) {
+        (Some(assertion), Some(proof)) => (Some((assertion, proof)), None, of_proof),
+        (Some(assertion), None) => (None, Some(assertion), of_assertion),
+        (None, proof) => (None, proof, of_proof),
+    };
     let settled = store.run("SettleToken", Mode::Write, None, move |tx| {
-        if let Some(assertion) = &assertion
-            && !assertion.claim(tx)?
-        {
-            return Ok(Err(INVALID_CLIENT));
-        }
-        if let Some(proof) = &proof
-            && !proof.claim(tx)?
-        {
-            let detail = "The DPoP proof was used before.";
-            return Ok(Err(OAuthError::new(400, "invalid_dpop_proof", detail)));
+        if let Some((assertion, proof)) = &pair {
+            if !assertion.claim(tx)? {
+                return Ok(Err(of_assertion));
+            }
+            if !proof.claim(tx)? {
+                return Ok(Err(of_proof));
+            }
         }
         if let Some(digest) = &reference {
             let text = serde_json::to_string(claims.as_ref())
@@ -381,7 +386,14 @@ async fn finish(
                 vec![Value::Bytes(digest.clone()), text.into(), Value::Int(claims.exp.saturating_mul(1000))],
             )?;
         }
-        Ok::<_, Error>(Ok(()))
+        match &one {
+            Some(one) => one.claim_last(tx)?,
+            None => tx.finish()?,
+        }
+        Ok(Ok(()))
     });
-    settled.await?
+    match settled.await {
+        Err(Error::Unique(_)) => Err(refusal),
+        settled => settled?,
+    }
 }

@@ -26,7 +26,7 @@ pub async fn introspect(
     request: &EndpointRequest,
 ) -> Result<String, OAuthError> {
     request.check_single()?;
-    let Authenticated { app, used } = authenticate(store, bearer, request, Vec::new()).await?;
+    let Authenticated { app, used, .. } = authenticate(store, bearer, request, (Vec::new(), false)).await?;
     if app.is_public {
         return Err(INVALID_CLIENT);
     }
@@ -100,7 +100,7 @@ pub async fn revoke(
     request: &EndpointRequest,
 ) -> Result<(), OAuthError> {
     request.check_single()?;
-    let Authenticated { app, used } = authenticate(store, bearer, request, Vec::new()).await?;
+    let Authenticated { app, used, .. } = authenticate(store, bearer, request, (Vec::new(), false)).await?;
     let token = request.one("token").ok_or(invalid("token is missing."))?;
     if let Some(used) = used
         && !used.claim_alone(store).await?

@@ -2,7 +2,8 @@
 //! own: who uploaded a tenant's certificate knows its private key, and must not speak for anybody else.
 
 use chancery_record::Value;
-use chancery_store::{Error, Mode, Store};
+use chancery_store::{EPOCH, Error, Mode, Store, Tx};
+use quick_cache::sync::Cache;
 use uuid::Uuid;
 
 /// An issuer.
@@ -40,17 +41,55 @@ pub fn issuer_url(public_url: &str, tenant: Option<Uuid>) -> String {
     tenant.map_or_else(|| public_url.to_owned(), |tenant| format!("{public_url}/t/{tenant}"))
 }
 
-/// The tenant of this id that serves: active, in an active subscription. The id must be written as it is in
-/// the issuer's URL, which clients compare letter by letter.
-///
-/// # Errors
-/// The store's.
-pub async fn serving_tenant(store: &Store, text: &str) -> Result<Option<IssuingTenant>, Error> {
-    let Some(id) = Uuid::try_parse(text).ok().filter(|id| id.to_string() == text) else { return Ok(None) };
-    let found = store.run("FindIssuer", Mode::Quick, None, move |tx| {
-        let text = "SELECT t.subscription_id FROM tenant t JOIN subscription s ON s.id = t.subscription_id \
-            WHERE t.id = ?1 AND t.is_active AND s.status = 'Active'";
-        tx.one(text, &[Value::Id(id)], |row| row.id(0))
-    });
-    Ok(found.await?.map(|subscription| IssuingTenant { id, subscription }))
+/// Tenants that serve, remembered while the security epoch stands.
+pub struct ServingTenants(Cache<Uuid, (IssuingTenant, i64)>);
+
+/// How many are remembered.
+const REMEMBERED: usize = 10_000;
+
+impl Default for ServingTenants {
+    fn default() -> Self {
+        Self(Cache::new(REMEMBERED))
+    }
+}
+
+impl ServingTenants {
+    /// The tenant of this id that serves: active, in an active subscription. The id must be written as it is
+    /// in the issuer's URL, which clients compare letter by letter.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn find(&self, store: &Store, text: &str) -> Result<Option<IssuingTenant>, Error> {
+        let Some(id) = Uuid::try_parse(text).ok().filter(|id| id.to_string() == text) else {
+            return Ok(None);
+        };
+        if let Some((known, epoch)) = self.0.get(&id)
+            && store.epoch().await? == epoch
+        {
+            return Ok(Some(known));
+        }
+        let (found, epoch) =
+            store.run("FindIssuer", Mode::Quick, None, move |tx| serving_tenant(tx, id)).await?;
+        if let Some(found) = found {
+            self.0.insert(id, (found, epoch));
+        }
+        Ok(found)
+    }
+}
+
+/// The tenant, and an epoch that it served after.
+fn serving_tenant(tx: &mut Tx<'_>, id: Uuid) -> Result<(Option<IssuingTenant>, i64), Error> {
+    let text = "SELECT t.subscription_id FROM tenant t JOIN subscription s ON s.id = t.subscription_id \
+        WHERE t.id = ?1 AND t.is_active AND s.status = 'Active'";
+    let (mut found, mut epoch) = (None, 0);
+    // the epoch first: what is read after it is no older
+    tx.query_all(&[(EPOCH, &[]), (text, &[Value::Id(id)])], &mut |place, row| {
+        if place == 0 {
+            epoch = row.int(0)?;
+        } else {
+            found = Some(IssuingTenant { id, subscription: row.id(0)? });
+        }
+        Ok(())
+    })?;
+    Ok((found, epoch))
 }

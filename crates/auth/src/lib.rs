@@ -10,6 +10,7 @@ mod issuer;
 mod keyring;
 mod permit;
 mod presented;
+mod proven;
 mod refusal;
 mod remote_keys;
 mod rights;

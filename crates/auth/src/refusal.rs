@@ -3,7 +3,7 @@
 use serde_json::json;
 
 /// A refusal.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct OAuthError {
     /// The HTTP status.
     pub status: u16,

@@ -8,7 +8,7 @@ use std::{
 use chancery_record::{Timestamp, Value, fold, parse_id};
 use chancery_resource::{Sql, StoreScope};
 use chancery_settings::{Options, Owner};
-use chancery_store::{Error, Mode, Store, Tx};
+use chancery_store::{EPOCH, Error, Mode, Row, Store, Tx};
 use uuid::Uuid;
 
 use crate::{Bearer, Claims, bearer::Shown, client::serves};
@@ -207,55 +207,125 @@ impl Opened {
         Ok(Self { shown, name: name.map(str::to_owned) })
     }
 
-    /// Looks up what is true of them.
+    /// Looks up what is true of them: in one exchange, or two for a token that is a reference, whose it is
+    /// having to be found first.
     ///
     /// # Errors
     /// [`Error::Stale`]: the key that signed was known at another epoch than this.
     pub fn look_up(&self, tx: &mut Tx<'_>) -> Result<Known, Error> {
-        let epoch = tx.epoch()?;
-        if matches!(self.shown, Some(Shown::Signed(_, Some(since))) if since != epoch) {
+        let signed = match &self.shown {
+            Some(Shown::Signed(claims, _)) => Some((**claims).clone()),
+            _ => None,
+        };
+        let mut looked = Looked::default();
+        self.look_up_at_once(tx, signed.as_ref(), &mut looked)?;
+        if matches!(self.shown, Some(Shown::Signed(_, Some(since))) if since != looked.epoch) {
             return Err(Error::Stale);
         }
-        let claims = match &self.shown {
-            Some(shown) => load_claims(tx, shown)?,
-            None => None,
-        };
-        let caller = match &claims {
-            Some(claims) => load_caller(tx, claims)?.map(Arc::new),
-            None => None,
-        };
-        let place = match &self.name {
-            Some(name) => load_store_context(tx, name)?.map(Arc::new),
-            None => None,
-        };
-        Ok(Known { epoch, claims: claims.map(Arc::new), caller, place })
+        if let (None, Some(claims)) = (&signed, looked.claims.take()) {
+            look_up_claims(tx, &claims, &mut looked)?;
+            looked.claims = Some(claims);
+        }
+        let claims = signed.or(looked.claims).filter(|_| !looked.is_revoked).map(Arc::new);
+        let caller = looked.caller.filter(|_| claims.is_some()).map(Arc::new);
+        let place = looked.place.map(|mut place| {
+            place.scope.options = Arc::new(Options::new(Owner::UserStore, looked.options));
+            Arc::new(place)
+        });
+        Ok(Known { epoch: looked.epoch, claims, caller, place })
+    }
+
+    /// Looks up all that can be asked for without an answer to anything else.
+    fn look_up_at_once(
+        &self,
+        tx: &mut Tx<'_>,
+        signed: Option<&Claims>,
+        looked: &mut Looked,
+    ) -> Result<(), Error> {
+        // the epoch first: what is read after it is no older
+        let mut asking = Asking::default();
+        asking.push(EPOCH.to_owned(), Vec::new(), |looked, row| {
+            looked.epoch = row.int(0)?;
+            Ok(())
+        });
+        if let Some(Shown::Reference(digest)) = &self.shown {
+            let text = "SELECT claims FROM reference_token WHERE digest = ?1".to_owned();
+            asking.push(text, vec![Value::Bytes(digest.clone())], |looked, row| {
+                let broken = |_| Error::Internal("a kept token cannot be read".into());
+                looked.claims = Some(serde_json::from_str(row.text(0)?).map_err(broken)?);
+                Ok(())
+            });
+        }
+        if let Some(claims) = signed {
+            ask_of_claims(&mut asking, claims);
+        }
+        if let Some(name) = &self.name {
+            ask_of_place(&mut asking, name);
+        }
+        asking.ask(tx, looked)
     }
 }
 
-/// What a token says, if it is kept or was not revoked.
-fn load_claims(tx: &mut Tx<'_>, shown: &Shown) -> Result<Option<Claims>, Error> {
-    let claims: Option<Claims> = match shown {
-        Shown::Signed(claims, _) => Some((**claims).clone()),
-        Shown::Reference(digest) => {
-            let text = "SELECT claims FROM reference_token WHERE digest = ?1";
-            tx.one(text, &[Value::Bytes(digest.clone())], |row| {
-                serde_json::from_str(row.text(0)?)
-                    .map_err(|_| Error::Internal("a kept token cannot be read".into()))
-            })?
-        }
-    };
-    let Some(claims) = claims else { return Ok(None) };
+/// What a look found.
+#[derive(Default)]
+struct Looked {
+    epoch: i64,
+    claims: Option<Claims>,
+    is_revoked: bool,
+    caller: Option<Caller>,
+    place: Option<Place>,
+    options: HashMap<String, String>,
+}
+
+/// What is done with a row.
+type Take<'a> = Box<dyn Fn(&mut Looked, &Row<'_>) -> Result<(), Error> + 'a>;
+
+/// Questions that are asked together.
+#[derive(Default)]
+struct Asking<'a>(Vec<(String, Vec<Value>, Take<'a>)>);
+
+impl<'a> Asking<'a> {
+    fn push(
+        &mut self,
+        text: String,
+        parameters: Vec<Value>,
+        take: impl Fn(&mut Looked, &Row<'_>) -> Result<(), Error> + 'a,
+    ) {
+        self.0.push((text, parameters, Box::new(take)));
+    }
+
+    fn ask(&self, tx: &mut Tx<'_>, looked: &mut Looked) -> Result<(), Error> {
+        let statements: Vec<_> =
+            self.0.iter().map(|(text, parameters, _)| (text.as_str(), parameters.as_slice())).collect();
+        tx.query_all(&statements, &mut |place, row| match self.0.get(place) {
+            Some((.., take)) => take(looked, row),
+            None => Ok(()),
+        })
+    }
+}
+
+/// Looks up what is true of a token that was kept.
+fn look_up_claims(tx: &mut Tx<'_>, claims: &Claims, looked: &mut Looked) -> Result<(), Error> {
+    let mut asking = Asking::default();
+    ask_of_claims(&mut asking, claims);
+    asking.ask(tx, looked)
+}
+
+/// Whether a token was revoked, and whose rights it carries.
+fn ask_of_claims<'a>(asking: &mut Asking<'a>, claims: &'a Claims) {
     let mut sql = Sql::new("SELECT 1 FROM revoked_token WHERE jti IN ");
     sql.add_list(std::iter::once(&claims.jti).chain(&claims.from_jti).map(|jti| jti.as_str().into()));
-    let is_revoked = tx.one(&format!("{} LIMIT 1", sql.text), &sql.parameters, |_| Ok(()))?.is_some();
-    Ok((!is_revoked).then_some(claims))
+    asking.push(format!("{} LIMIT 1", sql.text), sql.parameters, |looked, _| {
+        looked.is_revoked = true;
+        Ok(())
+    });
+    ask_of_caller(asking, claims);
 }
 
 /// Whose rights a token carries. It counts while both who got it and whose rights it carries may use
 /// tokens.
-fn load_caller(tx: &mut Tx<'_>, claims: &Claims) -> Result<Option<Caller>, Error> {
+fn ask_of_caller<'a>(asking: &mut Asking<'a>, claims: &'a Claims) {
     let client = claims.sub;
-    let mut caller: Option<Caller> = None;
     let mut parameters = vec![Value::Id(client), Value::Id(claims.client_id)];
     parameters.extend(claims.tid.map(Value::Id));
     let tenant = claims.tid.map(|_| "?3");
@@ -270,11 +340,11 @@ fn load_caller(tx: &mut Tx<'_>, claims: &Claims) -> Result<Option<Caller>, Error
         serves("a", tenant),
         serves("g", tenant)
     );
-    tx.query(&text, &parameters, |row| {
+    asking.push(text, parameters, move |looked, row| {
         let enabled = row.bool(0)? && row.bool(1)? && row.bool(7)? && row.bool(10)?;
         let needs_nonce = !row.is_null(8)? && row.bool(8)?;
         let (subscription, customer, holder) = (row.id(2)?, row.id(3)?, row.id(9)?);
-        let caller = caller.get_or_insert_with(|| Caller {
+        let caller = looked.caller.get_or_insert_with(|| Caller {
             id: client,
             holder: claims.client_id,
             enabled,
@@ -300,52 +370,50 @@ fn load_caller(tx: &mut Tx<'_>, claims: &Claims) -> Result<Option<Caller>, Error
         };
         caller.roles.push(role);
         Ok(())
-    })?;
-    Ok(caller)
+    });
 }
 
-/// A user store by its id or its name.
+/// A user store by its id or its name, with its options. A secret one is known to be there, no more.
 ///
 /// # Errors
 /// The store's.
 pub fn load_store_context(tx: &mut Tx<'_>, name: &str) -> Result<Option<Place>, Error> {
+    let opened = Opened { shown: None, name: Some(name.to_owned()) };
+    Ok(opened.look_up(tx)?.place.map(Arc::unwrap_or_clone))
+}
+
+/// A user store by its id or its name, and its options.
+fn ask_of_place(asking: &mut Asking<'_>, name: &str) {
     let (condition, key) = match parse_id(name) {
-        Some(id) => ("i.id = ?1", Value::Id(id)),
+        Some(id) => ("i.id = ?1 AND i.store_name_key IS NOT NULL", Value::Id(id)),
         None => ("i.store_name_key = ?1", Value::Text(fold(name))),
     };
     let text = format!(
         "SELECT i.rid, i.id, i.name, i.subscription_id, s.customer_id, i.is_active, \
          (SELECT snapshot_number FROM passkey_trust WHERE source = 'mds') \
-         FROM idp_instance i JOIN subscription s ON s.id = i.subscription_id \
-         WHERE {condition} AND i.store_name_key IS NOT NULL"
+         FROM idp_instance i JOIN subscription s ON s.id = i.subscription_id WHERE {condition}"
     );
-    let found = tx.one(&text, &[key], |row| {
-        let options = Arc::new(Options::new(Owner::UserStore, HashMap::new()));
-        Ok(Place {
+    asking.push(text, vec![key.clone()], |looked, row| {
+        looked.place = Some(Place {
             scope: StoreScope {
                 number: row.int(0)?,
                 id: row.id(1)?,
                 name: row.text(2)?.to_owned(),
-                options,
+                options: Arc::new(Options::new(Owner::UserStore, HashMap::new())),
                 metadata: if row.is_null(6)? { None } else { Some(row.int(6)?) },
             },
             subscription: row.id(3)?,
             customer: row.id(4)?,
             is_active: row.bool(5)?,
-        })
-    })?;
-    let Some(mut place) = found else { return Ok(None) };
-    place.scope.options = Arc::new(load_options(tx, place.scope.id)?);
-    Ok(Some(place))
-}
-
-/// The options of a user store as they take effect. A secret one is known to be there, no more.
-fn load_options(tx: &mut Tx<'_>, instance: Uuid) -> Result<Options, Error> {
-    let mut values = HashMap::new();
-    let text = "SELECT name, value FROM option_value WHERE apply_to_idp_instance_id = ?1";
-    tx.query(text, &[Value::Id(instance)], |row| {
-        values.insert(row.text(0)?.to_owned(), row.text(1)?.to_owned());
+        });
         Ok(())
-    })?;
-    Ok(Options::new(Owner::UserStore, values))
+    });
+    let text = format!(
+        "SELECT o.name, o.value FROM idp_instance i JOIN option_value o ON o.apply_to_idp_instance_id = i.id \
+         WHERE {condition}"
+    );
+    asking.push(text, vec![key], |looked, row| {
+        looked.options.insert(row.text(0)?.to_owned(), row.text(1)?.to_owned());
+        Ok(())
+    });
 }

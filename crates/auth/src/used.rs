@@ -34,11 +34,24 @@ impl Used {
         Ok(tx.execute(&text, &parameters)? == 1)
     }
 
-    /// The same, in a transaction of its own.
+    /// Remembers it as the last thing that a transaction does: with the commit, in one exchange.
+    ///
+    /// # Errors
+    /// [`Error::Unique`] when it was used before; the store's.
+    pub fn claim_last(&self, tx: &mut Tx<'_>) -> Result<(), Error> {
+        let text = StateTable::UsedProof.insert("(digest, expires_on) VALUES (?1, ?2)");
+        tx.queue(&text, vec![Value::Bytes(self.digest.clone()), Value::Int(self.expires_on.0)])?;
+        tx.finish()
+    }
+
+    /// Remembers it in a transaction of its own; false when it was used before.
     ///
     /// # Errors
     /// The store's.
     pub async fn claim_alone(self, store: &Store) -> Result<bool, Error> {
-        store.run("UseProof", Mode::Write, None, move |tx| self.claim(tx)).await
+        match store.run("UseProof", Mode::Write, None, move |tx| self.claim_last(tx)).await {
+            Err(Error::Unique(_)) => Ok(false),
+            claimed => claimed.map(|()| true),
+        }
     }
 }

@@ -57,7 +57,7 @@ pub use seal::sealed::{PersonKey, Persons, open_secret};
 pub use write::change::{AuditAction, OwnerRow, delete, insert_unaudited, purge, purge_due, purged};
 pub use write::elements::MAX_BATCH;
 pub use write::integrity::{check_postconditions, visible};
-pub use write::operation::{read_form, run};
+pub use write::operation::{finish, read_form, run};
 pub use write::pipeline::{Rows, Writing, write_rows};
 pub use write::precheck::check_body;
 pub use write::relate::{MAX_RELATED, RelationBody, link, relate_rows};

@@ -50,6 +50,10 @@ fn main() -> ExitCode {
 
 fn serve(config: &Config, arguments: &Arguments) -> Result<(), String> {
     end_when_broken();
+    // the allocator asks for huge pages, and each of them is there whole as soon as one byte of it is used:
+    // with a heap for each thread that is half of all memory
+    #[cfg(target_os = "linux")]
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
     let log = Log::start(&config.log)?;
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
     let outcome = runtime.block_on(async {

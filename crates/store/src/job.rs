@@ -88,6 +88,16 @@ impl Job {
         (Self { name, epoch, since, ticket, run: Box::new(run), finish: Box::new(finish) }, receiver)
     }
 
+    /// One for several callers, who are answered by `finish`. No caller can give it up.
+    pub fn shared(
+        name: &'static str,
+        run: impl FnMut(&mut Tx<'_>) -> bool + Send + 'static,
+        finish: impl FnOnce(Result<(), Error>) + Send + 'static,
+    ) -> Self {
+        let (since, ticket) = (Instant::now(), Ticket::default());
+        Self { name, epoch: None, since, ticket, run: Box::new(run), finish: Box::new(finish) }
+    }
+
     /// What its caller can give it up by.
     pub fn ticket(&self) -> Ticket {
         self.ticket.clone()

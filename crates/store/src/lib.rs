@@ -32,7 +32,7 @@ pub use health::Health;
 pub use migrate::schema_version;
 pub use row::Row;
 pub use state::{StateTable, Write};
-pub use tx::Tx;
+pub use tx::{EPOCH, Tx};
 
 use job::{Job, Ticket};
 use queue::{Kind, Queue};
@@ -108,7 +108,7 @@ pub enum Mode {
     /// snapshot; on PostgreSQL statements that are sent together see what is committed when each
     /// begins, in their order.
     Quick,
-    /// Reads much: on SQLite it runs on a blocking thread.
+    /// Reads much: on SQLite it runs on one of a fixed number of threads.
     Long,
     /// Writes.
     Write,
@@ -129,6 +129,10 @@ pub struct Figures {
     pub shed: u64,
     /// Bytes of the SQLite write-ahead log after the last commit.
     pub log_bytes: u64,
+    /// Statements that PostgreSQL was sent for requests.
+    pub statements: u64,
+    /// How often requests waited for what they had sent to PostgreSQL.
+    pub round_trips: u64,
 }
 
 /// A store: cheap to clone, closed by [`Store::close`].
@@ -221,10 +225,10 @@ impl Store {
         let ticket = job.ticket();
         match &self.engine {
             Engine::Sqlite(sqlite) if mode == Mode::Write => sqlite.write(job, class)?,
-            Engine::Sqlite(sqlite) => sqlite.read_long(job, class, PATIENCE).await?,
+            Engine::Sqlite(sqlite) => sqlite.read_long(job, class)?,
             Engine::Postgres(postgres) => postgres.run(job, mode, class)?,
         }
-        let waiter = Waiter { ticket, queue: self.queue() };
+        let waiter = Waiter { ticket, queue: self.queue(mode) };
         let answer = if class == Class::Background {
             answer.await
         } else {
@@ -237,9 +241,26 @@ impl Store {
         })
     }
 
-    fn queue(&self) -> &Queue {
+    /// The security epoch, read after this is asked. On PostgreSQL many who ask at once share one look; on
+    /// SQLite it is known to the process.
+    ///
+    /// # Errors
+    /// The database's; [`Error::Busy`].
+    #[expect(clippy::redundant_closure_for_method_calls, reason = "the method itself is of one lifetime")]
+    pub async fn epoch(&self) -> Result<i64, Error> {
         match &self.engine {
-            Engine::Sqlite(sqlite) => &sqlite.queue,
+            Engine::Sqlite(sqlite) => Ok(sqlite.epoch()),
+            Engine::Postgres(_) if self.class == Class::Background => {
+                self.run("SecurityEpoch", Mode::Quick, None, |tx| tx.epoch()).await
+            }
+            Engine::Postgres(postgres) => postgres.epoch().await,
+        }
+    }
+
+    fn queue(&self, mode: Mode) -> &Queue {
+        match &self.engine {
+            Engine::Sqlite(sqlite) if mode == Mode::Write => &sqlite.writing,
+            Engine::Sqlite(sqlite) => &sqlite.reading,
             Engine::Postgres(postgres) => &postgres.queue,
         }
     }

@@ -2,6 +2,7 @@
 //! so that a statement costs no hop between threads.
 
 mod address;
+mod epoch;
 mod lane;
 mod monitor;
 mod opening;
@@ -22,6 +23,7 @@ use std::{
 pub use session::Session;
 
 use self::{
+    epoch::SharedEpoch,
     lane::Lane,
     monitor::{Monitor, Stop},
     servers::{OPENING, Servers},
@@ -44,6 +46,7 @@ const START: Duration = Duration::from_secs(30);
 pub struct Postgres {
     servers: Arc<Servers>,
     pub queue: Arc<Queue>,
+    epoch: SharedEpoch,
     counters: Arc<Counters>,
     stop: Arc<Stop>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -56,6 +59,8 @@ pub struct Postgres {
 struct Counters {
     commits: AtomicU64,
     retries: AtomicU64,
+    statements: AtomicU64,
+    round_trips: AtomicU64,
 }
 
 impl Postgres {
@@ -110,6 +115,7 @@ impl Postgres {
         Ok(Arc::new(Self {
             servers,
             queue,
+            epoch: SharedEpoch::default(),
             counters,
             stop: Arc::default(),
             threads,
@@ -125,6 +131,11 @@ impl Postgres {
         self.queue.push(job, mode, class)
     }
 
+    /// The security epoch as it is now or later.
+    pub async fn epoch(&self) -> Result<i64, Error> {
+        self.epoch.read(&self.queue).await
+    }
+
     pub fn figures(&self) -> Figures {
         let commits = self.counters.commits.load(Ordering::Relaxed);
         Figures {
@@ -134,6 +145,8 @@ impl Postgres {
             retries: self.counters.retries.load(Ordering::Relaxed),
             shed: self.queue.shed(),
             log_bytes: 0,
+            statements: self.counters.statements.load(Ordering::Relaxed),
+            round_trips: self.counters.round_trips.load(Ordering::Relaxed),
         }
     }
 

@@ -1,12 +1,14 @@
 //! Operations that wait for a connection, in the order in which they are served.
 
+mod idle;
 mod lines;
 
 use std::{
     sync::{
-        Condvar, Mutex, MutexGuard, PoisonError,
+        Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
+    thread::{Thread, park_timeout},
     time::{Duration, Instant},
 };
 
@@ -27,9 +29,6 @@ pub enum Next {
 
 pub struct Queue {
     lines: Mutex<Lines>,
-    /// Rings for [`Place::Requests`] and [`Place::Any`].
-    bell: Condvar,
-    background_bell: Condvar,
     bounds: Bounds,
     /// Whether background work has threads of its own.
     is_parted: bool,
@@ -74,8 +73,6 @@ impl Queue {
     pub fn new(bounds: Bounds, is_parted: bool) -> Self {
         Self {
             lines: Mutex::default(),
-            bell: Condvar::new(),
-            background_bell: Condvar::new(),
             bounds,
             is_parted,
             shed: AtomicU64::new(0),
@@ -90,31 +87,31 @@ impl Queue {
 
     /// Puts an operation into its line. Background work is never refused for load.
     pub fn push(&self, job: Job, mode: Mode, class: Class) -> Result<(), Error> {
+        self.push_or_return(job, mode, class).map_err(|(error, _)| error)
+    }
+
+    /// The same; an operation that is refused is handed back.
+    pub fn push_or_return(&self, job: Job, mode: Mode, class: Class) -> Result<(), (Error, Job)> {
         let mut lines = self.lines();
         if lines.closing {
-            return Err(if lines.is_broken {
-                broken()
-            } else {
-                Error::Unavailable("the store is closing".into())
-            });
+            let why =
+                if lines.is_broken { broken() } else { Error::Unavailable("the store is closing".into()) };
+            return Err((why, job));
         }
         if class != Class::Background && lines.requests() >= self.bounds.waiting {
             self.note_shed();
-            return Err(Error::Busy);
+            return Err((Error::Busy, job));
         }
         lines.line(class).push_back(Waiting { job, mode, class });
+        let is_apart = class == Class::Background && self.is_parted;
+        let woken = lines.idle(if is_apart { Place::Background } else { Place::Requests }).pop();
         drop(lines);
-        if class == Class::Background && self.is_parted {
-            self.background_bell.notify_one();
-        } else {
-            self.bell.notify_one();
-        }
+        wake(woken);
         Ok(())
     }
 
     /// Waits for the next operation of a place whose caller still waits.
     pub fn take(&self, place: Place, patience: Duration) -> Next {
-        let bell = if place == Place::Background { &self.background_bell } else { &self.bell };
         let mut lines = self.lines();
         loop {
             if let Some(waiting) = lines.next(place, self.bounds) {
@@ -123,9 +120,13 @@ impl Queue {
             if lines.closing {
                 return Next::Over;
             }
-            let waited = bell.wait_timeout(lines, patience).unwrap_or_else(PoisonError::into_inner);
-            lines = waited.0;
-            if waited.1.timed_out() && lines.requests() + lines.background.len() == 0 {
+            lines.idle(place).enter();
+            drop(lines);
+            let began = Instant::now();
+            park_timeout(patience);
+            lines = self.lines();
+            lines.idle(place).leave();
+            if began.elapsed() >= patience && lines.requests() + lines.background.len() == 0 {
                 return if lines.closing { Next::Over } else { Next::Idle };
             }
         }
@@ -144,8 +145,11 @@ impl Queue {
         let mode = if is_bounded_write { Mode::Write } else { Mode::Quick };
         self.note_progress(Kind::of(class, mode));
         if class == Class::Heavy || is_bounded_write {
-            self.lines().note_done(class, is_bounded_write);
-            self.bell.notify_one();
+            let mut lines = self.lines();
+            lines.note_done(class, is_bounded_write);
+            let woken = if lines.requests() > 0 { lines.idle(Place::Requests).pop() } else { None };
+            drop(lines);
+            wake(woken);
         }
     }
 
@@ -181,9 +185,11 @@ impl Queue {
     }
 
     pub fn close(&self) {
-        self.lines().closing = true;
-        self.bell.notify_all();
-        self.background_bell.notify_all();
+        let mut lines = self.lines();
+        lines.closing = true;
+        for place in [Place::Requests, Place::Background] {
+            lines.idle(place).wake_all();
+        }
     }
 
     /// Refuses what waits and what comes: nobody will serve it.
@@ -192,14 +198,15 @@ impl Queue {
         let (heavy_running, writes_running) = (lines.heavy_running, lines.writes_running);
         let broken_lines =
             Lines { closing: true, is_broken: true, heavy_running, writes_running, ..Lines::default() };
-        let given_up = std::mem::replace(&mut *lines, broken_lines);
+        let mut given_up = std::mem::replace(&mut *lines, broken_lines);
         drop(lines);
+        for place in [Place::Requests, Place::Background] {
+            given_up.idle(place).wake_all();
+        }
         let Lines { urgent, ordinary, heavy, background, .. } = given_up;
         for waiting in [urgent, ordinary, heavy, background].into_iter().flatten() {
             waiting.job.finish(Err(broken()));
         }
-        self.bell.notify_all();
-        self.background_bell.notify_all();
     }
 
     pub fn is_closed(&self) -> bool {
@@ -226,13 +233,22 @@ impl Queue {
     }
 }
 
+fn wake(thread: Option<Thread>) {
+    if let Some(thread) = thread {
+        thread.unpark();
+    }
+}
+
 fn broken() -> Error {
     Error::Unavailable("a thread of the store broke down, and the process ends by it".into())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
+    use std::{
+        sync::Arc,
+        time::{Duration, Instant},
+    };
 
     use super::{Bounds, Kind, Next, Place, Queue};
     use crate::{Class, Error, Mode, job::Job};
@@ -380,6 +396,38 @@ mod tests {
         assert!(queue.is_closed() && queue.waiting() == 0);
         for place in [Place::Requests, Place::Background, Place::Any] {
             assert!(matches!(queue.take(place, Duration::ZERO), Next::Over));
+        }
+    }
+
+    /// Who had something to do last is woken first, so that others' connections can be closed.
+    #[test]
+    fn the_warmest_thread_is_woken_first() {
+        let queue = Arc::new(bounded(10, 10, true));
+        let (told, who) = std::sync::mpsc::channel();
+        let threads = ["cold", "warm"].map(|name| {
+            let (taking, told) = (Arc::clone(&queue), told.clone());
+            let thread = std::thread::spawn(move || {
+                while let Next::Run(waiting) = taking.take(Place::Requests, Duration::from_hours(1)) {
+                    told.send(name).unwrap();
+                    waiting.job.finish(Ok(()));
+                }
+            });
+            let before = usize::from(name == "warm");
+            while queue.lines().idle(Place::Requests).count() == before {
+                std::thread::yield_now();
+            }
+            thread
+        });
+        for _ in 0..3 {
+            push(&queue, "a", Class::Ordinary).unwrap();
+            assert_eq!(who.recv().unwrap(), "warm");
+            while queue.lines().idle(Place::Requests).count() < 2 {
+                std::thread::yield_now();
+            }
+        }
+        queue.close();
+        for thread in threads {
+            thread.join().unwrap();
         }
     }
 

@@ -3,6 +3,7 @@
 mod deadline;
 mod files;
 mod lane;
+mod readers;
 mod watch;
 
 use std::{
@@ -12,12 +13,10 @@ use std::{
         atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
     thread::JoinHandle,
-    time::Duration,
 };
 
 use chancery_record::Value;
 use rusqlite::{CachedStatement, OpenFlags, config::DbConfig, types::ValueRef};
-use tokio::sync::Semaphore;
 
 use deadline::Deadline;
 
@@ -30,16 +29,20 @@ use crate::{
     tx::Engine,
 };
 
-/// Prepared statements kept on a connection.
-const STATEMENTS: usize = 256;
+/// What a connection may keep.
+#[derive(Clone, Copy)]
+struct Bounded {
+    /// Page cache, in KiB.
+    cache_kib: i64,
+    /// Prepared statements.
+    statements: usize,
+}
 
-/// Page cache of connections, in KiB.
-const QUICK_CACHE: i64 = 64 << 10;
-const LONG_CACHE: i64 = 8 << 10;
-const WRITER_CACHE: i64 = 64 << 10;
-
-/// Long reads of background work at once.
-const BACKGROUND: usize = 2;
+/// Page cache of all who read little together, and of each at least, in KiB.
+const QUICK_CACHE: (i64, i64) = (64 << 10, 4 << 10);
+/// Of who writes, and who looks once.
+const WRITER: Bounded = Bounded { cache_kib: 32 << 10, statements: 256 };
+const ONCE: Bounded = Bounded { cache_kib: 2 << 10, statements: 16 };
 
 /// One connection, and the security epoch as this process knows it. The database is this
 /// process's alone, so the lane that commits an epoch is the one that tells it.
@@ -52,15 +55,15 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Opens a connection that only reads, or one that writes, with this much page cache.
-    fn open(path: &Path, read_only: bool, cache_kib: i64, epoch: &Arc<AtomicI64>) -> Result<Self, Error> {
+    /// Opens a connection that only reads, or one that writes, and keeps no more than this.
+    fn open(path: &Path, read_only: bool, keeps: Bounded, epoch: &Arc<AtomicI64>) -> Result<Self, Error> {
         let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         flags.set(OpenFlags::SQLITE_OPEN_CREATE, !read_only);
         let mut raw = rusqlite::Connection::open_with_flags(path, flags)?;
         // without it every new value may plan a statement anew, were there statistics. There are
         // none: those of a small table would have it walked whole when it has grown
         raw.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-        raw.set_prepared_statement_cache_capacity(STATEMENTS);
+        raw.set_prepared_statement_cache_capacity(keeps.statements);
         raw.busy_timeout(std::time::Duration::from_secs(5))?;
         raw.pragma_update(None, "journal_mode", "WAL")?;
         raw.pragma_update(None, "synchronous", "FULL")?;
@@ -69,7 +72,7 @@ impl Connection {
         raw.pragma_update(None, "secure_delete", true)?;
         raw.pragma_update(None, "wal_autocheckpoint", 0)?;
         raw.pragma_update(None, "temp_store", "MEMORY")?;
-        raw.pragma_update(None, "cache_size", -cache_kib)?;
+        raw.pragma_update(None, "cache_size", -keeps.cache_kib)?;
         raw.pragma_update(None, "query_only", read_only)?;
         let deadline = read_only.then(|| Deadline::watch(&mut raw, deadline::LIMIT)).transpose()?;
         Ok(Self { raw, deadline, epoch: Arc::clone(epoch), read_only })
@@ -164,16 +167,14 @@ fn bind(statement: &mut rusqlite::Statement<'_>, parameters: &[Value]) -> Result
 pub struct Sqlite {
     path: std::path::PathBuf,
     epoch: Arc<AtomicI64>,
-    /// For quick reads: about one a worker, each with much cache.
+    /// For quick reads: about one a worker.
     quick_readers: Mutex<Vec<Connection>>,
-    /// For long reads, which run through and gain little from a cache.
-    long_readers: Mutex<Vec<Connection>>,
+    quick: Bounded,
     pub long_places: usize,
-    /// Long reads under way; bounded, because each keeps a snapshot and a thread.
-    long: Arc<Semaphore>,
-    /// The same for background work, which waits for no request.
-    background: Arc<Semaphore>,
-    pub queue: Arc<Queue>,
+    /// Writes that wait.
+    pub writing: Arc<Queue>,
+    /// Long reads that wait.
+    pub reading: Arc<Queue>,
     /// Whether there is a lane; who only reads has none.
     writes: bool,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -199,45 +200,52 @@ impl Sqlite {
     pub fn open(path: &Path, settings: Settings) -> Result<Arc<Self>, Error> {
         files::keep_private(path)?;
         let epoch = Arc::new(AtomicI64::new(0));
-        let writer = Connection::open(path, false, WRITER_CACHE, &epoch)?;
+        let writer = Connection::open(path, false, WRITER, &epoch)?;
         migrate_schema(&writer)?;
         writer.learn_epoch()?;
-        let mut sqlite = Self::idle(path, epoch, settings);
+        let mut sqlite = Self::reading(path, epoch, settings)?;
         sqlite.writes = true;
-        let threads = lane::start(path, writer, &sqlite, settings)?;
-        sqlite.threads = Mutex::new(threads);
+        let lane = lane::start(path, writer, &sqlite, settings)?;
+        sqlite.threads.get_mut().unwrap_or_else(PoisonError::into_inner).extend(lane);
         Ok(Arc::new(sqlite))
     }
 
     /// Opens what another process may be writing: there is no lane.
     pub fn open_to_read(path: &Path, settings: Settings) -> Result<Arc<Self>, Error> {
         let epoch = Arc::new(AtomicI64::new(0));
-        let reader = Connection::open(path, true, LONG_CACHE, &epoch)?;
+        let reader = Connection::open(path, true, ONCE, &epoch)?;
         migrate::check(&applied(&reader)?)?;
         reader.learn_epoch()?;
-        Ok(Arc::new(Self::idle(path, epoch, settings)))
+        Ok(Arc::new(Self::reading(path, epoch, settings)?))
     }
 
-    fn idle(path: &Path, epoch: Arc<AtomicI64>, settings: Settings) -> Self {
+    /// A store that reads.
+    fn reading(path: &Path, epoch: Arc<AtomicI64>, settings: Settings) -> Result<Self, Error> {
         let clock = Anchor::default();
         clock.set(clock::now());
-        // one lane runs them all
         let long_places = settings.connections.max(1);
         let bounds = Bounds { waiting: settings.waiting, heavy: usize::MAX, writes: usize::MAX };
-        Self {
+        let reading = Arc::new(Queue::new(bounds, true));
+        let readers = readers::start(path, &epoch, &reading, long_places)?;
+        Ok(Self {
             path: path.to_owned(),
             epoch,
             quick_readers: Mutex::default(),
-            long_readers: Mutex::default(),
+            quick: quick_share(),
             long_places,
-            long: Arc::new(Semaphore::new(long_places)),
-            background: Arc::new(Semaphore::new(BACKGROUND)),
-            queue: Arc::new(Queue::new(bounds, false)),
+            // one lane runs them all
+            writing: Arc::new(Queue::new(bounds, false)),
+            reading,
             writes: false,
-            threads: Mutex::default(),
+            threads: Mutex::new(readers),
             counters: Arc::default(),
             clock,
-        }
+        })
+    }
+
+    /// The security epoch as the lane told it last: before the answer to whoever advanced it.
+    pub fn epoch(&self) -> i64 {
+        self.epoch.load(Ordering::Acquire)
     }
 
     /// Reads on this thread.
@@ -247,7 +255,7 @@ impl Sqlite {
         epoch: Option<i64>,
         operation: &mut dyn FnMut(&mut Tx<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let reader = self.take_reader(&self.quick_readers, QUICK_CACHE)?;
+        let reader = self.take_reader()?;
         reader.execute("BEGIN", &[])?;
         let mut tx = Tx::new(Engine::Sqlite(&reader));
         let mut answer = None;
@@ -256,47 +264,14 @@ impl Sqlite {
             true
         });
         reader.execute("COMMIT", &[])?;
-        give_back(&self.quick_readers, reader);
+        self.quick_readers.lock().unwrap_or_else(PoisonError::into_inner).push(reader);
         outcome?;
         answer.unwrap_or_else(|| Err(Error::Internal("no answer".into()).into()))
     }
 
-    /// Reads on a blocking thread.
-    pub async fn read_long(
-        self: &Arc<Self>,
-        mut job: Job,
-        class: Class,
-        patience: Duration,
-    ) -> Result<(), Error> {
-        let permit = if class == Class::Background {
-            Arc::clone(&self.background).acquire_owned().await
-        } else {
-            let permit = tokio::time::timeout(patience, Arc::clone(&self.long).acquire_owned()).await;
-            permit.map_err(|_| {
-                self.queue.note_shed();
-                Error::Busy
-            })?
-        };
-        let permit = permit.map_err(|_| Error::Unavailable("the store is closing".into()))?;
-        let store = Arc::clone(self);
-        tokio::task::spawn_blocking(move || {
-            let _permit = permit;
-            if !job.begin() {
-                return;
-            }
-            let reader = match store.take_reader(&store.long_readers, LONG_CACHE) {
-                Ok(reader) => reader,
-                Err(error) => return job.finish(Err(error)),
-            };
-            let outcome = reader
-                .execute("BEGIN", &[])
-                .and_then(|_| job.run(&mut Tx::new(Engine::Sqlite(&reader))).map(drop));
-            if reader.execute("COMMIT", &[]).is_ok() {
-                give_back(&store.long_readers, reader);
-            }
-            job.finish(outcome);
-        });
-        Ok(())
+    /// Hands a long read to those who read.
+    pub fn read_long(&self, job: Job, class: Class) -> Result<(), Error> {
+        self.reading.push(job, Mode::Long, class)
     }
 
     /// Hands a write to the lane.
@@ -307,7 +282,7 @@ impl Sqlite {
         if !self.writes {
             return Err(Error::Unavailable("the database was opened to be read".into()));
         }
-        self.queue.push(job, Mode::Write, class)
+        self.writing.push(job, Mode::Write, class)
     }
 
     /// What is known of the last commit and of the space that is left.
@@ -329,27 +304,29 @@ impl Sqlite {
         self.clock.ahead_of(now)
     }
 
-    fn take_reader(&self, free: &Mutex<Vec<Connection>>, cache_kib: i64) -> Result<Connection, Error> {
-        let free = free.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        free.map_or_else(|| Connection::open(&self.path, true, cache_kib, &self.epoch), Ok)
+    fn take_reader(&self) -> Result<Connection, Error> {
+        let free = self.quick_readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        free.map_or_else(|| Connection::open(&self.path, true, self.quick, &self.epoch), Ok)
     }
 
     pub fn figures(&self) -> Figures {
         Figures {
-            waiting: self.queue.waiting(),
+            waiting: self.writing.waiting() + self.reading.waiting(),
             commits: self.counters.commits.load(Ordering::Relaxed),
             writes: self.counters.writes.load(Ordering::Relaxed),
             retries: 0,
-            shed: self.queue.shed(),
+            shed: self.writing.shed() + self.reading.shed(),
             log_bytes: self.counters.log_bytes.load(Ordering::Relaxed),
+            statements: 0,
+            round_trips: 0,
         }
     }
 
     pub fn close(&self) {
         // the lane ends when nothing waits any more, and the checkpoints after it
-        self.queue.close();
+        self.writing.close();
+        self.reading.close();
         self.quick_readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        self.long_readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let threads: Vec<_> = self.threads.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect();
         for thread in threads {
             let _ = thread.join();
@@ -357,8 +334,11 @@ impl Sqlite {
     }
 }
 
-fn give_back(free: &Mutex<Vec<Connection>>, reader: Connection) {
-    free.lock().unwrap_or_else(PoisonError::into_inner).push(reader);
+/// What one who reads little may keep: there are about as many as processors.
+fn quick_share() -> Bounded {
+    let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let (all, least) = QUICK_CACHE;
+    Bounded { cache_kib: (all / i64::try_from(workers).unwrap_or(all)).max(least), statements: 256 }
 }
 
 fn migrate_schema(writer: &Connection) -> Result<(), Error> {

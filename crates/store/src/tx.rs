@@ -11,6 +11,16 @@ pub struct Tx<'c> {
     doom: Option<Error>,
     only_try: bool,
     proof: Option<Proof>,
+    finished: Option<Finished>,
+}
+
+/// What became of a commit that the operation asked for itself.
+#[derive(Debug)]
+pub enum Finished {
+    /// It was done.
+    Committed,
+    /// The connection was lost meanwhile.
+    Unknown(String),
 }
 
 /// A query that finds a row if the transaction was committed, and only then.
@@ -26,7 +36,7 @@ pub type Statement<'a> = (&'a str, &'a [Value]);
 
 impl<'c> Tx<'c> {
     pub(crate) const fn new(engine: Engine<'c>) -> Self {
-        Self { engine, doom: None, only_try: false, proof: None }
+        Self { engine, doom: None, only_try: false, proof: None, finished: None }
     }
 
     /// Reads rows, each handed to `each` as it comes.
@@ -159,11 +169,45 @@ impl<'c> Tx<'c> {
 
     /// Sends what is queued and waits for it.
     pub fn flush(&mut self) -> Result<(), Error> {
+        self.still_there()?;
         let outcome = match &mut self.engine {
             Engine::Sqlite(_) => Ok(()),
             Engine::Postgres(session) => session.flush(),
         };
         self.note(outcome)
+    }
+
+    /// Ends a write: sends what is queued together with the word to commit, in one exchange. What refuses a
+    /// statement, such as a unique index, shows here, where the operation can still explain it. It is the last
+    /// thing that an operation does; without it the store commits in an exchange of its own. A dry run only
+    /// sends. On SQLite nothing waits, and the commit is that of all writes at hand.
+    ///
+    /// # Errors
+    /// A queued statement's; [`Error::Retry`]. That the connection was lost is none: the store finds out what
+    /// became of the commit, and the operation goes on as if it was done.
+    pub fn finish(&mut self) -> Result<(), Error> {
+        self.still_there()?;
+        let only_try = self.only_try;
+        let outcome = match &mut self.engine {
+            Engine::Sqlite(_) => return Ok(()),
+            Engine::Postgres(session) if only_try => session.flush(),
+            Engine::Postgres(session) => match session.commit() {
+                Ok(()) => {
+                    self.finished = Some(Finished::Committed);
+                    Ok(())
+                }
+                Err(Error::Unknown(why)) => {
+                    self.finished = Some(Finished::Unknown(why));
+                    Ok(())
+                }
+                Err(error) => Err(error),
+            },
+        };
+        self.note(outcome)
+    }
+
+    pub(crate) const fn take_finished(&mut self) -> Option<Finished> {
+        self.finished.take()
     }
 
     /// Tells a query that finds a row if this transaction was committed, and only then. It is asked
@@ -231,8 +275,11 @@ impl<'c> Tx<'c> {
         self.only_try
     }
 
-    /// Fails when the transaction is lost: without one, SQLite would keep a statement by itself.
+    /// Fails when the transaction is lost or over: without one, a statement would be kept by itself.
     fn still_there(&self) -> Result<(), Error> {
+        if self.finished.is_some() {
+            return Err(Error::Internal("a statement after the end of its transaction".into()));
+        }
         match &self.doom {
             Some(error @ Error::Unavailable(_)) => Err(error.clone()),
             _ => Ok(()),

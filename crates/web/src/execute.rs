@@ -9,7 +9,7 @@ use bytes::Bytes;
 use chancery_record::Timestamp;
 use chancery_resource::{
     Action, Answer, Body, Call, Context, Custom, Op, Out, Part, Permit, Piece, Preconditions, Problem,
-    Request, Shape, Steps, read_later, run,
+    Request, Shape, Steps, finish, read_later, run,
 };
 use chancery_store::{Class, Error, Mode, Tx};
 use http::{HeaderMap, HeaderName, Response, header, request::Parts};
@@ -72,7 +72,8 @@ pub async fn execute(
         return Err(Problem::invalid(format!("There is no query parameter {name:?} here.")));
     }
     let (mut json, mut merge_patch, mut upload, mut room) = (None, false, None, None);
-    let mut request_digest = idempotency::digest(parts, &[]);
+    let has_key = matches!(idempotency::key(parts), Ok(Some(_)));
+    let mut request_digest = if has_key { idempotency::digest(parts, &[]) } else { Vec::new() };
     if op.takes_body() {
         let caller = allowed.caller.as_ref().map(|caller| caller.holder);
         let taken = room.insert(app.bodies.room(caller, &parts.headers, body::bound_of(app, op)).await?);
@@ -178,10 +179,12 @@ impl Asking<'_> {
     }
 }
 
-/// The digest of a request with this body.
+/// The digest of a request with this body, where it has a key that it may be repeated by.
 async fn digest(app: &App, parts: &Parts, bytes: &Bytes) -> Result<Vec<u8>, Problem> {
     if bytes.len() <= SMALL_BODY {
-        return Ok(idempotency::digest(parts, bytes));
+        // a key that is none is told of after the body
+        let has_key = matches!(idempotency::key(parts), Ok(Some(_)));
+        return Ok(if has_key { idempotency::digest(parts, bytes) } else { Vec::new() });
     }
     if idempotency::key(parts)?.is_none() {
         return Ok(Vec::new());
@@ -303,6 +306,9 @@ impl Running<'_> {
                 Some(claim) if answer.is_final() => claim.record(tx, &call, &answer, &body)?,
                 Some(claim) if answer.piece.is_some() => claim.renew(tx, call.context.now)?,
                 _ => {}
+            }
+            if mode == Mode::Write {
+                finish(&mut call, tx)?;
             }
             Ok((answer, body))
         };

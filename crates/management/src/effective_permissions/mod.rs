@@ -5,7 +5,7 @@ mod roles;
 use std::collections::BTreeSet;
 
 use chancery_application::{APPLICATION_GROUP, APPLICATION_USER};
-use chancery_record::parse_id;
+use chancery_record::{Cell, Kind, parse_id, write_cell};
 use chancery_resource::{
     Action as A, Answer, Call, Context, Custom, JsonForm, Method as M, Mode, Op, Permit, Problem, Reply,
     Shape, Tx, visible,
@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::client_app::{CLIENT_APP, role::RoleType};
 
-pub use roles::Assigned;
+use self::roles::{Assigned, Tell};
 
 static REPLY: JsonForm = JsonForm { name: "EffectivePermissions", schema };
 
@@ -105,44 +105,64 @@ fn principal(call: &Call, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
 }
 
 fn of_user(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let id = principal(call, tx)?;
-    let assigned = roles::of_user(tx, id)?;
-    Ok(answer(call, "PlatformUser", id, &assigned))
+    answer(call, tx, "PlatformUser", roles::of_user)
 }
 
 fn of_group(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let id = principal(call, tx)?;
-    let assigned = roles::of_group(tx, id)?;
-    Ok(answer(call, "PlatformGroup", id, &assigned))
+    answer(call, tx, "PlatformGroup", roles::of_group)
 }
 
 fn of_client_app(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let id = principal(call, tx)?;
-    let assigned = roles::of_client_app(tx, id)?;
-    Ok(answer(call, "ClientApp", id, &assigned))
+    answer(call, tx, "ClientApp", roles::of_client_app)
 }
 
 /// From the widest to the narrowest.
 const SCOPES: [&str; 5] = ["System", "Customer", "Subscription", "Tenant", "IdpInstance"];
 
-fn answer(call: &mut Call, kind: &str, id: Uuid, assigned: &[Assigned]) -> Answer {
-    let scope = SCOPES.into_iter().find(|scope| assigned.iter().any(|one| one.scope_type == *scope));
-    let roles: BTreeSet<RoleType> = assigned.iter().map(|one| one.role).collect();
-    let assignments: Vec<_> = assigned
-        .iter()
-        .map(|one| {
-            json!({
-                "roleType": one.role.name(), "source": one.source, "sourceId": one.source_id,
-                "scopeType": one.scope_type, "scopeId": one.scope_id,
-            })
-        })
-        .collect();
-    let body = json!({
-        "principalId": id, "principalType": kind, "scope": scope,
-        "assignments": assignments, "permissions": permissions(&call.context, &roles),
+/// Answers with what somebody's roles come to. There may be very many: each is written as it is found, and
+/// nothing is kept of it but its type and how wide it is.
+fn answer(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    kind: &str,
+    tell: fn(&mut Tx<'_>, Uuid, Tell<'_>) -> Result<(), Problem>,
+) -> Result<Answer, Problem> {
+    let id = principal(call, tx)?;
+    let (mut roles, mut widest) = (BTreeSet::new(), SCOPES.len());
+    let out = &mut call.answer.bytes;
+    out.extend_from_slice(b"{\"assignments\":[");
+    let mut is_first = true;
+    tell(tx, id, &mut |one| {
+        if !std::mem::take(&mut is_first) {
+            out.push(b',');
+        }
+        write_assignment(one, out);
+        roles.insert(one.role);
+        let width = SCOPES.iter().position(|scope| *scope == one.scope_type);
+        widest = widest.min(width.unwrap_or(widest));
+    })?;
+    let rest = json!({
+        "permissions": permissions(&call.context, &roles), "principalId": id, "principalType": kind,
+        "scope": SCOPES.get(widest),
     });
-    call.answer.bytes.extend_from_slice(body.to_string().as_bytes());
-    Answer::new(call.request.op.status)
+    call.answer.bytes.extend_from_slice(b"],");
+    call.answer.bytes.extend_from_slice(rest.to_string().get(1..).unwrap_or_default().as_bytes());
+    Ok(Answer::new(call.request.op.status))
+}
+
+fn write_assignment(one: &Assigned, out: &mut Vec<u8>) {
+    let members = [
+        ("{\"roleType\":", Cell::Text(one.role.name())),
+        (",\"scopeId\":", one.scope_id.map_or(Cell::Null, Cell::Id)),
+        (",\"scopeType\":", Cell::Text(one.scope_type)),
+        (",\"source\":", Cell::Text(one.source)),
+        (",\"sourceId\":", Cell::Id(one.source_id)),
+    ];
+    for (label, cell) in members {
+        out.extend_from_slice(label.as_bytes());
+        write_cell(&Kind::Id, cell, out);
+    }
+    out.push(b'}');
 }
 
 /// What the roles allow: the operations that they may call, as `Resource.Read` and

@@ -31,14 +31,16 @@ fn role_of(row: &Row<'_>, column: usize) -> Result<RoleType, StoreError> {
     RoleType::from_value(Value::from(row.text(column)?)).map_err(unknown)
 }
 
-/// The roles of a client app. Those of an administrator are of its own customer or subscription.
-pub fn of_client_app(tx: &mut Tx<'_>, id: Uuid) -> Result<Vec<Assigned>, Problem> {
+/// What is done with a role as it is found.
+pub type Tell<'a> = &'a mut dyn FnMut(&Assigned);
+
+/// Tells the roles of a client app. Those of an administrator are of its own customer or subscription.
+pub fn of_client_app(tx: &mut Tx<'_>, id: Uuid, tell: Tell<'_>) -> Result<(), Problem> {
     let text = format!(
         "SELECT r.role_type, r.apply_to_tenant_id, r.apply_to_idp_instance_id, s.customer_id, s.id \
          FROM client_app a JOIN subscription s ON s.id = a.subscription_id \
          JOIN client_app_role r ON r.client_app_id = a.id WHERE a.id = ?1 ORDER BY r.id LIMIT {MAX_ROLES}"
     );
-    let mut assigned = Vec::new();
     tx.query(&text, &[Value::Id(id)], |row| {
         let role = role_of(row, 0)?;
         let (scope_type, scope_id) = match (role, row.optional_id(1)?, row.optional_id(2)?) {
@@ -48,37 +50,35 @@ pub fn of_client_app(tx: &mut Tx<'_>, id: Uuid) -> Result<Vec<Assigned>, Problem
             (_, _, Some(instance)) => ("IdpInstance", Some(instance)),
             _ => ("System", None),
         };
-        assigned.push(Assigned { role, source: "ClientApp", source_id: id, scope_type, scope_id });
+        tell(&Assigned { role, source: "ClientApp", source_id: id, scope_type, scope_id });
         Ok(())
     })?;
-    Ok(assigned)
+    Ok(())
 }
 
-/// The roles of a platform user: their own, and those of the groups that they are in.
-pub fn of_user(tx: &mut Tx<'_>, id: Uuid) -> Result<Vec<Assigned>, Problem> {
+/// Tells the roles of a platform user: their own, and those of the groups that they are in.
+pub fn of_user(tx: &mut Tx<'_>, id: Uuid, tell: Tell<'_>) -> Result<(), Problem> {
     let text = "SELECT i.idp_instance_id, i.subject FROM application_identity i \
         JOIN application_user u ON u.rid = i.application_user_rid \
         WHERE u.id = ?1 AND i.is_user_store_identity AND i.lifecycle_status = 'Active'";
     let members = "SELECT m.group_rid FROM group_member m JOIN user_account u ON u.rid = m.user_rid \
         JOIN idp_instance i ON i.rid = u.store WHERE i.id = ?1 AND u.id = ?2 AND u.quarantined_on IS NULL";
-    let mut assigned = direct(tx, &[id], "Direct")?;
+    direct(tx, &[id], "Direct", tell)?;
     let groups = groups_above(tx, text, members, id)?;
-    assigned.extend(direct(tx, &groups, "Group")?);
-    Ok(assigned)
+    direct(tx, &groups, "Group", tell)
 }
 
-/// The roles of a platform group: its own, and those of the groups that it is in.
-pub fn of_group(tx: &mut Tx<'_>, id: Uuid) -> Result<Vec<Assigned>, Problem> {
+/// Tells the roles of a platform group: its own, and those of the groups that it is in.
+pub fn of_group(tx: &mut Tx<'_>, id: Uuid, tell: Tell<'_>) -> Result<(), Problem> {
     let text = "SELECT i.idp_instance_id, i.subject FROM application_group_identity i \
         JOIN application_group g ON g.rid = i.application_group_rid \
         WHERE g.id = ?1 AND i.is_user_store_identity AND i.lifecycle_status = 'Active'";
     let parents = "SELECT e.parent_rid FROM group_edge e JOIN user_group g ON g.rid = e.child_rid \
         JOIN idp_instance i ON i.rid = g.store WHERE i.id = ?1 AND g.id = ?2";
-    let mut assigned = direct(tx, &[id], "Direct")?;
+    direct(tx, &[id], "Direct", tell)?;
     let groups: Vec<Uuid> =
         groups_above(tx, text, parents, id)?.into_iter().filter(|group| *group != id).collect();
-    assigned.extend(direct(tx, &groups, "Group")?);
-    Ok(assigned)
+    direct(tx, &groups, "Group", tell)
 }
 
 /// The platform groups that somebody is in, at any depth: who they are in a store, the groups there
@@ -122,9 +122,8 @@ fn groups_above(tx: &mut Tx<'_>, identities: &str, first: &str, id: Uuid) -> Res
     Ok(groups)
 }
 
-/// The roles that these were given.
-fn direct(tx: &mut Tx<'_>, principals: &[Uuid], source: &'static str) -> Result<Vec<Assigned>, Problem> {
-    let mut assigned = Vec::new();
+/// Tells the roles that these were given.
+fn direct(tx: &mut Tx<'_>, principals: &[Uuid], source: &'static str, tell: Tell<'_>) -> Result<(), Problem> {
     for chunk in principals.chunks(LIST) {
         let mut sql = Sql::new(
             "SELECT principal_id, role_type, apply_to_customer_id, apply_to_subscription_id, apply_to_tenant_id, \
@@ -140,7 +139,7 @@ fn direct(tx: &mut Tx<'_>, principals: &[Uuid], source: &'static str) -> Result<
                     scope = (scope_type, Some(id));
                 }
             }
-            assigned.push(Assigned {
+            tell(&Assigned {
                 role: role_of(row, 1)?,
                 source,
                 source_id: row.id(0)?,
@@ -150,5 +149,5 @@ fn direct(tx: &mut Tx<'_>, principals: &[Uuid], source: &'static str) -> Result<
             Ok(())
         })?;
     }
-    Ok(assigned)
+    Ok(())
 }

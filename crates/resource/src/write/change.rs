@@ -447,6 +447,9 @@ pub fn related(
     write_ids(added, &mut data);
     data.extend_from_slice(b",\"removed\":");
     write_ids(removed, &mut data);
+    if shape.bumps_epoch {
+        tx.advance_epoch()?;
+    }
     let person = person(context, tx, shape, &owner.values, None)?;
     record(
         context,

@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-/// Runs an operation. It may be called again with the same call when the transaction is
+/// Runs an operation, up to [`finish`]. It may be called again with the same call when the transaction is
 /// repeated.
 ///
 /// # Errors
@@ -53,15 +53,20 @@ pub fn run(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         Action::Relate(name, how) => relate(call, tx, name, how),
         Action::Custom(custom) => (custom.run)(call, tx),
     };
-    let answer = answer.and_then(|answer| {
-        check_postconditions(&call.context, tx)?;
-        tx.flush()?;
-        Ok(answer)
-    });
+    let answer = answer.and_then(|answer| check_postconditions(&call.context, tx).map(|()| answer));
     if let Some(work) = call.steps.needed.take() {
         return Ok(Answer::after(work));
     }
     answer.map_err(|problem| explain(call, tx, problem))
+}
+
+/// Sends what an operation has left to be sent, with the word to commit, and explains what refuses it: the last
+/// thing that is done in its transaction.
+///
+/// # Errors
+/// What the caller is to be told; a store's failure that decides about a repetition.
+pub fn finish(call: &mut Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
+    tx.finish().map_err(|error| explain(call, tx, error.into()))
 }
 
 /// Finds out which member a unique index refused. The operation runs once more where that shows only when it

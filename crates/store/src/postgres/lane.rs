@@ -10,7 +10,7 @@ use crate::{
     Error, Health, Mode, Tx,
     job::Job,
     queue::{Next, Place, Queue},
-    tx::{Engine, Proof},
+    tx::{Engine, Finished, Proof},
 };
 
 /// How often an operation runs beside others. One that they got in the way of so often runs alone.
@@ -58,6 +58,7 @@ impl Lane {
             };
             let outcome = self.repeat(&mut waiting.job, waiting.mode);
             let (class, is_bounded_write) = (waiting.class, waiting.is_bounded_write());
+            self.note_counts();
             waiting.job.finish(outcome);
             // the answer does not wait for a reading transaction to end
             let ended = self.session.as_mut().is_none_or(|session| session.end().is_ok());
@@ -67,6 +68,14 @@ impl Lane {
             }
             self.queue.done(class, is_bounded_write);
         }
+    }
+
+    /// Tells what was exchanged for a request.
+    fn note_counts(&self) {
+        let Some(session) = self.session.as_ref().filter(|_| self.place != Place::Background) else { return };
+        let counts = session.take_counts();
+        self.counters.statements.fetch_add(counts.statements, Ordering::Relaxed);
+        self.counters.round_trips.fetch_add(counts.round_trips, Ordering::Relaxed);
     }
 
     fn repeat(&mut self, job: &mut Job, mode: Mode) -> Result<(), Error> {
@@ -88,7 +97,7 @@ impl Lane {
             self.session = None;
             return Err(Error::Unavailable("the database does not answer".into()));
         }
-        if self.session.as_ref().is_none_or(Session::is_closed) {
+        if self.session.as_ref().is_none_or(|session| session.is_closed(mode)) {
             self.session = Some(self.servers.open_and_tidy()?);
         }
         let Some(session) = &mut self.session else { return Err(Error::Retry) };
@@ -100,7 +109,7 @@ impl Lane {
         session.begin(mode, alone);
         let mut tx = Tx::new(Engine::Postgres(session));
         let ran = job.run(&mut tx);
-        let proof = tx.take_proof();
+        let (proof, finished) = (tx.take_proof(), tx.take_finished());
         let keep = match ran {
             Ok(keep) => keep,
             Err(error) => {
@@ -115,10 +124,12 @@ impl Lane {
             // what answered without asking the database must hold now, too
             return session.prove_epoch();
         }
-        if !keep {
-            return session.roll_back();
-        }
-        let outcome = session.commit();
+        let outcome = match finished {
+            Some(Finished::Committed) => Ok(()),
+            Some(Finished::Unknown(why)) => Err(Error::Unknown(why)),
+            None if !keep => return session.roll_back(),
+            None => session.commit(),
+        };
         match outcome {
             Ok(()) => {
                 self.counters.commits.fetch_add(1, Ordering::Relaxed);

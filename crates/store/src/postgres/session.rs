@@ -37,6 +37,8 @@ const STATEMENTS: usize = 512;
 const FLUSH: usize = 256;
 /// How long an answer may take: longer than a statement may run.
 const EXCHANGE: Duration = Duration::from_secs(35);
+/// How long nothing was exchanged on a connection that has rested.
+const RESTED: Duration = Duration::from_secs(1);
 /// How long a lost connection's process on the server may take to end.
 const ENDING: Duration = Duration::from_secs(2);
 /// How long a statement of a migration may take.
@@ -66,11 +68,24 @@ pub struct Session {
     broken: Cell<bool>,
     /// Whether a statement of the open transaction failed.
     failed: Cell<bool>,
+    /// What was exchanged with the server since [`Session::take_counts`].
+    counts: Cell<Counts>,
+    /// When something was exchanged last.
+    used: Cell<Instant>,
     patience: Duration,
     generations: watch::Receiver<u64>,
     generation: u64,
     pub backend: Backend,
     pub opened: Instant,
+}
+
+/// What was exchanged with a server.
+#[derive(Clone, Copy, Default)]
+pub struct Counts {
+    /// Statements that the server ran, or was asked to prepare.
+    pub statements: u64,
+    /// How often something was sent whose answer was waited for.
+    pub round_trips: u64,
 }
 
 struct Queued {
@@ -95,6 +110,13 @@ enum Expect {
 }
 
 const EPOCH_IS: &str = "SELECT 1 / (CASE WHEN value = ?1 THEN 1 ELSE 0 END) FROM security_epoch";
+
+/// A query that begins with the check of the epoch, whose parameter is the last one: one statement instead
+/// of two. The condition names no column of the query, so the server judges it before it looks for a row.
+fn checking_epoch(sql: &str, parameters: usize) -> String {
+    let check = EPOCH_IS.replace("?1", &format!("?{}", parameters + 1));
+    format!("SELECT q.* FROM ({sql}) q WHERE ({check}) = 1")
+}
 
 impl Session {
     /// Opens a connection, with handshake and settings, within a time.
@@ -128,6 +150,8 @@ impl Session {
             open: false,
             broken: Cell::new(false),
             failed: Cell::new(false),
+            counts: Cell::default(),
+            used: Cell::new(Instant::now()),
             patience: EXCHANGE,
             generations,
             generation,
@@ -136,13 +160,28 @@ impl Session {
         })
     }
 
-    /// Whether it is over, as far as what arrived meanwhile tells.
-    pub fn is_closed(&self) -> bool {
-        self.runtime.block_on(async {
-            tokio::task::yield_now().await;
-            tokio::task::yield_now().await;
-        });
+    /// Whether it is over, as far as what arrived meanwhile tells. Before a read that is looked at only where
+    /// the connection rested: the loss of one that was just used shows by using it, and a read is asked again.
+    pub fn is_closed(&self, mode: Mode) -> bool {
+        if mode == Mode::Write || self.used.get().elapsed() > RESTED {
+            self.runtime.block_on(async {
+                tokio::task::yield_now().await;
+                tokio::task::yield_now().await;
+            });
+        }
         self.broken.get() || self.client.is_closed() || *self.generations.borrow() != self.generation
+    }
+
+    /// What was exchanged since it was asked last.
+    pub const fn take_counts(&self) -> Counts {
+        self.counts.replace(Counts { statements: 0, round_trips: 0 })
+    }
+
+    fn note_round_trip(&self, statements: usize) {
+        self.used.set(Instant::now());
+        let Counts { statements: before, round_trips } = self.counts.get();
+        let statements = before + u64::try_from(statements).unwrap_or(u64::MAX);
+        self.counts.set(Counts { statements, round_trips: round_trips + 1 });
     }
 
     /// Waits for an answer, as long as one may take.
@@ -225,6 +264,7 @@ impl Session {
         self.flush()?;
         let statement = self.prepare(sql)?;
         let parameters = parameters.iter().map(Parameter);
+        self.note_round_trip(1);
         let executed = self.runtime.block_on(self.within(self.client.execute_raw(&statement, parameters)))?;
         executed.map_err(|error| self.told(error))
     }
@@ -244,21 +284,35 @@ impl Session {
         queries: &[Query<'_>],
         each: &mut dyn FnMut(usize, &Row<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
+        if self.queued.is_empty() && queries.is_empty() {
+            return Ok(());
+        }
+        let checking = self.begin_with_epoch(queries);
+        let mut queries = queries.to_vec();
+        if let (Some((sql, parameters)), Some(first)) = (&checking, queries.first_mut()) {
+            *first = (sql.as_str(), parameters.as_slice());
+        }
         let prepared: Vec<(Statement, &[Value])> = queries
             .iter()
             .map(|(sql, parameters)| Ok((self.prepare(sql)?, *parameters)))
             .collect::<Result<_, Error>>()?;
         let queued = std::mem::take(&mut self.queued);
+        self.note_round_trip(queued.iter().map(Queued::statements).sum::<usize>() + prepared.len());
         let this = &*self;
+        let told = |place: usize, error: tokio_postgres::Error| {
+            let is_stale = place == 0 && checking.is_some() && found_wrong(&error);
+            let told = this.told(error);
+            if is_stale { Error::Stale } else { told }
+        };
         this.runtime.block_on(async {
             let mut sent: Vec<LocalBoxFuture<'_, Result<(), Error>>> = Vec::new();
             for entry in &queued {
                 sent.push(started(entry.run(this)).await);
             }
             let mut streams = Vec::new();
-            for (statement, parameters) in &prepared {
+            for (place, (statement, parameters)) in prepared.iter().enumerate() {
                 let rows = this.client.query_raw(statement, parameters.iter().map(Parameter));
-                streams.push(started(async { rows.await.map_err(|error| this.told(error)) }).await);
+                streams.push(started(async move { rows.await.map_err(|error| told(place, error)) }).await);
             }
             for outcome in sent {
                 this.within(outcome).await??;
@@ -272,11 +326,21 @@ impl Session {
                         None => this.within(rows.next()).await?,
                     };
                     let Some(row) = next else { break };
-                    each(place, &Row::Postgres(&row.map_err(|error| this.told(error))?))?;
+                    each(place, &Row::Postgres(&row.map_err(|error| told(place, error))?))?;
                 }
             }
             Ok(())
         })
+    }
+
+    /// Takes the check of the epoch out of what waits where it is all that waits, to be made with the first
+    /// of these queries: that one's text and parameters.
+    fn begin_with_epoch(&mut self, queries: &[Query<'_>]) -> Option<(String, Vec<Value>)> {
+        let [Queued { expect: Expect::Epoch, .. }] = self.queued.as_slice() else { return None };
+        let (sql, parameters) = queries.first()?;
+        let check = self.queued.pop()?;
+        let sql = checking_epoch(sql, parameters.len());
+        Some((sql, parameters.iter().cloned().chain(check.parameters).collect()))
     }
 
     /// Commits. Once the word for it may have been sent, the loss of the connection leaves open
@@ -292,6 +356,7 @@ impl Session {
             expect: Expect::Anything,
         });
         let queued = std::mem::take(&mut self.queued);
+        self.note_round_trip(queued.iter().map(Queued::statements).sum());
         let this = &*self;
         let outcome = this.runtime.block_on(async {
             let mut sent = Vec::new();
@@ -387,6 +452,7 @@ impl Session {
 
     /// Runs text of several statements.
     fn batch(&self, text: &str) -> Result<(), Error> {
+        self.note_round_trip(count_statements(text));
         let done = self.runtime.block_on(self.within(self.client.batch_execute(text)))?;
         done.map_err(|error| self.told(error))
     }
@@ -452,6 +518,7 @@ impl Session {
             self.flush()?;
         }
         let text = sql.replace('?', "$");
+        self.note_round_trip(1);
         let prepared = self.runtime.block_on(self.within(self.client.prepare(&text)))?;
         let statement = prepared.map_err(|error| self.told(error))?;
         self.statements.insert(sql.to_owned(), statement.clone());
@@ -472,6 +539,13 @@ async fn started<'a, T: 'a>(
 }
 
 impl Queued {
+    fn statements(&self) -> usize {
+        match &self.statement {
+            Step::Plain(text) => count_statements(text),
+            Step::Prepared(_) => 1,
+        }
+    }
+
     async fn run(&self, session: &Session) -> Result<(), Error> {
         let outcome = match &self.statement {
             Step::Plain(text) => session.client.batch_execute(text).await,
@@ -490,6 +564,11 @@ impl Queued {
             }
         })
     }
+}
+
+/// The statements of a text that has several.
+fn count_statements(text: &str) -> usize {
+    text.split(';').filter(|statement| !statement.trim().is_empty()).count()
 }
 
 fn found_wrong(error: &tokio_postgres::Error) -> bool {
@@ -530,12 +609,12 @@ mod tests {
         let Err(Error::Unavailable(why)) = session.query_all(&[(sleep, &[])], &mut |_, _| Ok(())) else {
             panic!("it is not waited for")
         };
-        assert!(why.contains("did not answer in time") && session.is_closed(), "{why}");
+        assert!(why.contains("did not answer in time") && session.is_closed(Mode::Write), "{why}");
         let mut session = servers.open(OPENING).unwrap();
         session.begin(Mode::Long, false);
         session.queue(sleep, Vec::new()).unwrap();
         session.patience = Duration::from_millis(50);
         let Err(Error::Unknown(why)) = session.commit() else { panic!("it is not waited for") };
-        assert!(why.contains("did not answer in time") && session.is_closed(), "{why}");
+        assert!(why.contains("did not answer in time") && session.is_closed(Mode::Write), "{why}");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{collections::VecDeque, time::Instant};
 
+use super::idle::Idle;
 use crate::{Class, Mode, job::Job};
 
 /// An operation that waits.
@@ -40,6 +41,8 @@ pub struct Lines {
     pub ordinary: VecDeque<Waiting>,
     pub heavy: VecDeque<Waiting>,
     pub background: VecDeque<Waiting>,
+    pub threads: Idle,
+    pub background_threads: Idle,
     pub heavy_running: usize,
     pub writes_running: usize,
     pub closing: bool,
@@ -50,6 +53,14 @@ pub struct Lines {
 impl Lines {
     pub fn requests(&self) -> usize {
         self.urgent.len() + self.ordinary.len() + self.heavy.len()
+    }
+
+    /// The threads of a place that have nothing to do.
+    pub const fn idle(&mut self, place: Place) -> &mut Idle {
+        match place {
+            Place::Background => &mut self.background_threads,
+            Place::Requests | Place::Any => &mut self.threads,
+        }
     }
 
     pub fn line(&mut self, class: Class) -> &mut VecDeque<Waiting> {

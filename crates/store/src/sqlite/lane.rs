@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    Connection, Counters, Sqlite,
+    Connection, Counters, ONCE, Sqlite,
     watch::{Bell, Watch},
 };
 use crate::{
@@ -37,9 +37,9 @@ pub fn start(
     store: &Sqlite,
     settings: Settings,
 ) -> Result<Vec<JoinHandle<()>>, Error> {
-    let (counters, queue, bell) = (&store.counters, &store.queue, Arc::new(Bell::default()));
+    let (counters, queue, bell) = (&store.counters, &store.writing, Arc::new(Bell::default()));
     let log = PathBuf::from(format!("{}-wal", path.display()));
-    let checkpointer = Connection::open(path, false, 2048, &writer.epoch)?;
+    let checkpointer = Connection::open(path, false, ONCE, &writer.epoch)?;
     let lane = Lane {
         writer,
         counters: Arc::clone(counters),

@@ -1,0 +1,89 @@
+//! The security epoch, asked for by many requests at once: one look at the database answers all of them.
+
+use std::{
+    mem,
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
+};
+
+use tokio::{sync::oneshot, time::timeout};
+
+use crate::{
+    ANOTHER_LOOK, Class, Error, Mode, PATIENCE,
+    job::Job,
+    queue::{Kind, Queue},
+};
+
+type Answer = Result<i64, Error>;
+
+/// Those who wait for the next look. A look answers who was there before it began, and nobody else: so each
+/// gets an epoch that was read after they asked.
+#[derive(Clone, Default)]
+pub struct SharedEpoch(Arc<Mutex<Vec<oneshot::Sender<Answer>>>>);
+
+impl SharedEpoch {
+    /// The epoch as it is after this was asked.
+    ///
+    /// # Errors
+    /// [`Error::Busy`]; the database's.
+    pub async fn read(&self, queue: &Queue) -> Answer {
+        let (sender, mut answer) = oneshot::channel();
+        if self.join(sender) {
+            self.look(queue);
+        }
+        let (mut patience, began) = (PATIENCE, Instant::now());
+        loop {
+            match timeout(patience, &mut answer).await {
+                Ok(Ok(answer)) => return answer,
+                Ok(Err(_)) => return Err(Error::Unavailable("a thread of the store broke down".into())),
+                Err(_) if queue.is_stuck(Kind::Read, began.elapsed()) => {
+                    queue.note_shed();
+                    return Err(Error::Busy);
+                }
+                Err(_) => patience = ANOTHER_LOOK,
+            }
+        }
+    }
+
+    /// Waits for the next look; whether nobody has asked for that one yet.
+    fn join(&self, sender: oneshot::Sender<Answer>) -> bool {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.push(sender);
+        waiting.len() == 1
+    }
+
+    fn take(&self) -> Vec<oneshot::Sender<Answer>> {
+        mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts a look into the line. Whoever waits may go away meanwhile; the others are answered all the same.
+    fn look(&self, queue: &Queue) {
+        let (found, take) = (Arc::new(Mutex::new((Vec::new(), None))), self.clone());
+        let (kept, rest) = (Arc::clone(&found), self.clone());
+        let look = move |tx: &mut crate::Tx<'_>| {
+            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            found.0.extend(take.take());
+            let epoch = tx.epoch();
+            let is_there = epoch.is_ok();
+            found.1 = Some(epoch);
+            is_there
+        };
+        let answer = move |outcome: Result<(), Error>| {
+            let (mut asking, epoch) = mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner));
+            // it failed before it began
+            if epoch.is_none() {
+                asking = rest.take();
+            }
+            let epoch = epoch.unwrap_or_else(|| Err(Error::Unavailable("there was no look".into())));
+            let epoch = outcome.and(epoch);
+            for sender in asking {
+                // who went away needs none
+                let _ = sender.send(epoch.clone());
+            }
+        };
+        let job = Job::shared("SecurityEpoch", look, answer);
+        if let Err((error, job)) = queue.push_or_return(job, Mode::Quick, Class::Urgent) {
+            job.finish(Err(error));
+        }
+    }
+}

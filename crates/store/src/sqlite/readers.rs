@@ -1,0 +1,82 @@
+//! Long reads: a fixed number of threads, each with a connection that it keeps while there is something to
+//! read. So there are never more page caches, kept statements and heaps than threads, whatever is asked for.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, atomic::AtomicI64},
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use super::{Bounded, Connection};
+use crate::{
+    Error, Tx,
+    guard::spawn,
+    job::Job,
+    queue::{Next, Place, Queue},
+    tx::Engine,
+};
+
+/// What a connection for long reads may keep: it runs through and gains little from a cache.
+const LONG: Bounded = Bounded { cache_kib: 2 << 10, statements: 64 };
+/// Long reads of background work at once.
+const BACKGROUND: usize = 2;
+/// How long a connection is kept that nobody uses.
+const IDLE: Duration = Duration::from_mins(1);
+
+struct Reader {
+    path: PathBuf,
+    epoch: Arc<AtomicI64>,
+    place: Place,
+    queue: Arc<Queue>,
+    connection: Option<Connection>,
+}
+
+/// Starts the threads: so many for requests, and those for background work.
+pub fn start(
+    path: &Path,
+    epoch: &Arc<AtomicI64>,
+    queue: &Arc<Queue>,
+    places: usize,
+) -> Result<Vec<JoinHandle<()>>, Error> {
+    let requests = std::iter::repeat_n(Place::Requests, places);
+    let all = requests.chain(std::iter::repeat_n(Place::Background, BACKGROUND));
+    let threads = all.enumerate().map(|(number, place)| {
+        let (path, epoch, queue) = (path.to_owned(), Arc::clone(epoch), Arc::clone(queue));
+        let broken = Arc::clone(&queue);
+        let reader = Reader { path, epoch, place, queue, connection: None };
+        spawn(format!("store-reader-{number}"), move || reader.run(), move || broken.break_down())
+    });
+    threads.collect()
+}
+
+impl Reader {
+    fn run(mut self) {
+        loop {
+            match self.queue.take(self.place, IDLE) {
+                Next::Run(mut waiting) => {
+                    let outcome = self.read(&mut waiting.job);
+                    waiting.job.finish(outcome);
+                    self.queue.done(waiting.class, false);
+                }
+                Next::Idle => self.connection = None,
+                Next::Over => return,
+            }
+        }
+    }
+
+    /// Reads in one snapshot. A connection that fails to end it is not used again.
+    fn read(&mut self, job: &mut Job) -> Result<(), Error> {
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => Connection::open(&self.path, true, LONG, &self.epoch)?,
+        };
+        let outcome = connection
+            .execute("BEGIN", &[])
+            .and_then(|_| job.run(&mut Tx::new(Engine::Sqlite(&connection))).map(drop));
+        if connection.execute("COMMIT", &[]).is_ok() {
+            self.connection = Some(connection);
+        }
+        outcome
+    }
+}

@@ -1,0 +1,137 @@
+//! What a request costs on PostgreSQL: the statements and round trips that it waits for, counted where they
+//! leave.
+
+use std::sync::{
+    Arc, Condvar, Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use chancery_store::{Error, Mode};
+use chancery_testkit::{Engine, World, on_both_engines};
+use futures_util::future::join_all;
+use serde_json::json;
+
+use super::{
+    app, ask,
+    assertion::{claims, key_set, present},
+    configure, secret,
+    signer::Signer,
+};
+use crate::{id, until};
+
+/// How often a request is made. Each connection prepares its statements once; the cheapest counts.
+const TIMES: usize = 8;
+
+/// Statements and round trips so far.
+fn counted(world: &World) -> (u64, u64) {
+    let figures = world.app.store.figures();
+    (figures.statements, figures.round_trips)
+}
+
+/// What the cheapest of some requests cost, each after something that is not counted.
+async fn cost<P: Future<Output = ()>, R: Future<Output = ()>>(
+    world: &World,
+    prepare: impl Fn() -> P,
+    request: impl Fn() -> R,
+) -> (u64, u64) {
+    let mut cheapest = (u64::MAX, u64::MAX);
+    for _ in 0..TIMES {
+        prepare().await;
+        let before = counted(world);
+        request().await;
+        let after = counted(world);
+        let cost = (after.0 - before.0, after.1 - before.1);
+        cheapest = (cheapest.0.min(cost.0), cheapest.1.min(cost.1));
+    }
+    cheapest
+}
+
+async fn nothing() {}
+
+fn two_connections(_: &std::path::Path) -> Vec<String> {
+    ["--database-connections", "2"].map(str::to_owned).to_vec()
+}
+
+on_both_engines! {
+    [two_connections]
+
+    async fn a_read_waits_once(world: World) {
+        if world.engine == Engine::Sqlite {
+            return;
+        }
+        let user = world.user("ada").await;
+        let path = world.path(&format!("/User/{}", id(&user)));
+        let read = || async { world.admin.get(&path).await.expect(200) };
+        // the user with the check of the epoch, and its groups
+        assert_eq!(cost(&world, nothing, read).await, (2, 1));
+        let forget = || async { world.app.rights.forget(world.app.store.epoch().await.unwrap()) };
+        // before that the epoch, what revokes the token, its caller, the store, the store's options
+        assert_eq!(cost(&world, forget, read).await, (7, 2));
+        let nobody = world.path(&format!("/User/{}", uuid::Uuid::nil()));
+        let miss = || async { world.admin.get(&nobody).await.expect(404) };
+        assert_eq!(cost(&world, nothing, miss).await, (2, 1));
+    }
+
+    async fn a_token_waits_once_and_once_more_where_something_is_good_once(world: World) {
+        if world.engine == Engine::Sqlite {
+            return;
+        }
+        let own = app(&world, "own", json!({})).await;
+        let value = secret(&world, &own).await;
+        let wants = || async { ask(&world, &own, &value, &[]).await.expect(200) };
+        assert_eq!(cost(&world, nothing, wants).await, (1, 1), "the epoch");
+        world.make("ClientAppScope", json!({ "clientAppId": own["id"], "key": "read" })).await;
+        let wants = || async { ask(&world, &own, &value, &[("scope", "read")]).await.expect(200) };
+        assert_eq!(cost(&world, nothing, wants).await, (2, 1), "scopes and resources");
+        let wrong = || async { ask(&world, &own, "wrong", &[]).await.expect(401) };
+        let nobody = json!({ "id": uuid::Uuid::from_u128(7) });
+        let unknown = || async { ask(&world, &nobody, "wrong", &[]).await.expect(401) };
+        let refusing = cost(&world, nothing, wrong).await;
+        assert_eq!(refusing, (7, 1), "the epoch and the client app whole");
+        assert_eq!(cost(&world, nothing, unknown).await, refusing, "it is read as if it was there");
+
+        let signer = Signer::new("one");
+        let signing = app(&world, "signing", json!({})).await;
+        key_set(&world, &signing, "one", json!({ "jwks": signer.jwks() })).await;
+        configure(&world, &signing, "private_key_jwt", json!({})).await;
+        let wants = || async { present(&world, &signer.assert(&claims(&world, &signing, json!({})))).await.expect(200) };
+        assert_eq!(cost(&world, nothing, wants).await, (11, 2), "and the assertion, with its transaction");
+        let referring = app(&world, "referring", json!({ "accessTokenType": "Reference" })).await;
+        let value = secret(&world, &referring).await;
+        let wants = || async { ask(&world, &referring, &value, &[]).await.expect(200) };
+        assert_eq!(cost(&world, nothing, wants).await, (5, 2), "the epoch, and the token");
+    }
+
+    /// Who asks for the epoch while others do is answered by one look, which began after all of them asked.
+    async fn many_who_ask_for_the_epoch_share_a_look(world: World) {
+        if world.engine == Engine::Sqlite {
+            return;
+        }
+        let (gate, held) = (Arc::new((Mutex::new(false), Condvar::new())), Arc::new(AtomicUsize::new(0)));
+        for _ in 0..2 {
+            let (store, gate, held) = (world.app.store.clone(), Arc::clone(&gate), Arc::clone(&held));
+            tokio::spawn(async move {
+                let hold = store.run("Hold", Mode::Quick, None, move |_| {
+                    held.fetch_add(1, Ordering::SeqCst);
+                    drop(gate.1.wait_while(gate.0.lock().unwrap(), |open| !*open).unwrap());
+                    Ok::<(), Error>(())
+                });
+                hold.await
+            });
+        }
+        until("both connections are held", || async { held.load(Ordering::SeqCst) == 2 }).await;
+        let before = counted(&world);
+        let asking = join_all((0..20).map(|_| world.app.store.epoch()));
+        let open = async {
+            *gate.0.lock().unwrap() = true;
+            gate.1.notify_all();
+        };
+        let (epochs, ()) = tokio::join!(asking, open);
+        let epoch = epochs[0].clone().unwrap();
+        assert!(epochs.iter().all(|told| *told == Ok(epoch)), "{epochs:?}");
+        // at the most it is prepared, too
+        assert!(counted(&world).0 - before.0 <= 2);
+        world.sql(Vec::new()).await;
+        assert_eq!(world.app.store.epoch().await, Ok(epoch + 1));
+    }
+}

@@ -267,3 +267,31 @@ impl From<chancery_record::Mismatch> for Problem {
         store::Error::Internal(format!("column {} holds another kind", mismatch.0)).into()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use chancery_record::{FieldError, FieldErrors};
+
+    use super::{Problem, ProblemKind};
+
+    #[test]
+    fn a_body_has_its_members_in_order() {
+        let plain = Problem::new(ProblemKind::NotFound, "a \"b\"\\\n\u{1}\u{7f}ü").body("/x?", "t");
+        let expected =
+            r#"{"type":"/problems/not-found","title":"There is no such item","status":404,"detail":"a \"b\"\\\n\u0001"#;
+        let expected = format!("{expected}\u{7f}ü\",\"instance\":\"/x?\",\"traceId\":\"t\"}}");
+        assert_eq!(String::from_utf8(plain).unwrap(), expected);
+
+        let mut errors: FieldErrors =
+            [FieldError::new("/a", "is \"wrong\""), FieldError::new("", "no")].into_iter().collect();
+        errors.count_more(7);
+        let wrong = Problem::wrong(errors).with_member("currentToken", "\u{8}").with_member("also", "1");
+        let expected = concat!(
+            r#"{"type":"/problems/invalid-request","title":"The request is not valid","status":400,"#,
+            r#""detail":"9 places are not valid; errors has the first 2","instance":"/i","traceId":"","#,
+            r#""currentToken":"\b","also":"1","errors":[{"pointer":"/a","detail":"is \"wrong\""},"#,
+            r#"{"pointer":"","detail":"no"}],"moreErrors":7}"#
+        );
+        assert_eq!(String::from_utf8(wrong.body("/i", "")).unwrap(), expected);
+    }
+}

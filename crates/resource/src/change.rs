@@ -1,12 +1,14 @@
 //! The one place that writes a resource's row, and with it its audit entry and its event.
 
-use chancery_record::{Column, Field, Sealing, Timestamp, Value, fold, write_string};
+use std::collections::BTreeMap;
+
+use chancery_record::{Column, Field, Sealing, Timestamp, Value, fold};
 use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::{
     Call, Deletion, LIST, Problem, Relation, Scope, Shape,
-    audit_write::{Entry, changed_members, content, fields_with, key_text, record, write_ids},
+    audit_write::{Details, Entry, Links, changed_members, content, fields_with, key_text, record, written},
     emit::Stored,
     person::person,
     sealed::seal_secret,
@@ -63,7 +65,7 @@ pub fn insert(
             event: "created",
             original: None,
             current: Some(current),
-            data: changed_members(changed.map(|(field, _)| field)),
+            details: changed_members(changed.map(|(field, _)| field)),
         },
     )
 }
@@ -190,7 +192,7 @@ fn change(
             event,
             original: Some(content(shape, &was.values)),
             current: Some(content(shape, values)),
-            data: changed_members(changed.into_iter()),
+            details: changed_members(changed.into_iter()),
         },
     )
 }
@@ -275,7 +277,7 @@ pub fn delete(call: &Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Resu
             event: "deleted",
             original: Some(content(shape, &was.values)),
             current: None,
-            data: Vec::new(),
+            details: Details::None {},
         },
     )
 }
@@ -319,7 +321,7 @@ fn destroy(
             event,
             original: None,
             current: None,
-            data: Vec::new(),
+            details: Details::None {},
         },
     )
 }
@@ -424,20 +426,8 @@ pub fn related(
     if added.is_empty() && removed.is_empty() {
         return Ok(());
     }
-    let mut change = Vec::new();
-    change.extend_from_slice(b"{");
-    write_string(relation.told, &mut change);
-    change.extend_from_slice(b":{\"added\":");
-    write_ids(added, &mut change);
-    change.extend_from_slice(b",\"removed\":");
-    write_ids(removed, &mut change);
-    change.extend_from_slice(b"}}");
-    let mut data = b",\"relation\":".to_vec();
-    write_string(relation.told, &mut data);
-    data.extend_from_slice(b",\"added\":");
-    write_ids(added, &mut data);
-    data.extend_from_slice(b",\"removed\":");
-    write_ids(removed, &mut data);
+    let links = Links { added, removed };
+    let change = written(&BTreeMap::from([(relation.told, links)]))?;
     let person = person(call, tx, shape, &owner.values, None)?;
     record(
         call,
@@ -450,8 +440,8 @@ pub fn related(
             action: "Modified",
             event: "related",
             original: None,
-            current: Some(String::from_utf8(change).unwrap_or_default()),
-            data,
+            current: Some(change),
+            details: Details::Links { relation: relation.told, links },
         },
     )
 }

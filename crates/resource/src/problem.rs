@@ -280,8 +280,7 @@ mod tests {
     #[test]
     fn a_body_has_its_members_in_order() {
         let plain = Problem::new(ProblemKind::NotFound, "a \"b\"\\\n\u{1}\u{7f}ü").body("/x?", "t");
-        let expected =
-            r#"{"type":"/problems/not-found","title":"There is no such item","status":404,"detail":"a \"b\"\\\n\u0001"#;
+        let expected = r#"{"type":"/problems/not-found","title":"There is no such item","status":404,"detail":"a \"b\"\\\n\u0001"#;
         let expected = format!("{expected}\u{7f}ü\",\"instance\":\"/x?\",\"traceId\":\"t\"}}");
         assert_eq!(String::from_utf8(plain).unwrap(), expected);
 

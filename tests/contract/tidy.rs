@@ -38,7 +38,6 @@ fn dependencies_point_downward() {
         ("argon2", &["credential"]),
         ("image", &["picture"]),
         ("chancery-application", &["userstore", "management"]),
-        ("chancery-settings", &["resource", "auth", "userstore", "management", "server", "testkit"]),
         ("chancery-ledger", &["resource", "userstore", "management", "server"]),
         ("chancery-credential", &["userstore", "server"]),
         // itself, for its own tests

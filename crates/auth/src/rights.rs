@@ -6,8 +6,8 @@ use std::{
 };
 
 use chancery_record::{Timestamp, Value, fold, parse_id};
+use chancery_resource::settings::{Options, Owner};
 use chancery_resource::{Sql, StoreScope};
-use chancery_settings::{Options, Owner};
 use chancery_store::{Error, Mode, Store, Tx};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
@@ -370,7 +370,7 @@ mod tests {
     use std::sync::Arc;
 
     use chancery_resource::StoreScope;
-    use chancery_settings::{Options, Owner};
+    use chancery_resource::settings::{Options, Owner};
     use uuid::Uuid;
 
     use super::{Known, Place, REMEMBERED, Rights};

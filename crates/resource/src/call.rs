@@ -10,12 +10,11 @@ use std::{
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_record::{Json, Timestamp, Value};
-use chancery_settings::Options;
 use uuid::Uuid;
 
 use crate::{
     CursorKey, MasterKey, Memory, MetadataSource, Op, Out, Piece, Preconditions, Problem, Seal, Service,
-    Work, sealed::Persons, work::Results,
+    Work, sealed::Persons, settings::Options, work::Results,
 };
 
 /// What the caller's rights cover, and so what every query is limited to.

@@ -39,6 +39,7 @@ mod rules;
 mod seal;
 mod sealed;
 mod service;
+pub mod settings;
 mod shape;
 mod sql;
 mod standard;

@@ -6,10 +6,10 @@ use chancery_application::{
     APPLICATION_IDENTITY, APPLICATION_USER, ApplicationIdentity, ApplicationIdentityId, LifecycleStatus,
 };
 use chancery_record::{Name, OptionValue, Record as _, Uuid, Value, parse_id};
+use chancery_resource::settings::{Options, Owner};
 use chancery_resource::{
     Call, OwnerRow, Problem, Stored, Telling, amend, delete, insert, load, load_by, load_hidden, select_of,
 };
-use chancery_settings::{Options, Owner};
 use chancery_store::Tx;
 
 use super::record::{IdentityReplacement, NewIdentityReplacement};

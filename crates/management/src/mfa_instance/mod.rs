@@ -1,10 +1,10 @@
 //! Second factors: what a person proves beside who they are.
 
 use chancery_record::{FIXED, HIDDEN, KEY, Name, OPEN, Preset, SEEN, SHOWN, Token, Value, id_types, record};
+use chancery_resource::settings::Owner;
 use chancery_resource::{
     Breach, Call, Op, Problem, Proposed, Reach, Relation, Shape, Unique, added, children, relation, standard,
 };
-use chancery_settings::Owner;
 use chancery_store::Tx;
 
 use crate::{

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use chancery_record::{FieldType as _, Name, Record as _, Value};
+use chancery_resource::settings::{Entry, Owner};
 use chancery_resource::{Breach, Call, LIST, Problem, Proposed, Rules, Said, Sql, open_secret};
-use chancery_settings::{Entry, Owner};
 use chancery_store::Tx;
 use uuid::Uuid;
 

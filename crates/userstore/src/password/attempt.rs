@@ -5,11 +5,11 @@ use chancery_credential::{
     lockout::{self, Begun, Failed, Reason},
 };
 use chancery_record::{Record as _, Secret, Value, fold};
+use chancery_resource::settings::Options;
 use chancery_resource::{
     Answer, Call, Permit, Problem, Purpose, Sql, Stored, Telling, Work, amend, load_by, read_form, select_by,
     write_stored,
 };
-use chancery_settings::Options;
 use chancery_store::Tx;
 use uuid::Uuid;
 

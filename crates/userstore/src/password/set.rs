@@ -8,8 +8,8 @@ use chancery_credential::{
     policy::Broken,
 };
 use chancery_record::{Secret, Timestamp};
+use chancery_resource::settings::Options;
 use chancery_resource::{Answer, Call, Problem, Purpose, Telling, Work, read_form};
-use chancery_settings::Options;
 use chancery_store::{Error, Tx};
 
 use super::{InitialPassword, ResetPassword, kept};

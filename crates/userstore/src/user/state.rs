@@ -2,12 +2,12 @@
 
 use chancery_credential::lockout::{self, Closing, Limits, State};
 use chancery_record::{OPEN, Record as _, Timestamp, Token, Value, record};
+use chancery_resource::settings::Options;
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Call, Custom, Method as M, Op, Permit::UserStore, Problem,
     ProblemKind, Stored, Telling, amend, check_if_match, gone, load, load_hidden, purge, read_form,
     write_stored,
 };
-use chancery_settings::Options;
 use chancery_store::Tx;
 
 use super::{USER, User};

@@ -433,13 +433,14 @@ impl Session {
              SELECT pg_advisory_xact_lock(4848110241)",
         )?;
         self.batch(migrate::TABLE)?;
-        let mut applied = Vec::new();
-        self.query_all(&[(migrate::APPLIED, &[])], &mut |_, row| {
-            applied.push(row.int(0)?);
-            Ok(())
-        })?;
+        let applied = self.applied()?;
         migrate::migrate(true, &applied, |text| self.batch(text))?;
         self.batch("COMMIT")
+    }
+
+    /// The migrations that are applied.
+    pub fn applied(&mut self) -> Result<migrate::Applied, Error> {
+        migrate::read_applied(|text, each| self.query_all(&[(text, &[])], &mut |_, row| each(row)))
     }
 
     fn prepare(&mut self, sql: &str) -> Result<Statement, Error> {

@@ -60,7 +60,7 @@ fn assert_sound(entry: &Value) {
     key.verify(signed.to_string().as_bytes(), &decoded(&entry["signature"])).unwrap();
 }
 
-async fn events(world: &World) -> Vec<Value> {
+async fn envelopes(world: &World) -> Vec<String> {
     let rows = world.app.store.run("Test", Mode::Long, None, |tx| {
         let mut rows = Vec::new();
         tx.query("SELECT envelope FROM outbox_event ORDER BY id", &[], |row| {
@@ -69,7 +69,26 @@ async fn events(world: &World) -> Vec<Value> {
         })?;
         Ok::<_, Error>(rows)
     });
-    rows.await.unwrap().iter().map(|text| serde_json::from_str(text).unwrap()).collect()
+    rows.await.unwrap()
+}
+
+async fn events(world: &World) -> Vec<Value> {
+    envelopes(world).await.iter().map(|text| serde_json::from_str(text).unwrap()).collect()
+}
+
+/// An event as it is written, member for member.
+fn envelope_of(event: &Value, data: &str) -> String {
+    let member = |name: &str| &event[name];
+    format!(
+        "{{\"specversion\":\"1.0\",\"id\":{},\"source\":{},\"type\":{},\"subject\":{},\"time\":{},\
+         \"datacontenttype\":\"application/json\",\"data\":{{\"id\":{}{data}}}}}",
+        member("id"),
+        member("source"),
+        member("type"),
+        member("subject"),
+        member("time"),
+        event["data"]["id"],
+    )
 }
 
 on_both_engines! {
@@ -105,6 +124,16 @@ on_both_engines! {
         assert_eq!(events[1]["data"]["changed"], json!(["firstName"]));
         assert_eq!((&events[0]["specversion"], &events[0]["subject"]), (&json!("1.0"), &user["id"]));
         assert!(!events.iter().any(|event| event.to_string().contains("Ada")), "never a value");
+        let related = &group["id"];
+        let envelopes = envelopes(&world).await;
+        for (event, data) in [
+            (&events[1], r#","changed":["firstName"]"#),
+            (&events[3], &format!(r#","relation":"memberOfGroups","added":[{related}],"removed":[]"#)),
+            (&events[4], ""),
+        ] {
+            let expected = envelope_of(event, data);
+            assert!(envelopes.contains(&expected), "{expected}");
+        }
     }
 
     /// `9-operating.md`, section 6: a change's number is also above its row's last, which a process whose clock is

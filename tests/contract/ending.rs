@@ -61,11 +61,13 @@ fn a_panic_ends_the_process() {
             .env(BREAKS, what)
             .env(AT, database.url())
             .env("TMPDIR", database.folder())
+            .env("RUST_BACKTRACE", "1")
             .output()
             .unwrap();
         let log = String::from_utf8_lossy(&ended.stderr);
         assert_eq!(ended.status.code(), Some(BROKEN), "{what}: {log}");
         assert!(log.contains("the process cannot go on") && log.contains("on purpose"), "{what}: {log}");
+        assert!(log.contains("contract::ending"), "{what}: its backtrace was asked for: {log}");
     }
 }
 

@@ -252,29 +252,6 @@ async fn a_migration_waits_for_a_lock() {
     psql.wait().await.unwrap();
 }
 
-/// Section 1: a newer schema is refused, well told, on both engines.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_newer_schema_is_refused() {
-    for engine in [Engine::Sqlite, Engine::Postgres] {
-        let database = Database::create(engine);
-        let target = match engine {
-            Engine::Sqlite => Target::Sqlite(database.folder().join("chancery.sqlite")),
-            Engine::Postgres => Target::Postgres(database.url().to_owned()),
-        };
-        let open = move || {
-            let target = target.clone();
-            tokio::task::spawn_blocking(move || Store::open(&target, Settings::default()))
-        };
-        let store = open().await.unwrap().unwrap();
-        let text = "INSERT INTO schema_migration (version) VALUES (9999)";
-        let insert = store.run("Test", Mode::Write, None, |tx| raw::execute(tx, text, &[]));
-        insert.await.map_err(|error: Error| error.to_string()).unwrap();
-        tokio::task::spawn_blocking(move || store.close()).await.unwrap();
-        let Err(refused) = open().await.unwrap() else { panic!("it is taken") };
-        assert!(refused.to_string().contains("version 9999"), "{refused}");
-    }
-}
-
 /// Read in the code (C): a statement that took too long is not a database that is away (57014); one
 /// that takes no writes is (25006), and its connection goes; an error that is passed over is no success.
 #[tokio::test(flavor = "multi_thread")]

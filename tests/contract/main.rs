@@ -48,6 +48,7 @@ mod public;
 mod quarantine;
 mod ready;
 mod reset;
+mod schema;
 mod secrets;
 mod server;
 mod signing;

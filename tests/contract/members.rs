@@ -2,8 +2,8 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use chancery_resource::settings::{Options, Owner};
 use chancery_resource::{Scope, StoreScope, list_statement};
-use chancery_settings::{Options, Owner};
 use chancery_store::{Error, Mode};
 use chancery_testkit::{Engine, World, on_both_engines};
 use serde_json::{Value, json};

@@ -40,7 +40,6 @@ fn dependencies_point_downward() {
         ("argon2", &["credential"]),
         ("image", &["picture"]),
         ("chancery-application", &["userstore", "management"]),
-        ("chancery-settings", &["resource", "auth", "userstore", "management", "server", "testkit"]),
         ("chancery-ledger", &["resource", "userstore", "management", "server"]),
         ("chancery-credential", &["userstore", "server"]),
         // itself, for its own tests
@@ -51,8 +50,7 @@ fn dependencies_point_downward() {
         ("x509-parser", &["certificate"]),
         ("chancery-certificate", &["resource", "auth", "management", "server"]),
         ("chancery-oauth", &["auth", "management"]),
-        ("chancery-claims", &["questionnaire", "management"]),
-        ("chancery-questionnaire", &["management"]),
+        ("chancery-claims", &["management"]),
         ("chancery-trust", &["passkey", "management", "userstore", "server"]),
         ("chancery-fetch", &["auth", "mail", "web", "server"]),
         ("tokio-postgres", &["store"]),

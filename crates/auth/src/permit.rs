@@ -165,8 +165,8 @@ fn administers(role: Role, place: &Place) -> bool {
 mod tests {
     use std::{collections::HashMap, sync::Arc};
 
+    use chancery_resource::settings::{Options, Owner};
     use chancery_resource::{Permit, Scope, StoreScope};
-    use chancery_settings::{Options, Owner};
     use uuid::Uuid;
 
     use super::{Refused, decide};

@@ -6,14 +6,15 @@ use std::{
 };
 
 use chancery_record::{Timestamp, Value, fold, parse_id};
+use chancery_resource::settings::{Options, Owner};
 use chancery_resource::{Sql, StoreScope};
-use chancery_settings::{Options, Owner};
 use chancery_store::{EPOCH, Error, Mode, Row, Store, Tx};
+use quick_cache::sync::Cache;
 use uuid::Uuid;
 
 use crate::{Bearer, Claims, bearer::Shown, client::serves};
 
-/// Tokens and stores remembered.
+/// Tokens remembered, and stores. Where there are more, those that are asked for least give way one by one.
 const REMEMBERED: usize = 10_000;
 /// How often a token is opened again when keys change between that and the look-up, which follows at
 /// once.
@@ -81,11 +82,17 @@ pub struct Place {
 #[derive(Default)]
 pub struct Rights(RwLock<Remembered>);
 
-#[derive(Default)]
+/// Whoever changes the epoch forgets all, and is alone then. What adds to one epoch is beside others.
 struct Remembered {
     epoch: i64,
-    tokens: HashMap<String, Seen>,
-    places: HashMap<String, Option<Arc<Place>>>,
+    tokens: Cache<String, Seen>,
+    places: Cache<String, Arc<Place>>,
+}
+
+impl Default for Remembered {
+    fn default() -> Self {
+        Self { epoch: 0, tokens: Cache::new(REMEMBERED), places: Cache::new(REMEMBERED) }
+    }
 }
 
 #[derive(Clone)]
@@ -112,11 +119,11 @@ impl Rights {
     pub fn recall(&self, token: Option<&str>, store: Option<&str>) -> Option<Known> {
         let remembered = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let seen = match token {
-            Some(token) => Some(remembered.tokens.get(token)?.clone()),
+            Some(token) => Some(remembered.tokens.get(token)?),
             None => None,
         };
         let place = match store {
-            Some(name) => remembered.places.get(&fold(name))?.clone(),
+            Some(name) => Some(remembered.places.get(&fold(name))?),
             None => None,
         };
         let (claims, caller) = seen.map(|seen| (seen.claims, seen.caller)).unzip();
@@ -127,7 +134,7 @@ impl Rights {
     pub fn forget(&self, epoch: i64) {
         let mut remembered = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if remembered.epoch == epoch {
-            *remembered = Remembered::default();
+            remembered.begin(0);
         }
     }
 
@@ -150,7 +157,7 @@ impl Rights {
                 Err(Error::Stale) => {}
                 Err(error) => return Err(error),
                 Ok(known) => {
-                    self.remember(&known, token, name, now);
+                    self.remember(&known, token, name);
                     return Ok(known);
                 }
             }
@@ -158,27 +165,35 @@ impl Rights {
         Err(Error::Retry)
     }
 
-    fn remember(&self, known: &Known, token: Option<&str>, name: Option<&str>, now: Timestamp) {
-        let mut remembered = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if remembered.tokens.len() + remembered.places.len() >= REMEMBERED {
-            remembered.tokens.retain(|_, seen| seen.claims.is_current(now));
-        }
-        // all still good: to forget them costs a look-up each
-        let full = remembered.tokens.len() + remembered.places.len() >= REMEMBERED;
-        if remembered.epoch < known.epoch || full {
-            *remembered = Remembered { epoch: known.epoch, ..Remembered::default() };
-        }
-        if remembered.epoch == known.epoch {
-            // a token that is none is not remembered, nor a name: there are too many of them
-            if let (Some(token), Some(claims), Some(caller)) = (token, &known.claims, &known.caller) {
-                let seen = Seen { claims: Arc::clone(claims), caller: Arc::clone(caller) };
-                remembered.tokens.insert(token.to_owned(), seen);
-            }
-            if let (Some(name), Some(place)) = (name, &known.place) {
-                // however it is written, it is one
-                remembered.places.insert(fold(name), Some(Arc::clone(place)));
+    fn remember(&self, known: &Known, token: Option<&str>, name: Option<&str>) {
+        if self.0.read().unwrap_or_else(PoisonError::into_inner).epoch < known.epoch {
+            let mut remembered = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            if remembered.epoch < known.epoch {
+                remembered.begin(known.epoch);
             }
         }
+        let remembered = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if remembered.epoch != known.epoch {
+            return;
+        }
+        // a token that is none is not remembered, nor a name: there are too many of them
+        if let (Some(token), Some(claims), Some(caller)) = (token, &known.claims, &known.caller) {
+            let seen = Seen { claims: Arc::clone(claims), caller: Arc::clone(caller) };
+            remembered.tokens.insert(token.to_owned(), seen);
+        }
+        if let (Some(name), Some(place)) = (name, &known.place) {
+            // however it is written, it is one
+            remembered.places.insert(fold(name), Arc::clone(place));
+        }
+    }
+}
+
+impl Remembered {
+    /// Forgets all, and begins an epoch.
+    fn begin(&mut self, epoch: i64) {
+        self.epoch = epoch;
+        self.tokens.clear();
+        self.places.clear();
     }
 }
 
@@ -416,4 +431,55 @@ fn ask_of_place(asking: &mut Asking<'_>, name: &str) {
         looked.options.insert(row.text(0)?.to_owned(), row.text(1)?.to_owned());
         Ok(())
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use chancery_resource::StoreScope;
+    use chancery_resource::settings::{Options, Owner};
+    use uuid::Uuid;
+
+    use super::{Known, Place, REMEMBERED, Rights};
+
+    fn at(epoch: i64) -> Known {
+        let options = Arc::new(Options::new(Owner::UserStore, std::collections::HashMap::new()));
+        let scope = StoreScope { number: 1, id: Uuid::nil(), name: "s".into(), options, metadata: None };
+        let place = Place { scope, subscription: Uuid::nil(), customer: Uuid::nil(), is_active: true };
+        Known { epoch, claims: None, caller: None, place: Some(Arc::new(place)) }
+    }
+
+    #[test]
+    fn what_is_remembered_is_of_one_epoch() {
+        let rights = Rights::default();
+        let epoch = |name: &str| rights.recall(None, Some(name)).map(|known| known.epoch);
+        rights.remember(&at(3), None, Some("A"));
+        assert_eq!((epoch("a"), epoch("b")), (Some(3), None));
+        rights.remember(&at(2), None, Some("b"));
+        assert_eq!((epoch("a"), epoch("b")), (Some(3), None), "what was read before is not remembered");
+        rights.remember(&at(4), None, Some("b"));
+        assert_eq!((epoch("a"), epoch("b")), (None, Some(4)));
+        rights.forget(3);
+        assert_eq!(epoch("b"), Some(4), "that one was over already");
+        rights.forget(4);
+        assert_eq!(epoch("b"), None);
+        // a server that lost its last commits goes on from an epoch that was
+        rights.remember(&at(3), None, Some("b"));
+        assert_eq!((epoch("a"), epoch("b")), (None, Some(3)));
+    }
+
+    /// Whoever is served all the time stays, however many others come and go.
+    #[test]
+    fn one_too_many_costs_no_other() {
+        let rights = Rights::default();
+        rights.remember(&at(1), None, Some("always"));
+        for number in 0..3 * REMEMBERED {
+            rights.remember(&at(1), None, Some(&format!("once-{number}")));
+            assert!(rights.recall(None, Some("always")).is_some(), "after {number} others");
+        }
+        let kept = rights.0.read().unwrap().places.len();
+        // each part of the cache is full for itself
+        assert!(kept <= REMEMBERED + REMEMBERED / 20 && kept > REMEMBERED / 2, "{kept} are kept");
+    }
 }

@@ -79,7 +79,9 @@ fn skip_to_right(node: &mut u64, last: &mut u64) {
 mod tests {
     use std::convert::Infallible;
 
+    use ct_merkle::mem_backed_tree::MemoryBackedTree;
     use proptest::prelude::*;
+    use sha2::Sha256;
 
     use super::{verify_consistency, verify_inclusion};
     use crate::tree::{
@@ -185,6 +187,24 @@ mod tests {
                 "bc1a0643b12e4d2d7c77918f44e0f4f79a838b6cf9ec5b5c283e1f4d88599e6b",
             ])
         );
+    }
+
+    /// Another implementation of the RFC makes the same roots and proofs, of every size.
+    #[test]
+    fn another_implementation_agrees() {
+        let mut rows = Rows::numbers(40);
+        let mut other = MemoryBackedTree::<Sha256, [u8; 8]>::new();
+        for size in 1..=40_u64 {
+            other.push((size - 1).to_be_bytes());
+            assert_eq!(rows.root(size).as_slice(), other.root().as_bytes().as_slice(), "{size}");
+            for index in 0..size {
+                let ours = rows.inclusion(index, size).concat();
+                assert_eq!(ours, other.prove_inclusion(whole(index)).as_bytes(), "{index} of {size}");
+                let ours = rows.consistency(index + 1, size).concat();
+                let theirs = other.prove_consistency(whole(size - index - 1));
+                assert_eq!(ours, theirs.as_bytes(), "{} to {size}", index + 1);
+            }
+        }
     }
 
     /// The definition of the RFC, word for word.

@@ -2,13 +2,15 @@
 
 use std::ops::{Deref, DerefMut};
 
+use serde::Serialize;
+
 /// The most errors that are told. The others are counted.
 pub const MOST_ERRORS: usize = 100;
 /// The longest name of a member that is told whole, in bytes.
 const LONGEST_NAME: usize = 256;
 
 /// One thing wrong with a body: where (RFC 6901) and what to do about it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FieldError {
     /// JSON Pointer into the body.
     pub pointer: String,

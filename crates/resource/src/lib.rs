@@ -7,6 +7,7 @@ mod call;
 mod declare;
 mod read;
 mod seal;
+pub mod settings;
 mod write;
 
 pub use audit::person::{is_personal, keys_of_persons, shows_persons};

@@ -2,6 +2,7 @@
 //! fails by it: what cannot be written is dropped and counted.
 
 use std::{
+    backtrace::{Backtrace, BacktraceStatus},
     io::{self, IsTerminal as _, Write},
     sync::{
         Mutex, OnceLock, PoisonError,
@@ -11,6 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use tracing::field::display;
 use tracing_subscriber::{
     EnvFilter, Registry,
     fmt::{MakeWriter, layer},
@@ -69,7 +71,11 @@ impl Log {
         let log = tracing_subscriber::registry().with(filter).with(written);
         log.try_init().map_err(|error| format!("log: {error}"))?;
         // the usual hook writes to standard error itself, and waits for it
-        std::panic::set_hook(Box::new(|panic| tracing::error!(%panic, "panicked")));
+        std::panic::set_hook(Box::new(|panic| {
+            let backtrace = Backtrace::capture();
+            let backtrace = (backtrace.status() == BacktraceStatus::Captured).then(|| display(backtrace));
+            tracing::error!(%panic, backtrace, "panicked");
+        }));
         Ok(Self { filter: Mutex::new(handle) })
     }
 

@@ -29,7 +29,7 @@ use tokio::sync::oneshot;
 pub use error::Error;
 pub use guard::{broken, when_broken};
 pub use health::Health;
-pub use migrate::schema_version;
+pub use migrate::{checksums as migration_checksums, schema_version};
 pub use row::Row;
 pub use state::{StateTable, Write};
 pub use tx::{EPOCH, Tx};

@@ -1,6 +1,10 @@
 //! The schema, forward only. One text serves both engines; a few words stand for types.
 
-use crate::Error;
+use std::{collections::BTreeMap, fmt::Write as _};
+
+use aws_lc_rs::digest::{SHA256, digest};
+
+use crate::{Error, Row};
 
 /// The migrations in order. Never edit one that a release has shipped; add the next.
 pub const MIGRATIONS: &[(i64, &str)] = &[
@@ -32,7 +36,11 @@ pub const MIGRATIONS: &[(i64, &str)] = &[
     (27, include_str!("../../../migrations/0027_idempotency_and_trail.sql")),
     (29, include_str!("../../../migrations/0029_process_address.sql")),
     (30, include_str!("../../../migrations/0030_controller_and_form.sql")),
+    (CHECKSUMS, include_str!("../../../migrations/0031_migration_checksum.sql")),
 ];
+
+/// The migration that adds the column of checksums.
+const CHECKSUMS: i64 = 31;
 
 /// The words of the migration texts and what they mean to each engine.
 const WORDS: &[(&str, &str, &str)] = &[
@@ -59,48 +67,96 @@ pub fn text_for(migration: &str, postgres: bool) -> String {
     })
 }
 
-/// Applies what is missing. `applied` reads the versions that are there, `apply` runs a text and
-/// then records its version; both within one transaction that the engine holds.
+/// What is applied: versions, and the checksum of each that has one.
+pub type Applied = BTreeMap<i64, Option<String>>;
+
+/// A migration's checksum: SHA-256 of its text, the same for both engines, as hex.
+fn checksum(migration: &str) -> String {
+    digest(&SHA256, migration.as_bytes()).as_ref().iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+/// The migrations of this program, each with its checksum.
+pub fn checksums() -> impl Iterator<Item = (i64, String)> {
+    MIGRATIONS.iter().map(|(version, migration)| (*version, checksum(migration)))
+}
+
+/// Reads what is applied. `query` runs a statement and hands over its rows.
+pub fn read_applied(
+    mut query: impl FnMut(&str, &mut dyn FnMut(&Row<'_>) -> Result<(), Error>) -> Result<(), Error>,
+) -> Result<Applied, Error> {
+    let mut applied = Applied::new();
+    query("SELECT version FROM schema_migration", &mut |row| {
+        applied.insert(row.int(0)?, None);
+        Ok(())
+    })?;
+    if applied.contains_key(&CHECKSUMS) {
+        let text = "SELECT version, checksum FROM schema_migration WHERE checksum IS NOT NULL";
+        query(text, &mut |row| {
+            applied.insert(row.int(0)?, Some(row.text(1)?.to_owned()));
+            Ok(())
+        })?;
+    }
+    Ok(applied)
+}
+
+/// Applies what is missing, and notes the checksum of what has none. `apply` runs a text, within one
+/// transaction that the engine holds.
 pub fn migrate(
     postgres: bool,
-    applied: &[i64],
+    applied: &Applied,
     mut apply: impl FnMut(&str) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    check_not_newer(applied)?;
+    check_known(applied)?;
     for (version, migration) in MIGRATIONS {
-        if !applied.contains(version) {
+        if !applied.contains_key(version) {
             apply(&text_for(migration, postgres))?;
             apply(&format!("INSERT INTO schema_migration (version) VALUES ({version})"))?;
         }
     }
-    Ok(())
+    let lacks = |version: &i64| applied.get(version).is_none_or(Option::is_none);
+    let notes = checksums().filter(|(version, _)| lacks(version)).map(|(version, checksum)| {
+        format!("UPDATE schema_migration SET checksum = '{checksum}' WHERE version = {version};")
+    });
+    let notes: String = notes.collect();
+    if notes.is_empty() { Ok(()) } else { apply(&notes) }
 }
-
-/// The versions that are there.
-pub const APPLIED: &str = "SELECT version FROM schema_migration";
 
 /// The version of the schema that this program makes.
 pub fn schema_version() -> i64 {
     MIGRATIONS.iter().map(|(version, _)| *version).max().unwrap_or(0)
 }
 
-/// Refuses a schema that a newer program made: what it keeps there is not known here.
-pub fn check_not_newer(applied: &[i64]) -> Result<(), Error> {
+/// Refuses a schema that is not this program's, nor that of one before it: what a newer one keeps there is
+/// not known here, and what another text made may be anything.
+fn check_known(applied: &Applied) -> Result<(), Error> {
     let known = schema_version();
-    let found = applied.iter().copied().max().unwrap_or(0);
-    if found <= known {
-        return Ok(());
+    let found = applied.keys().next_back().copied().unwrap_or(0);
+    if found > known {
+        return Err(Error::Unavailable(format!(
+            "its schema has version {found}, and this program knows up to {known}: use the program that made it, or a newer one"
+        )));
     }
-    let why = format!(
-        "its schema has version {found}, and this program knows up to {known}: use the program that made it, or a newer one"
-    );
-    Err(Error::Unavailable(why))
+    for (version, ours) in checksums() {
+        if let Some(Some(theirs)) = applied.get(&version)
+            && *theirs != ours
+        {
+            return Err(Error::Unavailable(format!(
+                "its migration {version} was made by another text than this program has (checksum {theirs} there, \
+                 {ours} here): use the program that made it, or a release that was not changed after it was \
+                 published; nothing was changed"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Checks that nothing is missing, and nothing unknown.
-pub fn check(applied: &[i64]) -> Result<(), Error> {
-    check_not_newer(applied)?;
-    if MIGRATIONS.iter().all(|(version, _)| applied.contains(version)) {
+pub fn check(applied: &Applied) -> Result<(), Error> {
+    check_known(applied)?;
+    if MIGRATIONS.iter().all(|(version, _)| applied.contains_key(version)) {
         return Ok(());
     }
     let why = "its schema is older than this program; the server brings it up to date when it starts";
@@ -109,16 +165,51 @@ pub fn check(applied: &[i64]) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::{MIGRATIONS, check, text_for};
+    use super::{Applied, CHECKSUMS, MIGRATIONS, check, checksums, migrate, text_for};
+
+    fn ours() -> Applied {
+        checksums().map(|(version, checksum)| (version, Some(checksum))).collect()
+    }
 
     /// Section 1: a newer schema is refused, well told.
     #[test]
     fn a_newer_schema_is_refused() {
-        let known: Vec<i64> = MIGRATIONS.iter().map(|(version, _)| *version).collect();
-        assert_eq!(check(&known), Ok(()));
-        let newer: Vec<i64> = known.iter().copied().chain([9_999]).collect();
-        assert!(check(&newer).unwrap_err().to_string().contains("version 9999"));
-        assert!(check(&known[1..]).unwrap_err().to_string().contains("older than this program"));
+        let mut applied = ours();
+        assert_eq!(check(&applied), Ok(()));
+        applied.insert(9_999, None);
+        assert!(check(&applied).unwrap_err().to_string().contains("version 9999"));
+        let mut applied = ours();
+        applied.pop_first();
+        assert!(check(&applied).unwrap_err().to_string().contains("older than this program"));
+    }
+
+    #[test]
+    fn what_another_text_made_is_refused() {
+        let mut applied = ours();
+        applied.insert(4, None);
+        assert_eq!(check(&applied), Ok(()), "a release before kept no checksum");
+        applied.insert(4, Some("0".repeat(64)));
+        assert!(check(&applied).unwrap_err().to_string().contains("migration 4 "));
+        assert!(migrate(false, &applied, |_| Ok(())).unwrap_err().to_string().contains("migration 4 "));
+    }
+
+    #[test]
+    fn what_is_missing_is_applied_and_noted() {
+        let ran = |applied: &Applied| {
+            let mut ran = Vec::new();
+            let apply = |text: &str| {
+                ran.push(text.to_owned());
+                Ok(())
+            };
+            migrate(false, applied, apply).unwrap();
+            ran
+        };
+        assert_eq!(ran(&ours()), [""; 0]);
+        assert_eq!(ran(&Applied::new()).len(), 2 * MIGRATIONS.len() + 1);
+        let before = MIGRATIONS.iter().map(|(version, _)| (*version, None));
+        let ran = ran(&before.filter(|(version, _)| *version < CHECKSUMS).collect());
+        assert_eq!(ran.len(), 3);
+        assert_eq!(ran[2].matches("UPDATE").count(), MIGRATIONS.len());
     }
 
     #[test]

@@ -88,12 +88,7 @@ impl Postgres {
 
     pub fn open_to_read(url: &str, settings: Settings) -> Result<Arc<Self>, Error> {
         let servers = Servers::new(url, settings.insecure)?;
-        let mut applied = Vec::new();
-        servers.open(OPENING)?.query_all(&[(migrate::APPLIED, &[])], &mut |_, row| {
-            applied.push(row.int(0)?);
-            Ok(())
-        })?;
-        migrate::check(&applied)?;
+        migrate::check(&servers.open(OPENING)?.applied()?)?;
         Self::start(servers, settings, 0)
     }
 

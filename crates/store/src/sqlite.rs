@@ -349,11 +349,6 @@ fn migrate_schema(writer: &Connection) -> Result<(), Error> {
     Ok(())
 }
 
-fn applied(connection: &Connection) -> Result<Vec<i64>, Error> {
-    let mut applied = Vec::new();
-    connection.query(migrate::APPLIED, &[], &mut |row| {
-        applied.push(row.int(0)?);
-        Ok(())
-    })?;
-    Ok(applied)
+fn applied(connection: &Connection) -> Result<migrate::Applied, Error> {
+    migrate::read_applied(|text, each| connection.query(text, &[], each))
 }

@@ -49,17 +49,11 @@ pub fn read_form(text: &str) -> Result<Vec<(String, String)>, Problem> {
         let detail = format!("There are more than {MAX_PARAMETERS} parameters. Send fewer.");
         return Err(Problem::invalid(detail));
     }
-    let decode = |part: &str| {
-        let spaced = part.replace('+', " ");
-        percent_decode_str(&spaced).decode_utf8().map(std::borrow::Cow::into_owned)
-    };
-    let pairs = text.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        Ok((decode(name)?, decode(value)?))
-    });
-    pairs
-        .collect::<Result<_, std::str::Utf8Error>>()
-        .map_err(|_| Problem::invalid("The parameters are not UTF-8 when their %-codes are decoded."))
+    // the parser replaces what is not UTF-8; what parts the pairs is ASCII, so all of it is looked at at once
+    if percent_decode_str(text).decode_utf8().is_err() {
+        return Err(Problem::invalid("The parameters are not UTF-8 when their %-codes are decoded."));
+    }
+    Ok(form_urlencoded::parse(text.as_bytes()).into_owned().collect())
 }
 
 /// The media type of a body.
@@ -167,7 +161,13 @@ mod tests {
     fn forms() {
         let read = read_form("a=b+c&d=%C3%BC&e").unwrap();
         assert_eq!(read, [("a", "b c"), ("d", "ü"), ("e", "")].map(|(a, b)| (a.to_owned(), b.to_owned())));
+        let read = read_form("&=1&a=b=c%26%3D&%zz=%&&%2B=+").unwrap();
+        let expected = [("", "1"), ("a", "b=c&="), ("%zz", "%"), ("+", " ")];
+        assert_eq!(read, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
         assert!(read_form("a=%ff").is_err());
+        // half a letter at the end of one part and half at the beginning of the next are none
+        assert!(read_form("a=%C3&%BC=b").is_err() && read_form("%C3=%BC").is_err());
+        assert!(read_form("a=%EF%BF%BD").is_ok(), "what stands for broken text may be sent");
         assert_eq!(read_form(&"a&&".repeat(1000)).unwrap().len(), 1000);
         assert!(read_form(&"a&".repeat(1001)).unwrap_err().detail.contains("1000"));
     }

@@ -6,11 +6,11 @@ use chancery_application::{
     APPLICATION_IDENTITY, APPLICATION_USER, ApplicationIdentity, ApplicationIdentityId, LifecycleStatus,
 };
 use chancery_record::{Name, OptionValue, Record as _, Uuid, Value, parse_id};
+use chancery_resource::settings::{Options, Owner};
 use chancery_resource::{
     AuditAction, Context, OwnerRow, Problem, Stored, Tx, delete, insert, load, load_by, load_hidden,
     select_of, update_unversioned,
 };
-use chancery_settings::{Options, Owner};
 
 use super::record::{IdentityReplacement, NewIdentityReplacement};
 use crate::{

@@ -9,11 +9,11 @@ use std::collections::HashMap;
 use chancery_record::{
     Description, FIXED, HIDDEN, KEY, Name, OPEN, Preset, SEEN, SHOWN, Token, Value, fold, id_types, record,
 };
+use chancery_resource::settings::Owner;
 use chancery_resource::{
     Call, Child, Context, Op, Problem, Proposed, Reach, Relation, Shape, Tx, Unique, Violation, children,
     relation, standard,
 };
-use chancery_settings::Owner;
 use uuid::Uuid;
 
 use crate::{
@@ -249,7 +249,7 @@ pub static MFA_INSTANCES: [Op; 3] = chancery_resource::added_at(
 
 #[cfg(test)]
 mod tests {
-    use chancery_settings::{CATALOGUE, Owner};
+    use chancery_resource::settings::{CATALOGUE, Owner};
 
     use super::IDP_INSTANCE;
 

@@ -1,11 +1,11 @@
 //! Second factors: what a person proves beside who they are.
 
 use chancery_record::{FIXED, HIDDEN, KEY, Name, OPEN, Preset, SEEN, SHOWN, Token, Value, id_types, record};
+use chancery_resource::settings::Owner;
 use chancery_resource::{
     Call, Context, Op, Problem, Proposed, Reach, Relation, Shape, Tx, Unique, Violation, added, children,
     relation, standard,
 };
-use chancery_settings::Owner;
 
 use crate::{
     client_app::CLIENT_APP,

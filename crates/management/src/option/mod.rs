@@ -7,11 +7,11 @@ mod seed;
 use chancery_record::{
     HIDDEN, KEY, Name, OPEN, OptionValue, Preset, SHOWN, Sealing, Token, Value, id_types, record,
 };
+use chancery_resource::settings::Owner;
 use chancery_resource::{
     Call, Op, Parent, Problem, ProblemKind, Reach, Shape, Stored, Tx, Unique, added, load_by, select_where,
     standard, update,
 };
-use chancery_settings::Owner;
 use uuid::Uuid;
 
 use crate::{

@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use chancery_record::{FieldType as _, Name, Record as _, Value};
+use chancery_resource::settings::{Entry, Owner};
 use chancery_resource::{
     Call, LIST, Problem, Proposed, ProvidedFields, Rules, Sql, Tx, Violation, open_secret,
 };
-use chancery_settings::{Entry, Owner};
 use uuid::Uuid;
 
 use super::{OPTION, OptionRow};

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use chancery_record::Value;
+use chancery_resource::settings::{Entry, Owner};
 use chancery_resource::{Context, LIST, Problem, Sql, StateTable, Tx, insert, load_keys, new_row, update};
-use chancery_settings::{Entry, Owner};
 use uuid::Uuid;
 
 use super::OPTION;
@@ -78,7 +78,7 @@ pub fn add_new_entries(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem
         known.insert((row.text(0)?.to_owned(), row.text(1)?.to_owned()), row.text(2)?.to_owned());
         Ok(())
     })?;
-    for entry in chancery_settings::CATALOGUE {
+    for entry in chancery_resource::settings::CATALOGUE {
         let needed = if entry.mandatory { ", mandatory" } else { "" };
         let (owner, form) = (format!("{:?}", entry.owner), format!("{:?}{needed}", entry.form));
         let text = match known.get(&(owner.clone(), entry.name.to_owned())) {

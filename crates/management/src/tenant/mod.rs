@@ -1,10 +1,10 @@
 //! Tenants: who signs in where; what is assigned to one is what its people meet.
 
 use chancery_record::{Description, FIXED, KEY, Name, OPEN, Preset, SHOWN, Token, Value, id_types, record};
+use chancery_resource::settings::Owner;
 use chancery_resource::{
     Child, Context, Op, Parent, Problem, Reach, Relation, Shape, Tx, Unique, added, relation, standard,
 };
-use chancery_settings::Owner;
 
 use crate::{
     client_app::CLIENT_APP,

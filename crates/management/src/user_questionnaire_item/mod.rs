@@ -1,6 +1,8 @@
 //! Questionnaire items: what people are asked for when they sign in.
 
-use chancery_questionnaire::{Format, Item, check_item};
+mod item;
+mod submission;
+
 use chancery_record::{
     FIXED, FieldType, KEY, Key, Kind, Mismatch, Name, OPEN, PatternText, Preset, Record as _, SHOWN, Token,
     Value, choice_types, id_types, record,
@@ -9,6 +11,9 @@ use chancery_resource::{
     Call, Op, Parent, Problem, Proposed, Purpose, Reach, Rules, Shape, Tx, Unique, Violation, added, standard,
 };
 use uuid::Uuid;
+
+pub use item::{Item, check_item};
+pub use submission::{Finding, check_submission};
 
 use crate::{
     judge::judge,
@@ -86,7 +91,7 @@ impl UserQuestionnaireItem {
             is_required: self.is_required,
             min_length: self.min_length.map(|length| length.0),
             max_length: self.max_length.map(|length| length.0),
-            format: Format::parse(self.validation_format.name()).unwrap_or(Format::None),
+            format: self.validation_format,
             pattern: self.validation_pattern.as_ref().map(|pattern| pattern.as_str().to_owned()),
         }
     }

@@ -1,8 +1,9 @@
 //! The audit entry and the event of a change.
 
 use chancery_ledger::Stamp;
-use chancery_record::{Column, Field, Sealing, Value, canonical_json, format_timestamp, write_string};
+use chancery_record::{Column, Field, Sealing, Value, canonical_json, format_timestamp};
 use chancery_store::{Error, Tx, raw};
+use serde::Serialize;
 use uuid::Uuid;
 
 use crate::{
@@ -12,17 +13,6 @@ use crate::{
 };
 
 const CATEGORY: &str = "DatabaseRecordChange";
-
-pub fn write_ids(ids: &[Uuid], out: &mut Vec<u8>) {
-    out.push(b'[');
-    for (index, id) in ids.iter().enumerate() {
-        if index > 0 {
-            out.push(b',');
-        }
-        write_string(&id.to_string(), out);
-    }
-    out.push(b']');
-}
 
 /// What is told of a change.
 pub struct Entry<'a> {
@@ -35,8 +25,50 @@ pub struct Entry<'a> {
     pub event: &'static str,
     pub original: Option<String>,
     pub current: Option<String>,
-    /// Members of the event's data after its id, each with a leading comma.
-    pub data: Vec<u8>,
+    pub details: Details<'a>,
+}
+
+/// What an event tells of a change beyond whose it is: names of members and ids, never values.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub enum Details<'a> {
+    /// No more.
+    None {},
+    /// The members that changed.
+    Members { changed: Vec<&'a str> },
+    /// The links that changed.
+    Links {
+        relation: &'a str,
+        #[serde(flatten)]
+        links: Links<'a>,
+    },
+}
+
+/// Links that were added and removed, by the ids of what they lead to.
+#[derive(Clone, Copy, Serialize)]
+pub struct Links<'a> {
+    pub added: &'a [Uuid],
+    pub removed: &'a [Uuid],
+}
+
+/// An event as a `CloudEvents` 1.0 envelope.
+#[derive(Serialize)]
+struct Envelope<'a> {
+    specversion: &'static str,
+    id: String,
+    source: String,
+    r#type: String,
+    subject: &'a str,
+    time: String,
+    datacontenttype: &'static str,
+    data: EventData<'a>,
+}
+
+#[derive(Serialize)]
+struct EventData<'a> {
+    id: &'a str,
+    #[serde(flatten)]
+    details: &'a Details<'a>,
 }
 
 const ENTRY: &str = "INSERT INTO audit_entry (rid, store, timestamp, actor, area, primary_key, \
@@ -51,7 +83,7 @@ pub fn record(context: &Context, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<()
     }
     let signer = &context.app.audit_signer;
     let id = entry.number;
-    let envelope = envelope(context, id, &entry);
+    let envelope = written(&envelope(context, &entry))?;
     let user = context.actor.map(|actor| match context.acting {
         Some(acting) => format!("{actor}|{acting}"),
         None => actor.to_string(),
@@ -134,42 +166,34 @@ fn hidden(
     }
 }
 
-/// The event as a `CloudEvents` 1.0 envelope. It names ids and members, never values.
-fn envelope(context: &Context, id: i64, entry: &Entry<'_>) -> String {
+/// JSON of what always has some.
+pub fn written(what: &impl Serialize) -> Result<String, Error> {
+    serde_json::to_string(what).map_err(|error| Error::Internal(format!("it cannot be written: {error}")))
+}
+
+fn envelope<'a>(context: &Context, entry: &'a Entry<'_>) -> Envelope<'a> {
     let service = if context.scope.store() == 0 { "management" } else { "userstore" };
-    let kind = format!("platform.{service}.{}.{}", entry.area.to_lowercase(), entry.event);
-    let mut out = Vec::with_capacity(384 + entry.data.len());
-    out.extend_from_slice(format!("{{\"specversion\":\"1.0\",\"id\":\"{id}\",\"source\":").as_bytes());
-    write_string(&format!("/{service}/{}", context.scope.source()), &mut out);
-    out.extend_from_slice(b",\"type\":");
-    write_string(&kind, &mut out);
-    out.extend_from_slice(b",\"subject\":");
-    write_string(&entry.key, &mut out);
-    out.extend_from_slice(b",\"time\":\"");
-    format_timestamp(context.now, &mut out);
-    out.extend_from_slice(b"\",\"datacontenttype\":\"application/json\",\"data\":{\"id\":");
-    write_string(&entry.key, &mut out);
-    out.extend_from_slice(&entry.data);
-    out.extend_from_slice(b"}}");
-    String::from_utf8(out).unwrap_or_default()
+    let mut time = Vec::new();
+    format_timestamp(context.now, &mut time);
+    Envelope {
+        specversion: "1.0",
+        id: entry.number.to_string(),
+        source: format!("/{service}/{}", context.scope.source()),
+        r#type: format!("platform.{service}.{}.{}", entry.area.to_lowercase(), entry.event),
+        subject: &entry.key,
+        time: String::from_utf8(time).unwrap_or_default(),
+        datacontenttype: "application/json",
+        data: EventData { id: &entry.key, details: &entry.details },
+    }
 }
 
 const fn is_audited(field: &Field) -> bool {
     field.access.shown || field.access.audited
 }
 
-pub fn changed_members<'a>(fields: impl Iterator<Item = &'a Field>) -> Vec<u8> {
-    let mut out = b",\"changed\":[".to_vec();
-    let mut first = true;
-    for field in fields.filter(|field| is_audited(field) && !field.is_token()) {
-        if !first {
-            out.push(b',');
-        }
-        first = false;
-        write_string(field.wire(), &mut out);
-    }
-    out.push(b']');
-    out
+pub fn changed_members<'a>(fields: impl Iterator<Item = &'a Field>) -> Details<'a> {
+    let told = fields.filter(|field| is_audited(field) && !field.is_token());
+    Details::Members { changed: told.map(Field::wire).collect() }
 }
 
 pub fn fields_with<'a>(

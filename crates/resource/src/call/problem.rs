@@ -1,7 +1,8 @@
 //! What goes wrong, told to the caller: RFC 9457.
 
-use chancery_record::{FieldError, FieldErrors, write_string};
+use chancery_record::{FieldError, FieldErrors};
 use chancery_store as store;
+use serde::{Serialize, Serializer, ser::SerializeMap as _};
 
 /// What a program must tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,35 +188,37 @@ impl Problem {
 
     /// The body. `instance` is the path of the request.
     pub fn body(&self, instance: &str, trace_id: &str) -> Vec<u8> {
-        let (status, _, title) = self.kind.facts();
-        let mut out = Vec::with_capacity(256);
-        out.extend_from_slice(b"{\"type\":");
-        write_string(&self.kind.type_uri(), &mut out);
-        out.extend_from_slice(b",\"title\":");
-        write_string(title, &mut out);
-        out.extend_from_slice(format!(",\"status\":{status}").as_bytes());
-        let texts = [("detail", self.detail.as_str()), ("instance", instance), ("traceId", trace_id)];
-        let members = self.members.iter().map(|(name, value)| (*name, value.as_str()));
-        for (name, value) in texts.into_iter().chain(members) {
-            out.extend_from_slice(format!(",\"{name}\":").as_bytes());
-            write_string(value, &mut out);
-        }
-        if !self.errors.is_empty() {
-            out.extend_from_slice(b",\"errors\":[");
-            for (index, error) in self.errors.iter().enumerate() {
-                out.extend_from_slice(if index == 0 { b"{\"pointer\":" } else { b",{\"pointer\":" });
-                write_string(&error.pointer, &mut out);
-                out.extend_from_slice(b",\"detail\":");
-                write_string(&error.detail, &mut out);
-                out.push(b'}');
+        // texts and numbers under names that are texts: there is nothing that could fail
+        serde_json::to_vec(&Body { problem: self, instance, trace_id }).unwrap_or_default()
+    }
+}
+
+/// A problem as it is written, for one request.
+struct Body<'a> {
+    problem: &'a Problem,
+    instance: &'a str,
+    trace_id: &'a str,
+}
+
+impl Serialize for Body<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Problem { kind, detail, errors, members, .. } = self.problem;
+        let (status, _, title) = kind.facts();
+        let mut body = serializer.serialize_map(None)?;
+        body.serialize_entry("type", &kind.type_uri())?;
+        body.serialize_entry("title", title)?;
+        body.serialize_entry("status", &status)?;
+        body.serialize_entry("detail", detail)?;
+        body.serialize_entry("instance", self.instance)?;
+        body.serialize_entry("traceId", self.trace_id)?;
+        members.iter().try_for_each(|(name, value)| body.serialize_entry(name, value))?;
+        if !errors.is_empty() {
+            body.serialize_entry("errors", errors.as_slice())?;
+            if errors.more() > 0 {
+                body.serialize_entry("moreErrors", &errors.more())?;
             }
-            out.push(b']');
-            if self.errors.more() > 0 {
-                out.extend_from_slice(format!(",\"moreErrors\":{}", self.errors.more()).as_bytes());
-            }
         }
-        out.push(b'}');
-        out
+        body.end()
     }
 }
 
@@ -265,5 +268,32 @@ impl From<store::Error> for Problem {
 impl From<chancery_record::Mismatch> for Problem {
     fn from(mismatch: chancery_record::Mismatch) -> Self {
         store::Error::Internal(format!("column {} holds another kind", mismatch.0)).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chancery_record::{FieldError, FieldErrors};
+
+    use super::{Problem, ProblemKind};
+
+    #[test]
+    fn a_body_has_its_members_in_order() {
+        let plain = Problem::new(ProblemKind::NotFound, "a \"b\"\\\n\u{1}\u{7f}ü").body("/x?", "t");
+        let expected = r#"{"type":"/problems/not-found","title":"There is no such item","status":404,"detail":"a \"b\"\\\n\u0001"#;
+        let expected = format!("{expected}\u{7f}ü\",\"instance\":\"/x?\",\"traceId\":\"t\"}}");
+        assert_eq!(String::from_utf8(plain).unwrap(), expected);
+
+        let mut errors: FieldErrors =
+            [FieldError::new("/a", "is \"wrong\""), FieldError::new("", "no")].into_iter().collect();
+        errors.count_more(7);
+        let wrong = Problem::wrong(errors).with_member("currentToken", "\u{8}").with_member("also", "1");
+        let expected = concat!(
+            r#"{"type":"/problems/invalid-request","title":"The request is not valid","status":400,"#,
+            r#""detail":"9 places are not valid; errors has the first 2","instance":"/i","traceId":"","#,
+            r#""currentToken":"\b","also":"1","errors":[{"pointer":"/a","detail":"is \"wrong\""},"#,
+            r#"{"pointer":"","detail":"no"}],"moreErrors":7}"#
+        );
+        assert_eq!(String::from_utf8(wrong.body("/i", "")).unwrap(), expected);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chancery_settings::Options;
+use crate::settings::Options;
 use uuid::Uuid;
 
 use crate::Problem;

@@ -1,13 +1,15 @@
 //! The one place that writes a resource's row, and with it its audit entry and its event. What a slice
 //! writes goes through [`insert`], [`update`] and their like in [`words`](super::words).
 
-use chancery_record::{Column, Field, Sealing, Timestamp, Value, fold, write_string};
+use std::collections::BTreeMap;
+
+use chancery_record::{Column, Field, Sealing, Timestamp, Value, fold};
 use chancery_store::{Tx, raw};
 use uuid::Uuid;
 
 use crate::{
     Context, Deletion, LIST, Problem, Relation, Scope, Shape,
-    audit::entry::{Entry, changed_members, content, fields_with, key_text, record, write_ids},
+    audit::entry::{Details, Entry, Links, changed_members, content, fields_with, key_text, record, written},
     audit::person::person,
     declare::shape::Personal,
     read::emit::Stored,
@@ -65,7 +67,7 @@ pub fn insert(
             event: "created",
             original: None,
             current: Some(current),
-            data: changed_members(changed.map(|(field, _)| field)),
+            details: changed_members(changed.map(|(field, _)| field)),
         },
     )?;
     shape.after_insert.map_or(Ok(()), |after_insert| after_insert(context, tx, values))
@@ -193,7 +195,7 @@ fn change(
             event,
             original: Some(content(shape, &was.values)),
             current: Some(content(shape, values)),
-            data: changed_members(changed.into_iter()),
+            details: changed_members(changed.into_iter()),
         },
     )
 }
@@ -282,7 +284,7 @@ pub fn delete(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -
             event: "deleted",
             original: Some(content(shape, &was.values)),
             current: None,
-            data: Vec::new(),
+            details: Details::None {},
         },
     )
 }
@@ -326,7 +328,7 @@ fn destroy(
             event,
             original: None,
             current: None,
-            data: Vec::new(),
+            details: Details::None {},
         },
     )
 }
@@ -433,20 +435,8 @@ pub fn related(
     if added.is_empty() && removed.is_empty() {
         return Ok(());
     }
-    let mut change = Vec::new();
-    change.extend_from_slice(b"{");
-    write_string(relation.audited_as, &mut change);
-    change.extend_from_slice(b":{\"added\":");
-    write_ids(added, &mut change);
-    change.extend_from_slice(b",\"removed\":");
-    write_ids(removed, &mut change);
-    change.extend_from_slice(b"}}");
-    let mut data = b",\"relation\":".to_vec();
-    write_string(relation.audited_as, &mut data);
-    data.extend_from_slice(b",\"added\":");
-    write_ids(added, &mut data);
-    data.extend_from_slice(b",\"removed\":");
-    write_ids(removed, &mut data);
+    let links = Links { added, removed };
+    let change = written(&BTreeMap::from([(relation.audited_as, links)]))?;
     if shape.bumps_epoch {
         tx.advance_epoch()?;
     }
@@ -462,8 +452,8 @@ pub fn related(
             action: "Modified",
             event: "related",
             original: None,
-            current: Some(String::from_utf8(change).unwrap_or_default()),
-            data,
+            current: Some(change),
+            details: Details::Links { relation: relation.audited_as, links },
         },
     )
 }

@@ -4,7 +4,7 @@
 
 use std::{
     cell::Cell,
-    collections::HashMap,
+    num::NonZeroUsize,
     pin::pin,
     task::Poll,
     time::{Duration, Instant},
@@ -12,6 +12,7 @@ use std::{
 
 use chancery_record::Value;
 use futures_util::{FutureExt as _, StreamExt as _, future::LocalBoxFuture};
+use lru::LruCache;
 use tokio::{
     runtime::{Builder, Runtime},
     sync::watch,
@@ -31,8 +32,9 @@ use crate::{
     tx::{Proof, Statement as Query},
 };
 
-/// Prepared statements kept on a connection.
-const STATEMENTS: usize = 512;
+/// Prepared statements kept on a connection. One more, and the one not used for longest is closed on the
+/// server, too.
+const STATEMENTS: NonZeroUsize = NonZeroUsize::new(512).unwrap();
 /// Statements sent before their answers are awaited: bounds what waits in memory.
 const FLUSH: usize = 256;
 /// How long an answer may take: longer than a statement may run.
@@ -61,7 +63,7 @@ pub struct State {
 pub struct Session {
     runtime: Runtime,
     client: Client,
-    statements: HashMap<String, Statement>,
+    statements: LruCache<String, Statement>,
     queued: Vec<Queued>,
     open: bool,
     /// Whether no more can be asked of it.
@@ -145,7 +147,7 @@ impl Session {
         Ok(Self {
             runtime,
             client,
-            statements: HashMap::new(),
+            statements: LruCache::new(STATEMENTS),
             queued: Vec::new(),
             open: false,
             broken: Cell::new(false),
@@ -497,21 +499,19 @@ impl Session {
              SELECT pg_advisory_xact_lock(4848110241)",
         )?;
         self.batch(migrate::TABLE)?;
-        let mut applied = Vec::new();
-        self.query_all(&[(migrate::APPLIED, &[])], &mut |_, row| {
-            applied.push(row.int(0)?);
-            Ok(())
-        })?;
+        let applied = self.applied()?;
         migrate::migrate(true, &applied, |text| self.batch(text))?;
         self.batch("COMMIT")
+    }
+
+    /// The migrations that are applied.
+    pub fn applied(&mut self) -> Result<migrate::Applied, Error> {
+        migrate::read_applied(|text, each| self.query_all(&[(text, &[])], &mut |_, row| each(row)))
     }
 
     fn prepare(&mut self, sql: &str) -> Result<Statement, Error> {
         if let Some(statement) = self.statements.get(sql) {
             return Ok(statement.clone());
-        }
-        if self.statements.len() >= STATEMENTS {
-            self.statements.clear();
         }
         // what waits goes first: a failed statement must not be hidden by a failed prepare
         if self.queued.len() > 1 {
@@ -521,7 +521,7 @@ impl Session {
         self.note_round_trip(1);
         let prepared = self.runtime.block_on(self.within(self.client.prepare(&text)))?;
         let statement = prepared.map_err(|error| self.told(error))?;
-        self.statements.insert(sql.to_owned(), statement.clone());
+        self.statements.put(sql.to_owned(), statement.clone());
         Ok(statement)
     }
 }
@@ -579,7 +579,7 @@ fn found_wrong(error: &tokio_postgres::Error) -> bool {
 mod tests {
     use std::time::Duration;
 
-    use super::EXCHANGE;
+    use super::{EXCHANGE, STATEMENTS};
     use crate::{
         Error, Mode,
         postgres::{
@@ -587,6 +587,36 @@ mod tests {
             servers::{OPENING, Servers},
         },
     };
+
+    fn servers() -> Servers {
+        let cluster = std::env::var("CHANCERY_TEST_POSTGRES").expect("set by scripts/test");
+        Servers::new(&format!("{cluster}/postgres"), false).unwrap()
+    }
+
+    /// What is used all the time stays prepared, and what gives way is closed on the server, too.
+    #[test]
+    fn one_statement_too_many_costs_one() {
+        let servers = servers();
+        let mut session = servers.open(OPENING).unwrap();
+        let mut ask = |text: &str| {
+            let mut found = 0;
+            let read = session.query_all(&[(text, &[])], &mut |_, row| {
+                found = row.int(0)?;
+                Ok(())
+            });
+            read.unwrap();
+            found
+        };
+        let count = "SELECT count(*) FROM pg_prepared_statements";
+        let first = "SELECT (extract(epoch FROM prepare_time) * 1000000)::bigint FROM pg_prepared_statements \
+                     ORDER BY prepare_time LIMIT 1";
+        let began = ask(first);
+        for number in 0..2 * STATEMENTS.get() {
+            ask(&format!("SELECT {number}::bigint"));
+            assert_eq!(ask(first), began, "after {number} others it is the same");
+        }
+        assert_eq!(ask(count), i64::try_from(STATEMENTS.get()).unwrap());
+    }
 
     /// Section 2: an exchange has the time of a statement and 5 seconds more.
     #[test]
@@ -599,9 +629,7 @@ mod tests {
     /// Section 2: what gets no answer in its time is given up with its connection; at a commit nobody knows then.
     #[test]
     fn an_exchange_has_its_time() {
-        let url =
-            format!("{}/postgres", std::env::var("CHANCERY_TEST_POSTGRES").expect("set by scripts/test"));
-        let servers = Servers::new(&url, false).unwrap();
+        let servers = servers();
         let sleep = "SELECT 1 FROM pg_sleep(10)";
         let mut session = servers.open(OPENING).unwrap();
         assert_eq!(session.patience, EXCHANGE);

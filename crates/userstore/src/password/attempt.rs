@@ -5,11 +5,11 @@ use chancery_credential::{
     lockout::{self, Begun, Failed, Reason},
 };
 use chancery_record::{Record as _, Secret, Value, fold};
+use chancery_resource::settings::Options;
 use chancery_resource::{
     Answer, AuditAction, Call, Context, Permit, Problem, Purpose, Sql, StateTable, Stored, Tx, Work, load_by,
     read_form, select_by, update_unversioned, write_stored,
 };
-use chancery_settings::Options;
 use uuid::Uuid;
 
 use super::{

@@ -8,10 +8,10 @@ use chancery_credential::{
     policy::Broken,
 };
 use chancery_record::{Secret, Timestamp};
+use chancery_resource::settings::Options;
 use chancery_resource::{
     Answer, AuditAction, Call, Context, Problem, Purpose, StoreError, Tx, Work, read_form,
 };
-use chancery_settings::Options;
 
 use super::{InitialPassword, ResetPassword, stored_hash};
 use crate::user::{Found, UPDATED};

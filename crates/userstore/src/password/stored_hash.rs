@@ -5,8 +5,8 @@ use chancery_credential::{
     policy::{Broken, Person, Policy},
 };
 use chancery_record::{Email, Name, Secret, Timestamp, Value};
+use chancery_resource::settings::Options;
 use chancery_resource::{Call, Context, Problem, StateTable, StoreError, Tx};
-use chancery_settings::Options;
 
 use crate::user::{Found, User};
 

@@ -2,12 +2,12 @@
 
 use chancery_credential::lockout::{self, Closing, Limits, State};
 use chancery_record::{OPEN, Record as _, Timestamp, Token, Value, record};
+use chancery_resource::settings::Options;
 use chancery_resource::{
     Action as A, Answer, AuditAction, Body, BodyForm, Call, Context, Custom, Method as M, Op,
     Permit::UserStore, Problem, ProblemKind, StateTable, Stored, Tx, check_if_match, load, load_hidden,
     purge, purged, read_form, update_unversioned, write_stored,
 };
-use chancery_settings::Options;
 
 use super::{USER, User};
 use crate::passkey::revoke_passes;

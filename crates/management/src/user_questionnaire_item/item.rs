@@ -3,40 +3,7 @@
 use chancery_claims::Pattern;
 use uuid::Uuid;
 
-/// The form of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// Any.
-    None,
-    /// An e-mail address.
-    Email,
-    /// A telephone number with its country: `+`, then two to fifteen digits, the first not zero.
-    PhoneE164,
-    /// One in which the item's pattern is found.
-    Regex,
-}
-
-impl Format {
-    /// Every value.
-    pub const ALL: &'static [Self] = &[Self::None, Self::Email, Self::PhoneE164, Self::Regex];
-    /// The name of every value.
-    pub const NAMES: &'static [&'static str] = &["None", "Email", "PhoneE164", "Regex"];
-
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::None => "None",
-            Self::Email => "Email",
-            Self::PhoneE164 => "PhoneE164",
-            Self::Regex => "Regex",
-        }
-    }
-
-    /// The value of that name, written as the name is.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|one| one.name() == name)
-    }
-}
+use super::ValidationFormat;
 
 /// A question.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,8 +21,8 @@ pub struct Item {
     /// The most.
     pub max_length: Option<i64>,
     /// The form of an answer.
-    pub format: Format,
-    /// The regular expression of [`Format::Regex`]; without meaning for the other formats.
+    pub format: ValidationFormat,
+    /// The regular expression of [`ValidationFormat::Regex`]; without meaning for the other formats.
     pub pattern: Option<String>,
 }
 
@@ -63,8 +30,8 @@ impl Item {
     /// The pattern that counts; the empty one where the format has none.
     fn counted(&self) -> Result<&str, String> {
         match (self.format, self.pattern.as_deref().unwrap_or_default()) {
-            (Format::Regex, "") => Err("is required when validationFormat is Regex".to_owned()),
-            (Format::Regex, pattern) => Ok(pattern),
+            (ValidationFormat::Regex, "") => Err("is required when validationFormat is Regex".to_owned()),
+            (ValidationFormat::Regex, pattern) => Ok(pattern),
             _ => Ok(""),
         }
     }
@@ -102,7 +69,7 @@ mod tests {
     use proptest::prelude::*;
     use uuid::Uuid;
 
-    use super::{Format, Item, check_item};
+    use super::{Item, ValidationFormat, check_item};
 
     fn item() -> Item {
         Item {
@@ -112,21 +79,13 @@ mod tests {
             is_required: true,
             min_length: None,
             max_length: None,
-            format: Format::None,
+            format: ValidationFormat::None,
             pattern: None,
         }
     }
 
     fn members(item: &Item) -> Vec<&'static str> {
         check_item(item).into_iter().map(|(member, _)| member).collect()
-    }
-
-    #[test]
-    fn names_are_those_of_the_wire() {
-        for (format, name) in Format::ALL.iter().zip(Format::NAMES) {
-            assert_eq!((format.name(), Format::parse(name)), (*name, Some(*format)));
-        }
-        assert_eq!(Format::parse("regex"), None);
     }
 
     #[test]
@@ -145,13 +104,15 @@ mod tests {
         let with = |format, pattern: Option<&str>| {
             Item { format, pattern: pattern.map(str::to_owned), ..item() }.weigh()
         };
-        assert!(with(Format::Regex, Some("^[A-Z]{3}$")).is_ok());
+        assert!(with(ValidationFormat::Regex, Some("^[A-Z]{3}$")).is_ok());
         for none in [None, Some("")] {
             let required = "is required when validationFormat is Regex".to_owned();
-            assert_eq!(with(Format::Regex, none), Err(("validation_pattern", required)));
+            assert_eq!(with(ValidationFormat::Regex, none), Err(("validation_pattern", required)));
         }
-        assert!(with(Format::Regex, Some("[A-Z")).unwrap_err().1.contains("unclosed character class"));
-        for format in [Format::None, Format::Email, Format::PhoneE164] {
+        assert!(
+            with(ValidationFormat::Regex, Some("[A-Z")).unwrap_err().1.contains("unclosed character class")
+        );
+        for format in [ValidationFormat::None, ValidationFormat::Email, ValidationFormat::PhoneE164] {
             assert!(with(format, Some("[A-Z")).is_ok());
             assert!(with(format, None).is_ok());
         }
@@ -160,7 +121,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_pattern_is_taken_or_refused(pattern in r"([a-z]|[()\[\]{}.*+?|^$\\]|\\p\{[A-Z]\}){1,24}") {
-            let item = Item { format: Format::Regex, pattern: Some(pattern.clone()), ..item() };
+            let item = Item { format: ValidationFormat::Regex, pattern: Some(pattern.clone()), ..item() };
             prop_assert_eq!(item.weigh().is_ok(), item.compiled().is_ok());
         }
     }

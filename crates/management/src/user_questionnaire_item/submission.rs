@@ -1,11 +1,11 @@
-//! What a user answered, against the items.
+//! What a user answered, against the items. No detail repeats what the user wrote.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use chancery_record::{Email, ShortText};
 use uuid::Uuid;
 
-use crate::{Format, Item};
+use super::{Item, ValidationFormat};
 
 /// What is wrong with the answer to one item.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,11 +66,11 @@ fn check_answer(item: &Item, answer: &str) -> Result<String, String> {
         return Err(format!("takes at most {max} characters"));
     }
     match item.format {
-        Format::None => Ok(answer),
-        Format::Email => Email::RULE.check(answer),
-        Format::PhoneE164 if is_e164(&answer) => Ok(answer),
-        Format::PhoneE164 => Err("must be a telephone number such as +4930123456".to_owned()),
-        Format::Regex => match item.compiled() {
+        ValidationFormat::None => Ok(answer),
+        ValidationFormat::Email => Email::RULE.check(answer),
+        ValidationFormat::PhoneE164 if is_e164(&answer) => Ok(answer),
+        ValidationFormat::PhoneE164 => Err("must be a telephone number such as +4930123456".to_owned()),
+        ValidationFormat::Regex => match item.compiled() {
             Ok(pattern) if pattern.is_match(&answer) == Ok(true) => Ok(answer),
             Ok(_) => Err("is not in the form that is asked for".to_owned()),
             // checked when it was configured; one that is bad all the same admits nothing
@@ -94,8 +94,7 @@ mod tests {
     use proptest::prelude::*;
     use uuid::Uuid;
 
-    use super::{Finding, check_submission, is_e164};
-    use crate::{Format, Item};
+    use super::{Finding, Item, ValidationFormat, check_submission, is_e164};
 
     fn id(number: u128) -> Uuid {
         Uuid::from_u128(number)
@@ -109,7 +108,7 @@ mod tests {
             is_required: true,
             min_length: None,
             max_length: None,
-            format: Format::None,
+            format: ValidationFormat::None,
             pattern: None,
         }
     }
@@ -141,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_required_item_is_not_blank_and_an_optional_one_may_be() {
-        let required = Item { min_length: Some(3), format: Format::Email, ..item(1) };
+        let required = Item { min_length: Some(3), format: ValidationFormat::Email, ..item(1) };
         let optional = Item { is_required: false, ..required.clone() };
         for blank in ["", "  ", "\t\n", "\u{a0}"] {
             assert!(!takes(&required, blank));
@@ -162,18 +161,18 @@ mod tests {
     #[test]
     fn formats() {
         let with = |format, pattern: &str| Item { format, pattern: Some(pattern.to_owned()), ..item(1) };
-        assert!(takes(&with(Format::Email, "^never$"), "ada@example.com"));
-        assert!(!takes(&with(Format::Email, ""), "ada@"));
-        assert!(takes(&with(Format::Regex, "^[A-Z]{2}$"), "AB"));
-        assert!(!takes(&with(Format::Regex, "^[A-Z]{2}$"), "ABC"));
-        assert!(takes(&with(Format::Regex, "[A-Z]{2}"), "see ABC"));
-        assert!(!takes(&with(Format::Regex, "("), "("));
-        assert!(!takes(&with(Format::Regex, ""), "x"));
+        assert!(takes(&with(ValidationFormat::Email, "^never$"), "ada@example.com"));
+        assert!(!takes(&with(ValidationFormat::Email, ""), "ada@"));
+        assert!(takes(&with(ValidationFormat::Regex, "^[A-Z]{2}$"), "AB"));
+        assert!(!takes(&with(ValidationFormat::Regex, "^[A-Z]{2}$"), "ABC"));
+        assert!(takes(&with(ValidationFormat::Regex, "[A-Z]{2}"), "see ABC"));
+        assert!(!takes(&with(ValidationFormat::Regex, "("), "("));
+        assert!(!takes(&with(ValidationFormat::Regex, ""), "x"));
     }
 
     #[test]
     fn telephone_numbers() {
-        let item = Item { format: Format::PhoneE164, ..item(1) };
+        let item = Item { format: ValidationFormat::PhoneE164, ..item(1) };
         for good in ["+12", "+4930123456", "+123456789012345"] {
             assert!(takes(&item, good), "{good}");
         }
@@ -186,7 +185,7 @@ mod tests {
 
     #[test]
     fn no_detail_repeats_the_answer() {
-        let items: Vec<_> = [Format::Email, Format::PhoneE164, Format::Regex]
+        let items: Vec<_> = [ValidationFormat::Email, ValidationFormat::PhoneE164, ValidationFormat::Regex]
             .into_iter()
             .zip(1..)
             .map(|(format, number)| Item { format, pattern: Some("^$".to_owned()), ..item(number) })

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::{Entry, Owner, catalogue::find, form};
+use super::{CATALOGUE, Entry, Owner, catalogue::find, form};
 
 /// The options of one owner: what its rows say, and the catalogue's default where a row is
 /// missing, empty or does not parse.
@@ -53,7 +53,7 @@ impl Options {
 
     /// Every option of the catalogue with the text in effect, in the catalogue's order.
     pub fn effective(&self) -> impl Iterator<Item = (&'static Entry, &str)> {
-        let own = crate::CATALOGUE.iter().filter(|entry| entry.owner == self.owner);
+        let own = CATALOGUE.iter().filter(|entry| entry.owner == self.owner);
         own.map(|entry| (entry, self.text(entry.name)))
     }
 
@@ -68,8 +68,7 @@ impl Options {
 mod tests {
     use std::collections::HashMap;
 
-    use super::Options;
-    use crate::Owner;
+    use crate::settings::{Options, Owner};
 
     #[test]
     fn what_is_missing_empty_or_broken_is_the_default() {

@@ -1,7 +1,7 @@
 //! Options: the catalogue of those that the server knows, the forms of their values, and the
 //! values that are in effect for one owner.
 //!
-//! This crate does no I/O. Rows of options are a resource of the management service.
+//! No I/O. Rows of options are a resource of the management service.
 
 mod catalogue;
 mod form;

@@ -1,6 +1,6 @@
 //! The options that the server knows: section 5 of the contract's decisions, as data.
 
-use crate::Form;
+use super::Form;
 
 /// What an option belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,0 +1,89 @@
+//! Which schemas a program takes: older ones, which it brings up to date, and its own.
+
+use chancery_store::{Error, Mode, Settings, Store, Target, migration_checksums, raw};
+use chancery_testkit::{Database, Engine};
+
+/// What a release has shipped is never edited: databases that have it would be refused.
+#[test]
+fn migrations_are_as_they_were() {
+    let lines = migration_checksums().map(|(version, checksum)| format!("{version:04} {checksum}\n"));
+    insta::assert_snapshot!(lines.collect::<String>());
+}
+
+/// What a statement makes of a schema: how many migrations have no checksum after the next start, or why
+/// there is none; and why it is not read, where it is not.
+struct Found {
+    server: Result<i64, String>,
+    reader: Result<(), String>,
+}
+
+async fn find_after(engine: Engine, text: &'static str) -> Found {
+    let database = Database::create(engine);
+    let target = match engine {
+        Engine::Sqlite => Target::Sqlite(database.folder().join("chancery.sqlite")),
+        Engine::Postgres => Target::Postgres(database.url().to_owned()),
+    };
+    let store = open(Store::open, &target).await.unwrap();
+    let write = store.run("Test", Mode::Write, None, |tx| raw::execute(tx, text, &[]));
+    write.await.map_err(|error: Error| error.to_string()).unwrap();
+    close(store).await;
+    let reader = match open(Store::open_to_read, &target).await {
+        Ok(store) => {
+            close(store).await;
+            Ok(())
+        }
+        Err(why) => Err(why),
+    };
+    let server = match open(Store::open, &target).await {
+        Ok(store) => {
+            let count = "SELECT count(*) FROM schema_migration WHERE checksum IS NULL";
+            let read = store.run("Test", Mode::Long, None, |tx| tx.one(count, &[], |row| row.int(0)));
+            let lacking = read.await.map_err(|error: Error| error.to_string()).unwrap();
+            close(store).await;
+            Ok(lacking.unwrap())
+        }
+        Err(why) => Err(why),
+    };
+    Found { server, reader }
+}
+
+async fn open(open: fn(&Target, Settings) -> Result<Store, Error>, target: &Target) -> Result<Store, String> {
+    let target = target.clone();
+    let opened = tokio::task::spawn_blocking(move || open(&target, Settings::default())).await.unwrap();
+    opened.map_err(|error| error.to_string())
+}
+
+async fn close(store: Store) {
+    tokio::task::spawn_blocking(move || store.close()).await.unwrap();
+}
+
+/// Section 1: a newer schema is refused, well told, on both engines.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_newer_schema_is_refused() {
+    for engine in [Engine::Sqlite, Engine::Postgres] {
+        let found = find_after(engine, "INSERT INTO schema_migration (version) VALUES (9999)").await;
+        for refused in [found.server.unwrap_err(), found.reader.unwrap_err()] {
+            assert!(refused.contains("version 9999"), "{refused}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schema_of_other_texts_is_refused() {
+    for engine in [Engine::Sqlite, Engine::Postgres] {
+        let other = "UPDATE schema_migration SET checksum = 'feed' WHERE version = 7";
+        let found = find_after(engine, other).await;
+        for refused in [found.server.unwrap_err(), found.reader.unwrap_err()] {
+            assert!(refused.contains("migration 7 ") && refused.contains("use the program"), "{refused}");
+        }
+    }
+}
+
+/// What a release before applied has no checksum. It is taken as it is, and gets one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schema_without_checksums_gets_them() {
+    for engine in [Engine::Sqlite, Engine::Postgres] {
+        let found = find_after(engine, "UPDATE schema_migration SET checksum = NULL").await;
+        assert_eq!((found.server, found.reader), (Ok(0), Ok(())));
+    }
+}

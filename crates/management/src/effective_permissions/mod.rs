@@ -7,13 +7,14 @@ use std::collections::BTreeSet;
 use chancery_application::{APPLICATION_GROUP, APPLICATION_USER};
 use chancery_record::parse_id;
 use chancery_resource::{
-    Action as A, Answer, Call, Custom, JsonForm, Method as M, Op, Permit, Problem, Reply, Shape, visible,
+    Action as A, Answer, Call, Custom, JsonForm, Method as M, Op, Permit, Problem, Reply, RoleType, Shape,
+    visible,
 };
 use chancery_store::{Mode, Tx};
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::client_app::{CLIENT_APP, role::RoleType};
+use crate::client_app::CLIENT_APP;
 
 pub use roles::Assigned;
 
@@ -118,18 +119,16 @@ fn of_client_app(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     Ok(answer(call, "ClientApp", id, &assigned))
 }
 
-/// From the widest to the narrowest.
-const SCOPES: [&str; 5] = ["System", "Customer", "Subscription", "Tenant", "IdpInstance"];
-
 fn answer(call: &mut Call, kind: &str, id: Uuid, assigned: &[Assigned]) -> Answer {
-    let scope = SCOPES.into_iter().find(|scope| assigned.iter().any(|one| one.scope_type == *scope));
+    let widest = assigned.iter().min_by_key(|one| one.scope.kind());
+    let scope = widest.map(|one| one.scope.name());
     let roles: BTreeSet<RoleType> = assigned.iter().map(|one| one.role).collect();
     let assignments: Vec<_> = assigned
         .iter()
         .map(|one| {
             json!({
                 "roleType": one.role.name(), "source": one.source, "sourceId": one.source_id,
-                "scopeType": one.scope_type, "scopeId": one.scope_id,
+                "scopeType": one.scope.name(), "scopeId": one.scope.id(),
             })
         })
         .collect();
@@ -145,32 +144,6 @@ fn answer(call: &mut Call, kind: &str, id: Uuid, assigned: &[Assigned]) -> Answe
 /// `Resource.Write`.
 fn permissions(call: &Call, roles: &BTreeSet<RoleType>) -> BTreeSet<String> {
     let operations = call.desk.services.iter().flat_map(|service| service.all());
-    let allowed = operations.filter(|op| roles.iter().any(|role| role.may(op.permit)));
+    let allowed = operations.filter(|op| roles.iter().any(|role| role.satisfies(op.permit)));
     allowed.map(|op| format!("{}.{}", op.shape.name, if op.writes() { "Write" } else { "Read" })).collect()
-}
-
-impl RoleType {
-    /// Whether the role lets its holder call operations of this permit, somewhere.
-    const fn may(self, permit: Permit) -> bool {
-        use RoleType as R;
-        match permit {
-            Permit::Public | Permit::Oneself => false,
-            Permit::Administrator => {
-                !matches!(self, R::UserAdmin | R::ApplicationDataReader | R::AuditTrailReader)
-            }
-            Permit::UserStore => {
-                matches!(self, R::SystemAdmin | R::CustomerAdmin | R::SubscriptionAdmin | R::UserStoreAdmin)
-            }
-            Permit::UserStoreAudit | Permit::Audit => matches!(self, R::SystemAdmin | R::AuditTrailReader),
-            Permit::SystemAdmin => matches!(self, R::SystemAdmin),
-            Permit::CustomerAdmin => matches!(self, R::SystemAdmin | R::CustomerAdmin),
-            Permit::SubscriptionAdmin => {
-                matches!(self, R::SystemAdmin | R::CustomerAdmin | R::SubscriptionAdmin)
-            }
-            Permit::TenantAdmin | Permit::TenantMember => {
-                matches!(self, R::SystemAdmin | R::CustomerAdmin | R::SubscriptionAdmin | R::TenantAdmin)
-            }
-            Permit::ApplicationData => !matches!(self, R::UserAdmin | R::AuditTrailReader),
-        }
-    }
 }

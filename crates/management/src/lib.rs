@@ -27,6 +27,7 @@ pub mod tenant;
 pub mod user_questionnaire_item;
 
 use chancery_resource::{Op, Service};
+use chancery_store::Figure;
 
 /// All operations, a list a resource.
 static OPERATIONS: &[&[Op]] = &[
@@ -104,3 +105,7 @@ pub static SERVICE: Service = Service {
     operations: OPERATIONS,
     is_deprecated: false,
 };
+
+/// What operators see of the configuration, a list a resource.
+pub static FIGURES: &[&[Figure]] =
+    &[&identity_replacement::FIGURES, &passkey_trust::FIGURES, &cert_store::FIGURES];

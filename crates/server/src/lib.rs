@@ -28,4 +28,4 @@ pub use jobs::{
 };
 pub use log::Log;
 pub use reload::Reload;
-pub use start::{Server, StartError, own_call, recover_root, services};
+pub use start::{Server, StartError, figures, own_call, recover_root, services};

@@ -6,6 +6,7 @@
 
 mod clock;
 mod error;
+mod figure;
 mod guard;
 mod health;
 mod job;
@@ -25,6 +26,7 @@ use std::{
 use tokio::sync::oneshot;
 
 pub use error::Error;
+pub use figure::{Figure, FigureSource, FigureUnit};
 pub use guard::{broken, when_broken};
 pub use health::Health;
 pub use migrate::schema_version;

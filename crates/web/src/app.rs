@@ -8,7 +8,7 @@ use std::{
 use chancery_auth::{Bearer, Rights};
 use chancery_record::Timestamp;
 use chancery_resource::{Desk, Problem, ProblemKind, Purpose, Service};
-use chancery_store::{Mode, Store};
+use chancery_store::{Figure, Store};
 use http::{Request, Response, Version, header, request::Parts};
 use hyper::body::Incoming;
 use tokio::sync::Semaphore;
@@ -99,11 +99,6 @@ pub struct App {
     pub(crate) documents: Vec<Document>,
 }
 
-/// The most rows that a figure is counted to: `/metrics` never walks a table.
-const MOST_COUNTED: u32 = 10_000;
-/// How long the store is asked for figures.
-const COUNTING_TIME: Duration = Duration::from_secs(2);
-
 /// When version 1 was deprecated, where nothing else is configured: 2026-01-01.
 pub const DEPRECATED_ON: Timestamp = Timestamp(1_767_225_600_000);
 
@@ -140,13 +135,14 @@ impl App {
         desk: Arc<Desk>,
         limits: Limits,
         services: &[&'static Service],
+        figures: &[&'static [Figure]],
     ) -> Result<Self, String> {
         let room = Room { connections: limits.connections, per_address: limits.connections_per_address };
         let door = Door::new(room, Times { idle: limits.idle_time, answer: limits.answer_time });
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Ok(Self {
             routes: Routes::new(services).map_err(|error| error.to_string())?,
-            metrics: Metrics::new(services, &door),
+            metrics: Metrics::new(services, figures, &door),
             door,
             guesses: Guesses::new(limits.public_rate),
             readers: Arc::new(Semaphore::new(processors)),
@@ -196,6 +192,11 @@ impl App {
         self.metrics.note_job(job);
     }
 
+    /// Notes a figure that a job found out.
+    pub fn note_figure(&self, figure: &'static Figure, value: i64) {
+        self.metrics.figures.note(figure, value);
+    }
+
     /// Answers a request at the address for metrics alone.
     pub async fn handle_metrics(&self, request: &Request<Incoming>) -> Response<AnswerBody> {
         let mut response = if request.uri().path() == "/metrics" {
@@ -207,11 +208,6 @@ impl App {
         };
         answer::protect(&mut response);
         response
-    }
-
-    /// Notes how many events the outbox keeps, as a job counted them.
-    pub fn note_events(&self, events: i64) {
-        self.metrics.events_waiting.set(events);
     }
 
     async fn dispatch(
@@ -242,41 +238,7 @@ impl App {
 
     /// The metrics as an answer.
     pub async fn metrics_text(&self) -> Response<AnswerBody> {
-        let counted = self.store.run("CountFigures", Mode::Long, None, |tx| {
-            tx.one(&figures_query(), &[], |row| {
-                let figures: Vec<i64> = (0..10).map(|at| row.int(at)).collect::<Result<_, _>>()?;
-                Ok(figures)
-            })
-        });
-        // a store that hangs must not hide the other figures
-        let counted = tokio::time::timeout(COUNTING_TIME, counted).await;
-        if let Ok(Ok(Some(figures))) = counted
-            && let [
-                mails,
-                dead,
-                unsealed,
-                checkpoint,
-                revoking,
-                failed,
-                refreshed,
-                due,
-                failures,
-                certificates,
-            ] = figures[..]
-        {
-            self.metrics.revocations_waiting.set(revoking);
-            self.metrics.revocations_failed.set(failed);
-            self.metrics.trust_refreshed.set(refreshed / 1000);
-            self.metrics.trust_due.set(due / 1000);
-            self.metrics.trust_failures.set(failures);
-            self.metrics.certificates_end.set(certificates / 1000);
-            self.metrics.entries_unsealed.set(unsealed);
-            self.metrics.checkpoint_made.set(checkpoint / 1000);
-            self.metrics.mails_waiting.set(mails);
-            self.metrics.mails_dead.set(dead);
-        }
-        let broken = self.desk.seal.broken().len();
-        self.metrics.audit_certificates_broken.set(i64::try_from(broken).unwrap_or(i64::MAX));
+        self.metrics.figures.read(&self.store).await;
         self.metrics.log_dropped.set((self.dropped_lines)());
         self.metrics.connections.set(i64::try_from(self.door.connections()).unwrap_or(i64::MAX));
         for purpose in Purpose::ALL {
@@ -302,30 +264,6 @@ impl App {
             _ => tracing::debug!(trace_id, method, path, status, detail, "refused"),
         }
     }
-}
-
-/// Asks for the figures that are in the database. Of what grows with people, their history or what is to be done
-/// no more than a bound is looked at.
-pub fn figures_query() -> String {
-    let at_most = |what: &str, rows: &str| {
-        format!("(SELECT count({what}) FROM (SELECT {rows} LIMIT {MOST_COUNTED}) AS counted)")
-    };
-    format!(
-        "SELECT {}, {}, {}, (SELECT coalesce(max(made_on), 0) FROM audit_tree), {}, {}, \
-         (SELECT coalesce(max(refreshed_on), 0) FROM passkey_trust), \
-         (SELECT coalesce(max(next_update_on), 0) FROM passkey_trust), \
-         (SELECT coalesce(max(failures), 0) FROM passkey_trust_refresh), \
-         (SELECT coalesce(min(last), 0) FROM (SELECT max(valid_to) AS last FROM cert_store \
-         WHERE certificate_has_private_key AND (cert_type IN ('Default', 'AuditTrailSigning') OR (cert_type = 'OidcTokenSigning' \
-         AND (apply_to_tenant_id IS NOT NULL OR apply_to_subscription_id IS NOT NULL))) \
-         GROUP BY cert_type, apply_to_subscription_id, apply_to_tenant_id) AS ends)",
-        at_most("*", "1 FROM mail_message WHERE state = 'Waiting'"),
-        at_most("*", "1 FROM mail_message WHERE state = 'Dead'"),
-        at_most("*", "1 FROM audit_pending"),
-        at_most("*", "1 FROM identity_revocation"),
-        // of those that wait, so that the others of many are not walked for it
-        at_most("last_error", "last_error FROM identity_revocation"),
-    )
 }
 
 /// The address that a request comes from.

@@ -14,6 +14,7 @@ mod counts;
 mod deprecation;
 mod door;
 mod execute;
+mod figures;
 mod guard;
 mod guesses;
 mod idempotency;
@@ -28,7 +29,7 @@ mod system;
 mod tls;
 mod turns;
 
-pub use app::{App, DEPRECATED_ON, Limits, figures_query, now};
+pub use app::{App, DEPRECATED_ON, Limits, now};
 pub use deprecation::Deprecation;
 pub use listener::{Listener, serve};
 pub use openapi::document;

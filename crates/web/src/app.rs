@@ -12,6 +12,7 @@ use chancery_store::{Figure, Store};
 use http::{Request, Response, Version, header, request::Parts};
 use hyper::body::Incoming;
 use tokio::sync::Semaphore;
+use tracing::{Instrument as _, Span};
 
 use crate::{
     activity::Times,
@@ -28,6 +29,7 @@ use crate::{
     openapi,
     pool::Pool,
     route::{Entry, Routes, Target, choose},
+    trace,
     turns::LongReads,
 };
 
@@ -163,18 +165,21 @@ impl App {
 
     /// Answers a request, always.
     pub async fn handle(&self, request: Request<Incoming>) -> Response<AnswerBody> {
-        let started = Instant::now();
         let (parts, body) = request.into_parts();
-        let mut body = RequestBody::from(body);
+        let span = trace::of_request(&parts);
+        self.answer(parts, RequestBody::from(body)).instrument(span).await
+    }
+
+    async fn answer(&self, parts: Parts, mut body: RequestBody) -> Response<AnswerBody> {
+        let started = Instant::now();
         let (mut entry, mut beside) = (None, None);
         let outcome = match check_host(&parts) {
             Ok(()) => self.dispatch(&parts, &mut body, (&mut entry, &mut beside)).await,
             Err(problem) => Err(problem),
         };
         let mut response = outcome.unwrap_or_else(|problem| {
-            let trace_id = trace_id(&parts);
-            self.tell(&problem, &parts, &trace_id);
-            answer::problem(problem, parts.uri.path(), &trace_id)
+            self.tell(&problem, &parts);
+            answer::problem(problem, &parts)
         });
         body.finish(&parts, response.headers_mut()).await;
         answer::protect(&mut response);
@@ -198,13 +203,13 @@ impl App {
     }
 
     /// Answers a request at the address for metrics alone.
-    pub async fn handle_metrics(&self, request: &Request<Incoming>) -> Response<AnswerBody> {
-        let mut response = if request.uri().path() == "/metrics" {
-            self.metrics_text().await
+    pub async fn handle_metrics(&self, request: Request<Incoming>) -> Response<AnswerBody> {
+        let (parts, _) = request.into_parts();
+        let mut response = if parts.uri.path() == "/metrics" {
+            self.metrics_text().instrument(trace::of_request(&parts)).await
         } else {
             let problem = Problem::new(ProblemKind::NoSuchRoute, "This address has /metrics only.");
-            let trace_id = uuid::Uuid::from_bytes(chancery_resource::random::<16>()).simple().to_string();
-            answer::problem(problem, request.uri().path(), &trace_id)
+            answer::problem(problem, &parts)
         };
         answer::protect(&mut response);
         response
@@ -220,12 +225,14 @@ impl App {
         let (target, parameters) = self.routes.find(parts.uri.path())?;
         match target {
             Target::System(route, whose) => {
+                Span::current().record("operation", route.path());
                 route.answer(self, (*whose, &parameters?), parts, body, now).await
             }
             Target::Operations(entries) => {
                 *beside = entries.first().copied();
                 let entry = choose(entries, &parts.method)?;
                 *chosen = Some(entry);
+                Span::current().record("operation", entry.op.name);
                 execute::execute(self, entry, parts, body, parameters?, now).await
             }
         }
@@ -250,25 +257,25 @@ impl App {
 
     /// Logs what an operator must know; what a caller did wrong is the caller's to know. Of what is
     /// unavailable one line a second is enough: under load each request would write one.
-    fn tell(&self, problem: &Problem, parts: &Parts, trace_id: &str) {
+    fn tell(&self, problem: &Problem, parts: &Parts) {
         let cause = problem.cause.as_ref().map(ToString::to_string);
         let (status, path, method) = (problem.status(), parts.uri.path(), parts.method.as_str());
         let detail = &problem.detail;
         match status {
-            500 => tracing::error!(trace_id, method, path, status, cause, detail, "failed"),
+            500 => tracing::error!(method, path, status, cause, detail, "failed"),
             503 => {
                 if let Some(others) = self.metrics.shed.note(now()) {
-                    tracing::warn!(trace_id, method, path, status, cause, detail, others, "unavailable");
+                    tracing::warn!(method, path, status, cause, detail, others, "unavailable");
                 }
             }
-            _ => tracing::debug!(trace_id, method, path, status, detail, "refused"),
+            _ => tracing::debug!(method, path, status, detail, "refused"),
         }
     }
 }
 
 /// The address that a request comes from.
 pub fn address_of(parts: &Parts) -> std::net::IpAddr {
-    parts.extensions.get::<Peer>().map_or(std::net::Ipv4Addr::UNSPECIFIED.into(), |peer| peer.0)
+    parts.extensions.get::<Peer>().map_or(std::net::Ipv4Addr::UNSPECIFIED.into(), |peer| peer.address)
 }
 
 /// Whether a request of HTTP/1.1 names its host, once (RFC 9112, section 3.2).
@@ -295,18 +302,4 @@ pub fn unauthorized(detail: &str, error: Option<&str>) -> Problem {
 pub fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
-}
-
-/// The trace id: the caller's (W3C Trace Context), or a new one.
-pub fn trace_id(parts: &Parts) -> String {
-    let given = parts.headers.get("traceparent").and_then(|value| value.to_str().ok());
-    let id = given.and_then(|parent| parent.split('-').nth(1)).filter(|id| {
-        id.len() == 32
-            && id.bytes().all(|byte| byte.is_ascii_hexdigit())
-            && id.bytes().any(|byte| byte != b'0')
-    });
-    id.map_or_else(
-        || uuid::Uuid::from_bytes(chancery_resource::random::<16>()).simple().to_string(),
-        str::to_ascii_lowercase,
-    )
 }

@@ -27,6 +27,7 @@ mod request;
 mod route;
 mod system;
 mod tls;
+pub mod trace;
 mod turns;
 
 pub use app::{App, DEPRECATED_ON, Limits, now};

@@ -63,7 +63,8 @@ pub async fn refresh_due(store: &Store, desk: &Arc<Desk>, now: Timestamp) -> Res
 
 async fn verify(fetched: Fetched, desk: &Arc<Desk>, now: Timestamp) -> Result<Verified, String> {
     let desk = Arc::clone(desk);
-    let read = move || Verified::of_fetched(&fetched, &desk.metadata, now);
+    let span = tracing::Span::current();
+    let read = move || span.in_scope(|| Verified::of_fetched(&fetched, &desk.metadata, now));
     let verified = tokio::task::spawn_blocking(read).await;
     verified.unwrap_or_else(|_| Err("What the source answered could not be read.".to_owned()))
 }

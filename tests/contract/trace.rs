@@ -116,6 +116,37 @@ async fn of_problems(engine: Engine) {
     }
 }
 
+/// Section 13: an access log is off unless it is asked for, tells who, what and how long, and names no person.
+async fn of_answers(which: &str, told: &[u16]) {
+    let database = Database::create(Engine::Sqlite);
+    let server = Process::start(&database, &[("CHANCERY_ACCESS_LOG", which)]).await;
+    let user = server.admin.post(USERS, json!({ "loginName": "ada" })).await.is(201).json();
+    server.admin.get(&format!("{USERS}/{}", id(&user))).await.expect(200);
+    server.admin.post(USERS, json!({ "loginName": "ada" })).await.problem(409, "conflict");
+    let lines = lines(server);
+    let of_user = |line: &&Value| line["operation"].as_str().is_some_and(|name| name.ends_with("User"));
+    let answers: Vec<&Value> =
+        lines.iter().filter(|line| line["message"] == "answered").filter(of_user).collect();
+    assert_eq!(
+        answers.iter().map(|line| line["status"].as_u64().unwrap()).collect::<Vec<_>>(),
+        told.iter().copied().map(u64::from).collect::<Vec<_>>()
+    );
+    for line in answers {
+        assert!(
+            line["trace_id"].is_string() && line["client"].is_string() && line["seconds"].is_f64(),
+            "{line}"
+        );
+        assert!(!line.to_string().contains("ada") && !line.to_string().contains(id(&user)), "{line}");
+    }
+}
+
+#[tokio::test]
+async fn answers_have_it_where_they_are_told() {
+    of_answers("off", &[]).await;
+    of_answers("errors", &[409]).await;
+    of_answers("all", &[201, 200, 409]).await;
+}
+
 #[tokio::test]
 async fn lines_of_every_thread_have_it() {
     on_every_thread(Engine::Sqlite).await;

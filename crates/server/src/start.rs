@@ -246,6 +246,7 @@ async fn assemble(
     let app = App::new(store, bearer, desk, limits, services, figures());
     let mut app = app.map_err(|error| StartError::new("two operations share a path", error))?;
     app.dropped_lines = log::dropped;
+    app.access_log = config.access_log;
     app.deprecation = Deprecation::new(config.version_1_deprecated, config.version_1_sunset);
     learn_certificates(&app, &app.store, now()).await.map_err(failed)?;
     Ok((app, welcome))

@@ -29,7 +29,7 @@ use crate::{
     openapi,
     pool::Pool,
     route::{Entry, Routes, Target, choose},
-    trace,
+    trace::{self, AccessLog},
     turns::LongReads,
 };
 
@@ -83,6 +83,8 @@ pub struct App {
     pub limits: Limits,
     /// What is said of operations that are on their way out.
     pub deprecation: Deprecation,
+    /// Which answers are told in the log.
+    pub access_log: AccessLog,
     /// Tells how many lines the log could not write.
     pub dropped_lines: fn() -> u64,
     /// Connections, and how the server stops.
@@ -158,6 +160,7 @@ impl App {
             pool: Pool::default(),
             limiter: Limiter::new(limits.public_rate),
             deprecation: Deprecation::new(DEPRECATED_ON, None),
+            access_log: AccessLog::Off,
             dropped_lines: || 0,
             limits,
         })
@@ -188,7 +191,12 @@ impl App {
         if let Some(entry) = entry.or(beside) {
             self.deprecation.tell(response.headers_mut(), (entry.base, entry.op), parts.uri.path());
         }
-        tracing::debug!(method = %parts.method, path = parts.uri.path(), status, seconds, "answered");
+        if self.access_log.has(status) {
+            // without the path, which can name a person
+            tracing::info!(method = %parts.method, status, seconds, "answered");
+        } else {
+            tracing::debug!(method = %parts.method, path = parts.uri.path(), status, seconds, "answered");
+        }
         response
     }
 

@@ -65,6 +65,36 @@ impl TraceId {
     }
 }
 
+/// Which answers are told in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessLog {
+    /// None.
+    Off,
+    /// Those with a status of 400 or more.
+    Errors,
+    /// All.
+    All,
+}
+
+impl AccessLog {
+    /// All there are.
+    pub const ALL: [Self; 3] = [Self::Off, Self::Errors, Self::All];
+
+    /// Its name in the configuration.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Errors => "errors",
+            Self::All => "all",
+        }
+    }
+
+    /// Whether it has an answer with this status.
+    pub const fn has(self, status: u16) -> bool {
+        matches!(self, Self::All) || (matches!(self, Self::Errors) && status >= 400)
+    }
+}
+
 /// The span of a request. It is made whatever the log's level is, as long as there is a log: errors belong to
 /// requests, too.
 pub fn of_request(parts: &Parts) -> Span {

@@ -1,6 +1,7 @@
 //! The OpenAPI documents: a change of the interface is a visible difference.
 
 use chancery::services;
+use chancery_resource::ROLES;
 use chancery_testkit::on_both_engines;
 
 #[test]
@@ -12,6 +13,33 @@ fn are_as_they_were() {
             serde_json::to_string_pretty(&document).unwrap()
         );
     }
+}
+
+/// What is written about the roles in `docs/roles.md`.
+fn about_roles() -> String {
+    let lines = ROLES.iter().map(|line| {
+        let given_at: Vec<&str> = line.given_at.iter().map(|kind| kind.noun()).collect();
+        let permits: Vec<String> = line.permits.iter().map(|permit| format!("{permit:?}")).collect();
+        let implied_by = line.implied_by.map_or("-", |role| role.name());
+        let permits = if permits.is_empty() { "-".to_owned() } else { permits.join(", ") };
+        format!("| {} | {} | {implied_by} | {permits} |\n", line.role.name(), given_at.join(", "))
+    });
+    "# Roles\n\n\
+        A role is given at something, and covers that and what is below it. Whoever has it may do there what it is the\n\
+        lowest role for, and what the roles are that it implies. Nobody gives a role that they do not have and that none\n\
+        of theirs implies. This file is made from the table in `crates/resource/src/role.rs` and held by a test.\n\n\
+        | Role | Given at | Implied by | Lowest role for |\n|---|---|---|---|\n"
+        .to_owned()
+        + &lines.collect::<String>()
+}
+
+#[test]
+fn roles_are_as_they_were() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/roles.md");
+    if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
+        std::fs::write(path, about_roles()).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(path).unwrap(), about_roles(), "INSTA_UPDATE=always writes it anew");
 }
 
 on_both_engines! {

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use chancery_store::{Error, Mode};
+use chancery_store::{Error, Mode, raw};
 use chancery_testkit::{Database, Engine, Process, World, no_words, run_with};
 use serde_json::json;
 
@@ -13,7 +13,7 @@ const USERS: &str = "/api/userstore/v2/default/administration/User";
 /// Bounds the size of the database, as a disk does.
 async fn bound(world: &World, pages: i64) {
     let run = world.app.store.run("Bound", Mode::Write, None, move |tx| {
-        tx.one(&format!("PRAGMA max_page_count = {pages}"), &[], |row| row.int(0))
+        raw::query(tx, &format!("PRAGMA max_page_count = {pages}"), &[], |_| Ok(()))
     });
     run.await.map_err(|error: Error| error.to_string()).unwrap();
 }

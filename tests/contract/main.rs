@@ -60,6 +60,7 @@ mod texts;
 mod tidy;
 mod token;
 mod told;
+mod trace;
 mod user;
 mod v1;
 mod wire;

@@ -1,8 +1,10 @@
 //! A client app as the OAuth endpoints need it: read whole, in one look at the database.
 
+use std::sync::LazyLock;
+
 use chancery_oauth::Status;
 use chancery_record::{Secret, Timestamp, Value, fold, parse_id};
-use chancery_resource::{MasterKey, ROOT, open_secret};
+use chancery_resource::{MasterKey, Permit, ROOT, open_secret, role_condition};
 use chancery_store::{EPOCH, Error, Mode, Row, Store, Tx};
 use uuid::Uuid;
 
@@ -215,6 +217,10 @@ pub async fn refresh(
     }
 }
 
+/// The condition that a role `x` administers what is above tenants.
+static ABOVE_TENANTS: LazyLock<String> =
+    LazyLock::new(|| role_condition("x.role_type", |line| line.role.satisfies(Permit::SubscriptionAdmin)));
+
 /// The condition that a client app serves at an issuer: its subscription is active, and one of its tenants is, if
 /// it has any and does not administer what is above tenants. At the issuer of the tenant that a parameter
 /// names: that one serves, and the client app is one of its own, in its subscription or crossing subscriptions.
@@ -234,7 +240,8 @@ pub fn serves(app: &str, tenant: Option<&str>) -> String {
          AND (NOT EXISTS (SELECT 1 FROM tenant_client_app m WHERE m.client_app_rid = {app}.rid) \
          OR EXISTS (SELECT 1 FROM tenant_client_app m {active} = {app}.rid) \
          OR EXISTS (SELECT 1 FROM client_app_role x WHERE x.client_app_id = {app}.id \
-         AND x.role_type IN ('SystemAdmin', 'CustomerAdmin', 'SubscriptionAdmin'))){at_tenant})"
+         AND {})){at_tenant})",
+        *ABOVE_TENANTS
     )
 }
 

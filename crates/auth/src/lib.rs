@@ -27,7 +27,7 @@ pub use keyring::{Keyring, ensure_keys};
 pub use permit::{Refused, decide};
 pub use presented::{ClientCertificate, EndpointRequest, Proof, certificate_thumbprint};
 pub use refusal::OAuthError;
-pub use rights::{Caller, Known, Opened, Place, Rights, Role, load_store_context};
+pub use rights::{Caller, HeldRole, Known, Opened, Place, Rights, load_store_context};
 pub use used::Used;
 
 /// What DPoP is checked with at the services' own doors.

@@ -7,7 +7,7 @@ use std::{
 
 use chancery_record::{Timestamp, Value, fold, parse_id};
 use chancery_resource::settings::{Options, Owner};
-use chancery_resource::{Sql, StoreScope};
+use chancery_resource::{RoleScope, RoleType, ScopeKind, Sql, StoreScope};
 use chancery_store::{EPOCH, Error, Mode, Row, Store, Tx};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
@@ -22,23 +22,11 @@ const STALE: usize = 64;
 
 /// A role and what it covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// Everything.
-    SystemAdmin,
-    /// A customer and all below it.
-    CustomerAdmin(Uuid),
-    /// A subscription and all below it.
-    SubscriptionAdmin(Uuid),
-    /// A tenant.
-    TenantAdmin(Uuid),
-    /// A user store and what is in it.
-    UserStoreAdmin(Uuid),
-    /// Users of a user store.
-    UserAdmin,
-    /// Reading application users and groups: of a tenant, of an instance, or of all.
-    ApplicationDataReader(Option<Uuid>, Option<Uuid>),
-    /// Reading audit trails.
-    AuditTrailReader,
+pub struct HeldRole {
+    /// The role.
+    pub role: RoleType,
+    /// What it covers.
+    pub scope: RoleScope,
 }
 
 /// A client app as a caller.
@@ -55,7 +43,7 @@ pub struct Caller {
     /// The subscription of who holds the token.
     pub subscription: Uuid,
     /// Its roles.
-    pub roles: Vec<Role>,
+    pub roles: Vec<HeldRole>,
 }
 
 impl Caller {
@@ -370,20 +358,20 @@ fn ask_of_caller<'a>(asking: &mut Asking<'a>, claims: &'a Claims) {
         if row.is_null(4)? {
             return Ok(());
         }
-        let role = match row.text(4)? {
-            "SystemAdmin" => Role::SystemAdmin,
-            "CustomerAdmin" => Role::CustomerAdmin(customer),
-            "SubscriptionAdmin" => Role::SubscriptionAdmin(subscription),
-            "TenantAdmin" => Role::TenantAdmin(row.id(5)?),
-            "UserStoreAdmin" => Role::UserStoreAdmin(row.id(6)?),
-            "UserAdmin" => Role::UserAdmin,
-            "ApplicationDataReader" => Role::ApplicationDataReader(row.optional_id(5)?, row.optional_id(6)?),
-            "AuditTrailReader" => Role::AuditTrailReader,
-            other => {
-                return Err(Error::Internal(format!("a client app has a role {other:?}, which is none")));
-            }
-        };
-        caller.roles.push(role);
+        let name = row.text(4)?;
+        let unknown =
+            |what: &str| Error::Internal(format!("a client app has a role {name:?}, which is {what}"));
+        let role = RoleType::of(name).ok_or_else(|| unknown("none"))?;
+        let (tenant, instance) = (row.optional_id(5)?, row.optional_id(6)?);
+        let scope = role.scope(|kind| match kind {
+            ScopeKind::Customer => Some(customer),
+            ScopeKind::Subscription => Some(subscription),
+            ScopeKind::Tenant => tenant,
+            ScopeKind::IdpInstance | ScopeKind::UserStore => instance,
+            ScopeKind::System | ScopeKind::Nothing => None,
+        });
+        let scope = scope.ok_or_else(|| unknown("given at nothing"))?;
+        caller.roles.push(HeldRole { role, scope });
         Ok(())
     });
 }

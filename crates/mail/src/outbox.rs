@@ -1,7 +1,7 @@
 //! The table of mails on their way out.
 
 use chancery_record::{Timestamp, Value};
-use chancery_store::{Error, StateTable, Tx};
+use chancery_store::{Error, Figure, FigureSource, FigureUnit, StateTable, Tx};
 use uuid::Uuid;
 
 use crate::Kind;
@@ -10,6 +10,22 @@ pub const WAITING: &str = "Waiting";
 pub const DEAD: &str = "Dead";
 /// Rows pruned in one transaction, so that others do not wait.
 const PIECE: u64 = 1000;
+
+/// What operators see of mails.
+pub static FIGURES: [Figure; 2] = [
+    Figure {
+        name: "mails_waiting",
+        help: "Mails that wait to be sent",
+        unit: FigureUnit::Count,
+        source: FigureSource::Rows("1", "mail_message WHERE state = 'Waiting'"),
+    },
+    Figure {
+        name: "mails_dead",
+        help: "Mails that were given up",
+        unit: FigureUnit::Count,
+        source: FigureSource::Rows("1", "mail_message WHERE state = 'Dead'"),
+    },
+];
 
 /// A mail to be sent.
 #[derive(Clone, Debug)]

@@ -81,7 +81,9 @@ async fn connect(
 /// What is trusted: the operating system's roots, whose reading blocks.
 async fn tls(server: &MailServer) -> Result<TlsParameters, Error> {
     let (host, root) = (server.host.clone(), server.extra_root.clone());
+    let span = tracing::Span::current();
     let made = tokio::task::spawn_blocking(move || {
+        let _logging = span.enter();
         let mut builder = TlsParameters::builder(host);
         if let Some(root) = root {
             builder = builder.add_root_certificate(Certificate::from_der(root)?);

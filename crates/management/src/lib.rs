@@ -25,6 +25,7 @@ pub mod subscription;
 pub mod tenant;
 pub mod user_questionnaire_item;
 
+use chancery_resource::Figure;
 use chancery_resource::{Op, Service};
 
 /// All operations, a list a resource.
@@ -103,3 +104,7 @@ pub static SERVICE: Service = Service {
     operations: OPERATIONS,
     is_deprecated: false,
 };
+
+/// What operators see of the configuration, a list a resource.
+pub static FIGURES: &[&[Figure]] =
+    &[&identity_replacement::FIGURES, &passkey_trust::FIGURES, &cert_store::FIGURES];

@@ -29,13 +29,16 @@ pub use call::{
     scope::{Scope, StoreScope},
     work::Steps,
 };
-pub use chancery_store::{Error as StoreError, Mode, Row, StateTable, Tx, Write};
+pub use chancery_store::{
+    Error as StoreError, Figure, FigureSource, FigureUnit, Mode, Row, StateTable, Tx, Write,
+};
 pub use declare::custom::{Body, BodyForm, Custom, JsonForm, Reply, Run};
 pub use declare::operation::{Action, Method, Op, Permit, Relating};
 pub use declare::platform::{MANAGEMENT_AUDIENCE, PLATFORM, ROOT, USER_STORE_AUDIENCE};
 pub use declare::reach::Reach;
 pub use declare::references::{Child, Owner, Parent, Unique};
 pub use declare::relation::{Guard, Listed, Relation};
+pub use declare::role::{ROLES, Role, RoleScope, RoleType, ScopeKind, role_condition};
 pub use declare::rules::{Proposed, ProvidedFields, Rules, ValidateRows, Violation};
 pub use declare::service::Service;
 pub use declare::shape::{AfterInsert, Deletion, Personal, Postcondition, Shape};

@@ -177,6 +177,10 @@ pub struct Options {
     /// What is logged: error, warn, info, debug, trace, or a filter of tracing [default: info]
     #[arg(long, global = true, env = "CHANCERY_LOG", value_name = "LEVEL")]
     pub log: Option<String>,
+    /// Which answers are logged, each with its trace id, operation, client, status and duration: off,
+    /// errors (a status of 400 or more) or all [default: off]
+    #[arg(long, global = true, env = "CHANCERY_ACCESS_LOG", value_name = "WHICH")]
+    pub access_log: Option<String>,
     /// The master key [default: DATA_DIR/master.key, made at the first start]
     #[arg(long, global = true, env = "CHANCERY_MASTER_KEY_FILE", value_name = "FILE")]
     pub master_key_file: Option<PathBuf>,

@@ -7,7 +7,7 @@ use chancery_fetch::Networks;
 use chancery_record::{Secret, Timestamp, format_timestamp, parse_day, parse_timestamp};
 use chancery_resource::{Hashing, Proofs};
 use chancery_store::{Settings, Target};
-use chancery_web::{DEPRECATED_ON, Limits, TlsFiles};
+use chancery_web::{DEPRECATED_ON, Limits, TlsFiles, trace::AccessLog};
 
 use crate::arguments::{Arguments, Options, read_file};
 
@@ -54,6 +54,8 @@ pub struct Config {
     pub proofs: Proofs,
     /// What is logged.
     pub log: String,
+    /// Which answers are logged.
+    pub access_log: AccessLog,
     /// The master key's file.
     pub master_key_file: PathBuf,
     /// TLS, if it is wanted.
@@ -177,6 +179,7 @@ impl Config {
         Ok(Self {
             master_key_file: options.master_key_file.unwrap_or_else(|| data_dir.join("master.key")),
             log: options.log.unwrap_or_else(|| "info".into()),
+            access_log: access_log(options.access_log.as_deref())?,
             listen,
             data_dir,
             database,
@@ -217,6 +220,7 @@ impl Config {
         table.insert("disk_reserve".into(), toml::Value::Integer(reserve));
         table.insert("master_key_file".into(), path(&self.master_key_file));
         table.insert("log".into(), text(&self.log));
+        table.insert("access_log".into(), text(self.access_log.name()));
         let limit = self.public_rate_limit.map_or_else(|| "off".to_owned(), |limit| limit.to_string());
         table.insert("public_rate_limit".into(), text(&limit));
         for (name, value) in [
@@ -281,6 +285,14 @@ fn address(option: &str, text: &str) -> Result<SocketAddr, ConfigError> {
         ConfigError(format!(
             "{option} is an address and a port such as 127.0.0.1:8080 or [::1]:8080, not {text:?}"
         ))
+    })
+}
+
+fn access_log(text: Option<&str>) -> Result<AccessLog, ConfigError> {
+    let Some(text) = text else { return Ok(AccessLog::Off) };
+    AccessLog::ALL.into_iter().find(|which| which.name() == text).ok_or_else(|| {
+        let names = AccessLog::ALL.map(AccessLog::name).join(", ");
+        ConfigError(format!("access_log is one of {names}, not {text:?}"))
     })
 }
 

@@ -29,4 +29,4 @@ pub use jobs::{
 };
 pub use log::Log;
 pub use reload::Reload;
-pub use start::{Server, StartError, own_context, recover_root, services};
+pub use start::{Server, StartError, figures, own_context, recover_root, services};

@@ -1,6 +1,8 @@
 //! The log: lines to standard error, written by a thread of their own. Nothing waits for it, and nothing
 //! fails by it: what cannot be written is dropped and counted.
 
+mod json;
+
 use std::{
     backtrace::{Backtrace, BacktraceStatus},
     io::{self, IsTerminal as _, Write},
@@ -20,6 +22,8 @@ use tracing_subscriber::{
     reload,
     util::SubscriberInitExt as _,
 };
+
+use self::json::Json;
 
 /// Lines that wait to be written.
 const WAITING: usize = 4096;
@@ -62,11 +66,8 @@ impl Log {
             .name("log".into())
             .spawn(write)
             .map_err(|error| format!("log: {error}"))?;
-        let written = if io::stderr().is_terminal() {
-            layer().with_writer(Lines).boxed()
-        } else {
-            layer().json().flatten_event(true).with_writer(Lines).boxed()
-        };
+        let written =
+            if io::stderr().is_terminal() { layer().with_writer(Lines).boxed() } else { Json.boxed() };
         // the filter is the outer layer, so that it can be another one later
         let log = tracing_subscriber::registry().with(filter).with(written);
         log.try_init().map_err(|error| format!("log: {error}"))?;

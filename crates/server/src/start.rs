@@ -17,14 +17,14 @@ use chancery_resource::{
     AppContext, AuditSigner, Context, CursorKey, Fetch, MasterKey, Memory, MetadataSource, Problem, Scope,
     Service,
 };
-use chancery_store::{Error, Mode, Store, Target};
+use chancery_store::{Error, Figure, Mode, Store, Target};
 use chancery_trust::Anchors;
 use chancery_web::{App, Deprecation, Limits, Listener, now, serve};
 use serde_json::json;
 
 use crate::{
     Config, Reload, Welcome, first_start,
-    jobs::{Leases, jobs, mail::Post, supervise},
+    jobs::{self, Leases, ledger::learn_certificates, mail::Post, supervise},
     log, recover,
 };
 
@@ -44,6 +44,15 @@ const DEPRECATED: fn() -> [&'static Service; 0] = || [];
 /// The services that are served. The order is that of the documentation.
 pub fn services() -> &'static [&'static Service] {
     &SERVICES
+}
+
+/// What operators see besides what the edge counts, a list a slice.
+pub fn figures() -> &'static [&'static [Figure]] {
+    static FIGURES: LazyLock<Vec<&'static [Figure]>> = LazyLock::new(|| {
+        let own: [&[Figure]; 3] = [&chancery_mail::FIGURES, &jobs::ledger::FIGURES, &jobs::count::FIGURES];
+        own.into_iter().chain(chancery_management::FIGURES.iter().copied()).collect()
+    });
+    &FIGURES
 }
 
 /// Why a server does not start.
@@ -125,7 +134,7 @@ impl Server {
     pub async fn run(self, stop: impl Future<Output = Duration> + Send) {
         let store = self.app.store.clone();
         let leases = Arc::new(Leases::new(&store, now, &self.public_url));
-        let jobs = jobs(&self.app, &self.post, now);
+        let jobs = jobs::jobs(&self.app, &self.post, now);
         let doing = tokio::spawn(supervise(Arc::clone(&self.app), Arc::clone(&leases), jobs));
         let metrics = self
             .metrics
@@ -235,11 +244,12 @@ async fn assemble(
         .await
         .map_err(|problem: Problem| StartError::new("cannot prepare the database", cause_of(problem)))?;
     let limits = Limits { public_rate: config.public_rate_limit, ..config.limits };
-    let app = App::new(store, bearer, context, limits, services);
+    let app = App::new(store, bearer, context, limits, services, figures());
     let mut app = app.map_err(|error| StartError::new("two operations share a path", error))?;
     app.dropped_lines = log::dropped;
+    app.access_log = config.access_log;
     app.deprecation = Deprecation::new(config.version_1_deprecated, config.version_1_sunset);
-    app.bearer.certify(&app.store, &app.context.audit_signer, now()).await.map_err(failed)?;
+    learn_certificates(&app, &app.store, now()).await.map_err(failed)?;
     Ok((app, welcome))
 }
 

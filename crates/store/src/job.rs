@@ -10,6 +10,7 @@ use std::{
 };
 
 use tokio::sync::oneshot;
+use tracing::Span;
 
 use crate::{Error, Tx};
 
@@ -22,6 +23,8 @@ pub struct Job {
     /// Since when it waits.
     pub since: Instant,
     ticket: Ticket,
+    /// What its caller logs within: it goes along to the thread that runs it.
+    span: Span,
     run: Box<dyn FnMut(&mut Tx<'_>) -> bool + Send>,
     finish: Box<dyn FnOnce(Result<(), Error>) + Send>,
 }
@@ -85,7 +88,13 @@ impl Job {
             }
         };
         let (since, ticket) = (Instant::now(), Ticket::default());
-        (Self { name, epoch, since, ticket, run: Box::new(run), finish: Box::new(finish) }, receiver)
+        let span = Span::current();
+        (Self { name, epoch, since, ticket, span, run: Box::new(run), finish: Box::new(finish) }, receiver)
+    }
+
+    /// What its caller logs within.
+    pub fn span(&self) -> Span {
+        self.span.clone()
     }
 
     /// One for several callers, who are answered by `finish`. No caller can give it up.
@@ -95,7 +104,15 @@ impl Job {
         finish: impl FnOnce(Result<(), Error>) + Send + 'static,
     ) -> Self {
         let (since, ticket) = (Instant::now(), Ticket::default());
-        Self { name, epoch: None, since, ticket, run: Box::new(run), finish: Box::new(finish) }
+        Self {
+            name,
+            epoch: None,
+            since,
+            ticket,
+            span: Span::current(),
+            run: Box::new(run),
+            finish: Box::new(finish),
+        }
     }
 
     /// What its caller can give it up by.
@@ -116,7 +133,14 @@ impl Job {
     /// Runs the operation once. `Ok(true)`: it wants its changes kept; `Ok(false)`: it refused,
     /// or only tried.
     pub fn run(&mut self, tx: &mut Tx<'_>) -> Result<bool, Error> {
-        attempt(self.name, self.epoch, tx, &mut self.run)
+        let _logging = self.span.enter();
+        let began = Instant::now();
+        let outcome = attempt(self.name, self.epoch, tx, &mut self.run);
+        let waited = began.duration_since(self.since).as_secs_f64();
+        let seconds = began.elapsed().as_secs_f64();
+        let is_kept = matches!(outcome, Ok(true));
+        tracing::debug!(transaction = self.name, waited, seconds, is_kept, "ran in the store");
+        outcome
     }
 
     /// Hands the answer over, or the reason why there is none.

@@ -6,6 +6,7 @@
 
 mod clock;
 mod error;
+mod figure;
 mod guard;
 mod health;
 mod job;
@@ -27,6 +28,7 @@ use std::{
 use tokio::sync::oneshot;
 
 pub use error::Error;
+pub use figure::{Figure, FigureSource, FigureUnit};
 pub use guard::{broken, when_broken};
 pub use health::Health;
 pub use migrate::{checksums as migration_checksums, schema_version};

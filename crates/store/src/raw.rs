@@ -3,7 +3,7 @@
 
 use chancery_record::Value;
 
-use crate::{Error, Tx};
+use crate::{Error, Row, Tx};
 
 /// Runs a statement now; how many rows it changed.
 pub fn execute(tx: &mut Tx<'_>, sql: &str, parameters: &[Value]) -> Result<u64, Error> {
@@ -18,4 +18,14 @@ pub fn queue(tx: &mut Tx<'_>, sql: &str, parameters: Vec<Value>) -> Result<(), E
 /// Runs a statement that must change exactly one row: see [`Tx::queue_one`].
 pub fn queue_one(tx: &mut Tx<'_>, sql: &str, parameters: Vec<Value>) -> Result<(), Error> {
     tx.queue_one_text(sql, parameters)
+}
+
+/// Reads rows, whatever else the statement does.
+pub fn query(
+    tx: &mut Tx<'_>,
+    sql: &str,
+    parameters: &[Value],
+    mut each: impl FnMut(&Row<'_>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    tx.query_text(sql, parameters, &mut each)
 }

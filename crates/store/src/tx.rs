@@ -115,22 +115,28 @@ impl<'c> Tx<'c> {
         parameters: &[Value],
         mut read: impl FnMut(&Row<'_>) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
-        self.still_there()?;
         let mut found = None;
-        let mut first = |row: &Row<'_>| {
+        self.query_text(write.text(), parameters, &mut |row| {
             if found.is_none() {
                 found = Some(read(row)?);
             }
             Ok(())
-        };
-        let outcome = match &mut self.engine {
-            Engine::Sqlite(connection) => connection.returning(write.text(), parameters, &mut first),
-            Engine::Postgres(session) => {
-                session.query_all(&[(write.text(), parameters)], &mut |_, row| first(row))
-            }
-        };
-        self.note(outcome)?;
+        })?;
         Ok(found)
+    }
+
+    pub(crate) fn query_text(
+        &mut self,
+        sql: &str,
+        parameters: &[Value],
+        each: &mut dyn FnMut(&Row<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.still_there()?;
+        let outcome = match &mut self.engine {
+            Engine::Sqlite(connection) => connection.returning(sql, parameters, each),
+            Engine::Postgres(session) => session.query_all(&[(sql, parameters)], &mut |_, row| each(row)),
+        };
+        self.note(outcome)
     }
 
     /// Writes a table of state; nobody reads the result. On PostgreSQL the statement leaves with the next read

@@ -7,11 +7,11 @@ use std::{
 
 use bytes::Bytes;
 use chancery_resource::{Part, Problem};
-use http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use http::{HeaderName, HeaderValue, Response, StatusCode, header, request::Parts};
 use http_body::{Body, Frame, SizeHint};
 use tokio::sync::mpsc;
 
-use crate::compress::Encoded;
+use crate::{compress::Encoded, trace::TraceId};
 
 /// How much of an answer is handed out at once, in bytes.
 const PIECE: usize = 64 << 10;
@@ -116,9 +116,14 @@ pub fn protect(response: &mut Response<AnswerBody>) {
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
 }
 
+/// The body of a problem: it names the trace that the log's lines of the request name.
+pub fn problem_body(problem: &Problem, parts: &Parts) -> Vec<u8> {
+    problem.body(parts.uri.path(), &TraceId::of(parts).to_string())
+}
+
 /// A problem as an answer.
-pub fn problem(problem: Problem, instance: &str, trace_id: &str) -> Response<AnswerBody> {
-    let body = problem.body(instance, trace_id);
+pub fn problem(problem: Problem, parts: &Parts) -> Response<AnswerBody> {
+    let body = problem_body(&problem, parts);
     let mut response = respond(problem.status(), "application/problem+json", body);
     add_headers(&mut response, problem.headers);
     response

@@ -8,10 +8,11 @@ use std::{
 use chancery_auth::{Bearer, Rights};
 use chancery_record::Timestamp;
 use chancery_resource::{AppContext, Problem, ProblemKind, Purpose, Service};
-use chancery_store::{Mode, Store};
+use chancery_store::{Figure, Store};
 use http::{Request, Response, Version, header, request::Parts};
 use hyper::body::Incoming;
 use tokio::sync::Semaphore;
+use tracing::{Instrument as _, Span};
 
 use crate::{
     activity::Times,
@@ -28,6 +29,7 @@ use crate::{
     openapi,
     pool::Pool,
     route::{Entry, Routes, Target, choose},
+    trace::{self, AccessLog},
     turns::LongReads,
 };
 
@@ -81,6 +83,8 @@ pub struct App {
     pub limits: Limits,
     /// What is said of operations that are on their way out.
     pub deprecation: Deprecation,
+    /// Which answers are told in the log.
+    pub access_log: AccessLog,
     /// Tells how many lines the log could not write.
     pub dropped_lines: fn() -> u64,
     /// Connections, and how the server stops.
@@ -98,11 +102,6 @@ pub struct App {
     pub(crate) metrics: Metrics,
     pub(crate) documents: Vec<Document>,
 }
-
-/// The most rows that a figure is counted to: `/metrics` never walks a table.
-const MOST_COUNTED: u32 = 10_000;
-/// How long the store is asked for figures.
-const COUNTING_TIME: Duration = Duration::from_secs(2);
 
 /// When version 1 was deprecated, where nothing else is configured: 2026-01-01.
 pub const DEPRECATED_ON: Timestamp = Timestamp(1_767_225_600_000);
@@ -140,13 +139,14 @@ impl App {
         context: Arc<AppContext>,
         limits: Limits,
         services: &[&'static Service],
+        figures: &[&'static [Figure]],
     ) -> Result<Self, String> {
         let room = Room { connections: limits.connections, per_address: limits.connections_per_address };
         let door = Door::new(room, Times { idle: limits.idle_time, answer: limits.answer_time });
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Ok(Self {
             routes: Routes::new(services).map_err(|error| error.to_string())?,
-            metrics: Metrics::new(services, &door),
+            metrics: Metrics::new(services, figures, &door),
             door,
             guesses: Guesses::new(limits.public_rate),
             readers: Arc::new(Semaphore::new(processors)),
@@ -160,6 +160,7 @@ impl App {
             pool: Pool::default(),
             limiter: Limiter::new(limits.public_rate),
             deprecation: Deprecation::new(DEPRECATED_ON, None),
+            access_log: AccessLog::Off,
             dropped_lines: || 0,
             limits,
         })
@@ -167,18 +168,21 @@ impl App {
 
     /// Answers a request, always.
     pub async fn handle(&self, request: Request<Incoming>) -> Response<AnswerBody> {
-        let started = Instant::now();
         let (parts, body) = request.into_parts();
-        let mut body = RequestBody::from(body);
+        let span = trace::of_request(&parts);
+        self.answer(parts, RequestBody::from(body)).instrument(span).await
+    }
+
+    async fn answer(&self, parts: Parts, mut body: RequestBody) -> Response<AnswerBody> {
+        let started = Instant::now();
         let (mut entry, mut beside) = (None, None);
         let outcome = match check_host(&parts) {
             Ok(()) => self.dispatch(&parts, &mut body, (&mut entry, &mut beside)).await,
             Err(problem) => Err(problem),
         };
         let mut response = outcome.unwrap_or_else(|problem| {
-            let trace_id = trace_id(&parts);
-            self.tell(&problem, &parts, &trace_id);
-            answer::problem(problem, parts.uri.path(), &trace_id)
+            self.tell(&problem, &parts);
+            answer::problem(problem, &parts)
         });
         body.finish(&parts, response.headers_mut()).await;
         answer::protect(&mut response);
@@ -187,7 +191,12 @@ impl App {
         if let Some(entry) = entry.or(beside) {
             self.deprecation.tell(response.headers_mut(), (entry.base, entry.op), parts.uri.path());
         }
-        tracing::debug!(method = %parts.method, path = parts.uri.path(), status, seconds, "answered");
+        if self.access_log.has(status) {
+            // without the path, which can name a person
+            tracing::info!(method = %parts.method, status, seconds, "answered");
+        } else {
+            tracing::debug!(method = %parts.method, path = parts.uri.path(), status, seconds, "answered");
+        }
         response
     }
 
@@ -196,22 +205,22 @@ impl App {
         self.metrics.note_job(job);
     }
 
+    /// Notes a figure that a job found out.
+    pub fn note_figure(&self, figure: &'static Figure, value: i64) {
+        self.metrics.figures.note(figure, value);
+    }
+
     /// Answers a request at the address for metrics alone.
-    pub async fn handle_metrics(&self, request: &Request<Incoming>) -> Response<AnswerBody> {
-        let mut response = if request.uri().path() == "/metrics" {
-            self.metrics_text().await
+    pub async fn handle_metrics(&self, request: Request<Incoming>) -> Response<AnswerBody> {
+        let (parts, _) = request.into_parts();
+        let mut response = if parts.uri.path() == "/metrics" {
+            self.metrics_text().instrument(trace::of_request(&parts)).await
         } else {
             let problem = Problem::new(ProblemKind::NoSuchRoute, "This address has /metrics only.");
-            let trace_id = uuid::Uuid::from_bytes(chancery_resource::random::<16>()).simple().to_string();
-            answer::problem(problem, request.uri().path(), &trace_id)
+            answer::problem(problem, &parts)
         };
         answer::protect(&mut response);
         response
-    }
-
-    /// Notes how many events the outbox keeps, as a job counted them.
-    pub fn note_events(&self, events: i64) {
-        self.metrics.events_waiting.set(events);
     }
 
     async fn dispatch(
@@ -224,12 +233,14 @@ impl App {
         let (target, parameters) = self.routes.find(parts.uri.path())?;
         match target {
             Target::System(route, whose) => {
+                Span::current().record("operation", route.path());
                 route.answer(self, (*whose, &parameters?), parts, body, now).await
             }
             Target::Operations(entries) => {
                 *beside = entries.first().copied();
                 let entry = choose(entries, &parts.method)?;
                 *chosen = Some(entry);
+                Span::current().record("operation", entry.op.name);
                 execute::execute(self, entry, parts, body, parameters?, now).await
             }
         }
@@ -242,41 +253,7 @@ impl App {
 
     /// The metrics as an answer.
     pub async fn metrics_text(&self) -> Response<AnswerBody> {
-        let counted = self.store.run("CountFigures", Mode::Long, None, |tx| {
-            tx.one(&figures_query(), &[], |row| {
-                let figures: Vec<i64> = (0..10).map(|at| row.int(at)).collect::<Result<_, _>>()?;
-                Ok(figures)
-            })
-        });
-        // a store that hangs must not hide the other figures
-        let counted = tokio::time::timeout(COUNTING_TIME, counted).await;
-        if let Ok(Ok(Some(figures))) = counted
-            && let [
-                mails,
-                dead,
-                unlogged,
-                checkpoint,
-                revoking,
-                failed,
-                refreshed,
-                due,
-                failures,
-                certificates,
-            ] = figures[..]
-        {
-            self.metrics.revocations_waiting.set(revoking);
-            self.metrics.revocations_failed.set(failed);
-            self.metrics.trust_refreshed.set(refreshed / 1000);
-            self.metrics.trust_due.set(due / 1000);
-            self.metrics.trust_failures.set(failures);
-            self.metrics.certificates_end.set(certificates / 1000);
-            self.metrics.entries_unlogged.set(unlogged);
-            self.metrics.checkpoint_made.set(checkpoint / 1000);
-            self.metrics.mails_waiting.set(mails);
-            self.metrics.mails_dead.set(dead);
-        }
-        let broken = self.context.audit_signer.broken().len();
-        self.metrics.audit_certificates_broken.set(i64::try_from(broken).unwrap_or(i64::MAX));
+        self.metrics.figures.read(&self.store).await;
         self.metrics.log_dropped.set((self.dropped_lines)());
         self.metrics.connections.set(i64::try_from(self.door.connections()).unwrap_or(i64::MAX));
         for purpose in Purpose::ALL {
@@ -288,49 +265,25 @@ impl App {
 
     /// Logs what an operator must know; what a caller did wrong is the caller's to know. Of what is
     /// unavailable one line a second is enough: under load each request would write one.
-    fn tell(&self, problem: &Problem, parts: &Parts, trace_id: &str) {
+    fn tell(&self, problem: &Problem, parts: &Parts) {
         let cause = problem.cause.as_ref().map(ToString::to_string);
         let (status, path, method) = (problem.status(), parts.uri.path(), parts.method.as_str());
         let detail = &problem.detail;
         match status {
-            500 => tracing::error!(trace_id, method, path, status, cause, detail, "failed"),
+            500 => tracing::error!(method, path, status, cause, detail, "failed"),
             503 => {
                 if let Some(others) = self.metrics.shed.note(now()) {
-                    tracing::warn!(trace_id, method, path, status, cause, detail, others, "unavailable");
+                    tracing::warn!(method, path, status, cause, detail, others, "unavailable");
                 }
             }
-            _ => tracing::debug!(trace_id, method, path, status, detail, "refused"),
+            _ => tracing::debug!(method, path, status, detail, "refused"),
         }
     }
 }
 
-/// Asks for the figures that are in the database. Of what grows with people, their history or what is to be done
-/// no more than a bound is looked at.
-pub fn figures_query() -> String {
-    let at_most = |what: &str, rows: &str| {
-        format!("(SELECT count({what}) FROM (SELECT {rows} LIMIT {MOST_COUNTED}) AS counted)")
-    };
-    format!(
-        "SELECT {}, {}, {}, (SELECT coalesce(max(made_on), 0) FROM audit_tree), {}, {}, \
-         (SELECT coalesce(max(refreshed_on), 0) FROM passkey_trust), \
-         (SELECT coalesce(max(next_update_on), 0) FROM passkey_trust), \
-         (SELECT coalesce(max(failures), 0) FROM passkey_trust_refresh), \
-         (SELECT coalesce(min(last), 0) FROM (SELECT max(valid_to) AS last FROM cert_store \
-         WHERE certificate_has_private_key AND (cert_type IN ('Default', 'AuditTrailSigning') OR (cert_type = 'OidcTokenSigning' \
-         AND (apply_to_tenant_id IS NOT NULL OR apply_to_subscription_id IS NOT NULL))) \
-         GROUP BY cert_type, apply_to_subscription_id, apply_to_tenant_id) AS ends)",
-        at_most("*", "1 FROM mail_message WHERE state = 'Waiting'"),
-        at_most("*", "1 FROM mail_message WHERE state = 'Dead'"),
-        at_most("*", "1 FROM audit_pending"),
-        at_most("*", "1 FROM identity_revocation"),
-        // of those that wait, so that the others of many are not walked for it
-        at_most("last_error", "last_error FROM identity_revocation"),
-    )
-}
-
 /// The address that a request comes from.
 pub fn address_of(parts: &Parts) -> std::net::IpAddr {
-    parts.extensions.get::<Peer>().map_or(std::net::Ipv4Addr::UNSPECIFIED.into(), |peer| peer.0)
+    parts.extensions.get::<Peer>().map_or(std::net::Ipv4Addr::UNSPECIFIED.into(), |peer| peer.address)
 }
 
 /// Whether a request of HTTP/1.1 names its host, once (RFC 9112, section 3.2).
@@ -357,18 +310,4 @@ pub fn unauthorized(detail: &str, error: Option<&str>) -> Problem {
 pub fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
-}
-
-/// The trace id: the caller's (W3C Trace Context), or a new one.
-pub fn trace_id(parts: &Parts) -> String {
-    let given = parts.headers.get("traceparent").and_then(|value| value.to_str().ok());
-    let id = given.and_then(|parent| parent.split('-').nth(1)).filter(|id| {
-        id.len() == 32
-            && id.bytes().all(|byte| byte.is_ascii_hexdigit())
-            && id.bytes().any(|byte| byte != b'0')
-    });
-    id.map_or_else(
-        || uuid::Uuid::from_bytes(chancery_resource::random::<16>()).simple().to_string(),
-        str::to_ascii_lowercase,
-    )
 }

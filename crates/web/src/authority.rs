@@ -13,6 +13,7 @@ use crate::{
     app::{App, unauthorized},
     guard,
     request::{Scheme, access_token},
+    trace,
 };
 
 /// What a request is allowed, and since which epoch that holds.
@@ -114,6 +115,7 @@ impl App {
             Err(_) if is_remembered => wanted.judge(self.look_up(token, store, now).await?)?,
             judged => judged?,
         };
+        trace::note(allowed.caller.as_deref(), &allowed.scope);
         Ok((wanted, allowed))
     }
 

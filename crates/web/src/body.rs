@@ -14,6 +14,7 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::{Instant, timeout, timeout_at},
 };
+use tracing::Span;
 use uuid::Uuid;
 
 use crate::{
@@ -255,9 +256,10 @@ pub async fn off_workers<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Problem> {
     let place = Arc::clone(&app.readers).acquire_owned().await.map_err(|_| Error::Busy)?;
+    let span = Span::current();
     let read = tokio::task::spawn_blocking(move || {
         let _place = place;
-        work()
+        span.in_scope(work)
     });
     Ok(read.await.map_err(|_| Error::Internal("work off the workers broke".into()))?)
 }

@@ -14,6 +14,7 @@ use chancery_resource::{
 use chancery_store::{Class, Error, Mode, Tx};
 use http::{HeaderMap, HeaderName, Response, header, request::Parts};
 use tokio::sync::mpsc;
+use tracing::Instrument as _;
 use uuid::Uuid;
 
 use crate::{
@@ -265,7 +266,7 @@ impl Running<'_> {
         });
         self.asking.app.metrics.note_items(operation, &store, piece.done.saturating_sub(*done));
         if piece.done / PROGRESS > *done / PROGRESS {
-            tracing::info!(operation, store, done = piece.done, total = piece.total, "under way");
+            tracing::info!(done = piece.done, total = piece.total, "under way");
         }
         *done = piece.done;
     }
@@ -337,11 +338,12 @@ impl Running<'_> {
                 _ => return outcome.map(Sent::Whole),
             },
             Some(Part::Head(status, headers)) = parts.recv() => {
-                tokio::spawn(async move {
+                let rest = async move {
                     if let Err(problem) = running.await {
                         tracing::warn!(name, detail = problem.detail, "an answer broke off");
                     }
-                });
+                };
+                tokio::spawn(rest.in_current_span());
                 (status, headers)
             }
         };

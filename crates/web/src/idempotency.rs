@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{
-    answer::{AnswerBody, add_headers, respond},
-    app::{App, trace_id},
+    answer::{AnswerBody, add_headers, problem_body, respond},
+    app::App,
     authority::Rights,
 };
 
@@ -284,7 +284,7 @@ impl Ours {
         }
         let status = problem.status();
         let passing = matches!(status, 401 | 429 | 500..);
-        let body = problem.body(parts.uri.path(), &trace_id(parts));
+        let body = problem_body(&problem, parts);
         let mut response = respond(status, PROBLEM, body.clone());
         add_headers(&mut response, problem.headers.clone());
         let headers =

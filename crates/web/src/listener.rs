@@ -6,7 +6,7 @@ use std::{
         ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted},
     },
     net::{IpAddr, SocketAddr},
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -25,6 +25,7 @@ use crate::{
     activity::MOMENT,
     connection::{builder, converse},
     door::{Place, Stage},
+    trace::TraceId,
 };
 
 /// How long requests that run are waited for at the end.
@@ -74,9 +75,14 @@ impl Listener {
     }
 }
 
-/// The address that a request comes from.
-#[derive(Clone, Copy)]
-pub struct Peer(pub IpAddr);
+/// Where a request comes from.
+#[derive(Clone)]
+pub struct Peer {
+    /// The address.
+    pub address: IpAddr,
+    /// The trace that the request belongs to, once it is asked for.
+    pub trace: OnceLock<TraceId>,
+}
 
 /// Serves until `stop` is done and tells how long to drain, then finishes what runs.
 pub async fn serve(app: Arc<App>, listener: Listener, stop: impl Future<Output = Duration> + Send) {
@@ -138,7 +144,7 @@ impl Host {
         let guest = Guest {
             app: Arc::clone(&self.app),
             builder: self.builder.clone(),
-            peer: Peer(peer.ip()),
+            address: peer.ip(),
             metrics_only: self.listener.metrics_only,
             place,
         };
@@ -160,7 +166,7 @@ fn is_shortage(error: &io::Error) -> bool {
 struct Guest {
     app: Arc<App>,
     builder: Builder<TokioExecutor>,
-    peer: Peer,
+    address: IpAddr,
     metrics_only: bool,
     place: Place,
 }
@@ -182,16 +188,14 @@ impl Guest {
     where
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let (app, peer, metrics_only) = (Arc::clone(&self.app), self.peer, self.metrics_only);
+        let (app, address, metrics_only) = (Arc::clone(&self.app), self.address, self.metrics_only);
         let answer = move |mut request: Request<Incoming>| {
-            request.extensions_mut().insert(peer);
+            request.extensions_mut().insert(Peer { address, trace: OnceLock::new() });
             if let Some(certificate) = &certificate {
                 request.extensions_mut().insert(certificate.clone());
             }
             let app = Arc::clone(&app);
-            async move {
-                if metrics_only { app.handle_metrics(&request).await } else { app.handle(request).await }
-            }
+            async move { if metrics_only { app.handle_metrics(request).await } else { app.handle(request).await } }
         };
         converse(&self.builder, io, (&self.app.door, &self.place.activity), answer).await;
     }

@@ -4,14 +4,14 @@ use std::{
     collections::HashSet,
     hash::Hash,
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicI64, AtomicU64, Ordering},
     },
 };
 
 use chancery_record::Timestamp;
 use chancery_resource::Service;
-use chancery_store::Store;
+use chancery_store::{Figure, Store};
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
@@ -19,7 +19,7 @@ use prometheus_client::{
 };
 use uuid::Uuid;
 
-use crate::door::Door;
+use crate::{door::Door, figures::Figures};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
@@ -131,37 +131,14 @@ pub struct Metrics {
     store_shed: Gauge<u64, AtomicU64>,
     log_bytes: Gauge<u64, AtomicU64>,
     jobs: Family<Doing, Gauge>,
-    /// Events that wait in the outbox.
-    pub events_waiting: Gauge,
-    /// Mails that wait to be sent.
-    pub mails_waiting: Gauge,
-    /// Mails that were given up: somebody should look.
-    pub mails_dead: Gauge,
-    /// Replaced identities whose sessions and tokens are to be ended yet.
-    pub revocations_waiting: Gauge,
-    /// Those of them for which that has failed: it is tried again.
-    pub revocations_failed: Gauge,
-    /// Audit entries that are in no tree yet.
-    pub entries_unlogged: Gauge,
-    /// When the newest checkpoint of an audit trail was made, in seconds since 1970.
-    pub checkpoint_made: Gauge,
-    /// When the metadata of authenticators in use were taken into use, in seconds since 1970.
-    pub trust_refreshed: Gauge,
-    /// When the next are due, in seconds since 1970.
-    pub trust_due: Gauge,
-    /// Refreshes of them that failed one after another.
-    pub trust_failures: Gauge,
-    /// When the first of those who have signing certificates is left without one, in seconds since
-    /// 1970; 0 while there are none.
-    pub certificates_end: Gauge,
-    /// Certificates for the audit trail whose private keys cannot be opened.
-    pub audit_certificates_broken: Gauge,
+    /// Those of slices.
+    pub figures: Arc<Figures>,
 }
 
 const SECONDS: [f64; 10] = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 10.0];
 
 impl Metrics {
-    pub fn new(services: &[&'static Service], door: &Door) -> Self {
+    pub fn new(services: &[&'static Service], figures: &[&'static [Figure]], door: &Door) -> Self {
         let mut registry = Registry::with_prefix("chancery");
         let seconds = Family::<Labels, Histogram>::new_with_constructor(|| Histogram::new(SECONDS));
         let failures = Family::<Labels, Counter>::default();
@@ -206,18 +183,7 @@ impl Metrics {
             store_shed: Gauge::default(),
             jobs: Family::default(),
             log_bytes: Gauge::default(),
-            events_waiting: Gauge::default(),
-            mails_waiting: Gauge::default(),
-            mails_dead: Gauge::default(),
-            revocations_waiting: Gauge::default(),
-            revocations_failed: Gauge::default(),
-            entries_unlogged: Gauge::default(),
-            checkpoint_made: Gauge::default(),
-            trust_refreshed: Gauge::default(),
-            trust_due: Gauge::default(),
-            trust_failures: Gauge::default(),
-            certificates_end: Gauge::default(),
-            audit_certificates_broken: Gauge::default(),
+            figures: Figures::new(figures, &mut registry),
             registry,
         };
         metrics.with_store_figures().with_door_figures(door)
@@ -259,57 +225,6 @@ impl Metrics {
         );
         let about = "When a job of the background last succeeded, on this process";
         registry.register_with_unit("job_last_success_time", about, Unit::Seconds, self.jobs.clone());
-        registry.register("mails_waiting", "Mails that wait to be sent", self.mails_waiting.clone());
-        registry.register("mails_dead", "Mails that were given up", self.mails_dead.clone());
-        registry.register(
-            "revocations_waiting",
-            "Replaced identities whose sessions and tokens are to be ended yet",
-            self.revocations_waiting.clone(),
-        );
-        registry.register(
-            "revocations_failed",
-            "Those of them for which that has failed: it is tried again",
-            self.revocations_failed.clone(),
-        );
-        registry.register(
-            "audit_unlogged",
-            "Audit entries that are in no tree yet",
-            self.entries_unlogged.clone(),
-        );
-        let about = "When the newest checkpoint of an audit trail was made";
-        registry.register_with_unit(
-            "audit_checkpoint_time",
-            about,
-            Unit::Seconds,
-            self.checkpoint_made.clone(),
-        );
-        for (name, about, gauge) in [
-            (
-                "passkey_trust_refreshed_time",
-                "When the metadata of authenticators in use were taken into use; 0: there are none",
-                &self.trust_refreshed,
-            ),
-            ("passkey_trust_due_time", "When newer metadata of authenticators are due", &self.trust_due),
-        ] {
-            registry.register_with_unit(name, about, Unit::Seconds, gauge.clone());
-        }
-        registry.register(
-            "passkey_trust_failures",
-            "Refreshes of metadata of authenticators that failed one after another",
-            self.trust_failures.clone(),
-        );
-        registry.register(
-            "audit_certificates_broken",
-            "Certificates for the audit trail whose private keys cannot be opened, so that others sign",
-            self.audit_certificates_broken.clone(),
-        );
-        registry.register_with_unit(
-            "signing_certificate_end_time",
-            "When the first tenant, subscription, the audit trail or all are left without a signing certificate; 0 for none",
-            Unit::Seconds,
-            self.certificates_end.clone(),
-        );
-        registry.register("outbox_events", "Events kept in the outbox", self.events_waiting.clone());
         self
     }
 

@@ -1,11 +1,12 @@
 //! Bounded lines for work that would hold others up: hashing passwords, opening certificates, decoding
 //! images, asking other servers. Each purpose has a line of its own, and in it callers take turns.
 
-use std::{any::Any, sync::Arc};
+use std::{any::Any, sync::Arc, time::Instant};
 
 use chancery_resource::{Purpose, Task, Work};
 use chancery_store::Error;
 use tokio::sync::Semaphore;
+use tracing::Span;
 use uuid::Uuid;
 
 use crate::turns::{Counted, Turns, WAITING_OF_ONE};
@@ -87,8 +88,13 @@ impl Pool {
         };
         let place = Arc::clone(&line.places).acquire_owned().await.map_err(|_| Error::Busy)?;
         // the work keeps its place even when nobody waits for it any more
+        let span = Span::current();
         let working = tokio::task::spawn_blocking(move || {
+            let _logging = span.enter();
+            let began = Instant::now();
             let result = compute();
+            let seconds = began.elapsed().as_secs_f64();
+            tracing::debug!(purpose = purpose.name(), seconds, "worked between transactions");
             drop((counted, turn, place));
             result
         });

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::{
     answer::{self, AnswerBody, add_headers, respond},
-    app::{App, address_of, trace_id},
+    app::{App, address_of},
     body::{RequestBody, SMALL_BODY},
     compress::Published,
     door::Stage,
@@ -211,7 +211,7 @@ fn ready(app: &App, parts: &Parts) -> Response<AnswerBody> {
         Health::Unavailable => (health.name(), "The storage does not answer."),
     };
     let problem = Problem::new(ProblemKind::Unavailable, detail).with_member("reason", reason);
-    answer::problem(problem.with_header("retry-after", "1"), parts.uri.path(), &trace_id(parts))
+    answer::problem(problem.with_header("retry-after", "1"), parts)
 }
 
 fn discovery(app: &App, issuer: &Issuer) -> String {

@@ -1,7 +1,9 @@
 //! The table of section 7 of the contract's decisions, typed anew: which role may call which operation.
 
+use std::collections::HashSet;
+
 use chancery::services;
-use chancery_resource::{Method, Service};
+use chancery_resource::{Method, ROLES, RoleType, ScopeKind, Service};
 use chancery_testkit::{Client, World, on_both_engines};
 
 use crate::{id, permissions::call};
@@ -95,6 +97,12 @@ const UNSETTLED: [(&str, Roles); 3] = [
     ("/CertStore/type/{type}/subscription", &["TenantAdmin"]),
 ];
 
+#[test]
+fn all_roles_are_tried() {
+    let tried: HashSet<&str> = ALL.iter().copied().collect();
+    assert_eq!(tried, ROLES.iter().map(|line| line.role.name()).collect());
+}
+
 fn begins(path: &str, start: &str) -> bool {
     path.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
@@ -119,8 +127,9 @@ async fn callers(world: &World) -> Vec<(&'static str, Client)> {
     let (tenant, instance) = (id(&tenants[0]).parse().unwrap(), id(&instances[0]).parse().unwrap());
     let mut callers = Vec::new();
     for role in ALL.iter().copied() {
-        let of_tenant = (role == "TenantAdmin").then_some(tenant);
-        let of_instance = (role == "UserStoreAdmin").then_some(instance);
+        let given_at = RoleType::of(role).unwrap().line().given_at;
+        let of_tenant = (given_at == [ScopeKind::Tenant]).then_some(tenant);
+        let of_instance = (given_at == [ScopeKind::UserStore]).then_some(instance);
         callers.push((role, world.client(role, &[(role, of_tenant, of_instance)]).await));
     }
     callers

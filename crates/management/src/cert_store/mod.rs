@@ -8,7 +8,8 @@ use chancery_record::{
     SHOWN, Sealing, ShortText, Timestamp, Token, Value, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Op, Parent, ProvidedFields, Reach, Relation, Rules, Shape, Unique, relation, standard,
+    Figure, FigureSource, FigureUnit, Op, Parent, ProvidedFields, Reach, Relation, Rules, Shape, Unique,
+    relation, standard,
 };
 
 use crate::{
@@ -20,6 +21,20 @@ use crate::{
 };
 
 pub use look_up::OPERATIONS as LOOK_UPS;
+
+/// What operators see of certificates.
+pub static FIGURES: [Figure; 1] = [Figure {
+    name: "signing_certificate_end_time",
+    help: "When the first tenant, subscription, the audit trail or all are left without a signing certificate; 0 for none",
+    unit: FigureUnit::Time,
+    source: FigureSource::Query(
+        "SELECT coalesce(min(last), 0) FROM (SELECT max(valid_to) AS last FROM cert_store \
+         WHERE certificate_has_private_key AND (cert_type IN ('Default', 'AuditTrailSigning') \
+         OR (cert_type = 'OidcTokenSigning' \
+         AND (apply_to_tenant_id IS NOT NULL OR apply_to_subscription_id IS NOT NULL))) \
+         GROUP BY cert_type, apply_to_subscription_id, apply_to_tenant_id) AS ends",
+    ),
+}];
 
 id_types! {
     /// The id of a cert store.

@@ -1,16 +1,26 @@
 //! The administrator of everything: there is always one who can get a token, and nobody becomes it
 //! through a client app that has more rights than they.
 
+use std::sync::LazyLock;
+
 use chancery_record::Value;
-use chancery_resource::{Context, Problem, Scope, Sql, Tx};
+use chancery_resource::{Context, Problem, Role, Scope, ScopeKind, Sql, Tx, role_condition};
 
 use crate::subscription::resolve;
 
-/// Client apps that have this role, or hold it for everything, have more rights than any part of
-/// the configuration gives.
-const HIGHEST: &str = "r.role_type IN ('SystemAdmin', 'AuditTrailReader') \
-    OR (r.role_type = 'ApplicationDataReader' \
-     AND r.apply_to_tenant_id IS NULL AND r.apply_to_idp_instance_id IS NULL)";
+/// The condition that a role `r` covers more than any part of the configuration gives.
+static COVERS_ALL: LazyLock<String> = LazyLock::new(|| {
+    let is_always = |line: &Role| line.given_at == [ScopeKind::System];
+    let can_be = |line: &Role| line.given_at.contains(&ScopeKind::System) && !is_always(line);
+    let nowhere = "r.apply_to_tenant_id IS NULL AND r.apply_to_idp_instance_id IS NULL";
+    let (always, sometimes) =
+        (role_condition("r.role_type", is_always), role_condition("r.role_type", can_be));
+    format!("{always} OR ({sometimes} AND {nowhere})")
+});
+
+/// The condition that a role `r` covers the customer of its client app.
+static COVERS_CUSTOMER: LazyLock<String> =
+    LazyLock::new(|| role_condition("r.role_type", |line| line.given_at.contains(&ScopeKind::Customer)));
 
 /// Roles of parts of the configuration, each with what it is of and where that is.
 const TARGETS: [(&str, &str); 2] =
@@ -20,8 +30,9 @@ const TARGETS: [(&str, &str); 2] =
 /// take its rights.
 pub fn is_no_higher(sql: &mut Sql, alias: &str, scope: &Scope) {
     sql.add(&format!(
-        "NOT EXISTS (SELECT 1 FROM client_app_role r WHERE r.client_app_id = {alias}.id AND ({HIGHEST} \
-         OR (r.role_type = 'CustomerAdmin'"
+        "NOT EXISTS (SELECT 1 FROM client_app_role r WHERE r.client_app_id = {alias}.id AND ({} \
+         OR ({}",
+        *COVERS_ALL, *COVERS_CUSTOMER
     ));
     if let Scope::Parts { customers, .. } = scope
         && !customers.is_empty()

@@ -1,18 +1,22 @@
 //! Roles of a client app: what it may do here.
 
+use std::collections::HashSet;
+
 use chancery_record::{
-    FIXED, FieldType as _, HIDDEN, KEY, Name, OPEN, Preset, Record as _, SHOWN, Token, Value, choice_types,
-    id_types, record,
+    FIXED, FieldType as _, HIDDEN, KEY, Name, OPEN, Preset, Record as _, SHOWN, Token, Value, id_types,
+    record,
 };
 use chancery_resource::{
-    Call, Op, Parent, Problem, Proposed, ProvidedFields, Reach, Rules, Shape, Tx, Unique, Violation, standard,
+    Call, Op, Parent, Problem, Proposed, ProvidedFields, Reach, RoleType, Rules, ScopeKind, Shape, Tx,
+    Unique, Violation, standard,
 };
+use uuid::Uuid;
 
 use super::{
     CLIENT_APP, ClientAppId, administrator, controller::note_change, scope_and_resource::of_client_app,
 };
 use crate::{
-    grant::{Place, check_grants, check_stores},
+    grant::{Target, check_grants, check_stores, check_targets, homes_of, is_home, target_of},
     idp_instance::{IDP_INSTANCE, IdpInstanceId},
     tenant::{TENANT, TenantId},
 };
@@ -20,28 +24,6 @@ use crate::{
 id_types! {
     /// The id of a role of a client app.
     ClientAppRoleId
-}
-
-choice_types! {
-    /// What may be done.
-    RoleType {
-        /// Everything.
-        SystemAdmin,
-        /// Everything of a customer.
-        CustomerAdmin,
-        /// Everything of a subscription.
-        SubscriptionAdmin,
-        /// What a tenant owns.
-        TenantAdmin,
-        /// Everything in a user store.
-        UserStoreAdmin,
-        /// The users of a user store.
-        UserAdmin,
-        /// To read platform users and groups.
-        ApplicationDataReader,
-        /// To read audit trails.
-        AuditTrailReader,
-    }
 }
 
 record! {
@@ -67,7 +49,7 @@ record! {
 
 impl Rules for ClientAppRole {
     fn adjust(&mut self, _: Option<&Self>, _: &ProvidedFields<'_>) {
-        let target = self.apply_to_tenant_id.map(|id| id.0).or(self.apply_to_idp_instance_id.map(|id| id.0));
+        let target = self.targets().into_iter().find_map(|(_, target)| target);
         let key = target.map_or_else(String::new, |id| id.to_string());
         if let Ok(key) = Name::from_value(Value::Text(key)) {
             self.target_key = key;
@@ -75,32 +57,17 @@ impl Rules for ClientAppRole {
     }
 
     fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
-        let (tenant, instance) = (self.apply_to_tenant_id.is_some(), self.apply_to_idp_instance_id.is_some());
-        let role = self.role_type.name();
-        match self.role_type {
-            RoleType::TenantAdmin if !tenant => {
-                wrong.push(("apply_to_tenant_id", format!("is missing: a {role} is one of a tenant")));
-            }
-            RoleType::UserStoreAdmin if !instance => {
-                wrong.push((
-                    "apply_to_idp_instance_id",
-                    format!("is missing: a {role} is one of a user store"),
-                ));
-            }
-            RoleType::ApplicationDataReader if tenant && instance => {
-                wrong.push(("apply_to_idp_instance_id", "must be empty beside applyToTenantId".to_owned()));
-            }
-            _ => {}
-        }
-        let takes_tenant = matches!(self.role_type, RoleType::TenantAdmin | RoleType::ApplicationDataReader);
-        let takes_instance =
-            matches!(self.role_type, RoleType::UserStoreAdmin | RoleType::ApplicationDataReader);
-        if tenant && !takes_tenant {
-            wrong.push(("apply_to_tenant_id", format!("must be empty: a {role} is of no tenant")));
-        }
-        if instance && !takes_instance {
-            wrong.push(("apply_to_idp_instance_id", format!("must be empty: a {role} is of no instance")));
-        }
+        check_targets(self.role_type, &self.targets(), wrong);
+    }
+}
+
+impl ClientAppRole {
+    /// What it is given at; that its customer and its subscription are the client app's own is no choice.
+    fn targets(&self) -> [Target; 2] {
+        [
+            (ScopeKind::Tenant, self.apply_to_tenant_id.map(|id| id.0)),
+            (ScopeKind::IdpInstance, self.apply_to_idp_instance_id.map(|id| id.0)),
+        ]
     }
 }
 
@@ -127,18 +94,20 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
         .iter()
         .map(|row| ClientAppRole::from_values(row.values.clone()))
         .collect::<Result<Vec<_>, _>>()?;
-    let grants: Vec<_> = roles
-        .iter()
-        .map(|role| {
-            let place = match (role.apply_to_tenant_id, role.apply_to_idp_instance_id) {
-                (Some(tenant), _) => Place::Tenant(tenant.0),
-                (_, Some(instance)) => Place::IdpInstance(instance.0),
-                _ => Place::ClientApp(role.client_app_id.0),
-            };
-            (role.role_type, place)
-        })
-        .collect();
-    let mut violations = check_grants(&call.context, tx, &grants)?;
+    let apps: HashSet<Uuid> = roles.iter().map(|role| role.client_app_id.0).collect();
+    let homes = homes_of(tx, &apps.into_iter().collect::<Vec<_>>())?;
+    let grants = roles.iter().map(|role| {
+        let home = homes.get(&role.client_app_id.0).copied();
+        let (customer, subscription) = home.filter(|home| is_home(&call.context.scope, *home)).unzip();
+        let scope = role.role_type.scope(|kind| match kind {
+            ScopeKind::Customer => customer,
+            ScopeKind::Subscription => subscription,
+            _ => target_of(kind, &role.targets()),
+        });
+        (role.role_type, scope)
+    });
+    let grants: Vec<_> = grants.collect();
+    let mut violations = check_grants(&call.context, &grants);
     violations.extend(check_stores(tx, &grants)?);
     Ok(violations)
 }

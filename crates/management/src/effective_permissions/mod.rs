@@ -8,12 +8,12 @@ use chancery_application::{APPLICATION_GROUP, APPLICATION_USER};
 use chancery_record::{Cell, Kind, parse_id, write_cell};
 use chancery_resource::{
     Action as A, Answer, Call, Context, Custom, JsonForm, Method as M, Mode, Op, Permit, Problem, Reply,
-    Shape, Tx, visible,
+    RoleScope, RoleType, Shape, Tx, visible,
 };
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::client_app::{CLIENT_APP, role::RoleType};
+use crate::client_app::CLIENT_APP;
 
 use self::roles::{Assigned, Tell};
 
@@ -116,9 +116,6 @@ fn of_client_app(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     answer(call, tx, "ClientApp", roles::of_client_app)
 }
 
-/// From the widest to the narrowest.
-const SCOPES: [&str; 5] = ["System", "Customer", "Subscription", "Tenant", "IdpInstance"];
-
 /// Answers with what somebody's roles come to. There may be very many: each is written as it is found, and
 /// nothing is kept of it but its type and how wide it is.
 fn answer(
@@ -128,7 +125,8 @@ fn answer(
     tell: fn(&mut Tx<'_>, Uuid, Tell<'_>) -> Result<(), Problem>,
 ) -> Result<Answer, Problem> {
     let id = principal(call, tx)?;
-    let (mut roles, mut widest) = (BTreeSet::new(), SCOPES.len());
+    let mut roles = BTreeSet::new();
+    let mut widest: Option<RoleScope> = None;
     let out = &mut call.answer.bytes;
     out.extend_from_slice(b"{\"assignments\":[");
     let mut is_first = true;
@@ -138,12 +136,13 @@ fn answer(
         }
         write_assignment(one, out);
         roles.insert(one.role);
-        let width = SCOPES.iter().position(|scope| *scope == one.scope_type);
-        widest = widest.min(width.unwrap_or(widest));
+        if widest.is_none_or(|widest| one.scope.kind() < widest.kind()) {
+            widest = Some(one.scope);
+        }
     })?;
     let rest = json!({
         "permissions": permissions(&call.context, &roles), "principalId": id, "principalType": kind,
-        "scope": SCOPES.get(widest),
+        "scope": widest.map(RoleScope::name),
     });
     call.answer.bytes.extend_from_slice(b"],");
     call.answer.bytes.extend_from_slice(rest.to_string().get(1..).unwrap_or_default().as_bytes());
@@ -153,8 +152,8 @@ fn answer(
 fn write_assignment(one: &Assigned, out: &mut Vec<u8>) {
     let members = [
         ("{\"roleType\":", Cell::Text(one.role.name())),
-        (",\"scopeId\":", one.scope_id.map_or(Cell::Null, Cell::Id)),
-        (",\"scopeType\":", Cell::Text(one.scope_type)),
+        (",\"scopeId\":", one.scope.id().map_or(Cell::Null, Cell::Id)),
+        (",\"scopeType\":", Cell::Text(one.scope.name())),
         (",\"source\":", Cell::Text(one.source)),
         (",\"sourceId\":", Cell::Id(one.source_id)),
     ];
@@ -169,32 +168,6 @@ fn write_assignment(one: &Assigned, out: &mut Vec<u8>) {
 /// `Resource.Write`.
 fn permissions(context: &Context, roles: &BTreeSet<RoleType>) -> BTreeSet<String> {
     let operations = context.app.services.iter().flat_map(|service| service.all());
-    let allowed = operations.filter(|op| roles.iter().any(|role| role.may(op.permit)));
+    let allowed = operations.filter(|op| roles.iter().any(|role| role.satisfies(op.permit)));
     allowed.map(|op| format!("{}.{}", op.shape.name, if op.writes() { "Write" } else { "Read" })).collect()
-}
-
-impl RoleType {
-    /// Whether the role lets its holder call operations of this permit, somewhere.
-    const fn may(self, permit: Permit) -> bool {
-        use RoleType as R;
-        match permit {
-            Permit::Public | Permit::Oneself => false,
-            Permit::Administrator => {
-                !matches!(self, R::UserAdmin | R::ApplicationDataReader | R::AuditTrailReader)
-            }
-            Permit::UserStore => {
-                matches!(self, R::SystemAdmin | R::CustomerAdmin | R::SubscriptionAdmin | R::UserStoreAdmin)
-            }
-            Permit::UserStoreAudit | Permit::Audit => matches!(self, R::SystemAdmin | R::AuditTrailReader),
-            Permit::SystemAdmin => matches!(self, R::SystemAdmin),
-            Permit::CustomerAdmin => matches!(self, R::SystemAdmin | R::CustomerAdmin),
-            Permit::SubscriptionAdmin => {
-                matches!(self, R::SystemAdmin | R::CustomerAdmin | R::SubscriptionAdmin)
-            }
-            Permit::TenantAdmin | Permit::TenantMember => {
-                matches!(self, R::SystemAdmin | R::CustomerAdmin | R::SubscriptionAdmin | R::TenantAdmin)
-            }
-            Permit::ApplicationData => !matches!(self, R::UserAdmin | R::AuditTrailReader),
-        }
-    }
 }

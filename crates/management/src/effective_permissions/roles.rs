@@ -1,10 +1,14 @@
 //! Which roles somebody has: their own, and those of the groups that they are in.
 
-use chancery_record::{FieldType as _, Value};
-use chancery_resource::{LIST, Problem, Row, Sql, StoreError, Tx};
+use chancery_record::Value;
+use chancery_resource::{
+    LIST, Problem, RoleScope, RoleType, Row,
+    ScopeKind::{self, self as K},
+    Sql, StoreError, Tx,
+};
 use uuid::Uuid;
 
-use crate::client_app::role::RoleType;
+use crate::grant::target_of;
 
 /// The most groups that count.
 const MAX_GROUPS: usize = 10_000;
@@ -21,14 +25,23 @@ pub struct Assigned {
     /// Who was given it.
     pub source_id: Uuid,
     /// What it covers.
-    pub scope_type: &'static str,
-    /// Which of them.
-    pub scope_id: Option<Uuid>,
+    pub scope: RoleScope,
 }
 
-fn role_of(row: &Row<'_>, column: usize) -> Result<RoleType, StoreError> {
-    let unknown = |_| StoreError::Internal("a role is of no known type".into());
-    RoleType::from_value(Value::from(row.text(column)?)).map_err(unknown)
+/// Reads a role, with what it covers by these columns.
+fn read_role(
+    row: &Row<'_>,
+    column: usize,
+    columns: [(ScopeKind, usize); 4],
+) -> Result<(RoleType, RoleScope), StoreError> {
+    let unknown = || StoreError::Internal("a role is of no known type, or given at nothing".into());
+    let role = RoleType::of(row.text(column)?).ok_or_else(unknown)?;
+    let mut targets = Vec::with_capacity(columns.len());
+    for (kind, column) in columns {
+        targets.push((kind, row.optional_id(column)?));
+    }
+    let scope = role.scope(|kind| target_of(kind, &targets)).ok_or_else(unknown)?;
+    Ok((role, scope))
 }
 
 /// What is done with a role as it is found.
@@ -42,15 +55,9 @@ pub fn of_client_app(tx: &mut Tx<'_>, id: Uuid, tell: Tell<'_>) -> Result<(), Pr
          JOIN client_app_role r ON r.client_app_id = a.id WHERE a.id = ?1 ORDER BY r.id LIMIT {MAX_ROLES}"
     );
     tx.query(&text, &[Value::Id(id)], |row| {
-        let role = role_of(row, 0)?;
-        let (scope_type, scope_id) = match (role, row.optional_id(1)?, row.optional_id(2)?) {
-            (RoleType::CustomerAdmin, ..) => ("Customer", Some(row.id(3)?)),
-            (RoleType::SubscriptionAdmin, ..) => ("Subscription", Some(row.id(4)?)),
-            (_, Some(tenant), _) => ("Tenant", Some(tenant)),
-            (_, _, Some(instance)) => ("IdpInstance", Some(instance)),
-            _ => ("System", None),
-        };
-        tell(&Assigned { role, source: "ClientApp", source_id: id, scope_type, scope_id });
+        let columns = [(K::Tenant, 1), (K::IdpInstance, 2), (K::Customer, 3), (K::Subscription, 4)];
+        let (role, scope) = read_role(row, 0, columns)?;
+        tell(&Assigned { role, source: "ClientApp", source_id: id, scope });
         Ok(())
     })?;
     Ok(())
@@ -132,20 +139,9 @@ fn direct(tx: &mut Tx<'_>, principals: &[Uuid], source: &'static str, tell: Tell
         sql.add_list(chunk.iter().copied().map(Value::Id));
         sql.add(&format!(" ORDER BY principal_id, id LIMIT {MAX_ROLES}"));
         tx.query(&sql.text, &sql.parameters, |row| {
-            let scopes = ["Customer", "Subscription", "Tenant", "IdpInstance"];
-            let mut scope = ("System", None);
-            for (place, scope_type) in scopes.into_iter().enumerate() {
-                if let Some(id) = row.optional_id(place + 2)? {
-                    scope = (scope_type, Some(id));
-                }
-            }
-            tell(&Assigned {
-                role: role_of(row, 1)?,
-                source,
-                source_id: row.id(0)?,
-                scope_type: scope.0,
-                scope_id: scope.1,
-            });
+            let columns = [(K::Customer, 2), (K::Subscription, 3), (K::Tenant, 4), (K::IdpInstance, 5)];
+            let (role, scope) = read_role(row, 1, columns)?;
+            tell(&Assigned { role, source, source_id: row.id(0)?, scope });
             Ok(())
         })?;
     }

@@ -12,11 +12,29 @@ use chancery_resource::{
     Action as A, Body, BodyForm, Custom, Method as M, Op, Permit, Reach, Relation, Reply, Shape, Unique,
     list_where,
 };
+use chancery_resource::{Figure, FigureSource, FigureUnit};
 
 pub use record::{IdentityReplacement, IdentityReplacementId, ReplacementStatus};
 pub use revocation::{Replaced, STEPS, Step, complete, due, expire_due, fail, is_overdue, lease};
 
 use record::{NewIdentityReplacement, Proof};
+
+/// What operators see of replaced identities.
+pub static FIGURES: [Figure; 2] = [
+    Figure {
+        name: "revocations_waiting",
+        help: "Replaced identities whose sessions and tokens are to be ended yet",
+        unit: FigureUnit::Count,
+        source: FigureSource::Rows("1", "identity_revocation"),
+    },
+    Figure {
+        name: "revocations_failed",
+        help: "Those of them for which that has failed: it is tried again",
+        unit: FigureUnit::Count,
+        // of those that wait, so that the others of many are not walked for it
+        source: FigureSource::Rows("last_error", "identity_revocation"),
+    },
+];
 
 /// The identities that take or took a place. The row of one goes when its request comes to nothing;
 /// what it was is then told by the request.

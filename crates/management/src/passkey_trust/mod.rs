@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use chancery_record::{KEY, Name, OPEN, SHOWN, ShortText, SignedText, Timestamp, record};
 use chancery_resource::{
-    Action as A, Answer, Body, BodyForm, Call, Context, Custom, Fetched, MetadataSource, Method as M, Op,
-    Permit::SystemAdmin, Problem, Purpose, Reach, Reply, Shape, Tx, Work, answer_form, load, read_form,
+    Action as A, Answer, Body, BodyForm, Call, Context, Custom, Fetched, Figure, FigureSource, FigureUnit,
+    MetadataSource, Method as M, Op, Permit::SystemAdmin, Problem, Purpose, Reach, Reply, Shape, Tx, Work,
+    answer_form, load, read_form,
 };
 use chancery_trust::{Anchors, Refusal, Snapshot, verify};
 
@@ -18,6 +19,28 @@ pub use refresh::{Finished, finish};
 
 /// Whose metadata they are: the word of the path, and the key of the one row.
 const SOURCE: &str = "mds";
+
+/// What operators see of metadata of authenticators.
+pub static FIGURES: [Figure; 3] = [
+    Figure {
+        name: "passkey_trust_refreshed_time",
+        help: "When the metadata of authenticators in use were taken into use; 0: there are none",
+        unit: FigureUnit::Time,
+        source: FigureSource::Query("SELECT coalesce(max(refreshed_on), 0) FROM passkey_trust"),
+    },
+    Figure {
+        name: "passkey_trust_due_time",
+        help: "When newer metadata of authenticators are due",
+        unit: FigureUnit::Time,
+        source: FigureSource::Query("SELECT coalesce(max(next_update_on), 0) FROM passkey_trust"),
+    },
+    Figure {
+        name: "passkey_trust_failures",
+        help: "Refreshes of metadata of authenticators that failed one after another",
+        unit: FigureUnit::Count,
+        source: FigureSource::Query("SELECT coalesce(max(failures), 0) FROM passkey_trust_refresh"),
+    },
+];
 
 record! {
     /// What is known of makes of authenticators: the snapshot in use of FIDO's signed metadata.

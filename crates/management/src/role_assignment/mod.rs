@@ -7,15 +7,14 @@ use chancery_record::{
     FIXED, HIDDEN, KEY, Name, Preset, Record as _, SHOWN, Token, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Call, Op, Parent, Problem, Proposed, ProvidedFields, Reach, Rules, Shape, Tx, Unique, Violation, added,
-    standard, visible,
+    Call, Op, Parent, Problem, Proposed, ProvidedFields, Reach, RoleType, Rules, ScopeKind, Shape, Tx,
+    Unique, Violation, added, standard, visible,
 };
 use uuid::Uuid;
 
 use crate::{
-    client_app::role::RoleType,
     customer::{CUSTOMER, CustomerId},
-    grant::{Place, check_grants, check_stores},
+    grant::{Target, check_grants, check_stores, check_targets, target_of},
     idp_instance::{IDP_INSTANCE, IdpInstanceId},
     subscription::resolve::{is_covered, wrong},
     subscription::{SUBSCRIPTION, SubscriptionId},
@@ -64,28 +63,14 @@ record! {
 }
 
 impl RoleAssignment {
-    fn targets(&self) -> [(&'static str, Option<Uuid>); 4] {
+    /// What it is given at.
+    fn targets(&self) -> [Target; 4] {
         [
-            ("apply_to_customer_id", self.apply_to_customer_id.map(|id| id.0)),
-            ("apply_to_subscription_id", self.apply_to_subscription_id.map(|id| id.0)),
-            ("apply_to_tenant_id", self.apply_to_tenant_id.map(|id| id.0)),
-            ("apply_to_idp_instance_id", self.apply_to_idp_instance_id.map(|id| id.0)),
+            (ScopeKind::Customer, self.apply_to_customer_id.map(|id| id.0)),
+            (ScopeKind::Subscription, self.apply_to_subscription_id.map(|id| id.0)),
+            (ScopeKind::Tenant, self.apply_to_tenant_id.map(|id| id.0)),
+            (ScopeKind::IdpInstance, self.apply_to_idp_instance_id.map(|id| id.0)),
         ]
-    }
-
-    fn place(&self) -> Place {
-        match (
-            self.apply_to_customer_id,
-            self.apply_to_subscription_id,
-            self.apply_to_tenant_id,
-            self.apply_to_idp_instance_id,
-        ) {
-            (Some(id), ..) => Place::Customer(id.0),
-            (_, Some(id), ..) => Place::Subscription(id.0),
-            (_, _, Some(id), _) => Place::Tenant(id.0),
-            (.., Some(id)) => Place::IdpInstance(id.0),
-            _ => Place::Everything,
-        }
     }
 }
 
@@ -98,35 +83,7 @@ impl Rules for RoleAssignment {
     }
 
     fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
-        let (wanted, optional): (&[&str], bool) = match self.role_type {
-            RoleType::CustomerAdmin => (&["apply_to_customer_id"], false),
-            RoleType::SubscriptionAdmin => (&["apply_to_subscription_id"], false),
-            RoleType::TenantAdmin => (&["apply_to_tenant_id"], false),
-            RoleType::UserStoreAdmin => (&["apply_to_idp_instance_id"], false),
-            RoleType::ApplicationDataReader => (&["apply_to_tenant_id", "apply_to_idp_instance_id"], true),
-            _ => (&[], true),
-        };
-        let role = self.role_type.name();
-        let given: Vec<&'static str> = self
-            .targets()
-            .into_iter()
-            .filter(|(_, target)| target.is_some())
-            .map(|(column, _)| column)
-            .collect();
-        for column in given.iter().filter(|column| !wanted.contains(*column)) {
-            wrong.push((column, format!("must be empty: that is not what a {role} is of")));
-        }
-        if let ([column], false, true) = (wanted, optional, given.is_empty()) {
-            let column = self
-                .targets()
-                .into_iter()
-                .find(|(known, _)| known == column)
-                .map_or("role_type", |(known, _)| known);
-            wrong.push((column, format!("is missing: it is what a {role} is of")));
-        }
-        if given.len() > 1 && wanted.len() > 1 {
-            wrong.push(("apply_to_idp_instance_id", "must be empty beside applyToTenantId".to_owned()));
-        }
+        check_targets(self.role_type, &self.targets(), wrong);
     }
 }
 
@@ -168,8 +125,12 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
         .iter()
         .map(|row| RoleAssignment::from_values(row.values.clone()))
         .collect::<Result<Vec<_>, _>>()?;
-    let grants: Vec<_> = assignments.iter().map(|assigned| (assigned.role_type, assigned.place())).collect();
-    let mut violations = check_grants(&call.context, tx, &grants)?;
+    let grants = assignments.iter().map(|assigned| {
+        let scope = assigned.role_type.scope(|kind| target_of(kind, &assigned.targets()));
+        (assigned.role_type, scope)
+    });
+    let grants: Vec<_> = grants.collect();
+    let mut violations = check_grants(&call.context, &grants);
     violations.extend(check_stores(tx, &grants)?);
     for (kind, shape) in [
         (AssignedPrincipal::PlatformUser, &APPLICATION_USER),

@@ -6,6 +6,7 @@ pub mod platform;
 pub mod reach;
 pub mod references;
 pub mod relation;
+pub mod role;
 pub mod rules;
 pub mod service;
 pub mod shape;

@@ -13,7 +13,7 @@ use crate::{
     read::load::{find_row, owner_of},
     read::nested,
     read::page::{Page, Position, sort_value},
-    read::sql::PIECE,
+    read::sql::LIST,
     write::change::OwnerRow,
 };
 
@@ -90,7 +90,7 @@ fn list_rows(
     call.answer.bytes.extend_from_slice(if wrapped { b"{\"items\":[" } else { b"[" });
     let mut first = true;
     loop {
-        let wanted = left.map_or(PIECE, |left| left.min(PIECE));
+        let wanted = left.map_or(LIST, |left| left.min(LIST));
         let rows = reading.chunk(&call.context, tx, part, from.as_ref(), wanted)?;
         let full = rows.ends.len() == wanted;
         from = rows.last.clone().or(from);
@@ -202,7 +202,7 @@ impl Reading<'_> {
                 }
                 Ok(())
             })?;
-            for chunk in found.chunks(PIECE) {
+            for chunk in found.chunks(LIST) {
                 self.rows_of(&call.context, tx, chunk)?.write(call, tx, self.shape, &mut first)?;
             }
             if found.len() < MEMBERS {
@@ -380,7 +380,7 @@ pub fn list_statement(context: &Context, shape: &'static Shape, filter: &str) ->
     let reading = Reading { shape, page, owner: None, condition: &|_| () };
     match reading.page.filter.as_ref().and_then(|filter| OfOne::find(shape, filter)) {
         Some(of_one) => reading.members(context, &of_one, None),
-        None => reading.statement(context, reading.first_part(), None, PIECE),
+        None => reading.statement(context, reading.first_part(), None, LIST),
     }
 }
 
@@ -403,7 +403,7 @@ impl Rows {
         first: &mut bool,
     ) -> Result<(), Problem> {
         let mut start = 0;
-        for chunk in self.ends.chunks(PIECE) {
+        for chunk in self.ends.chunks(LIST) {
             let mut rids: Vec<i64> = chunk.iter().map(|(rid, _)| *rid).collect();
             rids.sort_unstable();
             let items = nested::load(tx, shape, &call.context.scope, &rids)?;

@@ -4,13 +4,12 @@ use chancery_record::{Cell, Sealing, Value, write_cell};
 use chancery_store::{Row, Tx};
 
 use crate::{
-    Out, Problem, Relation, Scope, Shape, Sql, read::emit::write_no_relations, read::sql::PIECE,
-    seal::sealed::is_sealed,
+    Out, Problem, Relation, Scope, Shape, Sql, read::emit::write_no_relations, seal::sealed::is_sealed,
 };
 
 /// Links read at a time. More than this of one relation, for the rows at hand, and the rest is
 /// read row by row as it is written.
-const WINDOW: usize = 16 * PIECE;
+const WINDOW: usize = 8192;
 
 /// The nested items of some rows, as JSON, one relation.
 #[derive(Default)]
@@ -152,7 +151,7 @@ pub fn collect(
     }
 }
 
-/// Reads all relations of these rows, at most `sql::PIECE` of them: one round trip.
+/// Reads all relations of these rows, at most `sql::LIST` of them: one round trip.
 pub fn load(tx: &mut Tx<'_>, shape: &Shape, scope: &Scope, rids: &[i64]) -> Result<Vec<Items>, Problem> {
     let mut items: Vec<Items> = shape.relations.iter().map(|_| Items::default()).collect();
     if rids.is_empty() {

@@ -68,6 +68,4 @@ impl Sql {
 
 /// The most values that one list holds.
 pub const LIST: usize = 512;
-/// The same where rows are listed: the larger the piece, the fewer the questions, and the more is in memory.
-pub const PIECE: usize = 2048;
-const LIST_LENGTHS: [usize; 5] = [1, 8, 64, LIST, PIECE];
+const LIST_LENGTHS: [usize; 4] = [1, 8, 64, LIST];

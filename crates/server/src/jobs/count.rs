@@ -8,10 +8,18 @@ use std::{
     time::Duration,
 };
 
-use chancery_store::{Class, Error, Mode};
+use chancery_store::{Class, Error, Figure, FigureSource, FigureUnit, Mode};
 use chancery_web::App;
 
 use super::Job;
+
+/// What operators see of events.
+pub static FIGURES: [Figure; 1] = [Figure {
+    name: "outbox_events",
+    help: "Events kept in the outbox",
+    unit: FigureUnit::Count,
+    source: FigureSource::Noted,
+}];
 
 /// How long the first count is waited for.
 const REST: Duration = Duration::from_mins(1);
@@ -40,6 +48,6 @@ async fn count(app: &App) -> Result<(), String> {
         tx.one("SELECT count(*) FROM outbox_event", &[], |row| row.int(0))
     });
     let events = counted.await.map_err(|error: Error| error.to_string())?;
-    app.note_events(events.unwrap_or(0));
+    app.note_figure(&FIGURES[0], events.unwrap_or(0));
     Ok(())
 }

@@ -6,10 +6,32 @@ use std::{sync::Arc, time::Duration};
 use chancery_ledger::{Checkpoint, Frontier, Hash, Stamp, leaf_data, leaf_hash};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{AppContext, AuditSigner, LIST, Sql, Tree, number, origin, with_nodes};
-use chancery_store::{Class, Error, Mode, Row, StateTable, Store, Tx};
+use chancery_store::{Class, Error, Figure, FigureSource, FigureUnit, Mode, Row, StateTable, Store, Tx};
 use chancery_web::App;
 
 use super::Job;
+
+/// What operators see of the audit trails.
+pub static FIGURES: [Figure; 3] = [
+    Figure {
+        name: "audit_certificates_broken",
+        help: "Certificates for the audit trail whose private keys cannot be opened, so that others sign",
+        unit: FigureUnit::Count,
+        source: FigureSource::Noted,
+    },
+    Figure {
+        name: "audit_unsealed",
+        help: "Audit entries that are in no tree yet",
+        unit: FigureUnit::Count,
+        source: FigureSource::Rows("1", "audit_pending"),
+    },
+    Figure {
+        name: "audit_checkpoint_time",
+        help: "When the newest checkpoint of an audit trail was made",
+        unit: FigureUnit::Time,
+        source: FigureSource::Query("SELECT coalesce(max(made_on), 0) FROM audit_tree"),
+    },
+];
 
 /// How often it is looked for new entries.
 const REST: Duration = Duration::from_secs(1);
@@ -35,13 +57,21 @@ pub fn certify(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
         let app = Arc::clone(&app);
         async move {
             let store = app.store.with(Class::Background);
-            app.bearer
-                .certify(&store, &app.context.audit_signer, now())
-                .await
-                .map_err(|error| error.to_string())
+            learn_certificates(&app, &store, now()).await.map_err(|error| error.to_string())
         }
     };
     Job::new("certify", REST, work)
+}
+
+/// Lets the certificates that there are now sign.
+///
+/// # Errors
+/// The store's.
+pub async fn learn_certificates(app: &App, store: &Store, now: Timestamp) -> Result<(), Error> {
+    app.bearer.certify(store, &app.context.audit_signer, now).await?;
+    let broken = app.context.audit_signer.broken().len();
+    app.note_figure(&FIGURES[0], i64::try_from(broken).unwrap_or(i64::MAX));
+    Ok(())
 }
 
 /// Lets the certificates that there are now sign, and adds the entries that wait to the trees of their stores, with a new signed checkpoint each. What
@@ -52,7 +82,7 @@ pub fn certify(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
 /// The store's, and a tree that is not the one of its last checkpoint.
 pub async fn seal_pending(app: &App, now: Timestamp) -> Result<u64, Error> {
     let (store, context) = (&app.store.with(Class::Background), &app.context);
-    app.bearer.certify(store, &context.audit_signer, now).await?;
+    learn_certificates(app, store, now).await?;
     let (mut sealed, mut tree, mut failure) = (0, -1, None);
     while let Some(next) = next_tree(store, tree).await? {
         tree = next;

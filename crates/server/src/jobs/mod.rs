@@ -14,8 +14,9 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 
 use chancery_record::Timestamp;
 use chancery_store::{Store, broken};
-use chancery_web::App;
+use chancery_web::{App, trace};
 use tokio::task::JoinSet;
+use tracing::Instrument as _;
 
 use self::mail::Post;
 
@@ -79,8 +80,9 @@ impl Job {
             if self.alone && !leases.holds(self.name) {
                 continue;
             }
+            let span = trace::of_job(self.name);
             let outcome = tokio::select! {
-                outcome = (self.work)() => outcome,
+                outcome = (self.work)().instrument(span.clone()) => outcome,
                 () = leases.lost(self.name), if self.alone => Err("another process may do it now".to_owned()),
             };
             rest = match outcome {
@@ -89,7 +91,7 @@ impl Job {
                     self.rest
                 }
                 Err(why) => {
-                    tracing::warn!(job = self.name, why, "failed; it is tried again");
+                    span.in_scope(|| tracing::warn!(why, "failed; it is tried again"));
                     self.rest.max(REST_AFTER_FAILURE)
                 }
             };

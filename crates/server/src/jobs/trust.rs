@@ -63,7 +63,8 @@ pub async fn refresh_due(store: &Store, context: &Arc<AppContext>, now: Timestam
 
 async fn verify(fetched: Fetched, context: &Arc<AppContext>, now: Timestamp) -> Result<Verified, String> {
     let context = Arc::clone(context);
-    let read = move || Verified::of_fetched(&fetched, &context.metadata, now);
+    let span = tracing::Span::current();
+    let read = move || span.in_scope(|| Verified::of_fetched(&fetched, &context.metadata, now));
     let verified = tokio::task::spawn_blocking(read).await;
     verified.unwrap_or_else(|_| Err("What the source answered could not be read.".to_owned()))
 }

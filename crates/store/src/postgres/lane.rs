@@ -56,7 +56,8 @@ impl Lane {
                 }
                 Next::Over => return,
             };
-            let outcome = self.repeat(&mut waiting.job, waiting.mode);
+            let span = waiting.job.span();
+            let outcome = span.in_scope(|| self.repeat(&mut waiting.job, waiting.mode));
             let (class, is_bounded_write) = (waiting.class, waiting.is_bounded_write());
             self.note_counts();
             waiting.job.finish(outcome);

@@ -100,7 +100,7 @@ impl Lane {
         let started = Instant::now();
         let mut kept = Vec::new();
         if let Err(error) = self.writer.execute("BEGIN IMMEDIATE", &[]) {
-            tracing::error!(%error, "cannot begin a write");
+            first.span().in_scope(|| tracing::error!(%error, "cannot begin a write"));
             self.counters.failed.store(true, Ordering::Relaxed);
             return first.finish(Err(error));
         }

@@ -4,7 +4,8 @@
 
 use chancery_record::{Column, Field, Kind, Sealing};
 use chancery_resource::{
-    Action, Body, Custom, MAX_BATCH, MAX_COUNT, Method, Op, Permit, Relating, Reply, Service, Shape,
+    Action, Body, Custom, MAX_BATCH, MAX_COUNT, Method, Op, Permit, ROLES, Relating, Reply, Role, Service,
+    Shape,
 };
 use chancery_store::Mode;
 use serde_json::{Map, Value, json};
@@ -36,23 +37,36 @@ pub fn describe(service: &Service, op: &Op, schemas: &mut Map<String, Value>) ->
     operation
 }
 
+/// Who may do it: the lowest roles that a permit is satisfied by.
+fn who_may(permit: Permit) -> String {
+    let lowest = |is_wanted: &dyn Fn(&Role) -> bool| {
+        let lines = ROLES.iter().rev().filter(|line| line.permits.contains(&permit) && is_wanted(line));
+        lines.map(|line| line.role.name()).collect::<Vec<_>>().join(" or ")
+    };
+    let roles = lowest(&|_| true);
+    match permit {
+        Permit::UserStore => format!("{roles} of the store, or one above it"),
+        Permit::UserStoreAudit | Permit::Audit => format!("SystemAdmin or {roles}"),
+        Permit::SystemAdmin => roles,
+        Permit::CustomerAdmin => format!("{roles} within its customer, or SystemAdmin"),
+        Permit::SubscriptionAdmin => format!("{roles} within its subscription, or one above it"),
+        Permit::TenantAdmin => format!("{roles} for what its tenant owns, or one above it"),
+        Permit::TenantMember => format!("{roles} for what its tenant owns or is assigned, or one above it"),
+        Permit::Administrator => format!("{roles} of any, or one above them"),
+        Permit::Oneself => "an administrator whose scope covers it, or whoever it is about".to_owned(),
+        Permit::ApplicationData => {
+            let readers = lowest(&|line| !line.permits.contains(&Permit::Administrator));
+            format!("{readers}, or an administrator: each sees what its scope holds")
+        }
+        Permit::Public => {
+            "none; the body is the proof, and calls are limited by address and login name".to_owned()
+        }
+    }
+}
+
 /// Who may do it and what it does beside what its summary says.
 fn description(op: &Op) -> String {
-    let role = match op.permit {
-        Permit::UserStore => "UserStoreAdmin of the store, or one above it",
-        Permit::UserStoreAudit | Permit::Audit => "SystemAdmin or AuditTrailReader",
-        Permit::SystemAdmin => "SystemAdmin",
-        Permit::CustomerAdmin => "CustomerAdmin within its customer, or SystemAdmin",
-        Permit::SubscriptionAdmin => "SubscriptionAdmin within its subscription, or one above it",
-        Permit::TenantAdmin => "TenantAdmin for what its tenant owns, or one above it",
-        Permit::TenantMember => "TenantAdmin for what its tenant owns or is assigned, or one above it",
-        Permit::Administrator => "UserStoreAdmin or TenantAdmin of any, or one above them",
-        Permit::Oneself => "an administrator whose scope covers it, or whoever it is about",
-        Permit::ApplicationData => {
-            "ApplicationDataReader, or an administrator: each sees what its scope holds"
-        }
-        Permit::Public => "none; the body is the proof, and calls are limited by address and login name",
-    };
+    let role = who_may(op.permit);
     let does = match op.action {
         Action::List => {
             "The whole set as one array, in key order; with `count` a page, and a `Link` to the next one."

@@ -1,0 +1,95 @@
+//! The figures of slices, read when somebody asks for the metrics.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
+
+use chancery_store::{Error, Figure, FigureSource, FigureUnit, Mode, Store};
+use prometheus_client::{
+    collector::Collector,
+    encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric as _},
+    metrics::{counter::Counter, family::Family, gauge::ConstGauge},
+    registry::{Registry, Unit},
+};
+use tokio::time::{Instant, timeout_at};
+
+/// How long the store is asked for all of them: one that hangs must not hide what else is known.
+const READING_TIME: Duration = Duration::from_secs(2);
+/// The value of a figure that is not known.
+const UNKNOWN: i64 = i64::MIN;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Failed {
+    figure: &'static str,
+}
+
+/// The figures that slices declared, with what is known of them.
+#[derive(Debug)]
+pub struct Figures {
+    list: Vec<(&'static Figure, AtomicI64)>,
+    failed: Family<Failed, Counter>,
+}
+
+impl Figures {
+    pub fn new(list: &[&'static [Figure]], registry: &mut Registry) -> Arc<Self> {
+        let list = list.iter().copied().flatten().map(|figure| {
+            let is_noted = matches!(figure.source, FigureSource::Noted);
+            (figure, AtomicI64::new(if is_noted { 0 } else { UNKNOWN }))
+        });
+        let list = list.collect();
+        let figures = Arc::new(Self { list, failed: Family::default() });
+        let about = "Figures that could not be read, by name: they are missing until they can";
+        registry.register("figures_failed", about, figures.failed.clone());
+        registry.register_collector(Box::new(Arc::clone(&figures)));
+        figures
+    }
+
+    /// Notes what a job found out.
+    pub fn note(&self, figure: &'static Figure, value: i64) {
+        if let Some((_, known)) = self.list.iter().find(|(known, _)| known.name == figure.name) {
+            known.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// Reads all that come from the database. One that cannot be read is missing, counted and logged.
+    pub async fn read(&self, store: &Store) {
+        let until = Instant::now() + READING_TIME;
+        for (figure, value) in &self.list {
+            let Some(query) = figure.query() else { continue };
+            let read = store.run("ReadFigure", Mode::Long, None, move |tx| {
+                tx.one(&query, &[], |row| row.int(0)).map(Option::unwrap_or_default)
+            });
+            let outcome = timeout_at(until, read).await;
+            let outcome = outcome.unwrap_or_else(|_| Err(Error::Unavailable("it took too long".into())));
+            if let Err(error) = &outcome {
+                tracing::warn!(figure = figure.name, %error, "a figure could not be read");
+                self.failed.get_or_create(&Failed { figure: figure.name }).inc();
+            }
+            value.store(outcome.unwrap_or(UNKNOWN), Ordering::Relaxed);
+        }
+    }
+}
+
+impl Collector for Figures {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        for (figure, value) in &self.list {
+            let value = value.load(Ordering::Relaxed);
+            if value == UNKNOWN {
+                continue;
+            }
+            let (value, unit) = match figure.unit {
+                FigureUnit::Count => (value, None),
+                FigureUnit::Time => (value / 1000, Some(&Unit::Seconds)),
+            };
+            let gauge = ConstGauge::new(value);
+            let help = format!("{}.", figure.help);
+            gauge.encode(encoder.encode_descriptor(figure.name, &help, unit, gauge.metric_type())?)?;
+        }
+        Ok(())
+    }
+}

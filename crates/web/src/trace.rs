@@ -1,0 +1,170 @@
+//! One trace id from a request to every line of the log that is written for it: the caller's
+//! (W3C Trace Context), or a new one.
+
+use std::fmt;
+
+use chancery_auth::Caller;
+use chancery_resource::Scope;
+use http::{HeaderMap, request::Parts};
+use tracing::{
+    Span,
+    field::{Empty, display},
+};
+
+use crate::listener::Peer;
+
+/// The length of a `traceparent` as it is known.
+const LENGTH: usize = 55;
+
+/// What tells requests and runs of jobs apart, in problems and in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceId(u128);
+
+impl fmt::Display for TraceId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:032x}", self.0)
+    }
+}
+
+impl TraceId {
+    /// A new one.
+    pub fn random() -> Self {
+        Self(u128::from_be_bytes(chancery_resource::random()).max(1))
+    }
+
+    /// The one of a request; always the same.
+    pub fn of(parts: &Parts) -> Self {
+        let made = || Self::given(&parts.headers).unwrap_or_else(Self::random);
+        parts.extensions.get::<Peer>().map_or_else(made, |peer| *peer.trace.get_or_init(made))
+    }
+
+    /// The caller's: that of the only `traceparent`, if it is sound.
+    fn given(headers: &HeaderMap) -> Option<Self> {
+        let mut parents = headers.get_all("traceparent").iter();
+        let parent = parents.next()?.to_str().ok()?;
+        if parents.next().is_some() {
+            return None;
+        }
+        Self::read(parent)
+    }
+
+    /// Reads a `traceparent`. Versions to come may be longer.
+    fn read(parent: &str) -> Option<Self> {
+        let (known, more) = parent.split_at_checked(LENGTH)?;
+        let mut parts = known.split('-');
+        let mut next = |length: usize| {
+            let part = parts.next()?;
+            let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+            (part.len() == length && part.bytes().all(is_hex)).then_some(part)
+        };
+        let (version, id, parent_id, _flags) = (next(2)?, next(32)?, next(16)?, next(2)?);
+        let is_whole = more.is_empty() || (version != "00" && more.starts_with('-'));
+        let is_sound = is_whole && version != "ff" && parent_id.bytes().any(|byte| byte != b'0');
+        let id = u128::from_str_radix(id, 16).ok().filter(|id| *id != 0);
+        id.filter(|_| is_sound).map(Self)
+    }
+}
+
+/// Which answers are told in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessLog {
+    /// None.
+    Off,
+    /// Those with a status of 400 or more.
+    Errors,
+    /// All.
+    All,
+}
+
+impl AccessLog {
+    /// All there are.
+    pub const ALL: [Self; 3] = [Self::Off, Self::Errors, Self::All];
+
+    /// Its name in the configuration.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Errors => "errors",
+            Self::All => "all",
+        }
+    }
+
+    /// Whether it has an answer with this status.
+    pub const fn has(self, status: u16) -> bool {
+        matches!(self, Self::All) || (matches!(self, Self::Errors) && status >= 400)
+    }
+}
+
+/// The span of a request. It is made whatever the log's level is, as long as there is a log: errors belong to
+/// requests, too.
+pub fn of_request(parts: &Parts) -> Span {
+    tracing::error_span!(
+        "request",
+        trace_id = %TraceId::of(parts),
+        operation = Empty,
+        store = Empty,
+        client = Empty
+    )
+}
+
+/// Notes who calls, and the store that is meant, in the span of the request.
+pub fn note(caller: Option<&Caller>, scope: &Scope) {
+    let span = Span::current();
+    if let Some(caller) = caller {
+        span.record("client", display(caller.id));
+    }
+    if let Scope::Store(store) = scope {
+        span.record("store", store.name.as_str());
+    }
+}
+
+/// The span of one run of a job, with a trace id of its own.
+pub fn of_job(job: &'static str) -> Span {
+    tracing::error_span!("job", trace_id = %TraceId::random(), job)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TraceId;
+
+    const ID: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+
+    fn read(parent: &str) -> Option<String> {
+        TraceId::read(parent).map(|id| id.to_string())
+    }
+
+    /// W3C Trace Context, section 3.2.
+    #[test]
+    fn what_is_sound_is_taken() {
+        for parent in [
+            format!("00-{ID}-00f067aa0ba902b7-01"),
+            format!("00-{ID}-00f067aa0ba902b7-ff"),
+            format!("cc-{ID}-00f067aa0ba902b7-01"),
+            format!("cc-{ID}-00f067aa0ba902b7-01-what-the-future-will-be-like"),
+        ] {
+            assert_eq!(read(&parent).as_deref(), Some(ID), "{parent}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_sound_is_left() {
+        for parent in [
+            String::new(),
+            ID.to_owned(),
+            format!("00-{ID}-00f067aa0ba902b7"),
+            format!("00-{ID}-00f067aa0ba902b7-1"),
+            format!("00-{ID}-00f067aa0ba902b7-01-more"),
+            format!("cc-{ID}-00f067aa0ba902b7-01more"),
+            format!("ff-{ID}-00f067aa0ba902b7-01"),
+            format!("00-{}-00f067aa0ba902b7-01", ID.to_uppercase()),
+            format!("00-{}-00f067aa0ba902b7-01", "0".repeat(32)),
+            format!("00-{ID}-0000000000000000-01"),
+            format!("00-{ID}-00f067aa0ba902bx-01"),
+            format!("00 {ID} 00f067aa0ba902b7 01"),
+            "é".repeat(40),
+        ] {
+            assert_eq!(read(&parent), None, "{parent}");
+        }
+        assert_eq!(read(&format!("00-{}1-00f067aa0ba902b7-01", "0".repeat(31))).unwrap().len(), 32);
+    }
+}

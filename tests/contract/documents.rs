@@ -27,7 +27,7 @@ fn about_roles() -> String {
     "# Roles\n\n\
         A role is given at something, and covers that and what is below it. Whoever has it may do there what it is the\n\
         lowest role for, and what the roles are that it implies. Nobody gives a role that they do not have and that none\n\
-        of theirs implies. This file is made from the table in `crates/resource/src/role.rs` and held by a test.\n\n\
+        of theirs implies. This file is made from the table in `crates/resource/src/declare/role.rs` and held by a test.\n\n\
         | Role | Given at | Implied by | Lowest role for |\n|---|---|---|---|\n"
         .to_owned()
         + &lines.collect::<String>()

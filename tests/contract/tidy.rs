@@ -101,6 +101,30 @@ fn dependencies(manifest: &Table) -> Vec<String> {
     found
 }
 
+/// What the pages about the house name is there: files by the end of their paths, and tests by their names.
+#[test]
+fn pages_name_what_is_there() {
+    let files: Vec<(PathBuf, String)> =
+        ["crates", "tests", "benches"].iter().flat_map(|folder| sources(&root().join(folder))).collect();
+    for page in ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/invariants.md", "docs/walkthroughs.md"] {
+        let text = fs::read_to_string(root().join(page)).unwrap();
+        for name in text.split('`').skip(1).step_by(2) {
+            let is_file = name.ends_with(".rs") && !name.contains([' ', '<', '*']);
+            let is_test =
+                name.contains('_') && name.chars().all(|one| one.is_ascii_lowercase() || one == '_');
+            let is_there = if is_file {
+                let end = name.trim_start_matches("crates/").replace("/src/", "/");
+                files.iter().any(|(path, _)| {
+                    path.to_str().unwrap().replace("/src/", "/").ends_with(&format!("/{end}"))
+                })
+            } else {
+                !is_test || files.iter().any(|(_, text)| text.contains(name))
+            };
+            assert!(is_there, "{page} names {name}, which is not there");
+        }
+    }
+}
+
 /// Every module says what it is.
 #[test]
 fn every_file_begins_with_its_idea() {

@@ -109,7 +109,8 @@ fn pages_name_what_is_there() {
     for page in ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/invariants.md", "docs/walkthroughs.md"] {
         let text = fs::read_to_string(root().join(page)).unwrap();
         for name in text.split('`').skip(1).step_by(2) {
-            let is_file = name.ends_with(".rs") && !name.contains([' ', '<', '*']);
+            let is_file =
+                Path::new(name).extension().is_some_and(|end| end == "rs") && !name.contains([' ', '<', '*']);
             let is_test =
                 name.contains('_') && name.chars().all(|one| one.is_ascii_lowercase() || one == '_');
             let is_there = if is_file {

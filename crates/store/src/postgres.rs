@@ -3,7 +3,9 @@
 
 mod address;
 mod epoch;
+mod inquiry;
 mod lane;
+mod migration;
 mod monitor;
 mod opening;
 mod parameter;

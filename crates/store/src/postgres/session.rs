@@ -25,12 +25,7 @@ use super::{
     opening::{Backend, Refusal, open},
     parameter::Parameter,
 };
-use crate::{
-    Error, Mode, Row,
-    error::is_loss,
-    migrate,
-    tx::{Proof, Statement as Query},
-};
+use crate::{Error, Mode, Row, error::is_loss, tx::Statement as Query};
 
 /// Prepared statements kept on a connection. One more, and the one not used for longest is closed on the
 /// server, too.
@@ -38,27 +33,14 @@ const STATEMENTS: NonZeroUsize = NonZeroUsize::new(512).unwrap();
 /// Statements sent before their answers are awaited: bounds what waits in memory.
 const FLUSH: usize = 256;
 /// How long an answer may take: longer than a statement may run.
-const EXCHANGE: Duration = Duration::from_secs(35);
+pub(super) const EXCHANGE: Duration = Duration::from_secs(35);
 /// How long nothing was exchanged on a connection that has rested.
 const RESTED: Duration = Duration::from_secs(1);
-/// How long a lost connection's process on the server may take to end.
-const ENDING: Duration = Duration::from_secs(2);
-/// How long a statement of a migration may take.
-const MIGRATING: Duration = Duration::from_hours(6);
-/// How long a migration may wait for others' locks in all, in pieces of two seconds.
-const LOCKED: Duration = Duration::from_mins(10);
 
 /// How writes begin: beside others, or alone. A lock on a table takes no snapshot, so what is written
 /// sees all that was committed before it got the lock. Who waits for it is served in turn.
 const WRITE: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE write_gate IN ROW SHARE MODE";
 const WRITE_ALONE: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE write_gate IN EXCLUSIVE MODE";
-
-/// What a server says of itself.
-pub struct State {
-    pub takes_writes: bool,
-    /// Its clock, in milliseconds since 1970.
-    pub clock: i64,
-}
 
 pub struct Session {
     runtime: Runtime,
@@ -74,9 +56,9 @@ pub struct Session {
     counts: Cell<Counts>,
     /// When something was exchanged last.
     used: Cell<Instant>,
-    patience: Duration,
-    generations: watch::Receiver<u64>,
-    generation: u64,
+    pub(super) patience: Duration,
+    pub(super) generations: watch::Receiver<u64>,
+    pub(super) generation: u64,
     pub backend: Backend,
     pub opened: Instant,
 }
@@ -381,79 +363,8 @@ impl Session {
         }
     }
 
-    /// Whether a transaction on a connection that was lost is there. First its process on the
-    /// server ends, if it still runs: it could commit after it was asked for. Then something is
-    /// committed, which waits for the standbys that a commit has to wait for, and with it for what
-    /// was committed before.
-    pub fn was_committed(
-        &mut self,
-        lost: &Backend,
-        proof: &Proof,
-        patience: Duration,
-    ) -> Result<bool, Error> {
-        let began = Instant::now();
-        self.patience = patience;
-        while self.terminate(lost)? {
-            if began.elapsed() > ENDING {
-                return Err(Error::Unavailable("the lost connection's process does not end".into()));
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        self.batch("BEGIN; SELECT pg_logical_emit_message(true, 'chancery', 'settled'); COMMIT")?;
-        let mut is_there = false;
-        self.query_all(&[(&proof.0, &proof.1)], &mut |_, _| {
-            is_there = true;
-            Ok(())
-        })?;
-        self.patience = EXCHANGE;
-        Ok(is_there)
-    }
-
-    /// Ends the process of another connection on the server; whether there was one.
-    pub fn terminate(&mut self, lost: &Backend) -> Result<bool, Error> {
-        let process = [Value::Int(lost.process), Value::Text(lost.began.clone())];
-        let text = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
-                    WHERE pid = ?1 AND extract(epoch FROM backend_start)::text = ?2";
-        let mut is_there = false;
-        self.query_all(&[(text, &process)], &mut |_, _| {
-            is_there = true;
-            Ok(())
-        })?;
-        Ok(is_there)
-    }
-
-    /// Goes on although all connections of before are ended.
-    pub fn outlive(&mut self) {
-        self.generation = *self.generations.borrow_and_update();
-    }
-
-    /// What the server says of itself.
-    pub fn state(&mut self, patience: Duration) -> Result<State, Error> {
-        self.patience = patience;
-        let mut state = State { takes_writes: false, clock: 0 };
-        let text = "SELECT NOT pg_is_in_recovery() AND current_setting('transaction_read_only') = 'off', \
-                    (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
-        self.query_all(&[(text, &[])], &mut |_, row| {
-            state = State { takes_writes: row.bool(0)?, clock: row.int(1)? };
-            Ok(())
-        })?;
-        Ok(state)
-    }
-
-    /// How many connections the server has for programs like this one.
-    pub fn places(&mut self) -> Result<i64, Error> {
-        let mut places = 0;
-        let text = "SELECT current_setting('max_connections')::bigint \
-                    - current_setting('superuser_reserved_connections')::bigint";
-        self.query_all(&[(text, &[])], &mut |_, row| {
-            places = row.int(0)?;
-            Ok(())
-        })?;
-        Ok(places)
-    }
-
     /// Runs text of several statements.
-    fn batch(&self, text: &str) -> Result<(), Error> {
+    pub(super) fn batch(&self, text: &str) -> Result<(), Error> {
         self.note_round_trip(count_statements(text));
         let done = self.runtime.block_on(self.within(self.client.batch_execute(text)))?;
         done.map_err(|error| self.told(error))
@@ -473,40 +384,6 @@ impl Session {
     /// Ends a transaction that only read.
     pub fn end(&mut self) -> Result<(), Error> {
         self.roll_back()
-    }
-
-    /// Brings the schema up to date, in one transaction. A statement may take its time, but none
-    /// waits long for a lock, because others would wait behind it: it is tried again instead.
-    pub fn migrate(&mut self) -> Result<(), Error> {
-        let began = Instant::now();
-        self.patience = MIGRATING;
-        loop {
-            let outcome = self.try_to_migrate();
-            if outcome.is_err() {
-                self.batch("ROLLBACK")?;
-            }
-            if outcome != Err(Error::Busy) || began.elapsed() > LOCKED {
-                return outcome;
-            }
-            std::thread::sleep(Duration::from_millis(200));
-        }
-    }
-
-    fn try_to_migrate(&mut self) -> Result<(), Error> {
-        // one process migrates, the others wait
-        self.batch(
-            "BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 2000; \
-             SELECT pg_advisory_xact_lock(4848110241)",
-        )?;
-        self.batch(migrate::TABLE)?;
-        let applied = self.applied()?;
-        migrate::migrate(true, &applied, |text| self.batch(text))?;
-        self.batch("COMMIT")
-    }
-
-    /// The migrations that are applied.
-    pub fn applied(&mut self) -> Result<migrate::Applied, Error> {
-        migrate::read_applied(|text, each| self.query_all(&[(text, &[])], &mut |_, row| each(row)))
     }
 
     fn prepare(&mut self, sql: &str) -> Result<Statement, Error> {

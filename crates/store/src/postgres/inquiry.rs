@@ -1,0 +1,94 @@
+//! What is asked of a server beside operations: what became of a commit, what the server says of itself.
+
+use std::time::{Duration, Instant};
+
+use chancery_record::Value;
+
+use super::{
+    opening::Backend,
+    session::{EXCHANGE, Session},
+};
+use crate::{Error, tx::Proof};
+
+/// How long a lost connection's process on the server may take to end.
+const ENDING: Duration = Duration::from_secs(2);
+
+/// What a server says of itself.
+pub struct State {
+    pub takes_writes: bool,
+    /// Its clock, in milliseconds since 1970.
+    pub clock: i64,
+}
+
+impl Session {
+    /// Whether a transaction on a connection that was lost is there. First its process on the
+    /// server ends, if it still runs: it could commit after it was asked for. Then something is
+    /// committed, which waits for the standbys that a commit has to wait for, and with it for what
+    /// was committed before.
+    pub fn was_committed(
+        &mut self,
+        lost: &Backend,
+        proof: &Proof,
+        patience: Duration,
+    ) -> Result<bool, Error> {
+        let began = Instant::now();
+        self.patience = patience;
+        while self.terminate(lost)? {
+            if began.elapsed() > ENDING {
+                return Err(Error::Unavailable("the lost connection's process does not end".into()));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.batch("BEGIN; SELECT pg_logical_emit_message(true, 'chancery', 'settled'); COMMIT")?;
+        let mut is_there = false;
+        self.query_all(&[(&proof.0, &proof.1)], &mut |_, _| {
+            is_there = true;
+            Ok(())
+        })?;
+        self.patience = EXCHANGE;
+        Ok(is_there)
+    }
+
+    /// Ends the process of another connection on the server; whether there was one.
+    pub fn terminate(&mut self, lost: &Backend) -> Result<bool, Error> {
+        let process = [Value::Int(lost.process), Value::Text(lost.began.clone())];
+        let text = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                    WHERE pid = ?1 AND extract(epoch FROM backend_start)::text = ?2";
+        let mut is_there = false;
+        self.query_all(&[(text, &process)], &mut |_, _| {
+            is_there = true;
+            Ok(())
+        })?;
+        Ok(is_there)
+    }
+
+    /// Goes on although all connections of before are ended.
+    pub fn outlive(&mut self) {
+        self.generation = *self.generations.borrow_and_update();
+    }
+
+    /// What the server says of itself.
+    pub fn state(&mut self, patience: Duration) -> Result<State, Error> {
+        self.patience = patience;
+        let mut state = State { takes_writes: false, clock: 0 };
+        let text = "SELECT NOT pg_is_in_recovery() AND current_setting('transaction_read_only') = 'off', \
+                    (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+        self.query_all(&[(text, &[])], &mut |_, row| {
+            state = State { takes_writes: row.bool(0)?, clock: row.int(1)? };
+            Ok(())
+        })?;
+        Ok(state)
+    }
+
+    /// How many connections the server has for programs like this one.
+    pub fn places(&mut self) -> Result<i64, Error> {
+        let mut places = 0;
+        let text = "SELECT current_setting('max_connections')::bigint \
+                    - current_setting('superuser_reserved_connections')::bigint";
+        self.query_all(&[(text, &[])], &mut |_, row| {
+            places = row.int(0)?;
+            Ok(())
+        })?;
+        Ok(places)
+    }
+}

@@ -20,7 +20,7 @@ pub static FIGURES: [Figure; 3] = [
         source: FigureSource::Noted,
     },
     Figure {
-        name: "audit_unsealed",
+        name: "audit_unlogged",
         help: "Audit entries that are in no tree yet",
         unit: FigureUnit::Count,
         source: FigureSource::Rows("1", "audit_pending"),

@@ -1,6 +1,8 @@
 //! The field table: what one line of [`record!`](crate::record) says.
 
-use crate::{Access, Column, FieldType, Mismatch, Preset, Value, text::TextRule, value::Encoding};
+use uuid::Uuid;
+
+use crate::{Access, Column, FieldType, Mismatch, Preset, Record, Value, text::TextRule, value::Encoding};
 
 /// What a field holds, with its bounds.
 #[derive(Clone, Copy, Debug)]
@@ -46,11 +48,18 @@ pub struct Field {
     /// Who may write it.
     pub access: Access,
     wire: WireName,
+    record: &'static str,
+    place: usize,
 }
 
 impl Field {
-    /// A field of type `T`. Called by [`record!`](crate::record).
-    pub const fn new<T: FieldType>(column: &'static str, about: &'static str, access: Access) -> Self {
+    /// The field of type `T` at this place of the record `R`. Called by [`record!`](crate::record).
+    pub const fn new<R: Record, T: FieldType>(
+        place: usize,
+        column: &'static str,
+        about: &'static str,
+        access: Access,
+    ) -> Self {
         let name = match access.named {
             Some(other) => other,
             None => column,
@@ -60,7 +69,39 @@ impl Field {
             Some(other) => other,
             None => column,
         };
-        Self { column, about, kind: T::KIND, nullable, access, wire }
+        Self { column, about, kind: T::KIND, nullable, access, wire, record: R::TYPE_NAME, place }
+    }
+
+    /// Its place among the fields of its record.
+    pub const fn place(&self) -> usize {
+        self.place
+    }
+
+    /// Whether it is one of the record of this name (see [`Record::TYPE_NAME`]).
+    pub const fn is_of(&self, record: &str) -> bool {
+        is_same(self.record.as_bytes(), record.as_bytes())
+    }
+
+    /// Whether this is the same field, perhaps told in another way.
+    pub fn is(&self, other: &Self) -> bool {
+        self.place == other.place && self.record == other.record
+    }
+
+    /// Its value among those of a row; null where there is none.
+    pub fn value<'a>(&self, values: &'a [Value]) -> &'a Value {
+        values.get(self.place).unwrap_or(&Value::Null)
+    }
+
+    /// Its value among those of a row, where it is an id.
+    pub fn id(&self, values: &[Value]) -> Option<Uuid> {
+        if let Value::Id(id) = self.value(values) { Some(*id) } else { None }
+    }
+
+    /// Puts a value among those of a row.
+    pub fn set(&self, values: &mut [Value], value: Value) {
+        if let Some(slot) = values.get_mut(self.place) {
+            *slot = value;
+        }
     }
 
     /// The same field, told in another way, for who may write it now.
@@ -100,6 +141,11 @@ impl Field {
         self.column == "concurrency_token"
     }
 
+    /// Whether this is what people call it.
+    pub fn is_name(&self) -> bool {
+        self.column == "name"
+    }
+
     /// Whether this is the concurrency token, and a change must show it.
     pub fn is_asked_token(&self) -> bool {
         self.is_token() && self.access.shown
@@ -114,6 +160,15 @@ impl Field {
     /// Takes one value of a row back into its type. Called by [`record!`](crate::record).
     pub fn take<T: FieldType>(column: &'static str, value: Option<Value>) -> Result<T, Mismatch> {
         T::from_value(value.unwrap_or(Value::Null)).map_err(|_| Mismatch(column))
+    }
+}
+
+/// Whether two texts are the same, asked while the program is compiled.
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    match (one.split_first(), other.split_first()) {
+        (Some((first, one)), Some((second, other))) => *first == *second && is_same(one, other),
+        (None, None) => true,
+        _ => false,
     }
 }
 

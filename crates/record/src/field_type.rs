@@ -13,6 +13,8 @@ pub struct Mismatch(pub &'static str);
 
 /// A struct made by [`record!`](crate::record).
 pub trait Record: Sized {
+    /// Its name with its module's: no other record has it.
+    const TYPE_NAME: &'static str;
     /// What the record is, for the OpenAPI document.
     const ABOUT: &'static str;
     /// Its fields, in order.
@@ -21,6 +23,10 @@ pub trait Record: Sized {
     fn from_values(values: Vec<Value>) -> Result<Self, Mismatch>;
     /// To the values of its fields, in order.
     fn into_values(self) -> Vec<Value>;
+    /// Nothing for each of its fields.
+    fn no_values() -> Vec<Value> {
+        vec![Value::Null; Self::FIELDS.len()]
+    }
 }
 
 /// A type that a record's field can have.

@@ -7,6 +7,7 @@ mod access;
 mod draft;
 mod errors;
 mod field;
+mod field_of;
 mod field_type;
 mod fold;
 mod json;
@@ -20,6 +21,7 @@ pub use access::{Access, Column, FIXED, HIDDEN, KEY, OPEN, OWNER, Preset, SCOPE,
 pub use draft::{Draft, Form, Given, Others, read_draft};
 pub use errors::{FieldError, FieldErrors, MOST_ERRORS, pointer, shortened};
 pub use field::{Field, Kind};
+pub use field_of::FieldOf;
 pub use field_type::{FieldType, Mismatch, Record};
 pub use fold::fold;
 pub use json::{Json, JsonError, MAX_DEPTH, MAX_VALUES, read_json, read_json_within};
@@ -34,12 +36,15 @@ pub use value::{Bytes, Cell, Encoding, Ids, Value, parse_id};
 pub use write::{canonical_json, write_cell, write_string};
 
 #[doc(hidden)]
+pub use pastey;
+#[doc(hidden)]
 pub use uuid::Uuid;
 
-/// Declares a resource once: a plain struct and, from the same lines, its field table.
+/// Declares a resource once: a plain struct and, from the same lines, its field table and a typed handle for
+/// each field.
 ///
 /// ```
-/// use chancery_record::{record, Name, Token, KEY, OPEN, SHOWN, id_types};
+/// use chancery_record::{record, Name, Record as _, Token, KEY, OPEN, SHOWN, id_types};
 /// id_types! { /// The id of a room.
 ///     RoomId }
 /// record! {
@@ -50,8 +55,25 @@ pub use uuid::Uuid;
 ///     }
 /// }
 /// // The expansion is the struct itself, `Room::FIELDS` (one `Field` a line: column name,
-/// // kind, access, doc), and the two conversions between the struct and its values.
-/// assert_eq!(<Room as chancery_record::Record>::FIELDS[0].column, "name");
+/// // kind, access, doc), `Room::NAME` (a `FieldOf<Room, Name>`), and the two conversions between
+/// // the struct and its values.
+/// assert_eq!(Room::FIELDS[0].column, "name");
+/// let values = vec!["Ball room".into()];
+/// assert_eq!(Room::NAME.get(&values), Name::new("Ball room").map_err(|_| unreachable!()));
+/// ```
+///
+/// A field that is misspelt does not compile, and so nothing that reads or rules on it is left out in silence:
+///
+/// ```compile_fail,E0599
+/// use chancery_record::{record, Name, OPEN};
+/// record! {
+///     /// A room with a door.
+///     pub struct Room {
+///         /// What the door says.
+///         name: Name = OPEN,
+///     }
+/// }
+/// let name = Room::NAEM;
 /// ```
 #[macro_export]
 macro_rules! record {
@@ -62,17 +84,31 @@ macro_rules! record {
         #[derive(Clone, Debug, PartialEq)]
         $visibility struct $name { $($(#[doc = $doc])* pub $field: $kind),* }
 
-        impl $crate::Record for $name {
-            const ABOUT: &'static str = concat!($($about),*);
-            const FIELDS: &'static [$crate::Field] = &[$($crate::Field::new::<$kind>(
-                stringify!($field), concat!("", $($doc),*), $access)),*];
-            fn from_values(values: Vec<$crate::Value>) -> Result<Self, $crate::Mismatch> {
-                let mut values = values.into_iter();
-                Ok(Self { $($field: $crate::Field::take(stringify!($field), values.next())?),* })
+        const _: () = {
+            #[expect(non_camel_case_types, reason = "they are called as the fields are")]
+            enum PlaceOfField { $($field),* }
+
+            impl $crate::Record for $name {
+                const TYPE_NAME: &'static str = concat!(module_path!(), "::", stringify!($name));
+                const ABOUT: &'static str = concat!($($about),*);
+                const FIELDS: &'static [$crate::Field] = &[$($crate::Field::new::<Self, $kind>(
+                    PlaceOfField::$field as usize, stringify!($field), concat!("", $($doc),*), $access)),*];
+                fn from_values(values: Vec<$crate::Value>) -> Result<Self, $crate::Mismatch> {
+                    let mut values = values.into_iter();
+                    Ok(Self { $($field: $crate::Field::take(stringify!($field), values.next())?),* })
+                }
+                fn into_values(self) -> Vec<$crate::Value> {
+                    vec![$($crate::FieldType::into_value(self.$field)),*]
+                }
             }
-            fn into_values(self) -> Vec<$crate::Value> {
-                vec![$($crate::FieldType::into_value(self.$field)),*]
+
+            $crate::pastey::paste! {
+                #[allow(dead_code, clippy::allow_attributes, reason = "nobody needs all of them")]
+                impl $name {
+                    $($(#[doc = $doc])* $visibility const [<$field:upper>]: $crate::FieldOf<Self, $kind> =
+                        $crate::FieldOf::at(PlaceOfField::$field as usize);)*
+                }
             }
-        }
+        };
     };
 }

@@ -34,8 +34,7 @@ impl Mirror {
             pairs.values().filter_map(|pair| pair.1.as_ref()).map(|known| known.owner).collect();
         let rows = self.load(context, tx, &rids)?;
         // one that comes from another instance is left to it
-        let rows =
-            rows.into_iter().filter(|row| self.value(row, "idp_instance_id") == &Value::Id(home.instance));
+        let rows = rows.into_iter().filter(|row| self.is_of(row, home.instance));
         let mut rows: HashMap<i64, Stored> = rows.map(|row| (row.rid, row)).collect();
         let mut changes = 0;
         for (id, (source, identity)) in pairs {
@@ -116,8 +115,7 @@ impl Mirror {
         })?;
         context.on_configuration(|context| {
             let rows = self.load(context, tx, &rids)?;
-            let mut ours =
-                rows.iter().filter(|row| self.value(row, "idp_instance_id") == &Value::Id(instance));
+            let mut ours = rows.iter().filter(|row| self.is_of(row, instance));
             ours.try_for_each(|row| purge(context, tx, self.to, row))
         })
     }
@@ -130,16 +128,15 @@ impl Mirror {
     }
 
     fn is_hidden(&self, row: &Stored) -> bool {
-        self.to.deletion.hiding().is_some_and(|column| !self.value(row, column).is_null())
+        self.to.deletion.hiding().is_some_and(|hiding| !hiding.value(&row.values).is_null())
     }
 
     /// Hides a row while who it mirrors waits to be deleted: with a restore it comes back, and what
     /// refers to it holds again.
     fn hide(&self, context: &Context, tx: &mut Tx<'_>, row: &Stored) -> Result<(), Problem> {
         let mut values = row.values.clone();
-        let place = self.to.deletion.hiding().and_then(|column| self.to.field_index(column));
-        if let Some(value) = place.and_then(|place| values.get_mut(place)) {
-            *value = Value::Int(context.now.0);
+        if let Some(hiding) = self.to.deletion.hiding() {
+            hiding.set(&mut values, Value::Int(context.now.0));
         }
         update_unversioned(context, tx, self.to, row, &values, AuditAction::As("Modified", "hidden"))
     }
@@ -151,16 +148,14 @@ impl Mirror {
         home: &Home,
         source: &Source,
     ) -> Result<(), Problem> {
-        let fields = self.to.fields.iter();
-        let values = fields.map(|field| match field.column {
-            "subscription_id" => home.subscription.into(),
-            "idp_instance_id" => home.instance.into(),
-            column => self.mirrored(source, column).cloned().unwrap_or(Value::Null),
-        });
-        let values = new_row(context, self.to, None, values.collect())?;
+        let values = self.to.fields.iter().map(|field| self.mirrored(source, field).cloned());
+        let mut values: Vec<Value> = values.map(|value| value.unwrap_or(Value::Null)).collect();
+        self.subscription.set(&mut values, home.subscription.into());
+        self.instance.set(&mut values, home.instance.into());
+        let values = new_row(context, self.to, None, values)?;
         insert(context, tx, self.to, None, &values)?;
         let identities = self.identities()?;
-        let id = self.to.field_index("id").and_then(|place| values.get(place));
+        let id = self.to.fields.iter().find(|field| field.access.key).map(|key| key.value(&values));
         // another run that came first makes this one start over
         tx.queue_one(
             &format!(
@@ -194,10 +189,10 @@ impl Mirror {
         let values = self.to.fields.iter().zip(&row.values).map(|(field, value)| {
             if field.is_token() {
                 context.new_token()
-            } else if Some(field.column) == self.to.deletion.hiding() {
+            } else if self.to.deletion.hiding().is_some_and(|hiding| hiding.is(field)) {
                 Value::Null
             } else {
-                self.mirrored(source, field.column).unwrap_or(value).clone()
+                self.mirrored(source, field).unwrap_or(value).clone()
             }
         });
         update(context, tx, self.to, row, &values.collect::<Vec<_>>())?;

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use chancery_record::Value;
+use chancery_record::{Field, Value};
 use chancery_resource::{Context, LIST, Problem, ProblemKind, Scope, Sql, Violation};
 use chancery_store::Tx;
 use uuid::Uuid;
@@ -26,8 +26,12 @@ pub enum Place {
     ClientApp(Uuid),
 }
 
-/// Finds roles for a user store that are given at an instance of another type.
-pub fn check_stores(tx: &mut Tx<'_>, grants: &[(RoleType, Place)]) -> Result<Vec<Violation>, Problem> {
+/// Finds roles for a user store that are given at an instance of another type: told of `field`.
+pub fn check_stores(
+    tx: &mut Tx<'_>,
+    grants: &[(RoleType, Place)],
+    field: &'static Field,
+) -> Result<Vec<Violation>, Problem> {
     let instance = |grant: &(RoleType, Place)| match grant {
         (RoleType::UserStoreAdmin, Place::IdpInstance(id)) => Some(*id),
         _ => None,
@@ -46,17 +50,18 @@ pub fn check_stores(tx: &mut Tx<'_>, grants: &[(RoleType, Place)]) -> Result<Vec
         let detail = "names an instance that is no user store: the role is one for a user store";
         instance(grant)
             .filter(|id| others.contains(id))
-            .map(|_| crate::subscription::resolve::wrong(row, "apply_to_idp_instance_id", detail))
+            .map(|_| crate::subscription::resolve::wrong(row, field, detail))
     };
     Ok(grants.iter().enumerate().filter_map(wrong).collect())
 }
 
-/// Finds grants of what the caller does not hold. That targets are the caller's is the resources'
+/// Finds grants of what the caller does not hold: told of `field`. That targets are the caller's is the resources'
 /// own rule.
 pub fn check_grants(
     context: &Context,
     tx: &mut Tx<'_>,
     grants: &[(RoleType, Place)],
+    field: &'static Field,
 ) -> Result<Vec<Violation>, Problem> {
     let Scope::Parts { customers, subscriptions, tenants, .. } = &context.scope else {
         return Ok(Vec::new());
@@ -87,7 +92,7 @@ pub fn check_grants(
         .map(|(row, (role, _))| Violation {
             row,
             kind: ProblemKind::Forbidden,
-            column: "role_type",
+            field,
             detail: format!("{} is not yours to grant: nobody grants what they do not hold", role.name()),
         })
         .collect())

@@ -6,5 +6,5 @@
 mod item;
 mod submission;
 
-pub use item::{Format, Item, check_item};
+pub use item::{Format, Item, Member, check_item};
 pub use submission::{Finding, check_submission};

@@ -1,10 +1,12 @@
 //! `chancery recover`: the way back in, for when nobody can get a token as `SystemAdmin` any more.
 
 use chancery_management::client_app::{
-    CLIENT_APP, configuration::CLIENT_APP_AUTHENTICATION_CONFIGURATION as CONFIGURATION,
-    role::CLIENT_APP_ROLE, secret::CLIENT_APP_SECRET,
+    CLIENT_APP, ClientApp, SecurityProfile,
+    configuration::CLIENT_APP_AUTHENTICATION_CONFIGURATION as CONFIGURATION,
+    role::{CLIENT_APP_ROLE, ClientAppRole, RoleType},
+    secret::{CLIENT_APP_SECRET, ClientAppSecret},
 };
-use chancery_record::Value;
+use chancery_record::{Field, Value};
 use chancery_resource::{Context, Problem, ROOT, Shape, delete, insert, load, new_row, purged, update};
 use chancery_store::Tx;
 use uuid::Uuid;
@@ -27,8 +29,11 @@ pub fn recover(context: &mut Context, tx: &mut Tx<'_>) -> Result<Welcome, Proble
     };
     let secret = new_root_secret();
     let digest = context.app.master.secret_digest(secret.expose());
-    let given =
-        [("client_app_id", root.into()), ("name", "made by recover".into()), ("digest", digest.into())];
+    let given = [
+        (ClientAppSecret::CLIENT_APP_ID.field(), root.into()),
+        (ClientAppSecret::NAME.field(), "made by recover".into()),
+        (ClientAppSecret::DIGEST.field(), digest.into()),
+    ];
     add(context, tx, &CLIENT_APP_SECRET, &given)?;
     tx.advance_epoch()?;
     Ok(Welcome { root: Some(introduce(tx, root)?), new_secret: Some(secret) })
@@ -49,18 +54,17 @@ fn make_root(context: &Context, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
         let text = "SELECT 1 FROM client_app WHERE subscription_id = ?1 AND name_key = ?2";
         if tx.one(text, &[subscription.into(), name.as_str().into()], |_| Ok(()))?.is_none() {
             let given = [
-                ("id", id.into()),
-                ("name", name.into()),
-                ("subscription_id", subscription.into()),
-                ("allow_client_credential_login", Value::Bool(true)),
+                (ClientApp::ID.field(), id.into()),
+                (ClientApp::NAME.field(), name.into()),
+                (ClientApp::SUBSCRIPTION_ID.field(), subscription.into()),
+                (ClientApp::ALLOW_CLIENT_CREDENTIAL_LOGIN.field(), Value::Bool(true)),
             ];
             add(context, tx, &CLIENT_APP, &given)?;
-            add(
-                context,
-                tx,
-                &CLIENT_APP_ROLE,
-                &[("client_app_id", id.into()), ("role_type", "SystemAdmin".into())],
-            )?;
+            let role = [
+                (ClientAppRole::CLIENT_APP_ID.field(), id.into()),
+                (ClientAppRole::ROLE_TYPE.field(), RoleType::SystemAdmin.name().into()),
+            ];
+            add(context, tx, &CLIENT_APP_ROLE, &role)?;
             return Ok(id);
         }
     }
@@ -73,14 +77,14 @@ const MOST_ROOTS: usize = 100;
 fn open_root(context: &mut Context, tx: &mut Tx<'_>, root: Uuid) -> Result<(), Problem> {
     let was = load(context, tx, &CLIENT_APP, None, Value::Id(root))?;
     let needed = [
-        ("enabled", Value::Bool(true)),
-        ("allow_client_credential_login", Value::Bool(true)),
-        ("is_public", Value::Bool(false)),
-        ("security_profile", "None".into()),
+        (ClientApp::ENABLED.field(), Value::Bool(true)),
+        (ClientApp::ALLOW_CLIENT_CREDENTIAL_LOGIN.field(), Value::Bool(true)),
+        (ClientApp::IS_PUBLIC.field(), Value::Bool(false)),
+        (ClientApp::SECURITY_PROFILE.field(), SecurityProfile::None.name().into()),
     ];
-    let values = with(&CLIENT_APP, was.values.clone(), &needed);
+    let mut values = with(was.values.clone(), &needed);
     if values != was.values {
-        let values = with(&CLIENT_APP, values, &[("concurrency_token", context.new_token())]);
+        ClientApp::CONCURRENCY_TOKEN.field().set(&mut values, context.new_token());
         update(context, tx, &CLIENT_APP, &was, &values)?;
     }
     let mut secrets = Vec::new();
@@ -105,16 +109,14 @@ fn remove(context: &mut Context, tx: &mut Tx<'_>, shape: &'static Shape, id: Uui
     purged(context, tx, shape, &[was])
 }
 
-fn add(context: &Context, tx: &mut Tx<'_>, shape: &Shape, given: &[(&str, Value)]) -> Result<(), Problem> {
-    let values = new_row(context, shape, None, with(shape, vec![Value::Null; shape.fields.len()], given))?;
+fn add(context: &Context, tx: &mut Tx<'_>, shape: &Shape, given: &[(&Field, Value)]) -> Result<(), Problem> {
+    let values = new_row(context, shape, None, with(vec![Value::Null; shape.fields.len()], given))?;
     insert(context, tx, shape, None, &values)
 }
 
-fn with(shape: &Shape, mut values: Vec<Value>, given: &[(&str, Value)]) -> Vec<Value> {
-    for (column, value) in given {
-        if let Some(slot) = shape.field_index(column).and_then(|place| values.get_mut(place)) {
-            slot.clone_from(value);
-        }
+fn with(mut values: Vec<Value>, given: &[(&Field, Value)]) -> Vec<Value> {
+    for (field, value) in given {
+        field.set(&mut values, value.clone());
     }
     values
 }

@@ -5,13 +5,12 @@ use chancery_record::{
     id_types, record,
 };
 use chancery_resource::{
-    Call, Op, Parent, Problem, Proposed, ProvidedFields, Reach, Rules, Shape, Unique, Violation, standard,
+    Call, Findings, Op, Parent, Problem, Proposed, ProvidedFields, Reach, Rules, Shape, Unique, Violation,
+    list_of, standard,
 };
 use chancery_store::Tx;
 
-use super::{
-    CLIENT_APP, ClientAppId, administrator, controller::note_change, scope_and_resource::of_client_app,
-};
+use super::{CLIENT_APP, ClientAppId, administrator, controller::note, scope_and_resource::of_client_app};
 use crate::{
     grant::{Place, check_grants, check_stores},
     idp_instance::{IDP_INSTANCE, IdpInstanceId},
@@ -67,7 +66,7 @@ record! {
 }
 
 impl Rules for ClientAppRole {
-    fn adjust(&mut self, _: Option<&Self>, _: &ProvidedFields<'_>) {
+    fn adjust(&mut self, _: Option<&Self>, _: &ProvidedFields<'_, Self>) {
         let target = self.apply_to_tenant_id.map(|id| id.0).or(self.apply_to_idp_instance_id.map(|id| id.0));
         let key = target.map_or_else(String::new, |id| id.to_string());
         if let Ok(key) = Name::from_value(Value::Text(key)) {
@@ -75,21 +74,21 @@ impl Rules for ClientAppRole {
         }
     }
 
-    fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
+    fn check(&self, wrong: &mut Findings) {
         let (tenant, instance) = (self.apply_to_tenant_id.is_some(), self.apply_to_idp_instance_id.is_some());
         let role = self.role_type.name();
         match self.role_type {
             RoleType::TenantAdmin if !tenant => {
-                wrong.push(("apply_to_tenant_id", format!("is missing: a {role} is one of a tenant")));
+                wrong.add(Self::APPLY_TO_TENANT_ID, format!("is missing: a {role} is one of a tenant"));
             }
             RoleType::UserStoreAdmin if !instance => {
-                wrong.push((
-                    "apply_to_idp_instance_id",
+                wrong.add(
+                    Self::APPLY_TO_IDP_INSTANCE_ID,
                     format!("is missing: a {role} is one of a user store"),
-                ));
+                );
             }
             RoleType::ApplicationDataReader if tenant && instance => {
-                wrong.push(("apply_to_idp_instance_id", "must be empty beside applyToTenantId".to_owned()));
+                wrong.add(Self::APPLY_TO_IDP_INSTANCE_ID, "must be empty beside applyToTenantId");
             }
             _ => {}
         }
@@ -97,31 +96,42 @@ impl Rules for ClientAppRole {
         let takes_instance =
             matches!(self.role_type, RoleType::UserStoreAdmin | RoleType::ApplicationDataReader);
         if tenant && !takes_tenant {
-            wrong.push(("apply_to_tenant_id", format!("must be empty: a {role} is of no tenant")));
+            wrong.add(Self::APPLY_TO_TENANT_ID, format!("must be empty: a {role} is of no tenant"));
         }
         if instance && !takes_instance {
-            wrong.push(("apply_to_idp_instance_id", format!("must be empty: a {role} is of no instance")));
+            wrong.add(Self::APPLY_TO_IDP_INSTANCE_ID, format!("must be empty: a {role} is of no instance"));
         }
     }
 }
 
 /// The resource.
-pub static CLIENT_APP_ROLE: Shape =
-    Shape::of::<ClientAppRole>("ClientAppRole", "client_app_role", Reach::Of("client_app_id", &CLIENT_APP))
-        .belonging(&[
-            Parent::new("client_app_id", &CLIENT_APP),
-            Parent::new("apply_to_tenant_id", &TENANT),
-            Parent::new("apply_to_idp_instance_id", &IDP_INSTANCE),
-        ])
-        .unique(&[
-            Unique::new("client_app_role__id", "id"),
-            Unique::new("client_app_role__client_app_id__role_type__target_key", "role_type"),
-        ])
-        .ruled::<ClientAppRole>()
-        .validate_rows(check)
-        .after_write(note_change)
-        .postcondition(administrator::keep_one)
-        .bumps_epoch();
+pub static CLIENT_APP_ROLE: Shape = Shape::of::<ClientAppRole>(
+    "ClientAppRole",
+    "client_app_role",
+    Reach::Of(ClientAppRole::CLIENT_APP_ID.field(), &CLIENT_APP),
+)
+.belonging(&[
+    Parent::new(ClientAppRole::CLIENT_APP_ID, &CLIENT_APP),
+    Parent::new(ClientAppRole::APPLY_TO_TENANT_ID, &TENANT),
+    Parent::new(ClientAppRole::APPLY_TO_IDP_INSTANCE_ID, &IDP_INSTANCE),
+])
+.unique(&[
+    Unique::new("client_app_role__id", &[ClientAppRole::ID.field()]),
+    Unique::new(
+        "client_app_role__client_app_id__role_type__target_key",
+        &[
+            ClientAppRole::CLIENT_APP_ID.field(),
+            ClientAppRole::ROLE_TYPE.field(),
+            ClientAppRole::TARGET_KEY.field(),
+        ],
+    )
+    .told_of(ClientAppRole::ROLE_TYPE),
+])
+.ruled::<ClientAppRole>()
+.validate_rows(check)
+.after_write(|context, tx, values| note(context, tx, ClientAppRole::CLIENT_APP_ID.get(values)?))
+.postcondition(administrator::keep_one)
+.bumps_epoch();
 
 fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let roles = rows
@@ -139,8 +149,8 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
             (role.role_type, place)
         })
         .collect();
-    let mut violations = check_grants(&call.context, tx, &grants)?;
-    violations.extend(check_stores(tx, &grants)?);
+    let mut violations = check_grants(&call.context, tx, &grants, ClientAppRole::ROLE_TYPE.field())?;
+    violations.extend(check_stores(tx, &grants, ClientAppRole::APPLY_TO_IDP_INSTANCE_ID.field())?);
     Ok(violations)
 }
 
@@ -152,4 +162,5 @@ pub static OF_CLIENT_APP: &[Op] = &[of_client_app(
     "GetClientAppRolesByClientApp",
     "/ClientAppRole/clientapp/{clientAppId}",
     &CLIENT_APP_ROLE,
+    |call, tx| list_of(call, tx, &CLIENT_APP, 0, ClientAppRole::CLIENT_APP_ID),
 )];

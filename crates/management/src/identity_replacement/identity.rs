@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use chancery_application::{
-    APPLICATION_IDENTITY, APPLICATION_USER, ApplicationIdentity, ApplicationIdentityId, LifecycleStatus,
+    APPLICATION_IDENTITY, APPLICATION_USER, ApplicationIdentity, ApplicationIdentityId, ApplicationUser,
+    LifecycleStatus,
 };
 use chancery_record::{Name, OptionValue, Record as _, Uuid, Value, parse_id};
 use chancery_resource::{
@@ -14,10 +15,7 @@ use chancery_settings::{Options, Owner};
 use chancery_store::Tx;
 
 use super::record::{IdentityReplacement, NewIdentityReplacement};
-use crate::{
-    idp_instance::IDP_INSTANCE,
-    subscription::resolve::{id_in, text_in},
-};
+use crate::idp_instance::{IDP_INSTANCE, IdpInstance};
 
 /// A platform user whose identities are changed.
 pub struct Person {
@@ -52,8 +50,8 @@ impl Person {
             Some(row) => (row, false),
             None => (load_hidden(context, tx, &APPLICATION_USER, Value::Id(id))?, true),
         };
-        let key = APPLICATION_USER.field_index("audit_key").map(|place| row.value(place));
-        let person_key = if let Some(Value::Bytes(key)) = key { Some(key.clone()) } else { None };
+        let key = ApplicationUser::AUDIT_KEY.field().value(&row.values);
+        let person_key = if let Value::Bytes(key) = key { Some(key.clone()) } else { None };
         let owner = OwnerRow { rid: row.rid, id, person_key };
         Ok(Self { row, owner, is_hidden })
     }
@@ -69,7 +67,7 @@ impl Person {
 
     /// The identity that the platform user has now: the one where it comes from before others.
     pub fn current(&self, context: &mut Context, tx: &mut Tx<'_>) -> Result<ApplicationIdentityId, Problem> {
-        let home = id_in(&APPLICATION_USER, &self.row.values, "idp_instance_id");
+        let home = self.row.get(ApplicationUser::IDP_INSTANCE_ID)?;
         let found = context.on_configuration(|context| {
             let sql =
                 select_of(context, &APPLICATION_IDENTITY, &self.owner).push(" AND t.lifecycle_status = ");
@@ -165,7 +163,7 @@ impl Person {
 }
 
 fn has_status(row: &Stored, status: LifecycleStatus) -> bool {
-    text_in(&APPLICATION_IDENTITY, &row.values, "lifecycle_status") == Some(status.name())
+    row.text(ApplicationIdentity::LIFECYCLE_STATUS) == Some(status.name())
 }
 
 fn is_active(row: &Stored) -> bool {
@@ -211,7 +209,7 @@ pub fn wanted(context: &Context, tx: &mut Tx<'_>, form: &NewIdentityReplacement)
     let found = optional(load(context, tx, &IDP_INSTANCE, None, Value::Id(instance)))?;
     let found =
         found.ok_or_else(|| Problem::wrong_at("/replacementIdpInstanceId", "names no IdpInstance"))?;
-    let is_user_store = text_in(&IDP_INSTANCE, &found.values, "store_name_key").is_some();
+    let is_user_store = found.text(IdpInstance::STORE_NAME_KEY).is_some();
     if form.is_user_store_identity.is_some_and(|said| said != is_user_store) {
         let is = if is_user_store { "true: the instance is" } else { "false: the instance is not" };
         return Err(Problem::wrong_at("/isUserStoreIdentity", format!("must be {is} a user store")));

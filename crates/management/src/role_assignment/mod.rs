@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use chancery_application::{APPLICATION_GROUP, APPLICATION_USER};
 use chancery_record::{
-    FIXED, HIDDEN, KEY, Name, Preset, Record as _, SHOWN, Token, choice_types, id_types, record,
+    FIXED, Field, HIDDEN, KEY, Name, Preset, Record as _, SHOWN, Token, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Call, Op, Parent, Problem, Proposed, ProvidedFields, Reach, Rules, Shape, Unique, Violation, added,
-    standard, visible,
+    Call, Findings, Op, Parent, Problem, Proposed, ProvidedFields, Reach, Rules, Shape, Unique, Violation,
+    added, standard, visible,
 };
 use chancery_store::Tx;
 use uuid::Uuid;
@@ -65,12 +65,12 @@ record! {
 }
 
 impl RoleAssignment {
-    fn targets(&self) -> [(&'static str, Option<Uuid>); 4] {
+    fn targets(&self) -> [(&'static Field, Option<Uuid>); 4] {
         [
-            ("apply_to_customer_id", self.apply_to_customer_id.map(|id| id.0)),
-            ("apply_to_subscription_id", self.apply_to_subscription_id.map(|id| id.0)),
-            ("apply_to_tenant_id", self.apply_to_tenant_id.map(|id| id.0)),
-            ("apply_to_idp_instance_id", self.apply_to_idp_instance_id.map(|id| id.0)),
+            (Self::APPLY_TO_CUSTOMER_ID.field(), self.apply_to_customer_id.map(|id| id.0)),
+            (Self::APPLY_TO_SUBSCRIPTION_ID.field(), self.apply_to_subscription_id.map(|id| id.0)),
+            (Self::APPLY_TO_TENANT_ID.field(), self.apply_to_tenant_id.map(|id| id.0)),
+            (Self::APPLY_TO_IDP_INSTANCE_ID.field(), self.apply_to_idp_instance_id.map(|id| id.0)),
         ]
     }
 
@@ -91,42 +91,38 @@ impl RoleAssignment {
 }
 
 impl Rules for RoleAssignment {
-    fn adjust(&mut self, _: Option<&Self>, _: &ProvidedFields<'_>) {
+    fn adjust(&mut self, _: Option<&Self>, _: &ProvidedFields<'_, Self>) {
         let target = self.targets().into_iter().find_map(|(_, target)| target);
         if let Some(key) = target.and_then(|id| Name::new(id.to_string()).ok()) {
             self.target_key = key;
         }
     }
 
-    fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
-        let (wanted, optional): (&[&str], bool) = match self.role_type {
-            RoleType::CustomerAdmin => (&["apply_to_customer_id"], false),
-            RoleType::SubscriptionAdmin => (&["apply_to_subscription_id"], false),
-            RoleType::TenantAdmin => (&["apply_to_tenant_id"], false),
-            RoleType::UserStoreAdmin => (&["apply_to_idp_instance_id"], false),
-            RoleType::ApplicationDataReader => (&["apply_to_tenant_id", "apply_to_idp_instance_id"], true),
-            _ => (&[], true),
+    fn check(&self, wrong: &mut Findings) {
+        let [customer, subscription, tenant, instance] = self.targets().map(|(field, _)| field);
+        let (wanted, optional) = match self.role_type {
+            RoleType::CustomerAdmin => (vec![customer], false),
+            RoleType::SubscriptionAdmin => (vec![subscription], false),
+            RoleType::TenantAdmin => (vec![tenant], false),
+            RoleType::UserStoreAdmin => (vec![instance], false),
+            RoleType::ApplicationDataReader => (vec![tenant, instance], true),
+            _ => (Vec::new(), true),
         };
         let role = self.role_type.name();
-        let given: Vec<&'static str> = self
+        let given: Vec<&'static Field> = self
             .targets()
             .into_iter()
             .filter(|(_, target)| target.is_some())
-            .map(|(column, _)| column)
+            .map(|(field, _)| field)
             .collect();
-        for column in given.iter().filter(|column| !wanted.contains(*column)) {
-            wrong.push((column, format!("must be empty: that is not what a {role} is of")));
+        for field in given.iter().filter(|field| !wanted.iter().any(|wanted| wanted.is(field))) {
+            wrong.add(*field, format!("must be empty: that is not what a {role} is of"));
         }
-        if let ([column], false, true) = (wanted, optional, given.is_empty()) {
-            let column = self
-                .targets()
-                .into_iter()
-                .find(|(known, _)| known == column)
-                .map_or("role_type", |(known, _)| known);
-            wrong.push((column, format!("is missing: it is what a {role} is of")));
+        if let ([field], false, true) = (wanted.as_slice(), optional, given.is_empty()) {
+            wrong.add(*field, format!("is missing: it is what a {role} is of"));
         }
         if given.len() > 1 && wanted.len() > 1 {
-            wrong.push(("apply_to_idp_instance_id", "must be empty beside applyToTenantId".to_owned()));
+            wrong.add(Self::APPLY_TO_IDP_INSTANCE_ID, "must be empty beside applyToTenantId");
         }
     }
 }
@@ -134,9 +130,9 @@ impl Rules for RoleAssignment {
 /// Who sees an assignment: who has what it is of.
 /// An instance that is only assigned to a tenant is not its administrators' to say who administers.
 static REACH: [Reach; 4] = [
-    Reach::Of("apply_to_customer_id", &CUSTOMER),
-    Reach::Of("apply_to_subscription_id", &SUBSCRIPTION),
-    Reach::Of("apply_to_tenant_id", &TENANT),
+    Reach::Of(RoleAssignment::APPLY_TO_CUSTOMER_ID.field(), &CUSTOMER),
+    Reach::Of(RoleAssignment::APPLY_TO_SUBSCRIPTION_ID.field(), &SUBSCRIPTION),
+    Reach::Of(RoleAssignment::APPLY_TO_TENANT_ID.field(), &TENANT),
     Reach::Unless(&OF_INSTANCE, |sql, alias, scope| {
         sql.add(&format!(
             "EXISTS (SELECT 1 FROM idp_instance x WHERE x.id = {alias}.apply_to_idp_instance_id AND "
@@ -145,20 +141,28 @@ static REACH: [Reach; 4] = [
         sql.add(")");
     }),
 ];
-static OF_INSTANCE: Reach = Reach::Of("apply_to_idp_instance_id", &IDP_INSTANCE);
+static OF_INSTANCE: Reach = Reach::Of(RoleAssignment::APPLY_TO_IDP_INSTANCE_ID.field(), &IDP_INSTANCE);
 
 /// The resource.
 pub static ROLE_ASSIGNMENT: Shape =
     Shape::of::<RoleAssignment>("RoleAssignment", "role_assignment", Reach::Any(&REACH))
         .belonging(&[
-            Parent::new("apply_to_customer_id", &CUSTOMER),
-            Parent::new("apply_to_subscription_id", &SUBSCRIPTION),
-            Parent::new("apply_to_tenant_id", &TENANT),
-            Parent::new("apply_to_idp_instance_id", &IDP_INSTANCE),
+            Parent::new(RoleAssignment::APPLY_TO_CUSTOMER_ID, &CUSTOMER),
+            Parent::new(RoleAssignment::APPLY_TO_SUBSCRIPTION_ID, &SUBSCRIPTION),
+            Parent::new(RoleAssignment::APPLY_TO_TENANT_ID, &TENANT),
+            Parent::new(RoleAssignment::APPLY_TO_IDP_INSTANCE_ID, &IDP_INSTANCE),
         ])
         .unique(&[
-            Unique::new("role_assignment__id", "id"),
-            Unique::new("role_assignment__principal_id__role_type__target_key", "role_type"),
+            Unique::new("role_assignment__id", &[RoleAssignment::ID.field()]),
+            Unique::new(
+                "role_assignment__principal_id__role_type__target_key",
+                &[
+                    RoleAssignment::PRINCIPAL_ID.field(),
+                    RoleAssignment::ROLE_TYPE.field(),
+                    RoleAssignment::TARGET_KEY.field(),
+                ],
+            )
+            .told_of(RoleAssignment::ROLE_TYPE),
         ])
         .ruled::<RoleAssignment>()
         .validate_rows(check)
@@ -170,8 +174,8 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
         .map(|row| RoleAssignment::from_values(row.values.clone()))
         .collect::<Result<Vec<_>, _>>()?;
     let grants: Vec<_> = assignments.iter().map(|assigned| (assigned.role_type, assigned.place())).collect();
-    let mut violations = check_grants(&call.context, tx, &grants)?;
-    violations.extend(check_stores(tx, &grants)?);
+    let mut violations = check_grants(&call.context, tx, &grants, RoleAssignment::ROLE_TYPE.field())?;
+    violations.extend(check_stores(tx, &grants, RoleAssignment::APPLY_TO_IDP_INSTANCE_ID.field())?);
     for (kind, shape) in [
         (AssignedPrincipal::PlatformUser, &APPLICATION_USER),
         (AssignedPrincipal::PlatformGroup, &APPLICATION_GROUP),
@@ -181,7 +185,7 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
         let ids: HashSet<Uuid> = of_kind().map(|(_, assigned)| assigned.principal_id).collect();
         let known = visible(&call.context, tx, shape, &ids.into_iter().collect::<Vec<_>>())?;
         for (place, _) in of_kind().filter(|(_, assigned)| !known.contains_key(&assigned.principal_id)) {
-            violations.push(wrong(place, "principal_id", format!("names no {}", kind.name())));
+            violations.push(wrong(place, RoleAssignment::PRINCIPAL_ID, format!("names no {}", kind.name())));
         }
     }
     Ok(violations)

@@ -1,6 +1,8 @@
 //! What the words of the standard pattern mean, for one resource.
 
-use chancery_record::{FieldError, FieldErrors, Form, Json, Others, Record, Value, pointer, read_draft};
+use chancery_record::{
+    Field, FieldError, FieldErrors, Form, Json, Others, Record, Value, pointer, read_draft,
+};
 use chancery_store::{self as store, Tx};
 
 use crate::{
@@ -78,7 +80,7 @@ pub const USED: &str = "is taken, or was once: an id is never used again";
 /// The error of the member behind a unique index.
 pub fn taken(shape: &Shape, index: &str, base: &str) -> Option<FieldError> {
     let unique = shape.unique.iter().find(|unique| unique.index == index)?;
-    let field = shape.fields.iter().find(|field| field.column == unique.column)?;
+    let field = shape.own(unique.told)?;
     let mut error = FieldError::new(pointer(base, field.wire()), "is taken");
     if field.access.key {
         error.detail = USED.into();
@@ -184,21 +186,21 @@ pub fn change_one(
     call: &mut Call,
     tx: &mut Tx<'_>,
     form: Form,
-    only: Option<&[&str]>,
+    only: Option<&[&Field]>,
 ) -> Result<Answer, Problem> {
     let shape = call.request.op.shape;
     let body = call.request.body()?;
     let cut;
     let body = match only {
-        Some(columns) => {
-            cut = only_members(shape, columns, body);
+        Some(fields) => {
+            cut = only_members(shape, fields, body);
             &cut
         }
         None => body,
     };
     let mut draft = shape.read(form, body, "").map_err(Problem::wrong)?;
-    if let Some(columns) = only {
-        draft.keep_only(shape.fields, columns);
+    if let Some(fields) = only {
+        draft.keep_only(shape.fields, fields);
     }
     let owner = owner_of(call, tx, shape)?;
     let key = key_of(call, shape)?;
@@ -217,11 +219,12 @@ pub fn change_one(
 }
 
 /// A body without the members that an operation on some members does not write.
-fn only_members(shape: &Shape, columns: &[&str], body: &Json) -> Json {
+fn only_members(shape: &Shape, kept: &[&Field], body: &Json) -> Json {
     let Json::Object(members) = body else { return body.clone() };
     let other = |name: &str| {
         shape.fields.iter().any(|field| {
-            field.is_named(name) && !field.is_token() && !field.access.key && !columns.contains(&field.column)
+            let is_kept = field.is_token() || field.access.key || kept.iter().any(|kept| kept.is(field));
+            field.is_named(name) && !is_kept
         })
     };
     Json::Object(members.iter().filter(|(name, _)| !other(name)).cloned().collect())

@@ -113,7 +113,7 @@ pub fn find_taken(
     failures: &mut Failures,
 ) -> Result<(), Problem> {
     for unique in shape.unique {
-        let columns = unique.columns(shape);
+        let columns = unique.columns();
         let of = |values: &[Value]| -> Vec<Value> {
             let value = |place: usize| values.get(place).unwrap_or(&Value::Null);
             columns.iter().map(|(column, place)| comparable(shape, column, *place, value(*place))).collect()

@@ -8,7 +8,7 @@ use std::{
 
 use chancery::services;
 use chancery_record::{Column, Kind};
-use chancery_resource::{Action, Shape};
+use chancery_resource::{Action, Shape, Shown};
 use chancery_store::{Error, Mode, StateTable};
 use chancery_testkit::{Engine, World, no_words, on_both_engines, run_with};
 use toml::Table;
@@ -126,6 +126,19 @@ fn pages_name_what_is_there() {
     }
 }
 
+/// Fields are named by their handles (`Group::NAME`), which do not compile misspelt; a text would find nothing
+/// in silence.
+#[test]
+fn no_field_is_found_by_its_columns_text() {
+    for part in ["application", "userstore", "management", "v1", "server"] {
+        for (path, text) in sources(&root().join("crates").join(part)) {
+            for word in [".column == \"", ".column != \"", "match field.column"] {
+                assert!(!text.contains(word), "{} has {word}", path.display());
+            }
+        }
+    }
+}
+
 /// Every module says what it is.
 #[test]
 fn every_file_begins_with_its_idea() {
@@ -182,23 +195,21 @@ fn shapes_are_whole() {
                 field.column
             );
         }
-        for unique in shape.unique {
-            assert!(shape.field_index(unique.column).is_some(), "{name}: {}", unique.column);
-        }
         for relation in shape.relations {
-            assert!(
-                relation.shown.iter().all(|column| relation.target.field_index(column).is_some()),
-                "{name}.{}",
-                relation.name
-            );
+            let shown = match relation.shown {
+                Shown::Names => 2,
+                Shown::Fields(fields) => fields.len(),
+                Shown::All => continue,
+            };
+            assert_eq!(relation.fields().count(), shown, "{name}.{} shows its target's", relation.name);
         }
     }
     for op in services().iter().flat_map(|service| service.all()) {
         if let Action::Relate(relation, _) = op.action {
             assert!(op.shape.relation(relation).is_some(), "{}", op.name);
         }
-        if let Action::ReplaceMembers(columns) = op.action {
-            assert!(columns.iter().all(|column| op.shape.field_index(column).is_some()), "{}", op.name);
+        if let Action::ReplaceMembers(fields) = op.action {
+            assert!(fields.iter().all(|field| op.shape.own(field).is_some()), "{}", op.name);
         }
     }
 }
@@ -264,6 +275,26 @@ on_both_engines! {
         let own = ["schema_migration", "security_epoch", "write_gate"].map(str::to_owned);
         let known: BTreeSet<String> = resources.into_iter().chain(state).chain(own).collect();
         assert_eq!(known, there);
+    }
+
+    /// The unique indexes that shapes name are there.
+    async fn unique_indexes_exist(world: World) {
+        let text = match world.engine {
+            Engine::Sqlite => "SELECT name FROM sqlite_master WHERE type = 'index'",
+            Engine::Postgres => "SELECT indexname FROM pg_indexes WHERE schemaname = current_schema()",
+        };
+        let there = world.app.store.run("Test", Mode::Long, None, move |tx| {
+            let mut there = Vec::new();
+            tx.query(text, &[], |row| {
+                there.push(row.text(0)?.to_owned());
+                Ok(())
+            })?;
+            Ok::<_, Error>(there)
+        });
+        let there = there.await.unwrap();
+        for unique in shapes().iter().flat_map(|shape| shape.unique) {
+            assert!(there.iter().any(|name| name == unique.index), "{}", unique.index);
+        }
     }
 
     /// The columns that the field tables name are there, with what the engine adds.

@@ -34,6 +34,6 @@ static RELATIONS: [Relation; 1] = [identities(&APPLICATION_GROUP_IDENTITY, "appl
 pub static APPLICATION_GROUP: Shape = Shape::of::<ApplicationGroup>(
     "ApplicationGroup",
     "application_group",
-    Reach::Instance("subscription_id", "idp_instance_id"),
+    Reach::Instance(ApplicationGroup::SUBSCRIPTION_ID.field(), ApplicationGroup::IDP_INSTANCE_ID.field()),
 )
 .relations(&RELATIONS);

@@ -58,5 +58,5 @@ pub static APPLICATION_GROUP_IDENTITY: Shape =
 /// The relation with what belongs to one alone: its table is the table of pairs.
 pub const fn identities(shape: &'static Shape, own: &'static str) -> Relation {
     Relation::new("identities", "Who it is at identity provider instances.", (shape.table, own, "rid"), shape)
-        .showing(&[])
+        .showing_all()
 }

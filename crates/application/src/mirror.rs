@@ -14,8 +14,12 @@ pub struct Mirror {
     pub from: &'static Shape,
     /// What it is to the platform.
     pub to: &'static Shape,
-    /// The columns that both have.
-    pub columns: &'static [&'static str],
+    /// What is mirrored: each field of the store's with the one of the platform's.
+    pub fields: &'static [(&'static Field, &'static Field)],
+    /// The platform's field with the subscription.
+    pub subscription: &'static Field,
+    /// The platform's field with the instance.
+    pub instance: &'static Field,
 }
 
 /// The instance that they come from.
@@ -27,7 +31,7 @@ pub struct Home {
     pub issuer: String,
 }
 
-/// One of the store: its id, and the mirrored columns.
+/// One of the store: its id, and what is mirrored.
 pub struct Source {
     pub id: Uuid,
     pub values: Vec<Value>,
@@ -64,8 +68,8 @@ impl Mirror {
         let hidden = from
             .deletion
             .hiding()
-            .map_or_else(|| "FALSE".to_owned(), |column| format!("{column} IS NOT NULL"));
-        let columns = self.columns.join(", ");
+            .map_or_else(|| "FALSE".to_owned(), |field| format!("{} IS NOT NULL", field.column));
+        let columns = self.fields.iter().map(|(from, _)| from.column).collect::<Vec<_>>().join(", ");
         let mut store =
             Sql::new(format!("SELECT id, {columns}, {hidden} FROM {} WHERE store = ", from.table))
                 .bind(home.store);
@@ -82,15 +86,15 @@ impl Mirror {
         store.add(&format!(" ORDER BY id LIMIT {LIST}"));
         mirrored.add(&format!(" ORDER BY subject LIMIT {LIST}"));
         let (mut sources, mut known) = (Vec::<Source>::new(), Vec::<Identity>::new());
-        let fields: Vec<&Field> = self.columns.iter().filter_map(|column| field_of(from, column)).collect();
         let statements = [&store, &mirrored].map(|sql| (sql.text.as_str(), sql.parameters.as_slice()));
         tx.query_all(&statements, &mut |place, row| {
             if place == 0 {
-                let values = fields.iter().enumerate().map(|(at, field)| row.value(at + 1, &field.kind));
+                let fields = self.fields.iter().enumerate();
+                let values = fields.map(|(at, (field, _))| row.value(at + 1, &field.kind));
                 sources.push(Source {
                     id: row.id(0)?,
                     values: values.collect::<Result<_, _>>()?,
-                    is_hidden: row.bool(fields.len() + 1)?,
+                    is_hidden: row.bool(self.fields.len() + 1)?,
                 });
             } else {
                 let subject = Uuid::try_parse(row.text(1)?);
@@ -120,40 +124,32 @@ impl Mirror {
         Ok((pairs, end))
     }
 
-    /// A column of a mirroring row.
-    pub(crate) fn value<'a>(&self, row: &'a Stored, column: &str) -> &'a Value {
-        self.to.field_index(column).map_or(&Value::Null, |place| row.value(place))
+    /// Whether a row comes from this instance.
+    pub(crate) fn is_of(&self, row: &Stored, instance: Uuid) -> bool {
+        self.instance.id(&row.values) == Some(instance)
     }
 
-    /// What one of the store has in a mirrored column.
-    pub(crate) fn mirrored<'a>(&self, source: &'a Source, column: &str) -> Option<&'a Value> {
-        let place = self.columns.iter().position(|known| *known == column)?;
+    /// What a field of the platform's mirrors of one of the store.
+    pub(crate) fn mirrored<'a>(&self, source: &'a Source, field: &Field) -> Option<&'a Value> {
+        let place = self.fields.iter().position(|(_, to)| to.is(field))?;
         source.values.get(place)
     }
 
     /// Whether a row mirrors one of the store as it is.
     pub(crate) fn is_same(&self, row: &Stored, source: &Source) -> bool {
-        self.columns.iter().zip(&source.values).all(|(column, value)| self.value(row, column) == value)
+        self.fields.iter().zip(&source.values).all(|((_, to), value)| to.value(&row.values) == value)
     }
 
     /// Whether one of the store can be mirrored: it was read as it is kept, whoever wrote it.
     pub(crate) fn fits(&self, source: &Source) -> bool {
-        let fits = self.columns.iter().zip(&source.values).all(|(column, value)| {
-            match (field_of(self.to, column), value) {
-                (Some(Field { kind: Kind::Text(rule), .. }), Value::Text(text)) => {
-                    rule.check(text.clone()).is_ok()
-                }
-                (Some(field), Value::Null) => field.nullable,
-                _ => false,
-            }
+        let fits = self.fields.iter().zip(&source.values).all(|((_, to), value)| match (to.kind, value) {
+            (Kind::Text(rule), Value::Text(text)) => rule.check(text.clone()).is_ok(),
+            (_, Value::Null) => to.nullable,
+            _ => false,
         });
         if !fits {
             tracing::warn!(resource = self.from.name, id = %source.id, "holds what cannot be mirrored");
         }
         fits
     }
-}
-
-fn field_of(shape: &Shape, column: &str) -> Option<&'static Field> {
-    shape.field_index(column).and_then(|place| shape.fields.get(place))
 }

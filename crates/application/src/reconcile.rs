@@ -33,8 +33,7 @@ impl Mirror {
             pairs.values().filter_map(|pair| pair.1.as_ref()).map(|known| known.owner).collect();
         let rows = self.load(context, tx, &rids)?;
         // one that comes from another instance is left to it
-        let rows =
-            rows.into_iter().filter(|row| self.value(row, "idp_instance_id") == &Value::Id(home.instance));
+        let rows = rows.into_iter().filter(|row| self.is_of(row, home.instance));
         let mut rows: HashMap<i64, Stored> = rows.map(|row| (row.rid, row)).collect();
         let mut identities = Identities::default();
         let (mut changes, mut end) = (0, end);
@@ -120,8 +119,7 @@ impl Mirror {
         })?;
         context.on_configuration(|context| {
             let rows = self.load(context, tx, &rids)?;
-            let mut ours =
-                rows.iter().filter(|row| self.value(row, "idp_instance_id") == &Value::Id(instance));
+            let mut ours = rows.iter().filter(|row| self.is_of(row, instance));
             ours.try_for_each(|row| purge(context, tx, self.to, row))
         })
     }
@@ -134,16 +132,15 @@ impl Mirror {
     }
 
     fn is_hidden(&self, row: &Stored) -> bool {
-        self.to.deletion.hiding().is_some_and(|column| !self.value(row, column).is_null())
+        self.to.deletion.hiding().is_some_and(|hiding| !hiding.value(&row.values).is_null())
     }
 
     /// Hides a row while who it mirrors waits to be deleted: with a restore it comes back, and what
     /// refers to it holds again.
     fn hide(&self, context: &Context, tx: &mut Tx<'_>, row: &Stored) -> Result<(), Problem> {
         let mut values = row.values.clone();
-        let place = self.to.deletion.hiding().and_then(|column| self.to.field_index(column));
-        if let Some(value) = place.and_then(|place| values.get_mut(place)) {
-            *value = Value::Int(context.now.0);
+        if let Some(hiding) = self.to.deletion.hiding() {
+            hiding.set(&mut values, Value::Int(context.now.0));
         }
         update_unversioned(context, tx, self.to, row, &values, AuditAction::As("Modified", "hidden"))
     }
@@ -156,15 +153,13 @@ impl Mirror {
         home: &Home,
         source: &Source,
     ) -> Result<Value, Problem> {
-        let fields = self.to.fields.iter();
-        let values = fields.map(|field| match field.column {
-            "subscription_id" => home.subscription.into(),
-            "idp_instance_id" => home.instance.into(),
-            column => self.mirrored(source, column).cloned().unwrap_or(Value::Null),
-        });
-        let values = new_row(context, self.to, None, values.collect())?;
+        let values = self.to.fields.iter().map(|field| self.mirrored(source, field).cloned());
+        let mut values: Vec<Value> = values.map(|value| value.unwrap_or(Value::Null)).collect();
+        self.subscription.set(&mut values, home.subscription.into());
+        self.instance.set(&mut values, home.instance.into());
+        let values = new_row(context, self.to, None, values)?;
         insert(context, tx, self.to, None, &values)?;
-        let id = self.to.field_index("id").and_then(|place| values.get(place));
+        let id = self.to.fields.iter().find(|field| field.access.key).map(|key| key.value(&values));
         Ok(id.cloned().unwrap_or(Value::Null))
     }
 
@@ -178,10 +173,10 @@ impl Mirror {
         let values = self.to.fields.iter().zip(&row.values).map(|(field, value)| {
             if field.is_token() {
                 context.new_token()
-            } else if Some(field.column) == self.to.deletion.hiding() {
+            } else if self.to.deletion.hiding().is_some_and(|hiding| hiding.is(field)) {
                 Value::Null
             } else {
-                self.mirrored(source, field.column).unwrap_or(value).clone()
+                self.mirrored(source, field).unwrap_or(value).clone()
             }
         });
         update(context, tx, self.to, row, &values.collect::<Vec<_>>())
@@ -230,9 +225,7 @@ impl Identities {
             let Some(was) = found.remove(&rid) else { continue };
             let was = Stored { owner: Some(row.as_owner(mirror.to)), ..was };
             let mut values = was.values.clone();
-            if let Some(slot) = shape.field_index("issuer").and_then(|index| values.get_mut(index)) {
-                *slot = home.issuer.as_str().into();
-            }
+            ApplicationIdentity::ISSUER.set(&mut values, issuer.clone())?;
             let action = AuditAction::As("Modified", "updated");
             update_unversioned(context, tx, shape, &was, &values, action)?;
         }

@@ -56,8 +56,8 @@ pub fn synchronize(call: &mut Call, tx: &mut Tx<'_>, mirror: &Mirror) -> Result<
 fn begin(call: &Call, tx: &mut Tx<'_>, mirror: &Mirror) -> Result<Progress, Problem> {
     let store = call.context.scope.of_store()?;
     let table = mirror.from.table;
-    let hidden = mirror.from.deletion.hiding().map_or_else(String::new, |column| {
-        format!(" - (SELECT count(*) FROM {table} WHERE store = ?1 AND {column} IS NOT NULL)")
+    let hidden = mirror.from.deletion.hiding().map_or_else(String::new, |field| {
+        format!(" - (SELECT count(*) FROM {table} WHERE store = ?1 AND {} IS NOT NULL)", field.column)
     });
     let text = format!(
         "SELECT subscription_id, (SELECT count(*) FROM {table} WHERE store = ?1){hidden} \

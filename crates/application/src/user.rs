@@ -48,8 +48,8 @@ static RELATIONS: [Relation; 1] = [identities(&APPLICATION_IDENTITY, "applicatio
 pub static APPLICATION_USER: Shape = Shape::of::<ApplicationUser>(
     "ApplicationUser",
     "application_user",
-    Reach::Instance("subscription_id", "idp_instance_id"),
+    Reach::Instance(ApplicationUser::SUBSCRIPTION_ID.field(), ApplicationUser::IDP_INSTANCE_ID.field()),
 )
-.person("audit_key")
-.quarantined("hidden_on", "UserDeletionQuarantineEnabled")
+.person(ApplicationUser::AUDIT_KEY)
+.quarantined(ApplicationUser::HIDDEN_ON, "UserDeletionQuarantineEnabled")
 .relations(&RELATIONS);

@@ -64,7 +64,7 @@ pub use claim::{Claim, OutClaim, Outcome, PROTECTED, is_protected};
 pub use exceeded::Exceeded;
 pub use pattern::{GoOn, MAX_PATTERN_CHARACTERS, Overflow, Pattern};
 pub use remembered::RuleSets;
-pub use rule::{MAX_REPLACEMENT_CHARACTERS, Rule};
+pub use rule::{MAX_REPLACEMENT_CHARACTERS, Member, Rule};
 pub use rule_set::{Fault, RuleSet, Unusable};
 
 /// How many claims there may be, before and after each group.

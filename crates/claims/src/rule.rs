@@ -1,5 +1,7 @@
 //! One rule: its members, what they may be, and what it does with one claim.
 
+use std::fmt;
+
 use uuid::Uuid;
 
 use crate::{
@@ -12,8 +14,38 @@ use crate::{
 /// How many characters a replacement may have.
 pub const MAX_REPLACEMENT_CHARACTERS: usize = 2_000;
 
-/// What is wrong: a member's name as a column, with a detail for people.
-type Wrong = (&'static str, String);
+/// A member of a rule that something can be wrong with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Member {
+    /// The pattern of the types that it matches.
+    TypeEvaluationRule,
+    /// The pattern of the values that it matches.
+    ValueEvaluationRule,
+    /// The pattern of what is replaced in a type.
+    TypeTransformationRule,
+    /// The pattern of what is replaced in a value.
+    ValueTransformationRule,
+    /// What is written there, or the type that an `Add` adds.
+    TypeTransformationReplacement,
+    /// What is written there, or the value that an `Add` adds.
+    ValueTransformationReplacement,
+}
+
+impl fmt::Display for Member {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::TypeEvaluationRule => "type_evaluation_rule",
+            Self::ValueEvaluationRule => "value_evaluation_rule",
+            Self::TypeTransformationRule => "type_transformation_rule",
+            Self::ValueTransformationRule => "value_transformation_rule",
+            Self::TypeTransformationReplacement => "type_transformation_replacement",
+            Self::ValueTransformationReplacement => "value_transformation_replacement",
+        })
+    }
+}
+
+/// What is wrong with a member, for people.
+type Wrong = (Member, String);
 
 /// A rule as it is configured. Empty text is none. What it means: see the [crate].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,10 +90,10 @@ impl Rule {
         let whole_value = whole_or(&self.value_transformation_rule, &self.value_transformation_replacement);
         let at = |member| move |detail| (member, detail);
         let readings = [
-            Reading::of_filter(&self.type_evaluation_rule).map_err(at("type_evaluation_rule")),
-            Reading::of_filter(&self.value_evaluation_rule).map_err(at("value_evaluation_rule")),
-            Reading::of_rewriting(whole_type).map_err(at("type_transformation_rule")),
-            Reading::of_rewriting(whole_value).map_err(at("value_transformation_rule")),
+            Reading::of_filter(&self.type_evaluation_rule).map_err(at(Member::TypeEvaluationRule)),
+            Reading::of_filter(&self.value_evaluation_rule).map_err(at(Member::ValueEvaluationRule)),
+            Reading::of_rewriting(whole_type).map_err(at(Member::TypeTransformationRule)),
+            Reading::of_rewriting(whole_value).map_err(at(Member::ValueTransformationRule)),
         ];
         let too_long = self.too_long();
         match readings {
@@ -76,8 +108,8 @@ impl Rule {
 
     fn too_long(&self) -> Vec<Wrong> {
         let replacements = [
-            ("type_transformation_replacement", &self.type_transformation_replacement),
-            ("value_transformation_replacement", &self.value_transformation_replacement),
+            (Member::TypeTransformationReplacement, &self.type_transformation_replacement),
+            (Member::ValueTransformationReplacement, &self.value_transformation_replacement),
         ];
         let judged = replacements.into_iter().filter_map(|(member, replacement)| {
             let length = replacement.chars().count();
@@ -88,8 +120,7 @@ impl Rule {
         judged.collect()
     }
 
-    /// How heavy its patterns are together (see [`Pattern::weigh`]), or what is wrong with it: the members'
-    /// names as columns, with a detail for people. Light work for one rule, not for thousands.
+    /// How heavy its patterns are together (see [`Pattern::weigh`]), or what is wrong with its members. Light work for one rule, not for thousands.
     pub fn weigh(&self) -> Result<u64, Vec<Wrong>> {
         self.read().map(|readings| readings.weight())
     }
@@ -157,14 +188,14 @@ impl Compiled {
             on_request: rule.disclosure == Disclosure::OnRequest,
             priority: rule.priority,
             input_source: rule.input_source,
-            evaluated_type: compile("type_evaluation_rule", &read.evaluated_type, filters_type)?,
-            evaluated_value: compile("value_evaluation_rule", &read.evaluated_value, filters_value)?,
+            evaluated_type: compile(Member::TypeEvaluationRule, &read.evaluated_type, filters_type)?,
+            evaluated_value: compile(Member::ValueEvaluationRule, &read.evaluated_value, filters_value)?,
             rewritten_type: Rewriting {
-                pattern: compile("type_transformation_rule", &read.rewritten_type, rewrites_type)?,
+                pattern: compile(Member::TypeTransformationRule, &read.rewritten_type, rewrites_type)?,
                 replacement: rule.type_transformation_replacement.clone(),
             },
             rewritten_value: Rewriting {
-                pattern: compile("value_transformation_rule", &read.rewritten_value, rewrites_value)?,
+                pattern: compile(Member::ValueTransformationRule, &read.rewritten_value, rewrites_value)?,
                 replacement: rule.value_transformation_replacement.clone(),
             },
         })

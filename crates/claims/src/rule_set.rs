@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use uuid::Uuid;
 
 use crate::{
-    Claim, Exceeded, OutClaim, Outcome, Rule, RuleType, is_protected,
+    Claim, Exceeded, Member, OutClaim, Outcome, Rule, RuleType, is_protected,
     pattern::GoOn,
     pool::{Fate, Pool},
     rule::{Compiled, Readings},
@@ -27,7 +27,7 @@ pub struct Fault {
     /// Which rule.
     pub rule: Uuid,
     /// Which member, by the name of its column.
-    pub member: &'static str,
+    pub member: Member,
     /// What is wrong, for people.
     pub detail: String,
 }
@@ -123,13 +123,13 @@ fn read<'a>(rules: &'a [Rule], go_on: GoOn<'_>) -> Result<(Read<'a>, u64), Unusa
         }
         if weight > MAX_SET_WEIGHT {
             let detail = "is one too many: the patterns of the rules in force take too much memory together";
-            return Err(Unusable::Faults(vec![fault(rule, ("type_evaluation_rule", detail.to_owned()))]));
+            return Err(Unusable::Faults(vec![fault(rule, (Member::TypeEvaluationRule, detail.to_owned()))]));
         }
     }
     if faults.is_empty() { Ok((read, weight)) } else { Err(Unusable::Faults(faults)) }
 }
 
-fn fault(rule: &Rule, (member, detail): (&'static str, String)) -> Fault {
+fn fault(rule: &Rule, (member, detail): (Member, String)) -> Fault {
     Fault { rule: rule.id, member, detail }
 }
 

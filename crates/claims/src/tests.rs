@@ -5,8 +5,8 @@ use std::{cell::Cell, slice::from_ref};
 use uuid::Uuid;
 
 use crate::{
-    Claim, Destination, Disclosure, Exceeded, InputSource, MAX_CLAIMS, MAX_TEXT_BYTES, OutClaim, Outcome,
-    Rule, RuleSet, RuleType, Source, Target, Unusable,
+    Claim, Destination, Disclosure, Exceeded, InputSource, MAX_CLAIMS, MAX_TEXT_BYTES, Member, OutClaim,
+    Outcome, Rule, RuleSet, RuleType, Source, Target, Unusable,
 };
 
 /// A rule as it is created with nothing but its type.
@@ -269,9 +269,9 @@ fn every_bad_member_is_told_with_its_rule() {
     assert_eq!(
         members,
         [
-            (2, "type_evaluation_rule"),
-            (2, "value_transformation_rule"),
-            (2, "type_transformation_replacement")
+            (2, Member::TypeEvaluationRule),
+            (2, Member::ValueTransformationRule),
+            (2, Member::TypeTransformationReplacement)
         ]
     );
     assert_eq!(bad.weigh().unwrap_err().len(), 3);
@@ -351,5 +351,5 @@ fn groups_weigh() {
     assert!(filter.weigh().is_ok());
     let transform = Rule { type_transformation_rule: groups, ..rule(1, RuleType::Transform) };
     let wrong = transform.weigh().unwrap_err();
-    assert_eq!(wrong[0].0, "type_transformation_rule");
+    assert_eq!(wrong[0].0, Member::TypeTransformationRule);
 }

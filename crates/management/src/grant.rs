@@ -2,48 +2,59 @@
 
 use std::collections::{HashMap, HashSet};
 
-use chancery_record::Value;
+use chancery_record::{Field, Value};
 use chancery_resource::{
-    Context, LIST, Problem, ProblemKind, RoleScope, RoleType, Scope, ScopeKind, Sql, Tx, Violation,
+    Context, Findings, LIST, Problem, ProblemKind, RoleScope, RoleType, Scope, ScopeKind, Sql, Tx, Violation,
 };
 use uuid::Uuid;
 
-/// A column of a role that says what it is given at, and what that says.
-pub type Target = (ScopeKind, Option<Uuid>);
+/// What a role is given at, of one kind: the field that names it, and what it names.
+pub type Target = (ScopeKind, &'static Field, Option<Uuid>);
 
 /// A role, and what it covers where it is given; none where it cannot be given there.
 pub type Grant = (RoleType, Option<RoleScope>);
 
 /// What a role is given at of a kind. A user store is an instance.
-pub fn target_of(kind: ScopeKind, targets: &[Target]) -> Option<Uuid> {
-    targets.iter().find(|(known, _)| known.column() == kind.column()).and_then(|(_, target)| *target)
+pub fn target_of(
+    kind: ScopeKind,
+    targets: impl IntoIterator<Item = (ScopeKind, Option<Uuid>)>,
+) -> Option<Uuid> {
+    targets.into_iter().find(|(known, _)| known.column() == kind.column()).and_then(|(_, target)| target)
+}
+
+/// The targets without their fields.
+pub fn targets_alone(targets: &[Target]) -> impl Iterator<Item = (ScopeKind, Option<Uuid>)> {
+    targets.iter().map(|(kind, _, target)| (*kind, *target))
 }
 
 /// Finds targets that are missing, and those that the role cannot be given at.
-pub fn check_targets(role: RoleType, targets: &[Target], wrong: &mut Vec<(&'static str, String)>) {
+pub fn check_targets(role: RoleType, targets: &[Target], wrong: &mut Findings) {
     let name = role.name();
     let wanted = |kind: ScopeKind| role.line().given_at.iter().find(|one| one.column() == kind.column());
     let mut is_given = false;
-    for (kind, target) in targets {
-        let Some(column) = kind.column() else { continue };
+    for (kind, field, target) in targets {
         let noun = kind.noun();
         match (target, wanted(*kind)) {
-            (Some(_), None) => wrong.push((column, format!("must be empty: a {name} is of no {noun}"))),
+            (Some(_), None) => wrong.add(*field, format!("must be empty: a {name} is of no {noun}")),
             (Some(_), Some(_)) if is_given => {
-                wrong.push((column, format!("must be empty: a {name} is given at one thing alone")));
+                wrong.add(*field, format!("must be empty: a {name} is given at one thing alone"));
             }
             (Some(_), Some(_)) => is_given = true,
             // the only one that it can be given at
             (None, Some(only)) if role.line().given_at.len() == 1 => {
-                wrong.push((column, format!("is missing: a {name} is one of a {}", only.noun())));
+                wrong.add(*field, format!("is missing: a {name} is one of a {}", only.noun()));
             }
             (None, _) => {}
         }
     }
 }
 
-/// Finds roles for a user store that are given at an instance of another type.
-pub fn check_stores(tx: &mut Tx<'_>, grants: &[Grant]) -> Result<Vec<Violation>, Problem> {
+/// Finds roles for a user store that are given at an instance of another type: reported at `field`.
+pub fn check_stores(
+    tx: &mut Tx<'_>,
+    grants: &[Grant],
+    field: &'static Field,
+) -> Result<Vec<Violation>, Problem> {
     let instance = |grant: &Grant| match grant {
         (role, Some(RoleScope::IdpInstance(id))) if role.line().given_at.contains(&ScopeKind::UserStore) => {
             Some(*id)
@@ -64,21 +75,21 @@ pub fn check_stores(tx: &mut Tx<'_>, grants: &[Grant]) -> Result<Vec<Violation>,
         let detail = "names an instance that is no user store: the role is one for a user store";
         instance(grant)
             .filter(|id| others.contains(id))
-            .map(|_| crate::subscription::resolve::wrong(row, "apply_to_idp_instance_id", detail))
+            .map(|_| crate::subscription::resolve::wrong(row, field, detail))
     };
     Ok(grants.iter().enumerate().filter_map(wrong).collect())
 }
 
-/// Finds grants of what the caller does not hold. That targets are the caller's is the resources'
+/// Finds grants of what the caller does not hold: told of `field`. That targets are the caller's is the resources'
 /// own rule.
-pub fn check_grants(context: &Context, grants: &[Grant]) -> Vec<Violation> {
+pub fn check_grants(context: &Context, grants: &[Grant], field: &'static Field) -> Vec<Violation> {
     let refused =
         grants.iter().enumerate().filter(|(_, (role, scope))| !holds(&context.scope, *role, *scope));
     refused
         .map(|(row, (role, _))| Violation {
             row,
             kind: ProblemKind::Forbidden,
-            column: "role_type",
+            field,
             detail: format!("{} is not yours to grant: nobody grants what they do not hold", role.name()),
         })
         .collect()

@@ -4,12 +4,9 @@
 use std::time::{Duration, Instant};
 
 use chancery_claims::GoOn;
-use chancery_resource::{Call, Problem, ProblemKind, Purpose, Violation, Work};
+use chancery_resource::{Call, Problem, ProblemKind, Purpose, Violation, Work, Wrong};
 
 use crate::subscription::resolve::wrong;
-
-/// What is wrong: a member's name as a column, with a detail for people.
-pub type Wrong = (&'static str, String);
 
 /// How heavy the rows of one call may be together.
 const MAX_WEIGHT: u64 = 16_000_000;
@@ -51,7 +48,7 @@ pub fn judge<T: PartialEq + Send + Sync + 'static>(
         return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
     }
     let violations = judged.wrong.iter().flat_map(|(place, wrongs)| {
-        wrongs.iter().map(|(column, detail)| wrong(*place, column, detail.clone()))
+        wrongs.iter().map(|(field, detail)| wrong(*place, *field, detail.clone()))
     });
     Ok(violations.collect())
 }
@@ -75,6 +72,7 @@ fn weigh_all<T>(items: Vec<T>, weigh: fn(&T) -> Result<u64, Vec<Wrong>>, go_on: 
 #[cfg(test)]
 mod tests {
     use super::{MAX_WEIGHT, MAX_WRONG, weigh_all};
+    use crate::claim_rule::ClaimRule;
 
     /// A6: what is read for one call has an end, good or bad.
     #[test]
@@ -83,7 +81,8 @@ mod tests {
         assert!(!judged.is_too_much && judged.wrong.is_empty());
         let judged = weigh_all(vec![MAX_WEIGHT / 2; 3], |weight| Ok(*weight), &|| true);
         assert!(judged.is_too_much);
-        let judged = weigh_all(vec![0; 10_000], |_| Err(vec![("pattern", String::new())]), &|| true);
+        let judged =
+            weigh_all(vec![0; 10_000], |_| Err(vec![(ClaimRule::NAME.field(), String::new())]), &|| true);
         assert_eq!(judged.wrong.len(), MAX_WRONG);
         let judged = weigh_all(vec![1; 2], |weight| Ok(*weight), &|| false);
         assert!(judged.is_too_much);

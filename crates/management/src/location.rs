@@ -3,14 +3,14 @@
 use std::collections::HashSet;
 
 use chancery_presentation::location::{ApplyTo, Kind as Wanted, expand, level_of, normalise};
-use chancery_record::{FieldType, Kind, Mismatch, TextRule, Value, choice_types};
-use chancery_resource::{Context, Problem, Proposed, Shape, Tx, Violation, visible};
+use chancery_record::{FieldOf, FieldType, Kind, Mismatch, Record, TextRule, Value, choice_types};
+use chancery_resource::{Context, Problem, Proposed, Tx, Violation, visible};
 use uuid::Uuid;
 
 use crate::{
     client_app::CLIENT_APP,
     subscription::SUBSCRIPTION,
-    subscription::resolve::{put, subscriptions_of, text_in, wrong},
+    subscription::resolve::{subscriptions_of, wrong},
     tenant::TENANT,
 };
 
@@ -61,11 +61,23 @@ impl FieldType for Location {
     }
 }
 
+/// The fields of what has a location: that, and whom it belongs to.
+pub struct Located<R> {
+    /// Its location.
+    pub location: FieldOf<R, Location>,
+    /// The subscription.
+    pub subscription: FieldOf<R, Option<Uuid>>,
+    /// The client app.
+    pub client_app: FieldOf<R, Option<Uuid>>,
+    /// The tenant.
+    pub tenant: FieldOf<R, Option<Uuid>>,
+}
+
 /// Finds whom new locations belong to.
-pub fn settle_levels(
+pub fn settle_levels<R: Record>(
     context: &Context,
     tx: &mut Tx<'_>,
-    shape: &Shape,
+    fields: &Located<R>,
     rows: &mut [Proposed<'_>],
 ) -> Result<Vec<Violation>, Problem> {
     let mut violations = Vec::new();
@@ -74,7 +86,7 @@ pub fn settle_levels(
         (ApplyTo::ClientApp, &CLIENT_APP, "client_app"),
         (ApplyTo::Tenant, &TENANT, "tenant"),
     ] {
-        let named = |row: &Proposed<'_>| match text_in(shape, row.values, "location").and_then(level_of) {
+        let named = |row: &Proposed<'_>| match row.text(fields.location).and_then(level_of) {
             Some((level, Some(id))) if level == apply_to && row.was.is_none() => Some(id),
             _ => None,
         };
@@ -85,12 +97,12 @@ pub fn settle_levels(
         for (place, row) in rows.iter_mut().enumerate() {
             let Some(id) = named(row) else { continue };
             let Some(subscription) = owners.get(&id) else {
-                violations.push(wrong(place, "location", format!("names no {}", apply_to.name())));
+                violations.push(wrong(place, fields.location, format!("names no {}", apply_to.name())));
                 continue;
             };
-            put(shape, row.values, "subscription_id", *subscription);
-            put(shape, row.values, "client_app_id", (apply_to == ApplyTo::ClientApp).then_some(id));
-            put(shape, row.values, "tenant_id", (apply_to == ApplyTo::Tenant).then_some(id));
+            row.set(fields.subscription, Some(*subscription))?;
+            row.set(fields.client_app, (apply_to == ApplyTo::ClientApp).then_some(id))?;
+            row.set(fields.tenant, (apply_to == ApplyTo::Tenant).then_some(id))?;
         }
     }
     Ok(violations)

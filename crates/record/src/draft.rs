@@ -58,10 +58,10 @@ impl Draft {
         was.iter().zip(&self.0).map(changed).collect()
     }
 
-    /// Forgets what is said of other columns than these.
-    pub fn keep_only(&mut self, fields: &[Field], columns: &[&str]) {
+    /// Forgets what is said of other fields than these.
+    pub fn keep_only(&mut self, fields: &[Field], kept: &[&Field]) {
         for (field, given) in fields.iter().zip(&mut self.0) {
-            if !columns.contains(&field.column) && !field.is_token() && !field.access.key {
+            if !kept.iter().any(|kept| kept.is(field)) && !field.is_token() && !field.access.key {
                 *given = Given::Nothing;
             }
         }

@@ -3,15 +3,19 @@
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_management::{
-    client_app::{CLIENT_APP, role::CLIENT_APP_ROLE, secret::CLIENT_APP_SECRET},
-    customer::CUSTOMER,
-    idp_instance::IDP_INSTANCE,
+    client_app::{
+        CLIENT_APP, ClientApp,
+        role::{CLIENT_APP_ROLE, ClientAppRole},
+        secret::{CLIENT_APP_SECRET, ClientAppSecret},
+    },
+    customer::{CUSTOMER, Customer},
+    idp_instance::{IDP_INSTANCE, IdpInstance},
     idp_type,
-    subscription::SUBSCRIPTION,
-    tenant::TENANT,
+    subscription::{SUBSCRIPTION, Subscription},
+    tenant::{TENANT, Tenant},
 };
 use chancery_record::{Secret, Value, fold};
-use chancery_resource::{Context, Problem, ROOT, check_postconditions, link, load, random};
+use chancery_resource::{Context, Problem, ROOT, RoleType, check_postconditions, link, load, random};
 use chancery_store::{Error, Tx};
 use uuid::Uuid;
 
@@ -80,31 +84,42 @@ pub fn new_root_secret() -> Secret {
 
 fn make_all(context: &Context, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
     let [customer, subscription, tenant, store, root] = [(); 5].map(|()| context.new_id());
-    let name = |name: &str| ("name", Value::from(name));
-    let of_subscription = ("subscription_id", Value::Id(subscription));
-    add(context, tx, &CUSTOMER, &[("id", customer.into()), name("Default")])?;
-    let given = [("id", subscription.into()), ("customer_id", customer.into()), name("Default")];
-    add(context, tx, &SUBSCRIPTION, &given)?;
-    add(context, tx, &TENANT, &[("id", tenant.into()), of_subscription.clone(), name("Default")])?;
+    let given = [(Customer::ID.field(), customer.into()), (Customer::NAME.field(), "Default".into())];
+    add(context, tx, &CUSTOMER, &given)?;
     let given = [
-        ("id", store.into()),
-        of_subscription.clone(),
-        name("default"),
-        ("idp_type", "UserStore".into()),
-        ("idp_type_id", idp_type::id_of(idp_type::FactoryType::UserStore).into()),
-        ("store_name_key", fold("default").into()),
+        (Subscription::ID.field(), subscription.into()),
+        (Subscription::CUSTOMER_ID.field(), customer.into()),
+        (Subscription::NAME.field(), "Default".into()),
+    ];
+    add(context, tx, &SUBSCRIPTION, &given)?;
+    let given = [
+        (Tenant::ID.field(), tenant.into()),
+        (Tenant::SUBSCRIPTION_ID.field(), subscription.into()),
+        (Tenant::NAME.field(), "Default".into()),
+    ];
+    add(context, tx, &TENANT, &given)?;
+    let given = [
+        (IdpInstance::ID.field(), store.into()),
+        (IdpInstance::SUBSCRIPTION_ID.field(), subscription.into()),
+        (IdpInstance::NAME.field(), "default".into()),
+        (IdpInstance::IDP_FACTORY_TYPE.field(), "UserStore".into()),
+        (IdpInstance::IDP_TYPE_ID.field(), idp_type::id_of(idp_type::FactoryType::UserStore).into()),
+        (IdpInstance::STORE_NAME_KEY.field(), fold("default").into()),
     ];
     add(context, tx, &IDP_INSTANCE, &given)?;
     let tenant = load(context, tx, &TENANT, None, Value::Id(tenant))?;
     link(context, tx, (&TENANT, "idpInstances"), &tenant, vec![store])?;
     let given = [
-        ("id", root.into()),
-        of_subscription,
-        name(ROOT),
-        ("allow_client_credential_login", Value::Bool(true)),
+        (ClientApp::ID.field(), root.into()),
+        (ClientApp::SUBSCRIPTION_ID.field(), subscription.into()),
+        (ClientApp::NAME.field(), ROOT.into()),
+        (ClientApp::ALLOW_CLIENT_CREDENTIAL_LOGIN.field(), Value::Bool(true)),
     ];
     add(context, tx, &CLIENT_APP, &given)?;
-    let given = [("client_app_id", root.into()), ("role_type", "SystemAdmin".into())];
+    let given = [
+        (ClientAppRole::CLIENT_APP_ID.field(), root.into()),
+        (ClientAppRole::ROLE_TYPE.field(), RoleType::SystemAdmin.name().into()),
+    ];
     add(context, tx, &CLIENT_APP_ROLE, &given)?;
     Ok(root)
 }
@@ -145,6 +160,10 @@ fn add_secret(
     secret: &Secret,
 ) -> Result<(), Problem> {
     let digest = context.app.master.secret_digest(secret.expose());
-    let given = [("client_app_id", client.into()), ("name", name.into()), ("digest", digest.into())];
+    let given = [
+        (ClientAppSecret::CLIENT_APP_ID.field(), client.into()),
+        (ClientAppSecret::NAME.field(), name.into()),
+        (ClientAppSecret::DIGEST.field(), digest.into()),
+    ];
     add(context, tx, &CLIENT_APP_SECRET, &given)
 }

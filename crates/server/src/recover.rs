@@ -1,11 +1,13 @@
 //! `chancery recover`: the way back in, for when nobody can get a token as `SystemAdmin` any more.
 
 use chancery_management::client_app::{
-    CLIENT_APP, configuration::CLIENT_APP_AUTHENTICATION_CONFIGURATION as CONFIGURATION,
-    role::CLIENT_APP_ROLE, secret::CLIENT_APP_SECRET,
+    CLIENT_APP, ClientApp, SecurityProfile,
+    configuration::CLIENT_APP_AUTHENTICATION_CONFIGURATION as CONFIGURATION,
+    role::{CLIENT_APP_ROLE, ClientAppRole},
+    secret::{CLIENT_APP_SECRET, ClientAppSecret},
 };
 use chancery_record::Value;
-use chancery_resource::{Context, Problem, ROOT, check_postconditions, load, update};
+use chancery_resource::{Context, Problem, ROOT, RoleType, check_postconditions, load, update};
 use chancery_store::Tx;
 use uuid::Uuid;
 
@@ -28,8 +30,11 @@ pub fn recover(context: &mut Context, tx: &mut Tx<'_>) -> Result<Welcome, Proble
     };
     let secret = new_root_secret();
     let digest = context.app.master.secret_digest(secret.expose());
-    let given =
-        [("client_app_id", root.into()), ("name", "made by recover".into()), ("digest", digest.into())];
+    let given = [
+        (ClientAppSecret::CLIENT_APP_ID.field(), root.into()),
+        (ClientAppSecret::NAME.field(), "made by recover".into()),
+        (ClientAppSecret::DIGEST.field(), digest.into()),
+    ];
     add(context, tx, &CLIENT_APP_SECRET, &given)?;
     check_postconditions(context, tx)?;
     Ok(Welcome { root: Some(introduce(tx, root)?), new_secret: Some(secret) })
@@ -50,18 +55,17 @@ fn make_root(context: &Context, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
         let text = "SELECT 1 FROM client_app WHERE subscription_id = ?1 AND name_key = ?2";
         if tx.one(text, &[subscription.into(), name.as_str().into()], |_| Ok(()))?.is_none() {
             let given = [
-                ("id", id.into()),
-                ("name", name.into()),
-                ("subscription_id", subscription.into()),
-                ("allow_client_credential_login", Value::Bool(true)),
+                (ClientApp::ID.field(), id.into()),
+                (ClientApp::NAME.field(), name.into()),
+                (ClientApp::SUBSCRIPTION_ID.field(), subscription.into()),
+                (ClientApp::ALLOW_CLIENT_CREDENTIAL_LOGIN.field(), Value::Bool(true)),
             ];
             add(context, tx, &CLIENT_APP, &given)?;
-            add(
-                context,
-                tx,
-                &CLIENT_APP_ROLE,
-                &[("client_app_id", id.into()), ("role_type", "SystemAdmin".into())],
-            )?;
+            let role = [
+                (ClientAppRole::CLIENT_APP_ID.field(), id.into()),
+                (ClientAppRole::ROLE_TYPE.field(), RoleType::SystemAdmin.name().into()),
+            ];
+            add(context, tx, &CLIENT_APP_ROLE, &role)?;
             return Ok(id);
         }
     }
@@ -74,14 +78,14 @@ const MOST_ROOTS: usize = 100;
 fn open_root(context: &mut Context, tx: &mut Tx<'_>, root: Uuid) -> Result<(), Problem> {
     let was = load(context, tx, &CLIENT_APP, None, Value::Id(root))?;
     let needed = [
-        ("enabled", Value::Bool(true)),
-        ("allow_client_credential_login", Value::Bool(true)),
-        ("is_public", Value::Bool(false)),
-        ("security_profile", "None".into()),
+        (ClientApp::ENABLED.field(), Value::Bool(true)),
+        (ClientApp::ALLOW_CLIENT_CREDENTIAL_LOGIN.field(), Value::Bool(true)),
+        (ClientApp::IS_PUBLIC.field(), Value::Bool(false)),
+        (ClientApp::SECURITY_PROFILE.field(), SecurityProfile::None.name().into()),
     ];
-    let values = with(&CLIENT_APP, was.values.clone(), &needed);
+    let mut values = with(was.values.clone(), &needed);
     if values != was.values {
-        let values = with(&CLIENT_APP, values, &[("concurrency_token", context.new_token())]);
+        ClientApp::CONCURRENCY_TOKEN.field().set(&mut values, context.new_token());
         update(context, tx, &CLIENT_APP, &was, &values)?;
     }
     let mut secrets = Vec::new();

@@ -1,6 +1,6 @@
 //! Rows that the server itself makes and removes, by the columns that matter.
 
-use chancery_record::Value;
+use chancery_record::{Field, Value};
 use chancery_resource::{Context, Problem, Shape, delete, insert, load, new_row, purged};
 use chancery_store::Tx;
 use uuid::Uuid;
@@ -25,18 +25,16 @@ pub fn add(
     context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
-    given: &[(&str, Value)],
+    given: &[(&Field, Value)],
 ) -> Result<(), Problem> {
-    let values = new_row(context, shape, None, with(shape, vec![Value::Null; shape.fields.len()], given))?;
+    let values = new_row(context, shape, None, with(vec![Value::Null; shape.fields.len()], given))?;
     insert(context, tx, shape, None, &values)
 }
 
 /// The values with others in these columns.
-pub fn with(shape: &Shape, mut values: Vec<Value>, given: &[(&str, Value)]) -> Vec<Value> {
-    for (column, value) in given {
-        if let Some(slot) = shape.field_index(column).and_then(|place| values.get_mut(place)) {
-            slot.clone_from(value);
-        }
+pub fn with(mut values: Vec<Value>, given: &[(&Field, Value)]) -> Vec<Value> {
+    for (field, value) in given {
+        field.set(&mut values, value.clone());
     }
     values
 }

@@ -1,20 +1,39 @@
 //! Synchronizing: the platform's users and groups follow those of the store.
 
-use chancery_application::{APPLICATION_GROUP, APPLICATION_USER, Mirror, SynchronizeResult, synchronize};
+use chancery_application::{
+    APPLICATION_GROUP, APPLICATION_USER, ApplicationGroup, ApplicationUser, Mirror, SynchronizeResult,
+    synchronize,
+};
 use chancery_resource::{
     Action as A, BodyForm, Custom, Method as M, Op, Permit::UserStore, Reply, Run, Shape,
 };
 
-use crate::{group::GROUP, user::USER};
+use crate::{
+    group::{GROUP, Group},
+    user::{USER, User},
+};
 
 /// How users are mirrored.
 pub static USERS: Mirror = Mirror {
     from: &USER,
     to: &APPLICATION_USER,
-    columns: &["first_name", "last_name", "email_address", "picture"],
+    fields: &[
+        (User::FIRST_NAME.field(), ApplicationUser::FIRST_NAME.field()),
+        (User::LAST_NAME.field(), ApplicationUser::LAST_NAME.field()),
+        (User::EMAIL_ADDRESS.field(), ApplicationUser::EMAIL_ADDRESS.field()),
+        (User::PICTURE.field(), ApplicationUser::PICTURE.field()),
+    ],
+    subscription: ApplicationUser::SUBSCRIPTION_ID.field(),
+    instance: ApplicationUser::IDP_INSTANCE_ID.field(),
 };
 
-static GROUPS: Mirror = Mirror { from: &GROUP, to: &APPLICATION_GROUP, columns: &["name"] };
+static GROUPS: Mirror = Mirror {
+    from: &GROUP,
+    to: &APPLICATION_GROUP,
+    fields: &[(Group::NAME.field(), ApplicationGroup::NAME.field())],
+    subscription: ApplicationGroup::SUBSCRIPTION_ID.field(),
+    instance: ApplicationGroup::IDP_INSTANCE_ID.field(),
+};
 
 static RESULT: BodyForm = BodyForm::of::<SynchronizeResult>("SynchronizeResult");
 

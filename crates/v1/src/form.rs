@@ -1,26 +1,26 @@
 //! What version 1 shows of a resource: some of its members, a few under other names.
 
-use chancery_record::{Access, Field, Kind, OPEN};
-use chancery_resource::{Listed, Relation, Shape};
+use chancery_record::{Access, Field, FieldOf, FieldType, Kind, OPEN, Record};
+use chancery_resource::{Listed, Relation, Shape, Shown};
 
 /// A member of version 1.
 #[derive(Clone, Copy)]
 pub struct Member {
-    name: &'static str,
-    of: &'static str,
+    field: &'static Field,
+    name: Option<&'static str>,
     is_number: bool,
     is_open: bool,
 }
 
-/// A member that has the same name in version 2.
-pub const fn same(name: &'static str) -> Member {
-    Member { name, of: name, is_number: false, is_open: false }
+/// The member of this field, with the name that it has in version 2.
+pub const fn same<R: Record, T: FieldType>(field: FieldOf<R, T>) -> Member {
+    Member { field: field.field(), name: None, is_number: false, is_open: false }
 }
 
 impl Member {
-    /// The member of this name in version 2.
-    pub const fn of(self, of: &'static str) -> Self {
-        Self { of, ..self }
+    /// The same by this name.
+    pub const fn called(self, name: &'static str) -> Self {
+        Self { name: Some(name), ..self }
     }
 
     /// A choice, told by its number.
@@ -39,7 +39,8 @@ impl Member {
             other => other,
         };
         let access = if self.is_open { Access { audited: true, ..OPEN } } else { field.access };
-        field.with(kind, access).called(self.name)
+        let field = field.with(kind, access);
+        self.name.map_or(field, |name| field.called(name))
     }
 }
 
@@ -49,7 +50,7 @@ pub struct Array {
     of: &'static str,
     listed: Listed,
     target: Option<&'static Shape>,
-    shown: Option<&'static [&'static str]>,
+    shown: Option<Shown>,
 }
 
 /// A set that a body replaces, as version 2 calls it.
@@ -78,16 +79,16 @@ impl Array {
         Self { target: Some(target), ..self }
     }
 
-    /// These columns of its items.
-    pub const fn showing(self, shown: &'static [&'static str]) -> Self {
-        Self { shown: Some(shown), ..self }
+    /// These fields of its items.
+    pub const fn showing(self, fields: &'static [&'static Field]) -> Self {
+        Self { shown: Some(Shown::Fields(fields)), ..self }
     }
 }
 
 /// The form of a resource that has these members and sets, and such sets as only version 1 shows.
 pub fn form(whole: &'static Shape, members: &[Member], arrays: &[Array], more: Vec<Relation>) -> Shape {
     let fields = whole.fields.iter().map(|field| {
-        let member = members.iter().find(|member| field.wire() == member.of && is_there(field, member));
+        let member = members.iter().find(|member| member.field.is(field) && is_there(field, member));
         member.map_or_else(|| hidden(*field), |member| member.field(*field))
     });
     let relations = arrays.iter().filter_map(|array| {

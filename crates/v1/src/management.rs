@@ -3,10 +3,16 @@
 use std::sync::LazyLock;
 
 use chancery_management::{
-    SERVICE as SUCCESSOR, cert_store, claim_rule,
-    custom_asset::{self, CustomAssetCreateByExpander},
-    custom_view::{self, CustomViewCreateFromTemplate},
-    customer, idp_instance, idp_type, ip_address_range, option,
+    SERVICE as SUCCESSOR,
+    cert_store::{self, CertStore},
+    claim_rule::{self, ClaimRule},
+    custom_asset::{self, CustomAsset, CustomAssetCreateByExpander},
+    custom_view::{self, CustomView, CustomViewCreateFromTemplate},
+    customer::{self, Customer},
+    idp_instance::{self, IdpInstance, IdpInstanceMetadata},
+    idp_type::{self, IdpType},
+    ip_address_range::{self, IpAddressRange},
+    option::{self, OptionRow},
 };
 use chancery_record::{Field, Json, Kind, Record};
 use chancery_resource::{Answer, BodyForm, Call, Op, Problem, Service, Shape, Tx};
@@ -22,21 +28,21 @@ static CERT_STORE: LazyLock<Shape> = LazyLock::new(|| {
     form(
         &cert_store::CERT_STORE,
         &[
-            same("id"),
-            same("name"),
-            same("description"),
-            same("certType").number(),
-            same("certificate"),
-            same("password"),
-            same("thumbprint"),
-            same("validFrom"),
-            same("validTo"),
-            same("issuer"),
-            same("serialNumber"),
-            same("subject"),
-            same("applyToType").number(),
-            same("applyToSubscriptionId"),
-            same("applyToTenantId"),
+            same(CertStore::ID),
+            same(CertStore::NAME),
+            same(CertStore::DESCRIPTION),
+            same(CertStore::CERT_TYPE).number(),
+            same(CertStore::CERTIFICATE),
+            same(CertStore::PASSWORD),
+            same(CertStore::THUMBPRINT),
+            same(CertStore::VALID_FROM),
+            same(CertStore::VALID_TO),
+            same(CertStore::ISSUER),
+            same(CertStore::SERIAL_NUMBER),
+            same(CertStore::SUBJECT),
+            same(CertStore::APPLY_TO_TYPE).number(),
+            same(CertStore::APPLY_TO_SUBSCRIPTION_ID),
+            same(CertStore::APPLY_TO_TENANT_ID),
         ],
         &[written("idpInstances").above_tenants()],
         Vec::new(),
@@ -47,25 +53,25 @@ static CLAIM_RULE: LazyLock<Shape> = LazyLock::new(|| {
     form(
         &claim_rule::CLAIM_RULE,
         &[
-            same("id"),
-            same("name"),
-            same("ruleType").number(),
-            same("filterTarget").number(),
-            same("transformTarget").number(),
-            same("ruleLevel").number(),
-            same("destination").number(),
-            same("priority"),
-            same("typeEvaluationRule"),
-            same("valueEvaluationRule"),
-            same("typeTransformationRule"),
-            same("valueTransformationRule"),
-            same("typeTransformationReplacement"),
-            same("valueTransformationReplacement"),
-            same("isActive"),
-            same("subscriptionId"),
-            same("applyToIdpInstanceId"),
-            same("applyToSubscriptionId"),
-            same("applyToTenantId"),
+            same(ClaimRule::ID),
+            same(ClaimRule::NAME),
+            same(ClaimRule::RULE_TYPE).number(),
+            same(ClaimRule::FILTER_TARGET).number(),
+            same(ClaimRule::TRANSFORM_TARGET).number(),
+            same(ClaimRule::RULE_LEVEL).number(),
+            same(ClaimRule::DESTINATION).number(),
+            same(ClaimRule::PRIORITY),
+            same(ClaimRule::TYPE_EVALUATION_RULE),
+            same(ClaimRule::VALUE_EVALUATION_RULE),
+            same(ClaimRule::TYPE_TRANSFORMATION_RULE),
+            same(ClaimRule::VALUE_TRANSFORMATION_RULE),
+            same(ClaimRule::TYPE_TRANSFORMATION_REPLACEMENT),
+            same(ClaimRule::VALUE_TRANSFORMATION_REPLACEMENT),
+            same(ClaimRule::IS_ACTIVE),
+            same(ClaimRule::SUBSCRIPTION_ID),
+            same(ClaimRule::APPLY_TO_IDP_INSTANCE_ID),
+            same(ClaimRule::APPLY_TO_SUBSCRIPTION_ID),
+            same(ClaimRule::APPLY_TO_TENANT_ID),
         ],
         &[written("clientApps")],
         Vec::new(),
@@ -73,27 +79,40 @@ static CLAIM_RULE: LazyLock<Shape> = LazyLock::new(|| {
 });
 
 static CUSTOM_ASSET: LazyLock<Shape> = LazyLock::new(|| {
-    let members = ["location", "mimetype", "data", "size", "fileName"].map(same);
+    let members = [
+        same(CustomAsset::LOCATION),
+        same(CustomAsset::MIMETYPE),
+        same(CustomAsset::DATA),
+        same(CustomAsset::SIZE),
+        same(CustomAsset::FILE_NAME),
+    ];
     form(&custom_asset::CUSTOM_ASSET, &members, &[], Vec::new())
 });
 
-static CUSTOMER: LazyLock<Shape> =
-    LazyLock::new(|| form(&customer::CUSTOMER, &["id", "name", "address"].map(same), &[], Vec::new()));
+static CUSTOMER: LazyLock<Shape> = LazyLock::new(|| {
+    form(
+        &customer::CUSTOMER,
+        &[same(Customer::ID), same(Customer::NAME), same(Customer::ADDRESS)],
+        &[],
+        Vec::new(),
+    )
+});
 
-static CUSTOM_VIEW: LazyLock<Shape> =
-    LazyLock::new(|| form(&custom_view::CUSTOM_VIEW, &["location", "content"].map(same), &[], Vec::new()));
+static CUSTOM_VIEW: LazyLock<Shape> = LazyLock::new(|| {
+    form(&custom_view::CUSTOM_VIEW, &[same(CustomView::LOCATION), same(CustomView::CONTENT)], &[], Vec::new())
+});
 
 static OPTION: LazyLock<Shape> = LazyLock::new(|| {
     form(
         &option::OPTION,
         &[
-            same("id"),
-            same("name"),
-            same("value"),
-            same("hasConfigurationError"),
-            same("applyToIdpInstanceId"),
-            same("applyToTwoFactorInstanceId").of("applyToMfaInstanceId"),
-            same("applyToTenantId"),
+            same(OptionRow::ID),
+            same(OptionRow::NAME),
+            same(OptionRow::VALUE),
+            same(OptionRow::HAS_CONFIGURATION_ERROR),
+            same(OptionRow::APPLY_TO_IDP_INSTANCE_ID),
+            same(OptionRow::APPLY_TO_MFA_INSTANCE_ID).called("applyToTwoFactorInstanceId"),
+            same(OptionRow::APPLY_TO_TENANT_ID),
         ],
         &[],
         Vec::new(),
@@ -104,18 +123,19 @@ static IDP_INSTANCE: LazyLock<Shape> = LazyLock::new(|| {
     form(
         &idp_instance::IDP_INSTANCE,
         &[
-            same("id"),
-            same("name"),
-            same("position"),
-            same("isActive"),
-            same("treatSecondFactorClaimsAsConfirmed").of("treatMfaFactorClaimsAsConfirmed"),
-            same("autoCreatePlatformUser"),
-            same("isHidden"),
-            same("icon").open(),
-            same("idpTypeId"),
-            same("idpFactoryType"),
-            same("subscriptionId"),
-            same("hasConfigurationError"),
+            same(IdpInstance::ID),
+            same(IdpInstance::NAME),
+            same(IdpInstance::POSITION),
+            same(IdpInstance::IS_ACTIVE),
+            same(IdpInstance::TREAT_MFA_FACTOR_CLAIMS_AS_CONFIRMED)
+                .called("treatSecondFactorClaimsAsConfirmed"),
+            same(IdpInstance::AUTO_CREATE_PLATFORM_USER),
+            same(IdpInstance::IS_HIDDEN),
+            same(IdpInstance::ICON).open(),
+            same(IdpInstance::IDP_TYPE_ID),
+            same(IdpInstance::IDP_FACTORY_TYPE),
+            same(IdpInstance::SUBSCRIPTION_ID),
+            same(IdpInstance::HAS_CONFIGURATION_ERROR),
         ],
         &[
             shown("options").in_form(&OPTION),
@@ -123,28 +143,44 @@ static IDP_INSTANCE: LazyLock<Shape> = LazyLock::new(|| {
             written("tenants"),
             written("clientApps"),
             written("certStores"),
-            shown("metadata").showing(&["key", "value"]),
+            shown("metadata")
+                .showing(const { &[IdpInstanceMetadata::KEY.field(), IdpInstanceMetadata::VALUE.field()] }),
         ],
         Vec::new(),
     )
 });
 
 static IDP_INSTANCE_METADATA: LazyLock<Shape> = LazyLock::new(|| {
-    let members = ["idpInstanceId", "key", "value"].map(same);
+    let members = [
+        same(IdpInstanceMetadata::IDP_INSTANCE_ID),
+        same(IdpInstanceMetadata::KEY),
+        same(IdpInstanceMetadata::VALUE),
+    ];
     form(&idp_instance::IDP_INSTANCE_METADATA, &members, &[], Vec::new())
 });
 
 static IDP_TYPE: LazyLock<Shape> = LazyLock::new(|| {
     form(
         &idp_type::IDP_TYPE,
-        &[same("id"), same("name"), same("providerType").number(), same("factoryType"), same("isActive")],
+        &[
+            same(IdpType::ID),
+            same(IdpType::NAME),
+            same(IdpType::PROVIDER_TYPE).number(),
+            same(IdpType::FACTORY_TYPE),
+            same(IdpType::IS_ACTIVE),
+        ],
         &[shown("twoFactorInstances").of("mfaInstances")],
         Vec::new(),
     )
 });
 
 static IP_ADDRESS_RANGE: LazyLock<Shape> = LazyLock::new(|| {
-    let members = ["id", "lower", "upper", "tenantId"].map(same);
+    let members = [
+        same(IpAddressRange::ID),
+        same(IpAddressRange::LOWER),
+        same(IpAddressRange::UPPER),
+        same(IpAddressRange::TENANT_ID),
+    ];
     form(&ip_address_range::IP_ADDRESS_RANGE, &members, &[], Vec::new())
 });
 
@@ -178,24 +214,30 @@ fn resources() -> Vec<Op> {
     operations
 }
 
-/// A form of version 2 whose choices are numbers here.
-fn numbered_form<R: Record>(name: &'static str) -> BodyForm {
+/// A form of version 2 of which a choice is a number here.
+fn numbered_form<R: Record>(name: &'static str, numbered: &Field) -> BodyForm {
     let fields: Vec<Field> = R::FIELDS
         .iter()
         .map(|field| match field.kind {
-            Kind::Choice(names) if field.column == "apply_to_type" => {
-                field.with(Kind::Numbered(names), field.access)
-            }
+            Kind::Choice(names) if field.is(numbered) => field.with(Kind::Numbered(names), field.access),
             kind => field.with(kind, field.access),
         })
         .collect();
     BodyForm { name, about: R::ABOUT, fields: fields.leak() }
 }
 
-static EXPANDER: LazyLock<BodyForm> =
-    LazyLock::new(|| numbered_form::<CustomAssetCreateByExpander>("CustomAssetCreateByExpander"));
-static TEMPLATE: LazyLock<BodyForm> =
-    LazyLock::new(|| numbered_form::<CustomViewCreateFromTemplate>("CustomViewCreateFromTemplate"));
+static EXPANDER: LazyLock<BodyForm> = LazyLock::new(|| {
+    numbered_form::<CustomAssetCreateByExpander>(
+        "CustomAssetCreateByExpander",
+        CustomAssetCreateByExpander::APPLY_TO_TYPE.field(),
+    )
+});
+static TEMPLATE: LazyLock<BodyForm> = LazyLock::new(|| {
+    numbered_form::<CustomViewCreateFromTemplate>(
+        "CustomViewCreateFromTemplate",
+        CustomViewCreateFromTemplate::APPLY_TO_TYPE.field(),
+    )
+});
 
 type Outcome = Result<Answer, Problem>;
 

@@ -9,11 +9,11 @@ use chancery_resource::{
 };
 use chancery_userstore::{
     SERVICE as SUCCESSOR,
-    group::{GROUP as NEW_GROUP, OPERATIONS as GROUP_OPERATIONS},
-    group_metadata::{GROUP_METADATA as NEW_METADATA, OPERATIONS as METADATA_OPERATIONS},
+    group::{GROUP as NEW_GROUP, Group, OPERATIONS as GROUP_OPERATIONS},
+    group_metadata::{GROUP_METADATA as NEW_METADATA, GroupMetadata, OPERATIONS as METADATA_OPERATIONS},
     password::{Password, ResetToken},
-    user::{OPERATIONS as USER_OPERATIONS, USER as NEW_USER},
-    user_profile::{OPERATIONS as PROFILE_OPERATIONS, USER_PROFILE as NEW_PROFILE},
+    user::{OPERATIONS as USER_OPERATIONS, USER as NEW_USER, User},
+    user_profile::{OPERATIONS as PROFILE_OPERATIONS, USER_PROFILE as NEW_PROFILE, UserProfile},
 };
 
 use crate::{
@@ -26,27 +26,27 @@ static USER: LazyLock<Shape> = LazyLock::new(|| {
     form(
         &NEW_USER,
         &[
-            same("id"),
-            same("externalUniqueIdentifier"),
-            same("loginName"),
-            same("firstName"),
-            same("lastName"),
-            same("emailAddress"),
-            same("emailAddressConfirmed"),
-            same("userValidFrom"),
-            same("userValidTo"),
-            same("isUserActive"),
-            same("isUserLockEnabled"),
-            same("isUserLocked"),
-            same("failedUserLoginAttempts"),
-            same("failedTemporaryLockAttempts"),
-            same("lockedUntil"),
-            same("passwordNeverExpires"),
-            same("canChangePasswordOnExpiration"),
-            same("passwordExpiration"),
-            same("isInitialPassword"),
-            same("isPasswordChangeRequired"),
-            same("instanceId"),
+            same(User::ID),
+            same(User::EXTERNAL_UNIQUE_IDENTIFIER),
+            same(User::LOGIN_NAME),
+            same(User::FIRST_NAME),
+            same(User::LAST_NAME),
+            same(User::EMAIL_ADDRESS),
+            same(User::EMAIL_ADDRESS_CONFIRMED),
+            same(User::USER_VALID_FROM),
+            same(User::USER_VALID_TO),
+            same(User::IS_USER_ACTIVE),
+            same(User::IS_USER_LOCK_ENABLED),
+            same(User::IS_USER_LOCKED),
+            same(User::FAILED_USER_LOGIN_ATTEMPTS),
+            same(User::FAILED_TEMPORARY_LOCK_ATTEMPTS),
+            same(User::LOCKED_UNTIL),
+            same(User::PASSWORD_NEVER_EXPIRES),
+            same(User::CAN_CHANGE_PASSWORD_ON_EXPIRATION),
+            same(User::PASSWORD_EXPIRATION),
+            same(User::IS_INITIAL_PASSWORD),
+            same(User::IS_PASSWORD_CHANGE_REQUIRED),
+            same(User::INSTANCE_ID),
         ],
         &[written("memberOfGroups")],
         vec![
@@ -56,7 +56,7 @@ static USER: LazyLock<Shape> = LazyLock::new(|| {
                 ("(SELECT user_rid AS own, rid AS other FROM user_profile)", "own", "other"),
                 &NEW_PROFILE,
             )
-            .showing(&["key", "value"]),
+            .showing(const { &[UserProfile::KEY.field(), UserProfile::VALUE.field()] }),
         ],
     )
 });
@@ -64,7 +64,7 @@ static USER: LazyLock<Shape> = LazyLock::new(|| {
 static GROUP: LazyLock<Shape> = LazyLock::new(|| {
     form(
         &NEW_GROUP,
-        &[same("id"), same("name"), same("instanceId")],
+        &[same(Group::ID), same(Group::NAME), same(Group::INSTANCE_ID)],
         &[written("memberUsers"), written("parentGroups"), written("memberGroups")],
         vec![
             Relation::new(
@@ -73,17 +73,37 @@ static GROUP: LazyLock<Shape> = LazyLock::new(|| {
                 ("(SELECT group_rid AS own, rid AS other FROM group_metadata)", "own", "other"),
                 &NEW_METADATA,
             )
-            .showing(&["key", "value"]),
+            .showing(const { &[GroupMetadata::KEY.field(), GroupMetadata::VALUE.field()] }),
         ],
     )
 });
 
 static METADATA: LazyLock<Shape> = LazyLock::new(|| {
-    form(&NEW_METADATA, &[same("groupId"), same("key"), same("value"), same("instanceId")], &[], Vec::new())
+    form(
+        &NEW_METADATA,
+        &[
+            same(GroupMetadata::GROUP_ID),
+            same(GroupMetadata::KEY),
+            same(GroupMetadata::VALUE),
+            same(GroupMetadata::INSTANCE_ID),
+        ],
+        &[],
+        Vec::new(),
+    )
 });
 
 static PROFILE: LazyLock<Shape> = LazyLock::new(|| {
-    form(&NEW_PROFILE, &[same("userId"), same("key"), same("value"), same("instanceId")], &[], Vec::new())
+    form(
+        &NEW_PROFILE,
+        &[
+            same(UserProfile::USER_ID),
+            same(UserProfile::KEY),
+            same(UserProfile::VALUE),
+            same(UserProfile::INSTANCE_ID),
+        ],
+        &[],
+        Vec::new(),
+    )
 });
 
 fn resources() -> Vec<Op> {

@@ -1,6 +1,6 @@
 //! Platform users and groups, to be read: synchronizing a user store writes them.
 
-use chancery_application::{APPLICATION_GROUP, APPLICATION_USER};
+use chancery_application::{APPLICATION_GROUP, APPLICATION_USER, ApplicationGroup, ApplicationUser};
 use chancery_resource::{
     Action as A, Answer, Call, Custom, Method as M, Op, Permit::ApplicationData, Problem, Shape, Tx,
     find_row, list_of, list_where,
@@ -27,7 +27,6 @@ const fn group(name: &'static str, path: &'static str, action: A, summary: &'sta
 }
 
 const OF_TENANT: A = A::Custom(Custom::listing(of_tenant));
-const OF_INSTANCE: A = A::Custom(Custom::listing(of_instance));
 
 /// Its operations.
 pub static OPERATIONS: &[Op] = &[
@@ -42,7 +41,9 @@ pub static OPERATIONS: &[Op] = &[
     user(
         "GetApplicationUsersByIdpInstance",
         "/ApplicationUser/idpinstance/{idpInstanceId}",
-        OF_INSTANCE,
+        A::Custom(Custom::listing(|call, tx| {
+            list_of(call, tx, &IDP_INSTANCE, 0, ApplicationUser::IDP_INSTANCE_ID)
+        })),
         "Lists the platform users that come from an instance.",
     ),
     group("GetApplicationGroups", "/ApplicationGroup", A::List, "Lists the platform groups."),
@@ -56,7 +57,9 @@ pub static OPERATIONS: &[Op] = &[
     group(
         "GetApplicationGroupsByIdpInstance",
         "/ApplicationGroup/idpinstance/{idpInstanceId}",
-        OF_INSTANCE,
+        A::Custom(Custom::listing(|call, tx| {
+            list_of(call, tx, &IDP_INSTANCE, 0, ApplicationGroup::IDP_INSTANCE_ID)
+        })),
         "Lists the platform groups that come from an instance.",
     ),
 ];
@@ -72,8 +75,4 @@ fn of_tenant(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         sql.add_bound(tenant);
         sql.add(")");
     })
-}
-
-fn of_instance(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    list_of(call, tx, &IDP_INSTANCE, 0, "idp_instance_id")
 }

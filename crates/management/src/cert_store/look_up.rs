@@ -1,12 +1,12 @@
 //! Which certificates there are of a type, and for whom.
 
-use chancery_record::Kind;
+use chancery_record::{FieldOf, FieldType, Kind};
 use chancery_resource::{
     Action as A, Answer, Call, Custom, Method as M, Op, Permit::TenantAdmin, Problem, Run, Shape, Tx,
     find_row, list_where,
 };
 
-use super::{CERT_STORE, CertType};
+use super::{CERT_STORE, CertStore, CertType};
 use crate::{idp_instance::IDP_INSTANCE, subscription::SUBSCRIPTION, tenant::TENANT};
 
 const fn op(name: &'static str, path: &'static str, run: Run, about: &'static str) -> Op {
@@ -59,25 +59,28 @@ fn of_type(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     })
 }
 
-fn applying(call: &mut Call, tx: &mut Tx<'_>, to: &Shape, column: &str) -> Result<Answer, Problem> {
+fn applying<T: FieldType>(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    to: &Shape,
+    field: FieldOf<CertStore, T>,
+) -> Result<Answer, Problem> {
     let kind = wanted(call)?;
     let (_, id) = find_row(&call.context, tx, to, call.request.parameter(1))?;
     list_where(call, tx, &|sql| {
         sql.add(" AND t.cert_type = ");
         sql.add_bound(kind);
-        sql.add(" AND t.");
-        sql.add(column);
-        sql.add(" = ");
+        sql.add(&format!(" AND t.{field} = "));
         sql.add_bound(id.clone());
     })
 }
 
 fn of_subscription(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    applying(call, tx, &SUBSCRIPTION, "apply_to_subscription_id")
+    applying(call, tx, &SUBSCRIPTION, CertStore::APPLY_TO_SUBSCRIPTION_ID)
 }
 
 fn of_tenant(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    applying(call, tx, &TENANT, "apply_to_tenant_id")
+    applying(call, tx, &TENANT, CertStore::APPLY_TO_TENANT_ID)
 }
 
 fn of_instance(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {

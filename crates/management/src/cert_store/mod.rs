@@ -8,8 +8,8 @@ use chancery_record::{
     SHOWN, Sealing, ShortText, Timestamp, Token, Value, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Figure, FigureSource, FigureUnit, Op, Parent, ProvidedFields, Reach, Relation, Rules, Shape, Unique,
-    relation, standard,
+    Figure, FigureSource, FigureUnit, Findings, Op, Parent, ProvidedFields, Reach, Relation, Rules, Shape,
+    Unique, relation, standard,
 };
 
 use crate::{
@@ -160,47 +160,50 @@ record! {
 }
 
 impl Rules for CertStore {
-    fn adjust(&mut self, was: Option<&Self>, provided: &ProvidedFields<'_>) {
+    fn adjust(&mut self, was: Option<&Self>, provided: &ProvidedFields<'_, Self>) {
         // an upload that is repeated is compared with the certificate that is there, not sent beside one
-        if was.is_some() && self.certificate_input.is_some() && !provided.contains("certificate") {
+        if was.is_some() && self.certificate_input.is_some() && !provided.contains(Self::CERTIFICATE) {
             self.certificate = None;
         }
     }
 
-    fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
+    fn check(&self, wrong: &mut Findings) {
         if self.apply_to_subscription_id.is_some() && self.apply_to_tenant_id.is_some() {
-            wrong.push(("apply_to_tenant_id", "must be empty beside applyToSubscriptionId".to_owned()));
+            wrong.add(Self::APPLY_TO_TENANT_ID, "must be empty beside applyToSubscriptionId");
         }
         let is_for_some = self.apply_to_subscription_id.is_some() || self.apply_to_tenant_id.is_some();
         if self.cert_type.is_global() && is_for_some {
             let detail =
                 format!("must not be {} for a part: such a certificate is everyone's", self.cert_type.name());
-            wrong.push(("cert_type", detail));
+            wrong.add(Self::CERT_TYPE, detail);
         }
         if self.certificate_input.is_some() && self.certificate.is_some() {
-            wrong.push(("certificate_input", "must be empty beside certificate".to_owned()));
+            wrong.add(Self::CERTIFICATE_INPUT, "must be empty beside certificate");
         }
     }
 }
 
 /// The resource.
-pub static CERT_STORE: Shape =
-    Shape::of::<CertStore>("CertStore", "cert_store", Reach::Tenant("subscription_id", "apply_to_tenant_id"))
-        .belonging(&[
-            Parent::new("apply_to_subscription_id", &SUBSCRIPTION),
-            Parent::new("apply_to_tenant_id", &TENANT),
-        ])
-        .unique(&[Unique::new("cert_store__id", "id")])
-        .relations(&[Relation::new(
-            "idpInstances",
-            "The instances that work with it.",
-            ("idp_instance_cert_store", "cert_store_rid", "idp_instance_rid"),
-            &IDP_INSTANCE,
-        )
-        .guarded(|tx, own, others| check_subscriptions(tx, ("cert_store", own), ("idp_instance", others)))])
-        .ruled::<CertStore>()
-        .validate_rows(upload::read_upload)
-        .bumps_epoch();
+pub static CERT_STORE: Shape = Shape::of::<CertStore>(
+    "CertStore",
+    "cert_store",
+    Reach::Tenant(CertStore::SUBSCRIPTION_ID.field(), CertStore::APPLY_TO_TENANT_ID.field()),
+)
+.belonging(&[
+    Parent::new(CertStore::APPLY_TO_SUBSCRIPTION_ID, &SUBSCRIPTION),
+    Parent::new(CertStore::APPLY_TO_TENANT_ID, &TENANT),
+])
+.unique(&[Unique::new("cert_store__id", &[CertStore::ID.field()])])
+.relations(&[Relation::new(
+    "idpInstances",
+    "The instances that work with it.",
+    ("idp_instance_cert_store", "cert_store_rid", "idp_instance_rid"),
+    &IDP_INSTANCE,
+)
+.guarded(|tx, own, others| check_subscriptions(tx, ("cert_store", own), ("idp_instance", others)))])
+.ruled::<CertStore>()
+.validate_rows(upload::read_upload)
+.bumps_epoch();
 
 /// Its operations.
 pub static OPERATIONS: [Op; 9] = standard!("CertStore", "/CertStore", TenantAdmin, TenantAdmin, &CERT_STORE);

@@ -8,14 +8,20 @@ use base64::{
     prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD},
 };
 use chancery_certificate::{Format, Iterations, PrivateKey, Read, read_within};
-use chancery_record::{Form, Others, Record as _, Secret, Value, read_draft, read_json};
+use chancery_record::{Field, FieldOf, Form, Others, Record as _, Secret, Value, read_draft, read_json};
 use chancery_resource::{Call, Problem, ProblemKind, Proposed, Purpose, Stored, Tx, Violation, Work};
 
-use super::{CERT_STORE, CertStore, CertificateInput, CertificateStorageFormat};
-use crate::subscription::resolve::{put, resolve_subscription, text_in, wrong};
+use super::{
+    CertStore, CertType, CertificateInput, CertificateInputText, CertificatePasswordProtection as Protection,
+    CertificateStorageFormat,
+};
+use crate::{
+    location::ApplyToType,
+    subscription::resolve::{resolve_subscription, wrong},
+};
 
 /// The member of an upload told apart, which only a creation makes.
-const INPUT: &str = "certificate_input";
+const INPUT: FieldOf<CertStore, Option<CertificateInputText>> = CertStore::CERTIFICATE_INPUT;
 
 /// What was read of uploads, each by what it is.
 type Known = HashMap<[u8; 32], Result<Kept, Refused>>;
@@ -27,15 +33,17 @@ pub fn read_upload(
     tx: &mut Tx<'_>,
     rows: &mut [Proposed<'_>],
 ) -> Result<Vec<Violation>, Problem> {
-    let targets = [("apply_to_tenant_id", "tenant"), ("apply_to_subscription_id", "subscription")];
-    let is_global = |values: &[Value]| {
-        matches!(text_in(&CERT_STORE, values, "cert_type"), Some("Default" | "AuditTrailSigning"))
-    };
-    let mut violations = resolve_subscription(&call.context, tx, &CERT_STORE, rows, &targets, is_global)?;
+    let targets = [
+        (CertStore::APPLY_TO_TENANT_ID.field(), "tenant"),
+        (CertStore::APPLY_TO_SUBSCRIPTION_ID.field(), "subscription"),
+    ];
+    let is_global = |row: &Proposed<'_>| row.get(CertStore::CERT_TYPE).map(CertType::is_global);
+    let own = CertStore::SUBSCRIPTION_ID;
+    let mut violations = resolve_subscription(&call.context, tx, rows, own, &targets, is_global)?;
     let mut uploads = Vec::with_capacity(rows.len());
     for (place, row) in rows.iter_mut().enumerate() {
         let store = CertStore::from_values(row.values.clone())?;
-        settle_target(place, row, &store, &mut violations);
+        settle_target(place, row, &store, &mut violations)?;
         uploads.push(uploaded(&store, row.was, says_format(call)));
     }
     if uploads.iter().flatten().flatten().filter(|upload| upload.is_slow()).count() > MAX_SLOW {
@@ -54,25 +62,30 @@ pub fn read_upload(
             };
             return Err(call.need(Work::new(Purpose::Certificate, read)));
         }
-        return Ok(finish(rows, uploads, &Known::new(), violations));
+        return finish(rows, uploads, &Known::new(), violations);
     };
-    Ok(finish(rows, uploads, &known, violations))
+    finish(rows, uploads, &known, violations)
 }
 
-fn settle_target(place: usize, row: &mut Proposed<'_>, store: &CertStore, violations: &mut Vec<Violation>) {
+fn settle_target(
+    place: usize,
+    row: &mut Proposed<'_>,
+    store: &CertStore,
+    violations: &mut Vec<Violation>,
+) -> Result<(), Problem> {
     if row.was.is_some() && store.cert_type.is_global() != store.subscription_id.is_none() {
         violations.push(wrong(
             place,
-            "cert_type",
+            CertStore::CERT_TYPE,
             "does not change between what is everyone's and what is not",
         ));
     }
     let apply_to = match (store.apply_to_tenant_id, store.apply_to_subscription_id) {
-        (Some(_), _) => "Tenant",
-        (_, Some(_)) => "Subscription",
-        _ => "Global",
+        (Some(_), _) => ApplyToType::Tenant,
+        (_, Some(_)) => ApplyToType::Subscription,
+        _ => ApplyToType::Global,
     };
-    put(&CERT_STORE, row.values, "apply_to_type", apply_to);
+    Ok(row.set(CertStore::APPLY_TO_TYPE, Some(apply_to))?)
 }
 
 /// Puts what was read into the rows.
@@ -81,15 +94,15 @@ fn finish(
     uploads: Vec<Result<Option<Upload>, Refused>>,
     known: &Known,
     mut violations: Vec<Violation>,
-) -> Vec<Violation> {
+) -> Result<Vec<Violation>, Problem> {
     for ((place, row), upload) in rows.iter_mut().enumerate().zip(uploads) {
         let outcome = match upload {
             Ok(Some(upload)) => match known.get(&upload.digest()) {
                 Some(Ok(kept)) => match row.was {
-                    Some(was) if upload.member == INPUT && !kept.is_in(was) => {
-                        Err((INPUT, "is set at creation alone: it cannot become another".to_owned()))
+                    Some(was) if upload.is_told_apart && !kept.is_in(was)? => {
+                        Err((INPUT.field(), "is set at creation alone: it cannot become another".to_owned()))
                     }
-                    Some(_) if upload.member == INPUT => {
+                    Some(_) if upload.is_told_apart => {
                         restore(row.values, row.was);
                         Ok(())
                     }
@@ -99,7 +112,7 @@ fn finish(
                     }
                 },
                 Some(Err(refused)) => Err(refused.clone()),
-                None => Err((upload.member, "was changed while it was read: send it again".to_owned())),
+                None => Err((upload.member(), "was changed while it was read: send it again".to_owned())),
             },
             Ok(None) => {
                 restore(row.values, row.was);
@@ -107,21 +120,22 @@ fn finish(
             }
             Err(refused) => Err(refused),
         };
-        put(&CERT_STORE, row.values, "password", Value::Null);
-        put(&CERT_STORE, row.values, "certificate_input", Value::Null);
-        if let Err((column, detail)) = outcome {
-            violations.push(wrong(place, column, detail));
+        row.set(CertStore::PASSWORD, None)?;
+        row.set(INPUT, None)?;
+        if let Err((member, detail)) = outcome {
+            violations.push(wrong(place, member, detail));
         }
     }
-    violations
+    Ok(violations)
 }
 
 /// Why an upload is refused: the member, and what to do.
-type Refused = (&'static str, String);
+type Refused = (&'static Field, String);
 
 #[derive(Clone)]
 struct Upload {
-    member: &'static str,
+    /// Whether it is in a member of its own, beside its password.
+    is_told_apart: bool,
     format: CertificateStorageFormat,
     data: Vec<u8>,
     private_key: Option<Secret>,
@@ -132,6 +146,11 @@ struct Upload {
 const MAX_SLOW: usize = 32;
 
 impl Upload {
+    /// The member that holds it.
+    const fn member(&self) -> &'static Field {
+        if self.is_told_apart { INPUT.field() } else { CertStore::CERTIFICATE.field() }
+    }
+
     /// Whether keys may have to be derived from a password, as often as the file says.
     const fn is_slow(&self) -> bool {
         self.password.is_some() || matches!(self.format, CertificateStorageFormat::Pkcs12)
@@ -162,13 +181,13 @@ impl Upload {
         };
         let key = self.private_key.as_ref().map(Secret::expose);
         let read = read_within(format, &self.data, key, self.password.as_ref(), left);
-        read.map(|read| Kept::of(self, read)).map_err(|refusal| (self.member, refusal.to_string()))
+        read.map(|read| Kept::of(self, read)).map_err(|refusal| (self.member(), refusal.to_string()))
     }
 }
 
-/// What is kept of an upload: columns and values, the private key apart.
+/// What is kept of an upload: fields and values, the private key apart.
 struct Kept {
-    values: Vec<(&'static str, Value)>,
+    values: Vec<(&'static Field, Value)>,
     private_key: Option<Secret>,
 }
 
@@ -176,45 +195,46 @@ impl Kept {
     fn of(upload: &Upload, read: Read) -> Self {
         let facts = read.facts;
         let cut = |text: String, most: usize| Value::Text(text.chars().take(most).collect());
-        let protection = if upload.password.is_some() { "Password" } else { "None" };
+        let protection = if upload.password.is_some() { Protection::Password } else { Protection::None };
         let values = vec![
-            ("certificate", Value::Bytes(read.certificate)),
-            ("certificate_storage_format", upload.format.name().into()),
-            ("certificate_password_protection", protection.into()),
-            ("thumbprint", facts.thumbprint.into()),
-            ("valid_from", facts.valid_from.0.into()),
-            ("valid_to", facts.valid_to.0.into()),
-            ("issuer", cut(facts.issuer, 2000)),
-            ("serial_number", cut(facts.serial_number, 256)),
-            ("subject", cut(facts.subject, 2000)),
-            ("certificate_has_private_key", read.private_key.is_some().into()),
+            (CertStore::CERTIFICATE.field(), Value::Bytes(read.certificate)),
+            (CertStore::CERTIFICATE_STORAGE_FORMAT.field(), upload.format.name().into()),
+            (CertStore::CERTIFICATE_PASSWORD_PROTECTION.field(), protection.name().into()),
+            (CertStore::THUMBPRINT.field(), facts.thumbprint.into()),
+            (CertStore::VALID_FROM.field(), facts.valid_from.0.into()),
+            (CertStore::VALID_TO.field(), facts.valid_to.0.into()),
+            (CertStore::ISSUER.field(), cut(facts.issuer, 2000)),
+            (CertStore::SERIAL_NUMBER.field(), cut(facts.serial_number, 256)),
+            (CertStore::SUBJECT.field(), cut(facts.subject, 2000)),
+            (CertStore::CERTIFICATE_HAS_PRIVATE_KEY.field(), read.private_key.is_some().into()),
         ];
         let encoded = |key: &PrivateKey| Secret::new(BASE64_STANDARD.encode(key.expose_pkcs8().expose()));
         Self { values, private_key: read.private_key.as_ref().map(encoded) }
     }
 
     /// Whether a row has it already.
-    fn is_in(&self, was: &Stored) -> bool {
-        let kept = |column| CERT_STORE.field_index(column).map(|place| was.value(place));
-        let is_there =
-            self.values.iter().any(|(column, value)| *column == "certificate" && kept(column) == Some(value));
-        is_there
-            && (self.private_key.is_none() || kept("certificate_has_private_key") == Some(&Value::Bool(true)))
+    fn is_in(&self, was: &Stored) -> Result<bool, Problem> {
+        let certificate = CertStore::CERTIFICATE.field();
+        let is_there = self
+            .values
+            .iter()
+            .any(|(field, value)| field.is(certificate) && certificate.value(&was.values) == value);
+        Ok(is_there && (self.private_key.is_none() || was.get(CertStore::CERTIFICATE_HAS_PRIVATE_KEY)?))
     }
 
     fn put(&self, values: &mut [Value]) {
-        for (column, value) in &self.values {
-            put(&CERT_STORE, values, column, value.clone());
+        for (field, value) in &self.values {
+            field.set(values, value.clone());
         }
         let key = self.private_key.as_ref().map(|key| String::from_utf8_lossy(key.expose()).into_owned());
-        put(&CERT_STORE, values, "private_key", key);
+        CertStore::PRIVATE_KEY.field().set(values, key.into());
     }
 }
 
 /// Whether the operation's form has a member for the format.
 fn says_format(call: &Call) -> bool {
-    let format = |field: &&chancery_record::Field| field.column == "certificate_storage_format";
-    call.request.op.shape.fields.iter().find(format).is_none_or(|field| field.access.shown)
+    let own = call.request.op.shape.own(CertStore::CERTIFICATE_STORAGE_FORMAT.field());
+    own.is_none_or(|field| field.access.shown)
 }
 
 /// What a body uploads, if it does.
@@ -222,14 +242,14 @@ fn uploaded(store: &CertStore, was: Option<&Stored>, says_format: bool) -> Resul
     if let Some(input) = &store.certificate_input {
         return read_input(&input.0).map(Some);
     }
-    let before =
-        was.map(|was| CERT_STORE.field_index("certificate").map_or(&Value::Null, |place| was.value(place)));
+    let certificate = CertStore::CERTIFICATE.field();
+    let before = was.map(|was| certificate.value(&was.values));
     match (&store.certificate, before) {
-        (None, None) => Err(("certificate", "is missing: send certificate or certificateInput".to_owned())),
+        (None, None) => Err((certificate, "is missing: send certificate or certificateInput".to_owned())),
         (None, Some(_)) => Ok(None),
         (Some(file), Some(Value::Bytes(before))) if file.0 == *before => Ok(None),
         (Some(file), _) => Ok(Some(Upload {
-            member: "certificate",
+            is_told_apart: false,
             // a form without that member leaves it to the file
             format: if says_format { store.certificate_storage_format } else { format_of(&file.0) },
             data: file.0.clone(),
@@ -252,7 +272,7 @@ fn format_of(file: &[u8]) -> CertificateStorageFormat {
 }
 
 fn read_input(text: &str) -> Result<Upload, Refused> {
-    let member = INPUT;
+    let member = INPUT.field();
     let broken = || (member, "cannot be read".to_owned());
     let json = read_json(text.as_bytes()).map_err(|_| broken())?;
     let draft = read_draft(CertificateInput::FIELDS, Others::Named(&[]), Form::Create, &json, "");
@@ -268,7 +288,7 @@ fn read_input(text: &str) -> Result<Upload, Refused> {
         decoded.map_err(|_| (member, format!("{name} must be PEM or base64")))
     };
     Ok(Upload {
-        member,
+        is_told_apart: true,
         format: input.format,
         data: file(input.data.as_str(), "data")?,
         private_key: input
@@ -283,15 +303,13 @@ fn read_input(text: &str) -> Result<Upload, Refused> {
 /// Keeps what was there: no new certificate was sent.
 fn restore(values: &mut [Value], was: Option<&Stored>) {
     let Some(was) = was else { return };
-    for column in [
-        "certificate",
-        "certificate_storage_format",
-        "certificate_password_protection",
-        "certificate_has_private_key",
-        "private_key",
+    for field in [
+        CertStore::CERTIFICATE.field(),
+        CertStore::CERTIFICATE_STORAGE_FORMAT.field(),
+        CertStore::CERTIFICATE_PASSWORD_PROTECTION.field(),
+        CertStore::CERTIFICATE_HAS_PRIVATE_KEY.field(),
+        CertStore::PRIVATE_KEY.field(),
     ] {
-        if let Some(place) = CERT_STORE.field_index(column) {
-            put(&CERT_STORE, values, column, was.value(place).clone());
-        }
+        field.set(values, field.value(&was.values).clone());
     }
 }

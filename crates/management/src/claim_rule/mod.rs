@@ -4,13 +4,13 @@ mod evaluate;
 
 mod link;
 
-use chancery_claims::Rule;
+use chancery_claims::{Member, Rule};
 use chancery_record::{
     FIXED, KEY, Name, OPEN, PatternText, Preset, Record as _, SHOWN, Token, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Call, Op, Parent, Problem, Proposed, ProvidedFields, Purpose, Reach, Relation, Rules, Shape, StoreError,
-    Tx, Unique, Violation, relation, standard,
+    Call, Findings, Op, Parent, Problem, Proposed, ProvidedFields, Purpose, Reach, Relation, Rules, Shape,
+    StoreError, Tx, Unique, Violation, Wrong, relation, standard,
 };
 use uuid::Uuid;
 
@@ -23,7 +23,7 @@ use crate::{
     judge::judge,
     link::check_subscriptions,
     subscription::SubscriptionId,
-    subscription::resolve::{id_in, put, resolve_subscription, text_in, wrong},
+    subscription::resolve::{resolve_subscription, wrong},
     tenant::{TENANT, TenantId},
 };
 
@@ -189,86 +189,101 @@ impl ClaimRule {
     }
 
     /// What each level needs and refuses.
-    fn check_level(&self, wrong: &mut Vec<(&'static str, String)>) {
+    fn check_level(&self, wrong: &mut Findings) {
         let level = self.rule_level.name();
         let instance = self.rule_level == RuleLevel::ClientAppIdpInstance;
         let tenant = self.rule_level == RuleLevel::Tenant;
         if instance != self.apply_to_idp_instance_id.is_some() {
             let verb = if instance { "is missing: " } else { "must be empty: " };
-            wrong.push(("apply_to_idp_instance_id", format!("{verb}the rule's level is {level}")));
+            wrong.add(Self::APPLY_TO_IDP_INSTANCE_ID, format!("{verb}the rule's level is {level}"));
         }
         if tenant != self.apply_to_tenant_id.is_some() {
             let verb = if tenant { "is missing: " } else { "must be empty: " };
-            wrong.push(("apply_to_tenant_id", format!("{verb}the rule's level is {level}")));
+            wrong.add(Self::APPLY_TO_TENANT_ID, format!("{verb}the rule's level is {level}"));
         }
     }
 }
 
 impl Rules for ClaimRule {
-    fn adjust(&mut self, was: Option<&Self>, _: &ProvidedFields<'_>) {
+    fn adjust(&mut self, was: Option<&Self>, _: &ProvidedFields<'_, Self>) {
         if self.apply_to_subscription_id.is_none() {
             self.apply_to_subscription_id = self.subscription_id.or(was.and_then(|was| was.subscription_id));
         }
     }
 
-    fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
+    fn check(&self, wrong: &mut Findings) {
         self.check_level(wrong);
     }
 }
 
 /// The resource.
-pub static CLAIM_RULE: Shape =
-    Shape::of::<ClaimRule>("ClaimRule", "claim_rule", Reach::Tenant("subscription_id", "apply_to_tenant_id"))
-        .belonging(&[
-            Parent::new("apply_to_idp_instance_id", &IDP_INSTANCE),
-            Parent::new("apply_to_tenant_id", &TENANT),
-        ])
-        .unique(&[Unique::new("claim_rule__id", "id")])
-        .relations(&[Relation::new(
-            "clientApps",
-            "The client apps that a rule of their level applies to.",
-            ("client_app_claim_rule", "claim_rule_rid", "client_app_rid"),
-            &CLIENT_APP,
-        )
-        .guarded(|tx, rule, apps| {
-            take_client_apps(tx, &[rule])?;
-            check_subscriptions(tx, ("claim_rule", rule), ("client_app", apps))
-        })
-        .at_creation()])
-        .ruled::<ClaimRule>()
-        .validate_rows(check);
+pub static CLAIM_RULE: Shape = Shape::of::<ClaimRule>(
+    "ClaimRule",
+    "claim_rule",
+    Reach::Tenant(ClaimRule::SUBSCRIPTION_ID.field(), ClaimRule::APPLY_TO_TENANT_ID.field()),
+)
+.belonging(&[
+    Parent::new(ClaimRule::APPLY_TO_IDP_INSTANCE_ID, &IDP_INSTANCE),
+    Parent::new(ClaimRule::APPLY_TO_TENANT_ID, &TENANT),
+])
+.unique(&[Unique::new("claim_rule__id", &[ClaimRule::ID.field()])])
+.relations(&[Relation::new(
+    "clientApps",
+    "The client apps that a rule of their level applies to.",
+    ("client_app_claim_rule", "claim_rule_rid", "client_app_rid"),
+    &CLIENT_APP,
+)
+.guarded(|tx, rule, apps| {
+    take_client_apps(tx, &[rule])?;
+    check_subscriptions(tx, ("claim_rule", rule), ("client_app", apps))
+})
+.at_creation()])
+.ruled::<ClaimRule>()
+.validate_rows(check);
 
 /// A rule has good patterns and applies within its subscription, at its level.
 fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let targets = [
-        ("apply_to_tenant_id", "tenant"),
-        ("apply_to_idp_instance_id", "idp_instance"),
-        ("apply_to_subscription_id", "subscription"),
+        (ClaimRule::APPLY_TO_TENANT_ID.field(), "tenant"),
+        (ClaimRule::APPLY_TO_IDP_INSTANCE_ID.field(), "idp_instance"),
+        (ClaimRule::APPLY_TO_SUBSCRIPTION_ID.field(), "subscription"),
     ];
     let rules = rows.iter().map(|row| ClaimRule::from_values(row.values.clone()));
     // a new row has another id each time
     let rules = rules.map(|rule| Ok(Rule { id: Uuid::nil(), ..rule?.known()? }));
     let rules = rules.collect::<Result<Vec<_>, Problem>>()?;
-    let mut violations = judge(call, Purpose::Pattern, rules, Rule::weigh)?;
-    violations.extend(resolve_subscription(&call.context, tx, &CLAIM_RULE, rows, &targets, |_| false)?);
+    let mut violations = judge(call, Purpose::Pattern, rules, weigh)?;
+    let own = ClaimRule::SUBSCRIPTION_ID;
+    violations.extend(resolve_subscription(&call.context, tx, rows, own, &targets, |_| Ok(false))?);
     let mut narrowed = Vec::new();
     for (place, row) in rows.iter_mut().enumerate() {
-        let owner = id_in(&CLAIM_RULE, row.values, "subscription_id");
-        let is_open = id_in(&CLAIM_RULE, row.values, "apply_to_subscription_id").is_none();
-        if let (Some(owner), true) = (owner, is_open) {
-            put(&CLAIM_RULE, row.values, "apply_to_subscription_id", owner);
+        if row.get(ClaimRule::APPLY_TO_SUBSCRIPTION_ID)?.is_none() {
+            row.set(ClaimRule::APPLY_TO_SUBSCRIPTION_ID, row.get(own)?)?;
         }
-        let level = text_in(&CLAIM_RULE, row.values, "rule_level");
-        if let (Some(was), true) = (row.was, level.is_some_and(has_no_client_apps)) {
+        let level = row.get(ClaimRule::RULE_LEVEL)?;
+        if let (Some(was), true) = (row.was, has_no_client_apps(level.name())) {
             narrowed.push((place, was.rid));
         }
     }
     let linked = with_client_apps(tx, &narrowed.iter().map(|(_, rid)| *rid).collect::<Vec<_>>())?;
     for (place, _) in narrowed.into_iter().filter(|(_, rid)| linked.contains(rid)) {
         let detail = "does not fit: the rule has client apps, which this level does not take";
-        violations.push(wrong(place, "rule_level", detail));
+        violations.push(wrong(place, ClaimRule::RULE_LEVEL, detail));
     }
     Ok(violations)
+}
+
+/// How heavy a rule's patterns are, or what is wrong with it.
+fn weigh(rule: &Rule) -> Result<u64, Vec<Wrong>> {
+    let field = |member| match member {
+        Member::TypeEvaluationRule => ClaimRule::TYPE_EVALUATION_RULE.field(),
+        Member::ValueEvaluationRule => ClaimRule::VALUE_EVALUATION_RULE.field(),
+        Member::TypeTransformationRule => ClaimRule::TYPE_TRANSFORMATION_RULE.field(),
+        Member::ValueTransformationRule => ClaimRule::VALUE_TRANSFORMATION_RULE.field(),
+        Member::TypeTransformationReplacement => ClaimRule::TYPE_TRANSFORMATION_REPLACEMENT.field(),
+        Member::ValueTransformationReplacement => ClaimRule::VALUE_TRANSFORMATION_REPLACEMENT.field(),
+    };
+    rule.weigh().map_err(|wrong| wrong.into_iter().map(|(member, detail)| (field(member), detail)).collect())
 }
 
 /// Its operations.

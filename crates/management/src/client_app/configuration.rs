@@ -7,19 +7,19 @@ use std::{
 
 use chancery_certificate::normalised_name;
 use chancery_record::{
-    CertificateName, Email, KEY, OPEN, Preset, Record as _, SHOWN, Token, Value, choice_types, record,
+    CertificateName, Email, FieldOf, KEY, OPEN, Preset, Record as _, SHOWN, Token, Value, choice_types,
+    record,
 };
 use chancery_resource::{
-    Call, Context, LIST, Op, Parent, Problem, Proposed, Reach, Rules, Shape, Sql, Tx, Unique, Violation,
-    standard,
+    Call, Context, Findings, LIST, Op, Parent, Problem, Proposed, Reach, Rules, Shape, Sql, Tx, Unique,
+    Violation, standard,
 };
 use uuid::Uuid;
 
 use super::{
-    CLIENT_APP, ClientAppId, administrator, controller::note_change, profile::check_configurations,
-    uri::scheme,
+    CLIENT_APP, ClientAppId, administrator, controller::note, profile::check_configurations, uri::scheme,
 };
-use crate::subscription::resolve::{conflict, id_in};
+use crate::subscription::resolve::conflict;
 
 choice_types! {
     /// How a client proves who it is at the token endpoint, by the names of the IANA registry.
@@ -71,11 +71,16 @@ record! {
     }
 }
 
-/// A member that names a certificate: its column, what it says, what it must be.
-type Member<'a> = (&'static str, &'a Option<CertificateName>, &'a dyn Fn(&str) -> bool, &'a str);
+/// A member that names a certificate: its field, what it says, what it must be.
+type Member<'a> = (
+    FieldOf<ClientAppAuthenticationConfiguration, Option<CertificateName>>,
+    &'a Option<CertificateName>,
+    &'a dyn Fn(&str) -> bool,
+    &'a str,
+);
 
 impl Rules for ClientAppAuthenticationConfiguration {
-    fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
+    fn check(&self, wrong: &mut Findings) {
         let is_name = |text: &str| normalised_name(text).is_some_and(|name| !name.is_empty());
         let is_host = |text: &str| {
             let is_label = |label: &str| {
@@ -89,39 +94,39 @@ impl Rules for ClientAppAuthenticationConfiguration {
         let is_mail = |text: &str| Email::new(text).is_ok();
         let members: [Member<'_>; 5] = [
             (
-                "tls_client_auth_subject_dn",
+                Self::TLS_CLIENT_AUTH_SUBJECT_DN,
                 &self.tls_client_auth_subject_dn,
                 &is_name,
                 "a name such as CN=client,O=Example (RFC 4514)",
             ),
             (
-                "tls_client_auth_san_dns",
+                Self::TLS_CLIENT_AUTH_SAN_DNS,
                 &self.tls_client_auth_san_dns,
                 &is_host,
                 "the name of a host such as client.example.com",
             ),
             (
-                "tls_client_auth_san_uri",
+                Self::TLS_CLIENT_AUTH_SAN_URI,
                 &self.tls_client_auth_san_uri,
                 &is_uri,
                 "a whole URI such as https://client.example.com",
             ),
             (
-                "tls_client_auth_san_ip",
+                Self::TLS_CLIENT_AUTH_SAN_IP,
                 &self.tls_client_auth_san_ip,
                 &is_address,
                 "an IP address such as 192.0.2.7 or 2001:db8::7",
             ),
             (
-                "tls_client_auth_san_email",
+                Self::TLS_CLIENT_AUTH_SAN_EMAIL,
                 &self.tls_client_auth_san_email,
                 &is_mail,
                 "an e-mail address such as client@example.com",
             ),
         ];
-        for (column, given, fits, wanted) in members {
+        for (field, given, fits, wanted) in members {
             if given.as_ref().is_some_and(|given| !fits(given.as_str())) {
-                wrong.push((column, format!("must be {wanted}")));
+                wrong.add(field, format!("must be {wanted}"));
             }
         }
     }
@@ -132,14 +137,19 @@ pub static CLIENT_APP_AUTHENTICATION_CONFIGURATION: Shape =
     Shape::of::<ClientAppAuthenticationConfiguration>(
         "ClientAppAuthenticationConfiguration",
         "client_app_authentication_configuration",
-        Reach::Of("client_app_id", &CLIENT_APP),
+        Reach::Of(ClientAppAuthenticationConfiguration::CLIENT_APP_ID.field(), &CLIENT_APP),
     )
-    .belonging(&[Parent::new("client_app_id", &CLIENT_APP)])
-    .unique(&[Unique::new("client_app_authentication_configuration__client_app_id", "client_app_id")])
+    .belonging(&[Parent::new(ClientAppAuthenticationConfiguration::CLIENT_APP_ID, &CLIENT_APP)])
+    .unique(&[Unique::new(
+        "client_app_authentication_configuration__client_app_id",
+        &[ClientAppAuthenticationConfiguration::CLIENT_APP_ID.field()],
+    )])
     .found_by_token()
     .ruled::<ClientAppAuthenticationConfiguration>()
     .validate_rows(check)
-    .after_write(note_change)
+    .after_write(|context, tx, values| {
+        note(context, tx, ClientAppAuthenticationConfiguration::CLIENT_APP_ID.get(values)?)
+    })
     .on_purge(keep_of_fapi)
     .postcondition(administrator::keep_one)
     .bumps_epoch();
@@ -158,16 +168,13 @@ fn keep_of_fapi(_: &mut Context, tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<(), P
 
 /// One that signs with its secret needs a secret that can be used for it.
 fn check(_: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
-    let shape = &CLIENT_APP_AUTHENTICATION_CONFIGURATION;
     let mut violations = check_configurations(tx, rows)?;
     let signing = TokenEndpointAuthMethod::ClientSecretJwt;
     let mut asked = HashMap::new();
     for (place, row) in rows.iter().enumerate() {
         let to_be = ClientAppAuthenticationConfiguration::from_values(row.values.clone())?;
-        if to_be.token_endpoint_auth_method == signing
-            && let Some(app) = id_in(shape, row.values, "client_app_id")
-        {
-            asked.insert(app, place);
+        if to_be.token_endpoint_auth_method == signing {
+            asked.insert(to_be.client_app_id.0, place);
         }
     }
     let apps: Vec<Uuid> = asked.keys().copied().collect();
@@ -176,7 +183,11 @@ fn check(_: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Vio
     for (app, place) in asked {
         if with_secret.contains(&app) && !with_sealed.contains(&app) {
             let detail = "needs a secret that is kept for signing: delete the client app's secrets, set this, then make a new one";
-            violations.push(conflict(place, "token_endpoint_auth_method", detail));
+            violations.push(conflict(
+                place,
+                ClientAppAuthenticationConfiguration::TOKEN_ENDPOINT_AUTH_METHOD,
+                detail,
+            ));
         }
     }
     Ok(violations)

@@ -2,28 +2,18 @@
 //! prove itself. Kept with every such change, for good: what somebody knew once they may know still.
 
 use chancery_record::Value;
-use chancery_resource::{Context, Problem, Shape, Sql, StateTable, Tx};
+use chancery_resource::{Context, Problem, Sql, StateTable, Tx};
 use uuid::Uuid;
 
-use super::CLIENT_APP;
-use crate::subscription::resolve::id_in;
+use super::{ClientApp, ClientAppId};
 
 /// Notes who calls as one who could act as the new client app.
 pub fn note_maker(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
-    id_in(&CLIENT_APP, values, "id").map_or(Ok(()), |app| note(context, tx, app))
+    note(context, tx, ClientApp::ID.get(values)?)
 }
 
-/// Notes who calls as one who could act as the client app that a row belongs to.
-pub fn note_change(
-    context: &Context,
-    tx: &mut Tx<'_>,
-    shape: &Shape,
-    values: &[Value],
-) -> Result<(), Problem> {
-    id_in(shape, values, "client_app_id").map_or(Ok(()), |app| note(context, tx, app))
-}
-
-fn note(context: &Context, tx: &mut Tx<'_>, app: Uuid) -> Result<(), Problem> {
+/// Notes who calls as one who could act as this client app, which a row that changes belongs to.
+pub fn note(context: &Context, tx: &mut Tx<'_>, ClientAppId(app): ClientAppId) -> Result<(), Problem> {
     let text = StateTable::ClientAppController
         .insert("(client_app_id, actor_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING");
     for actor in context.actor.into_iter().chain(context.acting).filter(|actor| *actor != app) {

@@ -3,7 +3,7 @@
 use chancery_record::{Description, FIXED, Identifier, KEY, Name, OPEN, SHOWN, Token, Url, id_types, record};
 use chancery_resource::{Op, Parent, Reach, Shape, Unique, added, standard};
 
-use super::{CLIENT_APP, ClientAppId, controller::note_change};
+use super::{CLIENT_APP, ClientAppId, controller::note};
 
 id_types! {
     /// The id of a federated identity.
@@ -36,14 +36,17 @@ record! {
 pub static CLIENT_APP_FEDERATED_IDENTITY: Shape = Shape::of::<ClientAppFederatedIdentity>(
     "ClientAppFederatedIdentity",
     "client_app_federated_identity",
-    Reach::Of("client_app_id", &CLIENT_APP),
+    Reach::Of(ClientAppFederatedIdentity::CLIENT_APP_ID.field(), &CLIENT_APP),
 )
-.belonging(&[Parent::new("client_app_id", &CLIENT_APP)])
+.belonging(&[Parent::new(ClientAppFederatedIdentity::CLIENT_APP_ID, &CLIENT_APP)])
 .unique(&[
-    Unique::new("client_app_federated_identity__id", "id"),
-    Unique::new("client_app_federated_identity__client_app_id__name", "name"),
+    Unique::new("client_app_federated_identity__id", &[ClientAppFederatedIdentity::ID.field()]),
+    Unique::new(
+        "client_app_federated_identity__client_app_id__name",
+        &[ClientAppFederatedIdentity::CLIENT_APP_ID.field(), ClientAppFederatedIdentity::NAME.field()],
+    ),
 ])
-.after_write(note_change);
+.after_write(|context, tx, values| note(context, tx, ClientAppFederatedIdentity::CLIENT_APP_ID.get(values)?));
 
 /// Its operations.
 pub static OPERATIONS: [Op; 9] = added(standard!(

@@ -7,11 +7,12 @@ use chancery_record::{
     choice_types, id_types, record,
 };
 use chancery_resource::{
-    Call, Op, Parent, Problem, Proposed, Reach, Rules, Shape, Tx, Unique, Violation, added, standard,
+    Call, Findings, Op, Parent, Problem, Proposed, Reach, Rules, Shape, Tx, Unique, Violation, added,
+    standard,
 };
 
-use super::{CLIENT_APP, ClientAppId, administrator, controller::note_change};
-use crate::subscription::resolve::{conflict, text_in, wrong};
+use super::{CLIENT_APP, ClientAppId, administrator, controller::note};
+use crate::subscription::resolve::{conflict, wrong};
 
 id_types! {
     /// The id of a key set.
@@ -74,36 +75,36 @@ record! {
 }
 
 impl Rules for ClientAppKeySet {
-    fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
+    fn check(&self, wrong: &mut Findings) {
         let given = [self.jwks.is_some(), self.jwks_uri.is_some(), self.certificate.is_some()];
         if given.iter().filter(|given| **given).count() != 1 {
-            wrong.push(("jwks", "exactly one of jwks, jwksUri and certificate is to be given".to_owned()));
+            wrong.add(Self::JWKS, "exactly one of jwks, jwksUri and certificate is to be given");
         }
         if let Some(jwks) = &self.jwks {
             match JwkSet::parse(jwks.as_str().as_bytes()) {
                 Ok(set) if set.skipped.is_empty() => {}
                 Ok(set) => {
                     let kinds = set.skipped.iter().map(|place| format!("/keys/{place}")).collect::<Vec<_>>();
-                    wrong.push((
-                        "jwks",
+                    wrong.add(
+                        Self::JWKS,
                         format!("holds keys of a kind that is not known here: {}", kinds.join(", ")),
-                    ));
+                    );
                 }
-                Err(problem) => wrong.push(("jwks", problem.to_string())),
+                Err(problem) => wrong.add(Self::JWKS, problem.to_string()),
             }
         }
         if self.jwks_uri.as_ref().is_some_and(|uri| !uri.as_str().starts_with("https://")) {
-            wrong.push(("jwks_uri", "must be an https address".to_owned()));
+            wrong.add(Self::JWKS_URI, "must be an https address");
         }
         if let Some(certificate) = &self.certificate
             && let Err(refusal) = facts_of(&certificate.0)
         {
-            wrong.push(("certificate", refusal.to_string()));
+            wrong.add(Self::CERTIFICATE, refusal.to_string());
         }
         if let (Some(from), Some(to)) = (self.valid_from, self.valid_to)
             && from >= to
         {
-            wrong.push(("valid_to", "must be after validFrom".to_owned()));
+            wrong.add(Self::VALID_TO, "must be after validFrom");
         }
     }
 }
@@ -112,16 +113,19 @@ impl Rules for ClientAppKeySet {
 pub static CLIENT_APP_KEY_SET: Shape = Shape::of::<ClientAppKeySet>(
     "ClientAppKeySet",
     "client_app_key_set",
-    Reach::Of("client_app_id", &CLIENT_APP),
+    Reach::Of(ClientAppKeySet::CLIENT_APP_ID.field(), &CLIENT_APP),
 )
-.belonging(&[Parent::new("client_app_id", &CLIENT_APP).of_at_most(MOST)])
+.belonging(&[Parent::new(ClientAppKeySet::CLIENT_APP_ID, &CLIENT_APP).of_at_most(MOST)])
 .unique(&[
-    Unique::new("client_app_key_set__id", "id"),
-    Unique::new("client_app_key_set__client_app_id__name", "name"),
+    Unique::new("client_app_key_set__id", &[ClientAppKeySet::ID.field()]),
+    Unique::new(
+        "client_app_key_set__client_app_id__name",
+        &[ClientAppKeySet::CLIENT_APP_ID.field(), ClientAppKeySet::NAME.field()],
+    ),
 ])
 .ruled::<ClientAppKeySet>()
 .validate_rows(check)
-.after_write(note_change)
+.after_write(|context, tx, values| note(context, tx, ClientAppKeySet::CLIENT_APP_ID.get(values)?))
 .postcondition(administrator::keep_one)
 .bumps_epoch();
 
@@ -132,7 +136,7 @@ const MOST: usize = 100;
 /// one of old must be able to end.
 #[expect(clippy::unnecessary_wraps, reason = "the engine calls it by this form")]
 fn check(_: &Call, _: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
-    let status = |values: &[Value]| text_in(&CLIENT_APP_KEY_SET, values, "status").and_then(Status::named);
+    let status = |values: &[Value]| ClientAppKeySet::STATUS.text(values).and_then(Status::named);
     let mut violations = Vec::new();
     for (place, row) in rows.iter().enumerate() {
         let before = row.was.and_then(|was| status(&was.values));
@@ -140,11 +144,16 @@ fn check(_: &Call, _: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Viol
             && !before.may_become(next)
         {
             let detail = format!("goes from {} to another, but not to {}", before.name(), next.name());
-            violations.push(conflict(place, "status", detail));
+            violations.push(conflict(place, ClientAppKeySet::STATUS, detail));
         }
         let told = |values: &[Value]| {
-            ["jwks", "kid", "key_use", "algorithm"]
-                .map(|column| text_in(&CLIENT_APP_KEY_SET, values, column).map(str::to_owned))
+            [
+                ClientAppKeySet::JWKS.text(values),
+                ClientAppKeySet::KID.text(values),
+                ClientAppKeySet::KEY_USE.text(values),
+                ClientAppKeySet::ALGORITHM.text(values),
+            ]
+            .map(|text| text.map(str::to_owned))
         };
         let now = told(row.values);
         if row.was.is_some_and(|was| told(&was.values) == now) {
@@ -155,12 +164,12 @@ fn check(_: &Call, _: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Viol
         if let (Some(set), Some(kid)) = (keys, &kid)
             && !set.keys.iter().any(|key| key.kid.as_ref() == Some(kid))
         {
-            violations.push(wrong(place, "kid", "names none of the keys in jwks"));
+            violations.push(wrong(place, ClientAppKeySet::KID, "names none of the keys in jwks"));
         }
         let signs = key_use.as_deref() == Some(KeyUse::Signing.name());
         if algorithm.is_some_and(|algorithm| !is_served(&algorithm, signs)) {
             let detail = format!("must be one of {}", algorithms(signs).join(", "));
-            violations.push(wrong(place, "algorithm", detail));
+            violations.push(wrong(place, ClientAppKeySet::ALGORITHM, detail));
         }
     }
     Ok(violations)

@@ -27,7 +27,10 @@ record! {
 pub static CLIENT_APP_METADATA: Shape =
     Shape::of::<ClientAppMetadata>("ClientAppMetadata", "client_app_metadata", Reach::All)
         .owned(&CLIENT_APP, "client_app_rid")
-        .unique(&[Unique::new("client_app_metadata__client_app_rid__key", "key")]);
+        .unique(&[Unique::new(
+            "client_app_metadata__client_app_rid__key",
+            &[ClientAppMetadata::KEY.field()],
+        )]);
 
 const ALL: &str = "/ClientApp/{clientAppId}/ClientAppMetadata";
 const ONE: &str = "/ClientApp/{clientAppId}/ClientAppMetadata/{key}";

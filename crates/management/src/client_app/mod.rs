@@ -14,7 +14,7 @@ pub mod scope_and_resource;
 pub mod secret;
 pub mod uri;
 
-use chancery_application::{APPLICATION_GROUP, APPLICATION_USER};
+use chancery_application::{APPLICATION_GROUP, APPLICATION_USER, ApplicationUser};
 use chancery_record::{
     FIXED, KEY, Name, OPEN, Preset, SHOWN, Token, Url, WebAddress, choice_types, id_types, record,
 };
@@ -22,6 +22,8 @@ use chancery_resource::{Child, Op, Reach, Relation, Shape, Unique, added_at, chi
 
 use crate::{
     claim_rule::{CLAIM_RULE, take_client_apps},
+    custom_asset::{CUSTOM_ASSET, CustomAsset},
+    custom_view::{CUSTOM_VIEW, CustomView},
     idp_instance::IDP_INSTANCE,
     link::check_subscriptions,
     mfa_instance::MFA_INSTANCE,
@@ -215,18 +217,22 @@ record! {
 }
 
 /// Who sees client apps.
-static SEEN_BY: Reach = Reach::Assigned("subscription_id", "tenant_client_app", "client_app_rid");
+static SEEN_BY: Reach =
+    Reach::Assigned(ClientApp::SUBSCRIPTION_ID.field(), "tenant_client_app", "client_app_rid");
 
 /// The resource.
 pub static CLIENT_APP: Shape =
     Shape::of::<ClientApp>("ClientApp", "client_app", Reach::Unless(&SEEN_BY, administrator::is_no_higher))
         .unique(&[
-            Unique::new("client_app__id", "id"),
-            Unique::new("client_app__subscription_id__name_key", "name"),
+            Unique::new("client_app__id", &[ClientApp::ID.field()]),
+            Unique::new(
+                "client_app__subscription_id__name_key",
+                &[ClientApp::SUBSCRIPTION_ID.field(), ClientApp::NAME.field()],
+            ),
         ])
         .held_by(&[
-            Child::new("asset", "custom_asset", "client_app_id").named_by("location"),
-            Child::new("view", "custom_view", "client_app_id").named_by("location"),
+            Child::new("asset", &CUSTOM_ASSET, CustomAsset::CLIENT_APP_ID, CustomAsset::LOCATION),
+            Child::new("view", &CUSTOM_VIEW, CustomView::CLIENT_APP_ID, CustomView::LOCATION),
         ])
         .relations(&[
             children!(
@@ -283,7 +289,11 @@ pub static CLIENT_APP: Shape =
                 ("client_app_metadata", "client_app_rid", "rid"),
                 &metadata::CLIENT_APP_METADATA,
             )
-            .showing(&["key", "value", "concurrency_token"]),
+            .showing(&[
+                metadata::ClientAppMetadata::KEY.field(),
+                metadata::ClientAppMetadata::VALUE.field(),
+                metadata::ClientAppMetadata::CONCURRENCY_TOKEN.field(),
+            ]),
             Relation::new(
                 "claimRules",
                 "The claim rules of level ClientApp that apply to it.",
@@ -311,7 +321,12 @@ pub static CLIENT_APP: Shape =
             .guarded(|tx, own, others| {
                 check_subscriptions(tx, ("client_app", own), ("application_user", others))
             })
-            .showing(&["id", "first_name", "last_name", "email_address"]),
+            .showing(&[
+                ApplicationUser::ID.field(),
+                ApplicationUser::FIRST_NAME.field(),
+                ApplicationUser::LAST_NAME.field(),
+                ApplicationUser::EMAIL_ADDRESS.field(),
+            ]),
             Relation::new(
                 "authorizedPlatformGroups",
                 "The platform groups whose members may use it while it is restricted.",

@@ -4,16 +4,16 @@
 use std::collections::{HashMap, HashSet};
 
 use chancery_oauth::{Authentication, ClientFacts, Encryption, Method, SecurityProfile, findings};
-use chancery_record::{CertificateName, Record, Url, Value};
+use chancery_record::{CertificateName, Field, FieldOf, Mismatch, Record, Url, Value};
 use chancery_resource::{LIST, Problem, Proposed, Shape, Sql, Tx, Violation};
 use uuid::Uuid;
 
 use super::{
-    CLIENT_APP, ClientApp, SubjectType,
+    CLIENT_APP, ClientApp, ClientAppId, SubjectType,
     configuration::{CLIENT_APP_AUTHENTICATION_CONFIGURATION, ClientAppAuthenticationConfiguration},
     uri::{CLIENT_APP_REDIRECT_URI, ClientAppRedirectUri, RedirectUriType},
 };
-use crate::subscription::resolve::{id_in, wrong};
+use crate::subscription::resolve::wrong;
 
 type Configuration = ClientAppAuthenticationConfiguration;
 
@@ -29,15 +29,15 @@ struct Known {
 impl Known {
     fn load(tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<Self, Problem> {
         let mut known = Self::default();
-        for app in load_records::<ClientApp>(tx, &CLIENT_APP, "id", apps)? {
+        for app in load_records(tx, &CLIENT_APP, ClientApp::ID, apps)? {
             known.apps.insert(app.id.0, app);
         }
         let configuration = &CLIENT_APP_AUTHENTICATION_CONFIGURATION;
-        for one in load_records::<Configuration>(tx, configuration, "client_app_id", apps)? {
+        for one in load_records(tx, configuration, Configuration::CLIENT_APP_ID, apps)? {
             known.configurations.insert(one.client_app_id.0, one);
         }
-        let uris = load_records::<ClientAppRedirectUri>(tx, &CLIENT_APP_REDIRECT_URI, "client_app_id", apps)?;
-        for one in uris {
+        let of_app = ClientAppRedirectUri::CLIENT_APP_ID;
+        for one in load_records(tx, &CLIENT_APP_REDIRECT_URI, of_app, apps)? {
             known.keep(&one);
         }
         Ok(known)
@@ -53,17 +53,17 @@ impl Known {
     }
 }
 
-/// The rows of a resource whose column holds one of these ids.
+/// The rows of a resource whose field holds one of these ids.
 fn load_records<R: Record>(
     tx: &mut Tx<'_>,
     shape: &'static Shape,
-    column: &str,
+    field: FieldOf<R, ClientAppId>,
     ids: &[Uuid],
 ) -> Result<Vec<R>, Problem> {
     let columns: Vec<&str> = shape.fields.iter().map(|field| field.column).collect();
     let mut rows = Vec::new();
     for chunk in ids.chunks(LIST) {
-        let text = format!("SELECT {} FROM {} WHERE {column} IN ", columns.join(", "), shape.table);
+        let text = format!("SELECT {} FROM {} WHERE {field} IN ", columns.join(", "), shape.table);
         let mut sql = Sql::new(text);
         sql.add_list(chunk.iter().copied().map(Value::Id));
         tx.query(&sql.text, &sql.parameters, |row| {
@@ -76,14 +76,14 @@ fn load_records<R: Record>(
 }
 
 /// The client apps of rows, each once.
-fn apps_of(shape: &Shape, rows: &[Proposed<'_>], column: &str) -> Vec<Uuid> {
-    let apps: HashSet<Uuid> = rows.iter().filter_map(|row| id_in(shape, row.values, column)).collect();
-    apps.into_iter().collect()
+fn apps_of<R: Record>(rows: &[Proposed<'_>], field: FieldOf<R, ClientAppId>) -> Result<Vec<Uuid>, Mismatch> {
+    let apps = rows.iter().map(|row| row.get(field).map(|app| app.0)).collect::<Result<HashSet<_>, _>>()?;
+    Ok(apps.into_iter().collect())
 }
 
 /// Finds client apps that contradict themselves.
 pub fn check_apps(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
-    let known = Known::load(tx, &apps_of(&CLIENT_APP, rows, "id"))?;
+    let known = Known::load(tx, &apps_of(rows, ClientApp::ID)?)?;
     let mut violations = Vec::new();
     for (place, row) in rows.iter().enumerate() {
         let app = ClientApp::from_values(row.values.clone())?;
@@ -91,7 +91,7 @@ pub fn check_apps(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violatio
             known.uris.get(&app.id.0).into_iter().flat_map(HashMap::values).map(String::as_str).collect();
         tell(
             &CLIENT_APP,
-            "id",
+            ClientApp::ID.field(),
             place,
             &facts(&app, known.configurations.get(&app.id.0), &uris),
             &mut violations,
@@ -103,7 +103,7 @@ pub fn check_apps(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violatio
 /// Finds configurations that contradict their client apps.
 pub fn check_configurations(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let shape = &CLIENT_APP_AUTHENTICATION_CONFIGURATION;
-    let known = Known::load(tx, &apps_of(shape, rows, "client_app_id"))?;
+    let known = Known::load(tx, &apps_of(rows, Configuration::CLIENT_APP_ID)?)?;
     let mut violations = Vec::new();
     for (place, row) in rows.iter().enumerate() {
         let configuration = Configuration::from_values(row.values.clone())?;
@@ -111,7 +111,13 @@ pub fn check_configurations(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Ve
         let Some(app) = known.apps.get(&id) else { continue };
         let uris: Vec<&str> =
             known.uris.get(&id).into_iter().flat_map(HashMap::values).map(String::as_str).collect();
-        tell(shape, "client_app_id", place, &facts(app, Some(&configuration), &uris), &mut violations);
+        tell(
+            shape,
+            Configuration::CLIENT_APP_ID.field(),
+            place,
+            &facts(app, Some(&configuration), &uris),
+            &mut violations,
+        );
     }
     Ok(violations)
 }
@@ -119,7 +125,7 @@ pub fn check_configurations(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Ve
 /// Finds redirect URIs that their client apps cannot have, those of one request together.
 pub fn check_uris(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let shape = &CLIENT_APP_REDIRECT_URI;
-    let mut known = Known::load(tx, &apps_of(shape, rows, "client_app_id"))?;
+    let mut known = Known::load(tx, &apps_of(rows, ClientAppRedirectUri::CLIENT_APP_ID)?)?;
     let mut violations = Vec::new();
     for (place, row) in rows.iter().enumerate() {
         let new = ClientAppRedirectUri::from_values(row.values.clone())?;
@@ -128,7 +134,8 @@ pub fn check_uris(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violatio
         let Some(app) = known.apps.get(&id) else { continue };
         let uris: Vec<&str> =
             known.uris.get(&id).into_iter().flat_map(HashMap::values).map(String::as_str).collect();
-        tell(shape, "uri", place, &facts(app, known.configurations.get(&id), &uris), &mut violations);
+        let told = ClientAppRedirectUri::URI.field();
+        tell(shape, told, place, &facts(app, known.configurations.get(&id), &uris), &mut violations);
     }
     Ok(violations)
 }
@@ -148,7 +155,7 @@ fn in_a_sentence(text: &str) -> String {
 /// Tells what is found at the member of the body, or at another one where the body has none.
 fn tell(
     shape: &'static Shape,
-    other: &'static str,
+    other: &'static Field,
     place: usize,
     facts: &ClientFacts<'_>,
     violations: &mut Vec<Violation>,
@@ -157,7 +164,7 @@ fn tell(
         let own = shape.fields.iter().find(|field| field.is_named(finding.member));
         let detail = in_a_sentence(finding.detail);
         violations.push(match own {
-            Some(field) => wrong(place, field.column, detail),
+            Some(field) => wrong(place, field, detail),
             None => wrong(place, other, format!("contradicts {}: {detail}", finding.member)),
         });
     }

@@ -10,22 +10,21 @@ use chancery_resource::{
 };
 use uuid::Uuid;
 
-use super::{CLIENT_APP, scope_and_resource::CLIENT_APP_RESOURCE};
-use crate::subscription::resolve::{conflict, id_in, subscriptions_of, text_in};
+use super::{CLIENT_APP, scope_and_resource::ClientAppResource};
+use crate::subscription::resolve::{conflict, subscriptions_of};
 
 /// Takes the resources that rows name for the subscriptions of their client apps, and finds those that are
 /// another's. One row of the database stands for each resource, so that of two who name it at once one gets
 /// it.
 pub fn claim(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
-    let shape = &CLIENT_APP_RESOURCE;
-    let app_of = |row: &Proposed<'_>| id_in(shape, row.values, "client_app_id");
-    let apps: HashSet<Uuid> = rows.iter().filter_map(app_of).collect();
+    let app_of = |row: &Proposed<'_>| row.get(ClientAppResource::CLIENT_APP_ID).map(|app| app.0);
+    let apps = rows.iter().map(app_of).collect::<Result<HashSet<_>, _>>()?;
     let apps = visible(&call.context, tx, &CLIENT_APP, &apps.into_iter().collect::<Vec<_>>())?;
     let homes = subscriptions_of(tx, "client_app", &apps.into_keys().collect::<Vec<_>>())?;
     let (mut violations, mut named) = (Vec::new(), Vec::new());
     for (place, row) in rows.iter().enumerate() {
-        let Some(key) = text_in(shape, row.values, "key") else { continue };
-        if row.was.is_some_and(|was| text_in(shape, &was.values, "key") == Some(key)) {
+        let Some(key) = row.text(ClientAppResource::KEY) else { continue };
+        if row.was.is_some_and(|was| was.text(ClientAppResource::KEY) == Some(key)) {
             continue;
         }
         if PLATFORM.contains(&key) {
@@ -34,17 +33,20 @@ pub fn claim(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<
                 violations.push(Violation {
                     row: place,
                     kind: ProblemKind::Forbidden,
-                    column: "key",
+                    field: ClientAppResource::KEY.field(),
                     detail,
                 });
             }
-        } else if let Some(home) = app_of(row).and_then(|app| homes.get(&app)) {
+        } else if let Some(home) = homes.get(&app_of(row)?) {
             named.push((place, key, *home));
         }
     }
     let owners = take(tx, &named.iter().map(|(_, key, home)| (*key, *home)).rev().collect())?;
     let foreign = named.iter().filter(|(_, key, home)| owners.get(*key) != Some(home));
-    let refuse = |place| conflict(place, "key", "belongs to another subscription, whose client app has it");
+    let refuse = |place| {
+        let detail = "belongs to another subscription, whose client app has it";
+        conflict(place, ClientAppResource::KEY, detail)
+    };
     violations.extend(foreign.map(|(place, ..)| refuse(*place)));
     Ok(violations)
 }

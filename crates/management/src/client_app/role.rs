@@ -7,16 +7,14 @@ use chancery_record::{
     record,
 };
 use chancery_resource::{
-    Call, Op, Parent, Problem, Proposed, ProvidedFields, Reach, RoleType, Rules, ScopeKind, Shape, Tx,
-    Unique, Violation, standard,
+    Call, Findings, Op, Parent, Problem, Proposed, ProvidedFields, Reach, RoleType, Rules, ScopeKind, Shape,
+    Tx, Unique, Violation, list_of, standard,
 };
 use uuid::Uuid;
 
-use super::{
-    CLIENT_APP, ClientAppId, administrator, controller::note_change, scope_and_resource::of_client_app,
-};
+use super::{CLIENT_APP, ClientAppId, administrator, controller::note, scope_and_resource::of_client_app};
 use crate::{
-    grant::{Target, check_grants, check_stores, check_targets, homes_of, is_home, target_of},
+    grant::{Target, check_grants, check_stores, check_targets, homes_of, is_home, target_of, targets_alone},
     idp_instance::{IDP_INSTANCE, IdpInstanceId},
     tenant::{TENANT, TenantId},
 };
@@ -48,15 +46,15 @@ record! {
 }
 
 impl Rules for ClientAppRole {
-    fn adjust(&mut self, _: Option<&Self>, _: &ProvidedFields<'_>) {
-        let target = self.targets().into_iter().find_map(|(_, target)| target);
+    fn adjust(&mut self, _: Option<&Self>, _: &ProvidedFields<'_, Self>) {
+        let target = self.targets().into_iter().find_map(|(.., target)| target);
         let key = target.map_or_else(String::new, |id| id.to_string());
         if let Ok(key) = Name::from_value(Value::Text(key)) {
             self.target_key = key;
         }
     }
 
-    fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
+    fn check(&self, wrong: &mut Findings) {
         check_targets(self.role_type, &self.targets(), wrong);
     }
 }
@@ -65,29 +63,44 @@ impl ClientAppRole {
     /// What it is given at; that its customer and its subscription are the client app's own is no choice.
     fn targets(&self) -> [Target; 2] {
         [
-            (ScopeKind::Tenant, self.apply_to_tenant_id.map(|id| id.0)),
-            (ScopeKind::IdpInstance, self.apply_to_idp_instance_id.map(|id| id.0)),
+            (ScopeKind::Tenant, Self::APPLY_TO_TENANT_ID.field(), self.apply_to_tenant_id.map(|id| id.0)),
+            (
+                ScopeKind::IdpInstance,
+                Self::APPLY_TO_IDP_INSTANCE_ID.field(),
+                self.apply_to_idp_instance_id.map(|id| id.0),
+            ),
         ]
     }
 }
 
 /// The resource.
-pub static CLIENT_APP_ROLE: Shape =
-    Shape::of::<ClientAppRole>("ClientAppRole", "client_app_role", Reach::Of("client_app_id", &CLIENT_APP))
-        .belonging(&[
-            Parent::new("client_app_id", &CLIENT_APP),
-            Parent::new("apply_to_tenant_id", &TENANT),
-            Parent::new("apply_to_idp_instance_id", &IDP_INSTANCE),
-        ])
-        .unique(&[
-            Unique::new("client_app_role__id", "id"),
-            Unique::new("client_app_role__client_app_id__role_type__target_key", "role_type"),
-        ])
-        .ruled::<ClientAppRole>()
-        .validate_rows(check)
-        .after_write(note_change)
-        .postcondition(administrator::keep_one)
-        .bumps_epoch();
+pub static CLIENT_APP_ROLE: Shape = Shape::of::<ClientAppRole>(
+    "ClientAppRole",
+    "client_app_role",
+    Reach::Of(ClientAppRole::CLIENT_APP_ID.field(), &CLIENT_APP),
+)
+.belonging(&[
+    Parent::new(ClientAppRole::CLIENT_APP_ID, &CLIENT_APP),
+    Parent::new(ClientAppRole::APPLY_TO_TENANT_ID, &TENANT),
+    Parent::new(ClientAppRole::APPLY_TO_IDP_INSTANCE_ID, &IDP_INSTANCE),
+])
+.unique(&[
+    Unique::new("client_app_role__id", &[ClientAppRole::ID.field()]),
+    Unique::new(
+        "client_app_role__client_app_id__role_type__target_key",
+        &[
+            ClientAppRole::CLIENT_APP_ID.field(),
+            ClientAppRole::ROLE_TYPE.field(),
+            ClientAppRole::TARGET_KEY.field(),
+        ],
+    )
+    .told_of(ClientAppRole::ROLE_TYPE),
+])
+.ruled::<ClientAppRole>()
+.validate_rows(check)
+.after_write(|context, tx, values| note(context, tx, ClientAppRole::CLIENT_APP_ID.get(values)?))
+.postcondition(administrator::keep_one)
+.bumps_epoch();
 
 fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let roles = rows
@@ -102,13 +115,13 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
         let scope = role.role_type.scope(|kind| match kind {
             ScopeKind::Customer => customer,
             ScopeKind::Subscription => subscription,
-            _ => target_of(kind, &role.targets()),
+            _ => target_of(kind, targets_alone(&role.targets())),
         });
         (role.role_type, scope)
     });
     let grants: Vec<_> = grants.collect();
-    let mut violations = check_grants(&call.context, &grants);
-    violations.extend(check_stores(tx, &grants)?);
+    let mut violations = check_grants(&call.context, &grants, ClientAppRole::ROLE_TYPE.field());
+    violations.extend(check_stores(tx, &grants, ClientAppRole::APPLY_TO_IDP_INSTANCE_ID.field())?);
     Ok(violations)
 }
 
@@ -120,4 +133,5 @@ pub static OF_CLIENT_APP: &[Op] = &[of_client_app(
     "GetClientAppRolesByClientApp",
     "/ClientAppRole/clientapp/{clientAppId}",
     &CLIENT_APP_ROLE,
+    |call, tx| list_of(call, tx, &CLIENT_APP, 0, ClientAppRole::CLIENT_APP_ID),
 )];

@@ -1,12 +1,12 @@
 //! A client app's rules.
 
 use chancery_record::{Name, Value, fold};
-use chancery_resource::{Call, Problem, Proposed, ProvidedFields, ROOT, Rules, Tx, Violation};
+use chancery_resource::{Call, Findings, Problem, Proposed, ProvidedFields, ROOT, Rules, Tx, Violation};
 
-use super::{CLIENT_APP, ClientApp, ContentEncryption, profile::check_apps};
+use super::{ClientApp, ContentEncryption, profile::check_apps};
 use crate::{
     link::crosses_subscriptions,
-    subscription::resolve::{conflict, id_in, resolve_subscription, text_in},
+    subscription::resolve::{conflict, resolve_subscription},
 };
 
 /// The response types that a client app may be allowed.
@@ -36,7 +36,7 @@ fn response_types(text: &str) -> Option<String> {
 }
 
 impl Rules for ClientApp {
-    fn adjust(&mut self, _: Option<&Self>, _: &ProvidedFields<'_>) {
+    fn adjust(&mut self, _: Option<&Self>, _: &ProvidedFields<'_, Self>) {
         if let Some(types) = response_types(self.allowed_response_types.as_str())
             && let Ok(types) = Name::new(types)
         {
@@ -54,17 +54,18 @@ impl Rules for ClientApp {
         }
     }
 
-    fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
+    fn check(&self, wrong: &mut Findings) {
         if response_types(self.allowed_response_types.as_str()).is_none() {
             let detail = format!("must be some of {}, separated by commas", RESPONSE_TYPES.join(", "));
-            wrong.push(("allowed_response_types", detail));
+            wrong.add(Self::ALLOWED_RESPONSE_TYPES, detail);
         }
     }
 }
 
 /// A client app's rules against the data.
 pub fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
-    let mut violations = resolve_subscription(&call.context, tx, &CLIENT_APP, rows, &[], |_| false)?;
+    let own = ClientApp::SUBSCRIPTION_ID;
+    let mut violations = resolve_subscription(&call.context, tx, rows, own, &[], |_| Ok(false))?;
     violations.extend(find_namesakes(rows));
     violations.extend(find_crossing(tx, rows)?);
     violations.extend(check_apps(tx, rows)?);
@@ -74,30 +75,24 @@ pub fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<
 /// Finds rows that would be called as the installation's own client app, which alone may be named where
 /// tokens are asked for.
 fn find_namesakes(rows: &[Proposed<'_>]) -> Vec<Violation> {
-    let is_root =
-        |values: &[Value]| text_in(&CLIENT_APP, values, "name").is_some_and(|name| fold(name) == ROOT);
+    let is_root = |values: &[Value]| ClientApp::NAME.text(values).is_some_and(|name| fold(name) == ROOT);
     let namesakes = rows
         .iter()
         .enumerate()
         .filter(|(_, row)| is_root(row.values) && !row.was.is_some_and(|was| is_root(&was.values)));
-    let refuse = |place| conflict(place, "name", "is the name of the installation's own client app");
+    let refuse = |place| conflict(place, ClientApp::NAME, "is the name of the installation's own client app");
     namesakes.map(|(place, _)| refuse(place)).collect()
 }
 
 /// Finds client apps that no longer allow the links to other subscriptions that they have.
 fn find_crossing(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
-    let column = "allow_cross_subscription";
-    let allows = |values: &[Value]| {
-        CLIENT_APP.field_index(column).is_some_and(|place| values.get(place) == Some(&Value::Bool(true)))
-    };
+    let allows = ClientApp::ALLOW_CROSS_SUBSCRIPTION;
     let mut violations = Vec::new();
     for (place, row) in rows.iter().enumerate() {
-        let id = id_in(&CLIENT_APP, row.values, "id").filter(|_| !allows(row.values));
-        if let (Some(id), true) = (id, row.was.is_some_and(|was| allows(&was.values)))
-            && crosses_subscriptions(tx, id)?
-        {
+        let Some(was) = row.was else { continue };
+        if was.get(allows)? && !row.get(allows)? && crosses_subscriptions(tx, row.get(ClientApp::ID)?.0)? {
             let detail = "must stay true: the client app is linked to something of another subscription";
-            violations.push(conflict(place, column, detail));
+            violations.push(conflict(place, allows, detail));
         }
     }
     Ok(violations)

@@ -2,8 +2,8 @@
 
 use chancery_record::{Description, FIXED, KEY, Key, Name, OPEN, SHOWN, Token, id_types, record};
 use chancery_resource::{
-    Action as A, Custom, Method as M, Op, Parent, Permit::TenantMember, ProvidedFields, Reach, Rules, Shape,
-    Unique, list_of, standard,
+    Action as A, Custom, Findings, Method as M, Op, Parent, Permit::TenantMember, ProvidedFields, Reach,
+    Rules, Run, Shape, Unique, list_of, standard,
 };
 
 use super::{CLIENT_APP, ClientAppId, resource_key};
@@ -53,23 +53,23 @@ record! {
 }
 
 impl Rules for ClientAppScope {
-    fn adjust(&mut self, _: Option<&Self>, _: &ProvidedFields<'_>) {
+    fn adjust(&mut self, _: Option<&Self>, _: &ProvidedFields<'_, Self>) {
         self.name = self.name.take().or_else(|| Name::new(self.key.as_str()).ok());
     }
 
-    fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
+    fn check(&self, wrong: &mut Findings) {
         let plain = |letter: char| letter.is_ascii_graphic() && !matches!(letter, '"' | '\\');
         if !self.key.as_str().chars().all(plain) {
-            wrong.push((
-                "key",
-                "must be a scope: letters, digits and signs without blanks, quotes and backslashes".into(),
-            ));
+            wrong.add(
+                Self::KEY,
+                "must be a scope: letters, digits and signs without blanks, quotes and backslashes",
+            );
         }
     }
 }
 
 impl Rules for ClientAppResource {
-    fn adjust(&mut self, _: Option<&Self>, _: &ProvidedFields<'_>) {
+    fn adjust(&mut self, _: Option<&Self>, _: &ProvidedFields<'_, Self>) {
         self.name = self.name.take().or_else(|| Name::new(self.key.as_str()).ok());
     }
 }
@@ -81,12 +81,15 @@ const MOST_SCOPES: usize = 1000;
 pub static CLIENT_APP_SCOPE: Shape = Shape::of::<ClientAppScope>(
     "ClientAppScope",
     "client_app_scope",
-    Reach::Of("client_app_id", &CLIENT_APP),
+    Reach::Of(ClientAppScope::CLIENT_APP_ID.field(), &CLIENT_APP),
 )
-.belonging(&[Parent::new("client_app_id", &CLIENT_APP).of_at_most(MOST_SCOPES)])
+.belonging(&[Parent::new(ClientAppScope::CLIENT_APP_ID, &CLIENT_APP).of_at_most(MOST_SCOPES)])
 .unique(&[
-    Unique::new("client_app_scope__id", "id"),
-    Unique::new("client_app_scope__client_app_id__key", "key"),
+    Unique::new("client_app_scope__id", &[ClientAppScope::ID.field()]),
+    Unique::new(
+        "client_app_scope__client_app_id__key",
+        &[ClientAppScope::CLIENT_APP_ID.field(), ClientAppScope::KEY.field()],
+    ),
 ])
 .ruled::<ClientAppScope>();
 
@@ -94,12 +97,15 @@ pub static CLIENT_APP_SCOPE: Shape = Shape::of::<ClientAppScope>(
 pub static CLIENT_APP_RESOURCE: Shape = Shape::of::<ClientAppResource>(
     "ClientAppResource",
     "client_app_resource",
-    Reach::Of("client_app_id", &CLIENT_APP),
+    Reach::Of(ClientAppResource::CLIENT_APP_ID.field(), &CLIENT_APP),
 )
-.belonging(&[Parent::new("client_app_id", &CLIENT_APP)])
+.belonging(&[Parent::new(ClientAppResource::CLIENT_APP_ID, &CLIENT_APP)])
 .unique(&[
-    Unique::new("client_app_resource__id", "id"),
-    Unique::new("client_app_resource__client_app_id__key", "key"),
+    Unique::new("client_app_resource__id", &[ClientAppResource::ID.field()]),
+    Unique::new(
+        "client_app_resource__client_app_id__key",
+        &[ClientAppResource::CLIENT_APP_ID.field(), ClientAppResource::KEY.field()],
+    ),
 ])
 .ruled::<ClientAppResource>()
 .validate_rows(resource_key::claim);
@@ -117,17 +123,9 @@ pub static RESOURCES: [Op; 9] = standard!(
 );
 
 /// The list of those parts that belong to one client app.
-pub const fn of_client_app(name: &'static str, path: &'static str, shape: &'static Shape) -> Op {
+pub const fn of_client_app(name: &'static str, path: &'static str, shape: &'static Shape, run: Run) -> Op {
     let about = "Lists what belongs to a client app.";
-    Op::new(
-        name,
-        M::Get,
-        path,
-        TenantMember,
-        shape,
-        A::Custom(Custom::listing(|call, tx| list_of(call, tx, &CLIENT_APP, 0, "client_app_id"))),
-        about,
-    )
+    Op::new(name, M::Get, path, TenantMember, shape, A::Custom(Custom::listing(run)), about)
 }
 
 /// Scopes of a client app.
@@ -135,10 +133,12 @@ pub static SCOPES_OF: &[Op] = &[of_client_app(
     "GetClientAppScopesByClientApp",
     "/ClientAppScope/clientapp/{clientAppId}",
     &CLIENT_APP_SCOPE,
+    |call, tx| list_of(call, tx, &CLIENT_APP, 0, ClientAppScope::CLIENT_APP_ID),
 )];
 /// Resources of a client app.
 pub static RESOURCES_OF: &[Op] = &[of_client_app(
     "GetClientAppResourcesByClientApp",
     "/ClientAppResource/clientapp/{clientAppId}",
     &CLIENT_APP_RESOURCE,
+    |call, tx| list_of(call, tx, &CLIENT_APP, 0, ClientAppResource::CLIENT_APP_ID),
 )];

@@ -2,18 +2,18 @@
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_record::{
-    Bytes, FIXED, HIDDEN, KEY, Label, OPEN, OptionValue, SHOWN, Sealing, ShortText, Timestamp, Token, Value,
-    id_types, record,
+    Bytes, FIXED, HIDDEN, KEY, Label, Mismatch, OPEN, OptionValue, SHOWN, Sealing, ShortText, Timestamp,
+    Token, id_types, record,
 };
 use chancery_resource::{
-    Call, Op, Parent, Problem, Proposed, Reach, Shape, Tx, Unique, Violation, random, standard,
+    Call, Op, Parent, Problem, Proposed, Reach, Shape, Tx, Unique, Violation, list_of, random, standard,
 };
 
 use super::{
-    CLIENT_APP, ClientAppId, administrator, configuration, controller::note_change,
+    CLIENT_APP, ClientAppId, administrator, configuration, controller::note,
     scope_and_resource::of_client_app,
 };
-use crate::subscription::resolve::{id_in, put, text_in, wrong};
+use crate::subscription::resolve::wrong;
 
 id_types! {
     /// The id of a secret.
@@ -47,15 +47,19 @@ record! {
 pub static CLIENT_APP_SECRET: Shape = Shape::of::<ClientAppSecret>(
     "ClientAppSecret",
     "client_app_secret",
-    Reach::Of("client_app_id", &CLIENT_APP),
+    Reach::Of(ClientAppSecret::CLIENT_APP_ID.field(), &CLIENT_APP),
 )
-.belonging(&[Parent::new("client_app_id", &CLIENT_APP).of_at_most(MOST)])
+.belonging(&[Parent::new(ClientAppSecret::CLIENT_APP_ID, &CLIENT_APP).of_at_most(MOST)])
 .unique(&[
-    Unique::new("client_app_secret__id", "id"),
-    Unique::new("client_app_secret__client_app_id__digest", "secret"),
+    Unique::new("client_app_secret__id", &[ClientAppSecret::ID.field()]),
+    Unique::new(
+        "client_app_secret__client_app_id__digest",
+        &[ClientAppSecret::CLIENT_APP_ID.field(), ClientAppSecret::DIGEST.field()],
+    )
+    .told_of(ClientAppSecret::SECRET),
 ])
 .validate_rows(make)
-.after_write(note_change)
+.after_write(|context, tx, values| note(context, tx, ClientAppSecret::CLIENT_APP_ID.get(values)?))
 .postcondition(administrator::keep_one)
 .bumps_epoch();
 
@@ -68,50 +72,46 @@ const SIGNING: usize = 32;
 
 /// Gives new rows their value, or digests the one that was given. An older one may be repeated.
 fn make(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
-    let shape = &CLIENT_APP_SECRET;
-    let apps: Vec<_> = rows.iter().filter_map(|row| id_in(shape, row.values, "client_app_id")).collect();
+    let apps = rows.iter().map(|row| Ok(row.get(ClientAppSecret::CLIENT_APP_ID)?.0));
+    let apps = apps.collect::<Result<Vec<_>, Mismatch>>()?;
     let signing = configuration::which_sign(tx, &apps)?;
     let mut violations = Vec::new();
     for (place, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.was.is_some()) {
-        let given = text_in(shape, row.values, "secret")
-            .map(|secret| call.context.app.master.secret_digest(secret.as_bytes()));
-        let kept = shape.field_index("digest").and_then(|at| row.values.get(at));
-        if given.is_some_and(|given| kept != Some(&Value::Bytes(given))) {
+        let given = row
+            .text(ClientAppSecret::SECRET)
+            .map(|secret| Bytes(call.context.app.master.secret_digest(secret.as_bytes())));
+        if given.is_some() && given != row.get(ClientAppSecret::DIGEST)? {
             violations.push(wrong(
                 place,
-                "secret",
+                ClientAppSecret::SECRET,
                 "is set at creation alone: make a new secret, then delete this one",
             ));
         }
-        put(shape, row.values, "secret", Value::Null);
+        row.set(ClientAppSecret::SECRET, None)?;
     }
     for (place, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.was.is_none()) {
-        let given = text_in(shape, row.values, "secret").map(str::to_owned);
+        let given = row.text(ClientAppSecret::SECRET).map(str::to_owned);
         let secret = given.unwrap_or_else(|| BASE64_URL_SAFE_NO_PAD.encode(random::<32>()));
-        let signs = id_in(shape, row.values, "client_app_id").is_some_and(|app| signing.contains(&app));
+        let signs = signing.contains(&row.get(ClientAppSecret::CLIENT_APP_ID)?.0);
         if !LENGTHS.contains(&secret.chars().count()) {
             violations.push(wrong(
                 place,
-                "secret",
+                ClientAppSecret::SECRET,
                 "must have 16 to 512 characters, or be left to the server",
             ));
         } else if signs && secret.len() < SIGNING {
             violations.push(wrong(
                 place,
-                "secret",
+                ClientAppSecret::SECRET,
                 "must have at least 32 bytes: the client app signs with it",
             ));
         }
-        put(
-            shape,
-            row.values,
-            "digest",
-            Value::Bytes(call.context.app.master.secret_digest(secret.as_bytes())),
-        );
+        let digest = call.context.app.master.secret_digest(secret.as_bytes());
+        row.set(ClientAppSecret::DIGEST, Some(Bytes(digest)))?;
         if signs {
-            put(shape, row.values, "sealed_secret", secret.as_str());
+            ClientAppSecret::SEALED_SECRET.field().set(row.values, secret.as_str().into());
         }
-        put(shape, row.values, "secret", secret);
+        ClientAppSecret::SECRET.field().set(row.values, secret.into());
     }
     Ok(violations)
 }
@@ -124,4 +124,5 @@ pub static OF_CLIENT_APP: &[Op] = &[of_client_app(
     "GetClientAppSecretsByClientApp",
     "/ClientAppSecret/clientapp/{clientAppId}",
     &CLIENT_APP_SECRET,
+    |call, tx| list_of(call, tx, &CLIENT_APP, 0, ClientAppSecret::CLIENT_APP_ID),
 )];

@@ -1,7 +1,7 @@
 //! Redirect and request URIs of a client app.
 
 use chancery_record::{FIXED, KEY, OPEN, Preset, SHOWN, Token, Url, choice_types, id_types, record};
-use chancery_resource::{Op, Parent, Reach, Rules, Shape, Unique, added, added_at, standard};
+use chancery_resource::{Findings, Op, Parent, Reach, Rules, Shape, Unique, added, added_at, standard};
 
 use super::{CLIENT_APP, ClientAppId, profile::check_uris};
 
@@ -72,62 +72,60 @@ pub fn host(uri: &str) -> Option<&str> {
 }
 
 impl Rules for ClientAppRequestUri {
-    fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
+    fn check(&self, wrong: &mut Findings) {
         let uri = self.uri.as_str();
         if !scheme(uri).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https")) || host(uri).is_none() {
-            wrong.push(("uri", "must be an https address".to_owned()));
+            wrong.add(Self::URI, "must be an https address");
         }
     }
 }
 
 impl Rules for ClientAppRedirectUri {
-    fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
+    fn check(&self, wrong: &mut Findings) {
         let uri = self.uri.as_str();
         let Some(scheme) = scheme(uri) else {
-            wrong.push(("uri", "must be a whole address, such as https://app.example.com/back".to_owned()));
+            wrong.add(Self::URI, "must be a whole address, such as https://app.example.com/back");
             return;
         };
         if uri.contains('#') {
-            wrong.push(("uri", "must not have a fragment (RFC 6749, section 3.1.2)".to_owned()));
+            wrong.add(Self::URI, "must not have a fragment (RFC 6749, section 3.1.2)");
         }
         if ["javascript", "data", "vbscript", "file", "blob"]
             .iter()
             .any(|bad| scheme.eq_ignore_ascii_case(bad))
         {
-            wrong.push(("uri", "must not be of a scheme that runs or shows what it holds".to_owned()));
+            wrong.add(Self::URI, "must not be of a scheme that runs or shows what it holds");
         }
         let loopback = ["localhost", "127.0.0.1", "[::1]"];
         let is_local = host(uri).is_some_and(|host| loopback.contains(&host));
         if scheme.eq_ignore_ascii_case("http") && !is_local {
-            wrong.push((
-                "uri",
-                "must be https, but for the device itself (localhost, 127.0.0.1, [::1])".to_owned(),
-            ));
+            wrong.add(Self::URI, "must be https, but for the device itself (localhost, 127.0.0.1, [::1])");
         }
         if scheme.to_ascii_lowercase().starts_with("http") && host(uri).is_none() {
-            wrong.push(("uri", "must have a host".to_owned()));
+            wrong.add(Self::URI, "must have a host");
         }
         if uri
             .split_once("://")
             .is_some_and(|(_, rest)| rest.split(['/', '?']).next().is_some_and(|part| part.contains('@')))
         {
-            wrong.push(("uri", "must not hold somebody's name".to_owned()));
+            wrong.add(Self::URI, "must not hold somebody's name");
         }
     }
 }
-
-const OF_CLIENT_APP: [Parent; 1] = [Parent::new("client_app_id", &CLIENT_APP)];
 
 /// Request URIs.
 pub static CLIENT_APP_REQUEST_URI: Shape = Shape::of::<ClientAppRequestUri>(
     "ClientAppRequestUri",
     "client_app_request_uri",
-    Reach::Of("client_app_id", &CLIENT_APP),
+    Reach::Of(ClientAppRequestUri::CLIENT_APP_ID.field(), &CLIENT_APP),
 )
-.belonging(&OF_CLIENT_APP)
+.belonging(&[Parent::new(ClientAppRequestUri::CLIENT_APP_ID, &CLIENT_APP)])
 .unique(&[
-    Unique::new("client_app_request_uri__id", "id"),
-    Unique::new("client_app_request_uri__client_app_id__uri", "uri"),
+    Unique::new("client_app_request_uri__id", &[ClientAppRequestUri::ID.field()]),
+    Unique::new(
+        "client_app_request_uri__client_app_id__uri",
+        &[ClientAppRequestUri::CLIENT_APP_ID.field(), ClientAppRequestUri::URI.field()],
+    ),
 ])
 .ruled::<ClientAppRequestUri>();
 
@@ -135,12 +133,20 @@ pub static CLIENT_APP_REQUEST_URI: Shape = Shape::of::<ClientAppRequestUri>(
 pub static CLIENT_APP_REDIRECT_URI: Shape = Shape::of::<ClientAppRedirectUri>(
     "ClientAppRedirectUri",
     "client_app_redirect_uri",
-    Reach::Of("client_app_id", &CLIENT_APP),
+    Reach::Of(ClientAppRedirectUri::CLIENT_APP_ID.field(), &CLIENT_APP),
 )
-.belonging(&OF_CLIENT_APP)
+.belonging(&[Parent::new(ClientAppRedirectUri::CLIENT_APP_ID, &CLIENT_APP)])
 .unique(&[
-    Unique::new("client_app_redirect_uri__id", "id"),
-    Unique::new("client_app_redirect_uri__client_app_id__uri__redirect_uri_type", "uri"),
+    Unique::new("client_app_redirect_uri__id", &[ClientAppRedirectUri::ID.field()]),
+    Unique::new(
+        "client_app_redirect_uri__client_app_id__uri__redirect_uri_type",
+        &[
+            ClientAppRedirectUri::CLIENT_APP_ID.field(),
+            ClientAppRedirectUri::URI.field(),
+            ClientAppRedirectUri::REDIRECT_URI_TYPE.field(),
+        ],
+    )
+    .told_of(ClientAppRedirectUri::URI),
 ])
 .ruled::<ClientAppRedirectUri>()
 .validate_rows(|_, tx, rows| check_uris(tx, rows));

@@ -14,8 +14,7 @@ use uuid::Uuid;
 
 use crate::{
     judge::judge,
-    location::{ApplyToType, Location, expanded, settle_levels},
-    subscription::resolve::{put, text_in},
+    location::{ApplyToType, Located, Location, expanded, settle_levels},
 };
 
 /// A media type that an asset can have.
@@ -57,30 +56,37 @@ record! {
 }
 
 /// The resource.
-pub static CUSTOM_ASSET: Shape =
-    Shape::of::<CustomAsset>("CustomAsset", "custom_asset", Reach::Tenant("subscription_id", "tenant_id"))
-        .unique(&[Unique::new("custom_asset__location", "location")])
-        .validate_rows(check)
-        .large();
+pub static CUSTOM_ASSET: Shape = Shape::of::<CustomAsset>(
+    "CustomAsset",
+    "custom_asset",
+    Reach::Tenant(CustomAsset::SUBSCRIPTION_ID.field(), CustomAsset::TENANT_ID.field()),
+)
+.unique(&[Unique::new("custom_asset__location", &[CustomAsset::LOCATION.field()])])
+.validate_rows(check)
+.large();
+
+const LOCATED: Located<CustomAsset> = Located {
+    location: CustomAsset::LOCATION,
+    subscription: CustomAsset::SUBSCRIPTION_ID,
+    client_app: CustomAsset::CLIENT_APP_ID,
+    tenant: CustomAsset::TENANT_ID,
+};
 
 fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
-    let mut violations = settle_levels(&call.context, tx, &CUSTOM_ASSET, rows)?;
+    let mut violations = settle_levels(&call.context, tx, &LOCATED, rows)?;
     let mut files = Vec::with_capacity(rows.len());
     for row in rows {
-        let data = match CUSTOM_ASSET.field_index("data").and_then(|at| row.values.get(at)) {
-            Some(Value::Bytes(data)) => data.clone(),
-            _ => Vec::new(),
-        };
-        let kind = text_in(&CUSTOM_ASSET, row.values, "mimetype").unwrap_or_default().to_owned();
+        let data = row.get(CustomAsset::DATA)?.0;
+        let kind = row.get(CustomAsset::MIMETYPE)?.0;
         let size = i64::try_from(data.len()).unwrap_or(i64::MAX);
-        let location = text_in(&CUSTOM_ASSET, row.values, "location").unwrap_or_default();
+        let location = row.text(CustomAsset::LOCATION).unwrap_or_default();
         let name = asset::file_name_of(location).chars().take(256).collect::<String>();
-        put(&CUSTOM_ASSET, row.values, "size", size);
-        put(&CUSTOM_ASSET, row.values, "file_name", name);
+        row.set(CustomAsset::SIZE, Some(size))?;
+        CustomAsset::FILE_NAME.field().set(row.values, name.into());
         files.push((kind, data));
     }
     violations.extend(judge(call, Purpose::Image, files, |(kind, data)| {
-        asset::check(kind, data).map(|()| 0).map_err(|detail| vec![("data", detail)])
+        asset::check(kind, data).map(|()| 0).map_err(|detail| vec![(CustomAsset::DATA.field(), detail)])
     })?);
     Ok(violations)
 }

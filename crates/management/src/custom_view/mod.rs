@@ -12,8 +12,8 @@ use uuid::Uuid;
 
 use crate::{
     custom_asset::create_from,
-    location::{ApplyToType, Location, expanded, settle_levels},
-    subscription::resolve::{text_in, wrong},
+    location::{ApplyToType, Located, Location, expanded, settle_levels},
+    subscription::resolve::wrong,
 };
 
 record! {
@@ -35,18 +35,28 @@ record! {
 }
 
 /// The resource.
-pub static CUSTOM_VIEW: Shape =
-    Shape::of::<CustomView>("CustomView", "custom_view", Reach::Tenant("subscription_id", "tenant_id"))
-        .unique(&[Unique::new("custom_view__location", "location")])
-        .validate_rows(check)
-        .large();
+pub static CUSTOM_VIEW: Shape = Shape::of::<CustomView>(
+    "CustomView",
+    "custom_view",
+    Reach::Tenant(CustomView::SUBSCRIPTION_ID.field(), CustomView::TENANT_ID.field()),
+)
+.unique(&[Unique::new("custom_view__location", &[CustomView::LOCATION.field()])])
+.validate_rows(check)
+.large();
+
+const LOCATED: Located<CustomView> = Located {
+    location: CustomView::LOCATION,
+    subscription: CustomView::SUBSCRIPTION_ID,
+    client_app: CustomView::CLIENT_APP_ID,
+    tenant: CustomView::TENANT_ID,
+};
 
 fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
-    let mut violations = settle_levels(&call.context, tx, &CUSTOM_VIEW, rows)?;
+    let mut violations = settle_levels(&call.context, tx, &LOCATED, rows)?;
     for (place, row) in rows.iter().enumerate() {
-        if let Err(refusal) = view::check(text_in(&CUSTOM_VIEW, row.values, "content").unwrap_or_default()) {
+        if let Err(refusal) = view::check(row.text(CustomView::CONTENT).unwrap_or_default()) {
             let detail = format!("line {}, column {}: {}", refusal.line, refusal.column, refusal.detail);
-            violations.push(wrong(place, "content", detail));
+            violations.push(wrong(place, CustomView::CONTENT, detail));
         }
     }
     Ok(violations)

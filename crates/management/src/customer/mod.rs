@@ -3,6 +3,11 @@
 use chancery_record::{Description, KEY, Name, OPEN, SHOWN, Token, id_types, record};
 use chancery_resource::{Child, Op, Reach, Shape, Unique, standard};
 
+use crate::{
+    role_assignment::{ROLE_ASSIGNMENT, RoleAssignment},
+    subscription::{SUBSCRIPTION, Subscription},
+};
+
 id_types! {
     /// The id of a customer.
     CustomerId
@@ -23,12 +28,18 @@ record! {
 }
 
 /// The resource.
-pub static CUSTOMER: Shape = Shape::of::<Customer>("Customer", "customer", Reach::Customer("id"))
-    .unique(&[Unique { index: "customer__id", column: "id" }])
-    .held_by(&[
-        Child::new("subscription", "subscription", "customer_id"),
-        Child::new("role assignment", "role_assignment", "apply_to_customer_id").named_by("role_type"),
-    ]);
+pub static CUSTOMER: Shape =
+    Shape::of::<Customer>("Customer", "customer", Reach::Customer(Customer::ID.field()))
+        .unique(&[Unique::new("customer__id", &[Customer::ID.field()])])
+        .held_by(&[
+            Child::new("subscription", &SUBSCRIPTION, Subscription::CUSTOMER_ID, Subscription::NAME),
+            Child::new(
+                "role assignment",
+                &ROLE_ASSIGNMENT,
+                RoleAssignment::APPLY_TO_CUSTOMER_ID,
+                RoleAssignment::ROLE_TYPE,
+            ),
+        ]);
 
 /// Its operations.
 pub static OPERATIONS: [Op; 9] = standard!("Customer", "/Customer", CustomerAdmin, SystemAdmin, &CUSTOMER);

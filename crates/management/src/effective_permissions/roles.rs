@@ -40,7 +40,7 @@ fn read_role(
     for (kind, column) in columns {
         targets.push((kind, row.optional_id(column)?));
     }
-    let scope = role.scope(|kind| target_of(kind, &targets)).ok_or_else(unknown)?;
+    let scope = role.scope(|kind| target_of(kind, targets.iter().copied())).ok_or_else(unknown)?;
     Ok((role, scope))
 }
 

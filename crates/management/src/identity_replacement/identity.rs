@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use chancery_application::{
-    APPLICATION_IDENTITY, APPLICATION_USER, ApplicationIdentity, ApplicationIdentityId, LifecycleStatus,
+    APPLICATION_IDENTITY, APPLICATION_USER, ApplicationIdentity, ApplicationIdentityId, ApplicationUser,
+    LifecycleStatus,
 };
 use chancery_record::{Name, OptionValue, Record as _, Uuid, Value, parse_id};
 use chancery_resource::settings::{Options, Owner};
@@ -13,10 +14,7 @@ use chancery_resource::{
 };
 
 use super::record::{IdentityReplacement, NewIdentityReplacement};
-use crate::{
-    idp_instance::IDP_INSTANCE,
-    subscription::resolve::{id_in, text_in},
-};
+use crate::idp_instance::{IDP_INSTANCE, IdpInstance};
 
 /// A platform user whose identities are changed.
 pub struct Person {
@@ -66,7 +64,7 @@ impl Person {
 
     /// The identity that the platform user has now: the one where it comes from before others.
     pub fn current(&self, context: &mut Context, tx: &mut Tx<'_>) -> Result<ApplicationIdentityId, Problem> {
-        let home = id_in(&APPLICATION_USER, &self.row.values, "idp_instance_id");
+        let home = self.row.get(ApplicationUser::IDP_INSTANCE_ID)?;
         let found = context.on_configuration(|context| {
             let sql =
                 select_of(context, &APPLICATION_IDENTITY, &self.owner).push(" AND t.lifecycle_status = ");
@@ -162,7 +160,7 @@ impl Person {
 }
 
 fn has_status(row: &Stored, status: LifecycleStatus) -> bool {
-    text_in(&APPLICATION_IDENTITY, &row.values, "lifecycle_status") == Some(status.name())
+    row.text(ApplicationIdentity::LIFECYCLE_STATUS) == Some(status.name())
 }
 
 fn is_active(row: &Stored) -> bool {
@@ -208,7 +206,7 @@ pub fn wanted(context: &Context, tx: &mut Tx<'_>, form: &NewIdentityReplacement)
     let found = optional(load(context, tx, &IDP_INSTANCE, None, Value::Id(instance)))?;
     let found =
         found.ok_or_else(|| Problem::wrong_at("/replacementIdpInstanceId", "names no IdpInstance"))?;
-    let is_user_store = text_in(&IDP_INSTANCE, &found.values, "store_name_key").is_some();
+    let is_user_store = found.text(IdpInstance::STORE_NAME_KEY).is_some();
     if form.is_user_store_identity.is_some_and(|said| said != is_user_store) {
         let is = if is_user_store { "true: the instance is" } else { "false: the instance is not" };
         return Err(Problem::wrong_at("/isUserStoreIdentity", format!("must be {is} a user store")));

@@ -60,7 +60,7 @@ static RELATIONS: [Relation; 2] = [
         ),
         &APPLICATION_IDENTITY,
     )
-    .showing(&[])
+    .showing_all()
     .single(),
     Relation::new(
         "replacementIdentity",
@@ -68,7 +68,7 @@ static RELATIONS: [Relation; 2] = [
         ("identity_replacement", "rid", "rid"),
         &REPLACEMENT_IDENTITY,
     )
-    .showing(&[])
+    .showing_all()
     .single(),
 ];
 
@@ -76,7 +76,7 @@ static RELATIONS: [Relation; 2] = [
 pub static IDENTITY_REPLACEMENT: Shape = Shape::of::<IdentityReplacement>(
     "IdentityReplacement",
     "identity_replacement",
-    Reach::Of("platform_user_id", &APPLICATION_USER),
+    Reach::Of(IdentityReplacement::PLATFORM_USER_ID.field(), &APPLICATION_USER),
 )
 .seen_as(
     "(SELECT rid, id, platform_user_id, current_identity_id, replacement_identity_id, \
@@ -87,9 +87,10 @@ pub static IDENTITY_REPLACEMENT: Shape = Shape::of::<IdentityReplacement>(
      replacement_idp_instance_id, replacement_issuer, replacement_subject, replacement_is_user_store, \
      open_user_id, concurrency_token, last_entry FROM identity_replacement)",
 )
-.unique(&[Unique::new("identity_replacement__open_user_id", "platform_user_id")])
+.unique(&[Unique::new("identity_replacement__open_user_id", &[IdentityReplacement::OPEN_USER_ID.field()])
+    .told_of(IdentityReplacement::PLATFORM_USER_ID)])
 .relations(&RELATIONS)
-.of_person(&APPLICATION_USER, "platform_user_id");
+.of_person(&APPLICATION_USER, IdentityReplacement::PLATFORM_USER_ID);
 
 static NEW: BodyForm = BodyForm::of::<NewIdentityReplacement>("IdentityReplacementRequest");
 static PROOF: BodyForm = BodyForm::of::<Proof>("IdentityReplacementProof");

@@ -1,6 +1,6 @@
 //! Asking for a replacement.
 
-use chancery_record::{FieldType as _, Ids, Name, Record as _, Token, Uuid, Value};
+use chancery_record::{FieldOf, FieldType, Ids, Name, Record as _, Token, Uuid, Value};
 use chancery_resource::{
     Answer, Call, Context, Problem, ProblemKind, Proofs, Stored, Tx, digest, insert, load, load_by, new_row,
     read_form, select_where, write_stored,
@@ -39,14 +39,14 @@ pub fn request(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         let detail = format!("The replacement settings are other ones: their fingerprint is {fingerprint}.");
         return Err(Problem::conflict(detail));
     }
-    if find_open(&mut call.context, tx, "open_user_id", user.0)?.is_some() {
+    if find_open(&mut call.context, tx, IdentityReplacement::OPEN_USER_ID, user.0)?.is_some() {
         let detail =
             "A replacement of an identity of this platform user is open. Execute or cancel it first.";
         return Err(Problem::conflict(detail));
     }
     if let Some(holder) = holder(tx, &wanted)? {
         // another platform user's request may have held it for longer than it was open
-        find_open(&mut call.context, tx, "replacement_identity_id", holder.identity)?;
+        find_open(&mut call.context, tx, IdentityReplacement::REPLACEMENT_IDENTITY_ID, holder.identity)?;
     }
     let current = person.current(&mut call.context, tx)?;
     let replacement = person.reserve(&mut call.context, tx, &wanted)?;
@@ -83,15 +83,15 @@ pub fn request(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     answer(call, tx, id.0)
 }
 
-/// The open request with this in a column. One whose time is over is closed, and is none.
-fn find_open(
+/// The open request with this in a field. One whose time is over is closed, and is none.
+fn find_open<T: FieldType>(
     context: &mut Context,
     tx: &mut Tx<'_>,
-    column: &str,
+    field: FieldOf<IdentityReplacement, T>,
     id: Uuid,
 ) -> Result<Option<Stored>, Problem> {
     let found = context.on_configuration(|context| {
-        let sql = select_where(context, &IDENTITY_REPLACEMENT, column, Value::Id(id));
+        let sql = select_where(context, &IDENTITY_REPLACEMENT, field, Value::Id(id));
         let sql = sql.push(" AND t.open_user_id IS NOT NULL");
         optional(load_by(context, tx, &IDENTITY_REPLACEMENT, None, &sql))
     })?;

@@ -1,6 +1,6 @@
 //! The steps from state to state. Each is taken from the state that was read, or not at all.
 
-use chancery_application::APPLICATION_USER;
+use chancery_application::{APPLICATION_USER, ApplicationUser};
 use chancery_record::{Ids, Record as _, Uuid, Value};
 use chancery_resource::{
     Answer, Call, Context, Problem, ProblemKind, StateTable, Stored, Tx, advance, check_if_match, load,
@@ -14,7 +14,7 @@ use super::{
     request::answer,
     revocation,
 };
-use crate::{client_app::controller::are_one, subscription::resolve::put};
+use crate::client_app::controller::are_one;
 
 /// A replacement that a step is taken on.
 type Found = (Stored, IdentityReplacement);
@@ -70,7 +70,7 @@ pub fn expire(
     let open =
         if replacement.approval_satisfied_on.is_some() { Status::Approved } else { Status::PendingApproval };
     let mut values = was.values.clone();
-    put(&IDENTITY_REPLACEMENT, &mut values, "status", open.name());
+    IdentityReplacement::STATUS.set(&mut values, open)?;
     let was = was.with(values);
     let user = replacement.platform_user_id.0;
     // whoever comes upon it: that it is over is nobody's decision
@@ -201,9 +201,9 @@ pub fn execute(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let subscription =
         subscription.ok_or_else(|| Problem::conflict("The replacement's instance is gone."))?;
     let mut values = person.row.values.clone();
-    put(&APPLICATION_USER, &mut values, "idp_instance_id", instance);
-    put(&APPLICATION_USER, &mut values, "subscription_id", subscription);
-    put(&APPLICATION_USER, &mut values, "concurrency_token", call.context.new_token());
+    ApplicationUser::IDP_INSTANCE_ID.set(&mut values, instance)?;
+    ApplicationUser::SUBSCRIPTION_ID.set(&mut values, subscription)?;
+    ApplicationUser::CONCURRENCY_TOKEN.field().set(&mut values, call.context.new_token());
     update(&call.context, tx, &APPLICATION_USER, &person.row, &values)?;
     revocation::begin(tx, was.rid, call.context.now)?;
     replacement.status = Status::Executed;

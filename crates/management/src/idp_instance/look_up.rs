@@ -113,7 +113,7 @@ pub fn find(call: &Call, tx: &mut Tx<'_>, shape: &Shape) -> Result<Stored, Probl
     if parse_id(named).is_some() {
         return load(&call.context, tx, shape, None, shape.read_key(named)?);
     }
-    let sql = select_by(&call.context, shape, "name", named);
+    let sql = select_by(&call.context, shape, IdpInstance::NAME, named);
     let mut found = Vec::new();
     tx.query(&sql.text, &sql.parameters, |row| {
         found.push(row.int(0)?);

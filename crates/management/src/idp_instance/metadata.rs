@@ -27,7 +27,10 @@ record! {
 pub static IDP_INSTANCE_METADATA: Shape =
     Shape::of::<IdpInstanceMetadata>("IdpInstanceMetadata", "idp_instance_metadata", Reach::All)
         .owned(&IDP_INSTANCE, "idp_instance_rid")
-        .unique(&[Unique::new("idp_instance_metadata__idp_instance_rid__key", "key")]);
+        .unique(&[Unique::new(
+            "idp_instance_metadata__idp_instance_rid__key",
+            &[IdpInstanceMetadata::KEY.field()],
+        )]);
 
 const ALL: &str = "/IdpInstance/{idpInstanceId}/IdpInstanceMetadata";
 const ONE: &str = "/IdpInstance/{idpInstanceId}/IdpInstanceMetadata/{key}";

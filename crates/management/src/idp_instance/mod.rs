@@ -6,8 +6,13 @@ mod scim;
 
 use std::collections::HashMap;
 
+use chancery_application::{
+    APPLICATION_GROUP, APPLICATION_GROUP_IDENTITY, APPLICATION_IDENTITY, APPLICATION_USER, ApplicationGroup,
+    ApplicationIdentity, ApplicationUser,
+};
 use chancery_record::{
-    Description, FIXED, HIDDEN, KEY, Name, OPEN, Preset, SEEN, SHOWN, Token, Value, fold, id_types, record,
+    Description, FIXED, FieldOf, HIDDEN, KEY, Name, OPEN, Preset, Record, SEEN, SHOWN, Token, Value, fold,
+    id_types, record,
 };
 use chancery_resource::settings::Owner;
 use chancery_resource::{
@@ -18,18 +23,23 @@ use uuid::Uuid;
 
 use crate::{
     cert_store::CERT_STORE,
-    client_app::CLIENT_APP,
-    idp_type::{IdpTypeId, ProviderType},
+    claim_rule::{CLAIM_RULE, ClaimRule},
+    client_app::{
+        CLIENT_APP,
+        role::{CLIENT_APP_ROLE, ClientAppRole},
+    },
+    idp_type::{FactoryType, IdpTypeId, ProviderType},
     link::check_subscriptions,
     mfa_instance::MFA_INSTANCE,
     option::{self, OPTION},
+    role_assignment::{ROLE_ASSIGNMENT, RoleAssignment},
     subscription::SubscriptionId,
-    subscription::resolve::{id_in, put, resolve_subscription, text_in, wrong},
+    subscription::resolve::{resolve_subscription, wrong},
     tenant::TENANT,
 };
 
 pub use look_up::OPERATIONS as LOOK_UPS;
-pub use metadata::{IDP_INSTANCE_METADATA, OPERATIONS as METADATA};
+pub use metadata::{IDP_INSTANCE_METADATA, IdpInstanceMetadata, OPERATIONS as METADATA};
 pub use scim::OPERATIONS as SCIM;
 
 id_types! {
@@ -73,75 +83,111 @@ record! {
 }
 
 /// The resource.
-pub static IDP_INSTANCE: Shape =
-    Shape::of::<IdpInstance>("IdpInstance", "idp_instance", Reach::Instance("subscription_id", "id"))
-        .seen_as(
-            "(SELECT i.*, EXISTS (SELECT 1 FROM option_value o WHERE o.apply_to_idp_instance_id = i.id \
-             AND o.has_configuration_error) OR EXISTS (SELECT 1 FROM (VALUES \
-             ('OpenIdConnect', 'Authority'), ('OpenIdConnect', 'ClientId'), ('OpenIdConnect', 'ClientSecret'), \
-             ('AdfsOAuth', 'Authority'), ('AdfsOAuth', 'ClientId'), ('AdfsOAuth', 'ClientSecret'), \
-             ('Microsoft', 'ClientId'), ('Microsoft', 'ClientSecret'), \
-             ('Google', 'ClientId'), ('Google', 'ClientSecret'), \
-             ('Facebook', 'ClientId'), ('Facebook', 'ClientSecret'), \
-             ('Twitter', 'ClientId'), ('Twitter', 'ClientSecret')) AS m \
-             WHERE m.column1 = i.idp_type AND NOT EXISTS (SELECT 1 FROM option_value o \
-             WHERE o.apply_to_idp_instance_id = i.id AND o.name = m.column2)) \
-             AS has_configuration_error FROM idp_instance i)",
-        )
-        .unique(&[
-            Unique::new("idp_instance__id", "id"),
-            Unique::new("idp_instance__subscription_id__name_key", "name"),
-            Unique::new("idp_instance__store_name_key", "name"),
-        ])
-        .held_by(&[
-            Child::new("user", "user_account", "store").named_by("login_name"),
-            Child::new("group", "user_group", "store"),
-            Child::new("platform user", "application_user", "idp_instance_id").named_by("last_name"),
-            Child::new("platform group", "application_group", "idp_instance_id"),
-            Child::new("identity", "application_identity", "idp_instance_id").named_by("subject"),
-            Child::new("group's identity", "application_group_identity", "idp_instance_id").named_by("subject"),
-            Child::new("claim rule", "claim_rule", "apply_to_idp_instance_id"),
-            Child::new("role", "client_app_role", "apply_to_idp_instance_id").named_by("role_type"),
-            Child::new("role assignment", "role_assignment", "apply_to_idp_instance_id").named_by("role_type"),
-        ])
-        .relations(&[
-            Relation::new(
-                "mfaInstances",
-                "The second factors that are asked for here.",
-                ("idp_instance_mfa_instance", "idp_instance_rid", "mfa_instance_rid"),
-                &MFA_INSTANCE,
-            ).guarded(|tx, own, others| check_subscriptions(tx, ("idp_instance", own), ("mfa_instance", others))),
-            Relation::new(
-                "tenants",
-                "The tenants that have it.",
-                ("tenant_idp_instance", "idp_instance_rid", "tenant_rid"),
-                &TENANT,
-            ).guarded(|tx, own, others| check_subscriptions(tx, ("idp_instance", own), ("tenant", others))),
-            Relation::new(
-                "clientApps",
-                "The client apps that it is offered for.",
-                ("idp_instance_client_app", "idp_instance_rid", "client_app_rid"),
-                &CLIENT_APP,
-            ).guarded(|tx, own, others| check_subscriptions(tx, ("idp_instance", own), ("client_app", others))),
-            Relation::new(
-                "certStores",
-                "The certificates that it works with.",
-                ("idp_instance_cert_store", "idp_instance_rid", "cert_store_rid"),
-                &CERT_STORE,
-            ).guarded(|tx, own, others| check_subscriptions(tx, ("idp_instance", own), ("cert_store", others))),
-            children!(
-                "options",
-                "What it is set to.",
-                "idp_instance",
-                "option_value",
-                "apply_to_idp_instance_id",
-                &OPTION
-            ),
-            children_of_instance(),
-        ])
-        .validate_rows(check)
-        .after_insert(make_options)
-        .bumps_epoch();
+pub static IDP_INSTANCE: Shape = Shape::of::<IdpInstance>(
+    "IdpInstance",
+    "idp_instance",
+    Reach::Instance(IdpInstance::SUBSCRIPTION_ID.field(), IdpInstance::ID.field()),
+)
+.seen_as(
+    "(SELECT i.*, EXISTS (SELECT 1 FROM option_value o WHERE o.apply_to_idp_instance_id = i.id \
+     AND o.has_configuration_error) OR EXISTS (SELECT 1 FROM (VALUES \
+     ('OpenIdConnect', 'Authority'), ('OpenIdConnect', 'ClientId'), ('OpenIdConnect', 'ClientSecret'), \
+     ('AdfsOAuth', 'Authority'), ('AdfsOAuth', 'ClientId'), ('AdfsOAuth', 'ClientSecret'), \
+     ('Microsoft', 'ClientId'), ('Microsoft', 'ClientSecret'), \
+     ('Google', 'ClientId'), ('Google', 'ClientSecret'), \
+     ('Facebook', 'ClientId'), ('Facebook', 'ClientSecret'), \
+     ('Twitter', 'ClientId'), ('Twitter', 'ClientSecret')) AS m \
+     WHERE m.column1 = i.idp_type AND NOT EXISTS (SELECT 1 FROM option_value o \
+     WHERE o.apply_to_idp_instance_id = i.id AND o.name = m.column2)) \
+     AS has_configuration_error FROM idp_instance i)",
+)
+.unique(&[
+    Unique::new("idp_instance__id", &[IdpInstance::ID.field()]),
+    Unique::new(
+        "idp_instance__subscription_id__name_key",
+        &[IdpInstance::SUBSCRIPTION_ID.field(), IdpInstance::NAME.field()],
+    ),
+    Unique::new("idp_instance__store_name_key", &[IdpInstance::STORE_NAME_KEY.field()])
+        .told_of(IdpInstance::NAME),
+])
+.held_by(&[
+    Child::in_table("user", "user_account", "store", "login_name"),
+    Child::in_table("group", "user_group", "store", "name"),
+    Child::new(
+        "platform user",
+        &APPLICATION_USER,
+        ApplicationUser::IDP_INSTANCE_ID,
+        ApplicationUser::LAST_NAME,
+    ),
+    Child::new(
+        "platform group",
+        &APPLICATION_GROUP,
+        ApplicationGroup::IDP_INSTANCE_ID,
+        ApplicationGroup::NAME,
+    ),
+    Child::new(
+        "identity",
+        &APPLICATION_IDENTITY,
+        ApplicationIdentity::IDP_INSTANCE_ID,
+        ApplicationIdentity::SUBJECT,
+    ),
+    Child::new(
+        "group's identity",
+        &APPLICATION_GROUP_IDENTITY,
+        ApplicationIdentity::IDP_INSTANCE_ID,
+        ApplicationIdentity::SUBJECT,
+    ),
+    Child::new("claim rule", &CLAIM_RULE, ClaimRule::APPLY_TO_IDP_INSTANCE_ID, ClaimRule::NAME),
+    Child::new("role", &CLIENT_APP_ROLE, ClientAppRole::APPLY_TO_IDP_INSTANCE_ID, ClientAppRole::ROLE_TYPE),
+    Child::new(
+        "role assignment",
+        &ROLE_ASSIGNMENT,
+        RoleAssignment::APPLY_TO_IDP_INSTANCE_ID,
+        RoleAssignment::ROLE_TYPE,
+    ),
+])
+.relations(&[
+    Relation::new(
+        "mfaInstances",
+        "The second factors that are asked for here.",
+        ("idp_instance_mfa_instance", "idp_instance_rid", "mfa_instance_rid"),
+        &MFA_INSTANCE,
+    )
+    .guarded(|tx, own, others| check_subscriptions(tx, ("idp_instance", own), ("mfa_instance", others))),
+    Relation::new(
+        "tenants",
+        "The tenants that have it.",
+        ("tenant_idp_instance", "idp_instance_rid", "tenant_rid"),
+        &TENANT,
+    )
+    .guarded(|tx, own, others| check_subscriptions(tx, ("idp_instance", own), ("tenant", others))),
+    Relation::new(
+        "clientApps",
+        "The client apps that it is offered for.",
+        ("idp_instance_client_app", "idp_instance_rid", "client_app_rid"),
+        &CLIENT_APP,
+    )
+    .guarded(|tx, own, others| check_subscriptions(tx, ("idp_instance", own), ("client_app", others))),
+    Relation::new(
+        "certStores",
+        "The certificates that it works with.",
+        ("idp_instance_cert_store", "idp_instance_rid", "cert_store_rid"),
+        &CERT_STORE,
+    )
+    .guarded(|tx, own, others| check_subscriptions(tx, ("idp_instance", own), ("cert_store", others))),
+    children!(
+        "options",
+        "What it is set to.",
+        "idp_instance",
+        "option_value",
+        "apply_to_idp_instance_id",
+        &OPTION
+    ),
+    children_of_instance(),
+])
+.validate_rows(check)
+.after_insert(make_options)
+.bumps_epoch();
 
 const fn children_of_instance() -> Relation {
     Relation::new(
@@ -150,22 +196,32 @@ const fn children_of_instance() -> Relation {
         ("idp_instance_metadata", "idp_instance_rid", "rid"),
         &IDP_INSTANCE_METADATA,
     )
-    .showing(&["key", "value", "concurrency_token"])
+    .showing(
+        const {
+            &[
+                IdpInstanceMetadata::KEY.field(),
+                IdpInstanceMetadata::VALUE.field(),
+                IdpInstanceMetadata::CONCURRENCY_TOKEN.field(),
+            ]
+        },
+    )
 }
 
 fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
-    let mut violations = resolve_subscription(&call.context, tx, &IDP_INSTANCE, rows, &[], |_| false)?;
-    violations.extend(settle_types(tx, &IDP_INSTANCE, rows, ProviderType::IdentityProvider)?);
+    let own = IdpInstance::SUBSCRIPTION_ID;
+    let mut violations = resolve_subscription(&call.context, tx, rows, own, &[], |_| Ok(false))?;
+    let fields = (IdpInstance::IDP_TYPE_ID, IdpInstance::IDP_FACTORY_TYPE);
+    violations.extend(settle_types(tx, rows, fields, ProviderType::IdentityProvider)?);
     for (place, row) in rows.iter_mut().enumerate() {
-        if text_in(&IDP_INSTANCE, row.values, "idp_type") != Some("UserStore") {
+        if row.text(IdpInstance::IDP_FACTORY_TYPE) != Some(FactoryType::UserStore.name()) {
             continue;
         }
-        let Some(name) = text_in(&IDP_INSTANCE, row.values, "name").map(str::to_owned) else { continue };
-        if !can_stand_in_a_path(&name) {
+        let name = row.get(IdpInstance::NAME)?;
+        if !can_stand_in_a_path(name.as_str()) {
             let detail = "names a user store, so it stands in paths: letters, digits, `-`, `.`, `_` and `~`, and no UUID";
-            violations.push(wrong(place, "name", detail));
+            violations.push(wrong(place, IdpInstance::NAME, detail));
         }
-        put(&IDP_INSTANCE, row.values, "store_name_key", fold(&name));
+        IdpInstance::STORE_NAME_KEY.field().set(row.values, fold(name.as_str()).into());
     }
     Ok(violations)
 }
@@ -175,11 +231,12 @@ fn can_stand_in_a_path(name: &str) -> bool {
     name.chars().all(plain) && name.chars().any(|letter| letter != '.') && Uuid::try_parse(name).is_err()
 }
 
-/// Finds the types of new rows, which say what serves them.
-pub fn settle_types(
+/// Finds the types of new rows, which say what serves them: the first field names the type, the second holds
+/// what serves it.
+pub fn settle_types<R: Record>(
     tx: &mut Tx<'_>,
-    shape: &Shape,
     rows: &mut [Proposed<'_>],
+    (type_id, served_by): (FieldOf<R, IdpTypeId>, FieldOf<R, Option<Name>>),
     wanted: ProviderType,
 ) -> Result<Vec<Violation>, Problem> {
     if rows.iter().all(|row| row.was.is_some()) {
@@ -194,23 +251,23 @@ pub fn settle_types(
     })?;
     let mut violations = Vec::new();
     for (place, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.was.is_none()) {
-        match id_in(shape, row.values, "idp_type_id").and_then(|id| types.get(&id)) {
-            Some((factory, true)) => put(shape, row.values, "idp_type", factory.as_str()),
+        match types.get(&row.get(type_id)?.0) {
+            Some((factory, true)) => served_by.field().set(row.values, factory.as_str().into()),
             Some((_, false)) => {
                 let detail = format!("names a type that is not active, or is none of {}", wanted.name());
-                violations.push(wrong(place, "idp_type_id", detail));
+                violations.push(wrong(place, type_id, detail));
             }
-            None => violations.push(wrong(place, "idp_type_id", "names no IdpType")),
+            None => violations.push(wrong(place, type_id, "names no IdpType")),
         }
     }
     Ok(violations)
 }
 
 fn make_options(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
-    let ids = (id_in(&IDP_INSTANCE, values, "id"), id_in(&IDP_INSTANCE, values, "subscription_id"));
-    let owner = text_in(&IDP_INSTANCE, values, "idp_type").and_then(Owner::of_type);
-    let ((Some(id), Some(subscription)), Some(owner)) = (ids, owner) else { return Ok(()) };
-    option::make_all(context, tx, owner, id, subscription)
+    let subscription = IdpInstance::SUBSCRIPTION_ID.get(values)?;
+    let owner = IdpInstance::IDP_FACTORY_TYPE.text(values).and_then(Owner::of_type);
+    let (Some(subscription), Some(owner)) = (subscription, owner) else { return Ok(()) };
+    option::make_all(context, tx, owner, IdpInstance::ID.get(values)?.0, subscription.0)
 }
 
 /// Its operations.

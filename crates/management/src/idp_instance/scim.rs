@@ -6,10 +6,10 @@ use chancery_resource::{
     Action as A, Answer, Call, Custom, Method as M, Op, Permit::SubscriptionAdmin, Problem, Reply, Tx, random,
 };
 
-use super::{IDP_INSTANCE, look_up::find};
+use super::{IDP_INSTANCE, IdpInstance, look_up::find};
 use crate::{
-    option,
-    subscription::resolve::{id_in, text_in},
+    idp_type::FactoryType,
+    option::{self, OptionRow},
 };
 
 /// Its operations.
@@ -26,13 +26,12 @@ pub static OPERATIONS: &[Op] = &[Op::new(
 
 fn make(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let instance = find(call, tx, &IDP_INSTANCE)?;
-    let is_open_id = text_in(&IDP_INSTANCE, &instance.values, "idp_type") == Some("OpenIdConnect");
-    let Some(id) = id_in(&IDP_INSTANCE, &instance.values, "id").filter(|_| is_open_id) else {
+    if instance.text(IdpInstance::IDP_FACTORY_TYPE) != Some(FactoryType::OpenIdConnect.name()) {
         return Err(Problem::invalid("Only an instance of type OpenIdConnect has a SCIM token."));
-    };
-    let enabled = option::find(call, tx, id, "ScimEnabled")?;
+    }
+    let enabled = option::find(call, tx, instance.get(IdpInstance::ID)?.0, "ScimEnabled")?;
     let is_on = enabled.is_some_and(|row| {
-        text_in(&option::OPTION, &row.values, "value").is_some_and(|value| value.eq_ignore_ascii_case("true"))
+        row.text(OptionRow::VALUE).is_some_and(|value| value.eq_ignore_ascii_case("true"))
     });
     if !is_on {
         return Err(Problem::invalid(

@@ -14,7 +14,8 @@ use chancery_resource::{
 use uuid::Uuid;
 
 use crate::{
-    mfa_instance::MFA_INSTANCE,
+    idp_instance::{IDP_INSTANCE, IdpInstance},
+    mfa_instance::{MFA_INSTANCE, MfaInstance},
     subscription::resolve::{conflict, wrong},
 };
 
@@ -90,7 +91,7 @@ record! {
 
 /// The resource.
 pub static IDP_TYPE: Shape = Shape::of::<IdpType>("IdpType", "idp_type", Reach::All)
-    .unique(&[Unique::new("idp_type__id", "id"), Unique::new("idp_type__name_key", "name")])
+    .unique(&[Unique::new("idp_type__id", &[IdpType::ID.field()]), Unique::new("idp_type__name_key", &[IdpType::NAME.field()])])
     .relations(&[Relation::new(
         "mfaInstances",
         "The second factors of this type.",
@@ -102,13 +103,14 @@ pub static IDP_TYPE: Shape = Shape::of::<IdpType>("IdpType", "idp_type", Reach::
         &MFA_INSTANCE,
     )])
     .held_by(&[
-        Child::new("instance", "idp_instance", "idp_type_id"),
-        Child::new("MFA instance", "mfa_instance", "idp_type_id"),
+        Child::new("instance", &IDP_INSTANCE, IdpInstance::IDP_TYPE_ID, IdpInstance::NAME),
+        Child::new("MFA instance", &MFA_INSTANCE, MfaInstance::IDP_TYPE_ID, MfaInstance::NAME),
         // what came with the server stays
-        Child::new(
+        Child::in_table(
             "its place in the server, as a type that came with it,",
             "(SELECT rid, id AS of_id, name FROM idp_type WHERE is_seeded)",
             "of_id",
+            "name",
         ),
     ])
     .validate_rows(stay_whole);
@@ -121,13 +123,17 @@ fn stay_whole(_: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Ve
         let to_be = IdpType::from_values(row.values.clone())?;
         if to_be.factory_type.provider() != to_be.provider_type {
             let fits = to_be.factory_type.provider().name();
-            violations.push(wrong(place, "provider_type", format!("must be {fits} for this factoryType")));
+            violations.push(wrong(
+                place,
+                IdpType::PROVIDER_TYPE,
+                format!("must be {fits} for this factoryType"),
+            ));
         }
         let Some(was) = row.was else { continue };
         let was = IdpType::from_values(was.values.clone())?;
         let is_same = was.name == to_be.name && was.factory_type == to_be.factory_type;
         if was.is_seeded && !is_same {
-            violations.push(conflict(place, "name", "stays: the type came with the server"));
+            violations.push(conflict(place, IdpType::NAME, "stays: the type came with the server"));
         }
         if was.factory_type != to_be.factory_type {
             changed.push((place, was.id.0));
@@ -135,7 +141,7 @@ fn stay_whole(_: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Ve
     }
     let used = with_instances(tx, &changed)?;
     for (place, _) in changed.into_iter().filter(|(_, id)| used.contains(id)) {
-        violations.push(conflict(place, "factory_type", "stays: there are instances of the type"));
+        violations.push(conflict(place, IdpType::FACTORY_TYPE, "stays: there are instances of the type"));
     }
     Ok(violations)
 }
@@ -167,7 +173,7 @@ pub static LOOK_UPS: &[Op] = &[Op::new(
     TenantMember,
     &IDP_TYPE,
     A::Custom(Custom::reading(|call, tx| {
-        let sql = select_by(&call.context, call.request.op.shape, "name", call.request.parameter(0));
+        let sql = select_by(&call.context, call.request.op.shape, IdpType::NAME, call.request.parameter(0));
         read_one(call, tx, call.request.op.shape, None, &sql)
     })),
     "Reads a type by its name, without regard to case.",

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use chancery_record::{FIXED, KEY, Name, OPEN, SHOWN, Token, id_types, record};
 use chancery_resource::{
-    Action as A, Custom, Method as M, Op, Parent, Permit::TenantMember, ProvidedFields, Reach, Rules, Shape,
-    Unique, added, list_of, standard,
+    Action as A, Custom, Findings, Method as M, Op, Parent, Permit::TenantMember, ProvidedFields, Reach,
+    Rules, Shape, Unique, added, list_of, standard,
 };
 
 use crate::tenant::{TENANT, TenantId};
@@ -33,7 +33,7 @@ record! {
 
 impl Rules for IpAddressRange {
     /// Addresses are kept in their shortest form.
-    fn adjust(&mut self, _: Option<&Self>, _: &ProvidedFields<'_>) {
+    fn adjust(&mut self, _: Option<&Self>, _: &ProvidedFields<'_, Self>) {
         for end in [&mut self.lower, &mut self.upper] {
             let plain = end.as_str().parse::<IpAddr>().map(|address| address.to_string());
             if let Some(plain) = plain.ok().and_then(|text| Name::new(text).ok()) {
@@ -42,30 +42,33 @@ impl Rules for IpAddressRange {
         }
     }
 
-    fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
-        let ends = [("lower", &self.lower), ("upper", &self.upper)];
-        let [lower, upper] = ends.map(|(column, end)| {
+    fn check(&self, wrong: &mut Findings) {
+        let ends = [(Self::LOWER, &self.lower), (Self::UPPER, &self.upper)];
+        let [lower, upper] = ends.map(|(field, end)| {
             let address = end.as_str().parse::<IpAddr>().ok();
             if address.is_none() {
-                wrong.push((column, "must be an IP address".to_owned()));
+                wrong.add(field, "must be an IP address");
             }
             address
         });
         let (Some(lower), Some(upper)) = (lower, upper) else { return };
         if lower.is_ipv4() != upper.is_ipv4() {
-            wrong.push(("upper", "must be of the same family as lower".to_owned()));
+            wrong.add(Self::UPPER, "must be of the same family as lower");
         } else if lower > upper {
-            wrong.push(("upper", "must not be below lower".to_owned()));
+            wrong.add(Self::UPPER, "must not be below lower");
         }
     }
 }
 
 /// The resource.
-pub static IP_ADDRESS_RANGE: Shape =
-    Shape::of::<IpAddressRange>("IpAddressRange", "ip_address_range", Reach::Of("tenant_id", &TENANT))
-        .belonging(&[Parent::new("tenant_id", &TENANT)])
-        .unique(&[Unique::new("ip_address_range__id", "id")])
-        .ruled::<IpAddressRange>();
+pub static IP_ADDRESS_RANGE: Shape = Shape::of::<IpAddressRange>(
+    "IpAddressRange",
+    "ip_address_range",
+    Reach::Of(IpAddressRange::TENANT_ID.field(), &TENANT),
+)
+.belonging(&[Parent::new(IpAddressRange::TENANT_ID, &TENANT)])
+.unique(&[Unique::new("ip_address_range__id", &[IpAddressRange::ID.field()])])
+.ruled::<IpAddressRange>();
 
 /// Its operations.
 pub static OPERATIONS: [Op; 9] =
@@ -77,7 +80,7 @@ pub static LOOK_UPS: &[Op] = &[Op::new(
     "/IpAddressRange/tenant/{tenantId}",
     TenantMember,
     &IP_ADDRESS_RANGE,
-    A::Custom(Custom::listing(|call, tx| list_of(call, tx, &TENANT, 0, "tenant_id"))),
+    A::Custom(Custom::listing(|call, tx| list_of(call, tx, &TENANT, 0, IpAddressRange::TENANT_ID))),
     "Lists the ranges of a tenant.",
 )
 .added()];

@@ -14,7 +14,7 @@ use crate::{
     link::check_subscriptions,
     option::{self, OPTION},
     subscription::SubscriptionId,
-    subscription::resolve::{id_in, resolve_subscription, text_in},
+    subscription::resolve::resolve_subscription,
     tenant::TENANT,
 };
 
@@ -51,15 +51,18 @@ record! {
 pub static MFA_INSTANCE: Shape = Shape::of::<MfaInstance>(
     "MfaInstance",
     "mfa_instance",
-    Reach::Assigned("subscription_id", "tenant_mfa_instance", "mfa_instance_rid"),
+    Reach::Assigned(MfaInstance::SUBSCRIPTION_ID.field(), "tenant_mfa_instance", "mfa_instance_rid"),
 )
 .seen_as(
     "(SELECT i.*, EXISTS (SELECT 1 FROM option_value o WHERE o.apply_to_mfa_instance_id = i.id \
      AND o.has_configuration_error) AS has_configuration_error FROM mfa_instance i)",
 )
 .unique(&[
-    Unique::new("mfa_instance__id", "id"),
-    Unique::new("mfa_instance__subscription_id__name_key", "name"),
+    Unique::new("mfa_instance__id", &[MfaInstance::ID.field()]),
+    Unique::new(
+        "mfa_instance__subscription_id__name_key",
+        &[MfaInstance::SUBSCRIPTION_ID.field(), MfaInstance::NAME.field()],
+    ),
 ])
 .relations(&[
     Relation::new(
@@ -96,16 +99,18 @@ pub static MFA_INSTANCE: Shape = Shape::of::<MfaInstance>(
 .after_insert(make_options);
 
 fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
-    let mut violations = resolve_subscription(&call.context, tx, &MFA_INSTANCE, rows, &[], |_| false)?;
-    violations.extend(settle_types(tx, &MFA_INSTANCE, rows, ProviderType::MultiFactor)?);
+    let own = MfaInstance::SUBSCRIPTION_ID;
+    let mut violations = resolve_subscription(&call.context, tx, rows, own, &[], |_| Ok(false))?;
+    let fields = (MfaInstance::IDP_TYPE_ID, MfaInstance::IDP_TYPE);
+    violations.extend(settle_types(tx, rows, fields, ProviderType::MultiFactor)?);
     Ok(violations)
 }
 
 fn make_options(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
-    let ids = (id_in(&MFA_INSTANCE, values, "id"), id_in(&MFA_INSTANCE, values, "subscription_id"));
-    let owner = text_in(&MFA_INSTANCE, values, "idp_type").and_then(Owner::of_type);
-    let ((Some(id), Some(subscription)), Some(owner)) = (ids, owner) else { return Ok(()) };
-    option::make_all(context, tx, owner, id, subscription)
+    let subscription = MfaInstance::SUBSCRIPTION_ID.get(values)?;
+    let owner = MfaInstance::IDP_TYPE.text(values).and_then(Owner::of_type);
+    let (Some(subscription), Some(owner)) = (subscription, owner) else { return Ok(()) };
+    option::make_all(context, tx, owner, MfaInstance::ID.get(values)?.0, subscription.0)
 }
 
 /// Its operations.

@@ -1,13 +1,13 @@
 //! Options by what they are of.
 
-use chancery_record::Value;
+use chancery_record::{FieldOf, Uuid, Value};
 use chancery_resource::{
     Action as A, Answer, Call, Custom, JsonForm, Method as M, Op, Permit::TenantMember, Problem, Reply,
     Shape, Sql, Tx, find_row, list_of, load_by, read_one, seen_value, select_where,
 };
 use serde_json::json;
 
-use super::OPTION;
+use super::{OPTION, OptionRow};
 use crate::{idp_instance::IDP_INSTANCE, mfa_instance::MFA_INSTANCE, tenant::TENANT};
 
 static VALUE: JsonForm = JsonForm { name: "OptionValue", schema: value_schema };
@@ -47,33 +47,35 @@ pub static OPERATIONS: &[Op] = &[
 
 /// What options can be of.
 const TARGETS: [&str; 3] = ["IdpInstance", "MfaInstance", "Tenant"];
-/// The column that names each, and the resource.
-static COLUMNS: [(&str, &Shape); 3] = [
-    ("apply_to_idp_instance_id", &IDP_INSTANCE),
-    ("apply_to_mfa_instance_id", &MFA_INSTANCE),
-    ("apply_to_tenant_id", &TENANT),
+/// The field that names each, and the resource.
+static FIELDS: [Target; 3] = [
+    (OptionRow::APPLY_TO_IDP_INSTANCE_ID, &IDP_INSTANCE),
+    (OptionRow::APPLY_TO_MFA_INSTANCE_ID, &MFA_INSTANCE),
+    (OptionRow::APPLY_TO_TENANT_ID, &TENANT),
 ];
 
-/// What the path says that options are of: the column and the resource.
-fn target(call: &Call) -> Result<(&'static str, &'static Shape), Problem> {
+type Target = (FieldOf<OptionRow, Option<Uuid>>, &'static Shape);
+
+/// What the path says that options are of: the field and the resource.
+fn target(call: &Call) -> Result<Target, Problem> {
     let given = call.request.parameter(0);
     let place = TARGETS.iter().position(|name| name.eq_ignore_ascii_case(given));
-    place.and_then(|place| COLUMNS.get(place)).copied().ok_or_else(|| {
+    place.and_then(|place| FIELDS.get(place)).copied().ok_or_else(|| {
         let known = TARGETS.join(", ");
         Problem::invalid(format!("{given:?} in the path is no type of what has options; there are {known}."))
     })
 }
 
 fn of_target(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let (column, shape) = target(call)?;
-    list_of(call, tx, shape, 1, column)
+    let (field, shape) = target(call)?;
+    list_of(call, tx, shape, 1, field)
 }
 
 fn select(call: &Call, tx: &mut Tx<'_>) -> Result<Sql, Problem> {
-    let (column, shape) = target(call)?;
+    let (field, shape) = target(call)?;
     let (_, id) = find_row(&call.context, tx, shape, call.request.parameter(1))?;
-    let sql = select_where(&call.context, call.request.op.shape, column, id);
-    Ok(sql.push(" AND t.name = ").bind(call.request.parameter(2)))
+    let sql = select_where(&call.context, call.request.op.shape, field, id);
+    Ok(sql.push(&format!(" AND t.{} = ", OptionRow::NAME)).bind(call.request.parameter(2)))
 }
 
 fn named(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
@@ -84,7 +86,7 @@ fn named(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 fn value(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let sql = select(call, tx)?;
     let found = load_by(&call.context, tx, &OPTION, None, &sql)?;
-    let text = match seen_value(&call.context, &OPTION, &found.values, "value") {
+    let text = match seen_value(&call.context, &OPTION, &found.values, OptionRow::VALUE.field()) {
         Value::Text(text) => json!(text),
         _ => json!(null),
     };

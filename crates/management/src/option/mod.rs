@@ -5,7 +5,8 @@ mod rules;
 mod seed;
 
 use chancery_record::{
-    HIDDEN, KEY, Name, OPEN, OptionValue, Preset, SHOWN, Sealing, Token, Value, id_types, record,
+    FieldType as _, HIDDEN, KEY, Name, OPEN, OptionValue, Preset, SHOWN, Sealing, Token, Value, id_types,
+    record,
 };
 use chancery_resource::settings::Owner;
 use chancery_resource::{
@@ -15,9 +16,8 @@ use chancery_resource::{
 use uuid::Uuid;
 
 use crate::{
-    idp_instance::IDP_INSTANCE,
+    idp_instance::{IDP_INSTANCE, IdpInstance},
     mfa_instance::MFA_INSTANCE,
-    subscription::resolve::{id_in, put},
     tenant::TENANT,
 };
 
@@ -61,23 +61,32 @@ record! {
 
 /// Whom an option is seen by: who has its tenant, and who sees its instance.
 static REACH: [Reach; 3] = [
-    Reach::Tenant("subscription_id", "apply_to_tenant_id"),
-    Reach::Of("apply_to_idp_instance_id", &IDP_INSTANCE),
-    Reach::Of("apply_to_mfa_instance_id", &MFA_INSTANCE),
+    Reach::Tenant(OptionRow::SUBSCRIPTION_ID.field(), OptionRow::APPLY_TO_TENANT_ID.field()),
+    Reach::Of(OptionRow::APPLY_TO_IDP_INSTANCE_ID.field(), &IDP_INSTANCE),
+    Reach::Of(OptionRow::APPLY_TO_MFA_INSTANCE_ID.field(), &MFA_INSTANCE),
 ];
 
 /// The resource.
 pub static OPTION: Shape = Shape::of::<OptionRow>("Option", "option_value", Reach::Any(&REACH))
     .belonging(&[
-        Parent::new("apply_to_idp_instance_id", &IDP_INSTANCE),
-        Parent::new("apply_to_mfa_instance_id", &MFA_INSTANCE),
-        Parent::new("apply_to_tenant_id", &TENANT),
+        Parent::new(OptionRow::APPLY_TO_IDP_INSTANCE_ID, &IDP_INSTANCE),
+        Parent::new(OptionRow::APPLY_TO_MFA_INSTANCE_ID, &MFA_INSTANCE),
+        Parent::new(OptionRow::APPLY_TO_TENANT_ID, &TENANT),
     ])
     .unique(&[
-        Unique::new("option_value__id", "id"),
-        Unique::new("option_value__apply_to_idp_instance_id__name", "name"),
-        Unique::new("option_value__apply_to_mfa_instance_id__name", "name"),
-        Unique::new("option_value__apply_to_tenant_id__name", "name"),
+        Unique::new("option_value__id", &[OptionRow::ID.field()]),
+        Unique::new(
+            "option_value__apply_to_idp_instance_id__name",
+            &[OptionRow::APPLY_TO_IDP_INSTANCE_ID.field(), OptionRow::NAME.field()],
+        ),
+        Unique::new(
+            "option_value__apply_to_mfa_instance_id__name",
+            &[OptionRow::APPLY_TO_MFA_INSTANCE_ID.field(), OptionRow::NAME.field()],
+        ),
+        Unique::new(
+            "option_value__apply_to_tenant_id__name",
+            &[OptionRow::APPLY_TO_TENANT_ID.field(), OptionRow::NAME.field()],
+        ),
     ])
     .ruled::<OptionRow>()
     .validate_rows(rules::find_targets)
@@ -92,8 +101,8 @@ pub static OPERATIONS: [Op; 9] = added(standard!("Option", "/Option", TenantMemb
 /// # Errors
 /// The store's.
 pub fn find(call: &Call, tx: &mut Tx<'_>, instance: Uuid, name: &str) -> Result<Option<Stored>, Problem> {
-    let sql = select_where(&call.context, &OPTION, "apply_to_idp_instance_id", instance.into());
-    let sql = sql.push(" AND t.name = ").bind(name);
+    let sql = select_where(&call.context, &OPTION, OptionRow::APPLY_TO_IDP_INSTANCE_ID, instance.into());
+    let sql = sql.push(&format!(" AND t.{} = ", OptionRow::NAME)).bind(name);
     match load_by(&call.context, tx, &OPTION, None, &sql) {
         Ok(row) => Ok(Some(row)),
         Err(problem) if problem.kind == ProblemKind::NotFound => Ok(None),
@@ -106,16 +115,16 @@ pub fn find(call: &Call, tx: &mut Tx<'_>, instance: Uuid, name: &str) -> Result<
 /// # Errors
 /// The store's.
 pub fn set(call: &Call, tx: &mut Tx<'_>, instance: &Stored, name: &str, value: Value) -> Result<(), Problem> {
-    let ids = ["id", "subscription_id"].map(|column| id_in(&IDP_INSTANCE, &instance.values, column));
-    let [Some(id), Some(subscription)] = ids else { return Ok(()) };
+    let id = instance.get(IdpInstance::ID)?.0;
+    let Some(subscription) = instance.get(IdpInstance::SUBSCRIPTION_ID)? else { return Ok(()) };
     let mut was = find(call, tx, id, name)?;
     if was.is_none() {
-        seed::make_one(&call.context, tx, Owner::OpenIdConnect, name, id, subscription)?;
+        seed::make_one(&call.context, tx, Owner::OpenIdConnect, name, id, subscription.0)?;
         was = find(call, tx, id, name)?;
     }
     let was = was.ok_or_else(|| Problem::not_found("Option"))?;
     let mut values = was.values.clone();
-    put(&OPTION, &mut values, "value", value);
-    put(&OPTION, &mut values, "concurrency_token", call.context.new_token());
+    OptionRow::VALUE.set(&mut values, OptionValue::from_value(value)?)?;
+    OptionRow::CONCURRENCY_TOKEN.field().set(&mut values, call.context.new_token());
     update(&call.context, tx, &OPTION, &was, &values)
 }

@@ -2,19 +2,19 @@
 
 use std::collections::{HashMap, HashSet};
 
-use chancery_record::{FieldType as _, Name, Record as _, Value};
+use chancery_record::{FieldOf, FieldType as _, Name, Record as _, Value};
 use chancery_resource::settings::{Entry, Owner};
 use chancery_resource::{
-    Call, LIST, Problem, Proposed, ProvidedFields, Rules, Sql, Tx, Violation, open_secret,
+    Call, Findings, LIST, Problem, Proposed, ProvidedFields, Rules, Sql, Tx, Violation, open_secret,
 };
 use uuid::Uuid;
 
 use super::{OPTION, OptionRow};
-use crate::subscription::resolve::{id_in, text_in, wrong};
+use crate::subscription::resolve::wrong;
 
 impl OptionRow {
-    const TARGETS: [&'static str; 3] =
-        ["apply_to_idp_instance_id", "apply_to_mfa_instance_id", "apply_to_tenant_id"];
+    const TARGETS: [FieldOf<Self, Option<Uuid>>; 3] =
+        [Self::APPLY_TO_IDP_INSTANCE_ID, Self::APPLY_TO_MFA_INSTANCE_ID, Self::APPLY_TO_TENANT_ID];
 
     const fn targets(&self) -> [Option<Uuid>; 3] {
         [self.apply_to_idp_instance_id, self.apply_to_mfa_instance_id, self.apply_to_tenant_id]
@@ -28,14 +28,14 @@ impl OptionRow {
 }
 
 impl Rules for OptionRow {
-    fn adjust(&mut self, was: Option<&Self>, provided: &ProvidedFields<'_>) {
+    fn adjust(&mut self, was: Option<&Self>, provided: &ProvidedFields<'_, Self>) {
         let Some(was) = was else { return };
         let given: Vec<bool> = Self::TARGETS
             .iter()
             .zip(self.targets())
-            .map(|(column, target)| provided.contains(column) && target.is_some())
+            .map(|(field, target)| provided.contains(*field) && target.is_some())
             .collect();
-        let empties = Self::TARGETS.iter().any(|column| provided.clears(column));
+        let empties = Self::TARGETS.iter().any(|field| provided.clears(*field));
         if !given.contains(&true) && !empties {
             // a body that names no target keeps it
             self.set_targets(was.targets());
@@ -49,18 +49,18 @@ impl Rules for OptionRow {
         }
     }
 
-    fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
+    fn check(&self, wrong: &mut Findings) {
         if self.targets().iter().flatten().count() != 1 {
             let detail = "exactly one of applyToIdpInstanceId, applyToMfaInstanceId and applyToTenantId is to be given";
-            wrong.push(("apply_to_idp_instance_id", detail.to_owned()));
+            wrong.add(Self::APPLY_TO_IDP_INSTANCE_ID, detail);
         }
     }
 }
 
 /// Whether a row holds a secret: what the catalogue says of its name.
 pub fn is_secret(values: &[Value]) -> bool {
-    let owner = text_in(&OPTION, values, "owner_type").and_then(Owner::of_type);
-    let name = text_in(&OPTION, values, "name");
+    let owner = OptionRow::OWNER_TYPE.text(values).and_then(Owner::of_type);
+    let name = OptionRow::NAME.text(values);
     owner.zip(name).and_then(|(owner, name)| owner.entry(name)).is_some_and(|entry| entry.secret)
 }
 
@@ -91,8 +91,8 @@ pub fn find_targets(
     rows: &mut [Proposed<'_>],
 ) -> Result<Vec<Violation>, Problem> {
     let mut targets = Targets::new();
-    for (column, (table, kind)) in OptionRow::TARGETS.into_iter().zip(TABLES) {
-        let ids: HashSet<Uuid> = rows.iter().filter_map(|row| id_in(&OPTION, row.values, column)).collect();
+    for (field, (table, kind)) in OptionRow::TARGETS.into_iter().zip(TABLES) {
+        let ids: HashSet<Uuid> = rows.iter().filter_map(|row| field.field().id(row.values)).collect();
         targets.extend(load_targets(tx, table, kind, &ids.into_iter().collect::<Vec<_>>())?);
     }
     let mut violations = Vec::new();
@@ -106,14 +106,20 @@ pub fn find_targets(
         if row.was.is_some_and(|was| is_secret(&was.values)) && !entry.is_some_and(|entry| entry.secret) {
             violations.push(wrong(
                 place,
-                "name",
+                OptionRow::NAME,
                 "names a secret, which does not become an option that is none",
             ));
             continue;
         }
         let was = row.was.map(|was| OptionRow::from_values(was.values.clone())).transpose()?;
         let key = Value::Id(option.id.0);
-        let plain = open_secret(&call.context.app.master, OPTION.table, "value", &key, option.value.as_str());
+        let plain = open_secret(
+            &call.context.app.master,
+            OPTION.table,
+            OptionRow::VALUE.column(),
+            &key,
+            option.value.as_str(),
+        );
         *row.values = settled(option, plain, was.as_ref(), entry, *subscription, kind)?.into_values();
     }
     Ok(violations)

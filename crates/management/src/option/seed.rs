@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 
-use chancery_record::Value;
+use chancery_record::{FieldType as _, Name, OptionValue, Record as _, Value};
 use chancery_resource::settings::{Entry, Owner};
 use chancery_resource::{Context, LIST, Problem, Sql, StateTable, Tx, insert, load_keys, new_row, update};
 use uuid::Uuid;
 
-use super::OPTION;
-use crate::subscription::resolve::{put, text_in};
+use super::{OPTION, OptionRow};
 
 /// Makes a new owner's options, with their defaults.
 ///
@@ -50,20 +49,21 @@ fn make(
     let kind = entry.owner.type_name();
     let is_factor = entry.owner.is_second_factor();
     let is_tenant = entry.owner == Owner::Tenant;
-    let value_of = |column: &str| match column {
-        "name" => entry.name.into(),
-        "value" => entry.default.into(),
-        "data_type" => data_type.into(),
-        "editor_type" => editor_type.into(),
-        "has_configuration_error" => Value::Bool(entry.mandatory && entry.default.is_empty()),
-        "apply_to_idp_instance_id" if !is_tenant && !is_factor => target.into(),
-        "apply_to_mfa_instance_id" if is_factor => target.into(),
-        "apply_to_tenant_id" if is_tenant => target.into(),
-        "subscription_id" => subscription.into(),
-        "owner_type" => kind.into(),
-        _ => Value::Null,
+    let applies_to = match (is_tenant, is_factor) {
+        (true, _) => OptionRow::APPLY_TO_TENANT_ID,
+        (_, true) => OptionRow::APPLY_TO_MFA_INSTANCE_ID,
+        _ => OptionRow::APPLY_TO_IDP_INSTANCE_ID,
     };
-    let values = OPTION.fields.iter().map(|field| value_of(field.column)).collect();
+    let mut values = OptionRow::no_values();
+    let has_error = entry.mandatory && entry.default.is_empty();
+    OptionRow::NAME.set(&mut values, Name::from_value(entry.name.into())?)?;
+    OptionRow::VALUE.set(&mut values, OptionValue::from_value(entry.default.into())?)?;
+    OptionRow::DATA_TYPE.set(&mut values, Name::from_value(data_type.into())?)?;
+    OptionRow::EDITOR_TYPE.set(&mut values, Name::from_value(editor_type.into())?)?;
+    OptionRow::HAS_CONFIGURATION_ERROR.set(&mut values, has_error)?;
+    applies_to.set(&mut values, Some(target))?;
+    OptionRow::SUBSCRIPTION_ID.set(&mut values, Some(subscription))?;
+    OptionRow::OWNER_TYPE.set(&mut values, Some(Name::from_value(kind.into())?))?;
     insert(context, tx, &OPTION, None, &new_row(context, &OPTION, None, values)?)
 }
 
@@ -116,9 +116,9 @@ fn judge_again(context: &Context, tx: &mut Tx<'_>, entry: &Entry) -> Result<(), 
     for chunk in changed.chunks(LIST) {
         for was in load_keys(context, tx, &OPTION, None, chunk)?.into_values() {
             let mut values = was.values.clone();
-            let is_wrong = text_in(&OPTION, &values, "value").is_some_and(|value| entry.is_wrong(value));
-            put(&OPTION, &mut values, "has_configuration_error", is_wrong);
-            put(&OPTION, &mut values, "concurrency_token", context.new_token());
+            let is_wrong = was.text(OptionRow::VALUE).is_some_and(|value| entry.is_wrong(value));
+            OptionRow::HAS_CONFIGURATION_ERROR.set(&mut values, is_wrong)?;
+            OptionRow::CONCURRENCY_TOKEN.field().set(&mut values, context.new_token());
             update(context, tx, &OPTION, &was, &values)?;
         }
     }
@@ -128,9 +128,9 @@ fn judge_again(context: &Context, tx: &mut Tx<'_>, entry: &Entry) -> Result<(), 
 /// The owners without a row for an entry.
 fn targets(tx: &mut Tx<'_>, entry: &Entry) -> Result<Vec<(Uuid, Uuid)>, Problem> {
     let (table, column) = match entry.owner {
-        Owner::Tenant => ("tenant", "apply_to_tenant_id"),
-        owner if owner.is_second_factor() => ("mfa_instance", "apply_to_mfa_instance_id"),
-        _ => ("idp_instance", "apply_to_idp_instance_id"),
+        Owner::Tenant => ("tenant", OptionRow::APPLY_TO_TENANT_ID),
+        owner if owner.is_second_factor() => ("mfa_instance", OptionRow::APPLY_TO_MFA_INSTANCE_ID),
+        _ => ("idp_instance", OptionRow::APPLY_TO_IDP_INSTANCE_ID),
     };
     let mut sql = Sql::new(format!(
         "SELECT t.id, t.subscription_id FROM {table} t LEFT JOIN option_value o ON o.{column} = t.id AND o.name = "

@@ -7,14 +7,14 @@ use chancery_record::{
     FIXED, HIDDEN, KEY, Name, Preset, Record as _, SHOWN, Token, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Call, Op, Parent, Problem, Proposed, ProvidedFields, Reach, RoleType, Rules, ScopeKind, Shape, Tx,
-    Unique, Violation, added, standard, visible,
+    Call, Findings, Op, Parent, Problem, Proposed, ProvidedFields, Reach, RoleType, Rules, ScopeKind, Shape,
+    Tx, Unique, Violation, added, standard, visible,
 };
 use uuid::Uuid;
 
 use crate::{
     customer::{CUSTOMER, CustomerId},
-    grant::{Target, check_grants, check_stores, check_targets, target_of},
+    grant::{Target, check_grants, check_stores, check_targets, target_of, targets_alone},
     idp_instance::{IDP_INSTANCE, IdpInstanceId},
     subscription::resolve::{is_covered, wrong},
     subscription::{SUBSCRIPTION, SubscriptionId},
@@ -66,23 +66,35 @@ impl RoleAssignment {
     /// What it is given at.
     fn targets(&self) -> [Target; 4] {
         [
-            (ScopeKind::Customer, self.apply_to_customer_id.map(|id| id.0)),
-            (ScopeKind::Subscription, self.apply_to_subscription_id.map(|id| id.0)),
-            (ScopeKind::Tenant, self.apply_to_tenant_id.map(|id| id.0)),
-            (ScopeKind::IdpInstance, self.apply_to_idp_instance_id.map(|id| id.0)),
+            (
+                ScopeKind::Customer,
+                Self::APPLY_TO_CUSTOMER_ID.field(),
+                self.apply_to_customer_id.map(|id| id.0),
+            ),
+            (
+                ScopeKind::Subscription,
+                Self::APPLY_TO_SUBSCRIPTION_ID.field(),
+                self.apply_to_subscription_id.map(|id| id.0),
+            ),
+            (ScopeKind::Tenant, Self::APPLY_TO_TENANT_ID.field(), self.apply_to_tenant_id.map(|id| id.0)),
+            (
+                ScopeKind::IdpInstance,
+                Self::APPLY_TO_IDP_INSTANCE_ID.field(),
+                self.apply_to_idp_instance_id.map(|id| id.0),
+            ),
         ]
     }
 }
 
 impl Rules for RoleAssignment {
-    fn adjust(&mut self, _: Option<&Self>, _: &ProvidedFields<'_>) {
-        let target = self.targets().into_iter().find_map(|(_, target)| target);
+    fn adjust(&mut self, _: Option<&Self>, _: &ProvidedFields<'_, Self>) {
+        let target = self.targets().into_iter().find_map(|(.., target)| target);
         if let Some(key) = target.and_then(|id| Name::new(id.to_string()).ok()) {
             self.target_key = key;
         }
     }
 
-    fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
+    fn check(&self, wrong: &mut Findings) {
         check_targets(self.role_type, &self.targets(), wrong);
     }
 }
@@ -90,9 +102,9 @@ impl Rules for RoleAssignment {
 /// Who sees an assignment: who has what it is of.
 /// An instance that is only assigned to a tenant is not its administrators' to say who administers.
 static REACH: [Reach; 4] = [
-    Reach::Of("apply_to_customer_id", &CUSTOMER),
-    Reach::Of("apply_to_subscription_id", &SUBSCRIPTION),
-    Reach::Of("apply_to_tenant_id", &TENANT),
+    Reach::Of(RoleAssignment::APPLY_TO_CUSTOMER_ID.field(), &CUSTOMER),
+    Reach::Of(RoleAssignment::APPLY_TO_SUBSCRIPTION_ID.field(), &SUBSCRIPTION),
+    Reach::Of(RoleAssignment::APPLY_TO_TENANT_ID.field(), &TENANT),
     Reach::Unless(&OF_INSTANCE, |sql, alias, scope| {
         sql.add(&format!(
             "EXISTS (SELECT 1 FROM idp_instance x WHERE x.id = {alias}.apply_to_idp_instance_id AND "
@@ -101,20 +113,28 @@ static REACH: [Reach; 4] = [
         sql.add(")");
     }),
 ];
-static OF_INSTANCE: Reach = Reach::Of("apply_to_idp_instance_id", &IDP_INSTANCE);
+static OF_INSTANCE: Reach = Reach::Of(RoleAssignment::APPLY_TO_IDP_INSTANCE_ID.field(), &IDP_INSTANCE);
 
 /// The resource.
 pub static ROLE_ASSIGNMENT: Shape =
     Shape::of::<RoleAssignment>("RoleAssignment", "role_assignment", Reach::Any(&REACH))
         .belonging(&[
-            Parent::new("apply_to_customer_id", &CUSTOMER),
-            Parent::new("apply_to_subscription_id", &SUBSCRIPTION),
-            Parent::new("apply_to_tenant_id", &TENANT),
-            Parent::new("apply_to_idp_instance_id", &IDP_INSTANCE),
+            Parent::new(RoleAssignment::APPLY_TO_CUSTOMER_ID, &CUSTOMER),
+            Parent::new(RoleAssignment::APPLY_TO_SUBSCRIPTION_ID, &SUBSCRIPTION),
+            Parent::new(RoleAssignment::APPLY_TO_TENANT_ID, &TENANT),
+            Parent::new(RoleAssignment::APPLY_TO_IDP_INSTANCE_ID, &IDP_INSTANCE),
         ])
         .unique(&[
-            Unique::new("role_assignment__id", "id"),
-            Unique::new("role_assignment__principal_id__role_type__target_key", "role_type"),
+            Unique::new("role_assignment__id", &[RoleAssignment::ID.field()]),
+            Unique::new(
+                "role_assignment__principal_id__role_type__target_key",
+                &[
+                    RoleAssignment::PRINCIPAL_ID.field(),
+                    RoleAssignment::ROLE_TYPE.field(),
+                    RoleAssignment::TARGET_KEY.field(),
+                ],
+            )
+            .told_of(RoleAssignment::ROLE_TYPE),
         ])
         .ruled::<RoleAssignment>()
         .validate_rows(check)
@@ -126,12 +146,12 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
         .map(|row| RoleAssignment::from_values(row.values.clone()))
         .collect::<Result<Vec<_>, _>>()?;
     let grants = assignments.iter().map(|assigned| {
-        let scope = assigned.role_type.scope(|kind| target_of(kind, &assigned.targets()));
+        let scope = assigned.role_type.scope(|kind| target_of(kind, targets_alone(&assigned.targets())));
         (assigned.role_type, scope)
     });
     let grants: Vec<_> = grants.collect();
-    let mut violations = check_grants(&call.context, &grants);
-    violations.extend(check_stores(tx, &grants)?);
+    let mut violations = check_grants(&call.context, &grants, RoleAssignment::ROLE_TYPE.field());
+    violations.extend(check_stores(tx, &grants, RoleAssignment::APPLY_TO_IDP_INSTANCE_ID.field())?);
     for (kind, shape) in [
         (AssignedPrincipal::PlatformUser, &APPLICATION_USER),
         (AssignedPrincipal::PlatformGroup, &APPLICATION_GROUP),
@@ -141,7 +161,7 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
         let ids: HashSet<Uuid> = of_kind().map(|(_, assigned)| assigned.principal_id).collect();
         let known = visible(&call.context, tx, shape, &ids.into_iter().collect::<Vec<_>>())?;
         for (place, _) in of_kind().filter(|(_, assigned)| !known.contains_key(&assigned.principal_id)) {
-            violations.push(wrong(place, "principal_id", format!("names no {}", kind.name())));
+            violations.push(wrong(place, RoleAssignment::PRINCIPAL_ID, format!("names no {}", kind.name())));
         }
     }
     Ok(violations)

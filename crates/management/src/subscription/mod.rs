@@ -6,8 +6,16 @@ use chancery_record::{FIXED, KEY, Name, OPEN, Preset, SHOWN, Token, choice_types
 use chancery_resource::{Child, Op, Parent, Reach, Shape, Unique, added, standard};
 
 use crate::{
-    client_app::administrator::keep_one,
+    cert_store::{CERT_STORE, CertStore},
+    claim_rule::{CLAIM_RULE, ClaimRule},
+    client_app::{CLIENT_APP, ClientApp, administrator::keep_one},
+    custom_asset::{CUSTOM_ASSET, CustomAsset},
+    custom_view::{CUSTOM_VIEW, CustomView},
     customer::{CUSTOMER, CustomerId},
+    idp_instance::{IDP_INSTANCE, IdpInstance},
+    mfa_instance::{MFA_INSTANCE, MfaInstance},
+    role_assignment::{ROLE_ASSIGNMENT, RoleAssignment},
+    tenant::{TENANT, Tenant},
 };
 
 id_types! {
@@ -43,23 +51,30 @@ record! {
 
 /// The resource.
 pub static SUBSCRIPTION: Shape =
-    Shape::of::<Subscription>("Subscription", "subscription", Reach::Subscription("id"))
-        .belonging(&[Parent::new("customer_id", &CUSTOMER)])
+    Shape::of::<Subscription>("Subscription", "subscription", Reach::Subscription(Subscription::ID.field()))
+        .belonging(&[Parent::new(Subscription::CUSTOMER_ID, &CUSTOMER)])
         .held_by(&[
-            Child::new("tenant", "tenant", "subscription_id"),
-            Child::new("instance", "idp_instance", "subscription_id"),
-            Child::new("MFA instance", "mfa_instance", "subscription_id"),
-            Child::new("client app", "client_app", "subscription_id"),
-            Child::new("cert store", "cert_store", "subscription_id"),
-            Child::new("claim rule", "claim_rule", "subscription_id"),
-            Child::new("asset", "custom_asset", "subscription_id").named_by("location"),
-            Child::new("view", "custom_view", "subscription_id").named_by("location"),
-            Child::new("role assignment", "role_assignment", "apply_to_subscription_id")
-                .named_by("role_type"),
+            Child::new("tenant", &TENANT, Tenant::SUBSCRIPTION_ID, Tenant::NAME),
+            Child::new("instance", &IDP_INSTANCE, IdpInstance::SUBSCRIPTION_ID, IdpInstance::NAME),
+            Child::new("MFA instance", &MFA_INSTANCE, MfaInstance::SUBSCRIPTION_ID, MfaInstance::NAME),
+            Child::new("client app", &CLIENT_APP, ClientApp::SUBSCRIPTION_ID, ClientApp::NAME),
+            Child::new("cert store", &CERT_STORE, CertStore::SUBSCRIPTION_ID, CertStore::NAME),
+            Child::new("claim rule", &CLAIM_RULE, ClaimRule::SUBSCRIPTION_ID, ClaimRule::NAME),
+            Child::new("asset", &CUSTOM_ASSET, CustomAsset::SUBSCRIPTION_ID, CustomAsset::LOCATION),
+            Child::new("view", &CUSTOM_VIEW, CustomView::SUBSCRIPTION_ID, CustomView::LOCATION),
+            Child::new(
+                "role assignment",
+                &ROLE_ASSIGNMENT,
+                RoleAssignment::APPLY_TO_SUBSCRIPTION_ID,
+                RoleAssignment::ROLE_TYPE,
+            ),
         ])
         .unique(&[
-            Unique { index: "subscription__id", column: "id" },
-            Unique { index: "subscription__customer_id__name_key", column: "name" },
+            Unique::new("subscription__id", &[Subscription::ID.field()]),
+            Unique::new(
+                "subscription__customer_id__name_key",
+                &[Subscription::CUSTOMER_ID.field(), Subscription::NAME.field()],
+            ),
         ])
         .postcondition(keep_one)
         .bumps_epoch();

@@ -2,48 +2,25 @@
 
 use std::collections::{HashMap, HashSet};
 
-use chancery_record::{Value, fold};
+use chancery_record::{Field, FieldOf, Mismatch, Record, Value, fold};
 use chancery_resource::{
-    Context, LIST, Problem, ProblemKind, Proposed, Scope, Shape, Sql, Tx, Violation, load_first, visible,
+    Context, LIST, Problem, ProblemKind, Proposed, Scope, Sql, Tx, Violation, load_first, visible,
 };
 use uuid::Uuid;
 
-use crate::subscription::SUBSCRIPTION;
+use crate::subscription::{SUBSCRIPTION, Subscription, SubscriptionId};
 
-/// Columns that name something of a subscription, each with its table.
-pub type Targets = [(&'static str, &'static str)];
-
-/// The id in a column.
-pub fn id_in(shape: &Shape, values: &[Value], column: &str) -> Option<Uuid> {
-    match shape.field_index(column).and_then(|place| values.get(place)) {
-        Some(Value::Id(id)) => Some(*id),
-        _ => None,
-    }
-}
-
-/// The text in a column.
-pub fn text_in<'a>(shape: &Shape, values: &'a [Value], column: &str) -> Option<&'a str> {
-    match shape.field_index(column).and_then(|place| values.get(place)) {
-        Some(Value::Text(text)) => Some(text),
-        _ => None,
-    }
-}
-
-/// Puts a value into a column.
-pub fn put(shape: &Shape, values: &mut [Value], column: &str, value: impl Into<Value>) {
-    if let Some(slot) = shape.field_index(column).and_then(|place| values.get_mut(place)) {
-        *slot = value.into();
-    }
-}
+/// Fields that name something of a subscription, each with its table.
+pub type Targets = [(&'static Field, &'static str)];
 
 /// A member that is wrong.
-pub fn wrong(row: usize, column: &'static str, detail: impl Into<String>) -> Violation {
-    Violation { row, kind: ProblemKind::InvalidRequest, column, detail: detail.into() }
+pub fn wrong(row: usize, field: impl Into<&'static Field>, detail: impl Into<String>) -> Violation {
+    Violation { row, kind: ProblemKind::InvalidRequest, field: field.into(), detail: detail.into() }
 }
 
 /// What the state does not allow.
-pub fn conflict(row: usize, column: &'static str, detail: impl Into<String>) -> Violation {
-    Violation { row, kind: ProblemKind::Conflict, column, detail: detail.into() }
+pub fn conflict(row: usize, field: impl Into<&'static Field>, detail: impl Into<String>) -> Violation {
+    Violation { row, kind: ProblemKind::Conflict, field: field.into(), detail: detail.into() }
 }
 
 /// Adds: the subscription in this column is within the parts that are the caller's as a whole.
@@ -62,66 +39,57 @@ pub fn is_covered(sql: &mut Sql, column: &str, scope: &Scope) {
     sql.add(")");
 }
 
-/// Settles the subscriptions of rows: what a row applies to must be of its subscription, and gives
-/// it one. A new row that names none gets `Default` while that is the only one the caller has.
+/// Settles the subscriptions of rows, which are in `own`: what a row applies to must be of its
+/// subscription, and gives it one. A new row that names none gets `Default` while that is the only one the caller has.
 /// `is_global` rows have none.
 ///
 /// # Errors
 /// The store's.
-pub fn resolve_subscription(
+pub fn resolve_subscription<R: Record>(
     context: &Context,
     tx: &mut Tx<'_>,
-    shape: &Shape,
     rows: &mut [Proposed<'_>],
+    own: FieldOf<R, Option<SubscriptionId>>,
     targets: &Targets,
-    is_global: impl Fn(&[Value]) -> bool,
+    is_global: impl Fn(&Proposed<'_>) -> Result<bool, Mismatch>,
 ) -> Result<Vec<Violation>, Problem> {
     let mut violations = Vec::new();
     let mut known_by_target = HashSet::new();
-    for (column, table) in targets {
-        let ids: HashSet<Uuid> = rows.iter().filter_map(|row| id_in(shape, row.values, column)).collect();
+    for (target, table) in targets {
+        let ids: HashSet<Uuid> = rows.iter().filter_map(|row| target.id(row.values)).collect();
         let owners = subscriptions_of(tx, table, &ids.into_iter().collect::<Vec<_>>())?;
         for (place, row) in rows.iter_mut().enumerate() {
-            let Some(owner) = id_in(shape, row.values, column).and_then(|id| owners.get(&id)) else {
-                continue;
-            };
-            match id_in(shape, row.values, "subscription_id") {
-                None => put(shape, row.values, "subscription_id", *owner),
-                Some(own) if own == *owner => {}
-                Some(_) => violations.push(wrong(place, column, "belongs to another subscription")),
+            let Some(owner) = target.id(row.values).and_then(|id| owners.get(&id)) else { continue };
+            match row.get(own)? {
+                None => row.set(own, Some(SubscriptionId(*owner)))?,
+                Some(said) if said.0 == *owner => {}
+                Some(_) => violations.push(wrong(place, *target, "belongs to another subscription")),
             }
             known_by_target.insert(place);
         }
     }
-    let named: HashSet<Uuid> =
-        rows.iter().filter_map(|row| id_in(shape, row.values, "subscription_id")).collect();
+    let named: HashSet<Uuid> = rows.iter().filter_map(|row| own.field().id(row.values)).collect();
     let visible = visible(context, tx, &SUBSCRIPTION, &named.into_iter().collect::<Vec<_>>())?;
     let mut only = None;
     for (place, row) in rows.iter_mut().enumerate() {
         if row.was.is_some() || known_by_target.contains(&place) {
             continue;
         }
-        match (id_in(shape, row.values, "subscription_id"), is_global(row.values)) {
+        match (row.get(own)?, is_global(row)?) {
             (None, true) => {}
             (Some(_), true) => {
-                violations.push(wrong(place, "subscription_id", "must be empty: this is everyone's"));
+                violations.push(wrong(place, own, "must be empty: this is everyone's"));
             }
-            (Some(own), false) if visible.contains_key(&own) => {}
-            (Some(_), false) => violations.push(wrong(place, "subscription_id", "names no Subscription")),
+            (Some(said), false) if visible.contains_key(&said.0) => {}
+            (Some(_), false) => violations.push(wrong(place, own, "names no Subscription")),
             (None, false) => {
                 let only = match only {
                     Some(only) => only,
                     None => *only.insert(only_subscription(context, tx)?),
                 };
                 match only {
-                    Some(id) => put(shape, row.values, "subscription_id", id),
-                    None => {
-                        violations.push(wrong(
-                            place,
-                            "subscription_id",
-                            "is missing: there is more than one",
-                        ));
-                    }
+                    Some(id) => row.set(own, Some(id))?,
+                    None => violations.push(wrong(place, own, "is missing: there is more than one")),
                 }
             }
         }
@@ -130,11 +98,11 @@ pub fn resolve_subscription(
 }
 
 /// The subscription `Default`, while it is the only one the caller has.
-fn only_subscription(context: &Context, tx: &mut Tx<'_>) -> Result<Option<Uuid>, Problem> {
+fn only_subscription(context: &Context, tx: &mut Tx<'_>) -> Result<Option<SubscriptionId>, Problem> {
     let found = load_first(context, tx, &SUBSCRIPTION, 2)?;
     let [only] = found.as_slice() else { return Ok(None) };
-    let is_default = text_in(&SUBSCRIPTION, &only.values, "name").is_some_and(|name| fold(name) == "default");
-    Ok(id_in(&SUBSCRIPTION, &only.values, "id").filter(|_| is_default))
+    let is_default = only.text(Subscription::NAME).is_some_and(|name| fold(name) == "default");
+    Ok(if is_default { Some(only.get(Subscription::ID)?) } else { None })
 }
 
 /// The subscription of each of these rows.

@@ -7,13 +7,22 @@ use chancery_resource::{
 };
 
 use crate::{
-    client_app::CLIENT_APP,
+    cert_store::{CERT_STORE, CertStore},
+    claim_rule::{CLAIM_RULE, ClaimRule},
+    client_app::{
+        CLIENT_APP,
+        role::{CLIENT_APP_ROLE, ClientAppRole},
+    },
+    custom_asset::{CUSTOM_ASSET, CustomAsset},
+    custom_view::{CUSTOM_VIEW, CustomView},
     idp_instance::IDP_INSTANCE,
+    ip_address_range::{IP_ADDRESS_RANGE, IpAddressRange},
     link::check_subscriptions,
     mfa_instance::MFA_INSTANCE,
     option,
-    subscription::resolve::id_in,
+    role_assignment::{ROLE_ASSIGNMENT, RoleAssignment},
     subscription::{SUBSCRIPTION, SubscriptionId},
+    user_questionnaire_item::{USER_QUESTIONNAIRE_ITEM, UserQuestionnaireItem},
 };
 
 id_types! {
@@ -40,49 +49,68 @@ record! {
 }
 
 /// The resource.
-pub static TENANT: Shape = Shape::of::<Tenant>("Tenant", "tenant", Reach::Tenant("subscription_id", "id"))
-    .belonging(&[Parent::new("subscription_id", &SUBSCRIPTION)])
-    .held_by(&[
-        Child::new("claim rule", "claim_rule", "apply_to_tenant_id"),
-        Child::new("cert store", "cert_store", "apply_to_tenant_id"),
-        Child::new("role", "client_app_role", "apply_to_tenant_id").named_by("role_type"),
-        Child::new("role assignment", "role_assignment", "apply_to_tenant_id").named_by("role_type"),
-        Child::new("address range", "ip_address_range", "tenant_id").named_by("lower"),
-        Child::new("questionnaire item", "user_questionnaire_item", "tenant_id").named_by("key"),
-        Child::new("asset", "custom_asset", "tenant_id").named_by("location"),
-        Child::new("view", "custom_view", "tenant_id").named_by("location"),
-    ])
-    .unique(&[Unique::new("tenant__id", "id"), Unique::new("tenant__subscription_id__name_key", "name")])
-    .relations(&[
-        Relation::new(
-            "idpInstances",
-            "The identity provider instances of the tenant.",
-            ("tenant_idp_instance", "tenant_rid", "idp_instance_rid"),
-            &IDP_INSTANCE,
-        )
-        .guarded(|tx, own, others| check_subscriptions(tx, ("tenant", own), ("idp_instance", others))),
-        Relation::new(
-            "mfaInstances",
-            "The second factors of the tenant.",
-            ("tenant_mfa_instance", "tenant_rid", "mfa_instance_rid"),
-            &MFA_INSTANCE,
-        )
-        .guarded(|tx, own, others| check_subscriptions(tx, ("tenant", own), ("mfa_instance", others))),
-        Relation::new(
-            "clientApps",
-            "The client apps of the tenant.",
-            ("tenant_client_app", "tenant_rid", "client_app_rid"),
-            &CLIENT_APP,
-        )
-        .guarded(|tx, own, others| check_subscriptions(tx, ("tenant", own), ("client_app", others))),
-    ])
-    .after_insert(make_options)
-    .bumps_epoch();
+pub static TENANT: Shape = Shape::of::<Tenant>(
+    "Tenant",
+    "tenant",
+    Reach::Tenant(Tenant::SUBSCRIPTION_ID.field(), Tenant::ID.field()),
+)
+.belonging(&[Parent::new(Tenant::SUBSCRIPTION_ID, &SUBSCRIPTION)])
+.held_by(&[
+    Child::new("claim rule", &CLAIM_RULE, ClaimRule::APPLY_TO_TENANT_ID, ClaimRule::NAME),
+    Child::new("cert store", &CERT_STORE, CertStore::APPLY_TO_TENANT_ID, CertStore::NAME),
+    Child::new("role", &CLIENT_APP_ROLE, ClientAppRole::APPLY_TO_TENANT_ID, ClientAppRole::ROLE_TYPE),
+    Child::new(
+        "role assignment",
+        &ROLE_ASSIGNMENT,
+        RoleAssignment::APPLY_TO_TENANT_ID,
+        RoleAssignment::ROLE_TYPE,
+    ),
+    Child::new("address range", &IP_ADDRESS_RANGE, IpAddressRange::TENANT_ID, IpAddressRange::LOWER),
+    Child::new(
+        "questionnaire item",
+        &USER_QUESTIONNAIRE_ITEM,
+        UserQuestionnaireItem::TENANT_ID,
+        UserQuestionnaireItem::KEY,
+    ),
+    Child::new("asset", &CUSTOM_ASSET, CustomAsset::TENANT_ID, CustomAsset::LOCATION),
+    Child::new("view", &CUSTOM_VIEW, CustomView::TENANT_ID, CustomView::LOCATION),
+])
+.unique(&[
+    Unique::new("tenant__id", &[Tenant::ID.field()]),
+    Unique::new(
+        "tenant__subscription_id__name_key",
+        &[Tenant::SUBSCRIPTION_ID.field(), Tenant::NAME.field()],
+    ),
+])
+.relations(&[
+    Relation::new(
+        "idpInstances",
+        "The identity provider instances of the tenant.",
+        ("tenant_idp_instance", "tenant_rid", "idp_instance_rid"),
+        &IDP_INSTANCE,
+    )
+    .guarded(|tx, own, others| check_subscriptions(tx, ("tenant", own), ("idp_instance", others))),
+    Relation::new(
+        "mfaInstances",
+        "The second factors of the tenant.",
+        ("tenant_mfa_instance", "tenant_rid", "mfa_instance_rid"),
+        &MFA_INSTANCE,
+    )
+    .guarded(|tx, own, others| check_subscriptions(tx, ("tenant", own), ("mfa_instance", others))),
+    Relation::new(
+        "clientApps",
+        "The client apps of the tenant.",
+        ("tenant_client_app", "tenant_rid", "client_app_rid"),
+        &CLIENT_APP,
+    )
+    .guarded(|tx, own, others| check_subscriptions(tx, ("tenant", own), ("client_app", others))),
+])
+.after_insert(make_options)
+.bumps_epoch();
 
 fn make_options(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
-    let ids = (id_in(&TENANT, values, "id"), id_in(&TENANT, values, "subscription_id"));
-    let (Some(id), Some(subscription)) = ids else { return Ok(()) };
-    option::make_all(context, tx, Owner::Tenant, id, subscription)
+    let (id, subscription) = (Tenant::ID.get(values)?, Tenant::SUBSCRIPTION_ID.get(values)?);
+    option::make_all(context, tx, Owner::Tenant, id.0, subscription.0)
 }
 
 /// Its operations.

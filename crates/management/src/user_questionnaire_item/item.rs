@@ -26,6 +26,17 @@ pub struct Item {
     pub pattern: Option<String>,
 }
 
+/// A member of an item that something can be wrong with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Member {
+    /// The fewest characters of an answer.
+    MinLength,
+    /// The most characters of an answer.
+    MaxLength,
+    /// The regular expression that an answer must match.
+    ValidationPattern,
+}
+
 impl Item {
     /// The pattern that counts; the empty one where the format has none.
     fn counted(&self) -> Result<&str, String> {
@@ -41,17 +52,16 @@ impl Item {
         Pattern::new(self.counted()?)
     }
 
-    /// How heavy its pattern is, or what is wrong with it: the member's name as a column, with a detail for
-    /// people. Light work for one item, not for thousands.
-    pub fn weigh(&self) -> Result<u64, (&'static str, String)> {
-        self.counted().and_then(Pattern::weigh).map_err(|detail| ("validation_pattern", detail))
+    /// How heavy its pattern is, or what is wrong with it, for people. Light work for one item, not for thousands.
+    pub fn weigh(&self) -> Result<u64, (Member, String)> {
+        self.counted().and_then(Pattern::weigh).map_err(|detail| (Member::ValidationPattern, detail))
     }
 }
 
-/// What is wrong with an item but for its pattern (see [`Item::weigh`]): the members' names as columns, with a detail for people.
-pub fn check_item(item: &Item) -> Vec<(&'static str, String)> {
+/// What is wrong with an item but for its pattern (see [`Item::weigh`]), for people.
+pub fn check_item(item: &Item) -> Vec<(Member, String)> {
     let mut wrong = Vec::new();
-    for (member, length) in [("min_length", item.min_length), ("max_length", item.max_length)] {
+    for (member, length) in [(Member::MinLength, item.min_length), (Member::MaxLength, item.max_length)] {
         if length.is_some_and(i64::is_negative) {
             wrong.push((member, "must not be negative".to_owned()));
         }
@@ -59,7 +69,7 @@ pub fn check_item(item: &Item) -> Vec<(&'static str, String)> {
     if let (Some(min), Some(max)) = (item.min_length, item.max_length)
         && min > max
     {
-        wrong.push(("min_length", format!("must be at most maxLength, which is {max}")));
+        wrong.push((Member::MinLength, format!("must be at most maxLength, which is {max}")));
     }
     wrong
 }
@@ -69,7 +79,7 @@ mod tests {
     use proptest::prelude::*;
     use uuid::Uuid;
 
-    use super::{Item, ValidationFormat, check_item};
+    use super::{Item, Member, ValidationFormat, check_item};
 
     fn item() -> Item {
         Item {
@@ -84,19 +94,19 @@ mod tests {
         }
     }
 
-    fn members(item: &Item) -> Vec<&'static str> {
+    fn members(item: &Item) -> Vec<Member> {
         check_item(item).into_iter().map(|(member, _)| member).collect()
     }
 
     #[test]
     fn the_least_length_is_not_over_the_most() {
         let with = |min_length, max_length| members(&Item { min_length, max_length, ..item() });
-        assert_eq!(with(None, None), [""; 0]);
-        assert_eq!(with(Some(3), Some(3)), [""; 0]);
-        assert_eq!(with(Some(3), None), [""; 0]);
-        assert_eq!(with(Some(4), Some(3)), ["min_length"]);
-        assert_eq!(with(None, Some(-1)), ["max_length"]);
-        assert_eq!(with(Some(-2), Some(-1)), ["min_length", "max_length"]);
+        assert_eq!(with(None, None), []);
+        assert_eq!(with(Some(3), Some(3)), []);
+        assert_eq!(with(Some(3), None), []);
+        assert_eq!(with(Some(4), Some(3)), [Member::MinLength]);
+        assert_eq!(with(None, Some(-1)), [Member::MaxLength]);
+        assert_eq!(with(Some(-2), Some(-1)), [Member::MinLength, Member::MaxLength]);
     }
 
     #[test]
@@ -107,7 +117,7 @@ mod tests {
         assert!(with(ValidationFormat::Regex, Some("^[A-Z]{3}$")).is_ok());
         for none in [None, Some("")] {
             let required = "is required when validationFormat is Regex".to_owned();
-            assert_eq!(with(ValidationFormat::Regex, none), Err(("validation_pattern", required)));
+            assert_eq!(with(ValidationFormat::Regex, none), Err((Member::ValidationPattern, required)));
         }
         assert!(
             with(ValidationFormat::Regex, Some("[A-Z")).unwrap_err().1.contains("unclosed character class")

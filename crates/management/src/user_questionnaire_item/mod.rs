@@ -4,15 +4,16 @@ mod item;
 mod submission;
 
 use chancery_record::{
-    FIXED, FieldType, KEY, Key, Kind, Mismatch, Name, OPEN, PatternText, Preset, Record as _, SHOWN, Token,
-    Value, choice_types, id_types, record,
+    FIXED, Field, FieldType, KEY, Key, Kind, Mismatch, Name, OPEN, PatternText, Preset, Record as _, SHOWN,
+    Token, Value, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Call, Op, Parent, Problem, Proposed, Purpose, Reach, Rules, Shape, Tx, Unique, Violation, added, standard,
+    Call, Findings, Op, Parent, Problem, Proposed, Purpose, Reach, Rules, Shape, Tx, Unique, Violation,
+    added, standard,
 };
 use uuid::Uuid;
 
-pub use item::{Item, check_item};
+pub use item::{Item, Member, check_item};
 pub use submission::{Finding, check_submission};
 
 use crate::{
@@ -98,8 +99,10 @@ impl UserQuestionnaireItem {
 }
 
 impl Rules for UserQuestionnaireItem {
-    fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
-        wrong.extend(check_item(&self.as_item()));
+    fn check(&self, wrong: &mut Findings) {
+        for (member, detail) in check_item(&self.as_item()) {
+            wrong.add(field_of(member), detail);
+        }
     }
 }
 
@@ -107,15 +110,26 @@ impl Rules for UserQuestionnaireItem {
 pub static USER_QUESTIONNAIRE_ITEM: Shape = Shape::of::<UserQuestionnaireItem>(
     "UserQuestionnaireItem",
     "user_questionnaire_item",
-    Reach::Of("tenant_id", &TENANT),
+    Reach::Of(UserQuestionnaireItem::TENANT_ID.field(), &TENANT),
 )
-.belonging(&[Parent::new("tenant_id", &TENANT)])
+.belonging(&[Parent::new(UserQuestionnaireItem::TENANT_ID, &TENANT)])
 .unique(&[
-    Unique::new("user_questionnaire_item__id", "id"),
-    Unique::new("user_questionnaire_item__tenant_id__key", "key"),
+    Unique::new("user_questionnaire_item__id", &[UserQuestionnaireItem::ID.field()]),
+    Unique::new(
+        "user_questionnaire_item__tenant_id__key",
+        &[UserQuestionnaireItem::TENANT_ID.field(), UserQuestionnaireItem::KEY.field()],
+    ),
 ])
 .ruled::<UserQuestionnaireItem>()
 .validate_rows(check_patterns);
+
+const fn field_of(member: Member) -> &'static Field {
+    match member {
+        Member::MinLength => UserQuestionnaireItem::MIN_LENGTH.field(),
+        Member::MaxLength => UserQuestionnaireItem::MAX_LENGTH.field(),
+        Member::ValidationPattern => UserQuestionnaireItem::VALIDATION_PATTERN.field(),
+    }
+}
 
 /// An item's pattern is one.
 fn check_patterns(call: &Call, _: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
@@ -123,7 +137,9 @@ fn check_patterns(call: &Call, _: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Res
     // a new row has another id each time
     let items = items.map(|item| Ok(Item { id: Uuid::nil(), ..item?.as_item() }));
     let items = items.collect::<Result<Vec<_>, Problem>>()?;
-    judge(call, Purpose::Pattern, items, |item| item.weigh().map_err(|wrong| vec![wrong]))
+    judge(call, Purpose::Pattern, items, |item| {
+        item.weigh().map_err(|(member, detail)| vec![(field_of(member), detail)])
+    })
 }
 
 /// Its operations.

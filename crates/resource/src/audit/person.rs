@@ -1,6 +1,6 @@
 //! The key of the person whom a row is about.
 
-use chancery_record::Value;
+use chancery_record::{Field, Value};
 use chancery_store::{Error, Tx, raw};
 use uuid::Uuid;
 
@@ -16,43 +16,36 @@ pub fn person(
 ) -> Result<Option<PersonKey>, Problem> {
     let master = &context.app.master;
     let found = match (shape.personal, shape.owner, owner) {
-        (Personal::Is(column), ..) => {
+        (Personal::Is(key), ..) => {
             let id = values.get(shape.plan().key);
-            let kept = shape.field_index(column).and_then(|place| values.get(place));
-            match (id, kept) {
-                (Some(Value::Id(id)), Some(Value::Bytes(kept))) => {
-                    Some((*id, Some(kept.clone()), shape, column))
-                }
-                (Some(Value::Id(id)), _) => Some((*id, None, shape, column)),
+            match (id, key.value(values)) {
+                (Some(Value::Id(id)), Value::Bytes(kept)) => Some((*id, Some(kept.clone()), shape, key)),
+                (Some(Value::Id(id)), _) => Some((*id, None, shape, key)),
                 _ => None,
             }
         }
-        (Personal::Of(person, column), ..) => {
-            let Some(Value::Id(id)) = shape.field_index(column).and_then(|place| values.get(place)) else {
-                return Ok(None);
-            };
+        (Personal::Of(person, id), ..) => {
+            let Some(id) = id.id(values) else { return Ok(None) };
             match person.personal {
-                Personal::Is(column) => {
-                    Some((*id, find_key(context, tx, person, column, *id)?, person, column))
-                }
+                Personal::Is(key) => Some((id, find_key(context, tx, person, key, id)?, person, key)),
                 _ => None,
             }
         }
         (_, Some(owner), Some(row)) => match owner.shape.personal {
-            Personal::Is(column) => Some((row.id, row.person_key.clone(), owner.shape, column)),
+            Personal::Is(key) => Some((row.id, row.person_key.clone(), owner.shape, key)),
             _ => None,
         },
         _ => None,
     };
-    let Some((id, kept, shape, column)) = found else { return Ok(None) };
+    let Some((id, kept, shape, key)) = found else { return Ok(None) };
     if let Some(kept) = kept {
         return open(master, id, &kept).map(Some);
     }
     let Value::Bytes(made) = PersonKey::make(master, id) else {
         return Err(Error::Internal("the key of a person cannot be made".into()).into());
     };
-    let text =
-        format!("UPDATE {} SET {column} = ?1 WHERE store = ?2 AND id = ?3 AND {column} IS NULL", shape.table);
+    let (table, column) = (shape.table, key.column);
+    let text = format!("UPDATE {table} SET {column} = ?1 WHERE store = ?2 AND id = ?3 AND {column} IS NULL");
     let parameters = vec![made.clone().into(), Value::Int(context.scope.store()), Value::Id(id)];
     raw::queue_one(tx, &text, parameters)?;
     open(master, id, &made).map(Some)
@@ -73,10 +66,10 @@ fn find_key(
     context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
-    column: &str,
+    key: &Field,
     id: Uuid,
 ) -> Result<Option<Vec<u8>>, Problem> {
-    let mut sql = Sql::new(format!("SELECT {column} FROM {} WHERE id = ", shape.table)).bind(id);
+    let mut sql = Sql::new(format!("SELECT {} FROM {} WHERE id = ", key.column, shape.table)).bind(id);
     if shape.reach.is_store() {
         sql = sql.push(" AND store = ").bind(context.scope.store());
     }
@@ -108,9 +101,9 @@ pub fn keys_of_persons(
         (_, Some(owner)) => owner.shape,
         _ => return Ok(None),
     };
-    let Personal::Is(column) = person.personal else { return Ok(None) };
+    let Personal::Is(key) = person.personal else { return Ok(None) };
     for chunk in ids.chunks(LIST) {
-        let mut sql = Sql::new(format!("SELECT id, {column} FROM {} WHERE id IN ", person.table));
+        let mut sql = Sql::new(format!("SELECT id, {} FROM {} WHERE id IN ", key.column, person.table));
         sql.add_list(chunk.iter().copied().map(Value::Id));
         if person.reach.is_store() {
             sql = sql.push(" AND store = ").bind(store);

@@ -11,3 +11,8 @@ pub mod rules;
 pub mod service;
 pub mod shape;
 pub mod standard;
+
+/// What a declaration asks for: where it does not hold, that does not compile.
+const fn ask(holds: bool, fault: &'static str) {
+    assert!(holds, "{}", fault);
+}

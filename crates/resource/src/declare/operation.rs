@@ -1,6 +1,7 @@
 //! Operations: what the interface is made of. Router, documentation, permissions, metrics and
 //! tests walk these lists.
 
+use chancery_record::Field;
 use chancery_store::Mode;
 
 use crate::{Body, Custom, Reply, Shape};
@@ -92,8 +93,8 @@ pub enum Action {
     ReplaceBatch,
     /// Deletes many, all or none.
     DeleteBatch,
-    /// Replaces these members of one (PUT), columns as listed.
-    ReplaceMembers(&'static [&'static str]),
+    /// Replaces these members of one (PUT).
+    ReplaceMembers(&'static [&'static Field]),
     /// Changes the relation of this name.
     Relate(&'static str, Relating),
     /// Something of its own.

@@ -1,33 +1,30 @@
 //! Which rows a caller's rights cover. No query of a resource is begun but here, so that none is
 //! unscoped.
 
-use chancery_record::Value;
+use chancery_record::{Field, Value};
 use uuid::Uuid;
 
-use crate::{
-    Context, Scope, Shape, Sql,
-    declare::shape::{Deletion, Personal},
-};
+use crate::{Context, Personal, Scope, Shape, Sql};
 
 /// What limits the rows of a resource to the caller's scope.
 #[derive(Clone, Copy)]
 pub enum Reach {
     /// The column `store` holds the number of the user store.
     Store,
-    /// This column holds the id of the customer.
-    Customer(&'static str),
-    /// This column holds the id of the subscription.
-    Subscription(&'static str),
-    /// These columns hold the ids of the subscription and of the identity provider instance, which
+    /// This field holds the id of the customer.
+    Customer(&'static Field),
+    /// This field holds the id of the subscription.
+    Subscription(&'static Field),
+    /// These fields hold the ids of the subscription and of the identity provider instance, which
     /// tenants can be assigned.
-    Instance(&'static str, &'static str),
-    /// This column holds the id of the subscription; this table, the row number in this column of
+    Instance(&'static Field, &'static Field),
+    /// This field holds the id of the subscription; this table, the row number in this column of
     /// it, assigns the row to tenants.
-    Assigned(&'static str, &'static str, &'static str),
-    /// These columns hold the ids of the subscription and of the tenant that owns the row.
-    Tenant(&'static str, &'static str),
-    /// This column holds the id of a row of another resource, which reaches it.
-    Of(&'static str, &'static Shape),
+    Assigned(&'static Field, &'static str, &'static str),
+    /// These fields hold the ids of the subscription and of the tenant that owns the row.
+    Tenant(&'static Field, &'static Field),
+    /// This field holds the id of a row of another resource, which reaches it.
+    Of(&'static Field, &'static Shape),
     /// Any of these.
     Any(&'static [Reach]),
     /// As this one, but to be changed only where a condition holds, which the function adds for the
@@ -45,6 +42,29 @@ impl Reach {
         matches!(self, Self::Store)
     }
 
+    /// Whether the fields that it goes by are of the record of this name.
+    #[expect(clippy::indexing_slicing, reason = "in a constant: out of bounds does not compile")]
+    pub(crate) const fn is_of(&self, record: &str) -> bool {
+        match self {
+            Self::Store | Self::Part | Self::All => true,
+            Self::Customer(field)
+            | Self::Subscription(field)
+            | Self::Assigned(field, ..)
+            | Self::Of(field, _) => field.is_of(record),
+            Self::Instance(subscription, own) | Self::Tenant(subscription, own) => {
+                subscription.is_of(record) && own.is_of(record)
+            }
+            Self::Any(ways) => {
+                let mut at = 0;
+                while at < ways.len() && ways[at].is_of(record) {
+                    at += 1;
+                }
+                at == ways.len()
+            }
+            Self::Unless(reach, _) => reach.is_of(record),
+        }
+    }
+
     /// Adds the condition that the row called `alias` is within the parts, as one of alternatives.
     fn add(self, sql: &mut Sql, alias: &str, scope: &Scope) {
         let Scope::Parts { customers, subscriptions, tenants, instances, assigned, writes } = scope else {
@@ -57,20 +77,22 @@ impl Reach {
                 sql.add(end);
             }
         };
-        let below = |column: &str| format!("{column} IN (SELECT id FROM subscription WHERE customer_id IN ");
+        let within = |field: &Field| format!("{} IN ", field.column);
+        let below =
+            |field: &Field| format!("{} IN (SELECT id FROM subscription WHERE customer_id IN ", field.column);
         match self {
-            Self::Customer(column) => add(customers, &format!("{column} IN "), ""),
-            Self::Subscription(column)
-            | Self::Instance(column, _)
-            | Self::Assigned(column, ..)
-            | Self::Tenant(column, _) => {
-                add(subscriptions, &format!("{column} IN "), "");
-                add(customers, &below(column), ")");
+            Self::Customer(field) => add(customers, &within(field), ""),
+            Self::Subscription(field)
+            | Self::Instance(field, _)
+            | Self::Assigned(field, ..)
+            | Self::Tenant(field, _) => {
+                add(subscriptions, &within(field), "");
+                add(customers, &below(field), ")");
             }
-            Self::Of(column, shape) => {
+            Self::Of(field, shape) => {
                 sql.add(&format!(
-                    " OR EXISTS (SELECT 1 FROM {} {alias}_ WHERE {alias}_.id = {alias}.{column} AND (FALSE",
-                    shape.table
+                    " OR EXISTS (SELECT 1 FROM {} {alias}_ WHERE {alias}_.id = {alias}.{} AND (FALSE",
+                    shape.table, field.column
                 ));
                 shape.reach.add(sql, &format!("{alias}_"), scope);
                 sql.add("))");
@@ -96,11 +118,12 @@ impl Reach {
             Self::Store | Self::Part | Self::All => return,
         }
         match self {
-            Self::Instance(_, column) => {
-                add(instances, &format!("{column} IN "), "");
+            Self::Instance(_, field) => {
+                add(instances, &within(field), "");
                 let assigned_to = format!(
-                    "{column} IN (SELECT i.id FROM idp_instance i JOIN tenant_idp_instance m ON m.idp_instance_rid = i.rid \
-                     JOIN tenant n ON n.rid = m.tenant_rid WHERE n.id IN "
+                    "{} IN (SELECT i.id FROM idp_instance i JOIN tenant_idp_instance m ON m.idp_instance_rid = i.rid \
+                     JOIN tenant n ON n.rid = m.tenant_rid WHERE n.id IN ",
+                    field.column
                 );
                 add(assigned, &assigned_to, ")");
             }
@@ -110,7 +133,7 @@ impl Reach {
                 );
                 add(assigned, &assigned_to, ")");
             }
-            Self::Tenant(_, column) => add(tenants, &format!("{column} IN "), ""),
+            Self::Tenant(_, field) => add(tenants, &within(field), ""),
             _ => {}
         }
     }
@@ -173,27 +196,27 @@ impl Shape {
             sql.add(" = ");
             sql.add_bound(rid);
         }
-        if let Personal::Of(person, column) = self.personal
+        if let Personal::Of(person, id) = self.personal
             && person.reach.is_store()
             && let Some(hiding) = person.deletion.hiding()
         {
             // what belongs to somebody hidden in a store is hidden with them
             sql.add(&format!(
-                " AND EXISTS (SELECT 1 FROM {} o WHERE o.store = t.store AND o.id = t.{column} AND o.{hiding} IS NULL)",
-                person.table
+                " AND EXISTS (SELECT 1 FROM {} o WHERE o.store = t.store AND o.id = t.{} AND o.{} IS NULL)",
+                person.table, id.column, hiding.column
             ));
         }
-        if let Some(column) = self.deletion.hiding() {
+        if let Some(field) = self.deletion.hiding() {
             sql.add(" AND t.");
-            sql.add(column);
+            sql.add(field.column);
             sql.add(if hidden { " IS NOT NULL" } else { " IS NULL" });
         }
     }
 
     /// Adds: and the row called `o`, which another shows nested, is within the scope.
     pub(crate) fn add_nested_reach(&self, sql: &mut Sql, scope: &Scope) {
-        if let Deletion::Quarantine { column, .. } = self.deletion {
-            sql.add(&format!(" AND o.{column} IS NULL"));
+        if let Some(field) = self.deletion.hiding() {
+            sql.add(&format!(" AND o.{} IS NULL", field.column));
         }
         if matches!(scope, Scope::Parts { .. })
             && !matches!(self.reach, Reach::Store | Reach::Part | Reach::All)

@@ -1,6 +1,8 @@
 //! What ties a resource to others and to its indexes: its owner, parents and children, unique keys.
 
-use crate::Shape;
+use chancery_record::{Field, FieldOf, FieldType, Kind, Record};
+
+use crate::{Shape, declare::ask};
 
 /// The resource that owns another: the path names it before the other's key.
 #[derive(Clone, Copy)]
@@ -25,23 +27,33 @@ pub struct Child {
 }
 
 impl Child {
-    /// Rows of this table with a column `name`.
-    pub const fn new(what: &'static str, table: &'static str, column: &'static str) -> Self {
-        Self { what, table, column, name: "name" }
+    /// Rows of this resource, by the field with the id and the one that tells one from another.
+    pub const fn new<R: Record, T: FieldType, N: FieldType>(
+        what: &'static str,
+        shape: &'static Shape,
+        column: FieldOf<R, T>,
+        name: FieldOf<R, N>,
+    ) -> Self {
+        ask(shape.is_of(R::TYPE_NAME), "the fields are of another resource's record");
+        Self { what, table: shape.table, column: column.column(), name: name.column() }
     }
 
-    /// The same, told by another column.
-    #[must_use]
-    pub const fn named_by(self, name: &'static str) -> Self {
-        Self { name, ..self }
+    /// Rows of a table, or of a query in brackets, that is no resource here.
+    pub const fn in_table(
+        what: &'static str,
+        table: &'static str,
+        column: &'static str,
+        name: &'static str,
+    ) -> Self {
+        Self { what, table, column, name }
     }
 }
 
 /// A field that names a row of another resource: one that the caller's scope covers.
 #[derive(Clone, Copy)]
 pub struct Parent {
-    /// The column.
-    pub column: &'static str,
+    /// The field.
+    pub field: &'static Field,
     /// The other resource.
     pub shape: &'static Shape,
     /// How many rows may name one, where that is bounded.
@@ -49,9 +61,10 @@ pub struct Parent {
 }
 
 impl Parent {
-    /// This column names a row of this resource.
-    pub const fn new(column: &'static str, shape: &'static Shape) -> Self {
-        Self { column, shape, most: None }
+    /// This field names a row of this resource.
+    pub const fn new<R: Record, T: FieldType>(field: FieldOf<R, T>, shape: &'static Shape) -> Self {
+        ask(matches!(T::KIND, Kind::Id), "the field holds no id");
+        Self { field: field.field(), shape, most: None }
     }
 
     /// The same, named by at most so many rows: as many as are read at once where they are needed.
@@ -66,23 +79,137 @@ impl Parent {
 pub struct Unique {
     /// The index: `table__column__column`.
     pub index: &'static str,
-    /// The field of the body that collides.
-    pub column: &'static str,
+    /// Its columns that are of fields, in order: the last ones of its name.
+    fields: &'static [&'static Field],
+    /// The field that collisions are told of.
+    pub told: &'static Field,
 }
 
 impl Unique {
-    /// This index; a collision is told of this field.
-    pub const fn new(index: &'static str, column: &'static str) -> Self {
-        Self { index, column }
+    /// This index over these fields, after the store or the owner where its name says so. A collision is told
+    /// of the last of them.
+    #[expect(clippy::indexing_slicing, reason = "in a constant: out of bounds does not compile")]
+    pub const fn new(index: &'static str, fields: &'static [&'static Field]) -> Self {
+        Self { index, fields, told: fields[fields.len() - 1] }
+    }
+
+    /// The same, told of another field.
+    #[must_use]
+    pub const fn told_of<R: Record, T: FieldType>(self, field: FieldOf<R, T>) -> Self {
+        Self { told: field.field(), ..self }
+    }
+
+    /// Whether its name says what it is: one of this table, over the fields of this record.
+    #[expect(clippy::indexing_slicing, reason = "in a constant: out of bounds does not compile")]
+    pub(crate) const fn is_named_well(&self, record: &str, table: &str, owner: Option<Owner>) -> bool {
+        let mut name = self.index.as_bytes();
+        if !take(&mut name, table.as_bytes()) || !self.told.is_of(record) {
+            return false;
+        }
+        // which store or which owner goes before
+        if !take_part(&mut name, b"store")
+            && let Some(owner) = owner
+        {
+            let _ = take_part(&mut name, owner.column.as_bytes());
+        }
+        let mut at = 0;
+        while at < self.fields.len() {
+            let field = self.fields[at];
+            if !field.is_of(record) || !take(&mut name, b"__") || !take(&mut name, field.column.as_bytes()) {
+                return false;
+            }
+            let _ = field.access.folded && take(&mut name, b"_key");
+            at += 1;
+        }
+        name.is_empty()
     }
 
     /// The columns of the index that are of fields of the resource, each with the place of its field.
-    pub(crate) fn columns(&self, shape: &Shape) -> Vec<(&'static str, usize)> {
-        let columns = self.index.split("__").skip(1);
-        let place = |column: &'static str| {
-            let plain = column.strip_suffix("_key").and_then(|plain| shape.field_index(plain));
-            shape.field_index(column).or(plain).map(|place| (column, place))
+    pub(crate) fn columns(&self) -> Vec<(&'static str, usize)> {
+        let mut names: Vec<&'static str> = self.index.rsplit("__").take(self.fields.len()).collect();
+        names.reverse();
+        names.into_iter().zip(self.fields).map(|(column, field)| (column, field.place())).collect()
+    }
+}
+
+/// Takes a part of an index's name away that others follow, if it is this one.
+const fn take_part(name: &mut &[u8], part: &[u8]) -> bool {
+    let mut rest = *name;
+    if !take(&mut rest, b"__") || !take(&mut rest, part) {
+        return false;
+    }
+    let mut others = rest;
+    if !take(&mut others, b"__") {
+        return false;
+    }
+    *name = rest;
+    true
+}
+
+/// Takes the beginning of a text away, if it begins so.
+#[expect(clippy::indexing_slicing, reason = "both have as many bytes")]
+const fn take(text: &mut &[u8], beginning: &[u8]) -> bool {
+    let Some((first, rest)) = text.split_at_checked(beginning.len()) else { return false };
+    let mut at = 0;
+    while at < beginning.len() {
+        if first[at] != beginning[at] {
+            return false;
+        }
+        at += 1;
+    }
+    *text = rest;
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use chancery_record::{FIXED, KEY, Name, OPEN, Record, Uuid, record};
+
+    use super::{Owner, Unique};
+    use crate::{Reach, Shape};
+
+    record! {
+        /// A room.
+        struct Room {
+            /// The room.
+            id: Uuid = KEY,
+            /// Its name.
+            name: Name = OPEN.folded(),
+            /// The house.
+            house_id: Uuid = FIXED,
+            /// What it stores.
+            store_key: Name = FIXED,
+        }
+    }
+
+    static HOUSE: Shape = Shape::of::<Room>("House", "house", Reach::All);
+
+    #[test]
+    fn an_index_is_called_after_its_fields() {
+        const NAME: &[&chancery_record::Field] = &[Room::NAME.field()];
+        const STORE_KEY: &[&chancery_record::Field] = &[Room::STORE_KEY.field()];
+        const BOTH: &[&chancery_record::Field] = &[Room::HOUSE_ID.field(), Room::NAME.field()];
+        let owner = Some(Owner { shape: &HOUSE, column: "house_rid" });
+        let good = |index, fields, owner| {
+            Unique::new(index, fields).is_named_well(<Room as Record>::TYPE_NAME, "room", owner)
         };
-        columns.filter_map(place).collect()
+        assert!(good("room__name_key", NAME, None) && good("room__store__name", NAME, None));
+        assert!(
+            good("room__house_id__name_key", BOTH, None) && good("room__house_rid__name_key", NAME, owner)
+        );
+        for (index, fields) in [
+            ("room__naem_key", NAME),
+            ("house__name_key", NAME),
+            ("room__name_key__house_id", BOTH),
+            ("room__house_id__name_key", NAME),
+            ("room__house_rid__name_key", NAME),
+            ("room__name_key_", NAME),
+            ("room", NAME),
+        ] {
+            assert!(!good(index, fields, None), "{index}");
+        }
+        assert!(good("room__store_key", STORE_KEY, None), "no store goes before");
+        let both = Unique::new("room__house_id__name_key", BOTH);
+        assert_eq!(both.columns(), [("house_id", 2), ("name_key", 1)]);
     }
 }

@@ -33,6 +33,17 @@ impl Listed {
     }
 }
 
+/// What of others is shown nested.
+#[derive(Clone, Copy)]
+pub enum Shown {
+    /// Their keys and names.
+    Names,
+    /// All that they show.
+    All,
+    /// These fields.
+    Fields(&'static [&'static Field]),
+}
+
 /// A set of other resources, linked by a table of pairs.
 #[derive(Clone, Copy)]
 pub struct Relation {
@@ -50,8 +61,8 @@ pub struct Relation {
     pub other: &'static str,
     /// The other resource.
     pub target: &'static Shape,
-    /// The columns of the other that are shown nested; none are all that it shows.
-    pub shown: &'static [&'static str],
+    /// What of the other is shown nested.
+    pub shown: Shown,
     /// The rule on new links.
     pub guard: Option<Guard>,
     /// Whether there is at most one, shown as an object or null.
@@ -76,17 +87,23 @@ impl Relation {
             own,
             other,
             target,
-            shown: &["id", "name"],
+            shown: Shown::Names,
             guard: None,
             single: false,
             listed: Listed::Nowhere,
         }
     }
 
-    /// The same, showing these columns.
+    /// The same, showing these fields.
     #[must_use]
-    pub const fn showing(self, shown: &'static [&'static str]) -> Self {
-        Self { shown, ..self }
+    pub const fn showing(self, fields: &'static [&'static Field]) -> Self {
+        Self { shown: Shown::Fields(fields), ..self }
+    }
+
+    /// The same, showing all that the others show.
+    #[must_use]
+    pub const fn showing_all(self) -> Self {
+        Self { shown: Shown::All, ..self }
     }
 
     /// The same with a rule on new links.
@@ -109,11 +126,14 @@ impl Relation {
 
     /// The fields of the other that are shown.
     pub fn fields(&self) -> impl Iterator<Item = &'static Field> {
-        let shown = self.shown;
-        let all = self.target.fields.iter().filter(|field| field.access.shown && shown.is_empty());
-        all.chain(
-            shown.iter().filter_map(|column| self.target.fields.iter().find(|field| field.column == *column)),
-        )
+        let (target, shown) = (self.target, self.shown);
+        let named: &[&Field] = if let Shown::Fields(fields) = shown { fields } else { &[] };
+        let others = target.fields.iter().filter(move |field| match shown {
+            Shown::Names => field.access.key || field.is_name(),
+            Shown::All => field.access.shown,
+            Shown::Fields(_) => false,
+        });
+        others.chain(named.iter().filter_map(move |field| target.own(field)))
     }
 }
 
@@ -140,6 +160,6 @@ macro_rules! children {
             ),
             $target,
         )
-        .showing(&[])
+        .showing_all()
     };
 }

@@ -1,57 +1,75 @@
 //! A resource's own rules: between its fields, and against the data.
 
-use chancery_record::{Access, Draft, Field, FieldError, Given, Mismatch, Record, Value, pointer};
+use std::marker::PhantomData;
+
+use chancery_record::{
+    Access, Draft, Field, FieldError, FieldOf, FieldType, Given, Mismatch, Record, Value, pointer,
+};
 use chancery_store::Tx;
 
 use crate::{Call, Problem, ProblemKind, Shape, read::emit::Stored, write::integrity};
 
-/// Which fields a body gave a value or emptied.
-pub struct ProvidedFields<'a> {
-    fields: &'static [Field],
+/// Which fields of the record `R` a body gave a value or emptied.
+pub struct ProvidedFields<'a, R> {
     draft: &'a Draft,
     merges: bool,
+    record: PhantomData<fn() -> R>,
 }
 
-impl ProvidedFields<'_> {
-    fn given(&self, column: &str) -> Option<&Given> {
-        let place = self.fields.iter().position(|field| field.column == column);
-        place.and_then(|place| self.draft.0.get(place))
+impl<R: Record> ProvidedFields<'_, R> {
+    fn given<T: FieldType>(&self, field: FieldOf<R, T>) -> Option<&Given> {
+        self.draft.0.get(field.field().place())
     }
 
-    /// Whether a merge patch emptied this column, which a body that leaves it out does not.
-    pub fn clears(&self, column: &str) -> bool {
-        self.merges && self.given(column) == Some(&Given::Empty)
+    /// Whether a merge patch emptied this field, which a body that leaves it out does not.
+    pub fn clears<T: FieldType>(&self, field: FieldOf<R, T>) -> bool {
+        self.merges && self.given(field) == Some(&Given::Empty)
     }
 
-    /// Whether the body gave this column a value or emptied it.
-    pub fn contains(&self, column: &str) -> bool {
-        self.given(column).is_some_and(|given| *given != Given::Nothing)
+    /// Whether the body gave this field a value or emptied it.
+    pub fn contains<T: FieldType>(&self, field: FieldOf<R, T>) -> bool {
+        self.given(field).is_some_and(|given| *given != Given::Nothing)
+    }
+}
+
+/// A field that is wrong, with what is wrong for people.
+pub type Wrong = (&'static Field, String);
+
+/// What the rules between fields find wrong.
+#[derive(Default)]
+pub struct Findings(Vec<Wrong>);
+
+impl Findings {
+    /// Adds what is wrong with a field.
+    pub fn add(&mut self, field: impl Into<&'static Field>, detail: impl Into<String>) {
+        self.0.push((field.into(), detail.into()));
     }
 }
 
 /// A resource's own rules. Both are called for every create, replace and patch, in this order.
 pub trait Rules: Record {
     /// Sets what follows from what was said.
-    fn adjust(&mut self, _was: Option<&Self>, _provided: &ProvidedFields<'_>) {}
+    fn adjust(&mut self, _was: Option<&Self>, _provided: &ProvidedFields<'_, Self>) {}
     /// Rules between fields. Pure.
-    fn check(&self, _wrong: &mut Vec<(&'static str, String)>) {}
+    fn check(&self, _wrong: &mut Findings) {}
 }
 
-pub type Apply = fn(Vec<Value>, Option<&[Value]>, &ProvidedFields<'_>) -> Result<Ruled, Mismatch>;
-/// The values after the rules, and what they found wrong: column and detail.
-pub type Ruled = (Vec<Value>, Vec<(&'static str, String)>);
+pub type Apply = fn(Vec<Value>, Option<&[Value]>, &Draft, bool) -> Result<Ruled, Mismatch>;
+/// The values after the rules, and what they found wrong.
+pub type Ruled = (Vec<Value>, Vec<Wrong>);
 
 pub fn apply_rules<R: Rules>(
     values: Vec<Value>,
     was: Option<&[Value]>,
-    provided: &ProvidedFields<'_>,
+    draft: &Draft,
+    merges: bool,
 ) -> Result<Ruled, Mismatch> {
     let was = was.map(|was| R::from_values(was.to_vec())).transpose()?;
     let mut record = R::from_values(values)?;
-    record.adjust(was.as_ref(), provided);
-    let mut wrong = Vec::new();
+    record.adjust(was.as_ref(), &ProvidedFields { draft, merges, record: PhantomData });
+    let mut wrong = Findings::default();
     record.check(&mut wrong);
-    Ok((record.into_values(), wrong))
+    Ok((record.into_values(), wrong.0))
 }
 
 /// A row that is about to be written.
@@ -62,14 +80,37 @@ pub struct Proposed<'a> {
     pub values: &'a mut Vec<Value>,
 }
 
+impl Proposed<'_> {
+    /// What a field is to be.
+    ///
+    /// # Errors
+    /// The row is of another record, or the value does not fit.
+    pub fn get<R: Record, T: FieldType>(&self, field: FieldOf<R, T>) -> Result<T, Mismatch> {
+        field.get(self.values)
+    }
+
+    /// What text a field is to be; `None` for none.
+    pub fn text<R: Record, T: FieldType>(&self, field: FieldOf<R, T>) -> Option<&str> {
+        field.text(self.values)
+    }
+
+    /// Sets what a field is to be.
+    ///
+    /// # Errors
+    /// The row is of another record.
+    pub fn set<R: Record, T: FieldType>(&mut self, field: FieldOf<R, T>, value: T) -> Result<(), Mismatch> {
+        field.set(self.values, value)
+    }
+}
+
 /// What a rule against the data finds wrong with one of the rows.
 pub struct Violation {
     /// The place of the row.
     pub row: usize,
     /// What kind of problem it is.
     pub kind: ProblemKind,
-    /// The column.
-    pub column: &'static str,
+    /// The field.
+    pub field: &'static Field,
     /// What is wrong, for people.
     pub detail: String,
 }
@@ -93,17 +134,15 @@ impl Shape {
         };
         violations.extend(integrity::find_strangers(self, &call.context, tx, rows)?);
         violations.extend(integrity::find_crowds(self, tx, rows)?);
-        let errors = violations.into_iter().map(|Violation { row, kind, column, detail }| {
-            (row, kind, self.error_at(&base(row), column, detail))
+        let errors = violations.into_iter().map(|Violation { row, kind, field, detail }| {
+            (row, kind, self.error_at(&base(row), field, detail))
         });
         Ok(errors.collect())
     }
 
-    /// What is wrong with a column, at its member of the body; at the body where this form has no such member.
-    fn error_at(&self, base: &str, column: &str, detail: String) -> FieldError {
-        let Some(field) = self.field_index(column).and_then(|place| self.fields.get(place)) else {
-            return FieldError::new(base, detail);
-        };
+    /// What is wrong with a field, at its member of the body; at the body where this form has no such member.
+    fn error_at(&self, base: &str, field: &Field, detail: String) -> FieldError {
+        let Some(field) = self.own(field) else { return FieldError::new(base, detail) };
         let Access { create, put, patch, shown, .. } = field.access;
         if create || put || patch || shown || self.base.is_none() {
             return FieldError::new(pointer(base, field.wire()), detail);
@@ -124,11 +163,11 @@ impl Shape {
         (base, merges): (&str, bool),
     ) -> Result<Result<Vec<Value>, Vec<FieldError>>, Problem> {
         let Some(apply) = self.apply else { return Ok(Ok(values)) };
-        let (values, wrong) = apply(values, was, &ProvidedFields { fields: self.fields, draft, merges })?;
+        let (values, wrong) = apply(values, was, draft, merges)?;
         if wrong.is_empty() {
             return Ok(Ok(values));
         }
-        let errors = wrong.into_iter().map(|(column, detail)| self.error_at(base, column, detail));
+        let errors = wrong.into_iter().map(|(field, detail)| self.error_at(base, field, detail));
         Ok(Err(errors.collect()))
     }
 }

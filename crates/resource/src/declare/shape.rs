@@ -3,37 +3,39 @@
 use std::sync::OnceLock;
 
 use chancery_record::{
-    Column, Draft, Field, FieldErrors, Form, Json, Kind, Others, Record, Value, parse_id, read_draft,
+    Column, Draft, Field, FieldErrors, FieldOf, FieldType, Form, Json, Kind, Others, Record, Value, parse_id,
+    read_draft,
 };
 use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::{
     Child, Context, Owner, Parent, Problem, Reach, Relation, Unique, ValidateRows,
+    declare::ask,
     declare::rules::{Apply, Rules, apply_rules},
     read::statements::Plan,
 };
 
 /// What a DELETE does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Deletion {
     /// The row goes.
     Gone,
     /// The row stays, hidden, with the time in the column, while the store's option says so.
     Quarantine {
-        /// The column with the time.
-        column: &'static str,
+        /// The field with the time.
+        field: &'static Field,
         /// The option that switches it.
         option: &'static str,
     },
 }
 
 impl Deletion {
-    /// The column that hides a row when it is not null.
-    pub const fn hiding(self) -> Option<&'static str> {
+    /// The field that hides a row when it is not null.
+    pub const fn hiding(self) -> Option<&'static Field> {
         match self {
             Self::Gone => None,
-            Self::Quarantine { column, .. } => Some(column),
+            Self::Quarantine { field, .. } => Some(field),
         }
     }
 }
@@ -44,10 +46,10 @@ impl Deletion {
 pub enum Personal {
     /// They do not, unless their owner does.
     No,
-    /// The row is the person; its key is in this column.
-    Is(&'static str),
-    /// The row belongs to the person of this resource whose id is in this column.
-    Of(&'static Shape, &'static str),
+    /// The row is the person; its key is in this field.
+    Is(&'static Field),
+    /// The row belongs to the person of this resource whose id is in this field.
+    Of(&'static Shape, &'static Field),
     /// The row is an audit entry, perhaps about a person of one of these resources.
     Tells(&'static [&'static Shape]),
 }
@@ -58,13 +60,57 @@ pub type OnPurge = fn(&mut Context, &mut Tx<'_>, &[Uuid]) -> Result<(), Problem>
 /// What is made with a new row: gets its values.
 pub type AfterInsert = fn(&Context, &mut Tx<'_>, &[Value]) -> Result<(), Problem>;
 
-/// What else is kept of who writes or removes a row: gets the shape and the row's values.
-pub type AfterWrite = fn(&Context, &mut Tx<'_>, &Shape, &[Value]) -> Result<(), Problem>;
+/// What else is kept of who writes or removes a row: gets the row's values.
+pub type AfterWrite = fn(&Context, &mut Tx<'_>, &[Value]) -> Result<(), Problem>;
 
 /// What must hold after every write.
 pub type Postcondition = fn(&Context, &mut Tx<'_>) -> Result<(), Problem>;
 
-/// A resource, its types forgotten.
+/// A resource, its types forgotten. It is declared by the handles of its record's fields:
+///
+/// ```
+/// use chancery_record::{KEY, Name, OPEN, record};
+/// use chancery_resource::{Reach, Shape, Unique};
+/// record! {
+///     /// A room.
+///     pub struct Room {
+///         /// Its name.
+///         name: Name = KEY,
+///     }
+/// }
+/// record! {
+///     /// A house.
+///     pub struct House {
+///         /// Its name.
+///         name: Name = KEY,
+///     }
+/// }
+/// static ROOM: Shape = Shape::of::<Room>("Room", "room", Reach::Store)
+///     .unique(&[Unique::new("room__store__name", &[Room::NAME.field()])]);
+/// ```
+///
+/// A field of another record does not compile, nor does an index that is called otherwise:
+///
+/// ```compile_fail,E0080
+/// # use chancery_record::{KEY, Name, OPEN, record};
+/// # use chancery_resource::{Reach, Shape, Unique};
+/// # record! {
+/// #     /// A room.
+/// #     pub struct Room {
+/// #         /// Its name.
+/// #         name: Name = KEY,
+/// #     }
+/// # }
+/// # record! {
+/// #     /// A house.
+/// #     pub struct House {
+/// #         /// Its name.
+/// #         name: Name = KEY,
+/// #     }
+/// # }
+/// static ROOM: Shape = Shape::of::<Room>("Room", "room", Reach::Store)
+///     .unique(&[Unique::new("room__store__name", &[House::NAME.field()])]);
+/// ```
 pub struct Shape {
     /// Its name, as in the documents.
     pub name: &'static str,
@@ -74,6 +120,8 @@ pub struct Shape {
     pub table: &'static str,
     /// Its fields.
     pub fields: &'static [Field],
+    /// The record that they are of.
+    record: &'static str,
     /// The resource itself, where this is an older form of it: other members of the same rows. Bodies of
     /// such a form may hold members that nobody knows, and need no token: who writes last, wins.
     pub base: Option<&'static Shape>,
@@ -121,11 +169,13 @@ pub struct Shape {
 impl Shape {
     /// The resource of a record, in this table.
     pub const fn of<R: Record>(name: &'static str, table: &'static str, reach: Reach) -> Self {
+        ask(reach.is_of(R::TYPE_NAME), "its reach goes by fields of another record");
         Self {
             name,
             about: R::ABOUT,
             table,
             fields: R::FIELDS,
+            record: R::TYPE_NAME,
             base: None,
             reach,
             owner: None,
@@ -150,9 +200,21 @@ impl Shape {
         }
     }
 
+    /// Whether its fields are of the record of this name.
+    pub(crate) const fn is_of(&self, record: &str) -> bool {
+        matches!(self.fields, [first, ..] if first.is_of(record))
+    }
+
+    /// A field, where it is one of its record: any other does not compile.
+    const fn declared<R: Record, T: FieldType>(&self, field: FieldOf<R, T>) -> &'static Field {
+        ask(self.is_of(R::TYPE_NAME), "the field is of another record");
+        field.field()
+    }
+
     /// With the rules of its record.
     #[must_use]
     pub const fn ruled<R: Rules>(mut self) -> Self {
+        ask(self.is_of(R::TYPE_NAME), "the rules are of another record");
         self.apply = Some(apply_rules::<R>);
         self
     }
@@ -173,29 +235,44 @@ impl Shape {
 
     /// With unique indexes.
     #[must_use]
+    #[expect(clippy::indexing_slicing, reason = "in a constant: out of bounds does not compile")]
     pub const fn unique(mut self, unique: &'static [Unique]) -> Self {
+        let mut at = 0;
+        while at < unique.len() {
+            let is_named_well = unique[at].is_named_well(self.record, self.table, self.owner);
+            ask(is_named_well, "the index is not named table__column__column after its fields");
+            at += 1;
+        }
         self.unique = unique;
         self
     }
 
     /// Hidden by a DELETE instead of removed, while this option of the store says so.
     #[must_use]
-    pub const fn quarantined(mut self, column: &'static str, option: &'static str) -> Self {
-        self.deletion = Deletion::Quarantine { column, option };
+    pub const fn quarantined<R: Record, T: FieldType>(
+        mut self,
+        field: FieldOf<R, T>,
+        option: &'static str,
+    ) -> Self {
+        self.deletion = Deletion::Quarantine { field: self.declared(field), option };
         self
     }
 
-    /// A person, with the key in this column.
+    /// A person, with the key in this field.
     #[must_use]
-    pub const fn person(mut self, key: &'static str) -> Self {
-        self.personal = Personal::Is(key);
+    pub const fn person<R: Record, T: FieldType>(mut self, key: FieldOf<R, T>) -> Self {
+        self.personal = Personal::Is(self.declared(key));
         self
     }
 
-    /// Belonging to the person of this resource whose id is in this column.
+    /// Belonging to the person of this resource whose id is in this field.
     #[must_use]
-    pub const fn of_person(mut self, person: &'static Self, column: &'static str) -> Self {
-        self.personal = Personal::Of(person, column);
+    pub const fn of_person<R: Record, T: FieldType>(
+        mut self,
+        person: &'static Self,
+        id: FieldOf<R, T>,
+    ) -> Self {
+        self.personal = Personal::Of(person, self.declared(id));
         self
     }
 
@@ -222,7 +299,13 @@ impl Shape {
 
     /// Belonging to rows of other resources.
     #[must_use]
+    #[expect(clippy::indexing_slicing, reason = "in a constant: out of bounds does not compile")]
     pub const fn belonging(mut self, parents: &'static [Parent]) -> Self {
+        let mut at = 0;
+        while at < parents.len() {
+            ask(parents[at].field.is_of(self.record), "a parent is named by a field of another record");
+            at += 1;
+        }
         self.parents = parents;
         self
     }
@@ -345,9 +428,9 @@ impl Shape {
             || self.fields.iter().any(|field| field.access.column == Column::Seen)
     }
 
-    /// The place of a column among the fields.
-    pub fn field_index(&self, column: &str) -> Option<usize> {
-        self.fields.iter().position(|field| field.column == column)
+    /// The field as this form of the resource has it; `None` for one of another record.
+    pub fn own(&self, field: &Field) -> Option<&'static Field> {
+        self.fields.get(field.place()).filter(|own| own.is(field))
     }
 
     /// What is worked out once from the declaration.

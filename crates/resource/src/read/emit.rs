@@ -1,6 +1,6 @@
 //! Writing answers: resources as JSON, in constant memory.
 
-use chancery_record::{Column, Field, Sealing, Value, write_cell};
+use chancery_record::{Column, Field, FieldOf, FieldType, Mismatch, Record, Sealing, Value, write_cell};
 use chancery_store::Row;
 use uuid::Uuid;
 
@@ -130,10 +130,12 @@ impl Stored {
     pub fn as_owner(&self, shape: &Shape) -> OwnerRow {
         let id = if let Value::Id(id) = self.value(shape.plan().key) { *id } else { Uuid::nil() };
         let person_key = match shape.personal {
-            Personal::Is(column) => shape.field_index(column).map(|index| self.value(index)),
+            Personal::Is(field) => match field.value(&self.values) {
+                Value::Bytes(key) => Some(key.clone()),
+                _ => None,
+            },
             _ => None,
         };
-        let person_key = if let Some(Value::Bytes(key)) = person_key { Some(key.clone()) } else { None };
         OwnerRow { rid: self.rid, id, person_key }
     }
 
@@ -144,8 +146,21 @@ impl Stored {
     }
 
     /// The value of a field by its place.
-    pub fn value(&self, place: usize) -> &Value {
+    pub(crate) fn value(&self, place: usize) -> &Value {
         self.values.get(place).unwrap_or(&Value::Null)
+    }
+
+    /// What a field is.
+    ///
+    /// # Errors
+    /// The row is of another record, or the value does not fit.
+    pub fn get<R: Record, T: FieldType>(&self, field: FieldOf<R, T>) -> Result<T, Mismatch> {
+        field.get(&self.values)
+    }
+
+    /// What text a field is; `None` for none.
+    pub fn text<R: Record, T: FieldType>(&self, field: FieldOf<R, T>) -> Option<&str> {
+        field.text(&self.values)
     }
 }
 
@@ -225,10 +240,8 @@ fn seen(
 }
 
 /// A value of a row as the caller sees it.
-pub fn seen_value(context: &Context, shape: &Shape, values: &[Value], column: &str) -> Value {
-    let place = shape.field_index(column);
-    let found = place.and_then(|place| shape.fields.get(place).zip(values.get(place)));
-    let Some((field, value)) = found else { return Value::Null };
+pub fn seen_value(context: &Context, shape: &Shape, values: &[Value], field: &Field) -> Value {
+    let value = field.value(values);
     seen((shape, &context.app.master), &context.scope, values, field, value).unwrap_or_else(|| value.clone())
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use chancery_record::{Field, Value};
+use chancery_record::{Field, FieldOf, FieldType, Record, Value};
 use chancery_store::Tx;
 
 use crate::{
@@ -30,23 +30,21 @@ pub fn list_where(call: &mut Call, tx: &mut Tx<'_>, condition: &dyn Fn(&mut Sql)
     list_rows(call, tx, None, condition)
 }
 
-/// Lists those rows of the operation's resource whose column holds the id of another row, which the path
+/// Lists those rows of the operation's resource whose field holds the id of another row, which the path
 /// names at this place.
 ///
 /// # Errors
 /// A bad parameter; not found, where the other row is not.
-pub fn list_of(
+pub fn list_of<R: Record, T: FieldType>(
     call: &mut Call,
     tx: &mut Tx<'_>,
     other: &Shape,
     place: usize,
-    column: &str,
+    field: FieldOf<R, T>,
 ) -> Result<Answer, Problem> {
     let (_, id) = find_row(&call.context, tx, other, call.request.parameter(place))?;
     list_where(call, tx, &|sql| {
-        sql.add(" AND t.");
-        sql.add(column);
-        sql.add(" = ");
+        sql.add(&format!(" AND t.{field} = "));
         sql.add_bound(id.clone());
     })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use chancery_record::{Value, fold};
+use chancery_record::{FieldOf, FieldType, Record, Value, fold};
 use chancery_store::Tx;
 use uuid::Uuid;
 
@@ -24,7 +24,8 @@ pub fn owner_of(call: &Call, tx: &mut Tx<'_>, shape: &Shape) -> Result<Option<Ow
 /// # Errors
 /// Not found.
 pub fn find_owner(context: &Context, tx: &mut Tx<'_>, shape: &Shape, id: Uuid) -> Result<OwnerRow, Problem> {
-    let key = if let Personal::Is(key) = shape.personal { format!("t.{key}") } else { "NULL".to_owned() };
+    let key =
+        if let Personal::Is(key) = shape.personal { format!("t.{}", key.column) } else { "NULL".to_owned() };
     let mut sql = Sql::new(format!("SELECT t.rid, {key} FROM {} t WHERE ", shape.table));
     shape.add_reach(&mut sql, &context.scope, None);
     let sql = sql.push(" AND t.id = ").bind(id);
@@ -59,14 +60,14 @@ pub fn find_row(
     Ok((rid.ok_or_else(|| Problem::not_found(shape.name))?, key))
 }
 
-/// The statement that selects the row whose folded column holds this text.
-pub fn select_by(context: &Context, shape: &Shape, column: &str, text: &str) -> Sql {
-    let mut sql = shape.select(context, None);
-    sql.add(" AND t.");
-    sql.add(column);
-    sql.add("_key = ");
-    sql.add_bound(fold(text));
-    sql
+/// The statement that selects the rows whose folded field holds this text.
+pub fn select_by<R: Record, T: FieldType>(
+    context: &Context,
+    shape: &Shape,
+    field: FieldOf<R, T>,
+    text: &str,
+) -> Sql {
+    shape.select(context, None).push(&format!(" AND t.{field}_key = ")).bind(fold(text))
 }
 
 /// The statement that selects the rows of an owner.
@@ -74,9 +75,14 @@ pub fn select_of(context: &Context, shape: &Shape, owner: &OwnerRow) -> Sql {
     shape.select(context, Some(owner.rid))
 }
 
-/// The statement that selects the rows whose column holds this value.
-pub fn select_where(context: &Context, shape: &Shape, column: &str, value: Value) -> Sql {
-    shape.select(context, None).push(" AND t.").push(column).push(" = ").bind(value)
+/// The statement that selects the rows whose field holds this value.
+pub fn select_where<R: Record, T: FieldType>(
+    context: &Context,
+    shape: &Shape,
+    field: FieldOf<R, T>,
+    value: Value,
+) -> Sql {
+    shape.select(context, None).push(&format!(" AND t.{field} = ")).bind(value)
 }
 
 /// The statement that selects the row with this key.

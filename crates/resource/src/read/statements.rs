@@ -11,7 +11,7 @@ fn join_persons(persons: &[&Shape]) -> (String, String) {
     for (number, person) in persons.iter().enumerate() {
         let Personal::Is(key) = person.personal else { continue };
         let trail = if person.reach.is_store() { format!("p{number}.store") } else { "0".to_owned() };
-        keys.push(format!("p{number}.{key}"));
+        keys.push(format!("p{number}.{}", key.column));
         let condition = format!(" p{number} ON t.store = {trail} AND p{number}.id = t.person");
         joins.extend([" LEFT JOIN ", person.table, &condition]);
     }

@@ -258,7 +258,8 @@ pub fn delete(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -
     let person = person(context, tx, shape, &was.values, was.owner.as_ref())?;
     let number = next_number(context, was);
     match shape.deletion {
-        Deletion::Quarantine { column, .. } if hides => {
+        Deletion::Quarantine { field, .. } if hides => {
+            let column = field.column;
             let text = format!(
                 "UPDATE {} SET {column} = ?1, last_entry = ?3 WHERE rid = ?2 AND {column} IS NULL",
                 shape.table
@@ -363,7 +364,7 @@ pub fn purge_due(
     since: Timestamp,
     limit: usize,
 ) -> Result<usize, Problem> {
-    let Some(column) = shape.deletion.hiding() else { return Ok(0) };
+    let Some(column) = shape.deletion.hiding().map(|field| field.column) else { return Ok(0) };
     let sql = shape.select_hidden(context).push(&format!(" AND t.{column} <= ")).bind(since.0);
     let sql = sql.push(&format!(" ORDER BY t.{column} LIMIT {limit}"));
     let mut due = Vec::new();
@@ -388,7 +389,7 @@ fn is_on(context: &Context, option: &str) -> bool {
 /// What follows from any write of a row.
 fn finish(context: &Context, tx: &mut Tx<'_>, shape: &Shape, values: &[Value]) -> Result<(), Problem> {
     if let Some(after_write) = shape.after_write {
-        after_write(context, tx, shape, values)?;
+        after_write(context, tx, values)?;
     }
     note_postcondition(context, shape);
     if shape.bumps_epoch {

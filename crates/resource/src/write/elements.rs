@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use chancery_record::{Draft, FieldError, Form, Given, Json, Value, pointer};
+use chancery_record::{Draft, Field, FieldError, Form, Given, Json, Value, pointer};
 use chancery_store::Tx;
 
 use crate::{
@@ -59,11 +59,11 @@ pub fn read(call: &Call, writing: Writing, failures: &mut Failures) -> Result<Ve
     let form = if writing.rows == Rows::New { Form::Create } else { writing.form };
     let mut elements = Vec::new();
     for (number, body) in bodies(call, writing)?.iter().enumerate() {
-        let cut = writing.only.map(|columns| only_members(shape, columns, body));
+        let cut = writing.only.map(|fields| only_members(shape, fields, body));
         match shape.read(form, cut.as_ref().unwrap_or(body), &writing.base(number)) {
             Ok(mut draft) => {
-                if let Some(columns) = writing.only {
-                    draft.keep_only(shape.fields, columns);
+                if let Some(fields) = writing.only {
+                    draft.keep_only(shape.fields, fields);
                 }
                 elements.push(Element { number, draft });
             }
@@ -77,11 +77,12 @@ pub fn read(call: &Call, writing: Writing, failures: &mut Failures) -> Result<Ve
 }
 
 /// A body without the members that an operation on some members does not write.
-fn only_members(shape: &Shape, columns: &[&str], body: &Json) -> Json {
+fn only_members(shape: &Shape, kept: &[&Field], body: &Json) -> Json {
     let Json::Object(members) = body else { return body.clone() };
     let other = |name: &str| {
         shape.fields.iter().any(|field| {
-            field.is_named(name) && !field.is_token() && !field.access.key && !columns.contains(&field.column)
+            let is_kept = field.is_token() || field.access.key || kept.iter().any(|kept| kept.is(field));
+            field.is_named(name) && !is_kept
         })
     };
     Json::Object(members.iter().filter(|(name, _)| !other(name)).cloned().collect())

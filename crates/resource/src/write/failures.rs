@@ -211,7 +211,7 @@ pub fn find_taken(
         return Ok(());
     }
     for unique in shape.unique {
-        let columns = unique.columns(shape);
+        let columns = unique.columns();
         let of = |values: &[Value]| -> Vec<Value> {
             let value = |place: usize| values.get(place).unwrap_or(&Value::Null);
             columns.iter().map(|(column, place)| comparable(shape, column, *place, value(*place))).collect()
@@ -294,7 +294,7 @@ fn find_stored(
 /// The error of the member behind a unique index.
 pub fn taken(shape: &Shape, index: &str, base: &str) -> Option<FieldError> {
     let unique = shape.unique.iter().find(|unique| unique.index == index)?;
-    let field = shape.fields.iter().find(|field| field.column == unique.column)?;
+    let field = shape.own(unique.told)?;
     let mut error = FieldError::new(pointer(base, field.wire()), "is taken");
     if field.access.key {
         error.detail = USED.into();

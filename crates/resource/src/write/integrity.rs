@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet, hash_map::Entry};
 
-use chancery_record::{FieldError, Kind, Value};
+use chancery_record::{Field, FieldError, Kind, Value};
 use chancery_store::Tx;
 use uuid::Uuid;
 
@@ -26,16 +26,15 @@ pub fn find_strangers(
     rows: &[Proposed<'_>],
 ) -> Result<Vec<Violation>, Problem> {
     let mut violations = Vec::new();
-    for Parent { column, shape: parent, .. } in shape.parents {
-        let Some(place) = shape.field_index(column) else { continue };
-        let named = |row: &Proposed<'_>| names_anew(row, place);
+    for Parent { field, shape: parent, .. } in shape.parents {
+        let named = |row: &Proposed<'_>| names_anew(row, field);
         let wanted: HashSet<Uuid> = rows.iter().filter_map(named).collect();
         let known = visible(context, tx, parent, &wanted.into_iter().collect::<Vec<_>>())?;
         let strangers = rows.iter().enumerate().filter_map(|(row, proposed)| Some((row, named(proposed)?)));
         violations.extend(strangers.filter(|(_, id)| !known.contains_key(id)).map(|(row, _)| Violation {
             row,
             kind: ProblemKind::InvalidRequest,
-            column,
+            field,
             detail: format!("names no {}", parent.name),
         }));
     }
@@ -43,22 +42,19 @@ pub fn find_strangers(
 }
 
 /// The row that a field names which it did not name before.
-fn names_anew(row: &Proposed<'_>, place: usize) -> Option<Uuid> {
-    match row.values.get(place) {
-        Some(value @ Value::Id(id)) if row.was.is_none_or(|was| was.value(place) != value) => Some(*id),
-        _ => None,
-    }
+fn names_anew(row: &Proposed<'_>, field: &Field) -> Option<Uuid> {
+    field.id(row.values).filter(|id| row.was.and_then(|was| field.id(&was.values)) != Some(*id))
 }
 
 /// Finds rows that name a parent which has as many as it may.
 pub fn find_crowds(shape: &Shape, tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let mut violations = Vec::new();
-    for Parent { column, shape: parent, most } in shape.parents {
-        let (Some(place), Some(most)) = (shape.field_index(column), *most) else { continue };
-        let text = format!("SELECT count(*) FROM {} WHERE {column} = ?1", shape.table);
+    for Parent { field, shape: parent, most } in shape.parents {
+        let Some(most) = *most else { continue };
+        let text = format!("SELECT count(*) FROM {} WHERE {} = ?1", shape.table, field.column);
         let mut counted: HashMap<Uuid, usize> = HashMap::new();
         for (row, proposed) in rows.iter().enumerate() {
-            let Some(id) = names_anew(proposed, place) else { continue };
+            let Some(id) = names_anew(proposed, field) else { continue };
             let count = match counted.entry(id) {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(unknown) => {
@@ -71,7 +67,7 @@ pub fn find_crowds(shape: &Shape, tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Res
                 violations.push(Violation {
                     row,
                     kind: ProblemKind::InvalidRequest,
-                    column,
+                    field,
                     detail: format!(
                         "is a {} that has {most} of these, the most there can be: delete one first",
                         parent.name

@@ -41,7 +41,7 @@ pub fn run(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         Action::Read => read(call, tx),
         Action::Create => write_rows(call, tx, Writing::one(Rows::New, Form::Create)),
         Action::Replace => write_rows(call, tx, Writing::one(Rows::There, Form::Put)),
-        Action::ReplaceMembers(columns) => write_rows(call, tx, Writing::columns(columns)),
+        Action::ReplaceMembers(fields) => write_rows(call, tx, Writing::fields(fields)),
         Action::Patch => {
             let form = if call.request.merge_patch { Form::MergePatch } else { Form::Patch };
             write_rows(call, tx, Writing::one(Rows::There, form))

@@ -4,7 +4,7 @@
 //! Each row is written together with its audit entry and its event (see [`change`]). What must hold
 //! afterwards is looked at when the operation ends (see [`run`](super::operation::run)).
 
-use chancery_record::{Form, Value};
+use chancery_record::{Field, Form, Value};
 use chancery_store::Tx;
 
 use crate::{
@@ -42,8 +42,8 @@ pub struct Writing {
     pub rows: Rows,
     /// How the body changes what is there; what is new is read as [`Form::Create`].
     pub form: Form,
-    /// The columns that it may write; all, where none are named.
-    pub only: Option<&'static [&'static str]>,
+    /// The fields that it may write; all, where none are named.
+    pub only: Option<&'static [&'static Field]>,
     /// Whether the body is an array of elements: all of them are done, or none.
     pub is_many: bool,
 }
@@ -54,9 +54,9 @@ impl Writing {
         Self { rows, form, only: None, is_many: false }
     }
 
-    /// Writes these columns of the row that the path names, as a PUT does.
-    pub const fn columns(columns: &'static [&'static str]) -> Self {
-        Self { only: Some(columns), ..Self::one(Rows::There, Form::Put) }
+    /// Writes these fields of the row that the path names, as a PUT does.
+    pub const fn fields(fields: &'static [&'static Field]) -> Self {
+        Self { only: Some(fields), ..Self::one(Rows::There, Form::Put) }
     }
 
     /// Writes many rows, all or none.

@@ -59,10 +59,8 @@ pub fn new_values(
     if let Some(token) = plan.token.and_then(|place| values.get_mut(place)) {
         *token = context.new_token();
     }
-    if let (Personal::Is(column), Some(Value::Id(id))) = (shape.personal, values.get(plan.key).cloned())
-        && let Some(key) = shape.field_index(column).and_then(|place| values.get_mut(place))
-    {
-        *key = PersonKey::make(&context.app.master, id);
+    if let (Personal::Is(key), Some(Value::Id(id))) = (shape.personal, values.get(plan.key).cloned()) {
+        key.set(&mut values, PersonKey::make(&context.app.master, id));
     }
     shape.apply_rules(values, None, draft, (base, false))
 }

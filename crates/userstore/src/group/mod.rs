@@ -7,7 +7,10 @@ use chancery_resource::{
     Action as A, Custom, Method as M, Op, Permit::UserStore, Reach, Relating, Relation, Shape, Unique,
 };
 
-use crate::{GroupId, InstanceId, user::USER};
+use crate::{
+    GroupId, InstanceId,
+    user::{USER, User},
+};
 
 record! {
     /// A named set of users and of other groups.
@@ -26,8 +29,8 @@ record! {
 /// The resource.
 pub static GROUP: Shape = Shape::of::<Group>("Group", "user_group", Reach::Store)
     .unique(&[
-        Unique { index: "user_group__store__id", column: "id" },
-        Unique { index: "user_group__store__name_key", column: "name" },
+        Unique::new("user_group__store__id", &[Group::ID.field()]),
+        Unique::new("user_group__store__name_key", &[Group::NAME.field()]),
     ])
     .relations(&[
         Relation::new(
@@ -36,7 +39,13 @@ pub static GROUP: Shape = Shape::of::<Group>("Group", "user_group", Reach::Store
             ("group_member", "group_rid", "user_rid"),
             &USER,
         )
-        .showing(&["id", "login_name", "first_name", "last_name", "email_address"]),
+        .showing(&[
+            User::ID.field(),
+            User::LOGIN_NAME.field(),
+            User::FIRST_NAME.field(),
+            User::LAST_NAME.field(),
+            User::EMAIL_ADDRESS.field(),
+        ]),
         Relation::new(
             "parentGroups",
             "The groups that the group is in.",

@@ -25,7 +25,7 @@ record! {
 pub static GROUP_METADATA: Shape =
     Shape::of::<GroupMetadata>("GroupMetadata", "group_metadata", Reach::Store)
         .owned(&GROUP, "group_rid")
-        .unique(&[Unique { index: "group_metadata__group_rid__key", column: "key" }]);
+        .unique(&[Unique::new("group_metadata__group_rid__key", &[GroupMetadata::KEY.field()])]);
 
 const ALL: &str = "/administration/Group/{groupId}/GroupMetadata";
 const EARLIER: &str = "/administration/Group/{groupId}/GroupMetadata/groupId";

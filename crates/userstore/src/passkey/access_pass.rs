@@ -76,7 +76,7 @@ pub static ACCESS_PASS: Shape =
              WHEN status = 'Active' AND valid_from > ?1 THEN 'NotYetValid' ELSE status END AS status, \
              used_on, created_by_actor_id, digest, last_entry FROM temporary_access_pass)",
         )
-        .of_person(&USER, "user_id");
+        .of_person(&USER, TemporaryAccessPass::USER_ID);
 
 record! {
     /// For whom a pass is made, and how long it serves.

@@ -74,7 +74,7 @@ record! {
 /// The resource.
 pub static EVENT: Shape =
     Shape::of::<PasskeySecurityEvent>("PasskeySecurityEvent", "passkey_security_event", Reach::Store)
-        .of_person(&USER, "user_id");
+        .of_person(&USER, PasskeySecurityEvent::USER_ID);
 
 /// Its operations.
 pub static OPERATIONS: &[Op] = &[Op::new(

@@ -64,8 +64,11 @@ pub static PASSKEY: Shape =
     Shape::of::<PasskeyCredential>("PasskeyCredential", "passkey_credential", Reach::Store)
         .owned(&USER, "user_rid")
         .unique(&[
-            Unique { index: "passkey_credential__store__id", column: "id" },
-            Unique { index: "passkey_credential__store__credential_id", column: "credential_id" },
+            Unique::new("passkey_credential__store__id", &[PasskeyCredential::ID.field()]),
+            Unique::new(
+                "passkey_credential__store__credential_id",
+                &[PasskeyCredential::CREDENTIAL_ID_BASE64.field()],
+            ),
         ]);
 
 /// What a client's WebAuthn interface answered: `credential.toJSON()`.

@@ -84,7 +84,7 @@ pub static RECOVERY: Shape =
              method, reason, requested_on, expires_on, completed_on, requested_by_actor_id, approved_by_actor_id, \
              open_user_id, last_entry FROM recovery_transaction)",
         )
-        .of_person(&USER, "user_id");
+        .of_person(&USER, RecoveryTransaction::USER_ID);
 
 record! {
     /// Whose access is to be recovered, how and why.
@@ -180,7 +180,7 @@ fn start(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 
 /// A transaction that expired is open no more: the database learns of it when the next begins.
 fn close_expired(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result<(), Problem> {
-    let sql = select_where(context, &RECOVERY, "open_user_id", Value::Id(user.0));
+    let sql = select_where(context, &RECOVERY, RecoveryTransaction::OPEN_USER_ID, Value::Id(user.0));
     let was = match load_by(context, tx, &RECOVERY, None, &sql) {
         Err(problem) if problem.status() == 404 => return Ok(()),
         was => was?,

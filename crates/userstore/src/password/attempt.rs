@@ -17,7 +17,7 @@ use super::{
     set::{self, Made, options},
     stored_hash::{self, Hashes},
 };
-use crate::user::{Found, USER, limits};
+use crate::user::{Found, USER, User, limits};
 
 /// The user that the path names: by id or, where nobody is known, by login name.
 pub fn find(call: &mut Call, tx: &mut Tx<'_>) -> Result<Option<Found>, Problem> {
@@ -30,7 +30,7 @@ pub fn find(call: &mut Call, tx: &mut Tx<'_>) -> Result<Option<Found>, Problem> 
 /// The user who signs in by this name: by login name first, then, where the store has it so, by
 /// an e-mail address that is only this user's.
 pub fn by_login(context: &Context, tx: &mut Tx<'_>, name: &str) -> Result<Option<Found>, Problem> {
-    let sql = select_by(context, &USER, "login_name", name);
+    let sql = select_by(context, &USER, User::LOGIN_NAME, name);
     match load_by(context, tx, &USER, None, &sql) {
         Err(problem) if problem.status() == 404 => {}
         found => return found.and_then(Found::new).map(Some),
@@ -50,7 +50,7 @@ pub fn by_login(context: &Context, tx: &mut Tx<'_>, name: &str) -> Result<Option
     if only != Some(true) {
         return Ok(None);
     }
-    let sql = select_by(context, &USER, "email_address", name);
+    let sql = select_by(context, &USER, User::EMAIL_ADDRESS, name);
     load_by(context, tx, &USER, None, &sql).and_then(Found::new).map(Some)
 }
 

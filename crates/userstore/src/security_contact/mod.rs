@@ -7,8 +7,8 @@ use chancery_record::{
     record,
 };
 use chancery_resource::{
-    Action as A, Answer, Body, BodyForm, Call, Custom, Method as M, Op, Permit::UserStore, Problem, Reach,
-    Rules, Shape, Stored, Tx, Unique, insert, new_row, owner_of, read_form, write_stored,
+    Action as A, Answer, Body, BodyForm, Call, Custom, Findings, Method as M, Op, Permit::UserStore, Problem,
+    Reach, Rules, Shape, Stored, Tx, Unique, insert, new_row, owner_of, read_form, write_stored,
 };
 
 use crate::{UserId, user::USER};
@@ -49,12 +49,14 @@ record! {
 }
 
 impl Rules for SecurityContact {
-    fn check(&self, wrong: &mut Vec<(&'static str, String)>) {
+    fn check(&self, wrong: &mut Findings) {
         let fits = match self.kind {
             ContactKind::Email => chancery_record::Email::new(self.value.as_str()).err(),
             ContactKind::Phone => chancery_record::Phone::new(self.value.as_str()).err(),
         };
-        wrong.extend(fits.map(|detail| ("value", detail)));
+        if let Some(detail) = fits {
+            wrong.add(Self::VALUE, detail);
+        }
     }
 }
 
@@ -72,8 +74,8 @@ pub static SECURITY_CONTACT: Shape =
         .owned(&USER, "user_rid")
         .ruled::<SecurityContact>()
         .unique(&[
-            Unique { index: "security_contact__store__id", column: "id" },
-            Unique { index: "security_contact__user_rid__value_key", column: "value" },
+            Unique::new("security_contact__store__id", &[SecurityContact::ID.field()]),
+            Unique::new("security_contact__user_rid__value_key", &[SecurityContact::VALUE.field()]),
         ]);
 
 record! {

@@ -5,8 +5,8 @@ mod rules;
 mod unique_email;
 
 use chancery_record::{
-    Birthdate, Bytes, Email, Gender, HIDDEN, KEY, Locale, LoginName, Name, OPEN, Phone, Preset, SCOPE, SHOWN,
-    Timestamp, Token, Url, Zone, record,
+    Birthdate, Bytes, Email, Field, Gender, HIDDEN, KEY, Locale, LoginName, Name, OPEN, Phone, Preset, SCOPE,
+    SHOWN, Timestamp, Token, Url, Zone, record,
 };
 use chancery_resource::{
     Action as A, Answer, Call, Context, Custom, Method as M, Op, Permit::UserStore, Problem, Reach, Relating,
@@ -113,11 +113,11 @@ pub static USER: Shape = Shape::of::<User>("User", "user_account", Reach::Store)
     .ruled::<User>()
     .validate_rows(unique_email::find_taken)
     .on_purge(forget)
-    .quarantined("quarantined_on", "UserDeletionQuarantineEnabled")
-    .person("audit_key")
+    .quarantined(User::QUARANTINED_ON, "UserDeletionQuarantineEnabled")
+    .person(User::AUDIT_KEY)
     .unique(&[
-        Unique { index: "user_account__store__id", column: "id" },
-        Unique { index: "user_account__store__login_name_key", column: "login_name" },
+        Unique::new("user_account__store__id", &[User::ID.field()]),
+        Unique::new("user_account__store__login_name_key", &[User::LOGIN_NAME.field()]),
     ])
     .relations(&[Relation::new(
         "memberOfGroups",
@@ -130,7 +130,7 @@ const ALL: &str = "/administration/User";
 const ONE: &str = "/administration/User/{id}";
 const BATCH: &str = "/administration/User/batch";
 const GROUPS: &str = "/administration/User/{userId}/groups";
-const EMAIL: &[&str] = &["email_address", "email_address_confirmed"];
+const EMAIL: &[&Field] = &[User::EMAIL_ADDRESS.field(), User::EMAIL_ADDRESS_CONFIRMED.field()];
 
 const fn op(name: &'static str, method: M, path: &'static str, action: A, summary: &'static str) -> Op {
     Op::new(name, method, path, UserStore, &USER, action, summary)
@@ -185,7 +185,7 @@ pub static OPERATIONS: &[Op] = &[
 ];
 
 fn by_login_name(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let sql = select_by(&call.context, call.request.op.shape, "login_name", call.request.parameter(0));
+    let sql = select_by(&call.context, call.request.op.shape, User::LOGIN_NAME, call.request.parameter(0));
     read_one(call, tx, call.request.op.shape, None, &sql)
 }
 

@@ -3,12 +3,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use chancery_record::{Value, fold};
+use chancery_record::{Field, Value, fold};
 use chancery_resource::{
     Call, Context, LIST, Problem, ProblemKind, Proposed, Sql, StateTable, Tx, Violation,
 };
 
-use super::USER;
+use super::User;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Member {
@@ -19,17 +19,17 @@ enum Member {
 impl Member {
     const ALL: [Self; 2] = [Self::Login, Self::Email];
 
-    const fn column(self) -> &'static str {
+    const fn field(self) -> &'static Field {
         match self {
-            Self::Login => "login_name",
-            Self::Email => "email_address",
+            Self::Login => User::LOGIN_NAME.field(),
+            Self::Email => User::EMAIL_ADDRESS.field(),
         }
     }
 
     /// The member among a row's values, folded.
     fn of(self, values: &[Value]) -> Option<String> {
-        match USER.field_index(self.column()).and_then(|place| values.get(place)) {
-            Some(Value::Text(text)) => Some(fold(text)),
+        match self.field().value(values) {
+            Value::Text(text) => Some(fold(text)),
             _ => None,
         }
     }
@@ -88,7 +88,7 @@ pub fn find_taken(
     let violations = violations.map(|(_, claim)| Violation {
         row: claim.row,
         kind: ProblemKind::Conflict,
-        column: claim.member.column(),
+        field: claim.member.field(),
         detail: "is taken".to_owned(),
     });
     Ok(violations.collect())
@@ -97,9 +97,10 @@ pub fn find_taken(
 /// Ends the reset tokens of users whose address changes: a token is for whoever reads the address that it
 /// went to.
 fn end_reset_tokens(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<(), Problem> {
-    let Some(place) = USER.field_index("email_address") else { return Ok(()) };
-    let moved =
-        |row: &&Proposed<'_>| row.was.is_some_and(|was| row.values.get(place) != Some(was.value(place)));
+    let address = User::EMAIL_ADDRESS.field();
+    let moved = |row: &&Proposed<'_>| {
+        row.was.is_some_and(|was| address.value(row.values) != address.value(&was.values))
+    };
     let users: Vec<i64> = rows.iter().filter(moved).filter_map(|row| row.was.map(|was| was.rid)).collect();
     for chunk in users.chunks(LIST) {
         let mut sql = Sql::new("WHERE user_rid IN ");
@@ -153,7 +154,7 @@ fn find_stored(
     mut found: impl FnMut(Member, &str),
 ) -> Result<(), Problem> {
     let statements = Member::ALL.map(|member| {
-        let column = member.column();
+        let column = member.field().column;
         let mut sql = Sql::new(format!("SELECT t.rid, t.{column}_key FROM user_account t WHERE t.store = "))
             .bind(context.scope.store())
             .push(&format!(" AND t.{column}_key IN "));

@@ -133,13 +133,11 @@ fn set(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         Err(problem) if problem.status() == 404 => None,
         found => Some(found?),
     };
-    let value_of = |column: &str| match column {
-        "content_type" => picture.content_type.into(),
-        "size_bytes" => Value::Int(i64::try_from(picture.bytes.len()).unwrap_or(i64::MAX)),
-        "sha256" => Value::Bytes(picture.sha256.to_vec()),
-        _ => Value::Null,
-    };
-    let values: Vec<Value> = USER_IMAGE.fields.iter().map(|field| value_of(field.column)).collect();
+    let size = i64::try_from(picture.bytes.len()).unwrap_or(i64::MAX);
+    let mut values = UserImage::no_values();
+    UserImage::CONTENT_TYPE.field().set(&mut values, picture.content_type.into());
+    UserImage::SIZE_BYTES.field().set(&mut values, Value::Int(size));
+    UserImage::SHA256.field().set(&mut values, Value::Bytes(picture.sha256.to_vec()));
     let stored = if let Some(was) = was {
         check_if_match(call, tx, &USER_IMAGE, &was)?;
         let mut image = UserImage::from_values(was.values.clone())?;

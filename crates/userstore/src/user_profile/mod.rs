@@ -24,7 +24,7 @@ record! {
 /// The resource.
 pub static USER_PROFILE: Shape = Shape::of::<UserProfile>("UserProfile", "user_profile", Reach::Store)
     .owned(&USER, "user_rid")
-    .unique(&[Unique { index: "user_profile__user_rid__key", column: "key" }]);
+    .unique(&[Unique::new("user_profile__user_rid__key", &[UserProfile::KEY.field()])]);
 
 const ALL: &str = "/administration/user/{parentId}/UserProfile";
 const ONE: &str = "/administration/user/{parentId}/UserProfile/{key}";

@@ -269,11 +269,13 @@ fn request(op: &Op, schemas: &mut Map<String, Value>) -> Option<Value> {
             array(key.map_or_else(|| json!({ "type": "string" }), |key| schema::kind(key, Form::Create)))
         }
         Action::Relate(..) => reference("RelatedIds"),
-        Action::ReplaceMembers(columns) => {
-            let columns: Vec<&str> = columns.iter().copied().chain(["id", "concurrency_token"]).collect();
+        Action::ReplaceMembers(members) => {
+            let has = |field: &Field| {
+                field.access.key || field.is_token() || members.iter().any(|member| member.is(field))
+            };
             let body = format!("{}Body", op.name);
             schemas.entry(body.clone()).or_insert_with(|| {
-                let mut schema = object(op.shape, &columns, Form::Update);
+                let mut schema = object(op.shape, &has, Form::Update);
                 schema["description"] = json!(format!("Those members of a {name} that are replaced."));
                 schema
             });

@@ -3,7 +3,7 @@
 #![expect(clippy::indexing_slicing, reason = "indexing a serde_json::Value to write makes the member")]
 
 use chancery_record::{Column, Encoding, Field, Kind, MOST_ERRORS, Preset, Sealing};
-use chancery_resource::{BodyForm, MAX_BATCH, MAX_RELATED, Relation, Shape};
+use chancery_resource::{BodyForm, MAX_BATCH, MAX_RELATED, Relation, Shape, Shown};
 use serde_json::{Map, Value, json};
 
 /// Text without control characters.
@@ -100,9 +100,7 @@ pub fn add_shape(schemas: &mut Map<String, Value>, shape: &Shape) {
 }
 
 fn body(shape: &Shape, form: Form) -> Value {
-    let columns: Vec<&str> =
-        shape.fields.iter().filter(|field| form.has(field)).map(|field| field.column).collect();
-    let mut schema = object(shape, &columns, form);
+    let mut schema = object(shape, &|field| form.has(field), form);
     let name = shape.name;
     schema["description"] = json!(match form {
         Form::Response => shape.about.trim().to_owned(),
@@ -141,15 +139,15 @@ fn body(shape: &Shape, form: Form) -> Value {
     schema
 }
 
-/// A body of some members of a resource. What else its response form has is read and ignored, so
+/// A body of those members of a resource that `has` is true of. What else its response form has is read and ignored, so
 /// that an answer can be changed and sent back.
-pub fn object(shape: &Shape, columns: &[&str], form: Form) -> Value {
+pub fn object(shape: &Shape, has: &dyn Fn(&Field) -> bool, form: Form) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
     let mut ignored = Vec::new();
     let is_change = form != Form::Create && form != Form::Response;
     for field in shape.fields {
-        if columns.contains(&field.column) {
+        if has(field) {
             properties.insert(field.wire().to_owned(), property(field, form));
             if form.requires(field) {
                 required.push(json!(field.wire()));
@@ -189,13 +187,13 @@ pub fn object(shape: &Shape, columns: &[&str], form: Form) -> Value {
 
 /// What the items of a relation are called. Those that show all are of the resource's own form.
 fn item_name(relation: &Relation) -> String {
-    let kind = if relation.shown.is_empty() { "Item" } else { "Reference" };
+    let kind = if matches!(relation.shown, Shown::All) { "Item" } else { "Reference" };
     format!("{}{kind}", relation.target.name)
 }
 
 fn item(relation: &Relation) -> Value {
-    let columns: Vec<&str> = relation.fields().map(|field| field.column).collect();
-    let mut schema = object(relation.target, &columns, Form::Response);
+    let is_shown = |field: &Field| relation.fields().any(|shown| shown.is(field));
+    let mut schema = object(relation.target, &is_shown, Form::Response);
     schema["description"] = json!(format!("A {} as others show it.", relation.target.name));
     schema
 }

@@ -72,7 +72,7 @@ pub enum AuditCommand {
 }
 
 impl AuditCommand {
-    /// Does it.
+    /// Runs the command.
     pub fn run(&self, arguments: &Arguments) -> ExitCode {
         let outcome = match self {
             Self::Export { store, output } => {
@@ -93,7 +93,7 @@ impl AuditCommand {
     }
 }
 
-/// How often it is looked whether deletions are in their tree, before it is exported without them.
+/// How often it is checked whether deletions are in their tree, before the trail is exported without them.
 const PATIENCE: u32 = 10;
 
 fn run_export(arguments: &Arguments, name: &str, output: Option<&Path>) -> Result<(), String> {
@@ -140,7 +140,7 @@ fn run_export(arguments: &Arguments, name: &str, output: Option<&Path>) -> Resul
     Ok(())
 }
 
-/// Tells how far a long export is.
+/// Reports the progress of a long export.
 fn tell(done: u64, all: u64) {
     if done.is_multiple_of(1 << 17) {
         eprintln!("{done} of {all} entries");

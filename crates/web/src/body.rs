@@ -163,8 +163,8 @@ impl Bodies {
         }
     }
 
-    /// Room for a body up to a bound, waiting for the caller's share where the body is large. A body announced
-    /// to be larger than the bound is refused at once.
+    /// Room for a body up to a bound, waiting for the caller's share where the body is large. A body
+    /// announced to be larger than the bound is refused at once.
     ///
     /// # Errors
     /// The body is too large, or the caller's own bodies leave no room.

@@ -5,7 +5,7 @@ use chancery_resource::{Answer, Call, Method, Op, Problem, Reply, etag, token_in
 use http::{HeaderMap, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// Characters that need no escaping in a path.
+/// Characters to percent-encode in a path segment: all but the unreserved ones (RFC 3986, section 2.3).
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Whether the caller of a write wants no body (RFC 7240). An operation's own result is always returned.

@@ -120,7 +120,7 @@ fn run_export(arguments: &Arguments, name: &str, output: Option<&Path>) -> Resul
             }
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
-        export(&store, &master, name, now(), BufWriter::new(out), tell).await
+        export(&store, &master, name, now(), BufWriter::new(out), report_progress).await
     });
     store.close();
     let (_, exported) = exported.map_err(|error| error.to_string())?;
@@ -141,7 +141,7 @@ fn run_export(arguments: &Arguments, name: &str, output: Option<&Path>) -> Resul
 }
 
 /// Reports the progress of a long export.
-fn tell(done: u64, all: u64) {
+fn report_progress(done: u64, all: u64) {
     if done.is_multiple_of(1 << 17) {
         eprintln!("{done} of {all} entries");
     }

@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_come_from_where_it_is_said() {
+    fn metadata_come_from_the_configured_url() {
         let config = read("").unwrap();
         assert!(config.mds_url.is_none() && config.mds_root.is_none());
         assert!(read("mds_url = ''").unwrap().mds_url.is_none());

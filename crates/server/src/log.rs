@@ -39,7 +39,7 @@ static LINES: OnceLock<SyncSender<Line>> = OnceLock::new();
 enum Line {
     Write(Vec<u8>),
     /// Confirm that all lines before are written.
-    Tell(std::sync::mpsc::Sender<()>),
+    Confirm(std::sync::mpsc::Sender<()>),
 }
 
 /// The log of this process.
@@ -96,13 +96,13 @@ impl Log {
         let Some(lines) = LINES.get() else { return };
         let began = Instant::now();
         // while the queue is full, either some lines are being written or none ever will be
-        let mut tell = Line::Tell(written);
-        while let Err(TrySendError::Full(back)) = lines.try_send(tell) {
+        let mut message = Line::Confirm(written);
+        while let Err(TrySendError::Full(back)) = lines.try_send(message) {
             if began.elapsed() > LAST_TIME {
                 return;
             }
             std::thread::sleep(Duration::from_millis(5));
-            tell = back;
+            message = back;
         }
         let _ = wait.recv_timeout(LAST_TIME);
     }
@@ -122,7 +122,7 @@ fn write_lines(waiting: &Receiver<Line>, to: &mut impl Write) {
                     drop_line();
                 }
             }
-            Line::Tell(written) => drop(written.send(())),
+            Line::Confirm(written) => drop(written.send(())),
         }
     }
 }

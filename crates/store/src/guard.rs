@@ -53,7 +53,7 @@ mod tests {
 
     /// Section 5: a panic in a lane, the writer or a job ends the process.
     #[test]
-    fn a_panic_is_told_to_the_process() {
+    fn a_panic_is_reported_to_the_process() {
         when_broken(|_| {
             BROKEN.fetch_add(1, Ordering::SeqCst);
         });

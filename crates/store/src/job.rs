@@ -38,7 +38,7 @@ const RUNS: u8 = 1;
 const GIVEN_UP: u8 = 2;
 
 impl Ticket {
-    fn turn(&self, into: u8) -> bool {
+    fn leave_queue(&self, into: u8) -> bool {
         self.0.compare_exchange(WAITS, into, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
@@ -52,7 +52,7 @@ impl Ticket {
 
     /// Gives the operation up; `false` when it already runs.
     pub fn give_up(&self) -> bool {
-        self.turn(GIVEN_UP)
+        self.leave_queue(GIVEN_UP)
     }
 }
 
@@ -127,7 +127,7 @@ impl Job {
 
     /// Marks the operation as running; `false` when its caller gave it up.
     pub fn begin(&self) -> bool {
-        self.ticket.turn(RUNS)
+        self.ticket.leave_queue(RUNS)
     }
 
     /// Runs the operation once. `Ok(true)`: commit its changes; `Ok(false)`: it failed or was a dry run.

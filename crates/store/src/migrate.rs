@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_text_made_is_refused() {
+    fn a_migration_of_another_text_is_refused() {
         let mut applied = ours();
         applied.insert(4, None);
         assert_eq!(check(&applied), Ok(()), "a release before kept no checksum");
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_applied_and_noted() {
+    fn missing_migrations_are_applied_and_recorded() {
         let ran = |applied: &Applied| {
             let mut ran = Vec::new();
             let apply = |text: &str| {
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn every_word_is_known() {
+    fn every_placeholder_is_known() {
         for (version, migration) in MIGRATIONS {
             for postgres in [false, true] {
                 let text = text_for(migration, postgres);

@@ -320,7 +320,7 @@ mod tests {
     /// Section 5, and section 15 of the decisions: up to 64 that are being served keep waiting; more, or any
     /// that are not being served, are refused.
     #[test]
-    fn few_that_are_served_wait_on() {
+    fn few_operations_keep_waiting_while_they_are_served() {
         let ago = |time| Instant::now().checked_sub(time).unwrap();
         let (mut queue, waited) = (bounded(1000, 10, true), Duration::from_secs(5));
         queue.began = ago(Duration::from_mins(1));
@@ -353,7 +353,7 @@ mod tests {
 
     /// An operation that was given up is not counted and holds no memory, even while its kind may not run.
     #[test]
-    fn what_was_given_up_leaves_its_line() {
+    fn what_was_given_up_leaves_its_queue() {
         let queue = Queue::new(Bounds { waiting: 1, heavy: 10, writes: 0 }, true);
         let held = std::sync::Arc::new(());
         let kept = std::sync::Arc::clone(&held);
@@ -373,7 +373,7 @@ mod tests {
     /// Code review (C): when the writer has ended, waiting and later callers are not answered Busy for ever
     /// but that nobody will serve them.
     #[test]
-    fn what_broke_down_serves_nobody_and_says_so() {
+    fn a_queue_without_threads_refuses_everything() {
         let queue = bounded(10, 10, true);
         let told = |outcome: Result<(), Error>| match outcome {
             Err(Error::Unavailable(why)) => why.contains("broke down"),

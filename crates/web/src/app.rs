@@ -181,7 +181,7 @@ impl App {
             Err(problem) => Err(problem),
         };
         let mut response = outcome.unwrap_or_else(|problem| {
-            self.tell(&problem, &parts);
+            self.log_problem(&problem, &parts);
             answer::problem(problem, &parts)
         });
         body.finish(&parts, response.headers_mut()).await;
@@ -265,7 +265,7 @@ impl App {
 
     /// Logs what an operator must know; a client's errors are answered, not logged. Unavailability is logged
     /// once a second: under load each request would write a line.
-    fn tell(&self, problem: &Problem, parts: &Parts) {
+    fn log_problem(&self, problem: &Problem, parts: &Parts) {
         let cause = problem.cause.as_ref().map(ToString::to_string);
         let (status, path, method) = (problem.status(), parts.uri.path(), parts.method.as_str());
         let detail = &problem.detail;

@@ -287,7 +287,7 @@ mod tests {
 
     /// Memory is taken as a body arrives, and no caller takes more than half of it.
     #[tokio::test(start_paused = true)]
-    async fn what_has_not_come_takes_no_place() {
+    async fn memory_is_taken_as_a_body_arrives() {
         let bodies = Bodies::of(16);
         let unsaid = HeaderMap::new();
         let room = |caller: u128| bodies.room(Some(Uuid::from_u128(caller)), &unsaid, 4 * MIB);

@@ -69,7 +69,7 @@ impl Coding {
     }
 
     /// Sets the headers of an encoded body. Another coding is another representation.
-    fn tell(self, headers: &mut HeaderMap) {
+    fn set_headers(self, headers: &mut HeaderMap) {
         headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(self.name()));
         let tag = headers.get(header::ETAG).and_then(|tag| tag.to_str().ok());
         let tag = tag.and_then(|tag| tag.strip_suffix('"')).map(|tag| format!("{tag}.{}\"", self.name()));
@@ -151,7 +151,7 @@ pub async fn compress(
         as_it_is => Err(as_it_is),
     };
     if encoded.is_ok() {
-        coding.tell(&mut answered.headers);
+        coding.set_headers(&mut answered.headers);
     }
     Ok(Response::from_parts(answered, encoded.unwrap_or_else(|as_it_is| as_it_is)))
 }
@@ -178,7 +178,7 @@ impl Published {
         let mut response = match encoded {
             Some((coding, encoded)) => {
                 let mut response = respond(200, self.content_type, encoded);
-                coding.tell(response.headers_mut());
+                coding.set_headers(response.headers_mut());
                 response
             }
             None => respond(200, self.content_type, self.plain.clone()),

@@ -250,7 +250,7 @@ mod tests {
 
     /// Concurrent attempts are limited like attempts one after another.
     #[test]
-    fn guesses_at_once_are_no_more() {
+    fn concurrent_attempts_are_limited_alike() {
         let guesses = Guesses::new(Some(6));
         let one = [192, 0, 2, 1];
         let first = begin(&guesses, one, "root", 0).unwrap();
@@ -269,7 +269,7 @@ mod tests {
 
     /// A fleet whose members request tokens all at once is admitted, one after another.
     #[tokio::test]
-    async fn who_is_right_at_once_is_let_in() {
+    async fn a_fleet_is_admitted_one_after_another() {
         let guesses = Arc::new(Guesses::new(Some(6)));
         let mut fleet = JoinSet::new();
         for _ in 0..100 {
@@ -286,7 +286,7 @@ mod tests {
 
     /// A public client shows no proof: it does not count while in progress, nor is it remembered.
     #[test]
-    fn who_shows_no_proof_was_not_proven() {
+    fn a_client_without_proof_is_not_remembered() {
         let guesses = Guesses::new(Some(6));
         let home = IpAddr::from([192, 0, 2, 1]);
         let bare = || guesses.begin(home, ("public", false), Timestamp(0)).unwrap();

@@ -174,7 +174,7 @@ impl Ours {
     /// Stores the answer, in the transaction of the change. If the claim was given up meanwhile, the change
     /// is rolled back, too. Personal data in the answer is encrypted under those persons' keys.
     pub fn record(&self, tx: &mut Tx<'_>, call: &Call, answer: &Answer, body: &[u8]) -> Result<(), Problem> {
-        let (persons, body) = self.told(tx, call, body)?;
+        let (persons, body) = self.stored_part(tx, call, body)?;
         let headers =
             answer.headers.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
         let content_type = answer.content_type.unwrap_or(JSON).to_owned();
@@ -185,7 +185,12 @@ impl Ours {
     /// The persons whom an answer is about, and the part of its body to store. Where nothing changed no
     /// persons were recorded: the answer is about the person in the path. If that person does not exist, only
     /// the head is stored.
-    fn told<'a>(&self, tx: &mut Tx<'_>, call: &Call, body: &'a [u8]) -> Result<(Persons, &'a [u8]), Error> {
+    fn stored_part<'a>(
+        &self,
+        tx: &mut Tx<'_>,
+        call: &Call,
+        body: &'a [u8],
+    ) -> Result<(Persons, &'a [u8]), Error> {
         if !is_personal(self.shape) || body.is_empty() {
             return Ok((Persons::default(), body));
         }
@@ -309,7 +314,7 @@ impl Ours {
         if passing { Err(problem) } else { Ok(response) }
     }
 
-    fn place(&self) -> String {
+    fn associated_data(&self) -> String {
         format!("idempotent_answer/{}", self.caller)
     }
 
@@ -317,12 +322,12 @@ impl Ours {
     fn seal(&self, head: &Head, body: &[u8], persons: &Persons) -> Result<Vec<u8>, Error> {
         let head = serde_json::to_vec(head).map_err(|error| Error::Internal(error.to_string()))?;
         let bytes = [head.as_slice(), b"\n", body].concat();
-        Ok(self.master.seal(&self.place(), &persons.seal(&self.place(), &bytes)))
+        Ok(self.master.seal(&self.associated_data(), &persons.seal(&self.associated_data(), &bytes)))
     }
 
     fn open(&self, sealed: &[u8], persons: &Persons) -> Option<Response<AnswerBody>> {
-        let opened = self.master.open(&self.place(), sealed)?;
-        let opened = persons.open(&self.place(), opened.expose())?;
+        let opened = self.master.open(&self.associated_data(), sealed)?;
+        let opened = persons.open(&self.associated_data(), opened.expose())?;
         let end = opened.expose().iter().position(|byte| *byte == b'\n')?;
         let (head, body) = opened.expose().split_at_checked(end)?;
         let head: Head = serde_json::from_slice(head).ok()?;

@@ -210,7 +210,7 @@ mod tests {
     use super::is_shortage;
 
     #[test]
-    fn others_end_for_what_is_short_alone() {
+    fn only_a_shortage_ends_other_connections() {
         let short = |errno: Errno| is_shortage(&io::Error::from_raw_os_error(errno.raw_os_error()));
         assert!([Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM].into_iter().all(short));
         assert!(![Errno::CONNABORTED, Errno::PERM, Errno::PROTO, Errno::INTR].into_iter().any(short));

@@ -300,7 +300,7 @@ mod tests {
 
     /// Section 5 of operating: what is unavailable is logged once a second, and counted.
     #[test]
-    fn one_line_a_second() {
+    fn unavailability_is_logged_once_a_second() {
         let shed = Shed::default();
         let told: Vec<Option<u64>> =
             [5_000, 5_001, 5_999, 6_000, 6_500, 9_000].map(|now| shed.note(Timestamp(now))).to_vec();

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn one_caller_does_not_fill_a_line() {
+    async fn one_caller_does_not_fill_a_queue() {
         let pool = Arc::new(Pool::default());
         let caller = Some(Uuid::nil());
         let (work, began, end) = held();
@@ -218,7 +218,7 @@ mod tests {
 
     /// Also where callers do not take turns: one caller leaves most of a queue to others.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn one_caller_does_not_fill_the_line_for_passwords() {
+    async fn one_caller_does_not_fill_the_queue_for_passwords() {
         let pool = Arc::new(Pool::default());
         let open = Arc::new(AtomicBool::new(false));
         let mut running = tokio::task::JoinSet::new();

@@ -254,7 +254,7 @@ impl SystemRoute {
         now: Timestamp,
     ) -> Response<AnswerBody> {
         let answer = match read_request(app, (issuer, self.path()), parts, body, now).await {
-            Ok(request) => match self.guess(app, address_of(parts), &request).await {
+            Ok(request) => match self.call_within_limits(app, address_of(parts), &request).await {
                 Ok(answer) => answer,
                 Err(wait) => return too_many(wait),
             },
@@ -287,22 +287,27 @@ impl SystemRoute {
     }
 
     /// Calls the endpoint, unless there were too many wrong proofs: then the seconds to wait.
-    async fn guess(self, app: &App, address: IpAddr, request: &EndpointRequest) -> Result<Asked, i64> {
-        let Ok(presented) = request.presented() else { return Ok(self.ask(app, request).await) };
+    async fn call_within_limits(
+        self,
+        app: &App,
+        address: IpAddr,
+        request: &EndpointRequest,
+    ) -> Result<Asked, i64> {
+        let Ok(presented) = request.presented() else { return Ok(self.call(app, request).await) };
         // a certificate alone can authenticate a client
         let has_proof = request.certificate.is_some() || !matches!(presented.proof, Proof::Bare);
-        let guess = app.guesses.admit(address, (&presented.client, has_proof), request.now).await?;
-        let answer = self.ask(app, request).await;
+        let attempt = app.guesses.admit(address, (&presented.client, has_proof), request.now).await?;
+        let answer = self.call(app, request).await;
         match &answer {
-            Err(error) if error.error == "invalid_client" => guess.was_wrong(request.now),
-            Ok(_) => guess.was_right(),
+            Err(error) if error.error == "invalid_client" => attempt.was_wrong(request.now),
+            Ok(_) => attempt.was_right(),
             Err(_) => {}
         }
         Ok(answer)
     }
 
     /// Calls the endpoint.
-    async fn ask(self, app: &App, request: &EndpointRequest) -> Asked {
+    async fn call(self, app: &App, request: &EndpointRequest) -> Asked {
         let (store, bearer, rights) = (&app.store.with(Class::Urgent), &app.bearer, &app.rights);
         match self {
             Self::Introspect => Ok((introspect(store, bearer, rights, request).await?, None, 200)),

@@ -135,7 +135,7 @@ mod tests {
 
     /// W3C Trace Context, section 3.2.
     #[test]
-    fn what_is_sound_is_taken() {
+    fn a_valid_traceparent_is_used() {
         for parent in [
             format!("00-{ID}-00f067aa0ba902b7-01"),
             format!("00-{ID}-00f067aa0ba902b7-ff"),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_sound_is_left() {
+    fn an_invalid_traceparent_is_ignored() {
         for parent in [
             String::new(),
             ID.to_owned(),

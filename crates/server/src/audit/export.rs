@@ -63,7 +63,7 @@ impl From<Error> for ExportError {
     }
 }
 
-/// Exports the trail of a user store, or of the configuration, up to its newest checkpoint. `tell`
+/// Exports the trail of a user store, or of the configuration, up to its newest checkpoint. `progress`
 /// gets the number of entries written and their total.
 ///
 /// # Errors
@@ -74,7 +74,7 @@ pub async fn export<W: Write + Send + 'static>(
     name: &str,
     now: Timestamp,
     out: W,
-    mut tell: impl FnMut(u64, u64) + Send + 'static,
+    mut progress: impl FnMut(u64, u64) + Send + 'static,
 ) -> Result<(W, Exported), ExportError> {
     let (master, name) = (master.clone(), name.to_owned());
     let mut out = Some(out);
@@ -85,7 +85,7 @@ pub async fn export<W: Write + Send + 'static>(
         // a transaction may run again, but output cannot be undone
         let out = out.take().ok_or(ExportError::Interrupted)?;
         let mut file = File { out, line: Vec::new(), failed: None };
-        let outcome = write(tx, &scope, &master, now, &mut file, &mut tell);
+        let outcome = write(tx, &scope, &master, now, &mut file, &mut progress);
         match (outcome, file.failed) {
             (Ok(exported), None) => Ok((file.out, exported)),
             (_, Some(error)) => Err(ExportError::Write(error)),
@@ -158,7 +158,7 @@ fn write<W: Write>(
     master: &MasterKey,
     now: Timestamp,
     file: &mut File<W>,
-    tell: &mut dyn FnMut(u64, u64),
+    progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Exported, Error> {
     let (store, origin) = (scope.store(), origin(scope.store_id()));
     let tree = Tree::read(tx, store)?;
@@ -178,7 +178,7 @@ fn write<W: Write>(
         file.put()?;
         let each = &mut |position, json: &[u8]| file.entry(position, json);
         read_entries(tx, (&AUDIT_TRAIL, master), scope, &placed, each)?;
-        tell(end, tree.size);
+        progress(end, tree.size);
         start = end;
     }
     write_strays(tx, scope, master, tree.size, file)?;

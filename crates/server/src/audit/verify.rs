@@ -31,11 +31,11 @@ pub fn verify(
         let _ = writeln!(out, "{finding}");
     });
     let summary = summary.map_err(|error| named(file, &error))?;
-    let _ = writeln!(out, "{}", told(&summary));
+    let _ = writeln!(out, "{}", in_words(&summary));
     Ok(summary.findings == 0)
 }
 
-fn told(summary: &Summary) -> String {
+fn in_words(summary: &Summary) -> String {
     let Summary { origin, exported_on, entries, erased, checkpoint, findings } = summary;
     let mut time = Vec::new();
     format_timestamp(*exported_on, &mut time);

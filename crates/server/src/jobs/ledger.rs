@@ -84,15 +84,15 @@ pub async fn learn_certificates(app: &App, store: &Store, now: Timestamp) -> Res
 pub async fn seal_pending(app: &App, now: Timestamp) -> Result<u64, Error> {
     let (store, context) = (&app.store.with(Class::Background), &app.context);
     learn_certificates(app, store, now).await?;
-    let (mut sealed, mut tree, mut failure) = (0, -1, None);
+    let (mut appended, mut tree, mut failure) = (0, -1, None);
     while let Some(next) = next_tree(store, tree).await? {
         tree = next;
-        match seal_tree(store, context, tree, now).await {
-            Ok(count) => sealed += count,
+        match grow_tree(store, context, tree, now).await {
+            Ok(count) => appended += count,
             Err(error) => failure = failure.or(Some(error)),
         }
     }
-    failure.map_or(Ok(sealed), Err)
+    failure.map_or(Ok(appended), Err)
 }
 
 async fn next_tree(store: &Store, last: i64) -> Result<Option<i64>, Error> {
@@ -103,13 +103,13 @@ async fn next_tree(store: &Store, last: i64) -> Result<Option<i64>, Error> {
     Ok(next.await?.flatten())
 }
 
-async fn seal_tree(
+async fn grow_tree(
     store: &Store,
     context: &Arc<AppContext>,
     tree: i64,
     now: Timestamp,
 ) -> Result<u64, Error> {
-    let mut sealed = 0;
+    let mut appended = 0;
     for _ in 0..PIECES {
         // read in a transaction of its own: within a write, every concurrent entry would be a conflict
         let waiting = store.run("ReadUnsealed", Mode::Long, None, move |tx| Waiting::read(tx, tree)).await?;
@@ -121,13 +121,13 @@ async fn seal_tree(
         let grow = move |tx: &mut Tx<'_>| waiting.add(tx, &context.audit_signer, tree, now);
         // where another process was quicker, the unlogged entries are read again
         if store.run("GrowTree", Mode::Write, None, grow).await? {
-            sealed += count as u64;
+            appended += count as u64;
             if count < PIECE {
                 break;
             }
         }
     }
-    Ok(sealed)
+    Ok(appended)
 }
 
 /// Unlogged entries for a tree of this size: their ids and leaves.
@@ -154,16 +154,16 @@ impl Waiting {
 
     /// Appends the leaves, if the tree still has the size that was read. Once the tree's row is written, any
     /// other process that appends at the same time is refused.
-    fn add(&self, tx: &mut Tx<'_>, seal: &AuditSigner, tree: i64, now: Timestamp) -> Result<bool, Error> {
+    fn add(&self, tx: &mut Tx<'_>, signer: &AuditSigner, tree: i64, now: Timestamp) -> Result<bool, Error> {
         let was = Tree::read(tx, tree)?;
         if was.size != self.size {
             return Ok(false);
         }
         let mut frontier = with_nodes(tx, tree, |mut ask| Frontier::restore(was.size, &mut ask))?;
-        let origin = name(tx, seal, tree, &was, &frontier)?;
+        let origin = name(tx, signer, tree, &was, &frontier)?;
         let nodes: Vec<_> = self.leaves.iter().flat_map(|(_, hash)| frontier.push(*hash)).collect();
         let checkpoint = Checkpoint { origin, size: frontier.size(), root: frontier.root() };
-        let note = seal.sign_checkpoint(&checkpoint).map_err(|error| Error::Internal(error.to_string()))?;
+        let note = signer.sign_checkpoint(&checkpoint).map_err(|error| Error::Internal(error.to_string()))?;
         if was.checkpoint.is_none() {
             let text = StateTable::AuditTree.insert("(store, size) VALUES (?1, 0) ON CONFLICT DO NOTHING");
             tx.queue(&text, vec![Value::Int(tree)])?;
@@ -210,7 +210,7 @@ fn leaf(row: &Row<'_>) -> Result<(i64, Hash), Error> {
 /// the next checkpoint would vouch for the change.
 fn name(
     tx: &mut Tx<'_>,
-    seal: &AuditSigner,
+    signer: &AuditSigner,
     tree: i64,
     was: &Tree,
     frontier: &Frontier,
@@ -224,7 +224,7 @@ fn name(
         let id = tx.one(text, &[Value::Int(tree)], |row| row.id(0))?;
         id.map(|id| origin(Some(id)))
     };
-    let last = was.checkpoint.as_ref().map(|note| seal.open_checkpoint(note)).transpose();
+    let last = was.checkpoint.as_ref().map(|note| signer.open_checkpoint(note)).transpose();
     let last = last.map_err(|error| refused(format!("its last checkpoint cannot be trusted: {error}")))?;
     let own = own.or_else(|| last.as_ref().map(|last| last.origin.clone()));
     let own = own.ok_or_else(|| refused("there is no such user store any more".to_owned()))?;

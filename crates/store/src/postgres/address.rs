@@ -263,7 +263,7 @@ mod tests {
 
     /// Section 2: allow and prefer are refused with an explanation, disable only in trusted networks.
     #[test]
-    fn what_protects_from_nobody_is_refused() {
+    fn sslmodes_without_protection_are_refused() {
         assert!(refusal("postgres://me@db/x?sslmode=prefer").contains("protects from nobody"));
         assert!(refusal("postgres://me@127.0.0.1/x?sslmode=allow").contains("protects from nobody"));
         assert!(refusal("postgres://me@db/x?sslmode=disable").contains("CHANCERY_DATABASE_INSECURE"));

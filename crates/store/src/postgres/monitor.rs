@@ -63,7 +63,7 @@ impl Monitor {
     pub fn run(mut self, stop: &Stop) {
         loop {
             let began = Instant::now();
-            match self.ask() {
+            match self.check() {
                 Ok(health) => self.note(health),
                 Err(error) => self.fail(&error),
             }
@@ -75,7 +75,7 @@ impl Monitor {
     }
 
     /// Checks once; a connection that does not answer is dropped.
-    fn ask(&mut self) -> Result<Health, Error> {
+    fn check(&mut self) -> Result<Health, Error> {
         let mut session = match self.session.take() {
             Some(session) => session,
             None => match self.servers.open(PATIENCE * self.servers.count()) {

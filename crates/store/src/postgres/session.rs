@@ -182,7 +182,7 @@ impl Session {
     }
 
     /// Converts a driver's error, and marks the transaction or the connection as failed.
-    fn told(&self, error: tokio_postgres::Error) -> Error {
+    fn classify(&self, error: tokio_postgres::Error) -> Error {
         self.failed.set(true);
         if is_loss(&error) {
             self.broken.set(true);
@@ -250,7 +250,7 @@ impl Session {
         let parameters = parameters.iter().map(Parameter);
         self.note_round_trip(1);
         let executed = self.runtime.block_on(self.within(self.client.execute_raw(&statement, parameters)))?;
-        executed.map_err(|error| self.told(error))
+        executed.map_err(|error| self.classify(error))
     }
 
     pub fn query_all(
@@ -282,10 +282,10 @@ impl Session {
         let queued = std::mem::take(&mut self.queued);
         self.note_round_trip(queued.iter().map(Queued::statements).sum::<usize>() + prepared.len());
         let this = &*self;
-        let told = |place: usize, error: tokio_postgres::Error| {
+        let failure = |place: usize, error: tokio_postgres::Error| {
             let is_stale = place == 0 && checking.is_some() && found_wrong(&error);
-            let told = this.told(error);
-            if is_stale { Error::Stale } else { told }
+            let classified = this.classify(error);
+            if is_stale { Error::Stale } else { classified }
         };
         this.runtime.block_on(async {
             let mut sent: Vec<LocalBoxFuture<'_, Result<(), Error>>> = Vec::new();
@@ -295,7 +295,7 @@ impl Session {
             let mut streams = Vec::new();
             for (place, (statement, parameters)) in prepared.iter().enumerate() {
                 let rows = this.client.query_raw(statement, parameters.iter().map(Parameter));
-                streams.push(started(async move { rows.await.map_err(|error| told(place, error)) }).await);
+                streams.push(started(async move { rows.await.map_err(|error| failure(place, error)) }).await);
             }
             for outcome in sent {
                 this.within(outcome).await??;
@@ -309,7 +309,7 @@ impl Session {
                         None => this.within(rows.next()).await?,
                     };
                     let Some(row) = next else { break };
-                    each(place, &Row::Postgres(&row.map_err(|error| told(place, error))?))?;
+                    each(place, &Row::Postgres(&row.map_err(|error| failure(place, error))?))?;
                 }
             }
             Ok(())
@@ -366,7 +366,7 @@ impl Session {
     pub(super) fn batch(&self, text: &str) -> Result<(), Error> {
         self.note_round_trip(count_statements(text));
         let done = self.runtime.block_on(self.within(self.client.batch_execute(text)))?;
-        done.map_err(|error| self.told(error))
+        done.map_err(|error| self.classify(error))
     }
 
     pub fn roll_back(&mut self) -> Result<(), Error> {
@@ -396,7 +396,7 @@ impl Session {
         let text = sql.replace('?', "$");
         self.note_round_trip(1);
         let prepared = self.runtime.block_on(self.within(self.client.prepare(&text)))?;
-        let statement = prepared.map_err(|error| self.told(error))?;
+        let statement = prepared.map_err(|error| self.classify(error))?;
         self.statements.put(sql.to_owned(), statement.clone());
         Ok(statement)
     }
@@ -432,11 +432,11 @@ impl Queued {
         };
         outcome.map_err(|error| {
             let is_wrong = found_wrong(&error);
-            let told = session.told(error);
+            let classified = session.classify(error);
             match self.expect {
                 Expect::OneRow if is_wrong => Error::Retry,
                 Expect::Epoch if is_wrong => Error::Stale,
-                _ => told,
+                _ => classified,
             }
         })
     }
@@ -471,7 +471,7 @@ mod tests {
 
     /// Statements in frequent use stay prepared; evicted ones are closed on the server, too.
     #[test]
-    fn one_statement_too_many_costs_one() {
+    fn the_least_recently_used_statement_is_evicted() {
         let servers = servers();
         let mut session = servers.open(OPENING).unwrap();
         let mut ask = |text: &str| {
@@ -504,7 +504,7 @@ mod tests {
 
     /// Section 2: a late answer costs the connection; for a commit the outcome is then unknown.
     #[test]
-    fn an_exchange_has_its_time() {
+    fn an_exchange_times_out() {
         let servers = servers();
         let sleep = "SELECT 1 FROM pg_sleep(10)";
         let mut session = servers.open(OPENING).unwrap();

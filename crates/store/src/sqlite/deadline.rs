@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_rows_slowly_is_not_ended() {
+    fn a_slow_consumer_is_not_ended() {
         let began = Instant::now();
         let mut clock = Clock { used: Duration::ZERO, last: began };
         let hour = Duration::from_hours(1);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_come_begin_it_anew() {
+    fn rows_start_the_deadline_anew() {
         let mut connection = rusqlite::Connection::open_in_memory().unwrap();
         let deadline = Deadline::watch(&mut connection, Duration::from_hours(1)).unwrap();
         let is_anew = || deadline.0.swap(false, std::sync::atomic::Ordering::Relaxed);

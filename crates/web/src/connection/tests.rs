@@ -181,7 +181,7 @@ async fn a_body_comes_within_its_time() {
 
 /// A2: a connection may be idle for a minute between requests, and has 10 seconds for a head that it began.
 #[tokio::test(start_paused = true)]
-async fn a_rest_is_bounded() {
+async fn idle_time_is_bounded() {
     let door = Door::new(ROOM, TIMES);
     let (mut client, running) = serve(&door, 1024, hello);
     for _ in 0..3 {
@@ -266,7 +266,7 @@ async fn an_answer_has_its_time() {
 
 /// A list that takes long to produce does not make its reader slow.
 #[tokio::test(start_paused = true)]
-async fn what_we_make_slowly_is_waited_for() {
+async fn a_slow_operation_does_not_stall_its_reader() {
     let door = Door::new(ROOM, TIMES);
     let (mut client, running) = serve(&door, 1024, || {
         let (sender, parts) = mpsc::channel(4);
@@ -289,7 +289,7 @@ async fn what_we_make_slowly_is_waited_for() {
 /// A2: when all slots are taken the newest silent connection gives way; one that sent a head stays, and an
 /// address has its share.
 #[tokio::test(start_paused = true)]
-async fn silence_gives_way() {
+async fn silent_connections_give_way() {
     let count = |counter: &Counter| counter.get();
     let door = Door::new(ROOM, TIMES);
     let (mut busy, _running) = serve(&door, 1024, hello);
@@ -317,7 +317,7 @@ async fn silence_gives_way() {
 
 /// Where none is silent, the connection idle longest gives way; busy ones stay, and then none is accepted.
 #[tokio::test(start_paused = true)]
-async fn who_works_stays() {
+async fn busy_connections_stay() {
     let door = Door::new(Room { connections: 2, per_address: 2 }, TIMES);
     let (one, two) = (enter(&door), enter(&door));
     let resting = one.activity.ask(http::Version::HTTP_11);
@@ -334,7 +334,7 @@ async fn who_works_stays() {
 /// B7: what arrived before the stop is answered as the connection's last answer; idle connections are
 /// ended at once, and stalled ones within 10 seconds.
 #[tokio::test(start_paused = true)]
-async fn the_end_is_orderly() {
+async fn the_stop_is_orderly() {
     let door = Door::new(Room { connections: 10, per_address: 10 }, TIMES);
     let (mut idle, idle_running) = serve(&door, 1024, hello);
     idle.write_all(GET).await.unwrap();
@@ -373,7 +373,7 @@ async fn the_end_is_orderly() {
 
 /// B7: an HTTP/2 client gets GOAWAY as soon as the server drains.
 #[tokio::test(start_paused = true)]
-async fn goaway_is_told() {
+async fn goaway_is_sent() {
     let door = Door::new(ROOM, TIMES);
     let (mut client, running) = serve(&door, 64 << 10, hello);
     client.write_all(&[PREFACE, ASK].concat()).await.unwrap();
@@ -401,7 +401,7 @@ fn frames(mut bytes: &[u8]) -> Vec<u8> {
 
 /// A2: an answer that waits while its connection takes others does not stall; pings are no progress.
 #[tokio::test(start_paused = true)]
-async fn what_flows_does_not_stall() {
+async fn flowing_answers_do_not_stall() {
     let verdict = async |activity: &Arc<Activity>| {
         let mut timer = Activity::timer();
         let begun = Instant::now();
@@ -431,7 +431,7 @@ async fn what_flows_does_not_stall() {
 
 /// The address with most connections gives way first, so that it does not push out each newcomer.
 #[tokio::test(start_paused = true)]
-async fn who_has_most_gives_way_first() {
+async fn the_address_with_most_connections_gives_way_first() {
     let door = Door::new(ROOM, TIMES);
     let crowd: Vec<Place> = (0..3).map(|_| enter(&door)).collect();
     for place in &crowd {

@@ -197,10 +197,10 @@ pub struct Options {
 }
 
 impl Options {
-    /// These; where they are silent, the others.
+    /// These options; where one is missing, that of `others`.
     ///
     /// # Errors
-    /// An option that a TOML file could not hold, like a path that is no text.
+    /// An option that TOML cannot hold, such as a path that is not UTF-8.
     pub fn or(self, others: Self) -> Result<Self, ConfigError> {
         let table = |options| {
             toml::Table::try_from(options).map_err(|error: toml::ser::Error| ConfigError(error.to_string()))
@@ -214,7 +214,7 @@ impl Options {
 /// The options of a TOML file.
 ///
 /// # Errors
-/// What cannot be read, with the file's name.
+/// The file cannot be read or parsed; the message names it.
 pub fn read_file(path: &PathBuf) -> Result<Options, ConfigError> {
     let wrong = |error: &dyn fmt::Display| ConfigError(format!("{}: {error}", path.display()));
     let text = fs::read_to_string(path).map_err(|error| wrong(&error))?;

@@ -72,7 +72,7 @@ pub enum AuditCommand {
 }
 
 impl AuditCommand {
-    /// Does it.
+    /// Runs the command.
     pub fn run(&self, arguments: &Arguments) -> ExitCode {
         let outcome = match self {
             Self::Export { store, output } => {
@@ -93,7 +93,7 @@ impl AuditCommand {
     }
 }
 
-/// How often it is looked whether deletions are in their tree, before it is exported without them.
+/// How often it is checked whether deletions are in their tree, before the trail is exported without them.
 const PATIENCE: u32 = 10;
 
 fn run_export(arguments: &Arguments, name: &str, output: Option<&Path>) -> Result<(), String> {
@@ -120,7 +120,7 @@ fn run_export(arguments: &Arguments, name: &str, output: Option<&Path>) -> Resul
             }
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
-        export(&store, &master, name, now(), BufWriter::new(out), tell).await
+        export(&store, &master, name, now(), BufWriter::new(out), report_progress).await
     });
     store.close();
     let (_, exported) = exported.map_err(|error| error.to_string())?;
@@ -140,8 +140,8 @@ fn run_export(arguments: &Arguments, name: &str, output: Option<&Path>) -> Resul
     Ok(())
 }
 
-/// Tells how far a long export is.
-fn tell(done: u64, all: u64) {
+/// Reports the progress of a long export.
+fn report_progress(done: u64, all: u64) {
     if done.is_multiple_of(1 << 17) {
         eprintln!("{done} of {all} entries");
     }

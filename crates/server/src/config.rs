@@ -11,58 +11,58 @@ use chancery_web::{DEPRECATED_ON, Limits, TlsFiles, trace::AccessLog};
 
 use crate::arguments::{Arguments, Options, read_file};
 
-/// The configuration as it takes effect.
+/// The effective configuration.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The address to listen on.
     pub listen: SocketAddr,
-    /// The folder for files of ours.
+    /// The folder for the server's own files.
     pub data_dir: PathBuf,
-    /// Where the data is.
+    /// The database.
     pub database: Target,
-    /// What the store may use and puts up with.
+    /// The store's limits.
     pub store: Settings,
-    /// What the server is called from outside; from the address if none.
+    /// The server's public URL; derived from the address if `None`.
     pub public_url: Option<String>,
-    /// The root client's secret, if it is given.
+    /// The root client's secret, if one is configured.
     pub root_client_secret: Option<Secret>,
-    /// The address for metrics alone.
+    /// The address that serves only metrics.
     pub metrics_listen: Option<SocketAddr>,
-    /// Requests a minute and address to public operations; none is no limit.
+    /// Requests a minute and address to public operations; `None` is no limit.
     pub public_rate_limit: Option<u32>,
-    /// Bounds of connections and bodies.
+    /// Limits on connections and bodies.
     pub limits: Limits,
-    /// How long it is served on after a signal to stop.
+    /// How long requests are still served after a signal to stop.
     pub drain: Duration,
     /// Whether version 1 is served.
     pub version_1: bool,
-    /// When it was deprecated.
+    /// When version 1 was deprecated.
     pub version_1_deprecated: Timestamp,
-    /// When it will be gone.
+    /// When version 1 will be removed.
     pub version_1_sunset: Option<Timestamp>,
-    /// Delivers password reset tokens for stores without a mail server.
+    /// The program that delivers password reset tokens for stores without a mail server.
     pub reset_program: Option<PathBuf>,
-    /// Networks that are called into though they are not of the public internet.
+    /// Networks outside the public internet that administrators' settings may point into.
     pub private_destinations: Networks,
-    /// Where metadata of authenticators are fetched from.
+    /// The URL of authenticator metadata.
     pub mds_url: Option<String>,
-    /// The root and the name of their signer, where they are not FIDO's.
+    /// The metadata signer's root certificate and name, where they are not FIDO's.
     pub mds_root: Option<(PathBuf, String)>,
-    /// What hashing a password costs.
+    /// The cost of hashing a password.
     pub hashing: Hashing,
     /// Which identities must be proven before an identity replacement is executed.
     pub proofs: Proofs,
-    /// What is logged.
+    /// The log's filter.
     pub log: String,
     /// Which answers are logged.
     pub access_log: AccessLog,
     /// The master key's file.
     pub master_key_file: PathBuf,
-    /// TLS, if it is wanted.
+    /// The TLS files, if TLS is configured.
     pub tls: Option<TlsFiles>,
 }
 
-/// What is wrong with a configuration: the option, and what it should be.
+/// A configuration error: the option, and what it should be.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ConfigError(pub String);
 
@@ -74,7 +74,7 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-/// A moment of the configuration (RFC 3339).
+/// A time in the configuration (RFC 3339).
 fn moment(name: &str, text: Option<&str>) -> Result<Option<Timestamp>, ConfigError> {
     let read = |text: &str| {
         parse_timestamp(text).or_else(|| parse_day(text)).ok_or_else(|| {
@@ -91,10 +91,10 @@ fn written(moment: Timestamp) -> String {
 }
 
 impl Config {
-    /// From the command line, the environment and the file.
+    /// Reads the command line, the environment and the file.
     ///
     /// # Errors
-    /// The first option that is not what it should be.
+    /// The first option that is invalid.
     pub fn read(arguments: &Arguments) -> Result<Self, ConfigError> {
         let file = match &arguments.config {
             Some(path) => read_file(path)?,
@@ -203,7 +203,7 @@ impl Config {
         })
     }
 
-    /// The configuration as a TOML file would say it, secrets hidden.
+    /// The configuration as TOML, secrets hidden.
     pub fn display(&self) -> String {
         let text = |value: &str| toml::Value::String(value.to_owned());
         let path = |value: &PathBuf| toml::Value::String(value.display().to_string());
@@ -296,7 +296,7 @@ fn access_log(text: Option<&str>) -> Result<AccessLog, ConfigError> {
     })
 }
 
-/// The most connections to a database that are of use.
+/// The most connections to a database that are useful.
 const MOST_CONNECTIONS: usize = 1000;
 
 fn store_settings(
@@ -340,8 +340,8 @@ fn public_url(text: &str) -> Result<String, ConfigError> {
     Ok(text.trim_end_matches('/').to_owned())
 }
 
-/// Without TLS the text is as safe, since it is signed, but whoever listens could hold a new one back:
-/// that is for a source on this machine.
+/// The URL of authenticator metadata. Without TLS the metadata would be as safe, since it is signed, but
+/// an attacker in between could withhold updates: http is for a source on this machine.
 fn mds_url(url: String) -> Result<String, ConfigError> {
     let host = url.strip_prefix("http://").map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
     let is_own = |host: &str| ["localhost", "127.0.0.1", "[::1]"].contains(&name_of(host));
@@ -351,10 +351,10 @@ fn mds_url(url: String) -> Result<String, ConfigError> {
     Err(ConfigError(format!("mds_url is an address such as https://mds3.fidoalliance.org/, not {url:?}")))
 }
 
-/// The fewest characters of a secret that is configured.
+/// The fewest characters of a configured secret.
 const SHORTEST_SECRET: usize = 16;
 
-/// The root client's secret: guesses are bounded, so it needs no more than to be no word.
+/// The root client's secret: attempts are limited, so it need only not be a dictionary word.
 fn root_secret(secret: String) -> Result<Secret, ConfigError> {
     if secret.chars().count() < SHORTEST_SECRET {
         return Err(ConfigError(format!(
@@ -379,7 +379,7 @@ fn number(
     Err(ConfigError(format!("{name} is a number from {least} to {most}, not {number}")))
 }
 
-/// Bounds of connections and bodies.
+/// The limits on connections and bodies.
 fn limits(options: &Options) -> Result<Limits, ConfigError> {
     let size = |name, given, default| {
         let mebibytes = number(name, given, default, 1..=1024)?;
@@ -472,7 +472,7 @@ mod tests {
             ("public_url = 'id.example.com'", "public_url"),
             ("lisen = 'x'", "lisen"),
             ("root_client_secret = ''", "root_client_secret"),
-            // the token endpoint takes guesses: a secret is no word
+            // the token endpoint accepts attempts: a secret must not be a dictionary word
             ("root_client_secret = '123456789012345'", "root_client_secret"),
             ("drain = 601", "drain"),
             ("max_connections = 0", "max_connections"),
@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_come_from_where_it_is_said() {
+    fn metadata_come_from_the_configured_url() {
         let config = read("").unwrap();
         assert!(config.mds_url.is_none() && config.mds_root.is_none());
         assert!(read("mds_url = ''").unwrap().mds_url.is_none());

@@ -1,4 +1,4 @@
-//! The end of a process that cannot go on.
+//! Ending a process that cannot go on.
 
 use std::process::exit;
 
@@ -9,7 +9,7 @@ use crate::Log;
 /// The exit status of a process that cannot go on (EX_SOFTWARE).
 pub const BROKEN: i32 = 70;
 
-/// From now on this process ends when something panics that it cannot do without. Its log is written first.
+/// Ends this process from now on when a thread that it cannot do without panics, once its log is written.
 pub fn end_when_broken() {
     when_broken(|_| {
         Log::finish();

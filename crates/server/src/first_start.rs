@@ -1,5 +1,5 @@
-//! What the first start makes: a customer, a subscription and a tenant named `Default`, a user
-//! store named `default`, and the client app `root`.
+//! What the first start creates: a customer, a subscription and a tenant named `Default`, a user store
+//! named `default`, and the client app `root`.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_management::{
@@ -21,25 +21,25 @@ use uuid::Uuid;
 
 use crate::rows::{add, remove};
 
-/// What a newcomer must know.
+/// What the operator needs after the first start.
 #[derive(Clone, Debug)]
 pub struct Welcome {
-    /// The root client; none where none of that name is `SystemAdmin` any more.
+    /// The root client; `None` where no client app of that name is `SystemAdmin` any more.
     pub root: Option<Root>,
-    /// Its secret, if it was made just now. It is not kept.
+    /// The root client's secret, if it was generated just now. Only its digest is stored.
     pub new_secret: Option<Secret>,
 }
 
 /// The root client.
 #[derive(Clone, Debug)]
 pub struct Root {
-    /// Its id.
+    /// The client app's id.
     pub id: Uuid,
-    /// Whether it may call itself by its name at the token endpoint.
+    /// Whether it may identify itself by its name at the token endpoint.
     pub is_named: bool,
 }
 
-/// Makes what is missing, and gives the root client the configured secret.
+/// Creates what is missing, and gives the root client the configured secret.
 pub fn ensure(
     context: &mut Context,
     tx: &mut Tx<'_>,
@@ -65,19 +65,19 @@ pub fn ensure(
     Ok(Welcome { root, new_secret })
 }
 
-/// The root client app's id. The name alone says nothing: others may have it.
+/// The root client app's id: the name alone does not identify it, others may have it.
 pub fn find_root(tx: &mut Tx<'_>) -> Result<Option<Uuid>, Error> {
     let text = "SELECT a.id FROM client_app a JOIN client_app_role r ON r.client_app_id = a.id \
         WHERE a.name_key = ?1 AND r.role_type = 'SystemAdmin' ORDER BY a.rid LIMIT 1";
     tx.one(text, &[ROOT.into()], |row| row.id(0))
 }
 
-/// The client app of this id, and whether its name is as good.
+/// The client app of this id, and whether its name identifies it, too.
 pub fn introduce(tx: &mut Tx<'_>, id: Uuid) -> Result<Root, Error> {
     Ok(Root { id, is_named: find_root(tx)? == Some(id) })
 }
 
-/// A secret for it: 32 random bytes.
+/// A new secret for the root client: 32 random bytes.
 pub fn new_root_secret() -> Secret {
     Secret::new(BASE64_URL_SAFE_NO_PAD.encode(random::<32>()))
 }
@@ -126,7 +126,7 @@ fn make_all(context: &Context, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
 
 const CONFIGURED: &str = "configured";
 
-/// The configured secret is the one that counts: an earlier configured one goes.
+/// Sets the configured secret; an earlier configured one is removed.
 fn configure_secret(
     context: &mut Context,
     tx: &mut Tx<'_>,

@@ -1,4 +1,4 @@
-//! The server: configuration, first start, the lists put together, a clean stop.
+//! The server: configuration, first start, background jobs, start and stop.
 
 mod arguments;
 mod audit;

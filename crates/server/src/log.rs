@@ -1,5 +1,5 @@
-//! The log: lines to standard error, written by a thread of their own. Nothing waits for it, and nothing
-//! fails by it: what cannot be written is dropped and counted.
+//! The log: lines to standard error, written by a thread of its own. Nothing waits for it, and nothing fails
+//! because of it: lines that cannot be written are dropped and counted.
 
 mod json;
 
@@ -25,21 +25,21 @@ use tracing_subscriber::{
 
 use self::json::Json;
 
-/// Lines that wait to be written.
+/// The most lines that wait to be written.
 const WAITING: usize = 4096;
 /// The longest line, in bytes.
 const LONGEST: usize = 64 << 10;
-/// How long lines that wait are still written at the end.
+/// How long queued lines are still written at the end.
 const LAST_TIME: Duration = Duration::from_secs(1);
 
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 static LINES: OnceLock<SyncSender<Line>> = OnceLock::new();
 
-/// What the thread is to do.
+/// A message to the writing thread.
 enum Line {
     Write(Vec<u8>),
-    /// Tell that all before is written.
-    Tell(std::sync::mpsc::Sender<()>),
+    /// Confirm that all lines before are written.
+    Confirm(std::sync::mpsc::Sender<()>),
 }
 
 /// The log of this process.
@@ -47,16 +47,16 @@ pub struct Log {
     filter: Mutex<reload::Handle<EnvFilter, Registry>>,
 }
 
-/// Lines that could not be written.
+/// The number of lines that could not be written.
 pub fn dropped() -> u64 {
     DROPPED.load(Ordering::Relaxed)
 }
 
 impl Log {
-    /// Logs what the filter lets through: as JSON, or for people when a terminal reads it.
+    /// Starts the log with this filter: as JSON, or for people when standard error is a terminal.
     ///
     /// # Errors
-    /// The filter is none, or there is a log already.
+    /// The filter is invalid, or a log was started already.
     pub fn start(filter: &str) -> Result<Self, String> {
         let (filter, handle) = reload::Layer::new(read_filter(filter)?);
         let (lines, waiting) = sync_channel(WAITING);
@@ -68,10 +68,10 @@ impl Log {
             .map_err(|error| format!("log: {error}"))?;
         let written =
             if io::stderr().is_terminal() { layer().with_writer(Lines).boxed() } else { Json.boxed() };
-        // the filter is the outer layer, so that it can be another one later
+        // the filter is the outer layer, so that it can be replaced
         let log = tracing_subscriber::registry().with(filter).with(written);
         log.try_init().map_err(|error| format!("log: {error}"))?;
-        // the usual hook writes to standard error itself, and waits for it
+        // the default hook writes to standard error itself, and blocks
         std::panic::set_hook(Box::new(|panic| {
             let backtrace = Backtrace::capture();
             let backtrace = (backtrace.status() == BacktraceStatus::Captured).then(|| display(backtrace));
@@ -80,36 +80,36 @@ impl Log {
         Ok(Self { filter: Mutex::new(handle) })
     }
 
-    /// Logs by another filter from now on.
+    /// Replaces the filter.
     ///
     /// # Errors
-    /// It is none.
+    /// The filter is invalid.
     pub fn filter_by(&self, filter: &str) -> Result<(), String> {
         let filter = read_filter(filter)?;
         let handle = self.filter.lock().unwrap_or_else(PoisonError::into_inner);
         handle.reload(filter).map_err(|error| format!("log: {error}"))
     }
 
-    /// Waits a moment until what was logged is written.
+    /// Waits a moment until all lines logged so far are written.
     pub fn finish() {
         let (written, wait) = channel();
         let Some(lines) = LINES.get() else { return };
         let began = Instant::now();
-        // where too many wait some are being written, or none ever will be
-        let mut tell = Line::Tell(written);
-        while let Err(TrySendError::Full(back)) = lines.try_send(tell) {
+        // while the queue is full, either some lines are being written or none ever will be
+        let mut message = Line::Confirm(written);
+        while let Err(TrySendError::Full(back)) = lines.try_send(message) {
             if began.elapsed() > LAST_TIME {
                 return;
             }
             std::thread::sleep(Duration::from_millis(5));
-            tell = back;
+            message = back;
         }
         let _ = wait.recv_timeout(LAST_TIME);
     }
 }
 
 fn read_filter(filter: &str) -> Result<EnvFilter, String> {
-    // the library takes what a client did wrong for an error of ours
+    // the library logs a client's mistake as an error of this program
     let filter = format!("{filter},webauthn_rs_core=off,webauthn_attestation_ca=off");
     EnvFilter::try_new(filter).map_err(|error| format!("log: {error}"))
 }
@@ -122,7 +122,7 @@ fn write_lines(waiting: &Receiver<Line>, to: &mut impl Write) {
                     drop_line();
                 }
             }
-            Line::Tell(written) => drop(written.send(())),
+            Line::Confirm(written) => drop(written.send(())),
         }
     }
 }
@@ -131,7 +131,7 @@ fn drop_line() {
     DROPPED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Takes lines of the log.
+/// Queues lines for the writing thread.
 struct Lines;
 
 impl<'a> MakeWriter<'a> for Lines {
@@ -141,7 +141,7 @@ impl<'a> MakeWriter<'a> for Lines {
     }
 }
 
-/// A line as it is made; it goes to the thread when it is whole.
+/// A line being formatted; it is queued when complete.
 struct OneLine(Vec<u8>);
 
 impl Write for OneLine {

@@ -1,4 +1,4 @@
-//! `chancery`: reads the command line, serves until it is told to stop.
+//! `chancery`: reads the command line, and serves until it is stopped.
 
 use std::{
     io::{Write as _, stderr, stdout},
@@ -10,7 +10,7 @@ use chancery::{Arguments, Command, Config, Log, Root, Server, Welcome, end_when_
 use clap::Parser as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Prints a line for people. Nobody fails because nobody reads it.
+/// Prints a line for people. A closed standard output is no error.
 macro_rules! say {
     ($($words:tt)*) => {{ let _ = writeln!(stdout(), $($words)*); }};
 }
@@ -50,17 +50,17 @@ fn main() -> ExitCode {
 
 fn serve(config: &Config, arguments: &Arguments) -> Result<(), String> {
     end_when_broken();
-    // the allocator asks for huge pages, and each of them is there whole as soon as one byte of it is used:
+    // the allocator asks for huge pages, and each of them is resident as soon as one byte of it is used:
     // with a heap for each thread that is half of all memory
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::disable_transparent_huge_pages(true);
     let log = Log::start(&config.log)?;
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
     let outcome = runtime.block_on(async {
-        // by default it ends a process; a start may wait for its database
+        // by default SIGHUP ends a process; a start may wait for its database
         let mut hangup = signal(SignalKind::hangup()).map_err(|error| error.to_string())?;
         let server = Server::start(config).await.map_err(|error| error.to_string())?;
-        // listened for before anybody is told that the server is there
+        // installed before the start is announced
         let stop = stop_signal(config.drain).map_err(|error| error.to_string())?;
         greet(&server);
         let reload = server.reload();
@@ -91,7 +91,7 @@ fn make_anew(config: &Config) -> Result<(), String> {
     Ok(())
 }
 
-/// Prints the root client app, and its secret where it was just made.
+/// Prints the root client app, and its secret if it was generated just now.
 fn print_root(welcome: &Welcome) {
     match &welcome.root {
         Some(Root { id, is_named: true }) => say!("  root client id  {id} (or its name, root)"),
@@ -104,7 +104,7 @@ fn print_root(welcome: &Welcome) {
     }
 }
 
-/// Ends with how long to drain: who presses Ctrl-C has no balancer to tell.
+/// Resolves with the time to drain: who presses Ctrl-C has no load balancer that needs it.
 fn stop_signal(drain: Duration) -> std::io::Result<impl Future<Output = Duration>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

@@ -17,9 +17,9 @@ use crate::{
     rows::{add, remove, with},
 };
 
-/// Gives the root client app a new secret, and takes away what keeps it from getting tokens by it, its other
-/// secrets among that. Where no client app named root is `SystemAdmin` one is made: a name is no right. Each
-/// change is in the audit trail.
+/// Gives the root client app a new secret, and removes what keeps it from getting tokens by it, including its
+/// other secrets. Where no client app named root is `SystemAdmin` one is created: a name is no right. Each
+/// change is audited.
 pub fn recover(context: &mut Context, tx: &mut Tx<'_>) -> Result<Welcome, Problem> {
     let root = match find_root(tx)? {
         Some(root) => {
@@ -40,7 +40,7 @@ pub fn recover(context: &mut Context, tx: &mut Tx<'_>) -> Result<Welcome, Proble
     Ok(Welcome { root: Some(introduce(tx, root)?), new_secret: Some(secret) })
 }
 
-/// A root client app where there is none: in the oldest subscription, under the first name that is free.
+/// Creates a root client app: in the oldest subscription, under the first name that is free.
 fn make_root(context: &Context, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
     let subscription = tx.one("SELECT id FROM subscription ORDER BY rid LIMIT 1", &[], |row| row.id(0))?;
     let subscription = subscription.ok_or_else(|| {
@@ -74,7 +74,7 @@ fn make_root(context: &Context, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
 
 const MOST_ROOTS: usize = 100;
 
-/// Lets the root client app get tokens by a secret, and by no other than the one to come.
+/// Lets the root client app get tokens by a secret, and removes its secrets and authentication configuration.
 fn open_root(context: &mut Context, tx: &mut Tx<'_>, root: Uuid) -> Result<(), Problem> {
     let was = load(context, tx, &CLIENT_APP, None, Value::Id(root))?;
     let needed = [

@@ -1,11 +1,11 @@
-//! Rows that the server itself makes and removes, by the columns that matter.
+//! Rows that the server itself creates and deletes, by the columns that matter.
 
 use chancery_record::{Field, Value};
 use chancery_resource::{Context, Problem, Shape, delete, insert, load, new_row, purged};
 use chancery_store::Tx;
 use uuid::Uuid;
 
-/// Removes a row, if it is there.
+/// Deletes a row, if it exists.
 pub fn remove(
     context: &mut Context,
     tx: &mut Tx<'_>,
@@ -20,7 +20,7 @@ pub fn remove(
     purged(context, tx, shape, &[was])
 }
 
-/// Makes a row with these columns; the others have their defaults.
+/// Creates a row with these columns; the others get their defaults.
 pub fn add(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -31,7 +31,7 @@ pub fn add(
     insert(context, tx, shape, None, &values)
 }
 
-/// The values with others in these columns.
+/// The row's values, with those of these fields replaced.
 pub fn with(mut values: Vec<Value>, given: &[(&Field, Value)]) -> Vec<Value> {
     for (field, value) in given {
         field.set(&mut values, value.clone());

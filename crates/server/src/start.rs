@@ -35,18 +35,18 @@ static SERVICES: LazyLock<Vec<&'static Service>> = LazyLock::new(|| {
 static CURRENT: LazyLock<Vec<&'static Service>> =
     LazyLock::new(|| services().iter().copied().filter(|service| !service.is_deprecated).collect());
 
-/// What is served besides, on its way out.
+/// The deprecated services that are served, too.
 #[cfg(feature = "version-1")]
 const DEPRECATED: fn() -> [&'static Service; 2] = chancery_v1::services;
 #[cfg(not(feature = "version-1"))]
 const DEPRECATED: fn() -> [&'static Service; 0] = || [];
 
-/// The services that are served. The order is that of the documentation.
+/// The services that are served, in the order of the documentation.
 pub fn services() -> &'static [&'static Service] {
     &SERVICES
 }
 
-/// What operators see besides what the edge counts, a list a slice.
+/// The metrics beside those of the edge, one list for each slice.
 pub fn figures() -> &'static [&'static [Figure]] {
     static FIGURES: LazyLock<Vec<&'static [Figure]>> = LazyLock::new(|| {
         let own: [&[Figure]; 3] = [&chancery_mail::FIGURES, &jobs::ledger::FIGURES, &jobs::count::FIGURES];
@@ -73,25 +73,25 @@ impl StartError {
     }
 }
 
-/// A server that listens and is ready to serve.
+/// A server that is listening and ready to serve.
 pub struct Server {
-    /// What it is called from outside.
+    /// The server's public URL.
     pub public_url: String,
-    /// What a newcomer must know.
+    /// What the operator needs after the first start.
     pub welcome: Welcome,
     app: Arc<App>,
     listener: Listener,
     metrics: Option<Listener>,
     post: Post,
-    /// Held as long as the server is, where the database is for one process alone.
+    /// The lock of an embedded database, held for the server's lifetime.
     _lock: Option<File>,
 }
 
 impl Server {
-    /// Opens the database, makes what is missing, listens.
+    /// Opens the database, creates what is missing, listens.
     ///
     /// # Errors
-    /// What is wrong, for people.
+    /// What failed, for people.
     pub async fn start(config: &Config) -> Result<Self, StartError> {
         let lock = prepare_files(config)?;
         let master = master_key(&config.master_key_file)?;
@@ -120,17 +120,17 @@ impl Server {
         Ok(Self { public_url, welcome, app: Arc::new(app), listener, metrics, post, _lock: lock })
     }
 
-    /// The application, for whoever runs the server within another program.
+    /// The application, for programs that embed the server.
     pub fn app(&self) -> Arc<App> {
         Arc::clone(&self.app)
     }
 
-    /// What can be read again while it runs.
+    /// What can be reloaded while it runs.
     pub fn reload(&self) -> Reload {
         Reload { app: Arc::clone(&self.app), tls: self.listener.tls() }
     }
 
-    /// Serves until `stop` is done and tells how long to drain, finishes what runs, closes the database.
+    /// Serves until `stop` resolves with the time to drain, finishes what runs, closes the database.
     pub async fn run(self, stop: impl Future<Output = Duration> + Send) {
         let store = self.app.store.clone();
         let leases = Arc::new(Leases::new(&store, now, &self.public_url));
@@ -141,22 +141,22 @@ impl Server {
             .map(|listener| tokio::spawn(serve(Arc::clone(&self.app), listener, std::future::pending())));
         serve(self.app, self.listener, stop).await;
         doing.abort();
-        // nothing more is begun; a write that runs ends by itself, and jobs stand that
+        // no run begins any more; a write in progress ends by itself, and jobs can be dropped at any await
         let _ = doing.await;
         leases.release().await;
         if let Some(metrics) = metrics {
             metrics.abort();
         }
-        // closing waits for threads
+        // closing blocks on threads
         let _ = tokio::task::spawn_blocking(move || store.close()).await;
     }
 }
 
-/// Makes sure that the root client app can get tokens, and gives it a new secret: for when nobody can any
-/// more. The server need not run; where the database is embedded it must not.
+/// Makes sure that the root client app can get tokens, and gives it a new secret: for when no administrator
+/// can any more. The server need not run; with an embedded database it must not.
 ///
 /// # Errors
-/// What is wrong, for people.
+/// What failed, for people.
 pub async fn recover_root(config: &Config) -> Result<Welcome, StartError> {
     if let Target::Sqlite(path) = &config.database
         && !path.exists()
@@ -189,7 +189,7 @@ async fn open(config: &Config) -> Result<Store, StartError> {
     store.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))
 }
 
-/// Why it failed, for the log.
+/// A problem's cause, for the log.
 pub fn cause_of(problem: Problem) -> String {
     problem.cause.map_or(problem.detail, |cause| cause.to_string())
 }
@@ -234,7 +234,7 @@ async fn assemble(
     });
     let (mut acting, secret) = (own_context(&context, Scope::Everything), config.root_client_secret.clone());
     let welcome = store.run("FirstStart", Mode::Write, None, move |tx| {
-        // first the entries: what is made then has all of them
+        // entries of the catalogue first: what is created next has all of them
         add_new_entries(&acting, tx)?;
         let welcome = first_start::ensure(&mut acting, tx, secret.as_ref())?;
         resource_key::adopt(tx)?;
@@ -253,11 +253,11 @@ async fn assemble(
     Ok((app, welcome))
 }
 
-/// The bounds of fetching metadata of authenticators, which are 7 MB.
+/// The limits of fetching authenticator metadata, which are 7 MB.
 const METADATA: FetchLimits = FetchLimits { bytes: chancery_trust::MAX_BYTES, seconds: 60 };
 
-/// Where metadata of authenticators come from. A source in the server's own network is allowed: who
-/// configures it has the server.
+/// The source of authenticator metadata. It may be in the server's own network: whoever configures it
+/// controls the server.
 fn metadata_source(config: &Config) -> Result<MetadataSource, StartError> {
     let fetch = config.mds_url.clone().map(|url| {
         let plain_loopback = url.starts_with("http://");
@@ -281,15 +281,15 @@ fn metadata_source(config: &Config) -> Result<MetadataSource, StartError> {
     Ok(MetadataSource { fetch, root: root.transpose()? })
 }
 
-/// The server acting by itself, now.
+/// The context in which the server itself acts now.
 pub fn own_context(context: &Arc<AppContext>, scope: Scope) -> Context {
     Context::of_server(context, scope, now())
 }
 
-/// Makes the folders, and locks an embedded database for this process.
+/// Creates the folders, and locks an embedded database for this process.
 fn prepare_files(config: &Config) -> Result<Option<File>, StartError> {
     let make = |folder: &Path| {
-        // one that is there keeps the permissions that it was given
+        // an existing folder keeps its permissions
         let mut builder = fs::DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
@@ -322,7 +322,7 @@ fn prepare_files(config: &Config) -> Result<Option<File>, StartError> {
     }
 }
 
-/// Reads the master key, or makes it, readable by its owner alone.
+/// Reads the master key, or creates it, readable by its owner alone.
 fn master_key(path: &Path) -> Result<MasterKey, StartError> {
     let failed = |error: io::Error| StartError::new(format!("master key {}", path.display()), error);
     let mut options = OpenOptions::new();

@@ -1,11 +1,11 @@
-//! The time by this machine's clock, held against one that can be relied on. No operation sees it.
+//! The process's clock, compared with a reference clock that can be relied on. Operations never see it.
 
 use std::{
     sync::{Mutex, PoisonError},
     time::{Instant, SystemTime},
 };
 
-/// The time, in milliseconds since 1970.
+/// The process's time, in milliseconds since 1970.
 #[expect(
     clippy::disallowed_methods,
     reason = "it is compared, and nothing is decided by it in a transaction"
@@ -15,17 +15,17 @@ pub fn now() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// A time that can be relied on: what another clock showed, and how long ago by one that does not jump.
+/// A reference time: what the reference clock showed, and the monotonic time that has passed since.
 #[derive(Default)]
 pub struct Anchor(Mutex<Option<(i64, Instant)>>);
 
 impl Anchor {
-    /// Notes what the other clock shows now.
+    /// Records what the reference clock shows now.
     pub fn set(&self, shown: i64) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((shown, Instant::now()));
     }
 
-    /// What that clock is ahead of a time of this machine's; nothing before it was asked.
+    /// How far the reference clock is ahead of `now`, in milliseconds; 0 before the first [`Anchor::set`].
     pub fn ahead_of(&self, now: i64) -> i64 {
         let anchor = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         anchor.map_or(0, |(shown, since)| {
@@ -39,7 +39,7 @@ impl Anchor {
 mod tests {
     use super::Anchor;
 
-    /// Section 1: a clock that jumps is found out at once, not when the other one is asked next.
+    /// Section 1: a clock that jumps is detected at once, not when the reference clock is read next.
     #[test]
     fn a_jump_is_seen_at_once() {
         let anchor = Anchor::default();

@@ -1,28 +1,28 @@
-//! What a store can fail with. A driver's words stay in logs; callers see these few kinds.
+//! How a store fails. A driver's own message stays in the log; callers see these few kinds.
 
 use std::fmt;
 
-/// Why the store did not do it.
+/// Why an operation of the store failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// A unique index refused the row. Names the index, the same on both engines:
     /// `table__column__column`.
     Unique(String),
-    /// A foreign key refused the row: what it refers to is not there, or is still referred to.
+    /// A foreign key refused the row: the row that it refers to does not exist, or rows still refer to it.
     Reference,
-    /// The security epoch is another by now: load rights again and repeat.
+    /// The security epoch has advanced: load rights again and repeat.
     Stale,
-    /// Concurrent operations got in each other's way; repeated until the bound. Nothing changed.
+    /// A serialization conflict, after the last attempt. Nothing changed.
     Retry,
-    /// More operations wait than the bound allows, or one waited too long. Nothing changed.
+    /// The queue is full, or the operation waited too long. Nothing changed.
     Busy,
     /// A statement took too long. Nothing changed.
     TooLong,
     /// The database cannot be reached. Nothing changed.
     Unavailable(String),
-    /// The connection broke while committing, and whether it was done could not be found out.
+    /// The connection broke during the commit, and whether the commit succeeded could not be found out.
     Unknown(String),
-    /// A fault of ours. Nothing changed.
+    /// A bug in this program. Nothing changed.
     Internal(String),
 }
 
@@ -89,8 +89,8 @@ fn index_name(message: &str) -> String {
     name
 }
 
-/// Keys that processes make from the time without asking each other. Two may make the same; the
-/// operation is repeated with the next.
+/// Primary keys that processes derive from the time, independently. Two processes may derive the same
+/// one; the operation then runs again with the next.
 const NUMBERED: [&str; 2] = ["audit_entry_pkey", "outbox_event_pkey"];
 
 impl From<tokio_postgres::Error> for Error {
@@ -114,7 +114,7 @@ impl From<tokio_postgres::Error> for Error {
         } else if *state == SqlState::T_R_SERIALIZATION_FAILURE || *state == SqlState::T_R_DEADLOCK_DETECTED {
             Self::Retry
         } else if *state == SqlState::QUERY_CANCELED {
-            // it says nothing about the server
+            // a timeout says nothing about the server's health
             tracing::warn!(why = describe(&error), "a statement was given up");
             Self::TooLong
         } else if *state == SqlState::LOCK_NOT_AVAILABLE {
@@ -128,7 +128,7 @@ impl From<tokio_postgres::Error> for Error {
     }
 }
 
-/// Whether a connection is over, or its server takes no writes any more.
+/// Whether a connection is lost, or its server no longer takes writes.
 pub fn is_loss(error: &tokio_postgres::Error) -> bool {
     use tokio_postgres::error::{Severity, SqlState};
     let Some(refusal) = error.as_db_error() else {
@@ -141,7 +141,7 @@ pub fn is_loss(error: &tokio_postgres::Error) -> bool {
         || refusal.code().code().starts_with("57P")
 }
 
-/// What a driver says, without the values of rows.
+/// A driver's message, without the values of rows.
 pub fn describe(error: &tokio_postgres::Error) -> String {
     // the server's DETAIL can hold a row's values
     if let Some(refusal) = error.as_db_error() {

@@ -1,44 +1,44 @@
-//! Figures for operators that each slice declares: their names, what they mean, and where they come from.
+//! Metrics that each slice declares: their names, meaning and source.
 
 /// The most rows that are counted: no scrape walks a table that grows.
 const MOST_COUNTED: u32 = 10_000;
 
-/// A figure of `/metrics`.
+/// A metric of `/metrics`.
 #[derive(Debug)]
 pub struct Figure {
-    /// Its name, without the prefix of all figures and the suffix of its unit.
+    /// The metric's name, without the common prefix and the suffix of its unit.
     pub name: &'static str,
-    /// What it says, for people.
+    /// The help text.
     pub help: &'static str,
-    /// What its number is.
+    /// The unit of the value.
     pub unit: FigureUnit,
-    /// Where it comes from.
+    /// Where the value comes from.
     pub source: FigureSource,
 }
 
-/// What a figure's number is.
+/// The unit of a metric's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FigureUnit {
     /// A count.
     Count,
-    /// A time, in milliseconds since 1970; told in seconds.
+    /// A time, in milliseconds since 1970; exported in seconds.
     Time,
 }
 
-/// Where a figure comes from.
+/// Where a metric's value comes from.
 #[derive(Clone, Copy, Debug)]
 pub enum FigureSource {
-    /// The number of rows where an expression is not NULL, of what comes after `FROM`. No more than 10,000 rows are
-    /// looked at: what grows is counted so, and its condition has an index.
+    /// The number of rows where an expression (first) is not NULL, in what follows `FROM` (second). At most
+    /// 10,000 rows are read: for tables that grow, with an index for the condition.
     Rows(&'static str, &'static str),
-    /// A query of one number, over tables that stay small.
+    /// A query that returns one number, over tables that stay small.
     Query(&'static str),
-    /// Noted by a job.
+    /// Recorded by a job.
     Noted,
 }
 
 impl Figure {
-    /// The query of its number; none where it is noted.
+    /// The query for the value; `None` where a job records it.
     pub fn query(&self) -> Option<String> {
         match self.source {
             FigureSource::Rows(what, from) => Some(format!(

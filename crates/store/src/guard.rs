@@ -1,5 +1,5 @@
-//! Threads that must not end by themselves. One that panics would leave a server that answers
-//! nothing and looks alive; its process ends instead and is started anew.
+//! Threads that must not end. Were one to panic, the server would look alive and answer nothing; the
+//! process ends instead and is started anew.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -11,13 +11,13 @@ use crate::Error;
 
 static HOOK: OnceLock<fn(&str)> = OnceLock::new();
 
-/// Says what is done when something without which a server is of no use has panicked, in this whole
-/// process. The program ends itself; tests do nothing.
+/// Sets what happens when a thread that the process cannot do without has panicked. The program ends
+/// itself; tests do nothing.
 pub fn when_broken(hook: fn(&str)) {
     let _ = HOOK.set(hook);
 }
 
-/// Tells that something without which a server is of no use has panicked.
+/// Reports that a thread that the process cannot do without has panicked.
 pub fn broken(what: &str) {
     // the log may be what panicked
     let _ = catch_unwind(|| tracing::error!(what, "panicked: the process cannot go on"));
@@ -26,7 +26,7 @@ pub fn broken(what: &str) {
     }
 }
 
-/// Starts a thread whose panic breaks the process; before, `clear` is called.
+/// Starts a thread whose panic ends the process; `clear` is called before that.
 pub fn spawn(
     name: String,
     body: impl FnOnce() + Send + 'static,
@@ -53,7 +53,7 @@ mod tests {
 
     /// Section 5: a panic in a lane, the writer or a job ends the process.
     #[test]
-    fn a_panic_is_told_to_the_process() {
+    fn a_panic_is_reported_to_the_process() {
         when_broken(|_| {
             BROKEN.fetch_add(1, Ordering::SeqCst);
         });

@@ -1,10 +1,10 @@
-//! Whether a store can serve, as it is known without asking.
+//! Whether a store can serve, as last observed.
 
 /// Whether a store can serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Health {
-    /// It can.
+    /// The store can serve.
     Ready,
     /// The database does not answer.
     Unavailable,
@@ -24,7 +24,7 @@ impl Health {
         }
     }
 
-    /// The word for it.
+    /// The name of the state, for logs and answers.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ready => "ready",

@@ -14,22 +14,22 @@ use tracing::Span;
 
 use crate::{Error, Tx};
 
-/// An operation whose types are forgotten, so that one queue carries them all.
+/// An operation with its types erased, so that one queue holds them all.
 pub struct Job {
     /// The operation's name.
     pub name: &'static str,
-    /// The security epoch that the caller knows.
+    /// The security epoch that the caller's rights were read at.
     pub epoch: Option<i64>,
-    /// Since when it waits.
+    /// When the operation was queued.
     pub since: Instant,
     ticket: Ticket,
-    /// What its caller logs within: it goes along to the thread that runs it.
+    /// The caller's tracing span: it goes along to the thread that runs the operation.
     span: Span,
     run: Box<dyn FnMut(&mut Tx<'_>) -> bool + Send>,
     finish: Box<dyn FnOnce(Result<(), Error>) + Send>,
 }
 
-/// Whether an operation waits, runs, or was given up by its caller: only one of the last two.
+/// Whether an operation waits, runs, or was given up by its caller. Of the last two only one ever happens.
 #[derive(Clone, Default)]
 pub struct Ticket(Arc<AtomicU8>);
 
@@ -38,7 +38,7 @@ const RUNS: u8 = 1;
 const GIVEN_UP: u8 = 2;
 
 impl Ticket {
-    fn turn(&self, into: u8) -> bool {
+    fn leave_queue(&self, into: u8) -> bool {
         self.0.compare_exchange(WAITS, into, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
@@ -50,14 +50,14 @@ impl Ticket {
         self.0.load(Ordering::Acquire) == GIVEN_UP
     }
 
-    /// Gives the operation up; `false` when it runs already.
+    /// Gives the operation up; `false` when it already runs.
     pub fn give_up(&self) -> bool {
-        self.turn(GIVEN_UP)
+        self.leave_queue(GIVEN_UP)
     }
 }
 
 impl Job {
-    /// Wraps an operation; the receiver gets its answer.
+    /// Wraps an operation; the receiver gets its result.
     pub fn new<T, E, F>(
         name: &'static str,
         epoch: Option<i64>,
@@ -83,7 +83,7 @@ impl Job {
                 Err(error) => Some(Err(error.into())),
             };
             if let Some(result) = result {
-                // the caller may have gone away; its write is done all the same
+                // the caller may be gone; its write is done all the same
                 let _ = answer.send(result);
             }
         };
@@ -92,12 +92,12 @@ impl Job {
         (Self { name, epoch, since, ticket, span, run: Box::new(run), finish: Box::new(finish) }, receiver)
     }
 
-    /// What its caller logs within.
+    /// The caller's tracing span.
     pub fn span(&self) -> Span {
         self.span.clone()
     }
 
-    /// One for several callers, who are answered by `finish`. No caller can give it up.
+    /// An operation for several callers, who are answered by `finish`. No caller can give it up.
     pub fn shared(
         name: &'static str,
         run: impl FnMut(&mut Tx<'_>) -> bool + Send + 'static,
@@ -115,7 +115,7 @@ impl Job {
         }
     }
 
-    /// What its caller can give it up by.
+    /// The ticket by which its caller can give it up.
     pub fn ticket(&self) -> Ticket {
         self.ticket.clone()
     }
@@ -125,13 +125,12 @@ impl Job {
         self.ticket.is_given_up()
     }
 
-    /// Begins, unless its caller gave it up.
+    /// Marks the operation as running; `false` when its caller gave it up.
     pub fn begin(&self) -> bool {
-        self.ticket.turn(RUNS)
+        self.ticket.leave_queue(RUNS)
     }
 
-    /// Runs the operation once. `Ok(true)`: it wants its changes kept; `Ok(false)`: it refused,
-    /// or only tried.
+    /// Runs the operation once. `Ok(true)`: commit its changes; `Ok(false)`: it failed or was a dry run.
     pub fn run(&mut self, tx: &mut Tx<'_>) -> Result<bool, Error> {
         let _logging = self.span.enter();
         let began = Instant::now();
@@ -143,13 +142,13 @@ impl Job {
         outcome
     }
 
-    /// Hands the answer over, or the reason why there is none.
+    /// Sends the result, or the reason why there is none.
     pub fn finish(self, outcome: Result<(), Error>) {
         (self.finish)(outcome);
     }
 }
 
-/// Runs an operation between the check of the epoch and the sending of what is queued.
+/// Runs an operation between the check of the epoch and the sending of queued statements.
 pub fn attempt(
     name: &'static str,
     epoch: Option<i64>,
@@ -164,12 +163,12 @@ pub fn attempt(
         return Err(Error::Internal(format!("operation {name} panicked")));
     };
     if good && tx.doom().is_none() {
-        // what a rolled back try queued must be sent too, to be found wrong
+        // a dry run sends its queued statements too, so that their errors show
         if tx.is_only_tried() {
             tx.flush()?;
         }
     }
-    // what is refused by what was remembered must be known to hold now
+    // a refusal that rests on cached rights must be confirmed against the current epoch
     if !good && tx.doom().is_none() {
         let _ = tx.prove_epoch();
     }

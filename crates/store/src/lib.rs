@@ -58,18 +58,18 @@ impl std::fmt::Debug for Target {
     }
 }
 
-/// How much of everything the store may use, and what it puts up with.
+/// Limits of a store.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// Connections for requests: to PostgreSQL, to SQLite for long reads.
     pub connections: usize,
-    /// Operations that may wait for the store; one more is refused.
+    /// Operations that may wait for the store; further ones are refused.
     pub waiting: usize,
     /// Bytes of the SQLite write-ahead log beyond which writes wait for a checkpoint.
     pub log_bytes: u64,
-    /// Free bytes on the disk of a SQLite database under which it is no longer ready.
+    /// Free bytes on the disk of a SQLite database below which the store is no longer ready.
     pub disk_reserve: u64,
-    /// Whether PostgreSQL on another machine may be spoken to in the clear.
+    /// Whether PostgreSQL on another machine may be reached without TLS.
     pub insecure: bool,
 }
 
@@ -85,34 +85,33 @@ impl Default for Settings {
     }
 }
 
-/// Whom an operation is for: who goes first when there is much to do.
+/// The class of an operation: which goes first under load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// Tokens and rights: without them nobody does anything.
+    /// Tokens and rights: everything else depends on them.
     Urgent,
     /// All else.
     Ordinary,
     /// Long lists, batches and synchronizing: they get at most half of the lanes.
     Heavy,
-    /// The server's own work: it has a place of its own and is never refused for load.
+    /// The server's own work: it has connections of its own and is never refused for load.
     Background,
 }
 
-/// How long an operation waits for its turn before it is refused.
+/// How long an operation may wait in its queue before it may be refused.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How long it is waited from then on before it is looked again whether it is refused.
+/// The interval at which it is then checked again whether the operation is to be refused.
 const ANOTHER_LOOK: Duration = Duration::from_millis(250);
 
 /// How an operation runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Reads little: on SQLite it runs on the worker that asks, in some microseconds, in one
-    /// snapshot; on PostgreSQL statements that are sent together see what is committed when each
-    /// begins, in their order.
+    /// A short read: on SQLite it runs on the calling worker, in some microseconds, in one snapshot; on
+    /// PostgreSQL statements that are sent together each see what is committed when they begin, in order.
     Quick,
-    /// Reads much: on SQLite it runs on one of a fixed number of threads.
+    /// A long read: on SQLite it runs on one of a fixed number of threads.
     Long,
-    /// Writes.
+    /// A write.
     Write,
 }
 
@@ -123,17 +122,17 @@ pub struct Figures {
     pub waiting: usize,
     /// Commits since the start.
     pub commits: u64,
-    /// Writes that those commits held.
+    /// Writes in those commits.
     pub writes: u64,
     /// Operations that ran again after a serialization failure.
     pub retries: u64,
-    /// Operations refused because there was too much to do.
+    /// Operations refused for load.
     pub shed: u64,
     /// Bytes of the SQLite write-ahead log after the last commit.
     pub log_bytes: u64,
-    /// Statements that PostgreSQL was sent for requests.
+    /// Statements sent to PostgreSQL for requests.
     pub statements: u64,
-    /// How often requests waited for what they had sent to PostgreSQL.
+    /// How often requests waited for an answer of PostgreSQL.
     pub round_trips: u64,
 }
 
@@ -166,11 +165,10 @@ impl Store {
         }))
     }
 
-    /// Opens the database as it is, to be read beside a server that may be running. Writes are
-    /// refused.
+    /// Opens the database as it is, for reading beside a server that may be running. Writes are refused.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when it cannot be reached or opened, or its schema is another one.
+    /// [`Error::Unavailable`] when it cannot be reached or opened, or its schema is not this program's.
     pub fn open_to_read(target: &Target, settings: Settings) -> Result<Self, Error> {
         Ok(Self::of(match target {
             Target::Sqlite(path) => Engine::Sqlite(sqlite::Sqlite::open_to_read(path, settings)?),
@@ -192,18 +190,18 @@ impl Store {
         }
     }
 
-    /// Runs an operation in a transaction. It commits when the closure answers `Ok`, unless
-    /// [`Tx::only_try`] was called, and rolls back otherwise. The answer leaves only after the
+    /// Runs an operation in a transaction. It commits when the closure returns `Ok`, unless
+    /// [`Tx::only_try`] was called, and rolls back otherwise. The result is returned only after the
     /// commit is durable.
     ///
-    /// An operation that waited three seconds for its turn is refused where many wait or nobody is
+    /// An operation that has waited three seconds in its queue is refused where many wait or none is being
     /// served, unless it is background work.
     ///
-    /// `epoch`: what the caller knows to be the security epoch. When it is another by now, the
-    /// operation does not run and the answer is [`Error::Stale`].
+    /// `epoch`: the security epoch that the caller's rights were read at. When it has advanced, the
+    /// operation does not run and the result is [`Error::Stale`].
     ///
     /// # Errors
-    /// The closure's own; [`Error`] as `E` when the store fails, is overloaded or unreachable.
+    /// The closure's own; an [`Error`], as `E`, when the store fails, is overloaded or unreachable.
     pub async fn run<T, E, F>(
         &self,
         name: &'static str,
@@ -236,15 +234,15 @@ impl Store {
         } else {
             waiter.await_turn(Kind::of(class, mode), answer).await?
         };
-        // only a thread that panicked gives no answer: who knows what it had done by then
+        // only a thread that panicked sends no result: what it had done by then is not known
         answer.unwrap_or_else(|_| {
             let why = "a thread of the store broke down".to_owned();
             Err(if mode == Mode::Write { Error::Unknown(why) } else { Error::Unavailable(why) }.into())
         })
     }
 
-    /// The security epoch, read after this is asked. On PostgreSQL many who ask at once share one look; on
-    /// SQLite it is known to the process.
+    /// The security epoch, read after this call begins. On PostgreSQL concurrent callers share one read; on
+    /// SQLite the process knows it.
     ///
     /// # Errors
     /// The database's; [`Error::Busy`].
@@ -267,7 +265,7 @@ impl Store {
         }
     }
 
-    /// Whether it can serve, as it is known at this moment without asking.
+    /// Whether the store can serve, as last observed.
     pub fn health(&self) -> Health {
         match &self.engine {
             Engine::Sqlite(sqlite) => sqlite.health(),
@@ -275,8 +273,8 @@ impl Store {
         }
     }
 
-    /// What a clock that can be relied on is ahead of `now`, this process's time, in milliseconds: that of
-    /// the database's server, or how much time went by since the start where there is none.
+    /// How far the reference clock is ahead of `now`, this process's time, in milliseconds. The reference is
+    /// the database server's clock, or the monotonic time since the start where there is none.
     pub fn clock_offset(&self, now: i64) -> i64 {
         match &self.engine {
             Engine::Sqlite(sqlite) => sqlite.clock_offset(now),
@@ -284,7 +282,7 @@ impl Store {
         }
     }
 
-    /// How many long reads run at once.
+    /// How many long reads can run at once.
     pub fn long_places(&self) -> usize {
         match &self.engine {
             Engine::Sqlite(sqlite) => sqlite.long_places,
@@ -292,7 +290,7 @@ impl Store {
         }
     }
 
-    /// Figures for metrics.
+    /// Figures about the store, for metrics.
     pub fn figures(&self) -> Figures {
         match &self.engine {
             Engine::Sqlite(sqlite) => sqlite.figures(),
@@ -309,14 +307,14 @@ impl Store {
     }
 }
 
-/// Who waits for an answer. When nobody does any more, what did not begin is given up.
+/// A caller that waits for a result. When it is dropped, an operation that has not begun is given up.
 struct Waiter<'a> {
     ticket: Ticket,
     queue: &'a Queue,
 }
 
 impl Waiter<'_> {
-    /// Waits for an answer, and no longer for its turn than is right.
+    /// Waits for the result, or until the operation has waited in its queue for too long.
     async fn await_turn<A>(
         &self,
         kind: Kind,

@@ -52,7 +52,7 @@ pub struct Postgres {
     counters: Arc<Counters>,
     stop: Arc<Stop>,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    /// Whether it was opened to be written, too.
+    /// Whether the store was opened for writing.
     writes: bool,
     monitor: Mutex<Option<JoinHandle<()>>>,
 }
@@ -161,7 +161,7 @@ impl Postgres {
         for thread in threads {
             let _ = thread.join();
         }
-        // until then it ends what waits for a server that hangs
+        // until then it cancels what waits for a server that hangs
         self.stop.ring();
         if let Some(monitor) = self.monitor.lock().unwrap_or_else(PoisonError::into_inner).take() {
             let _ = monitor.join();
@@ -169,7 +169,7 @@ impl Postgres {
     }
 }
 
-/// Waits for a database that is about to be there and to take writes. A standby may be about to be promoted.
+/// Waits until the database is reachable and takes writes. A standby may be about to be promoted.
 fn await_database(servers: &Servers) -> Result<Session, Error> {
     let began = Instant::now();
     loop {
@@ -183,8 +183,8 @@ fn await_database(servers: &Servers) -> Result<Session, Error> {
     }
 }
 
-/// Two connections have a process of the database each, unless a pooler hands one to both: settings and
-/// prepared statements of one would be those of the other.
+/// Refuses a pooler that hands one server process to both connections: they would share settings and
+/// prepared statements.
 fn refuse_shared(one: &Session, other: &Session) -> Result<(), Error> {
     if one.backend != other.backend {
         return Ok(());

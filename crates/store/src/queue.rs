@@ -17,13 +17,13 @@ pub use lines::{Bounds, Place, Waiting};
 use self::lines::Lines;
 use crate::{Class, Error, Mode, PATIENCE, job::Job};
 
-/// What came of waiting for an operation.
+/// The result of waiting for an operation.
 pub enum Next {
-    /// This one is to be run.
+    /// The operation to run.
     Run(Waiting),
-    /// There was none for so long.
+    /// There was none for the given time.
     Idle,
-    /// There will be none any more.
+    /// The queue is closed.
     Over,
 }
 
@@ -34,11 +34,11 @@ pub struct Queue {
     is_parted: bool,
     shed: AtomicU64,
     began: Instant,
-    /// When the last of each kind was done, in milliseconds after the beginning.
+    /// When the last operation of each kind was done, in milliseconds since the queue's start.
     progress: [AtomicU64; 3],
 }
 
-/// What is served apart, so that what is done of one kind says nothing about another.
+/// Kinds of operations whose progress is measured separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Read,
@@ -55,18 +55,18 @@ impl Kind {
         }
     }
 
-    /// How long who waits is patient while none of its kind is done.
+    /// How long a waiting operation is not refused while none of its kind is done.
     const fn patience(self) -> Duration {
         match self {
-            // one takes its time
+            // a single heavy operation takes long
             Self::Heavy => Duration::from_secs(30),
             Self::Read | Self::Write => PATIENCE,
         }
     }
 }
 
-/// How many may wait longer than others may, as long as they are served: a number of clients that a
-/// store is made for.
+/// How many may wait longer than the patience as long as they are served: the number of concurrent clients
+/// that a store is sized for.
 const CALM: usize = 64;
 
 impl Queue {
@@ -85,12 +85,12 @@ impl Queue {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts an operation into its line. Background work is never refused for load.
+    /// Queues an operation. Background work is never refused for load.
     pub fn push(&self, job: Job, mode: Mode, class: Class) -> Result<(), Error> {
         self.push_or_return(job, mode, class).map_err(|(error, _)| error)
     }
 
-    /// The same; an operation that is refused is handed back.
+    /// Like [`Queue::push`]; a refused operation is handed back.
     pub fn push_or_return(&self, job: Job, mode: Mode, class: Class) -> Result<(), (Error, Job)> {
         let mut lines = self.lines();
         if lines.closing {
@@ -110,7 +110,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Waits for the next operation of a place whose caller still waits.
+    /// Waits for the next operation, of those that a thread of this place serves, whose caller still waits.
     pub fn take(&self, place: Place, patience: Duration) -> Next {
         let mut lines = self.lines();
         loop {
@@ -132,12 +132,12 @@ impl Queue {
         }
     }
 
-    /// The next operation if there is one.
+    /// The next operation, if there is one.
     pub fn take_now(&self, place: Place) -> Option<Waiting> {
         self.lines().next(place, self.bounds)
     }
 
-    /// Notes that an operation is done, so that the next of its kind may begin.
+    /// Records that an operation is done, so that the next of its kind may begin.
     pub fn done(&self, class: Class, is_bounded_write: bool) {
         if class == Class::Background {
             return;
@@ -153,7 +153,7 @@ impl Queue {
         }
     }
 
-    /// Notes that one was done.
+    /// Records that an operation of this kind was done now.
     pub fn note_progress(&self, kind: Kind) {
         let elapsed = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.last(kind).store(elapsed, Ordering::Relaxed);
@@ -168,15 +168,15 @@ impl Queue {
         }
     }
 
-    /// Whether who has waited so long is to be refused: many wait, or nothing of its kind was done
-    /// meanwhile.
+    /// Whether an operation that has waited this long is to be refused: many wait, or none of its kind was
+    /// done meanwhile.
     pub fn is_stuck(&self, kind: Kind, waited: Duration) -> bool {
         let last = Duration::from_millis(self.last(kind).load(Ordering::Relaxed));
         let idle = self.began.elapsed().saturating_sub(last).min(waited);
         self.lines().requests() > CALM || idle >= kind.patience()
     }
 
-    /// Takes out what was given up: nobody waits for it, but it would be counted, and keep what it holds.
+    /// Removes operations that were given up: they would still be counted, and hold memory.
     pub fn sweep(&self) {
         let mut lines = self.lines();
         let given_up = lines.take_given_up();
@@ -192,7 +192,7 @@ impl Queue {
         }
     }
 
-    /// Refuses what waits and what comes: nobody will serve it.
+    /// Refuses waiting and future operations: no thread is left to serve them.
     pub fn break_down(&self) {
         let mut lines = self.lines();
         let (heavy_running, writes_running) = (lines.heavy_running, lines.writes_running);
@@ -223,7 +223,7 @@ impl Queue {
         self.bounds.heavy
     }
 
-    /// Operations refused because there was too much to do.
+    /// Operations refused for load.
     pub fn shed(&self) -> u64 {
         self.shed.load(Ordering::Relaxed)
     }
@@ -269,7 +269,7 @@ mod tests {
         }
     }
 
-    /// Section 5: tokens and rights before all else, the rest in the order in which it came.
+    /// Section 5: tokens and rights go before all else, the rest in the order of arrival.
     #[test]
     fn what_is_urgent_goes_first() {
         let queue = bounded(10, 10, true);
@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(take(&queue, Place::Background), Some("d"));
     }
 
-    /// Section 5: long lists, batches and synchronizing hold at most half of the lanes.
+    /// Section 5: long lists, batches and synchronizing get at most half of the lanes.
     #[test]
     fn heavy_work_leaves_places() {
         let queue = bounded(10, 1, true);
@@ -302,7 +302,7 @@ mod tests {
         assert_eq!(queue.take_now(Place::Requests).map(|it| it.job.name), Some("b"));
     }
 
-    /// Section 5: background work is never refused; 4,096 stays as the bound of the others.
+    /// Section 5: background work is never refused; others are bounded by 4,096.
     #[test]
     fn background_work_is_never_refused() {
         let queue = bounded(1, 1, true);
@@ -317,10 +317,10 @@ mod tests {
         assert_eq!(take(&one, Place::Any), Some("d"), "where one thread serves all, it gets its turn");
     }
 
-    /// Section 5, and section 15 of the decisions: 64 that are served wait their turn; more, or any that
-    /// are not served, do not.
+    /// Section 5, and section 15 of the decisions: up to 64 that are being served keep waiting; more, or any
+    /// that are not being served, are refused.
     #[test]
-    fn few_that_are_served_wait_on() {
+    fn few_operations_keep_waiting_while_they_are_served() {
         let ago = |time| Instant::now().checked_sub(time).unwrap();
         let (mut queue, waited) = (bounded(1000, 10, true), Duration::from_secs(5));
         queue.began = ago(Duration::from_mins(1));
@@ -338,7 +338,7 @@ mod tests {
         assert!(queue.is_stuck(Kind::Write, Duration::ZERO), "too many");
     }
 
-    /// Section 5: what was given up by its caller does not run.
+    /// Section 5: an operation that its caller gave up does not run.
     #[test]
     fn what_was_given_up_does_not_run() {
         let queue = bounded(10, 1, true);
@@ -351,9 +351,9 @@ mod tests {
         assert!(!ticket.give_up() || queue.waiting() == 0);
     }
 
-    /// What was given up is counted no more, and keeps nothing, though nothing of its kind may run.
+    /// An operation that was given up is not counted and holds no memory, even while its kind may not run.
     #[test]
-    fn what_was_given_up_leaves_its_line() {
+    fn what_was_given_up_leaves_its_queue() {
         let queue = Queue::new(Bounds { waiting: 1, heavy: 10, writes: 0 }, true);
         let held = std::sync::Arc::new(());
         let kept = std::sync::Arc::clone(&held);
@@ -370,10 +370,10 @@ mod tests {
         push(&queue, "b", Class::Ordinary).unwrap();
     }
 
-    /// Read in the code (C): a writer that is gone does not answer Busy for ever: who waits for it, and who comes
-    /// later, is told that nobody will serve it.
+    /// Code review (C): when the writer has ended, waiting and later callers are not answered Busy for ever
+    /// but that nobody will serve them.
     #[test]
-    fn what_broke_down_serves_nobody_and_says_so() {
+    fn a_queue_without_threads_refuses_everything() {
         let queue = bounded(10, 10, true);
         let told = |outcome: Result<(), Error>| match outcome {
             Err(Error::Unavailable(why)) => why.contains("broke down"),
@@ -399,7 +399,7 @@ mod tests {
         }
     }
 
-    /// Who had something to do last is woken first, so that others' connections can be closed.
+    /// The thread that was busy last is woken first, so that the connections of the others can be closed.
     #[test]
     fn the_warmest_thread_is_woken_first() {
         let queue = Arc::new(bounded(10, 10, true));
@@ -431,7 +431,7 @@ mod tests {
         }
     }
 
-    /// Section 15 (chaos): while commits wait for a standby that is gone, reads go on.
+    /// Section 15 (chaos): while commits wait for a standby that is away, reads go on.
     #[test]
     fn writes_leave_places_for_reads() {
         let queue = Queue::new(Bounds { waiting: 10, heavy: 10, writes: 1 }, true);

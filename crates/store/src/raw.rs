@@ -1,26 +1,26 @@
-//! Statements as texts, whatever they write: for the engine of resources, which writes their rows, and for
-//! tests. The crates of slices do not depend on this one.
+//! Statements as text, which may write any table: for the engine of resources, which writes their rows,
+//! and for tests. The crates of slices do not depend on this module.
 
 use chancery_record::Value;
 
 use crate::{Error, Row, Tx};
 
-/// Runs a statement now; how many rows it changed.
+/// Runs a statement now; the number of rows that it changed.
 pub fn execute(tx: &mut Tx<'_>, sql: &str, parameters: &[Value]) -> Result<u64, Error> {
     tx.execute_text(sql, parameters)
 }
 
-/// Runs a statement whose result nobody reads: see [`Tx::queue`].
+/// Queues a statement whose result nobody reads: see [`Tx::queue`].
 pub fn queue(tx: &mut Tx<'_>, sql: &str, parameters: Vec<Value>) -> Result<(), Error> {
     tx.queue_text(sql, parameters)
 }
 
-/// Runs a statement that must change exactly one row: see [`Tx::queue_one`].
+/// Queues a statement that must change exactly one row: see [`Tx::queue_one`].
 pub fn queue_one(tx: &mut Tx<'_>, sql: &str, parameters: Vec<Value>) -> Result<(), Error> {
     tx.queue_one_text(sql, parameters)
 }
 
-/// Reads rows, whatever else the statement does.
+/// Reads rows, also of a statement that writes.
 pub fn query(
     tx: &mut Tx<'_>,
     sql: &str,

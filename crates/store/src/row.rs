@@ -1,4 +1,4 @@
-//! A row of either engine, read in place.
+//! A row of either engine, read without copying.
 
 use chancery_record::{Cell, Kind, Value};
 use rusqlite::types::ValueRef;
@@ -7,11 +7,11 @@ use uuid::Uuid;
 
 use crate::Error;
 
-/// One row of an answer. Typed reads accept either engine's storage class.
+/// One row of a result. Typed reads accept the storage classes of both engines.
 pub enum Row<'a> {
-    /// Of SQLite.
+    /// A row of SQLite.
     Sqlite(&'a rusqlite::Row<'a>),
-    /// Of PostgreSQL.
+    /// A row of PostgreSQL.
     Postgres(&'a tokio_postgres::Row),
 }
 
@@ -20,7 +20,7 @@ fn wrong(column: usize, wanted: &str) -> Error {
 }
 
 impl Row<'_> {
-    /// The value of a column, borrowed.
+    /// A column's value, borrowed.
     pub fn cell(&self, column: usize) -> Result<Cell<'_>, Error> {
         match self {
             Self::Sqlite(row) => Ok(match row.get_ref(column)? {
@@ -47,7 +47,7 @@ impl Row<'_> {
         }
     }
 
-    /// The value of a column that holds this kind, owned.
+    /// The value of a column of this kind, owned.
     pub fn value(&self, column: usize, kind: &Kind) -> Result<Value, Error> {
         Ok(match (self.cell(column)?, kind) {
             (Cell::Bytes(bytes), Kind::Id) => {

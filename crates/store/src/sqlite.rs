@@ -1,4 +1,4 @@
-//! The embedded engine: readers on the thread that asks, one writer lane with group commit.
+//! The embedded engine: short reads on the calling thread, one writer lane with group commit.
 
 mod deadline;
 mod files;
@@ -29,7 +29,7 @@ use crate::{
     tx::Engine,
 };
 
-/// What a connection may keep.
+/// Limits of a connection's memory.
 #[derive(Clone, Copy)]
 struct Bounded {
     /// Page cache, in KiB.
@@ -38,37 +38,37 @@ struct Bounded {
     statements: usize,
 }
 
-/// Page cache of all who read little together, and of each at least, in KiB.
+/// Page cache of all connections for short reads together, and of each at least, in KiB.
 const QUICK_CACHE: (i64, i64) = (64 << 10, 4 << 10);
-/// Of who writes, and who looks once.
+/// The writer's limits, and those of a connection for a single look.
 const WRITER: Bounded = Bounded { cache_kib: 32 << 10, statements: 256 };
 const ONCE: Bounded = Bounded { cache_kib: 2 << 10, statements: 16 };
 
-/// One connection, and the security epoch as this process knows it. The database is this
-/// process's alone, so the lane that commits an epoch is the one that tells it.
+/// One connection, and the security epoch as this process knows it. The database belongs to this process
+/// alone, so the lane that commits an epoch also publishes it.
 pub struct Connection {
     raw: rusqlite::Connection,
-    /// Of who reads. What writes is bounded by what it is given: to end it would end others' writes with it.
+    /// The deadline of a reader. A write has none: ending it would end others' writes with it.
     deadline: Option<Deadline>,
     epoch: Arc<AtomicI64>,
     read_only: bool,
 }
 
 impl Connection {
-    /// Opens a connection that only reads, or one that writes, and keeps no more than this.
+    /// Opens a connection for reading or for writing, within these limits.
     fn open(path: &Path, read_only: bool, keeps: Bounded, epoch: &Arc<AtomicI64>) -> Result<Self, Error> {
         let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         flags.set(OpenFlags::SQLITE_OPEN_CREATE, !read_only);
         let mut raw = rusqlite::Connection::open_with_flags(path, flags)?;
-        // without it every new value may plan a statement anew, were there statistics. There are
-        // none: those of a small table would have it walked whole when it has grown
+        // without it a statement may be planned again for each value, were there statistics. There are none:
+        // those of a small table would have it scanned in full once it has grown
         raw.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         raw.set_prepared_statement_cache_capacity(keeps.statements);
         raw.busy_timeout(std::time::Duration::from_secs(5))?;
         raw.pragma_update(None, "journal_mode", "WAL")?;
         raw.pragma_update(None, "synchronous", "FULL")?;
         raw.pragma_update(None, "foreign_keys", true)?;
-        // what is deleted is overwritten: the keys of persons who were erased, above all
+        // deleted data is overwritten: above all the keys of erased persons
         raw.pragma_update(None, "secure_delete", true)?;
         raw.pragma_update(None, "wal_autocheckpoint", 0)?;
         raw.pragma_update(None, "temp_store", "MEMORY")?;
@@ -78,9 +78,9 @@ impl Connection {
         Ok(Self { raw, deadline, epoch: Arc::clone(epoch), read_only })
     }
 
-    /// Fails when the epoch is not this one. A reader asks what the lane told last; that it may
-    /// know more already than was told is no failure. A write asks the database, because one
-    /// before it in the same commit may have changed it.
+    /// Fails with [`Error::Stale`] when the epoch is not this one. A reader compares with the epoch that the
+    /// lane published last; a caller may know a later one already, which is no failure. A write reads the
+    /// database, because an earlier write of the same commit may have advanced it.
     pub fn expect_epoch(&self, epoch: i64) -> Result<(), Error> {
         let mut holds = self.epoch.load(Ordering::Acquire) <= epoch;
         if !self.read_only {
@@ -92,7 +92,7 @@ impl Connection {
         if holds { Ok(()) } else { Err(Error::Stale) }
     }
 
-    /// Reads the epoch from the database, after a commit that may have changed it.
+    /// Reads the epoch from the database and publishes it, after a commit that may have advanced it.
     fn learn_epoch(&self) -> Result<(), Error> {
         self.query(crate::tx::EPOCH, &[], &mut |row| {
             self.epoch.store(row.int(0)?, Ordering::Release);
@@ -113,7 +113,7 @@ impl Connection {
         self.run(&mut statement, parameters, each)
     }
 
-    /// The same for a statement that may write.
+    /// Like `query`, for a statement that may write.
     pub fn returning(
         &self,
         sql: &str,
@@ -167,19 +167,19 @@ fn bind(statement: &mut rusqlite::Statement<'_>, parameters: &[Value]) -> Result
 pub struct Sqlite {
     path: std::path::PathBuf,
     epoch: Arc<AtomicI64>,
-    /// For quick reads: about one a worker.
+    /// Connections for short reads: about one a worker.
     quick_readers: Mutex<Vec<Connection>>,
     quick: Bounded,
     pub long_places: usize,
-    /// Writes that wait.
+    /// Waiting writes.
     pub writing: Arc<Queue>,
-    /// Long reads that wait.
+    /// Waiting long reads.
     pub reading: Arc<Queue>,
-    /// Whether there is a lane; who only reads has none.
+    /// Whether there is a writer lane; a store opened for reading has none.
     writes: bool,
     threads: Mutex<Vec<JoinHandle<()>>>,
     counters: Arc<Counters>,
-    /// Set when it was opened.
+    /// The reference clock: set when the store was opened.
     clock: Anchor,
 }
 
@@ -190,9 +190,9 @@ struct Counters {
     log_bytes: AtomicU64,
     /// Whether the last commit failed.
     failed: AtomicBool,
-    /// Whether there is little space left.
+    /// Whether the disk's free space is below the reserve.
     is_full: AtomicBool,
-    /// Whether the writer is gone.
+    /// Whether the writer has ended.
     is_broken: AtomicBool,
 }
 
@@ -210,7 +210,7 @@ impl Sqlite {
         Ok(Arc::new(sqlite))
     }
 
-    /// Opens what another process may be writing: there is no lane.
+    /// Opens a database that another process may be writing: there is no writer lane.
     pub fn open_to_read(path: &Path, settings: Settings) -> Result<Arc<Self>, Error> {
         let epoch = Arc::new(AtomicI64::new(0));
         let reader = Connection::open(path, true, ONCE, &epoch)?;
@@ -219,7 +219,7 @@ impl Sqlite {
         Ok(Arc::new(Self::reading(path, epoch, settings)?))
     }
 
-    /// A store that reads.
+    /// A store without a writer lane.
     fn reading(path: &Path, epoch: Arc<AtomicI64>, settings: Settings) -> Result<Self, Error> {
         let clock = Anchor::default();
         clock.set(clock::now());
@@ -233,7 +233,7 @@ impl Sqlite {
             quick_readers: Mutex::default(),
             quick: quick_share(),
             long_places,
-            // one lane runs them all
+            // the writer lane runs them all
             writing: Arc::new(Queue::new(bounds, false)),
             reading,
             writes: false,
@@ -243,12 +243,12 @@ impl Sqlite {
         })
     }
 
-    /// The security epoch as the lane told it last: before the answer to whoever advanced it.
+    /// The security epoch that the lane published last: before the answer to whoever advanced it.
     pub fn epoch(&self) -> i64 {
         self.epoch.load(Ordering::Acquire)
     }
 
-    /// Reads on this thread.
+    /// Reads on the calling thread.
     pub fn read<T, E: From<Error>>(
         &self,
         name: &'static str,
@@ -269,12 +269,12 @@ impl Sqlite {
         answer.unwrap_or_else(|| Err(Error::Internal("no answer".into()).into()))
     }
 
-    /// Hands a long read to those who read.
+    /// Queues a long read.
     pub fn read_long(&self, job: Job, class: Class) -> Result<(), Error> {
         self.reading.push(job, Mode::Long, class)
     }
 
-    /// Hands a write to the lane.
+    /// Queues a write for the lane.
     pub fn write(&self, job: Job, class: Class) -> Result<(), Error> {
         if self.counters.is_broken.load(Ordering::Relaxed) {
             return Err(Error::Unavailable("the writer is gone".into()));
@@ -285,7 +285,7 @@ impl Sqlite {
         self.writing.push(job, Mode::Write, class)
     }
 
-    /// What is known of the last commit and of the space that is left.
+    /// The health, from the last commit and the free space.
     pub fn health(&self) -> Health {
         let is = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
         if is(&self.counters.is_broken) {
@@ -299,7 +299,7 @@ impl Sqlite {
         }
     }
 
-    /// What the clock should show by the time that went by since the start, less what it shows.
+    /// How far the monotonic time since the start is ahead of `now`, in milliseconds.
     pub fn clock_offset(&self, now: i64) -> i64 {
         self.clock.ahead_of(now)
     }
@@ -323,7 +323,7 @@ impl Sqlite {
     }
 
     pub fn close(&self) {
-        // the lane ends when nothing waits any more, and the checkpoints after it
+        // the lane ends when nothing waits any more, and the checkpoints end after it
         self.writing.close();
         self.reading.close();
         self.quick_readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
@@ -334,7 +334,7 @@ impl Sqlite {
     }
 }
 
-/// What one who reads little may keep: there are about as many as processors.
+/// The limits of a connection for short reads: there are about as many as processors.
 fn quick_share() -> Bounded {
     let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let (all, least) = QUICK_CACHE;

@@ -1,22 +1,23 @@
-//! Tables that hold no resource, and the statements that write them.
+//! Tables of state, which hold no resource, and the statements that write them.
 
 use std::fmt::Display;
 
-/// Declares the tables, each by its name in the schema.
+/// Declares the tables of state, each with its name in the schema.
 macro_rules! state_tables {
     ($($(#[doc = $about:literal])* $name:ident = $table:literal,)*) => {
-        /// A table that holds no resource and no relation: what operations and jobs remember beside them.
+        /// A table of state: it holds no resource and no relation, but what operations and jobs store beside
+        /// them.
         ///
-        /// A transaction writes these tables alone. Rows of resources and relations are written by the engine
-        /// of the standard pattern, which audits and confines what it writes.
+        /// A transaction writes no other tables. Rows of resources and relations are written by the engine
+        /// of the standard pattern, which audits and confines its writes.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum StateTable { $($(#[doc = $about])* $name),* }
 
         impl StateTable {
-            /// All of them.
+            /// All tables of state.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
-            /// Its name in the schema.
+            /// The table's name in the schema.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$name => $table),* }
             }
@@ -25,11 +26,11 @@ macro_rules! state_tables {
 }
 
 state_tables! {
-    /// Wrong passwords for names that nobody has.
+    /// Failed password attempts for names that no user has.
     AttemptAtNobody = "attempt_at_nobody",
     /// Public keys that signed audit entries.
     AuditKey = "audit_key",
-    /// Audit entries that no tree has yet.
+    /// Audit entries that are in no tree yet.
     AuditPending = "audit_pending",
     /// The trees over the audit trails.
     AuditTree = "audit_tree",
@@ -37,51 +38,51 @@ state_tables! {
     AuditNode = "audit_node",
     /// Leaves of the trees.
     AuditLeaf = "audit_leaf",
-    /// Who could act as a client app.
+    /// Callers that could act as a client app.
     ClientAppController = "client_app_controller",
     /// Answers to requests with an idempotency key.
     IdempotentAnswer = "idempotent_answer",
-    /// Attempts that hold an idempotency key.
+    /// Claims of idempotency keys that are being worked on.
     IdempotentClaim = "idempotent_claim",
-    /// Who approved the replacement of an identity.
+    /// Approvals of identity replacements.
     IdentityReplacementApproval = "identity_replacement_approval",
-    /// Revocations that wait.
+    /// Pending revocations.
     IdentityRevocation = "identity_revocation",
-    /// Who does a job that is done by one process at a time.
+    /// Leases of jobs that one process at a time does.
     JobLease = "job_lease",
-    /// Mails that wait.
+    /// Mails to be sent.
     MailMessage = "mail_message",
-    /// Entries of the catalogue of options that every owner has.
+    /// Entries of the catalogue of options, which every owner has.
     OptionEntry = "option_entry",
-    /// Events that wait.
+    /// Events to be delivered.
     OutboxEvent = "outbox_event",
-    /// Passkey ceremonies under way.
+    /// Pending passkey ceremonies.
     PasskeyCeremony = "passkey_ceremony",
-    /// When metadata of authenticators are read again.
+    /// When authenticator metadata is refreshed next.
     PasskeyTrustRefresh = "passkey_trust_refresh",
-    /// Metadata of authenticators.
+    /// Authenticator metadata.
     PasskeyTrustSnapshot = "passkey_trust_snapshot",
-    /// Password resets under way.
+    /// Pending password resets.
     PasswordReset = "password_reset",
     /// Processes of this installation.
     Process = "process",
-    /// Access tokens that are references.
+    /// Reference access tokens.
     ReferenceToken = "reference_token",
-    /// Whose a key of a resource is.
+    /// The owners of resources' keys.
     ResourceOwner = "resource_owner",
-    /// Ids that are never used again.
+    /// Ids that are never reused.
     RetiredId = "retired_id",
-    /// Access tokens that were revoked.
+    /// Revoked access tokens.
     RevokedToken = "revoked_token",
-    /// Codes that prove a security contact.
+    /// Codes that verify a security contact.
     SecurityContactCode = "security_contact_code",
     /// Keys of this installation.
     SigningKey = "signing_key",
-    /// Proofs that are good once.
+    /// Single-use proofs that were used.
     UsedProof = "used_proof",
-    /// Contents of pictures of users.
+    /// The contents of users' pictures.
     UserImageContent = "user_image_content",
-    /// Hashes of passwords.
+    /// Password hashes.
     UserPassword = "user_password",
     /// Hashes of earlier passwords.
     UserPasswordHistory = "user_password_history",
@@ -109,7 +110,7 @@ impl StateTable {
 }
 
 impl Write {
-    /// Its text.
+    /// The statement's text.
     pub fn text(&self) -> &str {
         &self.0
     }

@@ -1,11 +1,11 @@
-//! The transaction that an operation works in.
+//! The transaction that an operation runs in.
 
 use chancery_record::Value;
 
 use crate::{Error, Row, Write, postgres::Session, sqlite::Connection};
 
-/// A transaction on either engine. A failure dooms it: the first one is remembered, whatever
-/// the operation makes of it, and decides whether the operation runs again.
+/// A transaction on either engine. A failure dooms it: the first one is remembered, whatever the operation
+/// does with it, and decides whether the operation runs again.
 pub struct Tx<'c> {
     engine: Engine<'c>,
     doom: Option<Error>,
@@ -14,16 +14,16 @@ pub struct Tx<'c> {
     finished: Option<Finished>,
 }
 
-/// What became of a commit that the operation asked for itself.
+/// The outcome of a commit that the operation itself requested.
 #[derive(Debug)]
 pub enum Finished {
-    /// It was done.
+    /// The commit succeeded.
     Committed,
     /// The connection was lost meanwhile.
     Unknown(String),
 }
 
-/// A query that finds a row if the transaction was committed, and only then.
+/// A query that finds a row if and only if the transaction was committed.
 pub type Proof = (String, Vec<Value>);
 
 pub enum Engine<'c> {
@@ -39,7 +39,7 @@ impl<'c> Tx<'c> {
         Self { engine, doom: None, only_try: false, proof: None, finished: None }
     }
 
-    /// Reads rows, each handed to `each` as it comes.
+    /// Reads rows; `each` gets every row as it arrives.
     pub fn query(
         &mut self,
         sql: &str,
@@ -50,7 +50,7 @@ impl<'c> Tx<'c> {
     }
 
     /// Reads the rows of several statements that do not depend on each other: one round trip.
-    /// `each` gets the statement's place and a row.
+    /// `each` gets the statement's index and a row.
     pub fn query_all(
         &mut self,
         statements: &[Statement<'_>],
@@ -71,8 +71,8 @@ impl<'c> Tx<'c> {
         self.note(outcome)
     }
 
-    /// Whether an answer is there as soon as it is asked for, so that nothing is gained by asking
-    /// for several things at once.
+    /// Whether statements are answered without a round trip, so that nothing is gained by sending several
+    /// at once.
     pub const fn answers_at_once(&self) -> bool {
         matches!(self.engine, Engine::Sqlite(_))
     }
@@ -94,7 +94,7 @@ impl<'c> Tx<'c> {
         Ok(found)
     }
 
-    /// Writes a table of state now; how many rows it changed.
+    /// Writes a table of state now; the number of rows changed.
     pub fn execute(&mut self, write: &Write, parameters: &[Value]) -> Result<u64, Error> {
         self.execute_text(write.text(), parameters)
     }
@@ -108,7 +108,7 @@ impl<'c> Tx<'c> {
         self.note(outcome)
     }
 
-    /// Writes a table of state and reads the first row that the statement returns, if there is one.
+    /// Writes a table of state and reads the first row that the statement returns, if any.
     pub fn returning<T>(
         &mut self,
         write: &Write,
@@ -139,8 +139,8 @@ impl<'c> Tx<'c> {
         self.note(outcome)
     }
 
-    /// Writes a table of state; nobody reads the result. On PostgreSQL the statement leaves with the next read
-    /// or with the commit, and its failure shows there.
+    /// Queues a write of a table of state whose result nobody reads. On PostgreSQL it is sent with the next
+    /// read or the commit, and its failure shows there.
     pub fn queue(&mut self, write: &Write, parameters: Vec<Value>) -> Result<(), Error> {
         self.queue_text(write.text(), parameters)
     }
@@ -154,8 +154,8 @@ impl<'c> Tx<'c> {
         self.note(outcome)
     }
 
-    /// Like [`Tx::queue`], for a statement that must change exactly one row; when it does not,
-    /// another operation came between, and this one is repeated.
+    /// Like [`Tx::queue`], for a statement that must change exactly one row; when it does not, another
+    /// operation interfered, and this one is repeated.
     pub fn queue_one(&mut self, write: &Write, parameters: Vec<Value>) -> Result<(), Error> {
         self.queue_one_text(write.text(), parameters)
     }
@@ -173,7 +173,7 @@ impl<'c> Tx<'c> {
         self.note(outcome)
     }
 
-    /// Sends what is queued and waits for it.
+    /// Sends the queued statements and waits for their results.
     pub fn flush(&mut self) -> Result<(), Error> {
         self.still_there()?;
         let outcome = match &mut self.engine {
@@ -183,14 +183,14 @@ impl<'c> Tx<'c> {
         self.note(outcome)
     }
 
-    /// Ends a write: sends what is queued together with the word to commit, in one exchange. What refuses a
-    /// statement, such as a unique index, shows here, where the operation can still explain it. It is the last
-    /// thing that an operation does; without it the store commits in an exchange of its own. A dry run only
-    /// sends. On SQLite nothing waits, and the commit is that of all writes at hand.
+    /// Ends a write: sends the queued statements together with the commit, in one exchange. A statement's
+    /// failure, such as a unique index, shows here, where the operation can still explain it. It is the last
+    /// call of an operation; without it the store commits in an exchange of its own. A dry run only sends. On
+    /// SQLite nothing is queued, and the commit is that of the whole group of writes.
     ///
     /// # Errors
-    /// A queued statement's; [`Error::Retry`]. That the connection was lost is none: the store finds out what
-    /// became of the commit, and the operation goes on as if it was done.
+    /// A queued statement's; [`Error::Retry`]. A lost connection is not an error here: the store finds out
+    /// whether the commit succeeded, and the operation goes on as if it had.
     pub fn finish(&mut self) -> Result<(), Error> {
         self.still_there()?;
         let only_try = self.only_try;
@@ -216,8 +216,8 @@ impl<'c> Tx<'c> {
         self.finished.take()
     }
 
-    /// Tells a query that finds a row if this transaction was committed, and only then. It is asked
-    /// where the connection is lost while committing; the first one that was told counts.
+    /// Provides a query that finds a row if and only if this transaction was committed. It is run where the
+    /// connection is lost during the commit; the first one provided counts.
     pub fn prove_by(&mut self, sql: &str, parameters: Vec<Value>) {
         if self.proof.is_none() {
             self.proof = Some((sql.to_owned(), parameters));
@@ -228,13 +228,13 @@ impl<'c> Tx<'c> {
         self.proof.take()
     }
 
-    /// Rolls back at the end, whatever the operation answers: a dry run.
+    /// Makes the operation a dry run: it is rolled back at the end, whatever it returns.
     pub const fn only_try(&mut self) {
         self.only_try = true;
     }
 
-    /// Commits at the end all the same: what was done must stay even of a dry run, such as that a
-    /// guess at a secret was counted.
+    /// Commits at the end even of a dry run, for changes that must stay, such as a counted attempt at a
+    /// secret.
     pub const fn keep(&mut self) {
         self.only_try = false;
     }
@@ -244,8 +244,8 @@ impl<'c> Tx<'c> {
         self.one(EPOCH, &[], |row| row.int(0))?.ok_or_else(|| Error::Internal("no epoch".into()))
     }
 
-    /// Makes every process load rights and settings again before its next operation: to be
-    /// called by every change of a client, role, store, key or option.
+    /// Makes every process reload rights and settings before its next operation. Every change of a client,
+    /// role, store, key or option calls it.
     pub fn advance_epoch(&mut self) -> Result<(), Error> {
         self.queue_text("UPDATE security_epoch SET value = value + 1", Vec::new())
     }
@@ -259,7 +259,7 @@ impl<'c> Tx<'c> {
         self.note(outcome)
     }
 
-    /// Sends the check of the epoch if it still waits, and nothing else.
+    /// Sends the check of the epoch if it is still queued; otherwise does nothing.
     pub(crate) fn prove_epoch(&mut self) -> Result<(), Error> {
         let outcome = match &mut self.engine {
             Engine::Sqlite(_) => Ok(()),
@@ -268,7 +268,7 @@ impl<'c> Tx<'c> {
         self.note(outcome)
     }
 
-    /// Has the operation run again, in a new transaction, whatever it answers now.
+    /// Makes the operation run again, in a new transaction, whatever it returns now.
     pub fn run_again(&mut self) -> Error {
         self.doom.get_or_insert(Error::Retry).clone()
     }
@@ -281,7 +281,7 @@ impl<'c> Tx<'c> {
         self.only_try
     }
 
-    /// Fails when the transaction is lost or over: without one, a statement would be kept by itself.
+    /// Fails when the transaction is doomed or over: outside one, each statement would commit by itself.
     fn still_there(&self) -> Result<(), Error> {
         if self.finished.is_some() {
             return Err(Error::Internal("a statement after the end of its transaction".into()));
@@ -302,11 +302,11 @@ impl<'c> Tx<'c> {
     }
 }
 
-/// Whether a statement begins as one that reads. A query that begins with other queries could write on
+/// Whether a statement begins like a read. A query with leading common table expressions could write on
 /// PostgreSQL; SQLite refuses it, and every text runs on both.
 fn only_reads(sql: &str) -> bool {
     ["SELECT", "WITH", "EXPLAIN"].iter().any(|word| sql.trim_start().starts_with(word))
 }
 
-/// Reads the epoch; its row is made by the first migration.
+/// Reads the epoch; its row is created by the first migration.
 pub const EPOCH: &str = "SELECT value FROM security_epoch";

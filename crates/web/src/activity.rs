@@ -1,4 +1,4 @@
-//! What a connection is doing, and until when it may go on so.
+//! The state of a connection, and how long it may stay in it.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -11,70 +11,70 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::door::Stage;
 
-/// How long a client may take for its first head, and for any head it began.
+/// The timeout of a connection's first head, and of any head that has begun.
 pub const HEAD_TIME: Duration = Duration::from_secs(10);
-/// How long a reader may take nothing, and what is handed out of an answer at once may take to go.
+/// How long a reader may take nothing, and how long a piece of an answer may take to be sent.
 pub const STALL_TIME: Duration = Duration::from_secs(30);
-/// How long what stalls is still waited for once the server stops: with the silence that follows a last
-/// answer it is gone within ten seconds.
+/// How long stalled connections are still waited for once the server stops: with the linger that follows a
+/// last answer they are closed within ten seconds.
 pub const LAST_TIME: Duration = Duration::from_secs(8);
-/// What was sent before the server stopped has been seen after this.
+/// By then the server has seen what clients sent before it stopped.
 pub const MOMENT: Duration = Duration::from_millis(20);
-/// What goes through a connection in one go when its reader reads, in bytes. Answers to pings are no such thing.
+/// Bytes that a reader must take for answers to count as flowing. Answers to pings stay below.
 const FLOW: usize = 16 << 10;
-/// How long what comes after the last answer is read and thrown away: in silence, and in all.
+/// How long input after the last answer is read and discarded: while silent, and in total.
 const LINGER: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(10));
 
-/// Times that are configured.
+/// Configured timeouts.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
-    /// How long a connection may rest between requests.
+    /// How long a connection may be idle between requests.
     pub idle: Duration,
-    /// How long an answer may take to be read.
+    /// How long a client may take to read an answer.
     pub answer: Duration,
 }
 
-/// What is to be done about a connection.
+/// What the server must do with a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// HTTP/2: take no new requests.
+    /// HTTP/2: send GOAWAY, so that the client sends no new requests.
     GoAway,
-    /// End it, for this reason.
+    /// End the connection, for this reason.
     End(&'static str),
 }
 
-/// An answer on its way.
+/// An answer being sent.
 struct Sending {
     number: u64,
     started: Instant,
-    /// When the connection last took a part of it.
+    /// When the connection last took a piece of it.
     moved: Instant,
-    /// Whether the connection waits for us to make the next part.
+    /// Whether the connection waits for the operation to produce the next piece.
     waits_for_us: bool,
 }
 
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the connection")]
 struct State {
-    /// Since when nothing is asked: the last answer is whole, or the connection is new.
+    /// When the connection became idle: when the last answer was complete, or the connection was new.
     since: Instant,
-    /// When anything was last read.
+    /// When data last arrived.
     heard: Instant,
     has_asked: bool,
     is_http2: bool,
-    /// Requests whose answer is not whole yet.
+    /// Requests whose answer is not complete yet.
     running: usize,
-    /// Since when a head is coming in.
+    /// When the head began that is arriving now.
     reading: Option<Instant>,
     /// Since when the reader takes nothing.
     blocked: Option<Instant>,
-    /// What the reader took since it was last noted that answers flow, and when that was.
+    /// Bytes that the reader took since answers last counted as flowing, and when that was.
     taken: usize,
     flowed: Instant,
-    /// Whether the handshake is under way.
+    /// Whether the handshake is in progress.
     is_greeting: bool,
     sending: Vec<Sending>,
     next: u64,
-    /// When the last answer was sent and this side closed.
+    /// When the last answer was sent and this side was closed.
     shut: Option<Instant>,
     stage: Stage,
     /// When the server began to close.
@@ -84,7 +84,7 @@ struct State {
     waker: Option<Waker>,
 }
 
-/// What a connection is doing.
+/// The state of a connection.
 pub struct Activity {
     times: Times,
     state: Mutex<State>,
@@ -120,29 +120,29 @@ impl Activity {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins anew: what came so far was the handshake.
+    /// Resets the state after the TLS handshake.
     pub fn greeted(&self) {
         self.state().since = Instant::now();
     }
 
-    /// Whether it never sent a whole head.
+    /// Whether it never sent a complete head.
     pub fn is_silent(&self) -> bool {
         let state = self.state();
         !state.has_asked && !state.gives_way
     }
 
-    /// Since when it has nothing to do, if so.
+    /// Since when it is idle, if it is.
     pub fn idle_since(&self) -> Option<Instant> {
         let state = self.state();
         (state.running == 0 && state.shut.is_none()).then_some(state.since)
     }
 
-    /// Ends it, for another one's sake.
+    /// Ends the connection to make room for another one.
     pub fn give_way(&self) {
         self.change(|state| state.gives_way = true);
     }
 
-    /// Tells it how far the stop of the server is.
+    /// Announces the stage of the server's stop.
     pub fn tell(&self, stage: Stage) {
         self.change(|state| {
             state.stage = stage;
@@ -160,7 +160,7 @@ impl Activity {
         }
     }
 
-    /// Notes that bytes came.
+    /// Records that data arrived.
     pub fn read(&self) {
         let (mut state, now) = (self.state(), Instant::now());
         state.heard = now;
@@ -169,7 +169,7 @@ impl Activity {
         }
     }
 
-    /// Notes whether the reader took what there was.
+    /// Records whether the reader took what was offered.
     pub fn wrote(&self, takes: bool) {
         let mut state = self.state();
         if takes {
@@ -179,8 +179,8 @@ impl Activity {
         }
     }
 
-    /// Notes how many bytes the reader took. One of HTTP/2 that takes much takes it of one answer after
-    /// another: those that wait meanwhile do not stall.
+    /// Records how many bytes the reader took. An HTTP/2 client that takes much reads one answer after
+    /// another: the others do not stall meanwhile.
     pub fn took(&self, bytes: usize) {
         let mut state = self.state();
         state.taken += bytes;
@@ -190,12 +190,12 @@ impl Activity {
         }
     }
 
-    /// Notes that this side was closed.
+    /// Records that this side was closed.
     pub fn shut(&self) {
         self.state().shut.get_or_insert_with(Instant::now);
     }
 
-    /// Notes that a whole head came.
+    /// Records that a complete head arrived.
     pub fn ask(self: &Arc<Self>, version: Version) -> Answering {
         let mut state = self.state();
         state.has_asked = true;
@@ -206,7 +206,7 @@ impl Activity {
         Answering { activity: Arc::clone(self), number: state.next }
     }
 
-    /// What is to be done, as soon as it is.
+    /// What must be done with the connection, as soon as it is due.
     pub fn poll(&self, sleep: &mut std::pin::Pin<Box<Sleep>>, context: &mut Context<'_>) -> Poll<Verdict> {
         loop {
             let mut state = self.state();
@@ -219,7 +219,7 @@ impl Activity {
             }
             state.waker = Some(context.waker().clone());
             drop(state);
-            // one that comes later is looked at when this one is over
+            // a later time is set when the timer fires
             if due < sleep.deadline() || sleep.is_elapsed() {
                 sleep.as_mut().reset(due);
             }
@@ -229,7 +229,7 @@ impl Activity {
         }
     }
 
-    /// What comes of a handshake, if it does before the connection is to be ended.
+    /// The result of a handshake, unless the connection is to be ended before that.
     pub async fn in_time<T>(&self, handshake: impl Future<Output = T>) -> Option<T> {
         let mut timer = Self::timer();
         self.state().is_greeting = true;
@@ -249,7 +249,7 @@ impl Activity {
 }
 
 impl State {
-    /// When something is to be done next, and what.
+    /// When something must be done next, and what.
     fn due(&self, times: &Times) -> (Instant, Verdict) {
         if self.gives_way {
             return (self.since, Verdict::End("it gave way"));
@@ -304,21 +304,21 @@ impl State {
     }
 }
 
-/// A request that is being answered, until its answer is whole or given up.
+/// A request in progress, until its answer is complete or given up.
 pub struct Answering {
     activity: Arc<Activity>,
     number: u64,
 }
 
 impl Answering {
-    /// Notes that the head of the answer is there.
+    /// Records that the head of the answer is ready.
     pub fn begin(&self) {
         let now = Instant::now();
         let sending = Sending { number: self.number, started: now, moved: now, waits_for_us: false };
         self.activity.state().sending.push(sending);
     }
 
-    /// Notes that the connection asked for a part, and whether there was one.
+    /// Records that the connection asked for a piece, and whether there was one.
     pub fn part(&self, is_there: bool) {
         let mut state = self.activity.state();
         if let Some(sending) = state.sending.iter_mut().find(|sending| sending.number == self.number) {

@@ -1,4 +1,4 @@
-//! Answers on their way out.
+//! Answers and their bodies.
 
 use std::{
     pin::Pin,
@@ -13,20 +13,20 @@ use tokio::sync::mpsc;
 
 use crate::{compress::Encoded, trace::TraceId};
 
-/// How much of an answer is handed out at once, in bytes.
+/// The largest piece of an answer that is passed to the connection at once, in bytes.
 const PIECE: usize = 64 << 10;
 
-/// The body of an answer: whole, or as it is made.
+/// The body of an answer: complete, or streamed.
 pub enum AnswerBody {
-    /// Whole.
+    /// Complete.
     Whole(Option<Bytes>),
-    /// Parts, as an operation makes them.
+    /// Parts, as an operation produces them.
     Parts(mpsc::Receiver<Part>),
     /// Either, compressed.
     Encoded(Box<Encoded>),
 }
 
-/// The reader is told by a broken connection that the list is not whole.
+/// The list ended early; the reader learns it from the broken connection.
 #[derive(Debug)]
 pub struct Broken;
 
@@ -48,7 +48,7 @@ impl Body for AnswerBody {
     ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
         match &mut *self {
             Self::Whole(whole) => Poll::Ready(whole.take().map(|mut bytes| {
-                // piece by piece, so that it shows when a reader takes nothing
+                // in pieces, so that it shows when a reader takes nothing
                 let piece = bytes.split_to(bytes.len().min(PIECE));
                 *whole = (!bytes.is_empty()).then_some(bytes);
                 Ok(Frame::data(piece))
@@ -92,7 +92,7 @@ pub fn respond(status: u16, content_type: &'static str, body: impl Into<Bytes>) 
     response
 }
 
-/// An answer whose parts come as they are made.
+/// An answer whose parts are streamed as they are produced.
 pub fn stream(status: u16, parts: mpsc::Receiver<Part>) -> Response<AnswerBody> {
     let mut response = Response::new(AnswerBody::Parts(parts));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -100,7 +100,7 @@ pub fn stream(status: u16, parts: mpsc::Receiver<Part>) -> Response<AnswerBody> 
     response
 }
 
-/// Adds headers; one whose value cannot be a header is left out.
+/// Adds headers; a value that is not valid in a header is left out.
 pub fn add_headers(response: &mut Response<AnswerBody>, headers: Vec<(&'static str, String)>) {
     for (name, value) in headers {
         if let Ok(value) = HeaderValue::try_from(value) {
@@ -109,14 +109,14 @@ pub fn add_headers(response: &mut Response<AnswerBody>, headers: Vec<(&'static s
     }
 }
 
-/// Adds what every answer has: nobody guesses its type, and nobody keeps it unless it says so.
+/// Adds the headers of every answer: no sniffing of its type, no caching unless it says otherwise.
 pub fn protect(response: &mut Response<AnswerBody>) {
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
 }
 
-/// The body of a problem: it names the trace that the log's lines of the request name.
+/// The body of a problem (RFC 9457), with the trace id that the log lines of the request carry.
 pub fn problem_body(problem: &Problem, parts: &Parts) -> Vec<u8> {
     problem.body(parts.uri.path(), &TraceId::of(parts).to_string())
 }

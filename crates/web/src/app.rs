@@ -1,4 +1,4 @@
-//! The application: what a request meets.
+//! The application that serves requests.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -33,10 +33,10 @@ use crate::{
     turns::LongReads,
 };
 
-/// Bounds of the edge.
+/// Limits on requests, connections and bodies.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Requests a minute and address to operations without a token; none is no limit.
+    /// Requests a minute and address to operations without a token; `None` is no limit.
     pub public_rate: Option<u32>,
     /// Bytes of a JSON body.
     pub body: usize,
@@ -46,9 +46,9 @@ pub struct Limits {
     pub connections: usize,
     /// Connections at once from one address.
     pub connections_per_address: usize,
-    /// How long a connection may rest between requests.
+    /// How long a connection may be idle between requests.
     pub idle_time: Duration,
-    /// How long an answer may take to be read.
+    /// How long a client may take to read an answer.
     pub answer_time: Duration,
     /// MiB of larger bodies held in memory at once.
     pub bodies_mib: u32,
@@ -69,46 +69,46 @@ impl Default for Limits {
     }
 }
 
-/// The application.
+/// The application: everything that requests share.
 pub struct App {
-    /// The data.
+    /// The database.
     pub store: Store,
-    /// Tokens.
+    /// Issues and verifies tokens.
     pub bearer: Bearer,
     /// What callers may do.
     pub rights: Rights,
     /// What operations share.
     pub context: Arc<AppContext>,
-    /// Bounds.
+    /// Limits on requests, connections and bodies.
     pub limits: Limits,
-    /// What is said of operations that are on their way out.
+    /// The headers of deprecated operations.
     pub deprecation: Deprecation,
-    /// Which answers are told in the log.
+    /// Which answers are logged.
     pub access_log: AccessLog,
-    /// Tells how many lines the log could not write.
+    /// The number of lines that the log could not write.
     pub dropped_lines: fn() -> u64,
-    /// Connections, and how the server stops.
+    /// The open connections, and the stage of the server's stop.
     pub(crate) door: Arc<Door>,
     pub(crate) pool: Pool,
-    /// Long reads of a client app, and of those of a subscription: others find places.
+    /// Shares long reads between client apps and subscriptions.
     pub(crate) reads: LongReads,
     pub(crate) limiter: Limiter,
     pub(crate) guesses: Guesses,
-    /// Places for reading larger bodies.
+    /// Permits for reading larger bodies.
     pub(crate) readers: Arc<Semaphore>,
-    /// Places for bodies that are not small.
+    /// Memory for bodies that are not tiny.
     pub(crate) bodies: Bodies,
     pub(crate) routes: Routes,
     pub(crate) metrics: Metrics,
     pub(crate) documents: Vec<Document>,
 }
 
-/// When version 1 was deprecated, where nothing else is configured: 2026-01-01.
+/// When version 1 was deprecated, unless configured otherwise: 2026-01-01.
 pub const DEPRECATED_ON: Timestamp = Timestamp(1_767_225_600_000);
 
-/// The description of a service, written when somebody asks for it first.
+/// A service's OpenAPI document, generated on first use.
 pub struct Document {
-    /// The name of its file.
+    /// The name of the document's file.
     pub name: String,
     service: &'static Service,
     published: OnceLock<Published>,
@@ -120,7 +120,7 @@ impl Document {
         Self { name, service, published: OnceLock::new() }
     }
 
-    /// What is published of it.
+    /// The document's published text.
     pub fn published(&self) -> &Published {
         self.published.get_or_init(|| {
             Published::new("application/json", openapi::document(self.service).to_string().into())
@@ -129,10 +129,10 @@ impl Document {
 }
 
 impl App {
-    /// Puts the application together.
+    /// Creates the application.
     ///
     /// # Errors
-    /// Two operations at paths that cannot be told apart.
+    /// Two operations have paths that cannot be told apart.
     pub fn new(
         store: Store,
         bearer: Bearer,
@@ -166,7 +166,7 @@ impl App {
         })
     }
 
-    /// Answers a request, always.
+    /// Answers a request; never fails.
     pub async fn handle(&self, request: Request<Incoming>) -> Response<AnswerBody> {
         let (parts, body) = request.into_parts();
         let span = trace::of_request(&parts);
@@ -181,7 +181,7 @@ impl App {
             Err(problem) => Err(problem),
         };
         let mut response = outcome.unwrap_or_else(|problem| {
-            self.tell(&problem, &parts);
+            self.log_problem(&problem, &parts);
             answer::problem(problem, &parts)
         });
         body.finish(&parts, response.headers_mut()).await;
@@ -192,7 +192,7 @@ impl App {
             self.deprecation.tell(response.headers_mut(), (entry.base, entry.op), parts.uri.path());
         }
         if self.access_log.has(status) {
-            // without the path, which can name a person
+            // the path is left out: it can identify a person
             tracing::info!(method = %parts.method, status, seconds, "answered");
         } else {
             tracing::debug!(method = %parts.method, path = parts.uri.path(), status, seconds, "answered");
@@ -200,17 +200,17 @@ impl App {
         response
     }
 
-    /// Notes that a job of the background succeeded.
+    /// Records that a background job succeeded.
     pub fn note_job(&self, job: &'static str) {
         self.metrics.note_job(job);
     }
 
-    /// Notes a figure that a job found out.
+    /// Records a metric that a job determined.
     pub fn note_figure(&self, figure: &'static Figure, value: i64) {
         self.metrics.figures.note(figure, value);
     }
 
-    /// Answers a request at the address for metrics alone.
+    /// Answers a request at the address that serves only metrics.
     pub async fn handle_metrics(&self, request: Request<Incoming>) -> Response<AnswerBody> {
         let (parts, _) = request.into_parts();
         let mut response = if parts.uri.path() == "/metrics" {
@@ -246,12 +246,12 @@ impl App {
         }
     }
 
-    /// Bounds how often operations without a token are called from one address.
+    /// Limits how often operations without a token are called from one address.
     pub fn admit_address(&self, parts: &Parts, now: Timestamp) -> Result<(), Problem> {
         self.limiter.admit_address(address_of(parts), now)
     }
 
-    /// The metrics as an answer.
+    /// The metrics.
     pub async fn metrics_text(&self) -> Response<AnswerBody> {
         self.metrics.figures.read(&self.store).await;
         self.metrics.log_dropped.set((self.dropped_lines)());
@@ -263,9 +263,9 @@ impl App {
         respond(200, content_type, self.metrics.text(&self.store))
     }
 
-    /// Logs what an operator must know; what a caller did wrong is the caller's to know. Of what is
-    /// unavailable one line a second is enough: under load each request would write one.
-    fn tell(&self, problem: &Problem, parts: &Parts) {
+    /// Logs what an operator must know; a client's errors are answered, not logged. Unavailability is logged
+    /// once a second: under load each request would write a line.
+    fn log_problem(&self, problem: &Problem, parts: &Parts) {
         let cause = problem.cause.as_ref().map(ToString::to_string);
         let (status, path, method) = (problem.status(), parts.uri.path(), parts.method.as_str());
         let detail = &problem.detail;
@@ -286,7 +286,7 @@ pub fn address_of(parts: &Parts) -> std::net::IpAddr {
     parts.extensions.get::<Peer>().map_or(std::net::Ipv4Addr::UNSPECIFIED.into(), |peer| peer.address)
 }
 
-/// Whether a request of HTTP/1.1 names its host, once (RFC 9112, section 3.2).
+/// Checks that an HTTP/1.1 request has exactly one `Host` (RFC 9112, section 3.2).
 fn check_host(parts: &Parts) -> Result<(), Problem> {
     let hosts = parts.headers.get_all(header::HOST).iter().count();
     if hosts > 1 || (hosts == 0 && parts.version == Version::HTTP_11) {
@@ -305,7 +305,7 @@ pub fn unauthorized(detail: &str, error: Option<&str>) -> Problem {
     Problem::new(ProblemKind::Unauthorized, detail).with_header("www-authenticate", challenge)
 }
 
-/// The time: the edge is where operations get it from.
+/// The current time: only the edge reads the clock, and hands it to operations.
 #[expect(clippy::disallowed_methods, reason = "this is the edge")]
 pub fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

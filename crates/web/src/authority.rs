@@ -1,5 +1,4 @@
-//! What a request may do: by what is remembered of its caller, or looked up within the very
-//! transaction that uses it.
+//! Authorization: by the caller's cached rights, or by rights read within the transaction that uses them.
 
 use std::sync::Arc;
 
@@ -16,49 +15,49 @@ use crate::{
     trace,
 };
 
-/// What a request is allowed, and since which epoch that holds.
+/// A granted request, and the epoch that its rights were read at.
 #[derive(Clone, Debug)]
 pub struct Allowed {
     pub epoch: i64,
-    /// Who calls; nobody known where no token is needed.
+    /// The caller; `None` where no token is needed or given.
     pub caller: Option<Arc<Caller>>,
     pub scope: Scope,
 }
 
-/// What a request asks to do.
+/// What a request needs to be permitted.
 #[derive(Clone)]
 pub struct Wanted {
     permit: Permit,
     audience: Audience,
     scheme: Scheme,
-    /// The nonce to ask for where one is needed: the proof holds none.
+    /// The nonce to request where one is needed, because the DPoP proof has none.
     lacks_nonce: Option<String>,
     now: Timestamp,
 }
 
-/// A request's token, opened, and what it asks for: enough to decide within a transaction. What
-/// holds there cannot be overtaken by a change of rights.
+/// A request's verified token and the permit it needs: enough to decide within a transaction, where no
+/// change of rights can come in between.
 pub struct Authority {
     wanted: Wanted,
     opened: Opened,
 }
 
 impl Authority {
-    /// Decides by what the transaction sees.
+    /// Decides by the rights that the transaction reads.
     fn decide(&self, tx: &mut Tx<'_>) -> Result<Allowed, Problem> {
         let known = self.opened.look_up(tx)?;
-        // a quick read on PostgreSQL has no snapshot: what it reads next leaves with this check
+        // a quick read on PostgreSQL has no snapshot: its next query is sent with this check
         tx.expect_epoch(known.epoch)?;
         self.wanted.judge(known)
     }
 }
 
-/// The rights that a transaction runs by.
+/// The rights that a transaction uses.
 #[derive(Clone)]
 pub enum Rights {
-    /// Those remembered at this epoch. At another the transaction does not run.
+    /// Cached rights of this epoch. At another the transaction does not run.
     Remembered(i64),
-    /// Those that the transaction looks up itself, because the remembered ones were overtaken.
+    /// Rights that the transaction reads itself, because the cached ones are stale.
     Own(Arc<Authority>),
 }
 
@@ -71,8 +70,7 @@ impl Rights {
         }
     }
 
-    /// What the request is allowed by the transaction's own look; nothing where the remembered rights
-    /// hold.
+    /// What the request is granted by rights read now; `None` where cached rights are used.
     ///
     /// # Errors
     /// The refusal.
@@ -85,8 +83,8 @@ impl Rights {
 }
 
 impl App {
-    /// Whether the caller may do it: its token, its rights, the store that the path names. A
-    /// refusal by remembered rights is looked up again before it is given.
+    /// Whether the caller may call the operation: by its token, its rights and the store in the path. A
+    /// refusal by cached rights is confirmed by current ones before it is answered.
     ///
     /// # Errors
     /// The refusal.
@@ -119,7 +117,8 @@ impl App {
         Ok((wanted, allowed))
     }
 
-    /// The same for what is answered without a transaction that would find rights overtaken: by those of now.
+    /// Like [`App::authorize`], by current rights: for requests without a transaction, which would detect
+    /// stale ones.
     ///
     /// # Errors
     /// The refusal.
@@ -143,8 +142,8 @@ impl App {
         Ok(self.rights.load(&self.store.with(Class::Urgent), &self.bearer, token, store, now).await?)
     }
 
-    /// The rights of a request whose remembered ones were overtaken: it looks itself from now on, so
-    /// that whoever changes rights holds nobody up. What else was remembered with them is forgotten.
+    /// The rights of a request whose cached ones are stale: from now on it reads them itself, so that changes
+    /// of rights cannot hold it up for ever. Everything cached with them is dropped.
     ///
     /// # Errors
     /// The store fails.
@@ -166,7 +165,7 @@ impl App {
     }
 }
 
-/// What a request asks for, and its token where one counts.
+/// The permit that a request needs, and its token where one counts.
 fn wanted<'a>(
     parts: &'a Parts,
     permit: Permit,
@@ -202,7 +201,7 @@ impl Wanted {
     }
 }
 
-/// Lets anyone into a store.
+/// Grants anyone access to a store.
 fn enter(known: Known) -> Result<Allowed, Problem> {
     let place = known.place.filter(|place| place.is_active);
     let place = place.ok_or_else(|| Problem::not_found("user store"))?;

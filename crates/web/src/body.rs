@@ -1,4 +1,4 @@
-//! Bodies of requests: received up to a bound and in time, read off the workers where they are large.
+//! Request bodies: received within bounds and time, parsed off the workers where they are large.
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,20 +25,20 @@ use crate::{
     turns::{Turn, Turns},
 };
 
-/// The most of a form and of an operation's body without a token, and what is read on a worker, in bytes.
+/// The largest form, body without a token, and body that a worker parses, in bytes.
 pub const SMALL_BODY: usize = 64 << 10;
-/// What is received without a place, in bytes. Connections and their streams bound how many there are.
+/// Bytes that are received without a permit. Connections and their streams bound how many there are.
 const TINY_BODY: usize = 8 << 10;
-/// Small bodies at once that take a place, of callers that are known, and of those that are not.
+/// Permits for small bodies, of known callers and of unknown ones.
 const SMALL_PLACES: (usize, usize) = (4096, 512);
-/// Places that a larger body takes of the places a MiB for each of its MiB: it takes so many times its size
-/// while it is read.
+/// Permits (of one MiB each) that a larger body takes for each of its MiB: parsing takes so many times its
+/// size.
 const READ_SIZE: u32 = 4;
-/// How long a body may take to arrive.
+/// The timeout of receiving a body.
 const BODY_TIME: Duration = Duration::from_mins(2);
-/// How long the rest of a small body is waited for when it is answered before it came.
+/// How long the rest of a small body is waited for when it is answered before it arrived.
 const REST_TIME: Duration = Duration::from_secs(1);
-/// Values of a body that is no batch: `relatedIds` has the most.
+/// The most values in a body that is no batch: `relatedIds` has the most.
 const MAX_VALUES: usize = 200_000;
 const MIB: usize = 1 << 20;
 
@@ -55,7 +55,7 @@ impl From<Incoming> for RequestBody {
 }
 
 impl RequestBody {
-    /// All of it, as far as there is room.
+    /// Receives the body, within its room.
     pub async fn receive(
         &mut self,
         door: &Door,
@@ -82,14 +82,14 @@ impl RequestBody {
         Ok(bytes.freeze())
     }
 
-    /// Ends a request that was answered: of a small body the rest is read, so that the connection can be used
-    /// again; else the client is told that it cannot.
+    /// Ends an answered request: the rest of a small body is read, so that the connection can be reused;
+    /// otherwise the client is told that it cannot.
     pub async fn finish(&mut self, parts: &Parts, headers: &mut HeaderMap) {
         if self.is_whole || self.incoming.is_end_stream() || parts.version == Version::HTTP_2 {
             return;
         }
         let is_small = announced(&parts.headers).is_some_and(|length| length <= SMALL_BODY);
-        // a client that waits to be told sends nothing if it is not
+        // a client that expects 100 Continue sends nothing without it
         if is_small && !parts.headers.contains_key(header::EXPECT) {
             let rest = async {
                 while let Some(Ok(_)) = self.incoming.frame().await {}
@@ -103,7 +103,7 @@ impl RequestBody {
     }
 }
 
-/// A body is read as it is.
+/// Refuses encoded bodies.
 fn check_encoding(headers: &HeaderMap) -> Result<(), Problem> {
     if headers.get_all(header::CONTENT_ENCODING).iter().all(|value| value == "identity") {
         return Ok(());
@@ -129,7 +129,7 @@ fn too_large(bound: usize) -> Problem {
     Problem::new(ProblemKind::PayloadTooLarge, detail)
 }
 
-/// The most bytes of an operation's body.
+/// The largest body of an operation, in bytes.
 pub const fn bound_of(app: &App, op: &Op) -> usize {
     match op.action {
         Action::Custom(Custom { body: Body::Bytes(_, bound), .. }) => bound,
@@ -139,11 +139,11 @@ pub const fn bound_of(app: &App, op: &Op) -> usize {
     }
 }
 
-/// Memory for bodies. A larger one takes it as it arrives: what is announced and does not come holds up
-/// nobody but its sender, who has half of all places at most.
+/// Memory for bodies. A larger body takes it as it arrives: one that is announced and never arrives holds up
+/// nobody but its sender, who has at most half of all permits.
 pub struct Bodies {
     larger: Arc<Semaphore>,
-    /// Of each caller, by what its bodies are announced to take.
+    /// Each caller's share, by the announced size of its bodies.
     shares: Turns<Uuid>,
     share: u32,
     known: Arc<Semaphore>,
@@ -151,7 +151,7 @@ pub struct Bodies {
 }
 
 impl Bodies {
-    /// With so many MiB for larger ones.
+    /// With this many MiB for larger bodies.
     pub fn of(mib: u32) -> Self {
         let share = (mib / 2).max(1);
         Self {
@@ -163,11 +163,11 @@ impl Bodies {
         }
     }
 
-    /// Room for a body up to a bound, of this caller where it is known. One that is announced to be larger is
-    /// not waited for.
+    /// Room for a body up to a bound, waiting for the caller's share where the body is large. A body
+    /// announced to be larger than the bound is refused at once.
     ///
     /// # Errors
-    /// It is too large, or the caller's own bodies leave no place.
+    /// The body is too large, or the caller's own bodies leave no room.
     pub async fn room(
         &self,
         caller: Option<Uuid>,
@@ -199,21 +199,21 @@ impl Bodies {
     }
 }
 
-/// What a body has taken.
+/// The permits that a body holds.
 pub struct Room<'a> {
     bodies: &'a Bodies,
     bound: usize,
     is_known: bool,
-    /// Bytes that there are places for.
+    /// Bytes that the permits cover.
     covered: usize,
-    /// Places of larger bodies.
+    /// Permits taken for a larger body.
     taken: u32,
     held: Vec<OwnedSemaphorePermit>,
     _turn: Option<Turn>,
 }
 
 impl Room<'_> {
-    /// Waits until there is memory for so many bytes.
+    /// Waits until there is memory for `size` bytes.
     async fn grow_to(&mut self, size: usize) -> Result<(), Problem> {
         if size > self.bound {
             return Err(too_large(self.bound));
@@ -223,7 +223,7 @@ impl Room<'_> {
             let (places, count, covered) = if self.covered < SMALL_BODY {
                 (if self.is_known { &bodies.known } else { &bodies.unknown }, 1, SMALL_BODY)
             } else {
-                // one that would take more than a share may have its share, and is read alone
+                // a body that would exceed a share gets the share, and is parsed alone
                 let count = READ_SIZE.min(bodies.share - self.taken);
                 self.taken += count;
                 (&bodies.larger, count, (self.covered / MIB + 1) * MIB)
@@ -236,8 +236,8 @@ impl Room<'_> {
     }
 }
 
-/// The JSON of a body. A large one is read by a thread of few, and refused there if nearly all of it is
-/// wrong.
+/// Parses the JSON of a body. A large one is parsed off the workers, and refused there if nearly all of it
+/// is invalid.
 pub async fn read(app: &App, op: &'static Op, bytes: Bytes, merges: bool) -> Result<Json, Problem> {
     if bytes.len() <= SMALL_BODY {
         return parse(op, &bytes);
@@ -250,7 +250,7 @@ pub async fn read(app: &App, op: &'static Op, bytes: Bytes, merges: bool) -> Res
     .await?
 }
 
-/// Does what takes too long for a worker, on one of as many threads as there are processors.
+/// Runs what takes too long for a worker, on one of as many threads as there are processors.
 pub async fn off_workers<T: Send + 'static>(
     app: &App,
     work: impl FnOnce() -> T + Send + 'static,
@@ -285,9 +285,9 @@ mod tests {
         room.grow_to(size).await.is_ok()
     }
 
-    /// Memory is taken as a body arrives, and by nobody more than half of it.
+    /// Memory is taken as a body arrives, and no caller takes more than half of it.
     #[tokio::test(start_paused = true)]
-    async fn what_has_not_come_takes_no_place() {
+    async fn memory_is_taken_as_a_body_arrives() {
         let bodies = Bodies::of(16);
         let unsaid = HeaderMap::new();
         let room = |caller: u128| bodies.room(Some(Uuid::from_u128(caller)), &unsaid, 4 * MIB);
@@ -303,7 +303,7 @@ mod tests {
         assert!(room(1).await.is_ok());
     }
 
-    /// Who is not known has few places for what is not tiny, and takes none of who is.
+    /// Unknown callers have few permits for bodies that are not tiny, and take none from known ones.
     #[tokio::test(start_paused = true)]
     async fn strangers_have_places_of_their_own() {
         let bodies = Bodies::of(16);

@@ -1,6 +1,6 @@
-//! Certificates that clients show in the TLS handshake (RFC 8705). Any is taken: that the client has
-//! its key is proven here, whether it leads to a trusted authority is noted, and whose it is the
-//! client app's configuration says.
+//! Client certificates of the TLS handshake (RFC 8705). Any is accepted: the handshake proves possession of
+//! its key, whether it chains to a trusted authority is recorded, and the client app's configuration says
+//! whose it is.
 
 use std::{io, path::Path, sync::Arc};
 
@@ -16,17 +16,17 @@ use tokio_rustls::rustls::{
     },
 };
 
-/// Asks clients for a certificate, and judges those that are shown.
+/// Requests certificates from clients, and verifies them.
 #[derive(Debug)]
 pub struct ClientTrust {
     provider: Arc<CryptoProvider>,
-    /// None: no authority is trusted.
+    /// The verifier of trusted authorities; `None` where none is trusted.
     authorities: Option<Arc<dyn ClientCertVerifier>>,
 }
 
 impl ClientTrust {
-    /// With the authorities of a PEM file. A file without any trusts none: certificates are the
-    /// client apps' own then.
+    /// Reads the authorities from a PEM file. A file without any trusts none: then only certificates that
+    /// client apps registered themselves count.
     pub fn read(path: &Path) -> io::Result<Arc<Self>> {
         let wrong = |error: &dyn std::fmt::Display| {
             io::Error::new(io::ErrorKind::InvalidInput, format!("{}: {error}", path.display()))
@@ -46,7 +46,7 @@ impl ClientTrust {
         Ok(Arc::new(Self { provider, authorities }))
     }
 
-    /// The certificate of a connection, judged.
+    /// The certificate of a connection, and whether it chains to a trusted authority.
     pub fn judge(&self, chain: &[CertificateDer<'_>]) -> Option<ClientCertificate> {
         let (own, others) = chain.split_first()?;
         let is_trusted = self

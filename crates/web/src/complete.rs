@@ -1,14 +1,14 @@
-//! What an answer carries besides its body: its tag, where the new item is, and nothing more where the caller
-//! wants no body.
+//! What an answer carries besides its body: its ETag, the location of the new item, and no body where the
+//! caller wants none.
 
 use chancery_resource::{Answer, Call, Method, Op, Problem, Reply, etag, token_in};
 use http::{HeaderMap, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// What stays as it is in a path.
+/// Characters to percent-encode in a path segment: all but the unreserved ones (RFC 3986, section 2.3).
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Whether the caller of a write wants no body (RFC 7240). Results of an operation's own are always told.
+/// Whether the caller of a write wants no body (RFC 7240). An operation's own result is always returned.
 pub fn wants_minimal(headers: &HeaderMap, op: &Op) -> bool {
     let is_resource = matches!(op.reply, Reply::One | Reply::Owner | Reply::Many);
     op.writes()
@@ -19,7 +19,7 @@ pub fn wants_minimal(headers: &HeaderMap, op: &Op) -> bool {
         })
 }
 
-/// Gives a whole answer its headers. Nothing of it is known to the operation.
+/// Adds the headers of a complete answer, which the operation itself does not know.
 pub fn complete(call: &mut Call, answer: &mut Answer, body: &mut Vec<u8>) {
     let op = call.request.op;
     let reads_one = op.method == Method::Get && !op.writes() && !op.reply.is_list() && answer.status == 200;
@@ -46,7 +46,7 @@ pub fn complete(call: &mut Call, answer: &mut Answer, body: &mut Vec<u8>) {
     }
 }
 
-/// The status of an answer about one item, by the conditions on what is read.
+/// The status of an answer about one item, by the preconditions on what was read.
 ///
 /// # Errors
 /// `If-Match` does not hold.

@@ -1,5 +1,5 @@
-//! Compressed answers: lists, documents and assets, as they are made. Never what holds a secret, whose length
-//! would tell of it to who can have a guess put beside it.
+//! Compressed answers: lists, documents and assets, as they are produced. Never what holds a secret: the
+//! compressed length would leak it to an attacker who can place an attempt beside it (BREACH).
 
 use std::{
     io::Write,
@@ -21,11 +21,11 @@ use crate::{
     body::off_workers,
 };
 
-/// A whole body that is shorter is sent as it is, in bytes.
+/// Shorter complete bodies are not compressed, in bytes.
 const SMALL: usize = 1024;
-/// A whole body that is longer is compressed off the workers, in bytes.
+/// Longer complete bodies are compressed off the workers, in bytes.
 const LONG: usize = 256 << 10;
-/// The window of an encoder as a power of two: what it holds of a body.
+/// The window of an encoder as a power of two: the part of a body that it holds.
 const WINDOW: u32 = 18;
 
 /// A coding of bodies, the best first.
@@ -47,7 +47,7 @@ impl Coding {
         }
     }
 
-    /// The coding that a caller likes best; none where it likes the body as it is better, or says nothing.
+    /// The coding that the caller prefers; `None` where it prefers no coding, or states nothing.
     fn wanted(headers: &HeaderMap) -> Option<Self> {
         let lines = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
         let named: Vec<(String, u32)> = lines.flat_map(|line| line.split(',')).map(weighed).collect();
@@ -60,7 +60,7 @@ impl Coding {
         (weight(best.name()) > 0 && weight(best.name()) >= plain).then_some(best)
     }
 
-    /// All of a body, encoded. None: it cannot be.
+    /// All of a body, encoded; `None` where that fails.
     fn encode(self, bytes: &[u8]) -> Option<Bytes> {
         let mut encoder = Encoder::new(self)?;
         let mut made = encoder.take(bytes).ok()?;
@@ -68,8 +68,8 @@ impl Coding {
         Some(made.into())
     }
 
-    /// Tells by the headers that the body is encoded. Another coding is another representation.
-    fn tell(self, headers: &mut HeaderMap) {
+    /// Sets the headers of an encoded body. Another coding is another representation.
+    fn set_headers(self, headers: &mut HeaderMap) {
         headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(self.name()));
         let tag = headers.get(header::ETAG).and_then(|tag| tag.to_str().ok());
         let tag = tag.and_then(|tag| tag.strip_suffix('"')).map(|tag| format!("{tag}.{}\"", self.name()));
@@ -94,12 +94,12 @@ fn weighed(part: &str) -> (String, u32) {
 
 /// Whether the answers of an operation may be compressed.
 pub fn is_compressible(op: &Op) -> bool {
-    // what has a location is a page or a file of one
+    // a resource with locations is a page or a file of one
     let is_long = op.reply.is_list() || matches!(op.reply, Reply::Content(_)) || op.shape.is_located();
     op.method == Method::Get && is_long && !holds_secrets(op.shape)
 }
 
-/// Whether rows of a resource hold secrets, or tell of changes to such.
+/// Whether rows of a resource hold secrets, or report changes to such.
 fn holds_secrets(shape: &Shape) -> bool {
     let is_secret = |shape: &Shape| {
         shape.fields.iter().any(|field| {
@@ -112,8 +112,8 @@ fn holds_secrets(shape: &Shape) -> bool {
         || shape.relations.iter().any(|relation| is_secret(relation.target))
 }
 
-/// Compresses an answer as the caller asks for it, if it is of a kind that gets smaller. A whole one is encoded
-/// here: only what comes in parts, which are bounded where they are made, holds an encoder while it is read.
+/// Compresses an answer as the caller prefers, if it is of a kind that gets smaller. A complete body is
+/// encoded here: only a streamed one, which is bounded where it is produced, holds an encoder while read.
 pub async fn compress(
     app: &App,
     headers: &HeaderMap,
@@ -151,12 +151,12 @@ pub async fn compress(
         as_it_is => Err(as_it_is),
     };
     if encoded.is_ok() {
-        coding.tell(&mut answered.headers);
+        coding.set_headers(&mut answered.headers);
     }
     Ok(Response::from_parts(answered, encoded.unwrap_or_else(|as_it_is| as_it_is)))
 }
 
-/// A text that is the same for everybody, kept in each coding that was asked for.
+/// A text that is the same for everybody, cached in each coding requested so far.
 pub struct Published {
     content_type: &'static str,
     plain: Bytes,
@@ -168,7 +168,7 @@ impl Published {
         Self { content_type, plain, encoded: Default::default() }
     }
 
-    /// An answer with it, as the caller asks for it.
+    /// The text as an answer, in the coding that the caller prefers.
     pub fn answer(&self, headers: &HeaderMap) -> Response<AnswerBody> {
         let wanted = Coding::wanted(headers).filter(|_| self.plain.len() >= SMALL);
         let kept = Coding::ALL.into_iter().zip(&self.encoded).find(|(coding, _)| Some(*coding) == wanted);
@@ -178,7 +178,7 @@ impl Published {
         let mut response = match encoded {
             Some((coding, encoded)) => {
                 let mut response = respond(200, self.content_type, encoded);
-                coding.tell(response.headers_mut());
+                coding.set_headers(response.headers_mut());
                 response
             }
             None => respond(200, self.content_type, self.plain.clone()),
@@ -188,10 +188,10 @@ impl Published {
     }
 }
 
-/// A body on its way through an encoder.
+/// A body that is streamed through an encoder.
 pub struct Encoded {
     inner: AnswerBody,
-    /// None when the body has ended.
+    /// `None` when the body has ended.
     encoder: Option<Encoder>,
 }
 
@@ -223,7 +223,7 @@ impl Encoded {
         }
     }
 
-    /// Whether nothing follows.
+    /// Whether no frame follows.
     pub const fn is_over(&self) -> bool {
         self.encoder.is_none()
     }
@@ -250,7 +250,7 @@ impl Encoder {
         })
     }
 
-    /// Takes data; what is ready of the encoded body.
+    /// Encodes data; returns the encoded bytes that are ready.
     fn take(&mut self, data: &[u8]) -> std::io::Result<Vec<u8>> {
         let ready = match self {
             Self::Zstd(encoder) => {
@@ -269,7 +269,7 @@ impl Encoder {
         Ok(std::mem::take(ready))
     }
 
-    /// The rest.
+    /// Ends the encoding; returns the remaining bytes.
     fn finish(self) -> std::io::Result<Vec<u8>> {
         match self {
             Self::Zstd(encoder) => encoder.finish(),

@@ -25,17 +25,17 @@ use crate::{
     door::{Door, Stage},
 };
 
-/// The longest head, and what is buffered of an answer that is not read, in bytes.
+/// The longest head, and the buffer of an answer that is not read, in bytes.
 const BUFFER: usize = 64 << 10;
-/// Requests at once on an HTTP/2 connection.
+/// Concurrent requests on an HTTP/2 connection.
 const STREAMS: u32 = 100;
-/// What an HTTP/2 client may send of one body, and of all, before it is read.
+/// HTTP/2 flow control windows: of one body, and of all bodies of a connection, in bytes.
 const WINDOWS: (u32, u32) = (256 << 10, 1 << 20);
 
-/// How connections are served: what each of them holds is bounded.
+/// The HTTP builder for connections: what each of them holds is bounded.
 pub fn builder() -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
-    // times are ours to watch: those of the library know neither rest nor stop
+    // `Activity` watches the times: the library's timeouts cover neither idle connections nor a stop
     builder.http1().header_read_timeout(None).max_buf_size(BUFFER);
     builder
         .http2()
@@ -47,7 +47,7 @@ pub fn builder() -> Builder<TokioExecutor> {
     builder
 }
 
-/// Serves a connection until it ends or has to.
+/// Serves a connection until it ends or must be ended.
 pub async fn converse<I, F>(
     builder: &Builder<TokioExecutor>,
     io: I,
@@ -95,7 +95,7 @@ pub async fn converse<I, F>(
     }
 }
 
-/// What carries a connection; tells what goes through it.
+/// A connection's stream; reports traffic to its `Activity`.
 struct Watched<I> {
     io: I,
     activity: Arc<Activity>,
@@ -159,8 +159,8 @@ impl<I: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<I> {
         self.note(outcome)
     }
 
-    /// Closes this side and reads on for a while: a socket that is closed with something unread tells its
-    /// peer to forget the answer.
+    /// Closes this side and reads on for a while: closing a socket with unread input resets the connection,
+    /// and the peer may lose the answer.
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if !self.is_shut {
             ready!(Pin::new(&mut self.io).poll_shutdown(context))?;
@@ -178,7 +178,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<I> {
     }
 }
 
-/// An answer's body; tells when the connection takes of it.
+/// An answer's body; reports to `Activity` when the connection takes a piece.
 struct Sent {
     body: AnswerBody,
     answering: Answering,

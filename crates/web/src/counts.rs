@@ -1,19 +1,19 @@
-//! Counts of what may be done so often a minute, in this process and in bounded memory.
+//! Rate counters by key, in this process and in bounded memory.
 
 use std::{collections::HashMap, hash::Hash, net::IpAddr};
 
 use aws_lc_rs::digest::{SHA256, digest};
 use chancery_record::{Timestamp, fold};
 
-/// The most keys that are remembered of one kind.
+/// The most keys of one counter.
 pub const REMEMBERED: usize = 65_536;
-/// In microseconds.
+/// A minute in microseconds.
 const MINUTE: i64 = 60_000_000;
 const SECOND: i64 = 1_000_000;
-/// What counts of a name, in characters: none that there can be is longer.
+/// Characters of a name that count: no existing name is longer.
 const LONGEST_NAME: usize = 256;
 
-/// A name as a key: it takes little room, however long it is, and is the same however it is written.
+/// A name as a key: of fixed size, and the same in any case.
 pub type Name = [u8; 32];
 
 /// The key of a name.
@@ -24,7 +24,7 @@ pub fn name_of(name: &str) -> Name {
     key
 }
 
-/// One caller can have many IPv6 addresses: its network counts.
+/// The key of an address. One caller can have many IPv6 addresses, so their /64 network counts.
 pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
@@ -37,9 +37,9 @@ pub fn network(address: IpAddr) -> IpAddr {
 
 #[derive(Default)]
 struct Count {
-    /// When it is back at nothing, in microseconds. What is counted moves it on.
+    /// When the count is back at zero, in microseconds. Each further one moves it on.
     until: i64,
-    /// What is under way, and counts while it is.
+    /// Attempts in progress, which count until they end.
     pending: u32,
 }
 
@@ -49,7 +49,7 @@ impl Count {
     }
 }
 
-/// Counts by key. Each goes down evenly, by its limit in a minute.
+/// Counts by key. Each decreases evenly, by its limit a minute.
 pub struct Counts<K>(HashMap<K, Count>);
 
 impl<K> Default for Counts<K> {
@@ -62,26 +62,26 @@ const fn micros(now: Timestamp) -> i64 {
     now.0.saturating_mul(1000)
 }
 
-/// What one costs where so many are a minute's.
+/// The microseconds that one unit takes to decrease where `limit` is allowed a minute.
 fn cost(limit: u32) -> i64 {
     MINUTE / i64::from(limit.max(1))
 }
 
 impl<K: Eq + Hash> Counts<K> {
-    /// In how many seconds one more has room under a limit; nothing where it has now, but for what is under way.
+    /// In how many seconds one more fits under a limit, apart from those in progress; `None`: now.
     pub fn wait(&self, key: &K, limit: u32, now: Timestamp) -> Option<i64> {
         let over = self.0.get(key)?.level(micros(now)) + cost(limit) - MINUTE;
         (over > 0).then(|| over.div_euclid(SECOND) + 1)
     }
 
-    /// Whether one more might have no room, by what becomes of those under way.
+    /// Whether one more might not fit, depending on the outcome of those in progress.
     pub fn is_held(&self, key: &K, limit: u32, now: Timestamp) -> bool {
         let over =
             |count: &Count| count.level(micros(now)) + cost(limit) * (i64::from(count.pending) + 1) > MINUTE;
         self.0.get(key).is_some_and(over)
     }
 
-    /// Whether anything is counted that is not over yet.
+    /// Whether the key's count is above zero.
     pub fn is_counted(&self, key: &K, now: Timestamp) -> bool {
         self.0.get(key).is_some_and(|count| count.level(micros(now)) > 0)
     }
@@ -92,19 +92,19 @@ impl<K: Eq + Hash> Counts<K> {
         count.until = (micros(now) + count.level(micros(now)) + cost(limit)).min(micros(now) + MINUTE);
     }
 
-    /// Counts one for as long as it is under way.
+    /// Counts an attempt while it is in progress.
     pub fn begin(&mut self, key: K, now: Timestamp) {
         self.entry(key, now).pending += 1;
     }
 
-    /// What was under way is over.
+    /// Ends an attempt in progress.
     pub fn end(&mut self, key: &K) {
         if let Some(count) = self.0.get_mut(key) {
             count.pending = count.pending.saturating_sub(1);
         }
     }
 
-    /// Where there are too many, forgets what is back at nothing; if that is not enough, half.
+    /// Where there are too many keys, drops those back at zero; if that is not enough, half of all.
     fn entry(&mut self, key: K, now: Timestamp) -> &mut Count {
         if self.0.len() >= REMEMBERED {
             self.0.retain(|_, count| count.pending > 0 || count.level(micros(now)) > 0);
@@ -116,14 +116,14 @@ impl<K: Eq + Hash> Counts<K> {
         self.0.entry(key).or_default()
     }
 
-    /// How many keys are remembered.
+    /// The number of keys.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 }
 
-/// Tells of every second one that it stays.
+/// A filter that keeps every second item.
 pub fn every_other() -> impl FnMut() -> bool {
     let mut keep = false;
     move || {
@@ -140,7 +140,7 @@ mod tests {
     fn a_name_is_the_same_however_it_is_written() {
         assert_eq!(name_of("ada"), name_of("\u{ff21}DA"));
         assert_ne!(name_of("ada"), name_of("bob"));
-        // no name is longer, so what follows need not be told apart
+        // no name is longer, so what follows does not matter
         assert_eq!(name_of(&"\u{e4}".repeat(60_000)), name_of(&"\u{c4}".repeat(256)));
     }
 }

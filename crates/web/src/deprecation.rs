@@ -1,4 +1,4 @@
-//! What is said of operations that are on their way out: since when, until when, and what comes instead.
+//! Headers of deprecated operations: since when, until when, and the successor.
 
 use chancery_record::{Kind, Timestamp};
 use chancery_resource::Op;
@@ -12,7 +12,7 @@ pub struct Deprecation {
 }
 
 impl Deprecation {
-    /// Deprecated since this moment (RFC 9745), gone from that one on (RFC 8594).
+    /// Deprecated since `since` (RFC 9745), removed at `sunset` (RFC 8594).
     pub fn new(since: Timestamp, sunset: Option<Timestamp>) -> Self {
         let since = HeaderValue::from_str(&format!("@{}", since.0.div_euclid(1000)));
         let date = |moment: Timestamp| {
@@ -26,7 +26,7 @@ impl Deprecation {
         }
     }
 
-    /// Says it in an answer of an operation below this base, whose request had this path.
+    /// Adds the headers to an answer of an operation below this base, whose request had this path.
     pub fn tell(&self, headers: &mut HeaderMap, (base, op): (&str, &Op), path: &str) {
         let Some(successor) = op.successor else { return };
         headers.insert("deprecation", self.since.clone());
@@ -42,7 +42,7 @@ impl Deprecation {
     }
 }
 
-/// What `{type}` in the path of an operation can be, by the numbers that version 1 takes.
+/// The names of what `{type}` can be in an operation's path, by the numbers that version 1 accepts.
 fn type_names(op: &Op) -> &'static [&'static str] {
     let choices = op.shape.fields.iter().filter(|field| field.wire().ends_with("Type"));
     let found = choices.filter_map(|field| match field.kind {
@@ -52,15 +52,15 @@ fn type_names(op: &Op) -> &'static [&'static str] {
     if op.choices.is_empty() { found.into_iter().next().unwrap_or_default() } else { op.choices }
 }
 
-/// Where the successor is: its template in the next version, filled from the path that fits the old one.
-/// A parameter that the old path does not have ends it: what is left is what contains it.
+/// The successor's URL: its template in the next version, filled from the path that matches the old one. At
+/// a parameter that the old path lacks it ends: what is left is what contains it.
 fn instead(old: &str, path: &str, new: &str, types: &[&str]) -> String {
     let is_parameter = |segment: &str| segment.starts_with('{');
     let templates: Vec<&str> = old.split('/').collect();
     let segments: Vec<&str> = path.split('/').collect();
     let mut given =
         templates.iter().enumerate().filter(|(_, segment)| is_parameter(segment)).map(|(place, _)| {
-            // the last takes what is left: a location is the rest of the path
+            // the last parameter takes the rest: a location is the rest of the path
             let end = if place + 1 == templates.len() { segments.len() } else { place + 1 };
             segments.get(place..end).unwrap_or_default().join("/")
         });

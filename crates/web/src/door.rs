@@ -1,4 +1,4 @@
-//! The door: which connections there are, how many there may be, and how the server stops.
+//! The open connections, their limits, and the stages of the server's stop.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -15,21 +15,21 @@ use crate::{
     counts::network,
 };
 
-/// How far the stop of the server is.
+/// The stages of the server's stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// It does not stop.
+    /// The server is not stopping.
     Open,
-    /// It serves, and sends clients elsewhere.
+    /// It serves, and announces to clients that it will stop.
     Draining,
-    /// It answers what arrived, and nothing else.
+    /// It answers requests that have arrived, and no others.
     Closing,
 }
 
-/// How many connections there may be.
+/// Limits on connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
-    /// In all.
+    /// In total.
     pub connections: usize,
     /// From one address.
     pub per_address: usize,
@@ -38,7 +38,7 @@ pub struct Room {
 #[derive(Default)]
 struct Inside {
     next: u64,
-    /// By the order in which they came.
+    /// In the order of arrival.
     open: BTreeMap<u64, (IpAddr, Arc<Activity>)>,
     by_address: HashMap<IpAddr, usize>,
 }
@@ -56,7 +56,7 @@ impl Inside {
     }
 
     /// Ends a connection of this address, else of the one that has most of them, else of any. Whether there
-    /// was one.
+    /// was one to end.
     fn make_room(&mut self, address: Option<IpAddr>) -> bool {
         let several = || self.by_address.iter().filter(|(_, count)| **count > 1);
         let most = || several().max_by_key(|(_, count)| **count).map(|(address, _)| *address);
@@ -66,8 +66,8 @@ impl Inside {
         }
     }
 
-    /// Ends the connection that loses least: the newest that never sent a whole head, else the one that has
-    /// rested longest. Whether there was one.
+    /// Ends the connection that loses least: the newest that never sent a complete head, else the one idle
+    /// longest. Whether there was one to end.
     fn end_one(&mut self, address: Option<IpAddr>) -> bool {
         let there = || self.open.iter().rev().filter(|(_, (from, _))| address.is_none_or(|of| of == *from));
         let silent = there().find(|(_, (_, activity))| activity.is_silent());
@@ -79,14 +79,14 @@ impl Inside {
     }
 }
 
-/// The door of a server.
+/// A server's open connections.
 pub struct Door {
     room: Room,
     times: Times,
     stage: watch::Sender<Stage>,
     inside: Mutex<Inside>,
     emptied: Notify,
-    /// Connections that were ended for another one's sake.
+    /// Connections that were ended to make room for another one.
     pub gave_way: Counter,
     /// Connections that were refused.
     pub refused: Counter,
@@ -109,7 +109,7 @@ impl Door {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a connection, if there is one or another gives way. An IPv6 network counts as one address.
+    /// A slot for a connection, if one is free or can be freed. An IPv6 network counts as one address.
     pub fn enter(self: &Arc<Self>, peer: IpAddr) -> Option<Place> {
         let address = network(peer);
         let mut inside = self.inside();
@@ -135,24 +135,24 @@ impl Door {
         Some(Place { door: Arc::clone(self), number, activity })
     }
 
-    /// Ends one connection, where the system has no more of something.
+    /// Ends one connection, where the system has run out of descriptors or memory.
     pub fn make_room(&self) {
         if self.inside().make_room(None) {
             self.gave_way.inc();
         }
     }
 
-    /// How many connections there are.
+    /// The number of open connections.
     pub fn connections(&self) -> usize {
         self.inside().open.len()
     }
 
-    /// How far the stop of the server is.
+    /// The stage of the server's stop.
     pub fn stage(&self) -> Stage {
         *self.stage.borrow()
     }
 
-    /// Goes a step towards the end.
+    /// Advances to a later stage.
     pub fn go_on_to(&self, stage: Stage) {
         self.stage.send_replace(stage);
         let all: Vec<_> = self.inside().open.values().map(|(_, activity)| Arc::clone(activity)).collect();
@@ -161,7 +161,7 @@ impl Door {
         }
     }
 
-    /// Ends when what stalls is given up because the server stops.
+    /// Resolves when stalled connections are given up because the server stops.
     pub async fn last_call(&self) {
         let mut stage = self.stage.subscribe();
         if stage.wait_for(|stage| *stage == Stage::Closing).await.is_ok() {
@@ -169,7 +169,7 @@ impl Door {
         }
     }
 
-    /// Ends when all connections have, or the time is up: whether they have.
+    /// Resolves when all connections have ended or the time is up: whether they have.
     pub async fn emptied(&self, time: Duration) -> bool {
         let wait = async {
             loop {
@@ -184,11 +184,11 @@ impl Door {
     }
 }
 
-/// A connection's place.
+/// A connection's slot, freed on drop.
 pub struct Place {
     door: Arc<Door>,
     number: u64,
-    /// What the connection is doing.
+    /// The connection's state.
     pub activity: Arc<Activity>,
 }
 

@@ -1,4 +1,4 @@
-//! One operation for one request: permit, body, transaction, answer.
+//! One request to an operation: permit, body, transaction, answer.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -31,12 +31,12 @@ use crate::{
 
 /// How long a reader of a long answer may pause before it is given up.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
-/// Parts of an answer that wait for the reader.
+/// Parts of an answer that may be queued for the reader.
 const PARTS: usize = 4;
-/// How often an operation begins again because keys of tokens changed between the opening of its token
-/// and its transaction. Changed rights alone are looked up within it.
+/// Attempts of an operation while signing keys change between the verification of its token and its
+/// transaction. Changed rights alone are read within it.
 const STALE: usize = 64;
-/// Items after which an operation in pieces is heard of in the log.
+/// Items after which an operation in pieces logs its progress.
 const PROGRESS: u64 = 10_000;
 
 /// Executes an operation.
@@ -109,7 +109,7 @@ pub async fn execute(
         },
         None => None,
     };
-    // a body may take its time: what is decided is decided by the time now
+    // receiving a body takes time: decisions use the time after it
     let now = crate::app::now();
     let request = Request {
         op,
@@ -143,24 +143,24 @@ pub async fn execute(
     if is_compressible(op) { compress(app, &parts.headers, response).await } else { Ok(response) }
 }
 
-/// Who asks for what, and when.
+/// A request: its caller, its permit, its time.
 struct Asking<'a> {
     app: &'a App,
     parts: &'a Parts,
     wanted: Wanted,
     store: Option<String>,
-    /// The client app that asks, and its subscription.
+    /// The client app that calls, and its subscription.
     caller: Option<(Uuid, Uuid)>,
     now: Timestamp,
 }
 
 impl Asking<'_> {
-    /// The rights of after a change of rights that came between.
+    /// The rights after a change that made the earlier ones stale.
     async fn overtaken(&self, over: &Rights) -> Result<Rights, Problem> {
         self.app.overtaken(self.parts, &self.wanted, self.store.as_deref(), over).await
     }
 
-    /// Claims an idempotency key, with rights that hold then.
+    /// Claims an idempotency key, with rights that are current then.
     async fn claim(
         &self,
         rights: &mut Rights,
@@ -180,10 +180,10 @@ impl Asking<'_> {
     }
 }
 
-/// The digest of a request with this body, where it has a key that it may be repeated by.
+/// The digest of a request with this body, where it has an idempotency key.
 async fn digest(app: &App, parts: &Parts, bytes: &Bytes) -> Result<Vec<u8>, Problem> {
     if bytes.len() <= SMALL_BODY {
-        // a key that is none is told of after the body
+        // an invalid key is answered after the body was read
         let has_key = matches!(idempotency::key(parts), Ok(Some(_)));
         return Ok(if has_key { idempotency::digest(parts, bytes) } else { Vec::new() });
     }
@@ -194,7 +194,7 @@ async fn digest(app: &App, parts: &Parts, bytes: &Bytes) -> Result<Vec<u8>, Prob
     body::off_workers(app, move || idempotency::digest(&parts, &bytes)).await
 }
 
-/// Takes `dryRun` out of the query.
+/// Removes `dryRun` from the query.
 fn take_dry_run(query: &mut Vec<(String, String)>) -> Result<bool, Problem> {
     let Some(at) = query.iter().position(|(name, _)| name == "dryRun") else { return Ok(false) };
     match query.remove(at).1.as_str() {
@@ -204,18 +204,18 @@ fn take_dry_run(query: &mut Vec<(String, String)>) -> Result<bool, Problem> {
     }
 }
 
-/// A call under way.
+/// A call in progress.
 struct Running<'a> {
     asking: Asking<'a>,
     call: Arc<Mutex<Call>>,
-    /// Whether it goes on in pieces.
+    /// Whether it continues in pieces.
     goes_on: AtomicBool,
 }
 
 type Done = (Answer, Vec<u8>);
 
 impl Running<'_> {
-    /// Runs until there is an answer: again with rights that it looks up itself.
+    /// Runs the operation until there is an answer: with stale rights again, reading them itself.
     async fn finish(
         &self,
         mut rights: Rights,
@@ -256,7 +256,7 @@ impl Running<'_> {
         Err(Error::Retry.into())
     }
 
-    /// Readies the call for its next piece. Each is made at its own time.
+    /// Prepares the call for its next piece. Each piece has its own time.
     fn go_on(&self, piece: Piece, done: &mut u64) {
         self.goes_on.store(true, Ordering::Relaxed);
         let (operation, store) = self.with(|call| {
@@ -275,13 +275,13 @@ impl Running<'_> {
         change(&mut self.call.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Batches and the later pieces of an operation in pieces leave room for others.
+    /// The class: batches and the later pieces of an operation are heavy, so that others go first.
     fn class(&self) -> Class {
         let is_heavy = self.goes_on.load(Ordering::Relaxed) || self.with(|call| call.request.op.is_batch());
         if is_heavy { Class::Heavy } else { Class::Ordinary }
     }
 
-    /// Runs the operation in a transaction. What it makes over a bound is sent as it is made.
+    /// Runs the operation in a transaction. An answer above a bound is streamed as it is produced.
     async fn attempt(
         &self,
         name: &'static str,
@@ -333,7 +333,7 @@ impl Running<'_> {
         let head = tokio::select! {
             biased;
             outcome = &mut running => match parts.try_recv() {
-                // it was made faster than it was read
+                // the producer was faster than the reader
                 Ok(Part::Head(status, headers)) => (status, headers),
                 _ => return outcome.map(Sent::Whole),
             },
@@ -367,7 +367,7 @@ impl Running<'_> {
                     answer.headers.retain(|(name, _)| *name != header::ETAG.as_str());
                     answer.headers.extend(found.headers);
                 }
-                // the change is made: that what it made cannot be shown is no failure of it
+                // the change is committed: that its answer cannot be produced is no failure of it
                 Err(problem) => {
                     if problem.status() >= 500 {
                         let cause = problem.cause.as_ref().map(ToString::to_string);
@@ -392,7 +392,7 @@ impl Running<'_> {
     }
 }
 
-/// The conditions of a request.
+/// The preconditions of a request.
 fn conditions(headers: &HeaderMap, op: &Op) -> Result<Preconditions, Problem> {
     let if_match = all_of(headers, header::IF_MATCH);
     if if_match.is_some() && !op.has_item() {
@@ -401,7 +401,7 @@ fn conditions(headers: &HeaderMap, op: &Op) -> Result<Preconditions, Problem> {
     Ok(Preconditions { if_match, if_none_match: all_of(headers, header::IF_NONE_MATCH) })
 }
 
-/// All lines of a header that holds a list, as one.
+/// The values of all lines of a list header, joined.
 fn all_of(headers: &HeaderMap, name: HeaderName) -> Option<String> {
     let lines: Vec<&str> = headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).collect();
     if lines.is_empty() { None } else { Some(lines.join(",")) }
@@ -412,7 +412,7 @@ enum Sent {
     Streaming(Response<AnswerBody>),
 }
 
-/// The pool filled up after the first step was committed: an attempt stays counted.
+/// The pool filled up after the first step was committed: a counted attempt stays counted.
 fn overtaken(error: Error) -> Problem {
     let detail =
         "There is too much to do. What was begun was given up: an attempt that it counted stays counted.";

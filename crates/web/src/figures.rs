@@ -1,4 +1,4 @@
-//! The figures of slices, read when somebody asks for the metrics.
+//! The metrics of slices, read when metrics are requested.
 
 use std::{
     fmt,
@@ -18,9 +18,9 @@ use prometheus_client::{
 };
 use tokio::time::{Instant, timeout_at};
 
-/// How long the store is asked for all of them: one that hangs must not hide what else is known.
+/// The timeout of the store for all of them: one that hangs must not hide the other metrics.
 const READING_TIME: Duration = Duration::from_secs(2);
-/// The value of a figure that is not known.
+/// The value of a metric that is unknown.
 const UNKNOWN: i64 = i64::MIN;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -28,7 +28,7 @@ struct Failed {
     figure: &'static str,
 }
 
-/// The figures that slices declared, with what is known of them.
+/// The metrics that slices declared, with their known values.
 #[derive(Debug)]
 pub struct Figures {
     list: Vec<(&'static Figure, AtomicI64)>,
@@ -49,14 +49,14 @@ impl Figures {
         figures
     }
 
-    /// Notes what a job found out.
+    /// Records the value that a job determined.
     pub fn note(&self, figure: &'static Figure, value: i64) {
         if let Some((_, known)) = self.list.iter().find(|(known, _)| known.name == figure.name) {
             known.store(value, Ordering::Relaxed);
         }
     }
 
-    /// Reads all that come from the database. One that cannot be read is missing, counted and logged.
+    /// Reads all that come from the database. A metric that cannot be read is left out, counted and logged.
     pub async fn read(&self, store: &Store) {
         let until = Instant::now() + READING_TIME;
         for (figure, value) in &self.list {

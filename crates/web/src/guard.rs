@@ -1,5 +1,5 @@
-//! Whether who shows an access token is who it is bound to: by a proof (DPoP, RFC 9449, section 7), by
-//! the certificate of the connection (RFC 8705, section 3).
+//! Checks that the presenter of an access token is the one it is bound to: by a DPoP proof (RFC 9449,
+//! section 7), or by the client certificate of the connection (RFC 8705, section 3).
 
 use chancery_auth::{
     Claims, ClientCertificate, Code, NoncePolicy, ProofRequest, Used, certificate_thumbprint, verify_proof,
@@ -13,7 +13,7 @@ use crate::{
     request::{Scheme, dpop_proofs},
 };
 
-/// How proofs are signed, for challenges.
+/// The signature algorithms of DPoP proofs, for challenges.
 const ALGORITHMS: &str = "RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA";
 
 /// A token as it was presented.
@@ -24,7 +24,7 @@ pub struct Bound<'a> {
     pub needs_nonce: bool,
 }
 
-/// The token is none, or is not shown as it must be.
+/// The problem of a token that is invalid or not presented as its binding requires.
 pub fn invalid(scheme: Scheme) -> Problem {
     let detail = "The access token is not valid here or has expired. Get a new one at /connect/token.";
     match scheme {
@@ -38,13 +38,13 @@ fn challenge(detail: &str, error: &str) -> Problem {
     Problem::new(ProblemKind::Unauthorized, detail).with_header("www-authenticate", challenge)
 }
 
-/// The proof must hold this nonce.
+/// The problem of a proof that must contain this nonce.
 pub fn asking_for(nonce: &str) -> Problem {
     let detail = "The proof must hold the nonce of the DPoP-Nonce header.";
     challenge(detail, Code::UseDpopNonce.name()).with_header("dpop-nonce", nonce)
 }
 
-/// Checks what the token is bound to. A nonce, where its proof holds none: it may turn out to be needed.
+/// Checks a token's binding. Returns a nonce where its proof has none: one may turn out to be needed.
 pub async fn check(
     app: &App,
     parts: &Parts,
@@ -59,7 +59,7 @@ pub async fn check(
         }
     }
     let Some(jkt) = bound.claims.jkt() else {
-        // a token that is bound to nothing is no DPoP token
+        // an unbound token cannot be presented as a DPoP token
         return if bound.scheme == Scheme::Bearer { Ok(None) } else { Err(invalid(bound.scheme)) };
     };
     if bound.scheme == Scheme::Bearer {

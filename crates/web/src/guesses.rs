@@ -1,8 +1,9 @@
-//! How often a client may be wrong about its secret.
+//! Limits on failed client authentication.
 //!
-//! Wrong proofs are counted by address, by client app, and by both, and those that are being looked at count
-//! while they are: who comes to many of them waits for what becomes of them. A stranger's guesses shut nobody out: an address that a client app was proven from is
-//! refused by their common count alone, and any other address has its first tries, however wrong others were.
+//! Wrong proofs are counted by address, by client app, and by both. Proofs being verified count while they
+//! are, so one that comes on top of many waits for their outcome. A stranger's attempts lock nobody out: an
+//! address from which a client app has authenticated is refused by their common count alone, and any other
+//! address has its first attempts, however many others failed.
 
 use std::{
     collections::HashSet,
@@ -16,7 +17,7 @@ use tokio::sync::Notify;
 
 use crate::counts::{Counts, Name, REMEMBERED, every_other, name_of, network};
 
-/// How long somebody waits for what becomes of others.
+/// How long an attempt waits for the outcome of others.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -29,28 +30,28 @@ enum Key {
 #[derive(Default)]
 struct Known {
     counts: Counts<Key>,
-    /// Client apps and where they were proven.
+    /// Client apps, with the addresses from which they authenticated.
     right: HashSet<(IpAddr, Name)>,
 }
 
-/// Counts of this process.
+/// The counts of this process.
 pub struct Guesses {
     by_minute: Option<u32>,
     known: Mutex<Known>,
-    /// Rings when one that was under way is over.
+    /// Notifies when an attempt has ended.
     ended: Notify,
 }
 
-/// Why somebody may not try now.
+/// Why an attempt is not admitted.
 #[derive(Debug, PartialEq, Eq)]
 enum Refused {
-    /// Too many were wrong; in how many seconds there is room.
+    /// Too many failed; the next is admitted in so many seconds.
     Wrong(i64),
-    /// So many are under way that they might be too many.
+    /// Those in progress might be too many.
     Held,
 }
 
-/// Somebody who is being proven. What comes to nothing is not counted when it is over.
+/// An attempt in progress. When it ends without an outcome it is not counted.
 pub struct Guess<'a> {
     guesses: &'a Guesses,
     address: IpAddr,
@@ -60,7 +61,7 @@ pub struct Guess<'a> {
 }
 
 impl Guesses {
-    /// So many wrong proofs a minute from one address, a third of it for one client app; none is no limit.
+    /// This many wrong proofs a minute from one address, a third for one client app; `None` is no limit.
     pub fn new(by_minute: Option<u32>) -> Self {
         Self { by_minute, known: Mutex::default(), ended: Notify::new() }
     }
@@ -69,11 +70,11 @@ impl Guesses {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets somebody try, after what is under way where that might be too much. Who shows no proof of its own, as
-    /// a public client, guesses nothing.
+    /// Admits an attempt, after those in progress where they might be too many. A public client shows no
+    /// proof, so its attempt does not count while it is in progress.
     ///
     /// # Errors
-    /// In how many seconds it may be tried again.
+    /// In how many seconds the next attempt is admitted.
     pub async fn admit(
         &self,
         address: IpAddr,
@@ -100,7 +101,7 @@ impl Guesses {
         (client, has_proof): (&str, bool),
         now: Timestamp,
     ) -> Result<Guess<'_>, Refused> {
-        // in whatever case it writes its id or name, it is the same client
+        // an id or a name is the same client in any case
         let client = name_of(client);
         let address = network(address);
         let mut guess = Guess { guesses: self, address, client, has_proof, is_pending: false };
@@ -152,7 +153,7 @@ impl Guess<'_> {
         }
     }
 
-    /// Remembers from where a client app was proven.
+    /// Remembers the address from which a client app authenticated.
     pub fn was_right(self) {
         if self.guesses.by_minute.is_none() || !self.has_proof {
             return;
@@ -234,8 +235,8 @@ mod tests {
         assert!(begin(&guesses, home, "app", 0).is_err(), "their own guesses count");
     }
 
-    /// A process that just started, or an address that is new, knows nobody who was right: who is right is let
-    /// in all the same while strangers guess.
+    /// A process that just started, or a new address, knows no client that authenticated: a right proof is
+    /// admitted all the same while strangers attempt.
     #[test]
     fn strangers_shut_nobody_out_of_a_process_that_knows_nobody() {
         let guesses = Guesses::new(Some(6));
@@ -247,9 +248,9 @@ mod tests {
         begin(&guesses, home, "root", 0).unwrap().was_right();
     }
 
-    /// As many guesses at once as one after another.
+    /// Concurrent attempts are limited like attempts one after another.
     #[test]
-    fn guesses_at_once_are_no_more() {
+    fn concurrent_attempts_are_limited_alike() {
         let guesses = Guesses::new(Some(6));
         let one = [192, 0, 2, 1];
         let first = begin(&guesses, one, "root", 0).unwrap();
@@ -266,9 +267,9 @@ mod tests {
         assert!(begin(&guesses, one, "root", 0).is_ok(), "what came to nothing is not counted");
     }
 
-    /// A fleet that asks for its tokens all at once is let in, one after another.
+    /// A fleet whose members request tokens all at once is admitted, one after another.
     #[tokio::test]
-    async fn who_is_right_at_once_is_let_in() {
+    async fn a_fleet_is_admitted_one_after_another() {
         let guesses = Arc::new(Guesses::new(Some(6)));
         let mut fleet = JoinSet::new();
         for _ in 0..100 {
@@ -283,9 +284,9 @@ mod tests {
         assert!(fleet.join_all().await.into_iter().all(|admitted| admitted.is_ok()));
     }
 
-    /// A public client shows no proof: it is neither bounded like one who guesses nor remembered as proven.
+    /// A public client shows no proof: it does not count while in progress, nor is it remembered.
     #[test]
-    fn who_shows_no_proof_was_not_proven() {
+    fn a_client_without_proof_is_not_remembered() {
         let guesses = Guesses::new(Some(6));
         let home = IpAddr::from([192, 0, 2, 1]);
         let bare = || guesses.begin(home, ("public", false), Timestamp(0)).unwrap();

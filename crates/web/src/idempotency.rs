@@ -1,4 +1,4 @@
-//! `Idempotency-Key`: the first answer is kept, encrypted, and given again.
+//! `Idempotency-Key`: the first answer is stored, encrypted, and repeated.
 //!
 //! A claim is written first, in a transaction of its own, so that a second request knows of the
 //! first while it runs. The answer is written in the transaction of the change itself.
@@ -20,38 +20,38 @@ use crate::{
     authority::Rights,
 };
 
-/// How long an answer is kept, in milliseconds.
+/// How long an answer is stored, in milliseconds.
 pub const KEPT: i64 = 24 * 3600 * 1000;
-/// How long a claim without an answer stands when nobody holds it any more, in milliseconds.
+/// How long an unanswered claim stands after it was last renewed, in milliseconds.
 const ABANDONED: i64 = 10_000;
-/// How often a claim is held anew while its request is worked on.
+/// How often a claim is renewed while its request runs.
 const HELD: std::time::Duration = std::time::Duration::from_secs(3);
 /// The longest key, in bytes.
 const MAX_KEY: usize = 255;
 const JSON: &str = "application/json";
 const PROBLEM: &str = "application/problem+json";
 
-/// What came of claiming a key.
+/// The result of claiming a key.
 pub enum Claim {
-    /// The request is the first.
+    /// The request is the first with its key.
     Ours(Ours),
-    /// It was answered before.
+    /// It was answered before: the stored answer.
     Answered(Response<AnswerBody>),
 }
 
-/// The right to answer first.
+/// A claim: the right to answer first.
 #[derive(Clone)]
 pub struct Ours {
     caller: Uuid,
     key: Vec<u8>,
     attempt: Uuid,
     master: MasterKey,
-    /// The resource that the operation is about, and the user store that it is in.
+    /// The operation's resource and user store.
     shape: &'static Shape,
     store: i64,
 }
 
-/// What of an answer is kept before its body.
+/// The part of a stored answer that precedes its body.
 #[derive(Serialize, Deserialize)]
 struct Head {
     status: u16,
@@ -59,7 +59,7 @@ struct Head {
     headers: Vec<(String, String)>,
 }
 
-/// The key of a request, if it has one and may have one.
+/// The idempotency key of a request; `None` without one, or where it may not have one.
 pub fn key(parts: &Parts) -> Result<Option<&[u8]>, Problem> {
     let key = parts.headers.get("idempotency-key").map(http::HeaderValue::as_bytes);
     if key.is_some_and(|key| key.is_empty() || key.len() > MAX_KEY) {
@@ -81,14 +81,14 @@ pub fn digest(parts: &Parts, body: &[u8]) -> Vec<u8> {
 
 enum Found {
     Nothing,
-    /// The first one runs; whether it still does shows after so many seconds.
+    /// The first request runs; ask again after so many seconds.
     Running(i64),
     Other,
     Erased,
     Answer(Vec<u8>, Persons),
 }
 
-/// Claims a key for a request, or finds its answer.
+/// Claims a key for a request, or finds the stored answer.
 pub async fn claim(
     app: &App,
     (caller, shape, store): (Uuid, &'static Shape, i64),
@@ -97,7 +97,7 @@ pub async fn claim(
     request: Vec<u8>,
     now: Timestamp,
 ) -> Result<Claim, Problem> {
-    // a body can hold a password: keyed, so that the database alone does not let anyone try some
+    // a body can hold a password: the digest is keyed, so that the database alone allows no attempts at it
     let request = app.context.master.digest("idempotency", &request);
     let ours = Ours {
         caller,
@@ -171,10 +171,10 @@ impl Ours {
         Ok(Found::Nothing)
     }
 
-    /// Keeps the answer, in the transaction of the change. If the claim was given up meanwhile,
-    /// the change is, too. What it tells of persons is sealed under their keys.
+    /// Stores the answer, in the transaction of the change. If the claim was given up meanwhile, the change
+    /// is rolled back, too. Personal data in the answer is encrypted under those persons' keys.
     pub fn record(&self, tx: &mut Tx<'_>, call: &Call, answer: &Answer, body: &[u8]) -> Result<(), Problem> {
-        let (persons, body) = self.told(tx, call, body)?;
+        let (persons, body) = self.stored_part(tx, call, body)?;
         let headers =
             answer.headers.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
         let content_type = answer.content_type.unwrap_or(JSON).to_owned();
@@ -182,10 +182,15 @@ impl Ours {
         Ok(self.write(tx, self.seal(&head, body, &persons)?, &persons)?)
     }
 
-    /// Of whom an answer tells, and what is kept of it. Where nothing was changed nobody was noted: it is about
-    /// the person whom the path names. Of a resource about somebody who is not known nothing is kept but that
-    /// it was answered.
-    fn told<'a>(&self, tx: &mut Tx<'_>, call: &Call, body: &'a [u8]) -> Result<(Persons, &'a [u8]), Error> {
+    /// The persons whom an answer is about, and the part of its body to store. Where nothing changed no
+    /// persons were recorded: the answer is about the person in the path. If that person does not exist, only
+    /// the head is stored.
+    fn stored_part<'a>(
+        &self,
+        tx: &mut Tx<'_>,
+        call: &Call,
+        body: &'a [u8],
+    ) -> Result<(Persons, &'a [u8]), Error> {
         if !is_personal(self.shape) || body.is_empty() {
             return Ok((Persons::default(), body));
         }
@@ -201,7 +206,7 @@ impl Ours {
         Ok((named.unwrap_or_default(), if is_kept { body } else { &[] }))
     }
 
-    /// Holds the claim while this runs: whoever repeats the request sees that it is still worked on.
+    /// Renews the claim while `running` runs: whoever repeats the request sees that it is in progress.
     pub async fn held<T>(&self, app: &App, running: impl Future<Output = T>) -> T {
         let mut running = std::pin::pin!(running);
         loop {
@@ -220,7 +225,7 @@ impl Ours {
         }
     }
 
-    /// Writes that the claim is held, beside the claim itself: the operation's own transaction writes that one.
+    /// Renews the claim in a row of its own: the operation's transaction writes the claim itself.
     async fn hold(&self, app: &App) {
         let (attempt, now) = (self.attempt, crate::app::now());
         let held = app.store.run("HoldIdempotencyKey", Mode::Write, None, move |tx| {
@@ -237,7 +242,7 @@ impl Ours {
         }
     }
 
-    /// Holds the claim while the operation goes on in pieces.
+    /// Renews the claim while the operation continues in pieces.
     pub fn renew(&self, tx: &mut Tx<'_>, now: Timestamp) -> Result<(), Problem> {
         let text = StateTable::IdempotentAnswer
             .update("SET started_on = ?1 WHERE caller = ?2 AND key_digest = ?3 AND attempt = ?4");
@@ -266,8 +271,8 @@ impl Ours {
         )
     }
 
-    /// Settles what a failed request leaves: a refusal is kept like an answer; what may pass when
-    /// tried again is not.
+    /// Ends the claim of a failed request: a refusal is stored like an answer; one that may succeed when
+    /// repeated is not.
     pub async fn finish(
         self,
         app: &App,
@@ -278,7 +283,7 @@ impl Ours {
             Ok(response) => return Ok(response),
             Err(problem) => problem,
         };
-        // the change may be there, with its answer: the key stays for who asks for it again
+        // the change may be committed, with its answer: the key stays for whoever repeats the request
         if matches!(problem.cause, Some(Error::Unknown(_))) {
             return Err(problem);
         }
@@ -309,20 +314,20 @@ impl Ours {
         if passing { Err(problem) } else { Ok(response) }
     }
 
-    fn place(&self) -> String {
+    fn associated_data(&self) -> String {
         format!("idempotent_answer/{}", self.caller)
     }
 
-    /// The answer under the master key, and within that under the keys of the persons that it tells of.
+    /// The answer, encrypted under the master key, and within that under the keys of the persons it is about.
     fn seal(&self, head: &Head, body: &[u8], persons: &Persons) -> Result<Vec<u8>, Error> {
         let head = serde_json::to_vec(head).map_err(|error| Error::Internal(error.to_string()))?;
         let bytes = [head.as_slice(), b"\n", body].concat();
-        Ok(self.master.seal(&self.place(), &persons.seal(&self.place(), &bytes)))
+        Ok(self.master.seal(&self.associated_data(), &persons.seal(&self.associated_data(), &bytes)))
     }
 
     fn open(&self, sealed: &[u8], persons: &Persons) -> Option<Response<AnswerBody>> {
-        let opened = self.master.open(&self.place(), sealed)?;
-        let opened = persons.open(&self.place(), opened.expose())?;
+        let opened = self.master.open(&self.associated_data(), sealed)?;
+        let opened = persons.open(&self.associated_data(), opened.expose())?;
         let end = opened.expose().iter().position(|byte| *byte == b'\n')?;
         let (head, body) = opened.expose().split_at_checked(end)?;
         let head: Head = serde_json::from_slice(head).ok()?;
@@ -338,17 +343,17 @@ impl Ours {
     }
 }
 
-/// What is kept for a key.
+/// The stored state of a key.
 struct Kept {
     request: Vec<u8>,
-    /// When it was claimed or last held.
+    /// When the key was claimed or last renewed.
     since: i64,
     answer: Option<Vec<u8>>,
-    /// None where an earlier release kept the answer, in a form that is not read any more.
+    /// `None` where an earlier release stored the answer, in a form that is no longer read.
     persons: Option<Vec<Uuid>>,
 }
 
-/// What is kept for the key of a caller.
+/// Reads the stored state of a caller's key.
 fn find(tx: &mut Tx<'_>, row: &[Value]) -> Result<Option<Kept>, Error> {
     let text = "SELECT a.request_digest, \
                 CASE WHEN c.held_on > a.started_on THEN c.held_on ELSE a.started_on END, a.answer, a.persons \

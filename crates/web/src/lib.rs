@@ -1,5 +1,5 @@
-//! The asynchronous edge: from a list of operations to routes, limits, problems and
-//! documentation. It does not know the services; it is handed their lists.
+//! The asynchronous edge: turns a list of operations into routes, limits, problems and documentation. The
+//! services are passed in; this crate does not depend on them.
 
 mod activity;
 mod answer;

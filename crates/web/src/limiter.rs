@@ -1,4 +1,4 @@
-//! How often operations without a token may be called: by address, and by login name.
+//! Rate limits of operations without a token: by address, and by login name.
 
 use std::{
     net::IpAddr,
@@ -16,32 +16,31 @@ enum Key {
     Name(i64, Name),
 }
 
-/// Counts in this process.
+/// The counts of this process.
 pub struct Limiter {
     by_minute: Option<u32>,
     counts: Mutex<Counts<Key>>,
 }
 
 impl Limiter {
-    /// So many requests a minute from one address, and a third of it for one login name; none is
-    /// no limit.
+    /// This many requests a minute from one address, a third for one login name; `None` is no limit.
     pub fn new(by_minute: Option<u32>) -> Self {
         Self { by_minute, counts: Mutex::default() }
     }
 
-    /// Lets a request from an address through, or says when to come back.
+    /// Admits a request from an address, or refuses it with the time to wait.
     ///
     /// # Errors
-    /// Too many.
+    /// Too many requests.
     pub fn admit_address(&self, address: IpAddr, now: Timestamp) -> Result<(), Problem> {
         self.take(Key::Address(network(address)), |limit| limit, now)
     }
 
-    /// Lets a request for a login name of a store through, or says when to come back. The store is
-    /// told by its number, since a path can name it in many ways.
+    /// Admits a request for a login name of a store, or refuses it with the time to wait. The store is given
+    /// by its number, since a path can name it in many ways.
     ///
     /// # Errors
-    /// Too many.
+    /// Too many requests.
     pub fn admit_name(&self, store: i64, name: &str, now: Timestamp) -> Result<(), Problem> {
         self.take(Key::Name(store, name_of(name)), |limit| (limit / 3).max(1), now)
     }
@@ -86,7 +85,7 @@ mod tests {
         assert!(limiter.admit_name(2, "ada", Timestamp(0)).is_ok(), "each store has names of its own");
     }
 
-    /// A name takes as little room as any, however long the path that names it: strangers choose them.
+    /// A name takes a fixed size, however long the path that contains it: strangers choose it.
     #[test]
     fn no_limit_and_bounded_memory() {
         let limiter = Limiter::new(None);

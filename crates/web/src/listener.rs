@@ -1,4 +1,4 @@
-//! Connections: accepted up to a bound, with or without TLS, and let go in order at the end.
+//! Listening: connections are accepted within limits, with or without TLS, and ended in order at the stop.
 
 use std::{
     io::{
@@ -28,12 +28,12 @@ use crate::{
     trace::TraceId,
 };
 
-/// How long requests that run are waited for at the end.
+/// How long requests in progress are waited for at the stop.
 const STOP_TIME: Duration = Duration::from_secs(30);
 /// Connections that may wait to be accepted when the server stops.
 const BACKLOG: usize = 1024;
 
-/// An address that is listened on.
+/// A bound address.
 pub struct Listener {
     tcp: TcpListener,
     tls: Option<Arc<Tls>>,
@@ -41,16 +41,16 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens; with TLS if there are files for it.
+    /// Binds the address; with TLS if there are files for it.
     ///
     /// # Errors
-    /// The address is taken, or the files are not what they should be.
+    /// The address is in use, or the files are invalid.
     pub async fn bind(address: SocketAddr, tls: Option<&TlsFiles>) -> io::Result<Self> {
         let tls = tls.map(Tls::read).transpose()?;
         Ok(Self { tcp: TcpListener::bind(address).await?, tls, metrics_only: false })
     }
 
-    /// The same address, for the metrics alone, to anybody who reaches it.
+    /// Serves only metrics at this address, without a token.
     #[must_use]
     pub fn for_metrics(self) -> Self {
         Self { metrics_only: true, ..self }
@@ -59,32 +59,32 @@ impl Listener {
     /// The address, with the port that was chosen.
     ///
     /// # Errors
-    /// The system does not tell.
+    /// The system cannot report it.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.tcp.local_addr()
     }
 
-    /// Its TLS, for whoever reads the files again.
+    /// The listener's TLS, whose files can be reloaded.
     pub fn tls(&self) -> Option<Arc<Tls>> {
         self.tls.clone()
     }
 
-    /// `http` or `https`
+    /// `http` or `https`.
     pub const fn scheme(&self) -> &'static str {
         if self.tls.is_some() { "https" } else { "http" }
     }
 }
 
-/// Where a request comes from.
+/// A request's origin.
 #[derive(Clone)]
 pub struct Peer {
     /// The address.
     pub address: IpAddr,
-    /// The trace that the request belongs to, once it is asked for.
+    /// The request's trace, set on first use.
     pub trace: OnceLock<TraceId>,
 }
 
-/// Serves until `stop` is done and tells how long to drain, then finishes what runs.
+/// Serves until `stop` resolves with the time to drain, then finishes what runs.
 pub async fn serve(app: Arc<App>, listener: Listener, stop: impl Future<Output = Duration> + Send) {
     let host = Host { app: Arc::clone(&app), builder: builder(), listener };
     let drain = tokio::select! {
@@ -107,14 +107,14 @@ struct Host {
 }
 
 impl Host {
-    /// Receives connections as long as this is waited for.
+    /// Accepts connections until this future is dropped.
     async fn receive(&self) {
         loop {
             self.welcome(self.listener.tcp.accept().await).await;
         }
     }
 
-    /// Receives connections until then, and those that wait by then: who connected in time is answered.
+    /// Accepts connections until `end`, and those in the backlog by then: who connected in time is answered.
     async fn receive_until(&self, end: Instant) {
         let mut late = 0;
         while late < BACKLOG
@@ -128,11 +128,11 @@ impl Host {
     async fn welcome(&self, accepted: io::Result<(TcpStream, SocketAddr)>) {
         let (tcp, peer) = match accepted {
             Ok(accepted) => accepted,
-            // of a connection that is gone again
+            // the connection was already closed by its client
             Err(error) if matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted) => return,
             Err(error) => {
                 if is_shortage(&error) {
-                    // others must end first
+                    // another connection must end first
                     self.app.door.make_room();
                 }
                 sleep(Duration::from_millis(50)).await;
@@ -162,7 +162,7 @@ fn is_shortage(error: &io::Error) -> bool {
     short.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
-/// A connection that was received.
+/// An accepted connection.
 struct Guest {
     app: Arc<App>,
     builder: Builder<TokioExecutor>,
@@ -210,7 +210,7 @@ mod tests {
     use super::is_shortage;
 
     #[test]
-    fn others_end_for_what_is_short_alone() {
+    fn only_a_shortage_ends_other_connections() {
         let short = |errno: Errno| is_shortage(&io::Error::from_raw_os_error(errno.raw_os_error()));
         assert!([Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM].into_iter().all(short));
         assert!(![Errno::CONNABORTED, Errno::PERM, Errno::PROTO, Errno::INTR].into_iter().any(short));

@@ -1,4 +1,4 @@
-//! Figures for operators, in the text format of Prometheus.
+//! Metrics, in the text format of Prometheus.
 
 use std::{
     collections::HashSet,
@@ -35,9 +35,9 @@ struct Deprecated {
     client: String,
 }
 
-/// The most pairs of deprecated operations and client apps that are told apart.
+/// The most label pairs of deprecated operation and client app.
 const MOST_DEPRECATED: usize = 10_000;
-/// The most pairs of operations in pieces and stores that are told apart.
+/// The most label pairs of operation in pieces and store.
 const MOST_GOING: usize = 1_000;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -61,11 +61,11 @@ struct Line {
     purpose: &'static str,
 }
 
-/// Labels that come from data, told apart up to a bound: each is a series that stays.
+/// Label values that come from data, bounded in number: each is a time series that stays.
 struct Seen<T>(Mutex<HashSet<T>>);
 
 impl<T: Clone + Eq + Hash> Seen<T> {
-    /// These labels; beyond the bound the others.
+    /// The labels themselves; beyond the bound their substitute.
     fn bounded(&self, labels: T, most: usize, other: impl FnOnce(T) -> T) -> T {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if seen.contains(&labels) {
@@ -88,7 +88,7 @@ pub struct Shed {
 }
 
 impl Shed {
-    /// Counts one. Once a second it is to be logged, with how many were not meanwhile.
+    /// Counts one. Once a second it is to be logged: the result is how many others were not.
     pub fn note(&self, now: Timestamp) -> Option<u64> {
         self.count.inc();
         let (second, logged) = (now.0.div_euclid(1000), self.logged.load(Ordering::Relaxed));
@@ -102,13 +102,13 @@ impl Shed {
     }
 }
 
-/// The figures of one operation, looked up once.
+/// The metrics of one operation, resolved once.
 struct OperationFigures {
     seconds: Histogram,
     failures: Counter,
 }
 
-/// All figures.
+/// All metrics.
 pub struct Metrics {
     registry: Registry,
     by_operation: Vec<OperationFigures>,
@@ -119,7 +119,7 @@ pub struct Metrics {
     deprecated_seen: Seen<Deprecated>,
     /// Answers with 503.
     pub shed: Shed,
-    /// Connections that are open.
+    /// Open connections.
     pub connections: Gauge,
     /// Lines that the log could not write.
     pub log_dropped: Gauge<u64, AtomicU64>,
@@ -131,7 +131,7 @@ pub struct Metrics {
     store_shed: Gauge<u64, AtomicU64>,
     log_bytes: Gauge<u64, AtomicU64>,
     jobs: Family<Doing, Gauge>,
-    /// Those of slices.
+    /// The metrics that slices declared.
     pub figures: Arc<Figures>,
 }
 
@@ -228,7 +228,7 @@ impl Metrics {
         self
     }
 
-    /// Notes an answer.
+    /// Records an answer.
     pub fn note(&self, operation: Option<usize>, status: u16, seconds: f64) {
         self.answers.get_or_create(&Status { status }).inc();
         if let Some(figures) = operation.and_then(|number| self.by_operation.get(number)) {
@@ -239,24 +239,24 @@ impl Metrics {
         }
     }
 
-    /// Notes how much work of a purpose waits or is under way.
+    /// Sets how much work of a purpose waits or runs.
     pub fn note_work(&self, purpose: &'static str, count: usize) {
         self.working.get_or_create(&Line { purpose }).set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
-    /// Notes that a job of the background succeeded.
+    /// Records that a background job succeeded.
     pub fn note_job(&self, job: &'static str) {
         self.jobs.get_or_create(&Doing { job }).set(crate::app::now().0 / 1000);
     }
 
-    /// Notes that an operation in pieces has done so many items more. Beyond a bound the store is told as `other`.
+    /// Records items that an operation in pieces processed. Beyond a bound the store is labelled `other`.
     pub fn note_items(&self, operation: &'static str, store: &str, items: u64) {
         let going = Going { operation, store: store.to_owned() };
         let other = |going: Going| Going { store: "other".to_owned(), ..going };
         self.items.get_or_create(&self.items_seen.bounded(going, MOST_GOING, other)).inc_by(items);
     }
 
-    /// Notes a call of a deprecated operation. Beyond a bound of pairs the client app is told as `other`.
+    /// Records a call of a deprecated operation. Beyond a bound the client app is labelled `other`.
     pub fn note_deprecated(&self, service: &'static str, operation: &'static str, client: Option<Uuid>) {
         let client = client.map_or_else(|| "none".to_owned(), |id| id.to_string());
         let other = |pair: Deprecated| Deprecated { client: "other".to_owned(), ..pair };
@@ -265,7 +265,7 @@ impl Metrics {
         self.deprecated.get_or_create(&pair).inc();
     }
 
-    /// The text that Prometheus reads.
+    /// The metrics in Prometheus's text format.
     pub fn text(&self, store: &Store) -> String {
         let figures = store.figures();
         self.waiting.set(i64::try_from(figures.waiting).unwrap_or(i64::MAX));
@@ -300,7 +300,7 @@ mod tests {
 
     /// Section 5 of operating: what is unavailable is logged once a second, and counted.
     #[test]
-    fn one_line_a_second() {
+    fn unavailability_is_logged_once_a_second() {
         let shed = Shed::default();
         let told: Vec<Option<u64>> =
             [5_000, 5_001, 5_999, 6_000, 6_500, 9_000].map(|now| shed.note(Timestamp(now))).to_vec();

@@ -1,4 +1,4 @@
-//! The `OpenAPI` 3.1 document of a service, made from its operation list and field tables.
+//! The `OpenAPI` 3.1 document of a service, generated from its operations and field tables.
 
 #![expect(clippy::indexing_slicing, reason = "indexing a serde_json::Value to write makes the member")]
 
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use chancery_resource::{ProblemKind, Service};
 use serde_json::{Map, Value, json};
 
-/// Makes the document.
+/// Generates the document.
 pub fn document(service: &Service) -> Value {
     let mut paths: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
     let mut schemas = schema::shared();
@@ -53,7 +53,7 @@ pub fn document(service: &Service) -> Value {
     })
 }
 
-/// Leaves out the schemas that nothing refers to. Problems refer to one.
+/// Removes the schemas that nothing references. Problems reference one.
 fn keep_used(schemas: &mut Map<String, Value>, paths: &Value) {
     let mut used = BTreeSet::from(["Problem".to_owned()]);
     let mut open = vec![paths.clone()];
@@ -75,7 +75,7 @@ fn keep_used(schemas: &mut Map<String, Value>, paths: &Value) {
     schemas.retain(|name, _| used.contains(name));
 }
 
-/// One response a status that operations refuse with.
+/// One response for each status of a problem.
 fn problems() -> Value {
     let mut responses = Map::new();
     for kind in ProblemKind::ALL {

@@ -1,5 +1,5 @@
-//! Bounded lines for work that would hold others up: hashing passwords, opening certificates, decoding
-//! images, asking other servers. Each purpose has a line of its own, and in it callers take turns.
+//! Bounded queues for work that would hold others up: hashing passwords, opening certificates, decoding
+//! images, calling other servers. Each purpose has its own queue, in which callers take turns.
 
 use std::{any::Any, sync::Arc, time::Instant};
 
@@ -11,21 +11,21 @@ use uuid::Uuid;
 
 use crate::turns::{Counted, Turns, WAITING_OF_ONE};
 
-/// How many may wait in a line; one more is told to come back.
+/// How much may wait in a queue; further work is refused.
 const WAITING: usize = 512;
-/// Answers of others that are waited for at once: each may be large.
+/// Requests to other servers at once: each answer may be large.
 const ASKING: usize = 4;
 
-/// The lines.
+/// The queues.
 pub struct Pool {
     lines: [Line; Purpose::ALL.len()],
-    /// Of administrators, whose work is done one after another.
+    /// Of administrators, whose work runs one after another.
     turns: Turns<(Purpose, Uuid)>,
-    /// Of all others: none fills a line.
+    /// Of all other callers: none fills a queue.
     shares: Turns<(Purpose, Uuid)>,
 }
 
-/// A purpose's line.
+/// The queue of a purpose.
 struct Line {
     places: Arc<Semaphore>,
     waiting: Counted,
@@ -53,21 +53,21 @@ impl Pool {
         &self.lines[purpose as usize]
     }
 
-    /// Whether one more would be told to come back.
+    /// Whether further work would be refused.
     pub fn is_full(&self, purpose: Purpose) -> bool {
         self.waiting(purpose) >= WAITING
     }
 
-    /// How much work is waiting or being done.
+    /// How much work waits or runs.
     pub fn waiting(&self, purpose: Purpose) -> usize {
         self.line(purpose).waiting.count()
     }
 
-    /// Does the work when there is a place. Work of one caller is done one after another where it is an
-    /// administrator's: what a line has of it never keeps that of others waiting for long.
+    /// Runs the work when there is a slot. An administrator's work runs one after another, so that its share
+    /// of the queue never holds up other callers for long.
     ///
     /// # Errors
-    /// Too much waits already, or the work broke.
+    /// Too much waits already, or the work panicked.
     pub async fn run(&self, caller: Option<Uuid>, work: Work) -> Result<Arc<dyn Any + Send + Sync>, Error> {
         let purpose = work.purpose();
         let line = self.line(purpose);
@@ -87,7 +87,7 @@ impl Pool {
             }
         };
         let place = Arc::clone(&line.places).acquire_owned().await.map_err(|_| Error::Busy)?;
-        // the work keeps its place even when nobody waits for it any more
+        // the work keeps its slot even when its caller is gone
         let span = Span::current();
         let working = tokio::task::spawn_blocking(move || {
             let _logging = span.enter();
@@ -102,7 +102,7 @@ impl Pool {
     }
 }
 
-/// Whether callers take turns: where one call can ask for seconds of work.
+/// Whether callers take turns: where one call can cause seconds of work.
 const fn takes_turns(purpose: Purpose) -> bool {
     matches!(purpose, Purpose::Certificate | Purpose::Pattern | Purpose::Image)
 }
@@ -122,7 +122,7 @@ mod tests {
     use super::{Pool, WAITING};
     use crate::turns::WAITING_OF_ONE;
 
-    /// Work that is under way until it is told to end.
+    /// Work that runs until it is ended.
     fn held() -> (Work, mpsc::Receiver<()>, mpsc::Sender<()>) {
         let (start, began) = mpsc::channel();
         let (end, ended) = mpsc::channel::<()>();
@@ -133,7 +133,7 @@ mod tests {
         (work, began, end)
     }
 
-    /// A8: what one purpose has to do keeps nobody waiting who comes for another.
+    /// A8: the work of one purpose does not hold up that of another.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_password_does_not_wait_for_certificates() {
         let pool = Arc::new(Pool::default());
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(pool.waiting(Purpose::Certificate), 0);
     }
 
-    /// A8: who has much to do takes turns with who has little.
+    /// A8: a caller with much work takes turns with one that has little.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn callers_take_turns() {
         let pool = Arc::new(Pool::default());
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn one_caller_does_not_fill_a_line() {
+    async fn one_caller_does_not_fill_a_queue() {
         let pool = Arc::new(Pool::default());
         let caller = Some(Uuid::nil());
         let (work, began, end) = held();
@@ -199,7 +199,7 @@ mod tests {
                 tokio::task::yield_now().await;
             }
         }
-        // the last of them has been counted in the line, and may be on its way to its turn
+        // the last of them counts in the queue, and may not have its turn yet
         let refused = loop {
             let outcome = tokio::time::timeout(
                 std::time::Duration::from_millis(100),
@@ -216,9 +216,9 @@ mod tests {
         }
     }
 
-    /// Also where callers do not take turns: what one caller has in a line leaves most of it to others.
+    /// Also where callers do not take turns: one caller leaves most of a queue to others.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn one_caller_does_not_fill_the_line_for_passwords() {
+    async fn one_caller_does_not_fill_the_queue_for_passwords() {
         let pool = Arc::new(Pool::default());
         let open = Arc::new(AtomicBool::new(false));
         let mut running = tokio::task::JoinSet::new();

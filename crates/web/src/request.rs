@@ -1,10 +1,10 @@
-//! Reading a request: query and media types.
+//! Parsing of requests: query and media types.
 
 use chancery_resource::{Action, Body, Custom, Method, Op, Problem, ProblemKind, Reply};
 use http::{HeaderMap, header};
 use percent_encoding::percent_decode_str;
 
-/// What a media type is to us.
+/// The media types that are distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MediaType {
     Json,
@@ -13,7 +13,7 @@ pub enum MediaType {
     Form,
 }
 
-/// A header's text; `None` when it is not there or not text.
+/// A header's text; `None` when it is missing or not text.
 pub fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
 }
@@ -21,9 +21,9 @@ pub fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
 /// How an access token is presented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// By itself (RFC 6750).
+    /// As a bearer token (RFC 6750).
     Bearer,
-    /// With a proof of the key that it is bound to (RFC 9449).
+    /// With a DPoP proof of the key that it is bound to (RFC 9449).
     Dpop,
 }
 
@@ -35,7 +35,7 @@ pub fn access_token(headers: &HeaderMap) -> Option<(Scheme, &str)> {
     found.map(|(_, scheme)| (*scheme, token.trim()))
 }
 
-/// The DPoP proofs of a request: there should be one at most. One that is no text proves nothing.
+/// The DPoP proofs of a request, of which there should be one. One that is not text is an invalid proof.
 pub fn dpop_proofs(headers: &HeaderMap) -> Vec<String> {
     headers.get_all("dpop").iter().map(|value| value.to_str().unwrap_or_default().to_owned()).collect()
 }
@@ -43,13 +43,13 @@ pub fn dpop_proofs(headers: &HeaderMap) -> Vec<String> {
 /// The most parameters of a query or a form.
 const MAX_PARAMETERS: usize = 1000;
 
-/// Query parameters or a form, decoded.
+/// Parses query parameters or a form.
 pub fn read_form(text: &str) -> Result<Vec<(String, String)>, Problem> {
     if text.split('&').filter(|pair| !pair.is_empty()).nth(MAX_PARAMETERS).is_some() {
         let detail = format!("There are more than {MAX_PARAMETERS} parameters. Send fewer.");
         return Err(Problem::invalid(detail));
     }
-    // the parser replaces what is not UTF-8; what parts the pairs is ASCII, so all of it is looked at at once
+    // the parser replaces invalid UTF-8; the separators are ASCII, so the text is checked as a whole
     if percent_decode_str(text).decode_utf8().is_err() {
         return Err(Problem::invalid("The parameters are not UTF-8 when their %-codes are decoded."));
     }
@@ -76,7 +76,7 @@ pub fn media_type(headers: &HeaderMap) -> Option<MediaType> {
     }
 }
 
-/// Whether the caller takes what the operation answers with.
+/// Checks that the caller accepts the operation's media type.
 pub fn check_accept(headers: &HeaderMap, op: &Op) -> Result<(), Problem> {
     match op.reply {
         Reply::Content(types) => accepts(headers, types),
@@ -165,7 +165,7 @@ mod tests {
         let expected = [("", "1"), ("a", "b=c&="), ("%zz", "%"), ("+", " ")];
         assert_eq!(read, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
         assert!(read_form("a=%ff").is_err());
-        // half a letter at the end of one part and half at the beginning of the next are none
+        // the halves of a character in two parts are invalid
         assert!(read_form("a=%C3&%BC=b").is_err() && read_form("%C3=%BC").is_err());
         assert!(read_form("a=%EF%BF%BD").is_ok(), "what stands for broken text may be sent");
         assert_eq!(read_form(&"a&&".repeat(1000)).unwrap().len(), 1000);

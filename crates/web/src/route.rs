@@ -1,4 +1,4 @@
-//! From a path to the operations at it.
+//! Routing: from a path to its operations.
 
 use chancery_resource::{Method, Op, Problem, ProblemKind, Service};
 use http::Method as HttpMethod;
@@ -7,11 +7,11 @@ use percent_encoding::percent_decode_str;
 
 use crate::system::{SystemRoute, Whose};
 
-/// What is at a path.
+/// The target of a path.
 pub enum Target {
-    /// Operations of a service, one a method.
+    /// Operations of a service, one for each method.
     Operations(Vec<Entry>),
-    /// Something of the server's own, of the installation or of a tenant.
+    /// A server endpoint, of the installation or of a tenant.
     System(SystemRoute, Whose),
 }
 
@@ -19,11 +19,11 @@ pub enum Target {
 #[derive(Clone, Copy)]
 pub struct Entry {
     pub op: &'static Op,
-    /// Its place in the metrics.
+    /// The operation's index in the metrics.
     pub number: usize,
-    /// What its path begins with.
+    /// The base of its path.
     pub base: &'static str,
-    /// Whether its tokens may be meant for the user store service alone.
+    /// Whether access tokens for the user store service alone are accepted.
     pub is_user_store: bool,
 }
 
@@ -31,7 +31,7 @@ pub struct Entry {
 pub struct Routes(Router<Target>);
 
 impl Routes {
-    /// From the lists.
+    /// Builds the routes from the services' operations.
     ///
     /// # Errors
     /// Two paths that cannot be told apart.
@@ -43,7 +43,7 @@ impl Routes {
             for op in service.all() {
                 let mut path = format!("{}{}", service.base, op.path);
                 if op.shape.is_located() {
-                    // a location is the rest of the path
+                    // a location spans the rest of the path
                     path = path.replace("/{id}", "/{*id}");
                 }
                 let entry = Entry { op, number, base: service.base, is_user_store };
@@ -67,8 +67,8 @@ impl Routes {
         Ok(Self(router))
     }
 
-    /// What is at this path, and its parameters, if they can be read: decoded, each one segment, whatever
-    /// is in it.
+    /// The target of a path, and its parameters if they can be decoded. Each is one segment, whatever it
+    /// contains.
     pub fn find(&self, path: &str) -> Result<(&Target, Result<Vec<String>, Problem>), Problem> {
         let found = self.0.at(path).map_err(|_| {
             Problem::new(ProblemKind::NoSuchRoute, "Nothing is at this path. /openapi lists what is.")
@@ -91,7 +91,7 @@ impl Routes {
 /// The operation for a method among those at a path.
 pub fn choose(entries: &[Entry], method: &HttpMethod) -> Result<Entry, Problem> {
     let wanted = if method == HttpMethod::HEAD { "GET" } else { method.as_str() };
-    // what changes something is not asked for its head
+    // HEAD must not call an operation that writes
     let fits = |entry: &&Entry| {
         entry.op.method.name() == wanted && !(method == HttpMethod::HEAD && entry.op.writes())
     };
@@ -105,7 +105,7 @@ pub fn choose(entries: &[Entry], method: &HttpMethod) -> Result<Entry, Problem> 
     })
 }
 
-/// The problem of a method that a path does not have.
+/// The problem of a method that the path does not support.
 pub fn not_allowed(allowed: &str) -> Problem {
     Problem::new(ProblemKind::MethodNotAllowed, format!("This path has {allowed}."))
         .with_header("allow", allowed)

@@ -1,4 +1,4 @@
-//! What the server has beside the services: health, keys, tokens, documentation, metrics.
+//! The endpoints beside the services: health, keys, tokens, documentation, metrics.
 
 use std::{net::IpAddr, sync::LazyLock};
 
@@ -21,49 +21,49 @@ use crate::{
     route::not_allowed,
 };
 
-/// A path of the server's own.
+/// An endpoint of the server itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SystemRoute {
-    /// Is the process alive.
+    /// Liveness.
     Live,
-    /// Can it serve.
+    /// Readiness.
     Ready,
-    /// Figures.
+    /// Metrics.
     Metrics,
     /// `OpenID` discovery.
     Discovery,
-    /// The same, under the name of RFC 8414.
+    /// Authorization server metadata (RFC 8414): the same document.
     OAuthDiscovery,
-    /// Keys for tokens.
+    /// The keys of access tokens, as a JWKS.
     Keys,
-    /// Keys for the audit trail.
+    /// The keys of the audit trail, as a JWKS.
     AuditKeys,
-    /// Tokens.
+    /// The token endpoint.
     Token,
-    /// What a token is.
+    /// Token introspection (RFC 7662).
     Introspect,
-    /// The end of a token before its time.
+    /// Token revocation (RFC 7009).
     Revoke,
-    /// A page to read the documentation at.
+    /// The page that shows the documentation.
     Documentation,
-    /// A document.
+    /// The OpenAPI document of a service.
     Document,
-    /// What a kind of problem means.
+    /// The description of a problem type.
     ProblemPage,
 }
 
-/// Whose a path is.
+/// The owner of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
-    /// The installation's.
+    /// The installation.
     Installation,
-    /// That of the tenant that is the path's first parameter.
+    /// The tenant that is the path's first parameter.
     Tenant,
 }
 
 static PAGE: LazyLock<Published> =
     LazyLock::new(|| Published::new("text/html; charset=utf-8", include_str!("openapi/page.html").into()));
-/// What belongs to the page, beside the documents, by name.
+/// The page's files, beside the documents, by name.
 static PAGE_FILES: LazyLock<[(&str, Published); 2]> = LazyLock::new(|| {
     let file = |content_type, text: &'static str| Published::new(content_type, text.into());
     [
@@ -72,20 +72,20 @@ static PAGE_FILES: LazyLock<[(&str, Published); 2]> = LazyLock::new(|| {
     ]
 });
 
-/// How clients prove themselves.
+/// The client authentication methods.
 const METHODS: [&str; 4] =
     ["client_secret_basic", "client_secret_post", "client_secret_jwt", "private_key_jwt"];
-/// How assertions are signed.
+/// The signature algorithms of client assertions.
 const ASSERTION_ALGORITHMS: [&str; 13] = [
     "HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384",
     "ES512", "EdDSA",
 ];
-/// How DPoP proofs are signed.
+/// The signature algorithms of DPoP proofs.
 const PROOF_ALGORITHMS: [&str; 10] =
     ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"];
 
 impl SystemRoute {
-    /// All of them.
+    /// All endpoints.
     pub const ALL: [Self; 13] = [
         Self::Live,
         Self::Ready,
@@ -102,7 +102,7 @@ impl SystemRoute {
         Self::ProblemPage,
     ];
 
-    /// Its path.
+    /// The endpoint's path.
     pub const fn path(self) -> &'static str {
         match self {
             Self::Live => "/health/live",
@@ -121,8 +121,8 @@ impl SystemRoute {
         }
     }
 
-    /// The paths of the same for the issuer of a tenant: below it, and for what is well known also in the
-    /// form of RFC 8414, section 3.1.
+    /// The paths of the endpoint for a tenant's issuer: below the issuer, and for well-known documents also
+    /// in the form of RFC 8414, section 3.1.
     pub const fn tenant_paths(self) -> &'static [&'static str] {
         match self {
             Self::Discovery => &[
@@ -187,7 +187,7 @@ impl SystemRoute {
         Ok(if self.is_published() { revalidated(answer) } else { answer })
     }
 
-    /// Whether it is the same for everybody, and may be kept by whoever asks again before using it.
+    /// Whether the answer is the same for everybody, and may be cached if it is revalidated.
     const fn is_published(self) -> bool {
         !matches!(
             self,
@@ -196,7 +196,7 @@ impl SystemRoute {
     }
 }
 
-/// What is known already: whoever asks whether a server hangs does not want to hang with it.
+/// The store's health as last observed: a probe must not hang where the database does.
 fn ready(app: &App, parts: &Parts) -> Response<AnswerBody> {
     let health = app.store.health();
     let (reason, detail) = match health {
@@ -244,7 +244,7 @@ fn discovery(app: &App, issuer: &Issuer) -> String {
 }
 
 impl SystemRoute {
-    /// Answers at an endpoint that clients prove themselves at.
+    /// Answers at an endpoint that authenticates clients.
     async fn endpoint(
         self,
         app: &App,
@@ -254,7 +254,7 @@ impl SystemRoute {
         now: Timestamp,
     ) -> Response<AnswerBody> {
         let answer = match read_request(app, (issuer, self.path()), parts, body, now).await {
-            Ok(request) => match self.guess(app, address_of(parts), &request).await {
+            Ok(request) => match self.call_within_limits(app, address_of(parts), &request).await {
                 Ok(answer) => answer,
                 Err(wait) => return too_many(wait),
             },
@@ -286,23 +286,28 @@ impl SystemRoute {
         response
     }
 
-    /// Asks, unless too many wrong proofs came before: then the seconds to wait.
-    async fn guess(self, app: &App, address: IpAddr, request: &EndpointRequest) -> Result<Asked, i64> {
-        let Ok(presented) = request.presented() else { return Ok(self.ask(app, request).await) };
-        // a client can be proven by its certificate alone
+    /// Calls the endpoint, unless there were too many wrong proofs: then the seconds to wait.
+    async fn call_within_limits(
+        self,
+        app: &App,
+        address: IpAddr,
+        request: &EndpointRequest,
+    ) -> Result<Asked, i64> {
+        let Ok(presented) = request.presented() else { return Ok(self.call(app, request).await) };
+        // a certificate alone can authenticate a client
         let has_proof = request.certificate.is_some() || !matches!(presented.proof, Proof::Bare);
-        let guess = app.guesses.admit(address, (&presented.client, has_proof), request.now).await?;
-        let answer = self.ask(app, request).await;
+        let attempt = app.guesses.admit(address, (&presented.client, has_proof), request.now).await?;
+        let answer = self.call(app, request).await;
         match &answer {
-            Err(error) if error.error == "invalid_client" => guess.was_wrong(request.now),
-            Ok(_) => guess.was_right(),
+            Err(error) if error.error == "invalid_client" => attempt.was_wrong(request.now),
+            Ok(_) => attempt.was_right(),
             Err(_) => {}
         }
         Ok(answer)
     }
 
-    /// The body, the nonce for the next proof, the status.
-    async fn ask(self, app: &App, request: &EndpointRequest) -> Asked {
+    /// Calls the endpoint.
+    async fn call(self, app: &App, request: &EndpointRequest) -> Asked {
         let (store, bearer, rights) = (&app.store.with(Class::Urgent), &app.bearer, &app.rights);
         match self {
             Self::Introspect => Ok((introspect(store, bearer, rights, request).await?, None, 200)),

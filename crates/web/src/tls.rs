@@ -1,4 +1,4 @@
-//! TLS as it is configured, read again when it is asked for.
+//! TLS of the listener, reloadable.
 
 use std::{
     io,
@@ -26,19 +26,19 @@ pub struct TlsFiles {
     pub certificate: PathBuf,
     /// The private key.
     pub key: PathBuf,
-    /// The authorities of client certificates. Where there is a file, clients are asked for one.
+    /// The authorities of client certificates. Where there is a file, clients are asked for a certificate.
     pub client_authorities: Option<PathBuf>,
 }
 
-/// What the files say.
+/// What the files contain.
 #[derive(Clone)]
 pub struct Settings {
     acceptor: TlsAcceptor,
-    /// Judges certificates of clients, where they are asked for.
+    /// Verifies client certificates, where they are requested.
     trust: Option<Arc<ClientTrust>>,
 }
 
-/// TLS for new connections.
+/// The TLS settings of new connections.
 pub struct Tls {
     files: TlsFiles,
     current: RwLock<Settings>,
@@ -48,23 +48,22 @@ impl Tls {
     /// Reads the files.
     ///
     /// # Errors
-    /// They are not what they should be.
+    /// The files are missing or invalid.
     pub fn read(files: &TlsFiles) -> io::Result<Arc<Self>> {
         Ok(Arc::new(Self { files: files.clone(), current: RwLock::new(Settings::read(files)?) }))
     }
 
-    /// Reads the files again, for connections that come from now on. Where they are not what they should be,
-    /// what was read before stays.
+    /// Reads the files again, for new connections. If they are invalid, the current settings stay.
     ///
     /// # Errors
-    /// They are not what they should be.
+    /// The files are missing or invalid.
     pub fn read_again(&self) -> io::Result<()> {
         let settings = Settings::read(&self.files)?;
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = settings;
         Ok(())
     }
 
-    /// What counts now.
+    /// The current settings.
     pub fn current(&self) -> Settings {
         self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -76,7 +75,7 @@ impl Settings {
         Ok(Self { acceptor: acceptor(files, trust.as_ref())?, trust })
     }
 
-    /// Shakes hands; the connection, and the certificate that the client showed where it was asked for one.
+    /// Does the TLS handshake; the connection, and the client's certificate where it presented one.
     pub async fn accept(
         &self,
         tcp: TcpStream,

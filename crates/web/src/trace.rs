@@ -1,5 +1,5 @@
-//! One trace id from a request to every line of the log that is written for it: the caller's
-//! (W3C Trace Context), or a new one.
+//! Trace ids: one from a request to every log line written for it, the caller's (W3C Trace Context) or a new
+//! one.
 
 use std::fmt;
 
@@ -13,10 +13,10 @@ use tracing::{
 
 use crate::listener::Peer;
 
-/// The length of a `traceparent` as it is known.
+/// The length of a `traceparent` of version 00.
 const LENGTH: usize = 55;
 
-/// What tells requests and runs of jobs apart, in problems and in the log.
+/// Identifies a request or a run of a job, in problems and in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceId(u128);
 
@@ -27,18 +27,18 @@ impl fmt::Display for TraceId {
 }
 
 impl TraceId {
-    /// A new one.
+    /// A random trace id.
     pub fn random() -> Self {
         Self(u128::from_be_bytes(chancery_resource::random()).max(1))
     }
 
-    /// The one of a request; always the same.
+    /// A request's trace id; the same on each call.
     pub fn of(parts: &Parts) -> Self {
         let made = || Self::given(&parts.headers).unwrap_or_else(Self::random);
         parts.extensions.get::<Peer>().map_or_else(made, |peer| *peer.trace.get_or_init(made))
     }
 
-    /// The caller's: that of the only `traceparent`, if it is sound.
+    /// The caller's trace id, if there is exactly one `traceparent` and it is valid.
     fn given(headers: &HeaderMap) -> Option<Self> {
         let mut parents = headers.get_all("traceparent").iter();
         let parent = parents.next()?.to_str().ok()?;
@@ -48,7 +48,7 @@ impl TraceId {
         Self::read(parent)
     }
 
-    /// Reads a `traceparent`. Versions to come may be longer.
+    /// Parses a `traceparent`. Those of later versions may be longer.
     fn read(parent: &str) -> Option<Self> {
         let (known, more) = parent.split_at_checked(LENGTH)?;
         let mut parts = known.split('-');
@@ -65,7 +65,7 @@ impl TraceId {
     }
 }
 
-/// Which answers are told in the log.
+/// Which answers are logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessLog {
     /// None.
@@ -77,10 +77,10 @@ pub enum AccessLog {
 }
 
 impl AccessLog {
-    /// All there are.
+    /// All choices.
     pub const ALL: [Self; 3] = [Self::Off, Self::Errors, Self::All];
 
-    /// Its name in the configuration.
+    /// The choice's name in the configuration.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -89,13 +89,13 @@ impl AccessLog {
         }
     }
 
-    /// Whether it has an answer with this status.
+    /// Whether an answer with this status is logged.
     pub const fn has(self, status: u16) -> bool {
         matches!(self, Self::All) || (matches!(self, Self::Errors) && status >= 400)
     }
 }
 
-/// The span of a request. It is made whatever the log's level is, as long as there is a log: errors belong to
+/// The span of a request. It is created at any log level, as long as there is a log: errors belong to
 /// requests, too.
 pub fn of_request(parts: &Parts) -> Span {
     tracing::error_span!(
@@ -107,7 +107,7 @@ pub fn of_request(parts: &Parts) -> Span {
     )
 }
 
-/// Notes who calls, and the store that is meant, in the span of the request.
+/// Records the caller and the store in the span of the request.
 pub fn note(caller: Option<&Caller>, scope: &Scope) {
     let span = Span::current();
     if let Some(caller) = caller {
@@ -135,7 +135,7 @@ mod tests {
 
     /// W3C Trace Context, section 3.2.
     #[test]
-    fn what_is_sound_is_taken() {
+    fn a_valid_traceparent_is_used() {
         for parent in [
             format!("00-{ID}-00f067aa0ba902b7-01"),
             format!("00-{ID}-00f067aa0ba902b7-ff"),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_sound_is_left() {
+    fn an_invalid_traceparent_is_ignored() {
         for parent in [
             String::new(),
             ID.to_owned(),

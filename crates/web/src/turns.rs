@@ -1,4 +1,4 @@
-//! Callers that take turns: of each so many at a time go on, the others wait.
+//! Fair shares between callers: each may run so many at once, its others wait.
 
 use std::{
     collections::HashMap,
@@ -14,13 +14,13 @@ use chancery_store::Error;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use uuid::Uuid;
 
-/// How many of one caller may wait.
+/// The most that may wait of one caller.
 pub const WAITING_OF_ONE: usize = 64;
 
-/// How long a caller waits for places of long reads that its own hold.
+/// How long a caller waits for a long read while its own take its share.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The callers that have or want a turn.
+/// The callers that run or wait.
 pub struct Turns<K> {
     at_once: usize,
     callers: Mutex<HashMap<K, Weak<Caller>>>,
@@ -31,7 +31,7 @@ struct Caller {
     waiting: Counted,
 }
 
-/// A turn of a caller, which ends when it is dropped.
+/// A caller's permit to run, released on drop.
 pub struct Turn {
     _caller: Arc<Caller>,
     _counted: OneOf,
@@ -39,23 +39,23 @@ pub struct Turn {
 }
 
 impl<K: Eq + Hash> Turns<K> {
-    /// Each caller has so many turns at once.
+    /// Each caller may hold `at_once` turns.
     pub fn of(at_once: usize) -> Self {
         Self { at_once, callers: Mutex::default() }
     }
 
-    /// Waits until the caller has a turn left.
+    /// Waits until the caller has a free turn.
     ///
     /// # Errors
-    /// So many of the caller wait already.
+    /// Too many of the caller wait already.
     pub async fn take(&self, caller: K) -> Result<Turn, Error> {
         self.take_many(caller, 1).await
     }
 
-    /// Waits until the caller has so many turns left, and takes them as one.
+    /// Waits until the caller has so many free turns, and takes them as one.
     ///
     /// # Errors
-    /// So many of the caller wait already.
+    /// Too many of the caller wait already.
     pub async fn take_many(&self, caller: K, turns: u32) -> Result<Turn, Error> {
         let caller = {
             let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -74,24 +74,24 @@ impl<K: Eq + Hash> Turns<K> {
     }
 }
 
-/// Long reads: a client app has at most a quarter of the store's places for them, all of a subscription
-/// half.
+/// Long reads: a client app gets at most a quarter of the store's slots, the client apps of a subscription
+/// together half.
 pub struct LongReads {
     of_caller: Turns<Uuid>,
     of_subscription: Turns<Uuid>,
 }
 
 impl LongReads {
-    /// Shares out so many places.
+    /// Shares out the store's slots.
     pub fn of(places: usize) -> Self {
         let part = |part: usize| Turns::of((places / part).max(1));
         Self { of_caller: part(4), of_subscription: part(2) }
     }
 
-    /// Waits until a client app of a subscription may have another one.
+    /// Waits until a client app of a subscription may run another long read.
     ///
     /// # Errors
-    /// That took too long, or too many wait.
+    /// The wait took too long, or too many wait.
     pub async fn take(&self, caller: Option<(Uuid, Uuid)>) -> Result<Option<(Turn, Turn)>, Error> {
         let Some((caller, subscription)) = caller else { return Ok(None) };
         let turns = async {
@@ -102,25 +102,25 @@ impl LongReads {
     }
 }
 
-/// How many wait; a request that is given up before its work began is counted no more.
+/// A bounded counter of waiting requests; one that is dropped before it begins no longer counts.
 #[derive(Default)]
 pub struct Counted(Arc<AtomicUsize>);
 
 impl Counted {
-    /// Counts one more, unless there are so many already.
+    /// Counts one more, unless there are `most` already.
     pub fn take(&self, most: usize) -> Option<OneOf> {
         let one = OneOf(Arc::clone(&self.0));
         let before = self.0.fetch_add(1, Ordering::Relaxed);
         (before < most).then_some(one)
     }
 
-    /// How many.
+    /// The count.
     pub fn count(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// One that is counted.
+/// One that is counted, until it is dropped.
 pub struct OneOf(Arc<AtomicUsize>);
 
 impl Drop for OneOf {
@@ -138,7 +138,7 @@ mod tests {
 
     use super::{LongReads, Turns, WAITING_OF_ONE};
 
-    /// The list under A: places for long reads are shared by all, and nobody takes them all.
+    /// Findings, section A: slots for long reads are shared, and no caller takes them all.
     #[tokio::test(start_paused = true)]
     async fn nobody_takes_all_places_of_long_reads() {
         let reads = LongReads::of(16);

@@ -14,19 +14,19 @@ use chancery_resource::{
 use chancery_store::{Error, Mode, Store, Tx};
 use chancery_userstore::audit_trail::AUDIT_TRAIL;
 
-/// The names of the configuration's trail.
+/// The names by which the configuration's trail is selected.
 const CONFIGURATION: [&str; 2] = ["management", "configuration"];
 
-/// What an export came to.
+/// A summary of an export.
 #[derive(Debug)]
 pub struct Exported {
-    /// The name of the tree.
+    /// The tree's origin, as its checkpoints name it.
     pub origin: String,
-    /// How many entries its newest checkpoint covers.
+    /// The number of entries that the newest checkpoint covers.
     pub entries: u64,
-    /// How many entries it does not cover yet.
+    /// The number of entries that it does not cover yet.
     pub waiting: u64,
-    /// Whether deletions of users are among them. Contents that they erased look, in the file, as if
+    /// Whether deletions of users are among those. In the file, the contents that they erased look as if
     /// nobody had erased them.
     pub deletions_wait: bool,
 }
@@ -34,13 +34,13 @@ pub struct Exported {
 /// Why a trail cannot be exported.
 #[derive(Debug)]
 pub enum ExportError {
-    /// There is no such user store.
+    /// No user store has this name or id.
     NoStore(String),
-    /// The connection broke and what was written cannot be taken back.
+    /// The transaction was repeated, and what was written cannot be taken back.
     Interrupted,
-    /// It cannot be written.
+    /// The output cannot be written.
     Write(io::Error),
-    /// The store's.
+    /// The store failed.
     Store(Error),
 }
 
@@ -63,29 +63,29 @@ impl From<Error> for ExportError {
     }
 }
 
-/// Exports the trail of a user store, or of the configuration, up to its newest checkpoint. `tell`
-/// gets how many entries are done of how many.
+/// Exports the trail of a user store, or of the configuration, up to its newest checkpoint. `progress`
+/// gets the number of entries written and their total.
 ///
 /// # Errors
-/// Every [`ExportError`]; what was written until then is not whole, and says so when verified.
+/// Every [`ExportError`]; what was written by then is incomplete, which verification reports.
 pub async fn export<W: Write + Send + 'static>(
     store: &Store,
     master: &MasterKey,
     name: &str,
     now: Timestamp,
     out: W,
-    mut tell: impl FnMut(u64, u64) + Send + 'static,
+    mut progress: impl FnMut(u64, u64) + Send + 'static,
 ) -> Result<(W, Exported), ExportError> {
     let (master, name) = (master.clone(), name.to_owned());
     let mut out = Some(out);
     let run = move |tx: &mut Tx<'_>| {
         let scope = find(tx, &name)?;
-        // fails with another database's key, under which all contents would seem to be erased
+        // fails with the key of another database, under which all contents would look erased
         ensure_keys(tx, &master, now)?;
-        // a transaction may run again, but what was written is written
+        // a transaction may run again, but output cannot be undone
         let out = out.take().ok_or(ExportError::Interrupted)?;
         let mut file = File { out, line: Vec::new(), failed: None };
-        let outcome = write(tx, &scope, &master, now, &mut file, &mut tell);
+        let outcome = write(tx, &scope, &master, now, &mut file, &mut progress);
         match (outcome, file.failed) {
             (Ok(exported), None) => Ok((file.out, exported)),
             (_, Some(error)) => Err(ExportError::Write(error)),
@@ -113,7 +113,7 @@ fn find(tx: &mut Tx<'_>, name: &str) -> Result<Scope, ExportError> {
     place.map(|place| Scope::Store(place.scope)).ok_or_else(|| ExportError::NoStore(name.to_owned()))
 }
 
-/// How many entries wait for the tree, and whether deletions of users do.
+/// The number of entries in no tree yet, and whether deletions of users are among them.
 fn waiting(tx: &mut Tx<'_>, store: i64) -> Result<(u64, bool), Error> {
     let text = "SELECT count(*), count(CASE WHEN e.area = 'User' AND e.action = 'Deleted' THEN 1 END) \
         FROM audit_pending p JOIN audit_entry e ON e.rid = p.entry WHERE p.store = ?1";
@@ -123,7 +123,7 @@ fn waiting(tx: &mut Tx<'_>, store: i64) -> Result<(u64, bool), Error> {
     Ok(counted.unwrap_or_default())
 }
 
-/// What is written to. A failure is remembered, because the store would take it for its own.
+/// The output. A write error is remembered here, since the store's error type cannot hold it.
 struct File<W> {
     out: W,
     line: Vec<u8>,
@@ -131,7 +131,7 @@ struct File<W> {
 }
 
 impl<W: Write> File<W> {
-    /// Writes what is in `line`.
+    /// Writes the buffered line.
     fn put(&mut self) -> Result<(), Error> {
         let outcome = self.out.write_all(&self.line);
         self.line.clear();
@@ -158,7 +158,7 @@ fn write<W: Write>(
     master: &MasterKey,
     now: Timestamp,
     file: &mut File<W>,
-    tell: &mut dyn FnMut(u64, u64),
+    progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Exported, Error> {
     let (store, origin) = (scope.store(), origin(scope.store_id()));
     let tree = Tree::read(tx, store)?;
@@ -169,7 +169,7 @@ fn write<W: Write>(
         let end = tree.size.min(start + TILE);
         let (placed, hashes) = read_leaves(tx, store, start, end)?;
         if placed.is_empty() {
-            // somebody took a whole tile away, or the size is not the tree's
+            // a whole tile is missing, or the size is not the tree's
             let Some(next) = next_leaf(tx, store, end)? else { break };
             start = next - next % TILE;
             continue;
@@ -178,7 +178,7 @@ fn write<W: Write>(
         file.put()?;
         let each = &mut |position, json: &[u8]| file.entry(position, json);
         read_entries(tx, (&AUDIT_TRAIL, master), scope, &placed, each)?;
-        tell(end, tree.size);
+        progress(end, tree.size);
         start = end;
     }
     write_strays(tx, scope, master, tree.size, file)?;
@@ -190,7 +190,7 @@ fn write<W: Write>(
     Ok(Exported { origin, entries: tree.size, waiting, deletions_wait })
 }
 
-/// Writes entries that somebody else put into the trail behind those of the tree, to be found there.
+/// Writes entries of the trail that the tree does not contain, so that verification reports them.
 fn write_strays<W: Write>(
     tx: &mut Tx<'_>,
     scope: &Scope,

@@ -1,4 +1,4 @@
-//! `chancery audit verify`: an exported trail against public keys, without a server.
+//! `chancery audit verify`: checks an exported trail against public keys, without a server.
 
 use std::{
     fs::{self, File},
@@ -9,8 +9,8 @@ use std::{
 use chancery_ledger::{AuditKeys, Summary};
 use chancery_record::format_timestamp;
 
-/// Verifies an export and writes what it finds, a line each, and a summary. Answers whether the
-/// trail is sound.
+/// Verifies an export and writes its findings, a line each, and a summary. Returns whether the trail is
+/// sound.
 pub fn verify(
     file: &Path,
     keys: &Path,
@@ -26,16 +26,16 @@ pub fn verify(
     } else {
         Box::new(BufReader::new(File::open(file).map_err(|error| named(file, &error))?))
     };
-    // whoever reads the findings may have seen enough; the exit status is told all the same
+    // the reader of the findings may have closed the pipe; the exit status counts all the same
     let summary = chancery_ledger::verify(reader, &known, note.as_deref(), &mut |finding| {
         let _ = writeln!(out, "{finding}");
     });
     let summary = summary.map_err(|error| named(file, &error))?;
-    let _ = writeln!(out, "{}", told(&summary));
+    let _ = writeln!(out, "{}", in_words(&summary));
     Ok(summary.findings == 0)
 }
 
-fn told(summary: &Summary) -> String {
+fn in_words(summary: &Summary) -> String {
     let Summary { origin, exported_on, entries, erased, checkpoint, findings } = summary;
     let mut time = Vec::new();
     format_timestamp(*exported_on, &mut time);

@@ -1,4 +1,4 @@
-//! Counts what takes too long to be counted each time that somebody reads the metrics.
+//! Counts for metrics that take too long to be counted on each scrape.
 
 use std::{
     sync::{
@@ -13,7 +13,7 @@ use chancery_web::App;
 
 use super::Job;
 
-/// What operators see of events.
+/// The metrics of events.
 pub static FIGURES: [Figure; 1] = [Figure {
     name: "outbox_events",
     help: "Events kept in the outbox",
@@ -21,9 +21,9 @@ pub static FIGURES: [Figure; 1] = [Figure {
     source: FigureSource::Noted,
 }];
 
-/// How long the first count is waited for.
+/// The rest between checks of whether a count is due; also before the first count.
 const REST: Duration = Duration::from_mins(1);
-/// After how many rests it is counted again.
+/// Rests between two counts.
 const RESTS: u32 = 10;
 
 /// Counts the events of the outbox.

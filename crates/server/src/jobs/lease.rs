@@ -1,5 +1,5 @@
-//! Which process does what only one does at a time. Leases are in the database and counted by its
-//! clock; who holds one stops, by a clock that does not jump, before another may begin.
+//! Leases of jobs that one process at a time does. They are in the database and expire by its clock; the
+//! holder stops, by its monotonic clock, before another process may begin.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -13,37 +13,37 @@ use chancery_store::{Class, Error, Mode, StateTable, Store, schema_version};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use uuid::Uuid;
 
-/// How long a lease is good for the others, in milliseconds.
+/// How long other processes respect a lease, in milliseconds.
 const LEASE: i64 = 5_000;
-/// How long it is good for who holds it, from before it was asked for.
+/// How long its holder relies on a lease, counted from before it was requested.
 const HELD: Duration = Duration::from_secs(4);
-/// From one renewal to the next.
+/// The interval of renewals.
 const PERIOD: Duration = Duration::from_secs(2);
-/// Renewals from one sign of life to the next.
+/// Renewals between two heartbeats.
 const SIGNS: u32 = 5;
-/// How long after its last sign a process is taken to serve, in milliseconds.
+/// How long after its last heartbeat a process counts as serving, in milliseconds.
 const SEEN_LATELY: i64 = 30_000;
-/// How long a process that gave no sign is remembered, in milliseconds.
+/// How long a process without a heartbeat is remembered, in milliseconds.
 const REMEMBERED: i64 = 24 * 3600 * 1000;
 
 /// The leases of this process.
 pub struct Leases {
     store: Store,
     now: fn() -> Timestamp,
-    /// This process.
+    /// This process's id.
     holder: Uuid,
-    /// What it is called from outside.
+    /// This process's public URL.
     public_url: String,
-    /// The other addresses that were seen last.
+    /// The public URLs of other processes that were seen last.
     others: Mutex<BTreeSet<String>>,
     held: Mutex<HashMap<&'static str, Instant>>,
 }
 
 impl Leases {
-    /// None held yet.
+    /// Leases of this process, none of them held yet.
     pub fn new(store: &Store, now: fn() -> Timestamp, public_url: &str) -> Self {
         Self {
-            // a renewal must not wait behind the work that it is for
+            // a renewal must not wait behind the job's own work
             store: store.with(Class::Urgent),
             now,
             holder: Uuid::from_bytes(random::<16>()),
@@ -53,7 +53,7 @@ impl Leases {
         }
     }
 
-    /// An embedded database is for one process, which holds everything.
+    /// Whether the database is embedded: it has one process, which holds every lease.
     fn is_only_process(&self) -> bool {
         self.store.engine() == "sqlite"
     }
@@ -62,12 +62,12 @@ impl Leases {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).get(name).copied()
     }
 
-    /// Whether this process may do it now.
+    /// Whether this process may do the job now.
     pub fn holds(&self, name: &str) -> bool {
         self.is_only_process() || self.until(name).is_some_and(|until| until > Instant::now())
     }
 
-    /// Waits until this process may not do it any more.
+    /// Waits until this process no longer holds the job's lease.
     pub async fn lost(&self, name: &str) {
         if self.is_only_process() {
             return std::future::pending().await;
@@ -77,7 +77,7 @@ impl Leases {
         }
     }
 
-    /// Takes and renews the leases of these jobs, and gives a sign of life, until it is dropped.
+    /// Takes and renews the leases of these jobs, and sends heartbeats, until it is dropped.
     pub async fn renew(self: Arc<Self>, names: Vec<&'static str>) {
         let mut turn = 0;
         while !self.is_only_process() {
@@ -99,7 +99,7 @@ impl Leases {
         now.saturating_add(self.store.clock_offset(now))
     }
 
-    /// Renews what this process holds and takes what nobody holds.
+    /// Renews this process's leases and takes expired ones.
     pub async fn renew_once(&self, names: &[&'static str]) -> Result<(), Error> {
         let (began, now, holder) = (Instant::now(), self.database_time(), self.holder);
         let read = self.store.run("ReadLeases", Mode::Quick, None, move |tx| {
@@ -135,8 +135,8 @@ impl Leases {
         Ok(())
     }
 
-    /// Tells that this process is there, and warns when others that are there go by other addresses than
-    /// before: tokens of the one name an issuer that the other one is not. The addresses it warned of.
+    /// Sends a heartbeat, and warns when other serving processes have other public URLs than before: the
+    /// issuer of their tokens would differ from this one's. Returns the URLs that it warned of.
     ///
     /// # Errors
     /// The store's.
@@ -171,7 +171,7 @@ impl Leases {
         Ok(others)
     }
 
-    /// The addresses of processes seen lately that are not this one's. An older version does not tell its own.
+    /// The public URLs of other processes seen lately. An older version does not report its own.
     async fn other_addresses(&self, now: i64) -> Result<BTreeSet<String>, Error> {
         let own = self.public_url.clone();
         let read = self.store.run("ReadProcesses", Mode::Quick, None, move |tx| {
@@ -186,7 +186,7 @@ impl Leases {
         read.await
     }
 
-    /// Gives everything up, so that others need not wait.
+    /// Releases every lease, so that other processes need not wait.
     pub async fn release(&self) {
         if self.is_only_process() {
             return;

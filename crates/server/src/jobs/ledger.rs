@@ -1,5 +1,5 @@
-//! The Merkle trees over the audit trail grow: in the background, over committed entries, never in
-//! the way of a write.
+//! Appends leaves to the Merkle trees over the audit trails: in the background, for committed entries, so
+//! that writes do not wait for it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,7 +11,7 @@ use chancery_web::App;
 
 use super::Job;
 
-/// What operators see of the audit trails.
+/// The metrics of the audit trails.
 pub static FIGURES: [Figure; 3] = [
     Figure {
         name: "audit_certificates_broken",
@@ -33,14 +33,14 @@ pub static FIGURES: [Figure; 3] = [
     },
 ];
 
-/// How often it is looked for new entries.
+/// The rest between checks for new entries.
 const REST: Duration = Duration::from_secs(1);
-/// Entries added in one transaction, so that others do not wait.
+/// Entries appended in one transaction, so that others do not wait.
 const PIECE: usize = 1000;
-/// Pieces of one tree before it is another one's turn.
+/// Transactions for one tree before the next tree has its turn.
 const PIECES: usize = 64;
 
-/// The trees grow.
+/// Appends new entries to the trees.
 pub fn job(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
     let app = Arc::clone(app);
     let work = move || {
@@ -50,7 +50,7 @@ pub fn job(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
     Job::new("tree", REST, work).alone()
 }
 
-/// Each process learns which certificates sign now, though another one makes the trees grow.
+/// Loads the current signing certificates, in each process: another one may be appending the leaves.
 pub fn certify(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
     let app = Arc::clone(app);
     let work = move || {
@@ -63,7 +63,7 @@ pub fn certify(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
     Job::new("certify", REST, work)
 }
 
-/// Lets the certificates that there are now sign.
+/// Loads the certificates that sign now.
 ///
 /// # Errors
 /// The store's.
@@ -74,24 +74,25 @@ pub async fn learn_certificates(app: &App, store: &Store, now: Timestamp) -> Res
     Ok(())
 }
 
-/// Lets the certificates that there are now sign, and adds the entries that wait to the trees of their stores, with a new signed checkpoint each. What
-/// waited before the call is in a tree after it, whoever put it there, unless there was very much
-/// of it. A tree that fails does not keep others waiting. Answers how many entries were added.
+/// Loads the certificates that sign now, and appends the unlogged entries to the trees of their stores, with
+/// a new signed checkpoint each. What was unlogged before the call is in a tree after it, whichever process
+/// appended it, unless there was very much. A tree that fails does not keep others waiting. Returns the
+/// number of entries appended.
 ///
 /// # Errors
-/// The store's, and a tree that is not the one of its last checkpoint.
+/// The store's; a tree that differs from its last checkpoint.
 pub async fn seal_pending(app: &App, now: Timestamp) -> Result<u64, Error> {
     let (store, context) = (&app.store.with(Class::Background), &app.context);
     learn_certificates(app, store, now).await?;
-    let (mut sealed, mut tree, mut failure) = (0, -1, None);
+    let (mut appended, mut tree, mut failure) = (0, -1, None);
     while let Some(next) = next_tree(store, tree).await? {
         tree = next;
-        match seal_tree(store, context, tree, now).await {
-            Ok(count) => sealed += count,
+        match grow_tree(store, context, tree, now).await {
+            Ok(count) => appended += count,
             Err(error) => failure = failure.or(Some(error)),
         }
     }
-    failure.map_or(Ok(sealed), Err)
+    failure.map_or(Ok(appended), Err)
 }
 
 async fn next_tree(store: &Store, last: i64) -> Result<Option<i64>, Error> {
@@ -102,15 +103,15 @@ async fn next_tree(store: &Store, last: i64) -> Result<Option<i64>, Error> {
     Ok(next.await?.flatten())
 }
 
-async fn seal_tree(
+async fn grow_tree(
     store: &Store,
     context: &Arc<AppContext>,
     tree: i64,
     now: Timestamp,
 ) -> Result<u64, Error> {
-    let mut sealed = 0;
+    let mut appended = 0;
     for _ in 0..PIECES {
-        // read apart: under the isolation of a write, all that is written meanwhile would conflict
+        // read in a transaction of its own: within a write, every concurrent entry would be a conflict
         let waiting = store.run("ReadUnsealed", Mode::Long, None, move |tx| Waiting::read(tx, tree)).await?;
         let count = waiting.leaves.len();
         if count == 0 {
@@ -118,18 +119,18 @@ async fn seal_tree(
         }
         let context = Arc::clone(context);
         let grow = move |tx: &mut Tx<'_>| waiting.add(tx, &context.audit_signer, tree, now);
-        // where another process was quicker, what waits now is read again
+        // where another process was quicker, the unlogged entries are read again
         if store.run("GrowTree", Mode::Write, None, grow).await? {
-            sealed += count as u64;
+            appended += count as u64;
             if count < PIECE {
                 break;
             }
         }
     }
-    Ok(sealed)
+    Ok(appended)
 }
 
-/// Entries that wait for a tree of this size: their numbers and leaves.
+/// Unlogged entries for a tree of this size: their ids and leaves.
 struct Waiting {
     size: u64,
     leaves: Vec<(i64, Hash)>,
@@ -151,18 +152,18 @@ impl Waiting {
         Ok(Self { size, leaves })
     }
 
-    /// Adds them, if the tree still has the size that it had. Once the tree's row is written, any
-    /// other process that grows it at the same time is refused.
-    fn add(&self, tx: &mut Tx<'_>, seal: &AuditSigner, tree: i64, now: Timestamp) -> Result<bool, Error> {
+    /// Appends the leaves, if the tree still has the size that was read. Once the tree's row is written, any
+    /// other process that appends at the same time is refused.
+    fn add(&self, tx: &mut Tx<'_>, signer: &AuditSigner, tree: i64, now: Timestamp) -> Result<bool, Error> {
         let was = Tree::read(tx, tree)?;
         if was.size != self.size {
             return Ok(false);
         }
         let mut frontier = with_nodes(tx, tree, |mut ask| Frontier::restore(was.size, &mut ask))?;
-        let origin = name(tx, seal, tree, &was, &frontier)?;
+        let origin = name(tx, signer, tree, &was, &frontier)?;
         let nodes: Vec<_> = self.leaves.iter().flat_map(|(_, hash)| frontier.push(*hash)).collect();
         let checkpoint = Checkpoint { origin, size: frontier.size(), root: frontier.root() };
-        let note = seal.sign_checkpoint(&checkpoint).map_err(|error| Error::Internal(error.to_string()))?;
+        let note = signer.sign_checkpoint(&checkpoint).map_err(|error| Error::Internal(error.to_string()))?;
         if was.checkpoint.is_none() {
             let text = StateTable::AuditTree.insert("(store, size) VALUES (?1, 0) ON CONFLICT DO NOTHING");
             tx.queue(&text, vec![Value::Int(tree)])?;
@@ -205,11 +206,11 @@ fn leaf(row: &Row<'_>) -> Result<(i64, Hash), Error> {
     Ok((stamp.id, leaf_hash(&data)))
 }
 
-/// The tree's name. What is kept of the tree must be what its last checkpoint says: else somebody
-/// changed it, and the next checkpoint would vouch for that.
+/// The tree's origin. The stored tree must match its last checkpoint: otherwise somebody changed it, and
+/// the next checkpoint would vouch for the change.
 fn name(
     tx: &mut Tx<'_>,
-    seal: &AuditSigner,
+    signer: &AuditSigner,
     tree: i64,
     was: &Tree,
     frontier: &Frontier,
@@ -223,7 +224,7 @@ fn name(
         let id = tx.one(text, &[Value::Int(tree)], |row| row.id(0))?;
         id.map(|id| origin(Some(id)))
     };
-    let last = was.checkpoint.as_ref().map(|note| seal.open_checkpoint(note)).transpose();
+    let last = was.checkpoint.as_ref().map(|note| signer.open_checkpoint(note)).transpose();
     let last = last.map_err(|error| refused(format!("its last checkpoint cannot be trusted: {error}")))?;
     let own = own.or_else(|| last.as_ref().map(|last| last.origin.clone()));
     let own = own.ok_or_else(|| refused("there is no such user store any more".to_owned()))?;
@@ -234,7 +235,7 @@ fn name(
     Ok(kept.origin)
 }
 
-/// Inserts rows, many with a statement. Statements of a few lengths serve all numbers of rows.
+/// Inserts rows, many in a statement. A few lengths of statements serve any number of rows.
 fn insert(tx: &mut Tx<'_>, (table, columns): (StateTable, &str), rows: &[Vec<Value>]) -> Result<(), Error> {
     let mut left = rows;
     for length in [LIST, 64, 8, 1] {

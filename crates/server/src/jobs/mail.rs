@@ -1,4 +1,4 @@
-//! Sends the mails that operations left in the outbox.
+//! Sends the mails that operations stored in the outbox.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -11,21 +11,21 @@ use uuid::Uuid;
 
 use super::{Job, bounded};
 
-/// How often it is looked for mail.
+/// The rest between checks of the outbox.
 const REST: Duration = Duration::from_secs(1);
 
-/// What mail is sent with.
+/// What sending mail needs.
 #[derive(Clone, Debug)]
 pub struct Post {
-    /// Opens what is sealed.
+    /// Decrypts sealed settings and mails.
     pub master: MasterKey,
-    /// Delivers reset tokens of stores without a mail server.
+    /// The program that delivers reset tokens of stores without a mail server.
     pub program: Option<PathBuf>,
-    /// Where mail servers may stand beside the public internet.
+    /// Networks outside the public internet in which mail servers may be.
     pub networks: Networks,
 }
 
-/// Mails that are due are sent. Two of these run, so that one mail server that stalls does not hold
+/// Sends the mails that are due. Two of these jobs run, so that one mail server that stalls does not hold
 /// up the others.
 pub fn job(store: &Store, post: &Post, now: fn() -> Timestamp) -> Job {
     let (store, post) = (store.with(Class::Background), post.clone());
@@ -48,12 +48,12 @@ pub async fn deliver(store: &Store, post: &Post, now: Timestamp) -> Result<Deliv
     let open = move |place: &str, sealed: &[u8]| key.open(place, sealed);
     let post = post.clone();
     let server_of: ServerOf = Arc::new(move |tx: &mut Tx<'_>, store| carrier(tx, &post, store));
-    // a clock that jumped buries no mail, and one that was put right holds none back
+    // a clock that jumped ahead gives up no mail, and one that was corrected delays none
     let over = bounded(store, now);
     deliver_due(store, now, over, Uuid::from_bytes(random::<16>()), &open, &server_of).await
 }
 
-/// What delivers a store's mail: the server of its option `MailServerConfig`, the program where that is empty.
+/// The carrier of a store's mail: the server of its option `MailServerConfig`, the program if that is empty.
 fn carrier(tx: &mut Tx<'_>, post: &Post, store: i64) -> Result<Option<Carrier>, Error> {
     let text = "SELECT o.id, o.value FROM option_value o JOIN idp_instance i \
                 ON i.id = o.apply_to_idp_instance_id WHERE i.rid = ?1 AND o.name = 'MailServerConfig'";
@@ -63,7 +63,7 @@ fn carrier(tx: &mut Tx<'_>, post: &Post, store: i64) -> Result<Option<Carrier>, 
         None => Some(String::new()),
     };
     let Some(opened) = opened else {
-        // to go on as if it were empty would hand reset tokens to the program
+        // treating it as empty would hand reset tokens to the program
         tracing::error!(store, "MailServerConfig cannot be opened with this master key: mail waits");
         return Ok(None);
     };

@@ -1,5 +1,4 @@
-//! What is done in the background: a list of jobs, each with its rest, and whether one process at a
-//! time does it.
+//! Background jobs: their list, and how they are run and supervised.
 
 pub mod count;
 mod lease;
@@ -22,7 +21,7 @@ use self::mail::Post;
 
 pub use lease::Leases;
 
-/// Everything that a server does in the background.
+/// All background jobs of a server.
 pub fn jobs(app: &Arc<App>, post: &Post, now: fn() -> Timestamp) -> Vec<Job> {
     let (store, context) = (&app.store, &app.context);
     let mut jobs = vec![
@@ -41,25 +40,25 @@ pub fn jobs(app: &Arc<App>, post: &Post, now: fn() -> Timestamp) -> Vec<Job> {
     jobs
 }
 
-/// How long a job rests at least after a failure.
+/// The least rest of a job after a failure.
 const REST_AFTER_FAILURE: Duration = Duration::from_secs(10);
 
 type Doing = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 
-/// Something that is done again and again.
+/// Work that is repeated in the background.
 pub struct Job {
-    /// Its name, in metrics, logs and leases.
+    /// The job's name, in metrics, logs and leases.
     pub name: &'static str,
-    /// How long it rests before each time.
+    /// The rest before each run.
     pub rest: Duration,
     /// Whether one process at a time does it.
     pub alone: bool,
-    /// What is done. What it did before it is given up must stay right.
+    /// One run. It can be dropped at any await: what it did by then must be consistent.
     pub work: Box<dyn Fn() -> Doing + Send + Sync>,
 }
 
 impl Job {
-    /// A job that each process does.
+    /// A job that every process does.
     pub fn new<F>(name: &'static str, rest: Duration, work: impl Fn() -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<(), String>> + Send + 'static,
@@ -67,7 +66,7 @@ impl Job {
         Self { name, rest, alone: false, work: Box::new(move || Box::pin(work())) }
     }
 
-    /// The same, done by one process at a time.
+    /// Lets only one process at a time do the job.
     #[must_use]
     pub fn alone(self) -> Self {
         Self { alone: true, ..self }
@@ -99,7 +98,7 @@ impl Job {
     }
 }
 
-/// Does jobs until it is dropped. One that panics would be missed by nobody: the process ends instead.
+/// Runs jobs until it is dropped. A panic would go unnoticed, so it ends the process.
 pub async fn supervise(app: Arc<App>, leases: Arc<Leases>, jobs: Vec<Job>) {
     let names = jobs.iter().filter(|job| job.alone).map(|job| job.name).collect();
     let mut running = JoinSet::new();
@@ -114,13 +113,13 @@ pub async fn supervise(app: Arc<App>, leases: Arc<Leases>, jobs: Vec<Job>) {
     }
 }
 
-/// The time for what is kept for a while: never later than a clock says that can be relied on, so that
-/// one that jumped takes nothing away too early.
+/// The time by which retention is judged: the earlier of `now` and a reference clock, so that a clock that
+/// jumped ahead deletes nothing too early.
 pub fn bounded(store: &Store, now: Timestamp) -> Timestamp {
     earlier(now, store.clock_offset(now.0))
 }
 
-/// A time by a clock, put back by what another one that can be relied on is behind it.
+/// A time, moved back where it is ahead of the reference clock.
 fn earlier(now: Timestamp, offset: i64) -> Timestamp {
     Timestamp(now.0.saturating_add(offset.min(0)))
 }
@@ -131,7 +130,7 @@ mod tests {
 
     use super::earlier;
 
-    /// Section 1: of two clocks the one that is behind counts for what is kept for a while.
+    /// Section 1: of two clocks the earlier one counts for retention.
     #[test]
     fn the_clock_that_is_behind_counts() {
         let eight_days = 8 * 24 * 3_600_000;

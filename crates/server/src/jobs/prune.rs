@@ -1,4 +1,4 @@
-//! What is done in the background: old events, idempotency keys and tokens go.
+//! Deletes expired events, idempotency keys, tokens and mails.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use chancery_store::{Class, Error, Mode, StateTable, Store, Tx};
 
 use super::{Job, bounded};
 
-/// How often it is looked.
+/// The rest between runs.
 const REST: Duration = Duration::from_mins(10);
 /// How long events are kept, in milliseconds.
 const EVENTS_KEPT: i64 = 7 * 24 * 3600 * 1000;
@@ -15,12 +15,12 @@ const EVENTS_KEPT: i64 = 7 * 24 * 3600 * 1000;
 const KEYS_KEPT: i64 = 24 * 3600 * 1000;
 /// How long mails that were given up are kept, in milliseconds.
 const MAILS_KEPT: i64 = 30 * 24 * 3600 * 1000;
-/// How long what must not come back is kept beyond its end, in milliseconds: clocks of processes differ.
+/// How long proofs and tokens are kept beyond their expiry, in milliseconds: clocks of processes differ.
 const MARGIN: i64 = 60 * 1000;
-/// Rows removed in one transaction, so that others do not wait.
+/// Rows deleted in one transaction, so that others do not wait.
 const PIECE: u64 = 1000;
 
-/// Old events, idempotency keys and tokens go.
+/// Deletes expired rows.
 pub fn job(store: &Store, now: fn() -> Timestamp) -> Job {
     let store = store.with(Class::Background);
     Job::new("prune", REST, move || prune(store.clone(), now)).alone()
@@ -36,12 +36,12 @@ async fn prune(store: Store, now: fn() -> Timestamp) -> Result<(), String> {
     }
 }
 
-/// Removes some of what is due; how many rows of the kind that had most.
+/// Deletes a batch of expired rows; the number of rows of the kind that had most.
 ///
 /// # Errors
 /// The store's.
 pub fn prune_piece(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
-    // an event's number is its time in microseconds, so the oldest are the first
+    // an event's number is its time in microseconds, so the lowest numbers are the oldest
     let events = tx.execute(
         &StateTable::OutboxEvent.delete(format_args!(
             "WHERE id IN (SELECT id FROM outbox_event WHERE id < ?1 ORDER BY id LIMIT {PIECE})"

@@ -1,4 +1,4 @@
-//! Users whose time in the deletion quarantine is over go for good.
+//! Purges users whose time in the deletion quarantine is over.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,12 +12,12 @@ use uuid::Uuid;
 use super::{Job, bounded};
 use crate::start::cause_of;
 
-/// How often it is looked.
+/// The rest between runs.
 const REST: Duration = Duration::from_mins(10);
-/// Users removed in one transaction, so that others do not wait.
+/// Users purged in one transaction, so that others do not wait.
 const PIECE: usize = 100;
 
-/// Users whose time in quarantine is over go.
+/// Purges users whose time in quarantine is over.
 pub fn job(store: &Store, context: &Arc<AppContext>, now: fn() -> Timestamp) -> Job {
     let (store, context) = (store.with(Class::Background), Arc::clone(context));
     let work = move || {
@@ -27,11 +27,11 @@ pub fn job(store: &Store, context: &Arc<AppContext>, now: fn() -> Timestamp) -> 
     Job::new("purge", REST, work).alone()
 }
 
-/// Removes the users of all stores whose time in quarantine is over; how many. A store that fails
-/// does not keep others waiting.
+/// Purges the users of all stores whose time in quarantine is over; their number. A store that fails does
+/// not keep others waiting.
 ///
 /// # Errors
-/// The store's, when it does not tell who waits.
+/// The store's, when it cannot list the users that are due.
 pub async fn purge_due(store: &Store, context: &Arc<AppContext>, now: Timestamp) -> Result<usize, Problem> {
     let waiting = store.run("FindQuarantined", Mode::Long, None, |tx| {
         let mut waiting = Vec::new();
@@ -62,7 +62,7 @@ pub async fn purge_due(store: &Store, context: &Arc<AppContext>, now: Timestamp)
     Ok(purged)
 }
 
-/// Removes some of the users of a store that are due. A store in read-only mode stays as it is.
+/// Purges a batch of a store's users that are due. A store in read-only mode is skipped.
 fn purge_piece(
     context: &Arc<AppContext>,
     tx: &mut Tx<'_>,

@@ -1,5 +1,5 @@
-//! What identity replacements leave to do: what replaced identities still have is ended, and
-//! requests whose time is over are closed.
+//! What follows identity replacements: access of replaced identities is revoked, and expired requests are
+//! closed.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,12 +14,12 @@ use uuid::Uuid;
 use super::{Job, bounded};
 use crate::start::cause_of;
 
-/// How often it is looked.
+/// The rest between runs.
 const REST: Duration = Duration::from_secs(1);
-/// Revocations found at once, and requests closed in one transaction, so that others do not wait.
+/// Revocations read at once, and requests closed in one transaction, so that others do not wait.
 const PIECE: usize = 64;
 
-/// What replaced identities still have is ended. Each has a lease of its own.
+/// Revokes the access of replaced identities. Each revocation has a lease of its own.
 pub fn job(store: &Store, context: &Arc<AppContext>, now: fn() -> Timestamp) -> Job {
     let (store, context) = (store.with(Class::Background), Arc::clone(context));
     let work = move || {
@@ -29,18 +29,18 @@ pub fn job(store: &Store, context: &Arc<AppContext>, now: fn() -> Timestamp) -> 
     Job::new("revoke", REST, work)
 }
 
-/// Closes requests whose time is over, and takes these steps for the replaced identities that are
-/// due; how many were completed. One that fails does not keep others waiting.
+/// Closes expired requests, and performs the due revocation steps of replaced identities; the number
+/// completed. One that fails does not keep others waiting.
 ///
 /// # Errors
-/// The store's, when it does not tell what is due.
+/// The store's, when it cannot list what is due.
 pub async fn revoke_due(
     store: &Store,
     context: &Arc<AppContext>,
     now: Timestamp,
     steps: &'static [Step],
 ) -> Result<usize, Problem> {
-    // a clock that jumped closes no request, and one that was put right holds no revocation back
+    // a clock that jumped ahead closes no request, and one that was corrected delays no revocation
     let over = bounded(store, now);
     let found = store.run("FindRevocations", Mode::Quick, None, move |tx| {
         Ok::<_, Problem>((is_overdue(tx, over)?, due(tx, now, PIECE)?))
@@ -64,7 +64,7 @@ pub async fn revoke_due(
     Ok(completed)
 }
 
-/// Takes one revocation up and its steps; whether it was completed. Another process may be quicker.
+/// Leases one revocation and performs its steps; whether it was completed. Another process may be quicker.
 async fn revoke_one(
     store: &Store,
     own: &impl Fn() -> Context,

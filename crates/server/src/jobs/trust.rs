@@ -1,4 +1,4 @@
-//! Metadata of authenticators are refreshed daily, by one of the processes.
+//! Refreshes authenticator metadata daily, in one of the processes.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,19 +10,19 @@ use chancery_store::{Class, Error, Mode, StateTable, Store, Tx};
 use super::Job;
 use crate::start::cause_of;
 
-/// How often it is looked whether a refresh is due.
+/// The rest between checks of whether a refresh is due.
 const REST: Duration = Duration::from_mins(1);
 const MINUTE: i64 = 60 * 1000;
 /// How long one process has for a refresh before another one tries, in milliseconds.
 const LEASE: i64 = 10 * MINUTE;
-/// From one refresh to the next, in milliseconds.
+/// The interval of refreshes, in milliseconds.
 const DAY: i64 = 24 * 60 * MINUTE;
-/// From the first failure to the next attempt, in milliseconds; doubled by each further one.
+/// The rest after the first failure, in milliseconds; doubled by each further one.
 const AFTER_FAILURE: i64 = 5 * MINUTE;
 /// The longest rest after a failure, in milliseconds.
 const LONGEST: i64 = 6 * 60 * MINUTE;
 
-/// Metadata of authenticators are fetched where they are due.
+/// Fetches authenticator metadata when it is due.
 pub fn job(store: &Store, context: &Arc<AppContext>, now: fn() -> Timestamp) -> Job {
     let (store, context) = (store.with(Class::Background), Arc::clone(context));
     let work = move || {
@@ -32,7 +32,7 @@ pub fn job(store: &Store, context: &Arc<AppContext>, now: fn() -> Timestamp) -> 
     Job::new("refresh", REST, work).alone()
 }
 
-/// Refreshes if it is due and no other process has taken it upon itself; whether it did.
+/// Refreshes if it is due and no other process has leased the refresh; whether it did.
 ///
 /// # Errors
 /// The store's.
@@ -74,14 +74,14 @@ fn is_due(tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, Error> {
     tx.one(text, &[Value::Int(now.0)], |_| Ok(())).map(|due| due.is_some())
 }
 
-/// Moves on when it is due, so that no other process begins. Whether this one was the first.
+/// Postpones a due refresh, so that no other process begins it. Whether this process was the first.
 fn lease(tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, Error> {
     let text =
         StateTable::PasskeyTrustRefresh.update("SET due_on = ?1 WHERE source = 'mds' AND due_on <= ?2");
     tx.execute(&text, &[Value::Int(now.0 + LEASE), Value::Int(now.0)]).map(|rows| rows == 1)
 }
 
-/// Says when the next refresh is due. Chance keeps servers from asking all at once.
+/// Schedules the next refresh. Jitter keeps servers from fetching all at once.
 fn schedule(tx: &mut Tx<'_>, now: Timestamp, failed: bool, jitter: i64) -> Result<(), Error> {
     let text = "SELECT failures FROM passkey_trust_refresh WHERE source = 'mds'";
     let before = tx.one(text, &[], |row| row.int(0))?.unwrap_or(0);
@@ -98,7 +98,7 @@ fn rest(failures: i64) -> i64 {
     }
 }
 
-/// A twentieth of a rest at most: a part of 65,536.
+/// A random part of a twentieth of a rest: `jitter` is in 65,536ths.
 const fn spread(rest: i64, jitter: i64) -> i64 {
     rest / 20 * jitter / 65_536
 }

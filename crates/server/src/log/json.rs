@@ -1,5 +1,5 @@
-//! Lines of the log as JSON: what happened, and what is known of the spans that it happened within.
-//! Of a span nothing is written before a line needs it: most requests log nothing.
+//! Log lines as JSON: the event, and the fields of its spans. A span is formatted only when a line needs it:
+//! most requests log nothing.
 
 use std::{
     error::Error,
@@ -25,10 +25,10 @@ use tracing_subscriber::{
 
 use super::Lines;
 
-/// Writes each event as a line.
+/// The layer that writes each event as a line.
 pub struct Json;
 
-/// The fields of an event or of a span, as they were recorded.
+/// The recorded fields of an event or a span.
 #[derive(Default)]
 struct Fields(Vec<(&'static str, Value)>);
 
@@ -53,7 +53,7 @@ impl Visit for Fields {
     }
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         let mut text = String::new();
-        // writing to a String fails only where the value does
+        // writing to a String fails only where the value's formatting does
         let _ = write!(text, "{value:?}");
         self.0.push((field.name(), text.into()));
     }
@@ -83,7 +83,7 @@ impl<S: Subscriber + for<'span> LookupSpan<'span>> Layer<S> for Json {
         line.insert("target".to_owned(), event.metadata().target().into());
         let mut fields = Fields::default();
         event.record(&mut fields);
-        // what is told twice is what was told last, and closest to the event
+        // of fields with one name, the last one recorded, closest to the event, is kept
         let mut add = |fields: &[(&'static str, Value)]| {
             for (name, value) in fields.iter().rev() {
                 line.entry(*name).or_insert_with(|| value.clone());
@@ -95,7 +95,7 @@ impl<S: Subscriber + for<'span> LookupSpan<'span>> Layer<S> for Json {
                 add(&fields.0);
             }
         }
-        // one that cannot be written is counted where it goes to
+        // a line that cannot be written is counted by its writer
         let _ = writeln!(Lines.make_writer(), "{}", Value::Object(line));
     }
 }

@@ -1,6 +1,5 @@
-//! A connection string: the hosts it names, and how TLS is spoken with each of them. The driver
-//! knows neither certificates nor milliseconds, so those parameters are taken out before it reads
-//! the rest.
+//! A connection string: its hosts, and how TLS is used with each of them. The driver supports neither
+//! certificates nor milliseconds, so those parameters are removed before it parses the rest.
 
 use std::{net::IpAddr, path::PathBuf, time::Duration};
 
@@ -13,7 +12,7 @@ use tokio_postgres::{
 use super::tls::{Check, Roots, Tls};
 use crate::Error;
 
-/// One server: what the driver needs to know, and TLS unless it is spoken to in the clear.
+/// One server: the driver's configuration, and TLS unless the connection is in the clear.
 #[derive(Clone)]
 pub struct Place {
     pub config: Config,
@@ -25,10 +24,10 @@ const UNACKNOWLEDGED: Duration = Duration::from_secs(10);
 /// Keepalive: seconds of silence, seconds between probes, probes.
 const KEEPALIVE: (u64, u64, u32) = (10, 5, 2);
 
-/// The parameters that the driver does not get to see.
+/// The parameters that are removed before the driver parses the rest.
 const OURS: [&str; 5] = ["sslmode", "sslrootcert", "sslcert", "sslkey", "tcp_user_timeout"];
 
-/// Reads a connection string. `insecure`: in the clear is allowed beyond this machine.
+/// Parses a connection string. `insecure`: connections without TLS to other machines are allowed.
 pub fn read(url: &str, insecure: bool) -> Result<Vec<Place>, Error> {
     let (rest, ours) = split(url);
     let wrong = |error: tokio_postgres::Error| {
@@ -79,7 +78,7 @@ fn refused(why: &str) -> Error {
     Error::Unavailable(format!("the connection string: {why}"))
 }
 
-/// The connection string without our parameters, and those.
+/// The connection string without our parameters, and those parameters.
 fn split(url: &str) -> (String, Vec<(String, String)>) {
     let after_user = url.find('@').map_or(0, |at| at + 1);
     let question = url.get(after_user..).and_then(|rest| rest.find('?')).map(|at| after_user + at);
@@ -160,7 +159,7 @@ fn place(whole: &Config, number: usize, parameters: &TlsParameters<'_>) -> Resul
 }
 
 impl TlsParameters<'_> {
-    /// TLS with a host: its name and its certificate are checked unless it is on this machine.
+    /// TLS for a host: its certificate and name are verified unless it is this machine.
     fn of(&self, host: Option<&Host>, address: Option<IpAddr>) -> Result<Option<Tls>, Error> {
         let is_here = is_here(host, address);
         let mode = self.mode.unwrap_or(if is_here { "disable" } else { "verify-full" });
@@ -262,9 +261,9 @@ mod tests {
         assert!(matches!(here.tls.unwrap().roots, Roots::File(path) if path.ends_with("a b")));
     }
 
-    /// Section 2: allow and prefer are refused with a sentence, disable only in trusted networks.
+    /// Section 2: allow and prefer are refused with an explanation, disable only in trusted networks.
     #[test]
-    fn what_protects_from_nobody_is_refused() {
+    fn sslmodes_without_protection_are_refused() {
         assert!(refusal("postgres://me@db/x?sslmode=prefer").contains("protects from nobody"));
         assert!(refusal("postgres://me@127.0.0.1/x?sslmode=allow").contains("protects from nobody"));
         assert!(refusal("postgres://me@db/x?sslmode=disable").contains("CHANCERY_DATABASE_INSECURE"));
@@ -277,7 +276,7 @@ mod tests {
         assert!(read("postgres://me@db/x?sslmode=disable", true).unwrap().remove(0).tls.is_none());
     }
 
-    /// Section 2: `sslnegotiation` is taken as libpq has it, and refused where there would be no TLS to begin with.
+    /// Section 2: `sslnegotiation` means what it means to libpq, and is refused where TLS is off.
     #[test]
     fn tls_can_begin_at_once() {
         let is_direct = |url: &str| one(url).tls.map(|tls| tls.direct);
@@ -292,7 +291,7 @@ mod tests {
         assert!(refusal("postgres://me@db/x?sslnegotiation=maybe").contains("sslnegotiation"));
     }
 
-    /// Section 2: `sslrootcert=system` is the default, said or not.
+    /// Section 2: `sslrootcert=system` is the default, whether provided or not.
     #[test]
     fn the_systems_roots_can_be_named() {
         for query in ["", "?sslrootcert=system", "?sslmode=verify-full&sslrootcert=system"] {
@@ -314,7 +313,7 @@ mod tests {
         assert_eq!(one("postgres://me@db/x?keepalives_idle=7").config.get_keepalives_idle().as_secs(), 7);
     }
 
-    /// Section 2: several hosts mean read-write unless another is said.
+    /// Section 2: several hosts mean read-write unless the connection string provides another mode.
     #[test]
     fn several_hosts_mean_the_one_that_takes_writes() {
         let places = read("postgres://me:pw@a:1,127.0.0.1:2/x", false).unwrap();

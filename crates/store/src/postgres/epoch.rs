@@ -1,4 +1,4 @@
-//! The security epoch, asked for by many requests at once: one look at the database answers all of them.
+//! The security epoch, requested by many callers at once: one read of the database answers all of them.
 
 use std::{
     mem,
@@ -16,13 +16,13 @@ use crate::{
 
 type Answer = Result<i64, Error>;
 
-/// Those who wait for the next look. A look answers who was there before it began, and nobody else: so each
-/// gets an epoch that was read after they asked.
+/// The callers that wait for the next read. A read answers only those that waited before it began, so each
+/// gets an epoch that was read after its request.
 #[derive(Clone, Default)]
 pub struct SharedEpoch(Arc<Mutex<Vec<oneshot::Sender<Answer>>>>);
 
 impl SharedEpoch {
-    /// The epoch as it is after this was asked.
+    /// The epoch, read after this call begins.
     ///
     /// # Errors
     /// [`Error::Busy`]; the database's.
@@ -45,7 +45,7 @@ impl SharedEpoch {
         }
     }
 
-    /// Waits for the next look; whether nobody has asked for that one yet.
+    /// Waits for the next read; whether the caller is the first and so has to queue it.
     fn join(&self, sender: oneshot::Sender<Answer>) -> bool {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.push(sender);
@@ -56,7 +56,7 @@ impl SharedEpoch {
         mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Puts a look into the line. Whoever waits may go away meanwhile; the others are answered all the same.
+    /// Queues a read. A caller may disconnect meanwhile; the others are answered all the same.
     fn look(&self, queue: &Queue) {
         let (found, take) = (Arc::new(Mutex::new((Vec::new(), None))), self.clone());
         let (kept, rest) = (Arc::clone(&found), self.clone());
@@ -70,14 +70,14 @@ impl SharedEpoch {
         };
         let answer = move |outcome: Result<(), Error>| {
             let (mut asking, epoch) = mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner));
-            // it failed before it began
+            // the read failed before it began
             if epoch.is_none() {
                 asking = rest.take();
             }
             let epoch = epoch.unwrap_or_else(|| Err(Error::Unavailable("there was no look".into())));
             let epoch = outcome.and(epoch);
             for sender in asking {
-                // who went away needs none
+                // a disconnected caller needs no answer
                 let _ = sender.send(epoch.clone());
             }
         };

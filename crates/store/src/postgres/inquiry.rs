@@ -1,4 +1,4 @@
-//! What is asked of a server beside operations: what became of a commit, what the server says of itself.
+//! Queries to a server beside operations: whether a commit succeeded, the server's state.
 
 use std::time::{Duration, Instant};
 
@@ -10,21 +10,20 @@ use super::{
 };
 use crate::{Error, tx::Proof};
 
-/// How long a lost connection's process on the server may take to end.
+/// How long the server process of a lost connection may take to end.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// What a server says of itself.
+/// A server's state.
 pub struct State {
     pub takes_writes: bool,
-    /// Its clock, in milliseconds since 1970.
+    /// The server's clock, in milliseconds since 1970.
     pub clock: i64,
 }
 
 impl Session {
-    /// Whether a transaction on a connection that was lost is there. First its process on the
-    /// server ends, if it still runs: it could commit after it was asked for. Then something is
-    /// committed, which waits for the standbys that a commit has to wait for, and with it for what
-    /// was committed before.
+    /// Whether a transaction on a lost connection was committed. First its server process is ended, if it
+    /// still runs: it could commit after the query. Then a message is committed, which waits for the
+    /// standbys that a commit has to wait for, and with it for everything committed before.
     pub fn was_committed(
         &mut self,
         lost: &Backend,
@@ -49,7 +48,7 @@ impl Session {
         Ok(is_there)
     }
 
-    /// Ends the process of another connection on the server; whether there was one.
+    /// Ends the server process of another connection; whether there was one.
     pub fn terminate(&mut self, lost: &Backend) -> Result<bool, Error> {
         let process = [Value::Int(lost.process), Value::Text(lost.began.clone())];
         let text = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
@@ -62,12 +61,12 @@ impl Session {
         Ok(is_there)
     }
 
-    /// Goes on although all connections of before are ended.
+    /// Keeps this connection although all earlier ones are ended.
     pub fn outlive(&mut self) {
         self.generation = *self.generations.borrow_and_update();
     }
 
-    /// What the server says of itself.
+    /// Reads the server's state.
     pub fn state(&mut self, patience: Duration) -> Result<State, Error> {
         self.patience = patience;
         let mut state = State { takes_writes: false, clock: 0 };
@@ -80,7 +79,7 @@ impl Session {
         Ok(state)
     }
 
-    /// How many connections the server has for programs like this one.
+    /// How many connections the server allows programs like this one.
     pub fn places(&mut self) -> Result<i64, Error> {
         let mut places = 0;
         let text = "SELECT current_setting('max_connections')::bigint \

@@ -13,19 +13,19 @@ use crate::{
     tx::{Engine, Finished, Proof},
 };
 
-/// How often an operation runs beside others. One that they got in the way of so often runs alone.
+/// Attempts of an operation beside others. After that many conflicts it runs alone.
 const BESIDE_OTHERS: u32 = 3;
-/// How often an operation runs at the most before [`Error::Retry`] leaves: alone only two of its keys
-/// that are made from the time can be taken.
+/// Attempts in all before [`Error::Retry`] is returned: alone, the only conflict left is that of keys
+/// derived from the time.
 const ATTEMPTS: u32 = 12;
-/// How long a connection is kept that nobody uses.
+/// How long an unused connection is kept.
 const IDLE: Duration = Duration::from_mins(10);
-/// How long one is used, in minutes: at least, and how many more by chance. Addresses and rights may
-/// have changed, and the server's own caches grow.
+/// How long a connection is used, in minutes: at least, and how many more at random. Addresses and rights
+/// may have changed, and the server's own caches grow.
 const AGE: (u64, u64) = (50, 20);
-/// How long it is looked for what became of a commit.
+/// How long the outcome of a commit is looked for.
 const SEARCH: Duration = Duration::from_secs(10);
-/// From one look to the next.
+/// The interval of that search.
 const SEARCH_REST: Duration = Duration::from_millis(100);
 
 pub struct Lane {
@@ -34,9 +34,9 @@ pub struct Lane {
     queue: Arc<Queue>,
     counters: Arc<Counters>,
     session: Option<Session>,
-    /// How old its connection becomes.
+    /// The connection's maximum age.
     age: Duration,
-    /// How long it keeps a connection that nobody uses.
+    /// How long an unused connection is kept.
     idle: Duration,
 }
 
@@ -61,7 +61,7 @@ impl Lane {
             let (class, is_bounded_write) = (waiting.class, waiting.is_bounded_write());
             self.note_counts();
             waiting.job.finish(outcome);
-            // the answer does not wait for a reading transaction to end
+            // the result does not wait for the end of a reading transaction
             let ended = self.session.as_mut().is_none_or(|session| session.end().is_ok());
             let is_old = self.session.as_ref().is_some_and(|session| session.opened.elapsed() > self.age);
             if !ended || is_old {
@@ -71,7 +71,7 @@ impl Lane {
         }
     }
 
-    /// Tells what was exchanged for a request.
+    /// Adds the statements and round trips of a request to the counters.
     fn note_counts(&self) {
         let Some(session) = self.session.as_ref().filter(|_| self.place != Place::Background) else { return };
         let counts = session.take_counts();
@@ -84,7 +84,7 @@ impl Lane {
         loop {
             attempt += 1;
             let outcome = self.attempt(job, mode, attempt > BESIDE_OTHERS);
-            // an idle connection that the server closed is found out only by using it
+            // that the server closed an idle connection shows only on use
             let lost = matches!(outcome, Err(Error::Unavailable(_))) && attempt == 1;
             if !(lost || matches!(outcome, Err(Error::Retry))) || attempt >= ATTEMPTS {
                 return outcome;
@@ -103,7 +103,7 @@ impl Lane {
         }
         let Some(session) = &mut self.session else { return Err(Error::Retry) };
         if mode == Mode::Write && session.backend.timeline.is_none() {
-            // its name may lead to another one by now
+            // the host name may resolve to another address by now
             self.session = None;
             return Err(Error::Unavailable("the server is a standby: it takes no writes".into()));
         }
@@ -122,7 +122,7 @@ impl Lane {
             }
         };
         if mode != Mode::Write {
-            // what answered without asking the database must hold now, too
+            // a result from cached rights must be confirmed against the current epoch
             return session.prove_epoch();
         }
         let outcome = match finished {
@@ -152,7 +152,7 @@ impl Lane {
         }
     }
 
-    /// Looks whether a commit whose connection was lost is there.
+    /// Finds out whether a commit whose connection was lost succeeded.
     fn find_out(&mut self, lost: &Backend, proof: Option<Proof>, why: String) -> Result<(), Error> {
         let Some(proof) = proof else {
             self.servers.note_lost(lost.clone());
@@ -162,7 +162,7 @@ impl Lane {
         while began.elapsed() < SEARCH {
             let found = self.servers.open_and_tidy().and_then(|mut session| {
                 let is_there = session.was_committed(lost, &proof, SEARCH.saturating_sub(began.elapsed()));
-                // what waits for a standby would wait on
+                // were a commit waiting for a standby, this search would wait, too
                 match is_there {
                     Ok(_) => self.session = Some(session),
                     Err(_) => self.servers.note_lost(session.backend.clone()),
@@ -183,7 +183,7 @@ impl Lane {
     }
 }
 
-/// Some number below a bound.
+/// A random number below a bound.
 fn chance(bound: u64) -> u64 {
     use std::hash::{BuildHasher, Hasher, RandomState};
     RandomState::new().build_hasher().finish() % bound

@@ -1,4 +1,4 @@
-//! The schema on PostgreSQL: brought up to date by one process, while others wait.
+//! Migrations on PostgreSQL: run by one process, while others wait.
 
 use std::time::{Duration, Instant};
 
@@ -7,12 +7,12 @@ use crate::{Error, migrate};
 
 /// How long a statement of a migration may take.
 const MIGRATING: Duration = Duration::from_hours(6);
-/// How long a migration may wait for others' locks in all, in pieces of two seconds.
+/// How long a migration may wait for locks in all, in steps of two seconds.
 const LOCKED: Duration = Duration::from_mins(10);
 
 impl Session {
-    /// Brings the schema up to date, in one transaction. A statement may take its time, but none
-    /// waits long for a lock, because others would wait behind it: it is tried again instead.
+    /// Brings the schema up to date, in one transaction. A statement may run long, but none waits long for
+    /// a lock, because others would wait behind it: it is tried again instead.
     pub fn migrate(&mut self) -> Result<(), Error> {
         let began = Instant::now();
         self.patience = MIGRATING;
@@ -40,7 +40,7 @@ impl Session {
         self.batch("COMMIT")
     }
 
-    /// The migrations that are applied.
+    /// The applied migrations.
     pub fn applied(&mut self) -> Result<migrate::Applied, Error> {
         migrate::read_applied(|text, each| self.query_all(&[(text, &[])], &mut |_, row| each(row)))
     }

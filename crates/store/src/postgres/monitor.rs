@@ -1,5 +1,5 @@
-//! Asks the database once a second, on a connection of its own, whether it takes writes. Operations
-//! that wait for a server that hangs would find it out much later, and readiness never.
+//! Checks the database once a second, on a connection of its own, for whether it takes writes. Operations
+//! that wait for a server that hangs would notice much later, and readiness never.
 
 use std::{
     sync::{Arc, Condvar, Mutex, PoisonError},
@@ -9,24 +9,24 @@ use std::{
 use super::{servers::Servers, session::Session};
 use crate::{Error, Health};
 
-/// From one question to the next.
+/// The interval of checks.
 const PERIOD: Duration = Duration::from_secs(1);
-/// The same while the database is away: it is served again soon after it is back.
+/// The interval while the database is away, so that its return is noticed soon.
 const PERIOD_AWAY: Duration = Duration::from_millis(200);
-/// The least from an answer to the next question.
+/// The least rest between an answer and the next check.
 const SHORTEST_REST: Duration = Duration::from_millis(50);
-/// How long an answer may take: so that a server that falls silent right after an answer is away within
-/// four seconds.
+/// The timeout of a check: short enough that a server that falls silent right after an answer counts as
+/// away within four seconds.
 const PATIENCE: Duration = Duration::from_millis(800);
-/// Questions without an answer, one after another, by which the database is away.
+/// Failed checks in a row after which the database counts as away.
 const FAILURES: u32 = 3;
-/// A difference of clocks that is worth a warning, and one that is not served with, in milliseconds.
+/// The clock difference that is logged, and the one at which the store stops serving, in milliseconds.
 const CLOCK_WARNING: u64 = 2_000;
 const CLOCK_BOUND: u64 = 30_000;
-/// How often such a warning is repeated.
+/// The least rest between two such warnings.
 const WARNING_REST: Duration = Duration::from_mins(1);
 
-/// Tells the monitor to end.
+/// Stops the monitor.
 #[derive(Default)]
 pub struct Stop {
     stopped: Mutex<bool>,
@@ -39,7 +39,7 @@ impl Stop {
         self.bell.notify_all();
     }
 
-    /// Waits; `true` when it is over.
+    /// Waits; `true` when the monitor is to stop.
     pub fn wait(&self, time: Duration) -> bool {
         let stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
         let outcome = self.bell.wait_timeout_while(stopped, time, |stopped| !*stopped);
@@ -59,11 +59,11 @@ impl Monitor {
         Self { servers, session: None, failures: 0, warned: None }
     }
 
-    /// Watches until it is told to stop.
+    /// Runs checks until stopped.
     pub fn run(mut self, stop: &Stop) {
         loop {
             let began = Instant::now();
-            match self.ask() {
+            match self.check() {
                 Ok(health) => self.note(health),
                 Err(error) => self.fail(&error),
             }
@@ -74,13 +74,13 @@ impl Monitor {
         }
     }
 
-    /// Asks; a connection that does not answer is given up.
-    fn ask(&mut self) -> Result<Health, Error> {
+    /// Checks once; a connection that does not answer is dropped.
+    fn check(&mut self) -> Result<Health, Error> {
         let mut session = match self.session.take() {
             Some(session) => session,
             None => match self.servers.open(PATIENCE * self.servers.count()) {
                 Ok(session) => session,
-                // that there is no place for one more connection is nothing against those that work
+                // a refused additional connection says nothing against those that work
                 Err(refusal) if refusal.is_ours => return Ok(self.servers.health()),
                 Err(refusal) => return Err(refusal.into()),
             },
@@ -117,7 +117,7 @@ impl Monitor {
     }
 }
 
-/// What a database is good for, by what it answered and what its clock is ahead, in milliseconds.
+/// The health of a database, from whether it takes writes and how far its clock is ahead, in milliseconds.
 const fn judge(takes_writes: bool, offset: i64) -> Health {
     if !takes_writes {
         Health::ReadOnly
@@ -135,15 +135,15 @@ mod tests {
     use super::{FAILURES, PATIENCE, PERIOD, SHORTEST_REST, judge};
     use crate::Health;
 
-    /// Section 3: a server that falls silent is away within four seconds, with room for a busy machine.
+    /// Section 3: a server that falls silent counts as away within four seconds, even on a busy machine.
     #[test]
     fn silence_is_found_out_within_four_seconds() {
         let longest = PERIOD + (PATIENCE + SHORTEST_REST) * FAILURES;
         assert!(longest <= Duration::from_millis(3_600), "{longest:?}");
     }
 
-    /// Section 5: a clock that is 30 seconds off is not served with, in either direction; a database
-    /// that takes no writes neither.
+    /// Section 5: a database whose clock is 30 seconds off in either direction is not used, nor one that
+    /// takes no writes.
     #[test]
     fn a_clock_may_be_off_by_half_a_minute() {
         for (takes_writes, offset, health) in [

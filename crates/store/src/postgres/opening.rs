@@ -1,4 +1,4 @@
-//! How a connection is made, and why it is not.
+//! Opening a connection, and why that fails.
 
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
@@ -8,36 +8,36 @@ use crate::{
     error::{describe, is_loss},
 };
 
-/// No statement runs for ever, no forgotten transaction stays, and a prepared statement is planned
-/// once: planning anew for each value costs more than it gains, and plans that do not change are
-/// plans that can be relied on. Pages are taken to cost the same wherever they are: disks do not
-/// seek any more, and a plan that reads a whole table to save some look-ups does. Startup options
-/// would not pass every pooler.
+/// Settings of each connection: no statement runs for ever, and no forgotten transaction stays open. A
+/// prepared statement is planned once: planning for each value costs more than it gains, and a plan that
+/// does not change can be relied on. Random and sequential pages cost the same: on today's disks they do,
+/// and otherwise the planner reads whole tables to save some look-ups. They are not startup options,
+/// which not every pooler passes on.
 pub const SETTINGS: &str = "SET statement_timeout = 30000; SET idle_in_transaction_session_timeout = 60000; \
     SET plan_cache_mode = force_generic_plan; SET random_page_cost = 1.1; \
     SELECT pid, extract(epoch FROM backend_start)::text, \
     CASE WHEN pg_is_in_recovery() THEN NULL ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END \
     FROM pg_stat_activity WHERE pid = pg_backend_pid()";
 
-/// Why a connection was not made.
+/// Why a connection could not be opened.
 #[derive(Debug)]
 pub struct Refusal {
     pub why: String,
-    /// Whether it may be made later: a server that starts, not a wrong password.
+    /// Whether a later attempt may succeed: the server is starting, as opposed to a wrong password.
     pub passes: bool,
-    /// Whether it says nothing against the server: it has no place left, or our own files cannot be read.
+    /// Whether it says nothing against the server: it has no free connection, or our files are unreadable.
     pub is_ours: bool,
 }
 
 impl From<Refusal> for Error {
-    // whatever refuses a connection, nothing was changed
+    // whatever refuses a connection, nothing has changed
     fn from(refusal: Refusal) -> Self {
         Self::Unavailable(refusal.why)
     }
 }
 
 impl Refusal {
-    /// One by a server that may answer later.
+    /// A refusal by a server that may answer later.
     pub const fn passing(why: String) -> Self {
         Self { why, passes: true, is_ours: false }
     }
@@ -48,7 +48,7 @@ impl Refusal {
 
     pub fn of(error: &tokio_postgres::Error) -> Self {
         let passes = match error.as_db_error() {
-            // the server starts or stops, or has no place
+            // the server is starting or stopping, or has no free connection
             Some(refusal) => ["08", "53", "57"].iter().any(|class| refusal.code().code().starts_with(class)),
             None => is_loss(error) && !is_of_tls(error),
         };
@@ -57,7 +57,7 @@ impl Refusal {
     }
 }
 
-/// Whether a certificate was not good enough.
+/// Whether certificate verification failed.
 fn is_of_tls(error: &tokio_postgres::Error) -> bool {
     std::error::Error::source(error)
         .and_then(|cause| cause.downcast_ref::<std::io::Error>())
@@ -65,17 +65,17 @@ fn is_of_tls(error: &tokio_postgres::Error) -> bool {
         .is_some_and(<dyn std::error::Error + Send + Sync + 'static>::is::<tokio_rustls::rustls::Error>)
 }
 
-/// The process on the server that serves a connection.
+/// The server process behind a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Backend {
     pub process: i64,
-    /// When it began: numbers of processes come again.
+    /// The process's start time: process numbers are reused.
     pub began: String,
-    /// How often a standby took the primary's place; none on a standby.
+    /// The server's timeline, which each promotion advances; `None` on a standby.
     pub timeline: Option<u32>,
 }
 
-/// Opens a connection with our settings, and learns which process serves it.
+/// Opens a connection with our settings, and reads which process serves it.
 pub async fn open(place: &Place) -> Result<(Client, Backend), Refusal> {
     let refused = |error: tokio_postgres::Error| Refusal::of(&error);
     let lost = |error| tracing::warn!(%error, "database connection lost");

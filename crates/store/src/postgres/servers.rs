@@ -1,5 +1,5 @@
-//! The servers that the connection string names, and what is known of them: which one answered
-//! last, whether it takes writes, how its clock differs from ours.
+//! The servers of the connection string and their state: which one answered last, whether it takes
+//! writes, how far its clock differs from ours.
 
 use std::{
     sync::{
@@ -21,23 +21,23 @@ use crate::{
     clock::{self, Anchor},
 };
 
-/// How long opening a connection may take, with handshake and settings, over all hosts.
+/// The timeout of opening a connection, with handshake and settings, over all hosts.
 pub const OPENING: Duration = Duration::from_secs(5);
 
-/// Connections that were given up and whose processes are still to be ended.
+/// The most lost connections whose server processes are still to be ended.
 const MOST_LOST: usize = 1000;
 
 pub struct Servers {
     places: Vec<Place>,
-    /// The host that answered last: the next connection tries it first.
+    /// The index of the host that answered last: the next connection tries it first.
     answered: AtomicUsize,
-    /// The highest timeline that was seen. Each promotion of a standby begins one.
+    /// The highest timeline seen. Each promotion of a standby begins a new one.
     timeline: AtomicU32,
-    /// Raised to end every connection that is open.
+    /// Advanced to end every open connection.
     generation: watch::Sender<u64>,
     health: AtomicU8,
     clock: Anchor,
-    /// What connections that were given up may have left on the server.
+    /// Server processes that dropped connections may have left behind.
     lost: Mutex<Vec<Backend>>,
 }
 
@@ -67,8 +67,7 @@ impl Servers {
         u32::try_from(self.places.len()).unwrap_or(u32::MAX)
     }
 
-    /// Opens a connection to the first host that takes it, beginning with the one that answered
-    /// last.
+    /// Opens a connection to the first host that accepts it, beginning with the one that answered last.
     pub fn open(&self, patience: Duration) -> Result<Session, Refusal> {
         let count = self.places.len();
         let first = self.answered.load(Ordering::Relaxed);
@@ -91,8 +90,8 @@ impl Servers {
         Err(Refusal { why: reasons.join("; "), passes, is_ours })
     }
 
-    /// Notes a connection that was given up while its process on the server may wait, for a standby for instance:
-    /// it does not see that nobody waits for it, and keeps its place there.
+    /// Records a dropped connection whose server process may still wait, for a standby for instance: the
+    /// process does not notice that nobody waits for it, and occupies a connection.
     pub fn note_lost(&self, backend: Backend) {
         let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
         if lost.len() < MOST_LOST {
@@ -104,7 +103,7 @@ impl Servers {
         self.lost.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
-    /// Opens a connection, and ends what connections that were given up left on the server.
+    /// Opens a connection, and ends the server processes that dropped connections left behind.
     pub fn open_and_tidy(&self) -> Result<Session, Error> {
         let mut session = self.open(OPENING)?;
         while let Some(backend) = self.take_lost() {
@@ -116,12 +115,12 @@ impl Servers {
         Ok(session)
     }
 
-    /// Refuses a primary that another one has followed: what it still takes is lost.
+    /// Refuses a primary that has been superseded: writes that it still takes are lost.
     fn admit(&self, mut session: Session) -> Result<Session, Refusal> {
         let Some(timeline) = session.backend.timeline else { return Ok(session) };
         let seen = self.timeline.fetch_max(timeline, Ordering::Relaxed);
         if seen != 0 && timeline > seen {
-            // connections to the one before may hang, or write what will be lost
+            // connections to the previous primary may hang, or write what will be lost
             self.end_all();
             session.outlive();
         }
@@ -134,7 +133,7 @@ impl Servers {
         Err(Refusal::passing(why))
     }
 
-    /// A connection whose server takes writes. Notes its clock: what is done first goes by it already.
+    /// Checks that a connection's server takes writes, and records its clock before the first operation.
     pub fn for_writes(&self, mut session: Session) -> Result<Session, Refusal> {
         let asked = session.state(OPENING).map_err(|error| Refusal::passing(error.to_string()))?;
         self.note_clock(asked.clock);
@@ -155,17 +154,17 @@ impl Servers {
         Health::of(self.health.load(Ordering::Relaxed))
     }
 
-    /// Notes the health; whether it is another one than before.
+    /// Sets the health; whether it changed.
     pub fn note_health(&self, health: Health) -> bool {
         self.health.swap(health as u8, Ordering::Relaxed) != health as u8
     }
 
-    /// What the database's clock is ahead of `now`, a time of ours, in milliseconds.
+    /// How far the database's clock is ahead of `now`, a time of this process, in milliseconds.
     pub fn clock_offset(&self, now: i64) -> i64 {
         self.clock.ahead_of(now)
     }
 
-    /// Notes what the database's clock shows now; what it is ahead of ours.
+    /// Records what the database's clock shows now; how far it is ahead of ours, in milliseconds.
     pub fn note_clock(&self, shown: i64) -> i64 {
         self.clock.set(shown);
         self.clock_offset(clock::now())

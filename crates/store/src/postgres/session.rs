@@ -1,6 +1,6 @@
-//! One connection, driven by the thread that uses it. Statements whose result nobody reads wait
-//! and leave together with the next read or the commit. Nothing waits for a server for ever: what
-//! gets no answer in time breaks the connection.
+//! One connection, driven by the thread that uses it. Statements whose result nobody reads are queued
+//! and sent with the next read or the commit. Every wait is bounded: a missing answer breaks the
+//! connection.
 
 use std::{
     cell::Cell,
@@ -27,18 +27,18 @@ use super::{
 };
 use crate::{Error, Mode, Row, error::is_loss, tx::Statement as Query};
 
-/// Prepared statements kept on a connection. One more, and the one not used for longest is closed on the
+/// Prepared statements kept on a connection. Beyond that the least recently used one is closed on the
 /// server, too.
 const STATEMENTS: NonZeroUsize = NonZeroUsize::new(512).unwrap();
-/// Statements sent before their answers are awaited: bounds what waits in memory.
+/// Statements sent before their answers are read: bounds memory.
 const FLUSH: usize = 256;
-/// How long an answer may take: longer than a statement may run.
+/// The timeout of an answer: longer than a statement may run.
 pub(super) const EXCHANGE: Duration = Duration::from_secs(35);
-/// How long nothing was exchanged on a connection that has rested.
+/// A connection without traffic for this long counts as rested.
 const RESTED: Duration = Duration::from_secs(1);
 
-/// How writes begin: beside others, or alone. A lock on a table takes no snapshot, so what is written
-/// sees all that was committed before it got the lock. Who waits for it is served in turn.
+/// How writes begin: beside others, or alone. A table lock takes no snapshot, so a write sees all that
+/// was committed before it got the lock. Those that wait for the lock get it in order.
 const WRITE: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE write_gate IN ROW SHARE MODE";
 const WRITE_ALONE: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE write_gate IN EXCLUSIVE MODE";
 
@@ -48,13 +48,13 @@ pub struct Session {
     statements: LruCache<String, Statement>,
     queued: Vec<Queued>,
     open: bool,
-    /// Whether no more can be asked of it.
+    /// Whether the connection is unusable.
     broken: Cell<bool>,
     /// Whether a statement of the open transaction failed.
     failed: Cell<bool>,
-    /// What was exchanged with the server since [`Session::take_counts`].
+    /// Statements and round trips since [`Session::take_counts`].
     counts: Cell<Counts>,
-    /// When something was exchanged last.
+    /// The time of the last exchange.
     used: Cell<Instant>,
     pub(super) patience: Duration,
     pub(super) generations: watch::Receiver<u64>,
@@ -63,12 +63,12 @@ pub struct Session {
     pub opened: Instant,
 }
 
-/// What was exchanged with a server.
+/// Statements and round trips.
 #[derive(Clone, Copy, Default)]
 pub struct Counts {
-    /// Statements that the server ran, or was asked to prepare.
+    /// Statements that the server ran or prepared.
     pub statements: u64,
-    /// How often something was sent whose answer was waited for.
+    /// How often an answer was waited for.
     pub round_trips: u64,
 }
 
@@ -79,13 +79,13 @@ struct Queued {
 }
 
 enum Step {
-    /// Text of a transaction statement.
+    /// A transaction statement, sent as text.
     Plain(&'static str),
     Prepared(Statement),
 }
 
-/// What a queued statement must find. It may leave together with the commit, so a wrong finding
-/// must be a failure of the statement itself: a division by zero, which spoils the transaction.
+/// The row count that a queued statement must report. It may be sent together with the commit, so a wrong
+/// count must fail in the statement itself: a division by zero, which aborts the transaction.
 #[derive(Clone, Copy)]
 enum Expect {
     Anything,
@@ -95,15 +95,15 @@ enum Expect {
 
 const EPOCH_IS: &str = "SELECT 1 / (CASE WHEN value = ?1 THEN 1 ELSE 0 END) FROM security_epoch";
 
-/// A query that begins with the check of the epoch, whose parameter is the last one: one statement instead
-/// of two. The condition names no column of the query, so the server judges it before it looks for a row.
+/// A query combined with the check of the epoch, whose parameter is the last one: one statement instead
+/// of two. The condition names no column of the query, so the server evaluates it before it reads a row.
 fn checking_epoch(sql: &str, parameters: usize) -> String {
     let check = EPOCH_IS.replace("?1", &format!("?{}", parameters + 1));
     format!("SELECT q.* FROM ({sql}) q WHERE ({check}) = 1")
 }
 
 impl Session {
-    /// Opens a connection, with handshake and settings, within a time.
+    /// Opens a connection, with handshake and settings, within a timeout.
     pub fn open(
         place: &Place,
         patience: Duration,
@@ -121,7 +121,7 @@ impl Session {
         let (client, backend) = match opened {
             Ok(opened) => opened,
             Err(refusal) => {
-                // a name that is still looked up would be waited for
+                // dropping the runtime would wait for a host name that is still being resolved
                 runtime.shutdown_background();
                 return Err(refusal);
             }
@@ -144,8 +144,8 @@ impl Session {
         })
     }
 
-    /// Whether it is over, as far as what arrived meanwhile tells. Before a read that is looked at only where
-    /// the connection rested: the loss of one that was just used shows by using it, and a read is asked again.
+    /// Whether the connection is closed, as far as received data shows. Before a read this is checked only
+    /// where the connection rested: the loss of one just used shows on use, and a read is repeated.
     pub fn is_closed(&self, mode: Mode) -> bool {
         if mode == Mode::Write || self.used.get().elapsed() > RESTED {
             self.runtime.block_on(async {
@@ -156,7 +156,7 @@ impl Session {
         self.broken.get() || self.client.is_closed() || *self.generations.borrow() != self.generation
     }
 
-    /// What was exchanged since it was asked last.
+    /// The statements and round trips since the last call.
     pub const fn take_counts(&self) -> Counts {
         self.counts.replace(Counts { statements: 0, round_trips: 0 })
     }
@@ -168,7 +168,7 @@ impl Session {
         self.counts.set(Counts { statements, round_trips: round_trips + 1 });
     }
 
-    /// Waits for an answer, as long as one may take.
+    /// Waits for an answer, up to the timeout.
     async fn within<T>(&self, work: impl Future<Output = T>) -> Result<T, Error> {
         let mut generations = self.generations.clone();
         let why = tokio::select! {
@@ -181,8 +181,8 @@ impl Session {
         Err(Error::Unavailable(why.into()))
     }
 
-    /// What a failure means, and for this connection.
-    fn told(&self, error: tokio_postgres::Error) -> Error {
+    /// Converts a driver's error, and marks the transaction or the connection as failed.
+    fn classify(&self, error: tokio_postgres::Error) -> Error {
         self.failed.set(true);
         if is_loss(&error) {
             self.broken.set(true);
@@ -190,8 +190,8 @@ impl Session {
         error.into()
     }
 
-    /// Begins what the mode needs: a quick read does without, because to begin and to end a
-    /// transaction costs more than it does. A write that is `alone` waits until no other runs.
+    /// Begins a transaction of this mode. A quick read has none, because its begin and end cost more than the
+    /// read. A write that is `alone` waits until no other runs.
     pub fn begin(&mut self, mode: Mode, alone: bool) {
         self.queued.clear();
         self.failed.set(false);
@@ -214,7 +214,7 @@ impl Session {
         self.push(Queued { statement, parameters, expect: Expect::Anything })
     }
 
-    /// Queues a statement that must change a row.
+    /// Queues a statement that must change exactly one row.
     pub fn queue_one(&mut self, sql: &str, parameters: Vec<Value>) -> Result<(), Error> {
         let sql = format!("WITH changed AS ({sql} RETURNING 1) SELECT 1 / count(*) FROM changed");
         let statement = Step::Prepared(self.prepare(&sql)?);
@@ -227,7 +227,7 @@ impl Session {
         self.push(Queued { statement, parameters, expect: Expect::Epoch })
     }
 
-    /// Sends what waits up to the check of the epoch.
+    /// Sends the queued statements up to the check of the epoch, and drops the rest.
     pub fn prove_epoch(&mut self) -> Result<(), Error> {
         let check = self.queued.iter().position(|queued| matches!(queued.expect, Expect::Epoch));
         let Some(check) = check else { return Ok(()) };
@@ -250,7 +250,7 @@ impl Session {
         let parameters = parameters.iter().map(Parameter);
         self.note_round_trip(1);
         let executed = self.runtime.block_on(self.within(self.client.execute_raw(&statement, parameters)))?;
-        executed.map_err(|error| self.told(error))
+        executed.map_err(|error| self.classify(error))
     }
 
     pub fn query_all(
@@ -261,8 +261,7 @@ impl Session {
         self.send(queries, each)
     }
 
-    /// Sends everything that waits and then the queries, all at once, and reads the answers in
-    /// that order.
+    /// Sends all queued statements and then the queries at once, and reads the answers in that order.
     fn send(
         &mut self,
         queries: &[Query<'_>],
@@ -283,10 +282,10 @@ impl Session {
         let queued = std::mem::take(&mut self.queued);
         self.note_round_trip(queued.iter().map(Queued::statements).sum::<usize>() + prepared.len());
         let this = &*self;
-        let told = |place: usize, error: tokio_postgres::Error| {
+        let failure = |place: usize, error: tokio_postgres::Error| {
             let is_stale = place == 0 && checking.is_some() && found_wrong(&error);
-            let told = this.told(error);
-            if is_stale { Error::Stale } else { told }
+            let classified = this.classify(error);
+            if is_stale { Error::Stale } else { classified }
         };
         this.runtime.block_on(async {
             let mut sent: Vec<LocalBoxFuture<'_, Result<(), Error>>> = Vec::new();
@@ -296,7 +295,7 @@ impl Session {
             let mut streams = Vec::new();
             for (place, (statement, parameters)) in prepared.iter().enumerate() {
                 let rows = this.client.query_raw(statement, parameters.iter().map(Parameter));
-                streams.push(started(async move { rows.await.map_err(|error| told(place, error)) }).await);
+                streams.push(started(async move { rows.await.map_err(|error| failure(place, error)) }).await);
             }
             for outcome in sent {
                 this.within(outcome).await??;
@@ -304,21 +303,21 @@ impl Session {
             for (place, rows) in streams.into_iter().enumerate() {
                 let mut rows = pin!(this.within(rows).await??);
                 loop {
-                    // what has arrived is taken without a look at the time
+                    // rows that have arrived are read without looking at the time
                     let next = match rows.next().now_or_never() {
                         Some(next) => next,
                         None => this.within(rows.next()).await?,
                     };
                     let Some(row) = next else { break };
-                    each(place, &Row::Postgres(&row.map_err(|error| told(place, error))?))?;
+                    each(place, &Row::Postgres(&row.map_err(|error| failure(place, error))?))?;
                 }
             }
             Ok(())
         })
     }
 
-    /// Takes the check of the epoch out of what waits where it is all that waits, to be made with the first
-    /// of these queries: that one's text and parameters.
+    /// Where the check of the epoch is the only queued statement, removes it and returns the text and
+    /// parameters of the first query combined with it.
     fn begin_with_epoch(&mut self, queries: &[Query<'_>]) -> Option<(String, Vec<Value>)> {
         let [Queued { expect: Expect::Epoch, .. }] = self.queued.as_slice() else { return None };
         let (sql, parameters) = queries.first()?;
@@ -327,8 +326,8 @@ impl Session {
         Some((sql, parameters.iter().cloned().chain(check.parameters).collect()))
     }
 
-    /// Commits. Once the word for it may have been sent, the loss of the connection leaves open
-    /// whether it was done: [`Error::Unknown`], whichever answer it was that did not come.
+    /// Commits. If the connection is lost once COMMIT may have been sent, the outcome is open:
+    /// [`Error::Unknown`], whichever answer is missing.
     pub fn commit(&mut self) -> Result<(), Error> {
         if self.failed.get() {
             self.roll_back()?;
@@ -346,7 +345,7 @@ impl Session {
             let mut sent = Vec::new();
             for entry in &queued {
                 sent.push(started(entry.run(this)).await);
-                // what could not even be sent must not be left out of what is committed
+                // a commit must not go on without a statement that could not even be sent
                 if this.failed.get() {
                     break;
                 }
@@ -363,11 +362,11 @@ impl Session {
         }
     }
 
-    /// Runs text of several statements.
+    /// Runs a text of several statements.
     pub(super) fn batch(&self, text: &str) -> Result<(), Error> {
         self.note_round_trip(count_statements(text));
         let done = self.runtime.block_on(self.within(self.client.batch_execute(text)))?;
-        done.map_err(|error| self.told(error))
+        done.map_err(|error| self.classify(error))
     }
 
     pub fn roll_back(&mut self) -> Result<(), Error> {
@@ -390,20 +389,20 @@ impl Session {
         if let Some(statement) = self.statements.get(sql) {
             return Ok(statement.clone());
         }
-        // what waits goes first: a failed statement must not be hidden by a failed prepare
+        // queued statements go first: a failed prepare must not hide a failed statement
         if self.queued.len() > 1 {
             self.flush()?;
         }
         let text = sql.replace('?', "$");
         self.note_round_trip(1);
         let prepared = self.runtime.block_on(self.within(self.client.prepare(&text)))?;
-        let statement = prepared.map_err(|error| self.told(error))?;
+        let statement = prepared.map_err(|error| self.classify(error))?;
         self.statements.put(sql.to_owned(), statement.clone());
         Ok(statement)
     }
 }
 
-/// Polls once, which is what sends a request.
+/// Polls once, which sends a request.
 async fn started<'a, T: 'a>(
     future: impl Future<Output = Result<T, Error>> + 'a,
 ) -> LocalBoxFuture<'a, Result<T, Error>> {
@@ -433,17 +432,17 @@ impl Queued {
         };
         outcome.map_err(|error| {
             let is_wrong = found_wrong(&error);
-            let told = session.told(error);
+            let classified = session.classify(error);
             match self.expect {
                 Expect::OneRow if is_wrong => Error::Retry,
                 Expect::Epoch if is_wrong => Error::Stale,
-                _ => told,
+                _ => classified,
             }
         })
     }
 }
 
-/// The statements of a text that has several.
+/// The number of statements in a text.
 fn count_statements(text: &str) -> usize {
     text.split(';').filter(|statement| !statement.trim().is_empty()).count()
 }
@@ -470,9 +469,9 @@ mod tests {
         Servers::new(&format!("{cluster}/postgres"), false).unwrap()
     }
 
-    /// What is used all the time stays prepared, and what gives way is closed on the server, too.
+    /// Statements in frequent use stay prepared; evicted ones are closed on the server, too.
     #[test]
-    fn one_statement_too_many_costs_one() {
+    fn the_least_recently_used_statement_is_evicted() {
         let servers = servers();
         let mut session = servers.open(OPENING).unwrap();
         let mut ask = |text: &str| {
@@ -495,7 +494,7 @@ mod tests {
         assert_eq!(ask(count), i64::try_from(STATEMENTS.get()).unwrap());
     }
 
-    /// Section 2: an exchange has the time of a statement and 5 seconds more.
+    /// Section 2: an exchange may take as long as a statement and 5 seconds more.
     #[test]
     fn an_exchange_outlasts_a_statement() {
         let rest = SETTINGS.split("statement_timeout = ").nth(1).unwrap();
@@ -503,9 +502,9 @@ mod tests {
         assert_eq!(EXCHANGE, Duration::from_millis(statement) + Duration::from_secs(5));
     }
 
-    /// Section 2: what gets no answer in its time is given up with its connection; at a commit nobody knows then.
+    /// Section 2: a late answer costs the connection; for a commit the outcome is then unknown.
     #[test]
-    fn an_exchange_has_its_time() {
+    fn an_exchange_times_out() {
         let servers = servers();
         let sleep = "SELECT 1 FROM pg_sleep(10)";
         let mut session = servers.open(OPENING).unwrap();

@@ -1,4 +1,4 @@
-//! TLS towards the database.
+//! TLS to the database.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -13,29 +13,29 @@ use tokio_rustls::rustls::{
     pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject as _},
 };
 
-/// How TLS is spoken with a server.
+/// How TLS is used with a server.
 #[derive(Clone)]
 pub struct Tls {
     pub check: Check,
     pub roots: Roots,
-    /// The files of the certificate and the key that we show.
+    /// The files of our client certificate and its key.
     pub own: Option<(PathBuf, PathBuf)>,
-    /// Whether TLS begins at once, without asking.
+    /// Whether the handshake begins at once, without an SSLRequest.
     pub direct: bool,
 }
 
-/// What is checked of the server's certificate.
+/// What is verified of the server's certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
-    /// Nothing: whoever stands between reads and writes along.
+    /// Nothing: anyone in between can read and write along.
     Nothing,
-    /// That it leads to a root.
+    /// The chain to a trusted root.
     Chain,
-    /// That it leads to a root and is for the host's name.
+    /// The chain to a trusted root, and the host's name.
     ChainAndName,
 }
 
-/// Who is trusted to name servers.
+/// The trusted roots.
 #[derive(Clone)]
 pub enum Roots {
     System,
@@ -43,12 +43,12 @@ pub enum Roots {
 }
 
 impl Tls {
-    /// Whether anything of the certificate is checked.
+    /// Whether anything of the certificate is verified.
     pub fn is_checked(&self) -> bool {
         self.check != Check::Nothing
     }
 
-    /// Reads the files, anew for each connection: certificates are renewed while the server runs.
+    /// Reads the files, for each connection again: certificates are renewed while the server runs.
     pub fn connector(&self) -> Result<MakeRustlsConnect, String> {
         let provider = Arc::new(default_provider());
         let verifier: Arc<dyn ServerCertVerifier> = match self.check {
@@ -103,11 +103,11 @@ fn certificates(path: &PathBuf) -> Result<Vec<CertificateDer<'static>>, String> 
     if read.is_empty() { Err(wrong(&"there is no certificate in it")) } else { Ok(read) }
 }
 
-/// Checks less of a certificate than usual, and that the server has its key.
+/// A verifier that checks less of a certificate than usual, and that the server has its key.
 #[derive(Debug)]
 struct Lenient {
     provider: Arc<CryptoProvider>,
-    /// Sees that it leads to a root, whatever its name.
+    /// Verifies the chain; a wrong name is accepted.
     chain: Option<Arc<WebPkiServerVerifier>>,
 }
 
@@ -121,7 +121,7 @@ impl ServerCertVerifier for Lenient {
         now: UnixTime,
     ) -> Result<ServerCertVerified, TlsError> {
         let Some(chain) = &self.chain else { return Ok(ServerCertVerified::assertion()) };
-        // the name is the last that is looked at
+        // the name is verified last, after everything else
         match chain.verify_server_cert(certificate, between, name, status, now) {
             Err(TlsError::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },

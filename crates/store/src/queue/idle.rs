@@ -1,5 +1,5 @@
-//! Threads that have nothing to do. Who was busy last is woken first: its connection, its caches and its memory
-//! are warm, and those that are not needed for long can give theirs back.
+//! Idle threads. The one that was busy last is woken first: its connection, caches and memory are warm,
+//! and threads that stay idle can release theirs.
 
 use std::thread::{self, Thread};
 
@@ -7,23 +7,23 @@ use std::thread::{self, Thread};
 pub struct Idle(Vec<Thread>);
 
 impl Idle {
-    /// Notes that this thread is about to park.
+    /// Registers this thread before it parks.
     pub fn enter(&mut self) {
         self.0.push(thread::current());
     }
 
-    /// Notes that this thread goes on, whatever woke it.
+    /// Removes this thread, whatever woke it.
     pub fn leave(&mut self) {
         let own = thread::current().id();
         self.0.retain(|thread| thread.id() != own);
     }
 
-    /// Takes out the one to wake.
+    /// Removes and returns the thread to wake.
     pub fn pop(&mut self) -> Option<Thread> {
         self.0.pop()
     }
 
-    /// Wakes all. They leave by themselves.
+    /// Wakes all threads. Each removes itself.
     pub fn wake_all(&self) {
         self.0.iter().for_each(Thread::unpark);
     }

@@ -1,4 +1,4 @@
-//! The lines of those who wait, and who is next.
+//! The queues by class, and which operation is next.
 
 use std::{collections::VecDeque, time::Instant};
 
@@ -19,22 +19,22 @@ pub enum Place {
     Requests,
     /// Background work alone.
     Background,
-    /// All: there is one thread.
+    /// All operations: there is one thread.
     Any,
 }
 
-/// How much there may be of what; background work apart.
+/// Bounds of operations other than background work.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// Operations that may wait.
     pub waiting: usize,
     /// Heavy operations that may run at once.
     pub heavy: usize,
-    /// Writes that may run at once: while commits wait for a standby that is gone, reads go on.
+    /// Writes that may run at once: while commits wait for a standby that is away, reads go on.
     pub writes: usize,
 }
 
-/// The lines, and what runs of those that are bounded.
+/// The queues, and how many of the bounded operations run.
 #[derive(Default)]
 pub struct Lines {
     pub urgent: VecDeque<Waiting>,
@@ -46,7 +46,7 @@ pub struct Lines {
     pub heavy_running: usize,
     pub writes_running: usize,
     pub closing: bool,
-    /// Whether the threads that serve are gone.
+    /// Whether the threads that serve have ended.
     pub is_broken: bool,
 }
 
@@ -55,7 +55,7 @@ impl Lines {
         self.urgent.len() + self.ordinary.len() + self.heavy.len()
     }
 
-    /// The threads of a place that have nothing to do.
+    /// The idle threads of a place.
     pub const fn idle(&mut self, place: Place) -> &mut Idle {
         match place {
             Place::Background => &mut self.background_threads,
@@ -72,7 +72,7 @@ impl Lines {
         }
     }
 
-    /// Takes the next one for a place: what is urgent, then what has waited longest.
+    /// Removes the next operation for a place: urgent ones first, then the one that has waited longest.
     fn pop(&mut self, place: Place, bounds: Bounds) -> Option<Waiting> {
         let classes: &[Class] = match place {
             Place::Background => &[Class::Background],
@@ -89,7 +89,7 @@ impl Lines {
         self.remove(class, at)
     }
 
-    /// Since when the first of a line waits that may run now, and its place.
+    /// The first operation of a class that may run now: when it was queued, and its index.
     fn first(&mut self, class: Class, bounds: Bounds) -> Option<(Instant, usize)> {
         if class == Class::Heavy && self.heavy_running >= bounds.heavy {
             return None;
@@ -112,7 +112,7 @@ impl Lines {
         self.writes_running -= usize::from(is_bounded_write);
     }
 
-    /// The next one whose caller still waits.
+    /// The next operation whose caller still waits.
     pub fn next(&mut self, place: Place, bounds: Bounds) -> Option<Waiting> {
         loop {
             let waiting = self.pop(place, bounds)?;
@@ -123,7 +123,7 @@ impl Lines {
         }
     }
 
-    /// Takes out what its callers gave up.
+    /// Removes the operations that their callers gave up.
     pub fn take_given_up(&mut self) -> Vec<Waiting> {
         let mut given_up = Vec::new();
         for line in [&mut self.urgent, &mut self.ordinary, &mut self.heavy, &mut self.background] {
@@ -140,7 +140,7 @@ impl Lines {
 }
 
 impl Waiting {
-    /// Whether it is a write that counts among those that run.
+    /// Whether the operation is a write that counts towards the bound of running writes.
     pub fn is_bounded_write(&self) -> bool {
         self.mode == Mode::Write && self.class != Class::Background
     }

@@ -1,4 +1,4 @@
-//! How long a reader may look for the next rows. PostgreSQL bounds that by itself (`statement_timeout`).
+//! How long a reader may take for its next rows. PostgreSQL bounds that itself (`statement_timeout`).
 
 use std::{
     sync::{
@@ -10,20 +10,20 @@ use std::{
 
 use crate::Error;
 
-/// How long a reader looks for its next [`ROWS`] rows.
+/// The time limit for the next [`ROWS`] rows.
 pub const LIMIT: Duration = Duration::from_secs(30);
-/// Rows after which the time begins anew.
+/// Rows after which the time limit starts anew.
 const ROWS: usize = 256;
-/// Steps of SQLite's machine between two looks at the clock: some tenths of a millisecond.
+/// Virtual machine instructions between two checks of the clock: some tenths of a millisecond.
 const STEPS: i32 = 10_000;
-/// What counts at most between two looks: the rest is time in which whoever takes the rows did other things.
+/// The most that counts between two checks: beyond that the consumer of the rows did other things.
 const STEPS_TIME: Duration = Duration::from_millis(100);
 
 /// A connection's deadline.
 pub struct Deadline(Arc<AtomicBool>);
 
 impl Deadline {
-    /// Ends statements of a connection that take longer than this.
+    /// Interrupts statements of a connection that take longer than `limit`.
     pub fn watch(connection: &mut rusqlite::Connection, limit: Duration) -> Result<Self, Error> {
         let anew = Arc::new(AtomicBool::new(true));
         let (begins, mut clock) = (Arc::clone(&anew), Clock { used: Duration::ZERO, last: Instant::now() });
@@ -32,7 +32,7 @@ impl Deadline {
         Ok(Self(anew))
     }
 
-    /// Begins anew: with a statement, and now and then with its rows.
+    /// Starts the time limit anew: for a statement, and after every [`ROWS`] rows.
     pub fn note_rows(&self, rows: usize) {
         if rows.is_multiple_of(ROWS) {
             self.0.store(true, Ordering::Relaxed);
@@ -40,7 +40,7 @@ impl Deadline {
     }
 }
 
-/// The time that SQLite used.
+/// The time that SQLite itself used.
 struct Clock {
     used: Duration,
     last: Instant,
@@ -65,7 +65,7 @@ mod tests {
     const ENDLESS: &str =
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n WHERE i < 0";
 
-    /// The list under A: reads have a deadline. The connection goes on.
+    /// Findings, section A: reads have a deadline. The connection stays usable.
     #[test]
     fn an_endless_read_is_ended() {
         let mut connection = rusqlite::Connection::open_in_memory().unwrap();
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_rows_slowly_is_not_ended() {
+    fn a_slow_consumer_is_not_ended() {
         let began = Instant::now();
         let mut clock = Clock { used: Duration::ZERO, last: began };
         let hour = Duration::from_hours(1);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_come_begin_it_anew() {
+    fn rows_start_the_deadline_anew() {
         let mut connection = rusqlite::Connection::open_in_memory().unwrap();
         let deadline = Deadline::watch(&mut connection, Duration::from_hours(1)).unwrap();
         let is_anew = || deadline.0.swap(false, std::sync::atomic::Ordering::Relaxed);

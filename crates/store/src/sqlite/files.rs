@@ -1,17 +1,17 @@
-//! The files of a database are its owner's alone.
+//! Permissions of a database's files: readable and writable by their owner alone.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use crate::Error;
 
-/// What is written beside the database, with its ending.
+/// The suffixes of the database's files.
 const BESIDE: [&str; 3] = ["", "-wal", "-shm"];
 
-/// Makes the database's file before SQLite does, which gives the files beside it the same
-/// permissions, and takes from others what an earlier version left them.
+/// Creates the database's file before SQLite does, which gives the files beside it the same permissions,
+/// and removes the access of others that an earlier version granted.
 pub fn keep_private(path: &Path) -> Result<(), Error> {
     let failed = |error: std::io::Error| Error::Unavailable(format!("{}: {error}", path.display()));
-    // one that is there is not opened: closing it again would end this process's locks on it
+    // an existing file is not opened: closing it would release this process's locks on it
     if !path.exists() {
         let mut options = fs::OpenOptions::new();
         options.create_new(true).write(true);

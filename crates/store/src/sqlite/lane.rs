@@ -20,15 +20,15 @@ use crate::{
     tx::Engine,
 };
 
-/// The most writes that one commit holds.
+/// The most writes in one commit.
 const GROUP: usize = 256;
-/// How long a group may take in more writes. It bounds how long the first one waits.
+/// How long a group accepts further writes, which bounds how long the first one waits.
 const GROUP_TIME: Duration = Duration::from_millis(20);
-/// How long the lane waits for readers when the log is over its bound.
+/// How long the lane waits for readers when the write-ahead log exceeds its bound.
 const CHECKPOINT_WAIT: Duration = Duration::from_millis(25);
-/// How often a write runs again that asks for it.
+/// Attempts of a write that is to run again.
 const AGAIN: usize = 3;
-/// How long it sleeps at a time when nobody writes.
+/// The longest sleep while nobody writes.
 const IDLE: Duration = Duration::from_hours(1);
 
 pub fn start(
@@ -133,13 +133,13 @@ impl Lane {
         for job in kept {
             job.finish(outcome.clone());
         }
-        // one lane does them all
+        // one lane does all kinds
         self.queue.note_progress(Kind::Write);
         self.queue.note_progress(Kind::Heavy);
     }
 
-    /// An error of the disk ended the outer transaction, and with it all that the group had done:
-    /// going on would write without one.
+    /// An error of the disk ended the outer transaction, and with it all that the group had done; going on
+    /// would write outside a transaction.
     fn give_up(&self, kept: Vec<Job>) {
         tracing::error!(writes = kept.len(), "the disk failed: the writes of a commit were given up");
         self.counters.failed.store(true, Ordering::Relaxed);
@@ -148,8 +148,8 @@ impl Lane {
         }
     }
 
-    /// Runs a write in its savepoint, again where it asks for it. What it refused is answered at once; what
-    /// it did waits for the commit.
+    /// Runs a write in its savepoint, again where it is to be repeated. A refusal is answered at once; a
+    /// success waits for the commit.
     fn run_one(&self, mut job: Job) -> Option<Job> {
         let mut outcome = self.attempt(&mut job);
         for _ in 0..AGAIN {
@@ -180,8 +180,8 @@ impl Lane {
         })
     }
 
-    /// When the log is over its bound, writes wait for a checkpoint that starts it anew. Long
-    /// readers can prevent that; then it is tried again after some more growth.
+    /// When the write-ahead log exceeds its bound, writes wait for a checkpoint that truncates it. Long
+    /// readers can prevent that; then it is tried again after further growth.
     fn bound_log(&mut self) {
         let bytes = std::fs::metadata(&self.log).map_or(0, |log| log.len());
         self.counters.log_bytes.store(bytes, Ordering::Relaxed);

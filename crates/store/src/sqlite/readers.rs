@@ -1,5 +1,5 @@
 //! Long reads: a fixed number of threads, each with a connection that it keeps while there is something to
-//! read. So there are never more page caches, kept statements and heaps than threads, whatever is asked for.
+//! read. So page caches, prepared statements and heaps never outnumber the threads, whatever the load.
 
 use std::{
     path::{Path, PathBuf},
@@ -17,11 +17,11 @@ use crate::{
     tx::Engine,
 };
 
-/// What a connection for long reads may keep: it runs through and gains little from a cache.
+/// Limits of a connection for long reads: a scan gains little from a cache.
 const LONG: Bounded = Bounded { cache_kib: 2 << 10, statements: 64 };
-/// Long reads of background work at once.
+/// Long reads of background work that run at once.
 const BACKGROUND: usize = 2;
-/// How long a connection is kept that nobody uses.
+/// How long an unused connection is kept.
 const IDLE: Duration = Duration::from_mins(1);
 
 struct Reader {
@@ -32,7 +32,7 @@ struct Reader {
     connection: Option<Connection>,
 }
 
-/// Starts the threads: so many for requests, and those for background work.
+/// Starts the threads: `places` for requests, and those for background work.
 pub fn start(
     path: &Path,
     epoch: &Arc<AtomicI64>,
@@ -65,7 +65,7 @@ impl Reader {
         }
     }
 
-    /// Reads in one snapshot. A connection that fails to end it is not used again.
+    /// Reads in one snapshot. A connection that fails to end it is not reused.
     fn read(&mut self, job: &mut Job) -> Result<(), Error> {
         let connection = match self.connection.take() {
             Some(connection) => connection,

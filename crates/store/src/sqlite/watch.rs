@@ -1,5 +1,4 @@
-//! What runs beside the writer: checkpoints while there are writes, and once a second a look at the
-//! disk.
+//! Work beside the writer: checkpoints while there are writes, and a check of the disk once a second.
 
 use std::{
     path::PathBuf,
@@ -10,12 +9,12 @@ use std::{
 use super::{Connection, Counters};
 use crate::{Class, Error, Mode, job::Job, queue::Queue, raw};
 
-/// How long checkpoints rest while there are writes.
+/// The rest between checkpoints while there are writes.
 const CHECKPOINT_REST: Duration = Duration::from_millis(200);
-/// From one look at the disk to the next.
+/// The interval of disk checks.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Tells that there is something to do, or that it is over.
+/// Signals that there was a write, or that the store is closing.
 #[derive(Default)]
 pub struct Bell {
     state: Mutex<State>,
@@ -29,7 +28,7 @@ struct State {
 }
 
 impl Bell {
-    /// There was a write.
+    /// Signals a write.
     pub fn ring(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !state.dirty {
@@ -38,14 +37,13 @@ impl Bell {
         }
     }
 
-    /// It is over.
+    /// Signals the end.
     pub fn close(&self) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).closing = true;
         self.rung.notify_all();
     }
 
-    /// Waits for a write, but not long, then rests so that a checkpoint has more than one commit to
-    /// do.
+    /// Waits up to a second for a write, then rests so that a checkpoint covers more than one commit.
     fn wait(&self) -> State {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let rung = self.rung.wait_timeout_while(state, PERIOD, |state| !state.dirty && !state.closing);
@@ -80,7 +78,7 @@ impl Watch {
                 break;
             }
             if state.dirty {
-                // never waits, nor makes others wait
+                // a passive checkpoint neither waits nor makes others wait
                 self.checkpoint("PRAGMA wal_checkpoint(PASSIVE)");
             }
             if looked.elapsed() >= PERIOD {
@@ -97,8 +95,8 @@ impl Watch {
         }
     }
 
-    /// Looks how much space is left. After a failure a write is tried that changes nothing: when
-    /// nobody is sent here, nobody else finds out that it works again.
+    /// Checks the free space. After a failed commit it queues a write that changes nothing: a server that is
+    /// not ready gets no requests, so no other write would show that writing works again.
     fn look(&self) {
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Ok(disk) = rustix::fs::statvfs(folder.unwrap_or_else(|| ".".as_ref())) {

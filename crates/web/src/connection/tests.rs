@@ -1,4 +1,4 @@
-//! Connections over memory, with a clock that goes as fast as it can.
+//! Connections over memory, with a paused clock.
 
 use std::{
     sync::{
@@ -32,14 +32,14 @@ const GET: &[u8] = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n";
 /// The preface of HTTP/2 with empty settings.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 const PING: &[u8] = b"\0\0\x08\x06\0\0\0\0\x0012345678";
-/// HEADERS of a request for "/", whole.
+/// A HEADERS frame of a complete request for "/".
 const ASK: &[u8] = b"\0\0\x06\x01\x05\0\0\0\x01\x82\x84\x86\x41\x01a";
 
 fn enter(door: &Arc<Door>) -> Place {
     door.enter([192, 0, 2, 1].into()).unwrap()
 }
 
-/// Serves a connection that answers with a body made by this.
+/// Serves a connection that answers with a body created by `body`.
 fn serve(
     door: &Arc<Door>,
     buffer: usize,
@@ -74,7 +74,7 @@ async fn answer(client: &mut DuplexStream) -> String {
     String::from_utf8_lossy(&bytes[..length]).into_owned()
 }
 
-/// A2: nothing, half a head and half a preface are ended after 10 seconds, however slowly they come.
+/// A2: nothing, half a head and half a preface are ended after 10 seconds, however slowly they arrive.
 #[tokio::test(start_paused = true)]
 async fn a_head_comes_within_its_time() {
     for begun in [&b""[..], b"GET / HT", b"PRI * HTTP/2.0\r\n", PREFACE] {
@@ -97,7 +97,7 @@ async fn a_head_comes_within_its_time() {
     assert_eq!(tokio::join!(lasts(running), drip).0, 10);
 }
 
-/// Bounds: a TLS handshake that does not come to its end is given up after 10 seconds, and when the server stops.
+/// Bounds: an unfinished TLS handshake is ended after 10 seconds, and when the server stops.
 #[tokio::test(start_paused = true)]
 async fn a_handshake_comes_within_its_time() {
     let door = Door::new(ROOM, TIMES);
@@ -114,7 +114,7 @@ async fn a_handshake_comes_within_its_time() {
     assert!(place.activity.in_time(sleep(Duration::from_secs(7))).await.is_some());
 }
 
-/// Serves a connection that reads a body of up to 1 MiB and answers with what came of it.
+/// Serves a connection that reads a body of up to 1 MiB and answers with the result.
 fn reads_a_body(door: &Arc<Door>) -> (DuplexStream, JoinHandle<()>) {
     let (client, server) = duplex(1024);
     let (door, place) = (Arc::clone(door), enter(door));
@@ -140,8 +140,8 @@ fn reads_a_body(door: &Arc<Door>) -> (DuplexStream, JoinHandle<()>) {
 
 const POST: &[u8] = b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 100\r\n\r\n";
 
-/// Bounds: a body is given up when 30 seconds pass without a byte, and when it is not there after 2 minutes,
-/// however it drips.
+/// Bounds: a body is given up when 30 seconds pass without a byte, and when it has not arrived after 2
+/// minutes, however it drips.
 #[tokio::test(start_paused = true)]
 async fn a_body_comes_within_its_time() {
     for (rest, lasts) in [(31, 30), (29, 120)] {
@@ -168,7 +168,7 @@ async fn a_body_comes_within_its_time() {
             "{answer}"
         );
     }
-    // one that comes in time is read, however slowly
+    // a body that arrives in time is read, however slowly
     let door = Door::new(ROOM, TIMES);
     let (mut client, _running) = reads_a_body(&door);
     client.write_all(POST).await.unwrap();
@@ -179,9 +179,9 @@ async fn a_body_comes_within_its_time() {
     assert!(answer(&mut client).await.starts_with("HTTP/1.1 200"));
 }
 
-/// A2: a connection rests for a minute between requests, and has 10 seconds for a head that it began.
+/// A2: a connection may be idle for a minute between requests, and has 10 seconds for a head that it began.
 #[tokio::test(start_paused = true)]
-async fn a_rest_is_bounded() {
+async fn idle_time_is_bounded() {
     let door = Door::new(ROOM, TIMES);
     let (mut client, running) = serve(&door, 1024, hello);
     for _ in 0..3 {
@@ -219,7 +219,7 @@ async fn pings_are_no_requests() {
     assert!((60..=63).contains(&seconds), "{seconds}");
 }
 
-/// A list without an end, whose parts are counted when they are handed out.
+/// A list without an end, whose parts are counted when they are taken.
 fn endless(made: &Arc<AtomicUsize>) -> Response<AnswerBody> {
     let (sender, parts) = mpsc::channel(4);
     let made = Arc::clone(made);
@@ -231,8 +231,8 @@ fn endless(made: &Arc<AtomicUsize>) -> Response<AnswerBody> {
     stream(200, parts)
 }
 
-/// A3: of a list that is not read little is made, also for a client that has asked for more, and its
-/// connection is ended.
+/// A3: of a list that is not read few parts are produced, also for a client that has pipelined more, and
+/// its connection is ended.
 #[tokio::test(start_paused = true)]
 async fn a_list_that_is_not_read_takes_little() {
     for asked in [GET.to_vec(), GET.repeat(2), [PREFACE, ASK].concat()] {
@@ -247,7 +247,7 @@ async fn a_list_that_is_not_read_takes_little() {
     }
 }
 
-/// A3: a reader that goes on slowly for ever does not.
+/// A3: a reader that is slow for ever is ended.
 #[tokio::test(start_paused = true)]
 async fn an_answer_has_its_time() {
     let door = Door::new(ROOM, TIMES);
@@ -264,9 +264,9 @@ async fn an_answer_has_its_time() {
     assert_eq!(tokio::join!(lasts(running), read).0, 600);
 }
 
-/// A list that takes its time to be made is no slow reader's.
+/// A list that takes long to produce does not make its reader slow.
 #[tokio::test(start_paused = true)]
-async fn what_we_make_slowly_is_waited_for() {
+async fn a_slow_operation_does_not_stall_its_reader() {
     let door = Door::new(ROOM, TIMES);
     let (mut client, running) = serve(&door, 1024, || {
         let (sender, parts) = mpsc::channel(4);
@@ -286,10 +286,10 @@ async fn what_we_make_slowly_is_waited_for() {
     running.await.unwrap();
 }
 
-/// A2: when all places are taken the newest silent one gives way; who sent a head stays, and an address
-/// has its share.
+/// A2: when all slots are taken the newest silent connection gives way; one that sent a head stays, and an
+/// address has its share.
 #[tokio::test(start_paused = true)]
-async fn silence_gives_way() {
+async fn silent_connections_give_way() {
     let count = |counter: &Counter| counter.get();
     let door = Door::new(ROOM, TIMES);
     let (mut busy, _running) = serve(&door, 1024, hello);
@@ -315,9 +315,9 @@ async fn silence_gives_way() {
     drop((other, newest));
 }
 
-/// Who rests gives way where nobody is silent, the longest first; who works stays, and then nobody comes in.
+/// Where none is silent, the connection idle longest gives way; busy ones stay, and then none is accepted.
 #[tokio::test(start_paused = true)]
-async fn who_works_stays() {
+async fn busy_connections_stay() {
     let door = Door::new(Room { connections: 2, per_address: 2 }, TIMES);
     let (one, two) = (enter(&door), enter(&door));
     let resting = one.activity.ask(http::Version::HTTP_11);
@@ -331,10 +331,10 @@ async fn who_works_stays() {
     drop((working, also));
 }
 
-/// B7: what was sent before the end is answered and told to be the last; what rests is ended at once, and
-/// what stalls within 10 seconds.
+/// B7: what arrived before the stop is answered as the connection's last answer; idle connections are
+/// ended at once, and stalled ones within 10 seconds.
 #[tokio::test(start_paused = true)]
-async fn the_end_is_orderly() {
+async fn the_stop_is_orderly() {
     let door = Door::new(Room { connections: 10, per_address: 10 }, TIMES);
     let (mut idle, idle_running) = serve(&door, 1024, hello);
     idle.write_all(GET).await.unwrap();
@@ -353,7 +353,7 @@ async fn the_end_is_orderly() {
     stalls.write_all(GET).await.unwrap();
     let (_silent, silence) = serve(&door, 1024, hello);
     sleep(Duration::from_secs(5)).await;
-    // it is there, and nobody has looked at it yet
+    // the request has arrived, and the server has not read it yet
     asks.write_all(GET).await.unwrap();
     door.go_on_to(Stage::Closing);
     let begun = Instant::now();
@@ -371,9 +371,9 @@ async fn the_end_is_orderly() {
     assert!(door.emptied(Duration::ZERO).await);
 }
 
-/// B7: an HTTP/2 client is told to go elsewhere as soon as the server drains.
+/// B7: an HTTP/2 client gets GOAWAY as soon as the server drains.
 #[tokio::test(start_paused = true)]
-async fn goaway_is_told() {
+async fn goaway_is_sent() {
     let door = Door::new(ROOM, TIMES);
     let (mut client, running) = serve(&door, 64 << 10, hello);
     client.write_all(&[PREFACE, ASK].concat()).await.unwrap();
@@ -399,9 +399,9 @@ fn frames(mut bytes: &[u8]) -> Vec<u8> {
     types
 }
 
-/// A2: an answer that waits while its connection takes others does not stall; pings take nothing.
+/// A2: an answer that waits while its connection takes others does not stall; pings are no progress.
 #[tokio::test(start_paused = true)]
-async fn what_flows_does_not_stall() {
+async fn flowing_answers_do_not_stall() {
     let verdict = async |activity: &Arc<Activity>| {
         let mut timer = Activity::timer();
         let begun = Instant::now();
@@ -429,9 +429,9 @@ async fn what_flows_does_not_stall() {
     }
 }
 
-/// Who has most gives way first, so that the connections of one do not push out each newcomer.
+/// The address with most connections gives way first, so that it does not push out each newcomer.
 #[tokio::test(start_paused = true)]
-async fn who_has_most_gives_way_first() {
+async fn the_address_with_most_connections_gives_way_first() {
     let door = Door::new(ROOM, TIMES);
     let crowd: Vec<Place> = (0..3).map(|_| enter(&door)).collect();
     for place in &crowd {

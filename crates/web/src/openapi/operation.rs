@@ -1,4 +1,4 @@
-//! Operations as the document tells them.
+//! Operations in the OpenAPI document.
 
 #![expect(clippy::indexing_slicing, reason = "indexing a serde_json::Value to write makes the member")]
 
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::schema::{self, Form, object, reference};
 
-/// Describes an operation; a body of its own is added to the schemas.
+/// Describes an operation; its own body forms are added to the schemas.
 pub fn describe(service: &Service, op: &Op, schemas: &mut Map<String, Value>) -> Value {
     let mut operation = json!({
         "operationId": op.name,
@@ -37,7 +37,7 @@ pub fn describe(service: &Service, op: &Op, schemas: &mut Map<String, Value>) ->
     operation
 }
 
-/// Who may do it: the lowest roles that a permit is satisfied by.
+/// The lowest roles that satisfy a permit, in words.
 fn who_may(permit: Permit) -> String {
     let lowest = |is_wanted: &dyn Fn(&Role) -> bool| {
         let lines = ROLES.iter().rev().filter(|line| line.permits.contains(&permit) && is_wanted(line));
@@ -64,7 +64,7 @@ fn who_may(permit: Permit) -> String {
     }
 }
 
-/// Who may do it and what it does beside what its summary says.
+/// The description: who may call the operation, and what it does beyond its summary.
 fn description(op: &Op) -> String {
     let role = who_may(op.permit);
     let does = match op.action {
@@ -235,7 +235,7 @@ fn path_parameter(name: &str, op: &Op) -> Value {
     json!({ "name": name, "in": "path", "required": true, "description": about, "schema": schema })
 }
 
-/// The choices of the resource's type.
+/// The schema of a resource's type.
 fn type_schema(shape: &Shape) -> Value {
     let is_choice = |field: &Field| matches!(field.kind, Kind::Choice(_) | Kind::Numbered(_));
     let field = shape.fields.iter().find(|field| field.wire().ends_with("Type") && is_choice(field));
@@ -284,7 +284,7 @@ fn request(op: &Op, schemas: &mut Map<String, Value>) -> Option<Value> {
         Action::Custom(Custom { body: Body::Form(form), .. }) => {
             schemas.entry(form.name).or_insert_with(|| {
                 let mut schema = schema::own(form, Form::Create);
-                // the operations of old ignore what nobody knows
+                // version 1 ignores unknown members
                 schema["additionalProperties"] = json!(op.successor.is_some());
                 schema
             });

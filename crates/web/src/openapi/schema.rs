@@ -1,4 +1,4 @@
-//! Schemas from field tables.
+//! JSON schemas from field tables.
 
 #![expect(clippy::indexing_slicing, reason = "indexing a serde_json::Value to write makes the member")]
 
@@ -15,19 +15,19 @@ const BIRTHDATE: &str = concat!(
     r"(T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])?)?)$"
 );
 
-/// Names that generated clients need for themselves: a model `Option` breaks one in Rust.
+/// Names that generated clients cannot use: a model `Option` breaks one in Rust.
 const TAKEN: [&str; 5] = ["Box", "Option", "Result", "String", "Vec"];
 
-/// Which body a schema is of.
+/// The body that a schema describes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     Response,
     Create,
     Update,
-    /// An element of a PUT of many: no path names it, so it must name itself.
+    /// An element of a PUT of many, which contains its own id because no path does.
     UpdateElement,
     Patch,
-    /// A merge patch (RFC 7396): null empties.
+    /// A merge patch (RFC 7396): null clears.
     MergePatch,
 }
 
@@ -46,7 +46,7 @@ impl Form {
         }
     }
 
-    /// What the schema of a resource is called in this form.
+    /// The name of a resource's schema in this form.
     pub fn name(self, resource: &str) -> String {
         let suffix = match self {
             Self::Response if TAKEN.contains(&resource) => "Resource",
@@ -77,7 +77,7 @@ impl Form {
 
     fn takes_null(self, field: &Field) -> bool {
         match self {
-            // whom a secret is not for sees null in its place
+            // readers without access to a secret see null in its place
             Self::Response => field.nullable || field.access.sealing == Sealing::Secret,
             Self::MergePatch => !self.requires(field) && (field.nullable || field.access.key),
             _ => !self.requires(field),
@@ -139,8 +139,8 @@ fn body(shape: &Shape, form: Form) -> Value {
     schema
 }
 
-/// A body of those members of a resource that `has` is true of. What else its response form has is read and ignored, so
-/// that an answer can be changed and sent back.
+/// A body of those members of a resource that `has` is true of. The other members of its response form are
+/// read and ignored, so that an answer can be changed and sent back.
 pub fn object(shape: &Shape, has: &dyn Fn(&Field) -> bool, form: Form) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
@@ -185,7 +185,7 @@ pub fn object(shape: &Shape, has: &dyn Fn(&Field) -> bool, form: Form) -> Value 
     schema
 }
 
-/// What the items of a relation are called. Those that show all are of the resource's own form.
+/// The schema name of a relation's items. Those that show all fields use the resource's own.
 fn item_name(relation: &Relation) -> String {
     let kind = if matches!(relation.shown, Shown::All) { "Item" } else { "Reference" };
     format!("{}{kind}", relation.target.name)
@@ -198,14 +198,14 @@ fn item(relation: &Relation) -> Value {
     schema
 }
 
-/// A JSON object of an operation's own.
+/// The schema of an operation's own JSON object.
 pub fn own(form: &BodyForm, direction: Form) -> Value {
     let mut schema = members(form.fields, direction);
     schema["description"] = json!(form.about.trim());
     schema
 }
 
-/// An object with these members.
+/// The schema of an object with these members.
 fn members(fields: &[Field], direction: Form) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
@@ -225,7 +225,7 @@ fn members(fields: &[Field], direction: Form) -> Value {
     schema
 }
 
-/// A member.
+/// The schema of a member.
 fn property(field: &Field, form: Form) -> Value {
     let mut schema = kind(field, form);
     if form.takes_null(field) {
@@ -291,11 +291,11 @@ pub fn kind(field: &Field, form: Form) -> Value {
         }
         Kind::Text(rule) => {
             let example = field.access.example.unwrap_or(rule.example);
-            // what is stored may be longer than what is typed: an answer promises no bounds
+            // a stored text may be longer than a provided one: an answer promises no bounds
             if form == Form::Response {
                 return json!({ "type": "string", "examples": [example] });
             }
-            // an optional text may be sent empty, which empties it
+            // an optional text may be sent empty, which clears it
             let (min, prefix) = if field.nullable { (0, "^$|") } else { (rule.min, "") };
             let mut schema =
                 json!({ "type": "string", "minLength": min, "maxLength": rule.max, "examples": [example] });
@@ -307,7 +307,7 @@ pub fn kind(field: &Field, form: Form) -> Value {
             if rule.takes_object {
                 schema["type"] = json!(["string", "object"]);
             }
-            // to us U+0085 is a blank, to the language of these patterns it is none
+            // this program treats U+0085 as white space, the pattern language does not
             schema["pattern"] = json!(format!("{prefix}{}", pattern.replace(r"\s", r"\s\x85")));
             if let (Some(format), false) = (rule.format, field.nullable) {
                 schema["format"] = json!(format);

@@ -89,10 +89,10 @@ impl RuleSet {
             current = run(first, group, &current, go_on)?;
             first += group.len();
         }
-        Ok(Outcome { claims: current.into_iter().map(|(claim, fate)| self.out_claim(claim, &fate)).collect() })
+        Ok(Outcome { claims: current.into_iter().map(|(claim, fate)| self.output(claim, &fate)).collect() })
     }
 
-    fn out_claim(&self, claim: Claim, fate: &Fate) -> OutClaim {
+    fn output(&self, claim: Claim, fate: &Fate) -> OutClaim {
         OutClaim {
             claim_type: claim.claim_type,
             value: claim.value,

@@ -97,20 +97,20 @@ impl<'a> Report<'a> {
 
     /// Reports a finding about the file.
     pub fn file(&mut self, kind: FindingKind, detail: impl Into<String>) {
-        self.tell(Finding { kind, position: None, id: None, detail: detail.into() });
+        self.add(Finding { kind, position: None, id: None, detail: detail.into() });
     }
 
     /// Reports a finding about a position.
     pub fn place(&mut self, kind: FindingKind, position: u64, detail: impl Into<String>) {
-        self.tell(Finding { kind, position: Some(position), id: None, detail: detail.into() });
+        self.add(Finding { kind, position: Some(position), id: None, detail: detail.into() });
     }
 
     /// Reports a finding about an entry.
     pub fn entry(&mut self, kind: FindingKind, position: u64, id: i64, detail: impl Into<String>) {
-        self.tell(Finding { kind, position: Some(position), id: Some(id), detail: detail.into() });
+        self.add(Finding { kind, position: Some(position), id: Some(id), detail: detail.into() });
     }
 
-    fn tell(&mut self, finding: Finding) {
+    fn add(&mut self, finding: Finding) {
         self.count += 1;
         (self.sink)(finding);
     }

@@ -1,4 +1,4 @@
-//! Pictures: how rate and CPU grow with the number of users, and how a constant load goes on.
+//! Charts: rate and CPU by the number of users, and a constant load over time.
 
 use std::fmt::Write as _;
 
@@ -22,13 +22,13 @@ const TOP: f64 = 34.0;
 const RIGHT: f64 = 14.0;
 const BOTTOM: f64 = 34.0;
 
-/// A line of a panel: its class, and its points.
+/// A line of a panel: its CSS class and its points.
 type Line = (&'static str, Vec<(f64, f64)>);
 
-/// One panel of a picture.
+/// One panel of a chart.
 struct Panel {
     title: String,
-    /// What is written below the axis: a place on it, and its text.
+    /// The labels below the axis: a position on it, and a text.
     marks: Vec<(f64, String)>,
     lines: Vec<Line>,
 }
@@ -76,7 +76,7 @@ impl Panel {
                 continue;
             }
             let _ = write!(out, "<path class=\"line {class}\" d=\"M{}\"/>", path.join("L"));
-            // a long line shows itself
+            // a line of many points needs no marks
             for (px, py) in points.iter().filter(|_| points.len() <= 12) {
                 let _ = write!(
                     out,
@@ -90,7 +90,7 @@ impl Panel {
     }
 }
 
-/// The next number that is easy to read.
+/// The next round number.
 fn round_up(value: f64) -> f64 {
     if value <= 0.0 {
         return 1.0;
@@ -127,7 +127,7 @@ fn picture(title: &str, columns: usize, panels: &[Panel]) -> String {
     out
 }
 
-/// Rates above, CPU below, by the number of users.
+/// The chart of growth: rates above, CPU below, by the number of users.
 pub fn growth(results: &Results) -> String {
     let columns = [
         ("read by id, 64 clients", "reads"),
@@ -160,7 +160,7 @@ pub fn growth(results: &Results) -> String {
     picture("Rate and server CPU by the number of users", columns.len(), &panels)
 }
 
-/// Rate, latency and log of the constant creates, by time.
+/// The chart of constant creates: rate, latency and log over time.
 pub fn sustained(results: &Results) -> String {
     let kinds = [
         ("rate", "creates a second"),

@@ -1,5 +1,5 @@
-//! A small HTTP/1.1 client: one connection, kept open, requests as bytes. It does little, so
-//! that it takes little from the server beside it.
+//! A small HTTP/1.1 client: one connection, kept open, requests as bytes. It does little, so that
+//! it takes little CPU from the server beside it.
 
 use std::{net::SocketAddr, time::Instant};
 
@@ -19,10 +19,10 @@ pub type Sink<'a> = &'a mut (dyn FnMut(&[u8]) + Send);
 pub struct Client {
     stream: TcpStream,
     buffer: Vec<u8>,
-    /// Where in the buffer the bytes begin that were not read yet.
+    /// The index in the buffer of the first unread byte.
     at: usize,
     head: Vec<u8>,
-    /// When the head of the last answer was there.
+    /// The time at which the head of the last answer was complete.
     pub head_at: Instant,
 }
 
@@ -40,7 +40,7 @@ impl Client {
         })
     }
 
-    /// Sends a request and reads its answer; its status.
+    /// Sends a request and reads its answer; returns the status.
     pub async fn send(&mut self, request: &[u8], sink: Sink<'_>) -> Result<u16> {
         self.stream.write_all(request).await?;
         self.read_head().await?;
@@ -57,14 +57,14 @@ impl Client {
         Ok(status)
     }
 
-    /// Sends a request and keeps the body of the answer.
+    /// Sends a request; returns the status and the body of its answer.
     pub async fn fetch(&mut self, request: &[u8]) -> Result<(u16, Vec<u8>)> {
         let mut body = Vec::new();
         let status = self.send(request, &mut |bytes| body.extend_from_slice(bytes)).await?;
         Ok((status, body))
     }
 
-    /// A header of the last answer. Names are as the server writes them: small.
+    /// A header of the last answer. Names are lower-case, as the server writes them.
     pub fn header(&self, name: &str) -> Option<&str> {
         let head = std::str::from_utf8(&self.head).ok()?;
         head.lines().find_map(|line| {

@@ -24,7 +24,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("log_min_error_statement", "panic"),
 ];
 
-/// A cluster that runs.
+/// A running cluster.
 pub struct Cluster {
     folder: PathBuf,
     port: u16,
@@ -42,7 +42,7 @@ fn programs() -> Result<PathBuf> {
     found.pop().ok_or_else(|| fault("PostgreSQL's programs are not installed"))
 }
 
-/// Whether `PostgreSQL` is there.
+/// Whether `PostgreSQL` is installed.
 pub fn is_installed() -> bool {
     programs().is_ok()
 }
@@ -51,7 +51,7 @@ fn is_root() -> bool {
     Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.starts_with(b"0\n"))
 }
 
-/// A program of `PostgreSQL`; as `postgres` when we are root, because it refuses root.
+/// A command of `PostgreSQL`; as the user `postgres` when the harness runs as root, which it refuses.
 fn command(program: &str) -> Result<Command> {
     let path = programs()?.join(program);
     let mut command = if is_root() {
@@ -73,13 +73,13 @@ fn run(command: &mut Command, what: &str) -> Result<()> {
     Err(fault(format!("{what}: {}", String::from_utf8_lossy(&output.stderr).trim())))
 }
 
-/// Copies a folder with its owners.
+/// Copies a folder, preserving owners.
 pub fn copy(from: &Path, to: &Path) -> Result<()> {
     run(Command::new("cp").args(["-a", "--reflink=auto", "--"]).arg(from).arg(to), "cp")
 }
 
 impl Cluster {
-    /// Makes a new cluster in a folder that is not there yet.
+    /// Creates a cluster in a folder that does not exist yet.
     pub fn create(folder: &Path) -> Result<Self> {
         fs::create_dir_all(folder)?;
         if is_root() {
@@ -91,7 +91,7 @@ impl Cluster {
         Self::start(folder)
     }
 
-    /// Starts a cluster that is there.
+    /// Starts an existing cluster.
     pub fn start(folder: &Path) -> Result<Self> {
         let port = free_address()?.port();
         let socket = folder.display();
@@ -105,7 +105,7 @@ impl Cluster {
             .arg(folder.join("server.log"))
             .arg("-D")
             .arg(folder);
-        // its children keep the error stream, so nobody may wait for its end
+        // its children inherit the error stream, so nobody may wait for the stream's end
         start.args(["-o", &options]).stderr(Stdio::null());
         let status = start.status().doing("pg_ctl start")?;
         if !status.success() {
@@ -121,13 +121,13 @@ impl Cluster {
         format!("postgres://postgres@{socket}:{}/postgres", self.port)
     }
 
-    /// Its first process.
+    /// The id of the cluster's first process.
     pub fn postmaster(&self) -> Result<u32> {
         let text = fs::read_to_string(self.folder.join("postmaster.pid")).doing("postmaster.pid")?;
         text.lines().next().unwrap_or_default().trim().parse().doing("postmaster.pid")
     }
 
-    /// Feeds rows to a table: `COPY ... FROM STDIN`, text format.
+    /// Copies rows into a table: `COPY ... FROM STDIN`, text format.
     pub fn copy_in(
         &self,
         into: &str,
@@ -151,7 +151,7 @@ impl Cluster {
         if status.success() { Ok(()) } else { Err(fault(format!("COPY {into} failed"))) }
     }
 
-    /// Stops it; its folder stays.
+    /// Stops the cluster; its folder stays.
     pub fn stop(mut self) -> Result<()> {
         self.running = false;
         stop(&self.folder)

@@ -1,8 +1,8 @@
-//! The one error of the harness: a sentence that says what stopped it.
+//! The harness's only error: a sentence that says what stopped it.
 
 use std::{error::Error, fmt};
 
-/// What stopped a benchmark.
+/// The reason why a benchmark stopped.
 #[derive(Debug)]
 pub struct Fault(pub String);
 
@@ -20,12 +20,12 @@ pub type AnyError = Box<dyn Error + Send + Sync>;
 /// A result of the harness.
 pub type Result<T> = std::result::Result<T, AnyError>;
 
-/// An error that says this.
+/// An error with this text.
 pub fn fault(text: impl Into<String>) -> AnyError {
     Box::new(Fault(text.into()))
 }
 
-/// Says what was being done when an error came.
+/// Adds to an error what was being done.
 pub trait Doing<T> {
     /// Puts `what` before the error's own text.
     fn doing(self, what: impl fmt::Display) -> Result<T>;

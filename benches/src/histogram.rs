@@ -45,7 +45,7 @@ impl Histogram {
         self.longest = self.longest.max(duration);
     }
 
-    /// Adds what another one counted.
+    /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
             *mine += theirs;
@@ -54,17 +54,17 @@ impl Histogram {
         self.longest = self.longest.max(other.longest);
     }
 
-    /// How many were counted.
+    /// The number of durations.
     pub const fn total(&self) -> u64 {
         self.total
     }
 
-    /// The longest.
+    /// The longest duration.
     pub const fn longest(&self) -> Duration {
         self.longest
     }
 
-    /// The duration that this many of a thousand are not longer than.
+    /// The duration that this many of a thousand do not exceed.
     pub fn per_mille(&self, part: u64) -> Duration {
         let rank = (self.total * part).div_ceil(1000).max(1);
         let mut seen = 0;

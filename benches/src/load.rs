@@ -1,4 +1,4 @@
-//! Constant load: a number of connections, each with one request under way, for a time.
+//! Constant load: a number of connections, each with one request in flight, for a time.
 
 use std::{
     net::SocketAddr,
@@ -15,56 +15,56 @@ use crate::{
     target::{Target, Usage},
 };
 
-/// What stands for any status that tells of success.
+/// Stands for any status of success.
 pub const SUCCESS: u16 = 2;
 
 /// Writes the next request of a connection.
 pub type Maker = Arc<dyn Fn(&mut Chance, &mut Vec<u8>) + Send + Sync>;
 
-/// How a load is.
+/// The plan of a load.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// Connections.
+    /// The number of connections.
     pub connections: usize,
-    /// How long nothing is counted yet.
+    /// The time before answers are counted.
     pub warm_up: Duration,
-    /// How long it is counted.
+    /// The time for which answers are counted.
     pub time: Duration,
-    /// What the answers should be: a status, or [`SUCCESS`].
+    /// The expected status, or [`SUCCESS`].
     pub expect: u16,
-    /// The length of one piece of the timeline.
+    /// The length of one interval of the timeline.
     pub piece: Duration,
 }
 
-/// What came of it.
+/// The outcome of a load.
 #[derive(Default)]
 pub struct Outcome {
-    /// Latencies of the good answers.
+    /// The latencies of the expected answers.
     pub latencies: Histogram,
-    /// The same by piece of time.
+    /// The same by interval.
     pub timeline: Vec<Histogram>,
-    /// Other answers, and the first of them.
+    /// The number of other answers.
     pub refused: u64,
-    /// What the first other answer said.
+    /// The text of the first other answer.
     pub refusal: Option<String>,
-    /// How long it was counted.
+    /// The time for which answers were counted.
     pub elapsed: Duration,
-    /// CPU time used meanwhile.
+    /// The CPU time used meanwhile.
     pub used: Usage,
-    /// Bytes of the bodies.
+    /// The bytes of all bodies.
     pub bytes: u64,
 }
 
 impl Outcome {
-    /// Good answers a second.
+    /// The expected answers a second.
     pub fn rate(&self) -> f64 {
         self.latencies.total() as f64 / self.elapsed.as_secs_f64()
     }
 
-    /// Adds what came of another load at the same time.
+    /// Adds the outcome of another load at the same time.
     pub fn add(&mut self, other: Self) {
         self.used.server += other.used.server;
-        // the database is the same
+        // both share one database, whose CPU time is counted already
         self.merge(other);
     }
 

@@ -1,5 +1,5 @@
-//! The benchmark: seeds users, runs the server on both engines beside a bare HTTP server and
-//! beside each engine alone, and tells the ratios.
+//! The benchmark: seeds users, compares the server on both engines with a bare HTTP server and
+//! with each engine alone, and reports the ratios.
 
 #![expect(clippy::cast_precision_loss, reason = "figures are rounded for people")]
 
@@ -173,7 +173,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Waits for a wish to stop, so that servers and clusters are stopped and files are removed.
+/// Waits for a signal to stop, so that servers and clusters are stopped and files are removed.
 async fn interrupted() -> Result<()> {
     let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     tokio::select! {
@@ -195,7 +195,7 @@ fn write_anew(folder: &Path) -> Result<()> {
     report::write(&results, folder)
 }
 
-/// A folder that goes when the run is over.
+/// A folder that is removed at the end of the run.
 struct Scratch(PathBuf);
 
 impl Drop for Scratch {
@@ -226,7 +226,7 @@ async fn measure(options: &Options) -> Result<()> {
     let largest = options.users.iter().max().copied().unwrap_or(0);
     for users in &options.users {
         let outcome = one_size(options, &seeds, *users, *users == largest, &mut results).await;
-        // what was measured is told even if something failed
+        // results are reported even if something failed
         save(options, &mut results)?;
         outcome?;
     }
@@ -234,7 +234,7 @@ async fn measure(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Writes what was measured so far.
+/// Writes the results so far.
 fn save(options: &Options, results: &mut Results) -> Result<()> {
     let Some(folder) = &options.out else { return Ok(()) };
     fs::create_dir_all(folder)?;
@@ -244,7 +244,7 @@ fn save(options: &Options, results: &mut Results) -> Result<()> {
     report::write(results, folder)
 }
 
-/// All workloads with one number of users.
+/// Runs all workloads with one number of users.
 async fn one_size(
     options: &Options,
     seeds: &Seeds,
@@ -298,7 +298,7 @@ async fn one_size(
     *results = bench.results;
     let mut stopped = Ok(());
     for server in servers {
-        // the bare one ends when it is dropped
+        // the bare server ends when it is dropped
         if server.target.engine != Engine::Bare {
             stopped = stopped.and(server.stop());
         }
@@ -335,7 +335,7 @@ async fn all(bench: &mut Bench, options: &Options, is_largest: bool) -> Result<(
     Ok(())
 }
 
-/// What the figures were measured on.
+/// Facts about the machine that the figures were measured on.
 fn machine(options: &Options) -> BTreeMap<String, String> {
     let file = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let line = |text: &str, name: &str| {

@@ -1,14 +1,14 @@
-//! Made-up people and groups: everything about number `n` follows from `n`, so that nothing need
-//! be remembered to ask for it.
+//! Made-up people and groups: everything about number `n` follows from `n`, so that requests need
+//! no list of them.
 
 use uuid::Uuid;
 
-/// When the first of them was made: milliseconds since 1970.
+/// The creation time of the first person: milliseconds since 1970.
 const BEGIN: u64 = 1_700_000_000_000;
 
-/// The number of the group that many users are in.
+/// The number of the big group.
 pub const BIG_GROUP: u64 = 0;
-/// The most members that it has.
+/// The most members of the big group.
 pub const BIG_GROUP_MEMBERS: u64 = 100_000;
 
 const FIRST_NAMES: [&str; 48] = [
@@ -76,12 +76,12 @@ const ENDS: [&str; 20] = [
 ];
 const HOSTS: [&str; 5] = ["example.com", "example.org", "mail.example", "works.example", "school.example"];
 
-/// A source of chance that is the same every time (`SplitMix64`).
+/// A random number generator with the same sequence every time (`SplitMix64`).
 #[derive(Clone, Debug)]
 pub struct Chance(u64);
 
 impl Chance {
-    /// One that begins here.
+    /// A generator with this seed.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -109,23 +109,23 @@ impl Chance {
 /// A made-up person.
 #[derive(Clone, Debug)]
 pub struct Person {
-    /// Their id.
+    /// The id.
     pub id: Uuid,
-    /// What they sign in with.
+    /// The login name.
     pub login_name: String,
-    /// Given name.
+    /// The given name.
     pub first_name: &'static str,
-    /// Family name: one of about 19,000.
+    /// The family name: one of about 19,000.
     pub last_name: String,
-    /// E-mail address.
+    /// The e-mail address.
     pub email_address: String,
-    /// Telephone number.
+    /// The telephone number.
     pub phone_number: String,
-    /// The token of their row.
+    /// The concurrency token.
     pub concurrency_token: String,
 }
 
-/// An id whose order is that of `time`, like those that the server makes.
+/// An id that sorts by `time`, like those that the server assigns.
 fn id(time: u64, chance: &mut Chance) -> Uuid {
     let low = u128::from(chance.next()) | (u128::from(chance.next()) << 64);
     let random = low & 0x0fff_3fff_ffff_ffff_ffff;
@@ -149,12 +149,12 @@ pub fn login_name(number: u64) -> String {
     format!("{}.{number}", chance.choose(&FIRST_NAMES).to_ascii_lowercase())
 }
 
-/// A user.
+/// A seeded user, by number.
 pub fn person(number: u64) -> Person {
     named(number, user_id(number), login_name(number))
 }
 
-/// Somebody who is not seeded; the number is a time in microseconds.
+/// A user who is not seeded; the number is a time in microseconds.
 pub fn newcomer(number: u64) -> Person {
     let mut chance = Chance::new(number ^ 0x7777_0000_0000_0000);
     let login_name = format!("{}.new.{number:x}", chance.choose(&FIRST_NAMES).to_ascii_lowercase());
@@ -175,7 +175,7 @@ fn named(number: u64, id: Uuid, login_name: String) -> Person {
 }
 
 impl Person {
-    /// The body that creates them.
+    /// The body of the request that creates the person.
     pub fn json(&self) -> String {
         format!(
             "{{\"loginName\":\"{}\",\"firstName\":\"{}\",\"lastName\":\"{}\",\"emailAddress\":\"{}\",\
@@ -185,17 +185,17 @@ impl Person {
     }
 }
 
-/// How many groups there are for this many users, the big one included.
+/// The number of groups for this many users, the big one included.
 pub fn groups(users: u64) -> u64 {
     (users / 100).max(10) + 1
 }
 
-/// How many members the big group has.
+/// The number of members of the big group.
 pub fn big_group(users: u64) -> u64 {
     users.min(BIG_GROUP_MEMBERS)
 }
 
-/// Who is in which group, as numbers of group and user, in the order of the table's key.
+/// All memberships, as numbers of group and user, in the order of the table's key.
 pub fn memberships(users: u64) -> Vec<(u64, u64)> {
     let ordinary = groups(users) - 1;
     let mut pairs: Vec<(u64, u64)> = (0..big_group(users)).map(|user| (BIG_GROUP, user)).collect();

@@ -1,4 +1,4 @@
-//! Child processes, and what they used: CPU time and memory, as the kernel counts them.
+//! Child processes and their use of CPU time and memory, as the kernel counts them.
 
 use std::{
     collections::HashMap,
@@ -10,12 +10,12 @@ use std::{
 
 use crate::fault::{Doing as _, Result, fault};
 
-/// How often the kernel counts in a second (`USER_HZ`, the same on every Linux).
+/// The kernel's clock ticks a second (`USER_HZ`, the same on every Linux).
 const TICKS: u32 = 100;
-/// How long a process may take to stop when asked.
+/// How long a process may take to stop after SIGTERM.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A child that does not outlive the harness.
+/// A child process that does not outlive the harness.
 pub struct Running {
     child: Child,
     what: String,
@@ -28,12 +28,12 @@ impl Running {
         Ok(Self { child, what: what.to_owned() })
     }
 
-    /// Its number.
+    /// The process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Whether it has ended, which it should not have.
+    /// Fails when the process has ended before it was asked to.
     pub fn check(&mut self) -> Result<()> {
         match self.child.try_wait()? {
             None => Ok(()),
@@ -41,7 +41,7 @@ impl Running {
         }
     }
 
-    /// Asks it to stop, waits, and is told whether it stopped well.
+    /// Asks the process to stop and waits; whether it succeeded.
     pub fn stop(mut self) -> Result<()> {
         let asked = Command::new("kill").arg("-TERM").arg(self.child.id().to_string()).status()?;
         if !asked.success() {
@@ -71,7 +71,7 @@ impl Drop for Running {
     }
 }
 
-/// What of `/proc/PID/stat` is of interest.
+/// The fields of `/proc/PID/stat` that the harness uses.
 struct Stat {
     parent: u32,
     own: u64,
@@ -80,7 +80,7 @@ struct Stat {
 
 fn stat(process: u32) -> Option<Stat> {
     let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // the name may hold anything but ends at the last bracket
+    // the name may contain anything, but ends at the last bracket
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     let number = |place: usize| fields.get(place)?.parse::<u64>().ok();
     Some(Stat {
@@ -99,7 +99,7 @@ pub fn cpu(process: u32) -> Duration {
     duration(stat(process).map_or(0, |stat| stat.own))
 }
 
-/// The CPU time of a process, its children and those that have ended.
+/// The CPU time of a process and its children, the ended ones included.
 pub fn cpu_of_family(parent: u32) -> Duration {
     let own = stat(parent).map_or(0, |stat| stat.own + stat.of_ended_children);
     let children = fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| {
@@ -112,11 +112,11 @@ pub fn cpu_of_family(parent: u32) -> Duration {
 /// Memory of a process, in KiB.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Memory {
-    /// What is resident.
+    /// Resident memory.
     pub resident: u64,
-    /// The most that was, since the peak was last forgotten.
+    /// The peak of resident memory since the last reset.
     pub peak: u64,
-    /// What is resident and of no file.
+    /// Resident memory that no file backs.
     pub anonymous: u64,
 }
 
@@ -134,7 +134,7 @@ pub fn memory(process: u32) -> Memory {
     Memory { resident: of("VmRSS"), peak: of("VmHWM"), anonymous: of("RssAnon") }
 }
 
-/// Forgets the peak of a process's memory.
+/// Resets the peak of a process's memory.
 pub fn forget_peak(process: u32) {
     let _ = fs::write(format!("/proc/{process}/clear_refs"), "5");
 }

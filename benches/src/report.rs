@@ -1,4 +1,4 @@
-//! Tables and files.
+//! The report: tables of results and aims, and the files they are written to.
 
 use std::{fmt::Write as _, fs, path::Path};
 
@@ -9,7 +9,7 @@ use crate::{
     workloads::{administrators, batch, create, password},
 };
 
-/// What a figure is compared to.
+/// What a figure is compared with.
 #[derive(Clone, Copy)]
 enum Against {
     /// Nothing: the figure itself.
@@ -24,7 +24,7 @@ enum Against {
 enum Bound {
     AtLeast(f64),
     AtMost(f64),
-    /// Where an fsync costs 0.1 ms or less, and where it costs 2 ms or more.
+    /// At least this where an fsync costs 0.1 ms or less, and this where it costs 2 ms or more.
     ByDisk(f64, f64),
 }
 
@@ -47,7 +47,7 @@ const READS: [&str; 4] = [
 const PAGES: [&str; 3] =
     ["page of 50, first, narrow", "page of 50, first, wide", "page of 50, 10,000th, wide"];
 const LIST: &str = "list all users";
-/// What counts as the same: within a third, because the machine is not quiet.
+/// The ratio up to which figures count as the same: within a third, because the machine is not quiet.
 const SAME: f64 = 1.33;
 
 const fn aim(
@@ -146,7 +146,7 @@ impl Aim {
             Bound::AtMost(bound) => (format!("at most {}", short(bound)), measured <= bound),
             Bound::ByDisk(quick, slow) => {
                 let cost = results.median(create::DISK, "disk", users, "ms").unwrap_or(0.1);
-                // between the two, in proportion to the logarithm
+                // between the two bounds, in proportion to the logarithm
                 let part = ((cost / 0.1).log2() / 20_f64.log2()).clamp(0.0, 1.0);
                 let bound = quick + (slow - quick) * part;
                 (format!("at least {} where an fsync is {} ms", short(bound), short(cost)), measured >= bound)
@@ -155,7 +155,7 @@ impl Aim {
     }
 }
 
-/// Everything as markdown.
+/// The results as markdown.
 pub fn markdown(results: &Results) -> String {
     let mut out = String::from("# What was measured\n\nMade by `chancery-bench`; do not edit.\n\n");
     for (name, value) in &results.machine {
@@ -184,7 +184,7 @@ pub fn markdown(results: &Results) -> String {
             let (told, met) = aim.judge(results, *users, value);
             let verdict = if met { "pass" } else { "**short**" };
             if matches!(aim.bound, Bound::ByDisk(..)) {
-                // each size met its own disk
+                // each size was measured on the disk of its own time
                 let _ = write!(cells, " {} {verdict}: {told} |", short(value));
                 bound = String::from("2.5 to 7");
             } else {

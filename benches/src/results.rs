@@ -1,4 +1,4 @@
-//! What was measured: samples by workload, engine, number of users and round.
+//! Results: samples by workload, engine, number of users and round.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::fault::{Doing as _, Result};
 
-/// Figures by name; the name ends with the unit.
+/// Figures by name; a name ends with the unit.
 pub type Figures = BTreeMap<String, f64>;
 
 /// Figures from pairs.
@@ -17,41 +17,41 @@ pub fn figures<const N: usize>(pairs: [(&str, f64); N]) -> Figures {
 /// One run of one workload.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// The workload, as the tables call it.
+    /// The workload's name in the tables.
     pub workload: String,
     /// The engine or peer.
     pub engine: String,
-    /// How many users were seeded.
+    /// The number of seeded users.
     pub users: u64,
-    /// Which of the interleaved rounds.
+    /// The interleaved round, from 0.
     pub round: u64,
-    /// What was measured.
+    /// The measured figures.
     pub figures: Figures,
 }
 
-/// How a constant load went on over time.
+/// A constant load over time.
 #[derive(Clone, Debug)]
 pub struct Timeline {
     /// The engine.
     pub engine: String,
-    /// How many users were seeded.
+    /// The number of seeded users.
     pub users: u64,
-    /// Figures for each piece of time.
+    /// The figures of each interval.
     pub pieces: Vec<Figures>,
 }
 
-/// All that was measured.
+/// All results.
 #[derive(Default)]
 pub struct Results {
-    /// What was measured on.
+    /// Facts about the machine, by name.
     pub machine: BTreeMap<String, String>,
-    /// Runs.
+    /// The runs.
     pub samples: Vec<Sample>,
-    /// Long runs.
+    /// The long runs.
     pub timelines: Vec<Timeline>,
 }
 
-/// The middle of some numbers.
+/// The median of some numbers.
 pub fn median(mut numbers: Vec<f64>) -> Option<f64> {
     numbers.sort_by(f64::total_cmp);
     let middle = numbers.len() / 2;
@@ -63,7 +63,7 @@ pub fn median(mut numbers: Vec<f64>) -> Option<f64> {
 }
 
 impl Results {
-    /// Adds a run, and tells it.
+    /// Adds a run, and prints it.
     pub fn add(&mut self, workload: &str, engine: &str, users: u64, round: u64, figures: Figures) {
         let told: Vec<String> =
             figures.iter().map(|(name, value)| format!("{name}={}", short(*value))).collect();
@@ -80,12 +80,12 @@ impl Results {
         found.filter_map(|sample| Some((sample.round, *sample.figures.get(figure)?))).collect()
     }
 
-    /// The middle of a figure over the rounds.
+    /// The median of a figure over the rounds.
     pub fn median(&self, workload: &str, engine: &str, users: u64, figure: &str) -> Option<f64> {
         median(self.rounds(workload, engine, users, figure).into_values().collect())
     }
 
-    /// The middle of the ratios of two engines, each within one round.
+    /// The median of the ratios of two engines, each within one round.
     pub fn ratio(&self, workload: &str, engines: (&str, &str), users: u64, figure: &str) -> Option<f64> {
         let below = self.rounds(workload, engines.1, users, figure);
         let above = self.rounds(workload, engines.0, users, figure);
@@ -93,7 +93,7 @@ impl Results {
         median(ratios.filter(|ratio| ratio.is_finite()).collect())
     }
 
-    /// All numbers of users, rising.
+    /// All numbers of users, ascending.
     pub fn sizes(&self) -> Vec<u64> {
         let mut sizes: Vec<u64> = self.samples.iter().map(|sample| sample.users).collect();
         sizes.sort_unstable();
@@ -112,7 +112,7 @@ impl Results {
         names
     }
 
-    /// Everything as JSON.
+    /// The results as JSON.
     pub fn json(&self) -> Value {
         let samples: Vec<Value> = self
             .samples
@@ -132,7 +132,7 @@ impl Results {
         json!({ "machine": self.machine, "samples": samples, "timelines": timelines })
     }
 
-    /// Adds those of an earlier run whose workload, engine and size were not measured again.
+    /// Adds the samples of an earlier run whose workload, engine and size were not measured again.
     pub fn keep_earlier(&mut self, file: &Path) -> Result<()> {
         let Ok(text) = fs::read_to_string(file) else { return Ok(()) };
         let earlier: Value = serde_json::from_str(&text).doing("the earlier results")?;
@@ -169,7 +169,7 @@ fn list_of<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> 
     value.get(name).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// A number with three digits that count.
+/// A number with three significant digits.
 pub fn short(value: f64) -> String {
     let size = value.abs();
     if size >= 100.0 || value == 0.0 {

@@ -1,4 +1,4 @@
-//! The servers under measurement, as children of the harness.
+//! The measured servers, as child processes of the harness.
 
 use std::{
     fs,
@@ -19,37 +19,37 @@ const SECRET: &str = "a-secret-for-measuring-only";
 /// How long a server may take to be ready.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// An address on this machine that nobody listens on now.
+/// A free address on this machine.
 pub fn free_address() -> Result<SocketAddr> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
 
-/// How to start a Chancery server.
+/// The configuration of a Chancery server.
 #[derive(Clone, Debug)]
 pub struct Recipe {
-    /// The program.
+    /// The path of the server's program.
     pub program: PathBuf,
-    /// Which engine.
+    /// The engine.
     pub engine: Engine,
-    /// The folder for its files.
+    /// The folder for the server's files.
     pub folder: PathBuf,
-    /// `CHANCERY_DATABASE`.
+    /// The value of `CHANCERY_DATABASE`.
     pub database: String,
     /// The first process of the database, if that is not the server's own.
     pub postmaster: Option<u32>,
 }
 
-/// A server that runs.
+/// A running server.
 pub struct Server {
     running: Running,
-    /// Where it is and what it is called with.
+    /// The server's address and credentials.
     pub target: Target,
-    /// From the start of the process to the first answer that says it is ready.
+    /// The time from the start of the process to the first answer that it is ready.
     pub ready_after: Duration,
 }
 
 impl Recipe {
-    /// One on the embedded engine, with all its files in a folder.
+    /// A server on the embedded engine, with all its files in a folder.
     pub fn sqlite(program: &Path, folder: &Path) -> Self {
         Self {
             program: program.to_owned(),
@@ -60,7 +60,7 @@ impl Recipe {
         }
     }
 
-    /// Starts it and waits until it is ready.
+    /// Starts the server and waits until it is ready.
     pub async fn start(&self) -> Result<Server> {
         let address = free_address()?;
         fs::create_dir_all(&self.folder)?;
@@ -103,7 +103,7 @@ impl Server {
         Ok(())
     }
 
-    /// Stops it.
+    /// Stops the server.
     pub fn stop(self) -> Result<()> {
         self.running.stop()
     }
@@ -127,7 +127,7 @@ impl Server {
     }
 }
 
-/// Where a folder has its database.
+/// The path of the database in a folder.
 pub fn sqlite_file(folder: &Path) -> PathBuf {
     folder.join("chancery.sqlite")
 }

@@ -1,4 +1,4 @@
-//! What is measured: a server that listens, and the requests that it understands.
+//! Targets: measured servers, and the requests that they accept.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -8,7 +8,7 @@ use crate::{
     process,
 };
 
-/// Which server it is.
+/// The kind of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Engine {
     /// The bare HTTP server.
@@ -20,7 +20,7 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// Its name in tables.
+    /// The kind's name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bare => "bare",
@@ -30,37 +30,37 @@ impl Engine {
     }
 }
 
-/// Where the users are.
+/// The path of the users.
 pub const USERS: &str = "/api/userstore/v2/default/administration/User";
-/// Where the groups are.
+/// The path of the groups.
 pub const GROUPS: &str = "/api/userstore/v2/default/administration/Group";
 
-/// A server under measurement.
+/// A measured server.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// Which.
+    /// The kind of server.
     pub engine: Engine,
-    /// Where it listens.
+    /// The address on which it listens.
     pub address: SocketAddr,
-    /// Its process.
+    /// The id of its process.
     pub process: u32,
-    /// The first process of its database, if that is not its own.
+    /// The first process of its database, if that is not the server's own.
     pub postmaster: Option<u32>,
-    /// What it is called with.
+    /// The token of requests.
     pub token: String,
 }
 
 /// CPU time used so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Usage {
-    /// By the server.
+    /// The server's CPU time.
     pub server: Duration,
-    /// By the database beside it.
+    /// The CPU time of the database beside it.
     pub database: Duration,
 }
 
 impl Target {
-    /// What it has used so far.
+    /// The CPU time that server and database have used so far.
     pub fn usage(&self) -> Usage {
         Usage {
             server: process::cpu(self.process),
@@ -95,13 +95,13 @@ impl Target {
         request
     }
 
-    /// One call on a connection of its own; the body of the answer.
+    /// Sends one request on a connection of its own; returns the body of the answer.
     pub async fn call(&self, method: &str, path: &str, body: &[u8], expect: u16) -> Result<Vec<u8>> {
         let mut client = Client::connect(self.address).await?;
         self.call_on(&mut client, method, path, body, expect).await
     }
 
-    /// One call; the body of the answer.
+    /// Sends one request; returns the body of the answer.
     pub async fn call_on(
         &self,
         client: &mut Client,

@@ -1,5 +1,5 @@
 //! A bare HTTP/1.1 server: `GET /1234` answers 1,234 constant bytes, `POST /1234` reads the body
-//! first. It is what any server on the same libraries must cost at the least.
+//! first. It is the least that any server on the same libraries must cost.
 
 use std::{convert::Infallible, net::SocketAddr};
 
@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 
 use crate::fault::Result;
 
-/// The longest body it answers.
+/// The longest body that it answers.
 const LONGEST: usize = 1 << 20;
 static BODY: [u8; LONGEST] = [b'x'; LONGEST];
 

@@ -1,4 +1,4 @@
-//! The rows of one change, taken from what the server wrote, to be written again by the engine alone.
+//! The rows of one change, read back from what the server wrote, for the engine alone to write again.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::rows::{Cell, Template};
 use crate::people;
 
-/// Tables that changes write to, what others refer to first, with the column that counts their rows.
+/// The tables that changes write to, referenced tables first, with the column that numbers their rows.
 pub const COUNTED: [(&str, &str); 7] = [
     ("client_app", "rid"),
     ("idp_instance", "rid"),
@@ -18,33 +18,33 @@ pub const COUNTED: [(&str, &str); 7] = [
     ("outbox_event", "id"),
 ];
 
-/// Groups and users whose memberships come and go: the first that are seeded.
+/// Groups and users whose memberships change: the first that are seeded.
 const GROUPS: u64 = 10;
 const MEMBERS: u64 = 32;
 
-/// New ids by the old ones.
+/// New ids by old ones.
 pub type Ids = HashMap<Uuid, Uuid>;
 
-/// What the server wrote for one change.
+/// The rows that the server wrote for one change.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// Its rows.
+    /// The rows.
     pub rows: Vec<Template>,
 }
 
 impl Change {
-    /// From the rows that are counted.
+    /// A change of these rows.
     pub fn new(mut rows: Vec<Template>) -> Self {
         let app = rows.first().filter(|row| row.table == "client_app").and_then(|row| row.get("id")).cloned();
         if let Some(app) = app {
-            // who made a client app controls it
+            // the creator of a client app controls it
             let cells = vec![("client_app_id".to_owned(), app.clone()), ("actor_id".to_owned(), app)];
             rows.insert(1, Template::new("client_app_controller", cells));
         }
         Self { rows }
     }
 
-    /// One that makes a user the member of a group, or no longer, with the entry and event of another.
+    /// A change that adds a user to a group or removes one, with the entry and event of another change.
     pub fn membership(other: &Self, removes: bool) -> Self {
         let cells = ["group_rid", "user_rid"].map(|column| (column.to_owned(), Cell::Int(0)));
         let mut member = Template::new("group_member", cells.to_vec());
@@ -53,8 +53,8 @@ impl Change {
         Self { rows: std::iter::once(member).chain(told.cloned()).collect() }
     }
 
-    /// The values of its rows with ids, names and numbers that nothing had before. New ids are added to
-    /// those that were given before.
+    /// The values of the change's rows with new ids, names and numbers. New ids are added to those that
+    /// were assigned before.
     pub fn again(&self, next: &mut u64, ids: &mut Ids) -> Vec<Vec<Cell>> {
         for id in self.rows.iter().filter_map(|row| row.get("id")).filter_map(as_id) {
             *next += 1;
@@ -79,7 +79,7 @@ fn renewed(table: &str, column: &str, cell: &Cell, place: usize, number: u64, id
         ("group_member", "group_rid", _) => integer(2 + number % GROUPS),
         ("group_member", "user_rid", _) => integer(1 + number / GROUPS % MEMBERS),
         ("client_app_secret", "digest", _) => Cell::Bytes(number.to_be_bytes().repeat(4)),
-        // a change's own row has a name of its own; rows that came with it are named apart by whose they are
+        // a change's own row gets a new name; the rows that came with it differ by their owner
         (_, "name" | "name_key" | "store_name_key" | "login_name" | "login_name_key", Cell::Text(_))
             if place == 0 =>
         {
@@ -93,7 +93,7 @@ fn renewed(table: &str, column: &str, cell: &Cell, place: usize, number: u64, id
     }
 }
 
-/// An id, as either engine keeps one.
+/// An id, as either engine stores it.
 fn as_id(cell: &Cell) -> Option<Uuid> {
     match cell {
         Cell::Id(id) => Some(*id),

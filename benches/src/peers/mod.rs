@@ -1,4 +1,4 @@
-//! What the server is measured against: a bare HTTP server, and each engine used alone.
+//! The peers that the server is compared with: a bare HTTP server, and each engine alone.
 
 pub mod bare;
 pub mod changes;

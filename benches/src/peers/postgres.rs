@@ -23,7 +23,7 @@ use crate::{
     people::Chance,
 };
 
-/// A connection.
+/// A connection with its prepared statements.
 pub struct Peer {
     client: Client,
     inserts: Vec<(Statement, Template)>,
@@ -35,7 +35,7 @@ async fn connect(url: &str) -> Result<Client> {
     Ok(client)
 }
 
-/// What the server wrote last into each table.
+/// The row that the server wrote last into each table.
 pub async fn templates(url: &str) -> Result<Vec<Template>> {
     let client = connect(url).await?;
     let mut templates = Vec::new();
@@ -63,7 +63,7 @@ fn cells(row: &Row) -> Result<Vec<(String, Cell)>> {
     row.columns().iter().enumerate().map(cell).collect()
 }
 
-/// Where the counted tables end.
+/// The last row number of each counted table.
 pub async fn ends(url: &str) -> Result<Vec<i64>> {
     let client = connect(url).await?;
     let mut ends = Vec::new();
@@ -74,7 +74,7 @@ pub async fn ends(url: &str) -> Result<Vec<i64>> {
     Ok(ends)
 }
 
-/// What was written since.
+/// The rows written since.
 pub async fn change_since(url: &str, ends: &[i64]) -> Result<Change> {
     let client = connect(url).await?;
     let mut rows = Vec::new();
@@ -119,7 +119,7 @@ impl Peer {
         Ok(())
     }
 
-    /// One commit for each user, for a time: how many.
+    /// Commits each user by itself, for a time: how many.
     pub async fn create(&self, time: Duration, lane: u64) -> Result<u32> {
         let (begin, mut count) = (Instant::now(), 0);
         for fresh in Supply::apart(lane) {
@@ -137,7 +137,7 @@ impl Peer {
         Ok(count)
     }
 
-    /// Many users in one transaction, row by row: how long.
+    /// Writes many users in one transaction, row by row: how long it took.
     pub async fn batch(&self, users: usize) -> Result<Duration> {
         let begin = Instant::now();
         self.client.batch_execute("BEGIN ISOLATION LEVEL SERIALIZABLE").await?;
@@ -148,7 +148,7 @@ impl Peer {
         Ok(begin.elapsed())
     }
 
-    /// Reads every column of every user, then all memberships: users, bytes, how long.
+    /// Reads every column of every user, then all memberships: users, bytes, how long it took.
     pub async fn list(&self) -> Result<(u64, u64, Duration)> {
         let begin = Instant::now();
         let none = || std::iter::empty::<&dyn ToSql>();
@@ -172,14 +172,14 @@ impl Peer {
     }
 }
 
-/// Changes of all kinds by chance, one commit for each, for a time: how many.
+/// Writes changes of random kinds, one commit for each, for a time: how many.
 pub async fn change(url: &str, changes: &[Change], time: Duration, lane: u64) -> Result<u32> {
     let client = connect(url).await?;
     let mut statements: HashMap<String, Statement> = HashMap::new();
     let (mut next, mut chance, mut given) = (apart(lane), Chance::new(lane), Ids::new());
     let (begin, mut count) = (Instant::now(), 0);
     while begin.elapsed() < time {
-        // the first is what some of the others refer to
+        // some of the other changes refer to the first
         let place = if given.is_empty() { 0 } else { chance.below(changes.len() as u64) };
         let one = changes.get(usize::try_from(place)?).ok_or_else(|| fault("there is no change"))?;
         let mut ids = given.clone();
@@ -193,7 +193,7 @@ pub async fn change(url: &str, changes: &[Change], time: Duration, lane: u64) ->
             let Some(statement) = statements.get(&text) else { continue };
             let cells = cells.iter().map(|cell| cell as &dyn ToSql);
             if let Err(error) = client.execute_raw(statement, cells).await {
-                // others got in the way
+                // a serialization failure
                 if error.code() != Some(&SqlState::T_R_SERIALIZATION_FAILURE) {
                     return Err(error.into());
                 }

@@ -1,5 +1,5 @@
-//! The rows that one create writes, taken from what the server wrote, to be written again by the
-//! engine alone.
+//! The rows that one create writes, read back from what the server wrote, for the engine alone to
+//! write again.
 
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use tokio_postgres::types::{IsNull, ToSql, Type, private::BytesMut, to_sql_checked};
@@ -56,16 +56,16 @@ pub const TABLES: [&str; 3] = ["user_account", "audit_entry", "outbox_event"];
 /// A row that the server wrote.
 #[derive(Clone, Debug)]
 pub struct Template {
-    /// Its table.
+    /// The row's table.
     pub table: &'static str,
-    /// Its columns with their values.
+    /// The row's columns with their values.
     pub cells: Vec<(String, Cell)>,
-    /// Whether the row goes instead of coming.
+    /// Whether the row is deleted instead of inserted.
     pub removes: bool,
 }
 
 impl Template {
-    /// Without the number that the database gives.
+    /// The row without the number that the database assigns.
     pub fn new(table: &'static str, mut cells: Vec<(String, Cell)>) -> Self {
         if table != "audit_entry" {
             cells.retain(|(column, _)| column != "rid");
@@ -112,18 +112,18 @@ impl Template {
     }
 }
 
-/// What is new about one more user.
+/// The values that are new for one more user.
 pub struct Fresh {
     person: people::Person,
     entry: i64,
 }
 
-/// A number that is shared neither with other lanes, nor with a server that runs: ten years ago.
+/// An audit number that neither other lanes nor a running server use: ten years in the past.
 pub fn apart(lane: u64) -> u64 {
     clock::now_micros() - 315_360_000_000_000 + lane * 1_000_000_000
 }
 
-/// Makes more users.
+/// A source of new users.
 pub struct Supply {
     next: u64,
 }
@@ -135,7 +135,7 @@ impl Default for Supply {
 }
 
 impl Supply {
-    /// One that shares no number with others, nor with a server that runs.
+    /// A source that shares no number with others, nor with a running server.
     pub fn apart(lane: u64) -> Self {
         Self { next: apart(lane) }
     }

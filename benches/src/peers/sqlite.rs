@@ -1,4 +1,4 @@
-//! The embedded engine alone: the same rows by a prepared loop.
+//! The embedded engine alone: the same rows, written by prepared statements in a loop.
 
 use std::{
     path::Path,
@@ -16,13 +16,13 @@ use crate::{
     people::Chance,
 };
 
-/// A database that nobody else uses.
+/// A database of the peer's own.
 pub struct Peer {
     database: Connection,
     templates: Vec<Template>,
 }
 
-/// What the server wrote last into each table.
+/// The row that the server wrote last into each table.
 pub fn templates(file: &Path) -> Result<Vec<Template>> {
     let database = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let read = |table: &'static str| {
@@ -35,7 +35,7 @@ pub fn templates(file: &Path) -> Result<Vec<Template>> {
     TABLES.into_iter().map(read).collect()
 }
 
-/// Where the counted tables end.
+/// The last row number of each counted table.
 pub fn ends(file: &Path) -> Result<Vec<i64>> {
     let database = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let end = |(table, number): (&str, &str)| {
@@ -45,7 +45,7 @@ pub fn ends(file: &Path) -> Result<Vec<i64>> {
     COUNTED.into_iter().map(end).collect()
 }
 
-/// What was written since.
+/// The rows written since.
 pub fn change_since(file: &Path, ends: &[i64]) -> Result<Change> {
     let database = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let mut found = Vec::new();
@@ -82,7 +82,7 @@ fn cell(value: ValueRef<'_>) -> Cell {
 }
 
 impl Peer {
-    /// Opens a copy of a seeded database as a program would that wants its commits durable.
+    /// Opens a copy of a seeded database, with durable commits.
     pub fn open(file: &Path, templates: Vec<Template>) -> Result<Self> {
         let database = Connection::open(file)?;
         database.execute_batch(
@@ -100,7 +100,7 @@ impl Peer {
         Ok(())
     }
 
-    /// One commit for each user, one after another, for a time: users a second.
+    /// Commits each user by itself, one after another, for a time: users a second.
     pub fn create(&mut self, time: Duration) -> Result<f64> {
         let (begin, mut count) = (Instant::now(), 0_u32);
         for fresh in Supply::default() {
@@ -115,12 +115,12 @@ impl Peer {
         Ok(f64::from(count) / begin.elapsed().as_secs_f64())
     }
 
-    /// Changes of all kinds by chance, one commit for each, for a time: changes a second.
+    /// Writes changes of random kinds, one commit for each, for a time: changes a second.
     pub fn change(&mut self, changes: &[Change], time: Duration) -> Result<f64> {
         let (mut next, mut chance, mut given) = (apart(0), Chance::new(0), Ids::new());
         let (begin, mut count) = (Instant::now(), 0_u32);
         while begin.elapsed() < time {
-            // the first is what some of the others refer to
+            // some of the other changes refer to the first
             let place = if given.is_empty() { 0 } else { chance.below(changes.len() as u64) };
             let one = changes.get(usize::try_from(place)?).ok_or_else(|| fault("there is no change"))?;
             let mut ids = given.clone();
@@ -138,7 +138,7 @@ impl Peer {
         Ok(f64::from(count) / begin.elapsed().as_secs_f64())
     }
 
-    /// Many users in one transaction: how long.
+    /// Writes many users in one transaction: how long it took.
     pub fn batch(&mut self, users: usize) -> Result<Duration> {
         let begin = Instant::now();
         let transaction = self.database.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -149,8 +149,8 @@ impl Peer {
         Ok(begin.elapsed())
     }
 
-    /// Reads every column of every user, with the groups of each: users, bytes of text and
-    /// blobs, how long.
+    /// Reads every column of every user, with the groups of each: the number of users, the bytes of text
+    /// and blobs, how long it took.
     pub fn list(&self) -> Result<(u64, u64, Duration)> {
         let begin = Instant::now();
         let mut users = self.database.prepare("SELECT * FROM user_account WHERE store = ?1 ORDER BY id")?;

@@ -1,4 +1,4 @@
-//! Databases full of made-up users: made once, kept, copied for each run.
+//! Databases seeded with made-up users: created once, stored, copied for each run.
 
 mod postgres;
 mod sqlite;
@@ -19,7 +19,7 @@ use crate::{
     target::Engine,
 };
 
-/// Counts up when the seeds change.
+/// The version of the seeds, raised when they change.
 const EDITION: u32 = 1;
 /// The columns of a seeded user that are not empty, in the order that both engines write them.
 const USER_COLUMNS: &str = "rid, store, id, login_name, login_name_key, first_name, first_name_key, \
@@ -28,23 +28,23 @@ const USER_COLUMNS: &str = "rid, store, id, login_name, login_name_key, first_na
     failed_user_login_attempts, failed_temporary_lock_attempts, password_never_expires, \
     can_change_password_on_expiration, is_initial_password, is_password_change_required, concurrency_token";
 const GROUP_COLUMNS: &str = "rid, store, id, name, name_key, concurrency_token";
-/// The tables that are filled.
+/// The tables that are seeded.
 const TABLES: [&str; 3] = ["user_account", "user_group", "group_member"];
 
-/// Where seeded databases are kept, and what makes them.
+/// The store of seeded databases.
 pub struct Seeds {
-    /// The folder that outlives runs.
+    /// The folder that outlasts runs.
     pub kept: PathBuf,
     /// The folder of this run.
     pub work: PathBuf,
-    /// The server.
+    /// The server's program.
     pub program: PathBuf,
-    /// Changes when the schema or the seeds do.
+    /// A digest that changes when the schema or the seeds do.
     edition: String,
 }
 
 impl Seeds {
-    /// Looks at the schema that the server makes.
+    /// Opens the store, by the schema that the server creates.
     pub async fn new(kept: &Path, work: &Path, program: &Path) -> Result<Self> {
         let folder = work.join("schema");
         Recipe::sqlite(program, &folder).start().await?.stop()?;
@@ -99,7 +99,7 @@ impl Seeds {
         Ok((Cluster::start(&folder.join("cluster"))?, folder.join("files")))
     }
 
-    /// A server on a cluster.
+    /// The configuration of a server on a cluster.
     pub fn on(&self, cluster: &Cluster, files: &Path) -> Result<Recipe> {
         Ok(Recipe {
             program: self.program.clone(),
@@ -111,7 +111,7 @@ impl Seeds {
     }
 }
 
-/// Moves what was made to where it is kept, all or nothing.
+/// Moves a finished seed into the store, all or nothing.
 fn keep(made: &Path, kept: &Path) -> Result<()> {
     let partial = kept.with_extension("partial");
     if partial.exists() {
@@ -122,7 +122,7 @@ fn keep(made: &Path, kept: &Path) -> Result<()> {
     Ok(fs::remove_dir_all(made)?)
 }
 
-/// The text that is compared without regard to case. The seeds are ASCII.
+/// The case-folded text. The seeds are ASCII.
 fn folded(text: &str) -> String {
     text.to_ascii_lowercase()
 }
@@ -132,5 +132,5 @@ fn group_name(number: u64) -> String {
     format!("Department {number}")
 }
 
-/// The store that is seeded.
+/// The id of the user store that is seeded.
 const STORE: &str = "SELECT rid FROM idp_instance WHERE name_key = 'default'";

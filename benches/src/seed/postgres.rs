@@ -1,4 +1,4 @@
-//! Filling a `PostgreSQL` database by `COPY`.
+//! Seeding a `PostgreSQL` database by `COPY`.
 
 use tokio_postgres::NoTls;
 
@@ -9,7 +9,7 @@ use crate::{
     people,
 };
 
-/// Fills the database of a server that is stopped.
+/// Seeds the database of a stopped server.
 pub async fn fill(cluster: &Cluster, users: u64) -> Result<()> {
     let (client, connection) = tokio_postgres::connect(&cluster.url(), NoTls).await?;
     tokio::spawn(connection);

@@ -1,4 +1,4 @@
-//! Filling an embedded database, without the server and without care for durability.
+//! Seeding an embedded database, without the server and without durability.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::{
     people,
 };
 
-/// Fills the database of a server that is stopped.
+/// Seeds the database of a stopped server.
 pub fn fill(file: &Path, users: u64) -> Result<()> {
     let database = Connection::open(file)?;
     database.execute_batch(

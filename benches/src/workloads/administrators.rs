@@ -1,9 +1,9 @@
-//! Administrators at work in parallel: 64 of them make apps, secrets, options, instances and users, and
-//! change memberships, mixed. Almost each of these changes what rights others are looked up by.
+//! Administrators at work in parallel: 64 of them create apps, secrets, options, instances and users, and
+//! change memberships, mixed. Almost every one of these changes raises the security epoch.
 //!
-//! Beside them the engine alone writes the same mix, row for row as the server wrote it, without rules: what
-//! each makes (an instance comes with its options) with all audit entries and events. On `PostgreSQL` the
-//! clients are also shared by two processes.
+//! For comparison the engine alone writes the same mix without rules, row for row as the server wrote it:
+//! what each change creates (an instance comes with its options) with all audit entries and events. On
+//! `PostgreSQL` the clients are also divided between two processes.
 
 use std::{
     fs,
@@ -31,23 +31,23 @@ use crate::{
 
 /// The workload's name.
 pub const NAME: &str = "administrators in parallel, 64 clients";
-/// The same with two processes.
+/// The name of the same workload with two processes.
 pub const TWO: &str = "administrators in parallel, 64 clients, two processes";
 
 const BASE: &str = "/api/management/v2";
-/// How many groups have members added and removed, and how many users come and go in each.
+/// The number of groups whose members change, and of users added to and removed from each.
 const SETS: usize = 16;
 const MEMBERS: usize = 32;
-/// How many kinds of changes there are.
+/// The number of kinds of changes.
 const KINDS: u64 = 6;
 
-/// What is written to on one engine.
+/// The targets of changes on one engine.
 struct Made {
     app: Value,
     tenant: Value,
     kind: Value,
     groups: Vec<String>,
-    /// Whether a user is in a group, the last request to change it taken as done.
+    /// Whether each user is in each group, assuming that the last request succeeded.
     members: Vec<AtomicBool>,
 }
 
@@ -80,7 +80,7 @@ async fn make(target: &Target) -> Result<Made> {
     Ok(Made { app: Value::Null, tenant, kind, groups, members })
 }
 
-/// A number that nothing had before.
+/// A number that was not used before.
 fn next() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let _ = NEXT.compare_exchange(0, clock::now_micros(), Ordering::Relaxed, Ordering::Relaxed);
@@ -109,7 +109,7 @@ impl Made {
         ("POST", path, body.to_string())
     }
 
-    /// Adds a user to a group, or removes one who is there.
+    /// Adds a user to a group, or removes a member.
     fn membership(&self, chance: &mut Chance) -> (&'static str, String, String) {
         let place = usize::try_from(chance.below(self.members.len() as u64)).unwrap_or(0);
         let was = self.members.get(place).is_some_and(|is| is.fetch_not(Ordering::Relaxed));
@@ -120,7 +120,7 @@ impl Made {
     }
 }
 
-/// Asks for one of the writes, by chance.
+/// Requests a change of a random kind.
 fn maker(made: &Arc<Made>, target: &Target) -> Maker {
     let (made, target) = (Arc::clone(made), target.clone());
     Arc::new(move |chance: &mut Chance, out: &mut Vec<u8>| {
@@ -130,7 +130,7 @@ fn maker(made: &Arc<Made>, target: &Target) -> Maker {
     })
 }
 
-/// Where the rows of one engine are.
+/// The database of one engine.
 enum Rows {
     Sqlite(PathBuf),
     Postgres(String),
@@ -152,7 +152,7 @@ impl Rows {
     }
 }
 
-/// Makes one change of each kind, and learns what rows it wrote.
+/// Makes one change of each kind, and reads back the rows that it wrote.
 async fn learn(target: &Target, made: &mut Made, rows: &Rows) -> Result<Vec<Change>> {
     let mut changes = Vec::new();
     for kind in 0..KINDS - 1 {
@@ -165,14 +165,14 @@ async fn learn(target: &Target, made: &mut Made, rows: &Rows) -> Result<Vec<Chan
         changes.push(rows.change_since(&ends).await?);
     }
     let user = changes.last().ok_or_else(|| fault("there are no changes"))?.clone();
-    // by chance one or the other: both halves of one kind
+    // each kind is listed twice; adding and removing a member are the two halves of one kind
     let memberships = [false, true].map(|removes| Change::membership(&user, removes));
     let mut all: Vec<Change> = changes.iter().flat_map(|change| [change.clone(), change.clone()]).collect();
     all.extend(memberships);
     Ok(all)
 }
 
-/// On each engine in turn.
+/// Runs on each engine in turn.
 pub async fn run(bench: &mut Bench) -> Result<()> {
     let mut all = Vec::new();
     for target in bench.engines() {
@@ -195,7 +195,7 @@ pub async fn run(bench: &mut Bench) -> Result<()> {
             }
         }
     }
-    // last: they write more in a moment than the servers' plans of a table that is small are good for
+    // last: they write so much at once that the servers' plans, made for small tables, no longer fit
     for round in 0..bench.rounds {
         for (target, _, changes) in &all {
             alone(bench, target.engine, changes, round).await?;
@@ -214,7 +214,7 @@ async fn one(target: &Target, made: &Arc<Made>, plan: Plan) -> Result<Figures> {
     Ok(told)
 }
 
-/// Half of the clients at a second process.
+/// Runs with half of the clients at a second process.
 async fn two(bench: &mut Bench, first: &Target, made: &Arc<Made>, round: u64) -> Result<()> {
     let recipe = bench.recipes.iter().find(|recipe| recipe.engine == Engine::Postgres);
     let second = beside(recipe.ok_or_else(|| fault("there is no PostgreSQL"))?)?.start().await?;
@@ -234,7 +234,7 @@ async fn two(bench: &mut Bench, first: &Target, made: &Arc<Made>, round: u64) ->
     second.stop()
 }
 
-/// One more process on the same database, with the same master key.
+/// Starts one more process on the same database, with the same master key.
 fn beside(recipe: &Recipe) -> Result<Recipe> {
     let folder = recipe.folder.join("second");
     fs::create_dir_all(&folder)?;
@@ -242,7 +242,7 @@ fn beside(recipe: &Recipe) -> Result<Recipe> {
     Ok(Recipe { folder, ..recipe.clone() })
 }
 
-/// Commits, and how often a change was repeated, since a process began.
+/// The commits and the repetitions of transactions since a process began.
 async fn repeated(target: &Target) -> Result<(f64, f64)> {
     let text = String::from_utf8(target.call("GET", "/metrics", b"", 200).await?)?;
     let figure = |name: &str| {
@@ -252,7 +252,7 @@ async fn repeated(target: &Target) -> Result<(f64, f64)> {
     Ok((figure("chancery_store_commits")?, figure("chancery_store_retries")?))
 }
 
-/// Repetitions for a hundred commits.
+/// The repetitions for each hundred commits.
 fn share(before: &[(f64, f64)], after: &[(f64, f64)]) -> f64 {
     let grown = |of: fn(&(f64, f64)) -> f64| -> f64 {
         after.iter().map(of).sum::<f64>() - before.iter().map(of).sum::<f64>()
@@ -260,7 +260,7 @@ fn share(before: &[(f64, f64)], after: &[(f64, f64)]) -> f64 {
     100.0 * grown(|figure| figure.1) / grown(|figure| figure.0)
 }
 
-/// The same rows by the engine alone.
+/// Writes the same rows by the engine alone.
 async fn alone(bench: &mut Bench, engine: Engine, changes: &[Change], round: u64) -> Result<()> {
     let (time, changes) = (bench.time, Arc::new(changes.to_vec()));
     let rate = match (engine, bench.sqlite.clone(), bench.postgres.clone()) {
@@ -276,7 +276,7 @@ async fn alone(bench: &mut Bench, engine: Engine, changes: &[Change], round: u64
     Ok(())
 }
 
-/// Each statement awaited, on as many connections as the server has: changes a second.
+/// Awaits each statement, on as many connections as the server has: changes a second.
 async fn awaited(url: &str, changes: &Arc<Vec<Change>>, time: Duration) -> Result<f64> {
     let lanes: Vec<_> = (0..create::LANES)
         .map(|lane| {

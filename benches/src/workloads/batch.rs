@@ -21,12 +21,12 @@ use crate::{
 
 /// The workload's name.
 pub const NAME: &str = "batch of 10,000";
-/// The same beside others.
+/// The name of the same workload beside single writers.
 pub const BESIDE: &str = "batch of 10,000 beside 4 writers";
 const SIZE: usize = 10_000;
 const WRITERS: usize = 4;
 
-/// Batches alone, beside the engine alone, and beside other writers.
+/// Runs batches alone, compared with the engine alone, and beside single writers.
 pub async fn run(bench: &mut Bench) -> Result<()> {
     for target in bench.engines() {
         target.call("POST", USERS, create::body().as_bytes(), 201).await?;
@@ -78,7 +78,7 @@ async fn batch(target: &Target) -> Result<Figures> {
     Ok(told)
 }
 
-/// The same rows in one transaction on the engine alone.
+/// Writes the same rows in one transaction on the engine alone.
 async fn alone(bench: &Bench, engine: Engine) -> Result<Option<Duration>> {
     match (engine, bench.sqlite.clone(), &bench.postgres) {
         (Engine::Sqlite, Some((folder, file)), _) => {
@@ -96,7 +96,7 @@ async fn alone(bench: &Bench, engine: Engine) -> Result<Option<Duration>> {
     }
 }
 
-/// A batch while others write single users: how long it took and the longest that they waited.
+/// Sends a batch while others write single users: how long it took, and the longest wait of a writer.
 async fn beside(target: &Target) -> Result<Figures> {
     let over = Arc::new(AtomicBool::new(false));
     let writers: Vec<_> =

@@ -25,12 +25,12 @@ use crate::{
 
 /// The workload's name.
 pub const NAME: &str = "create, 64 clients";
-/// What the disk alone does.
+/// The name of the workload of the disk alone.
 pub const DISK: &str = "disk, 4 KiB overwrite and fdatasync";
-/// Connections to `PostgreSQL` that the server and its peer use.
+/// The connections to `PostgreSQL` that the server and its peer use.
 pub const LANES: u64 = 16;
 
-/// A number that no earlier newcomer had.
+/// A number that no earlier new user had.
 fn next() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let _ = NEXT.compare_exchange(0, clock::now_micros(), Ordering::Relaxed, Ordering::Relaxed);
@@ -42,12 +42,12 @@ pub fn body() -> String {
     people::newcomer(next()).json()
 }
 
-/// Asks for one more user each time.
+/// Requests one more user each time.
 pub fn maker(target: Target) -> Maker {
     Arc::new(move |_, out| target.write("POST", USERS, body().as_bytes(), out))
 }
 
-/// Overwrites one page of a file and waits for the disk, for a second: how often.
+/// Overwrites one page of a file with an fsync each time, for a second: how often.
 fn disk(folder: &Path) -> Result<f64> {
     let path = folder.join("disk.probe");
     let mut file = fs::File::create(&path)?;
@@ -65,12 +65,12 @@ fn disk(folder: &Path) -> Result<f64> {
     Ok(rate)
 }
 
-/// Creates.
+/// Creates users.
 pub async fn run(bench: &mut Bench) -> Result<()> {
     let engines = bench.engines();
     let mut length = 0;
     for target in &engines {
-        // the rows that the peers write again
+        // the rows that the peers repeat
         length = target.call("POST", USERS, body().as_bytes(), 201).await?.len();
     }
     let plan = bench.plan(64, 201);
@@ -96,7 +96,7 @@ pub async fn run(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// The same rows by the engines alone.
+/// Writes the same rows by the engines alone.
 async fn alone(bench: &mut Bench, round: u64) -> Result<()> {
     if let Some((folder, file)) = bench.sqlite.clone() {
         let (time, own) = (bench.time, std::process::id());
@@ -127,7 +127,7 @@ async fn alone(bench: &mut Bench, round: u64) -> Result<()> {
     Ok(())
 }
 
-/// The statements of a create awaited one by one, on as many connections as the server has: how
+/// Awaits the statements of a create one by one, on as many connections as the server has: how
 /// many creates in how many seconds.
 async fn one_by_one(url: &str, time: Duration) -> Result<(f64, f64)> {
     let templates = peers::postgres::templates(url).await?;
@@ -151,7 +151,7 @@ fn log_size(folder: &Path) -> f64 {
     fs::metadata(path).map_or(0.0, |log| log.len() as f64 / f64::from(1 << 20))
 }
 
-/// Constant load for long: how rate, latency, log and memory go on.
+/// Runs a constant load for long: how rate, latency, log and memory develop.
 pub async fn sustained(bench: &mut Bench, time: Duration) -> Result<()> {
     for target in bench.engines() {
         let plan = load::Plan { time, ..bench.plan(64, 201) };
@@ -195,7 +195,7 @@ pub async fn sustained(bench: &mut Bench, time: Duration) -> Result<()> {
     Ok(())
 }
 
-/// The most that log and memory were in each piece of a load.
+/// The greatest size of log and memory in each interval of a load.
 async fn watch(target: Target, folder: Option<std::path::PathBuf>, plan: load::Plan) -> Vec<Figures> {
     tokio::time::sleep(plan.warm_up).await;
     let begin = Instant::now();

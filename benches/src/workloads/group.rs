@@ -21,7 +21,7 @@ pub async fn run(bench: &mut Bench) -> Result<()> {
             let mut client = Client::connect(target.address).await?;
             let told = timed(&target, &mut client, "GET", &group, b"", 200, members).await?;
             bench.note("group, read", engine, round, told);
-            // somebody who is not in it, when there are others
+            // a user who is not in it, where there is one
             let outside = if bench.users > members { members + 1 + round } else { round };
             let one = related([outside].into_iter());
             let path = format!("{group}/users");
@@ -30,7 +30,7 @@ pub async fn run(bench: &mut Bench) -> Result<()> {
             let told = timed(&target, &mut client, "DELETE", &path, one.as_bytes(), 202, members).await?;
             bench.note("group, remove one", engine, round, told);
             let changed = members / 100;
-            // one in a hundred goes and, where there are other users, as many come
+            // one member in a hundred is removed and, where there are other users, as many are added
             let kept = (0..members).filter(|user| user % 100 != round % 100);
             let others = (0..changed).map(|user| bench.users - 1 - user).filter(|user| *user >= members);
             let set = related(kept.chain(others));
@@ -63,7 +63,7 @@ async fn timed(
     let memory = process::memory(target.process);
     let (used, begin) = (target.usage(), Instant::now());
     let (mut answer, mut times, mut head) = (Vec::new(), 0_u32, Duration::ZERO);
-    // what changes nothing is repeated for a while
+    // requests that change nothing are repeated for a while
     while times == 0 || (method == "GET" && begin.elapsed() < Duration::from_millis(400)) {
         let sent = Instant::now();
         answer = target.call_on(client, method, path, body, expect).await?;

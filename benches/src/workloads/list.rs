@@ -11,10 +11,10 @@ use crate::{
     target::{Engine, Target, USERS},
 };
 
-/// How long the list is read, at the least.
+/// The least time for which the list is read.
 const LEAST: Duration = Duration::from_millis(700);
 
-/// The whole list, beside the engine alone that reads the same rows.
+/// Reads the complete list, compared with the engine alone that reads the same rows.
 pub async fn run(bench: &mut Bench) -> Result<()> {
     const NAME: &str = "list all users";
     for round in 0..bench.rounds {

@@ -19,21 +19,21 @@ use crate::{
     target::Target,
 };
 
-/// Tokens a second.
+/// The workload of tokens.
 pub const TOKENS: &str = "tokens by client_credentials, 64 clients";
-/// Effective permissions of somebody with many roles.
+/// The workload of effective permissions with many roles.
 pub const PERMISSIONS: &str = "effective permissions with 10,000 roles, 4 clients";
-/// A list of many client apps.
+/// The workload of a list of many client apps.
 pub const LIST: &str = "list of 10,000 client apps, 1 client";
 
-/// How many there are of each.
+/// The number of client apps and of roles.
 const MANY: usize = 10_000;
-/// With more users than this, synchronizing them would take longer than what is measured.
+/// The most users: synchronizing more would take longer than the measurement.
 const MOST_USERS: u64 = 100_000;
 const CLIENTS: usize = 64;
 const BASE: &str = "/api/management/v2";
 
-/// What is asked for on one engine.
+/// What the workload created on one engine, to request it.
 struct Made {
     target: Target,
     token: Vec<u8>,
@@ -87,7 +87,7 @@ async fn make(target: Target) -> Result<Made> {
     Ok(Made { target, token: token.into_bytes(), permissions })
 }
 
-/// One thread that does nothing but sign as a token is signed.
+/// Signs as for a token, on one thread that does nothing else.
 fn bare(time: Duration) -> Result<f64> {
     let chance = SystemRandom::new();
     let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &chance);
@@ -104,7 +104,7 @@ fn bare(time: Duration) -> Result<f64> {
     Ok(f64::from(count) / begin.elapsed().as_secs_f64())
 }
 
-/// On each engine in turn; the bare signature runs before each round.
+/// Runs on each engine in turn; the bare signature runs before each round.
 pub async fn run(bench: &mut Bench) -> Result<()> {
     if bench.users > MOST_USERS {
         return Ok(());

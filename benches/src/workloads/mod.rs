@@ -22,43 +22,43 @@ use crate::{
     target::{Engine, Target},
 };
 
-/// What a workload works with: the servers, all with the same number of users.
+/// The context of a workload: the servers, all with the same number of users.
 pub struct Bench {
-    /// How many users are seeded.
+    /// The number of seeded users.
     pub users: u64,
-    /// How long one run counts.
+    /// The measured time of one run.
     pub time: Duration,
-    /// How often each is repeated.
+    /// The number of rounds.
     pub rounds: u64,
-    /// How the servers are started that are not bare.
+    /// The configurations of the Chancery servers.
     pub recipes: Vec<Recipe>,
-    /// The servers that run, the bare one first.
+    /// The running servers, the bare one first.
     pub servers: Vec<Server>,
     /// The folder of the server on the embedded engine, and a seeded database for its peer.
     pub sqlite: Option<(PathBuf, PathBuf)>,
     /// The connection string of `PostgreSQL`.
     pub postgres: Option<String>,
-    /// What comes of it.
+    /// The results.
     pub results: Results,
 }
 
 impl Bench {
-    /// The servers.
+    /// The targets of all running servers.
     pub fn targets(&self) -> Vec<Target> {
         self.servers.iter().map(|server| server.target.clone()).collect()
     }
 
-    /// The servers that are not bare.
+    /// The targets of the Chancery servers.
     pub fn engines(&self) -> Vec<Target> {
         self.targets().into_iter().filter(|target| target.engine != Engine::Bare).collect()
     }
 
-    /// Notes a run.
+    /// Records a run.
     pub fn note(&mut self, workload: &str, engine: &str, round: u64, figures: Figures) {
         self.results.add(workload, engine, self.users, round, figures);
     }
 
-    /// A plan of this many connections.
+    /// A plan with this many connections.
     pub fn plan(&self, connections: usize, expect: u16) -> Plan {
         let warm_up = Duration::from_millis(400);
         Plan { connections, warm_up, time: self.time, expect, piece: Duration::from_secs(5) }
@@ -76,7 +76,7 @@ impl Bench {
         Ok(())
     }
 
-    /// One call to the first engine: how long its answer is.
+    /// Sends one call to the first engine: the length of its answer.
     pub async fn length_of(&self, path: &str) -> Result<usize> {
         let engines = self.engines();
         let target = engines.first().ok_or_else(|| fault("there is no engine to measure"))?;
@@ -84,7 +84,7 @@ impl Bench {
     }
 }
 
-/// What every load tells.
+/// The figures of every load.
 pub fn measured(target: &Target, outcome: &Outcome) -> Figures {
     let each = |time: Duration| time.as_secs_f64() * 1e6 / outcome.latencies.total() as f64;
     let milli = |time: Duration| time.as_secs_f64() * 1e3;
@@ -111,7 +111,7 @@ pub fn measured(target: &Target, outcome: &Outcome) -> Figures {
     told
 }
 
-/// A maker that always asks the same.
+/// A maker that always writes the same request.
 pub fn always(request: Vec<u8>) -> Maker {
     std::sync::Arc::new(move |_, out| out.extend_from_slice(&request))
 }

@@ -8,14 +8,14 @@ use crate::{
     target::{Engine, Target, USERS},
 };
 
-/// The users whose family name begins with one letter.
+/// The narrow filter: users whose family name begins with one letter.
 const NARROW: &str = "filter=lastName%20sw%20%22a%22&sortBy=lastName";
-/// Nearly all users, so that there is a 10,000th page of them.
+/// The wide filter: nearly all users, so that there is a 10,000th page of them.
 const WIDE: &str = "filter=lastName%20ge%20%22b%22&sortBy=lastName";
-/// How many users lie before the far page.
+/// The number of users before the far page.
 const FAR: u64 = 500_000;
 
-/// Pages.
+/// Reads pages.
 pub async fn run(bench: &mut Bench) -> Result<()> {
     let first = |query: &str| format!("{USERS}?{query}&count=50");
     pages(bench, "page of 50, first, narrow", |_| first(NARROW)).await?;
@@ -50,7 +50,7 @@ async fn pages(bench: &mut Bench, name: &str, path: impl Fn(Engine) -> String) -
     bench.compare(name, bench.plan(16, 200), &makers).await
 }
 
-/// Goes some large pages forward; the cursor of what follows.
+/// Reads some large pages; the cursor after them.
 async fn walk(target: &Target, steps: u64, count: u64) -> Result<String> {
     let mut client = Client::connect(target.address).await?;
     let mut path = format!("{USERS}?{WIDE}&count={count}");

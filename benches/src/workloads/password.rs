@@ -1,4 +1,4 @@
-//! Passwords being verified, and what that does to everybody else.
+//! Verifying passwords, and its effect on everybody else.
 
 use std::{
     sync::Arc,
@@ -17,11 +17,11 @@ use crate::{
     target::{Target, USERS},
 };
 
-/// Verifications a second.
+/// The workload of verifications.
 pub const NAME: &str = "verify passwords, 64 clients";
-/// Reads, beside them.
+/// The workload of reads beside verifications.
 pub const BESIDE: &str = "read by id, 4 clients, beside 64 that verify";
-/// Reads, with nothing beside them.
+/// The workload of reads alone.
 pub const QUIET: &str = "read by id, 4 clients, with nothing beside";
 
 const READERS: usize = 4;
@@ -34,7 +34,7 @@ fn reads(target: Target, users: u64) -> Maker {
     })
 }
 
-/// A wrong password of any user: it costs a whole hash, as a right one does.
+/// A request with a wrong password of any user: it costs a full hash, as a right one does.
 fn verifications(target: Target, users: u64) -> Maker {
     let body = br#"{"oldPassword":"not the password","newPassword":"four lively grey herons"}"#;
     Arc::new(move |chance, out| {
@@ -43,7 +43,7 @@ fn verifications(target: Target, users: u64) -> Maker {
     })
 }
 
-/// One thread that does nothing but verify.
+/// Verifies hashes on one thread that does nothing else.
 fn bare(time: Duration) -> f64 {
     let (password, parameters) = (Secret::new("not the password"), Parameters::default());
     let begin = Instant::now();
@@ -66,8 +66,8 @@ async fn set(target: &Target, name: &str, value: &str) -> Result<()> {
     target.call("PATCH", &path, body.to_string().as_bytes(), 202).await.map(drop)
 }
 
-/// On each engine in turn: reads alone, then reads beside verifications. The bare hash runs
-/// before each, on the same machine at the same time of day.
+/// Runs on each engine in turn: reads alone, then reads beside verifications. The bare hash runs
+/// before each, so that both meet the same machine in the same state.
 pub async fn run(bench: &mut Bench) -> Result<()> {
     let users = bench.users;
     for target in bench.engines() {

@@ -1,4 +1,4 @@
-//! One user by id or by login name.
+//! Reading one user by id or by login name.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn by_login_name(number: u64) -> String {
     format!("{USERS}/loginname/{}", people::login_name(number))
 }
 
-/// Random users, from few and from many connections.
+/// Reads random users, from few and from many connections.
 pub async fn run(bench: &mut Bench) -> Result<()> {
     let cases: [(&str, usize, Path); 4] = [
         ("read by id, 16 clients", 16, by_id),

@@ -1,4 +1,4 @@
-//! Start and idle.
+//! Starting a server, and leaving it idle.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::{
 /// How long an idle server is watched.
 const IDLE: Duration = Duration::from_secs(5);
 
-/// Starts a server some times; the last one goes on running.
+/// Starts a server several times; the last one keeps running.
 pub async fn run(bench: &mut Bench, recipe: &Recipe) -> Result<Server> {
     let mut round = 0;
     loop {

@@ -1,8 +1,8 @@
-//! The members of a rule that are one of a few words.
+//! The enumerations of a claim rule.
 
 use std::ops::{BitAnd, BitOr};
 
-/// Declares an enumeration whose values are named as they are on the wire.
+/// Declares enumerations whose values are named as they are on the wire.
 macro_rules! choices {
     ($($(#[doc = $about:literal])* $name:ident {
         $($(#[doc = $doc:literal])* $value:ident),+ $(,)?
@@ -15,11 +15,11 @@ macro_rules! choices {
             pub const ALL: &'static [Self] = &[$(Self::$value),+];
             /// The name of every value.
             pub const NAMES: &'static [&'static str] = &[$(stringify!($value)),+];
-            /// Its name.
+            /// The value's name.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$value => stringify!($value)),+ }
             }
-            /// The value of that name, written as the name is.
+            /// The value of this name; case counts.
             pub fn parse(name: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|one| one.name() == name)
             }
@@ -30,13 +30,13 @@ macro_rules! choices {
 choices! {
     /// What a rule does with the claims that it matches.
     RuleType {
-        /// Forwards them.
+        /// Forwards the claims.
         Filter,
-        /// Forwards them rewritten.
+        /// Forwards the claims rewritten.
         Transform,
-        /// Takes them as the reason to add a claim.
+        /// Adds a claim because of the claims.
         Add,
-        /// Forwards the others.
+        /// Forwards the other claims.
         Remove,
     }
     /// Which part of a claim is matched or rewritten.
@@ -75,17 +75,17 @@ choices! {
         /// Those of the identity provider.
         IdentityProvider,
     }
-    /// When a claim is told.
+    /// When a claim is put into a token.
     Disclosure {
-        /// Whether it was asked for or not.
+        /// Always, requested or not.
         Always,
-        /// When it was asked for.
+        /// When the client requests it.
         OnRequest,
     }
 }
 
 impl Destination {
-    /// The same as flags: 1 is the ID token, 2 the access token.
+    /// The destination as flags: 1 is the ID token, 2 the access token.
     pub const fn bits(self) -> u8 {
         match self {
             Self::None => 0,
@@ -95,7 +95,7 @@ impl Destination {
         }
     }
 
-    /// The destination with these flags; others than those of [`Destination::bits`] do not count.
+    /// The destination with these flags; flags that [`Destination::bits`] does not have are ignored.
     pub const fn from_bits(bits: u8) -> Self {
         match bits & 3 {
             0 => Self::None,
@@ -123,7 +123,7 @@ impl BitAnd for Destination {
 }
 
 impl InputSource {
-    /// Whether claims of the source are among those that are looked at.
+    /// Whether a rule with this input source looks at claims of `source`.
     pub const fn includes(self, source: Source) -> bool {
         matches!(
             (self, source),

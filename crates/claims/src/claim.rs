@@ -1,10 +1,10 @@
-//! Claims as they come and as they leave.
+//! Claims before and after the rules.
 
 use uuid::Uuid;
 
 use crate::{Destination, Source};
 
-/// The types of claims that the protocol gives a meaning, which is not the rules' to change.
+/// The claim types whose meaning the protocol defines, so that rules may not change them.
 pub const PROTECTED: [&str; 15] = [
     "sub",
     "iss",
@@ -23,40 +23,40 @@ pub const PROTECTED: [&str; 15] = [
     "client_id",
 ];
 
-/// Whether the type is a protected one. Types are compared as they are written: `Sub` is not.
+/// Whether the type is protected. Case counts: `Sub` is not.
 pub fn is_protected(claim_type: &str) -> bool {
     PROTECTED.contains(&claim_type)
 }
 
-/// Something said about a user.
+/// A claim about a user.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Claim {
-    /// What is said, e.g. `email`.
+    /// The claim's type, e.g. `email`.
     pub claim_type: String,
-    /// The rest of it.
+    /// The claim's value.
     pub value: String,
-    /// Who says it.
+    /// The claim's source.
     pub source: Source,
 }
 
 /// A claim that the rules forwarded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutClaim {
-    /// What is said.
+    /// The claim's type.
     pub claim_type: String,
-    /// The rest of it.
+    /// The claim's value.
     pub value: String,
-    /// Who says it.
+    /// The claim's source.
     pub source: Source,
-    /// Where it goes.
+    /// The tokens that the claim goes into.
     pub destination: Destination,
-    /// Whether it is told only when it was asked for.
+    /// Whether the claim is disclosed only when it is requested.
     pub on_request: bool,
-    /// The rules that it passed, or that made it, in the order in which they ran, each once.
+    /// The ids of the rules that the claim passed, or that added it: each once, in the order of running.
     pub path: Vec<Uuid>,
 }
 
-/// What became of the claims.
+/// The outcome of an evaluation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// The claims, no two of them equal, in the order in which they first appeared.

@@ -1,4 +1,4 @@
-//! What there is too much of.
+//! The bounds of an evaluation that can be exceeded.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::{MAX_CLAIMS, MAX_PATHS, MAX_TEXT_BYTES, MAX_TOTAL_BYTES};
 
-/// A bound that the claims do not keep, before or after the rules.
+/// The bound that the claims exceed, before or after the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exceeded {
     /// More than [`MAX_CLAIMS`].
@@ -17,10 +17,10 @@ pub enum Exceeded {
     Total,
     /// More than [`MAX_PATHS`] rules that claims passed.
     Paths,
-    /// This rule would write a text of more than [`MAX_TEXT_BYTES`], or replace more places of one
+    /// This rule would write a text of more than [`MAX_TEXT_BYTES`], or replace more matches in one
     /// text than a rule may.
     Rewriting(Uuid),
-    /// A text is too long to look in it for the patterns of this rule: so heavy are they.
+    /// A text is too long for the weight of this rule's patterns.
     Matching(Uuid),
     /// The time of one evaluation.
     Time,

@@ -24,30 +24,29 @@
 //! | `Add` | one claim of its own, if it matches a claim, or has nothing to match |
 //!
 //! - A group decides on a claim when a `Filter`, `Transform` or `Remove` of it looks at the claim:
-//!   then only what one of these forwards goes on. On all others, e.g. the claims of the identity
-//!   provider in a group of rules for the platform's, or every claim in a group of `Add` alone, it
-//!   decides nothing, and they pass as they are. So an `Add` beside a `Filter` does not undo it.
-//! - `Remove` rules of a group speak with one voice. Each for itself would forward what the other
-//!   is to remove.
-//! - A `Transform` does not forward what it does not match: that is for a `Filter` or `Remove`
-//!   beside it, which say so. It rewrites the type, the value or both, as its `transform_target`
-//!   says: each place where the transformation pattern is found is replaced by the replacement, in
-//!   which `$1` and `${name}` are groups, `$0` is the match and `$$` is a dollar (`${1}` where a
-//!   letter follows). With an empty pattern the replacement takes the place of the whole text,
-//!   unless it is empty too: then the text stays.
-//! - `Add` takes its replacements for type and value as they stand, and needs a type. Its claim is
+//!   then only what one of these forwards goes on. All other claims pass unchanged, e.g. those of the
+//!   identity provider in a group of rules for the platform's, or every claim in a group of `Add`
+//!   alone. So an `Add` beside a `Filter` does not undo it.
+//! - `Remove` rules of a group act together. Each for itself would forward what the other is to
+//!   remove.
+//! - A `Transform` does not forward what it does not match: that takes a `Filter` or `Remove`
+//!   beside it. It rewrites the type, the value or both, as its `transform_target` says: each match
+//!   of the transformation pattern is replaced by the replacement, in which `$1` and `${name}` are
+//!   groups, `$0` is the match and `$$` is a dollar (`${1}` where a letter follows). With an empty
+//!   pattern the replacement replaces the complete text, unless it is empty too: then the text stays.
+//! - `Add` uses its replacements for type and value literally, and needs a type. Its claim is
 //!   the platform's; the rules of its own group do not see it.
-//! - Protected claims ([`PROTECTED`]) pass every group untouched. No rule looks at them; one that
-//!   would make one makes nothing.
+//! - Protected claims ([`PROTECTED`]) pass every group unchanged. No rule looks at them, and a rule
+//!   whose result would be one forwards nothing.
 //!
 //! # Where a claim goes
 //!
-//! A claim begins with both tokens, told always. Along the groups the narrower counts: a claim
-//! goes where it went before and the rule's `destination` includes, and is told on request if it
-//! was before or the rule's `disclosure` says so. Side by side, where rules of a group forward the
-//! same claim, the wider counts: destinations are OR-ed, and it is told always if one says so. An
-//! added claim has the destination and the disclosure of its rule. A claim for no token stays in
-//! the outcome, with the destination `None`.
+//! A claim begins with both tokens as its destination, disclosed always. From group to group the
+//! narrower counts: destinations are AND-ed with the rule's `destination`, and a claim is disclosed
+//! on request if it was before or the rule's `disclosure` says so. Where rules of one group forward
+//! the same claim, the wider counts: destinations are OR-ed, and it is disclosed always if one says
+//! so. An added claim has the destination and the disclosure of its rule. A claim for no token stays
+//! in the outcome, with the destination `None`.
 
 mod choices;
 mod claim;
@@ -67,13 +66,13 @@ pub use remembered::RuleSets;
 pub use rule::{MAX_REPLACEMENT_CHARACTERS, Member, Rule};
 pub use rule_set::{Fault, RuleSet, Unusable};
 
-/// How many claims there may be, before and after each group.
+/// The most claims, before and after each group.
 pub const MAX_CLAIMS: usize = 10_000;
-/// How many bytes the type or the value of a claim may have.
+/// The most bytes of a claim's type, and of its value.
 pub const MAX_TEXT_BYTES: usize = 64 << 10;
-/// How many bytes all of them may have together.
+/// The most bytes of all types and values together.
 pub const MAX_TOTAL_BYTES: usize = 4 << 20;
-/// How many rules they may have passed, counted for each claim.
+/// The most rules that all claims may have passed, added up over the claims.
 pub const MAX_PATHS: usize = 200_000;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Regular expressions of callers, at a cost that has an end.
+//! Regular expressions of callers, at a bounded cost.
 
 use regex_automata::{
     meta::{Config, Regex},
@@ -7,25 +7,26 @@ use regex_automata::{
 
 use crate::reading::Reading;
 
-/// How many characters a pattern may have.
+/// The most characters of a pattern.
 pub const MAX_PATTERN_CHARACTERS: usize = 2_000;
-/// How heavy a pattern may be: the steps of the automaton that it becomes, once for the place of the match
-/// and once more for each group of which a search keeps where it is. A hundred letters of any script weigh
-/// 280,000.
+/// The greatest weight of a pattern. The weight is the number of the automaton's states, once for the
+/// match itself and once more for each group that a search captures. A pattern of a hundred letters of any
+/// script weighs 280,000.
 pub const MAX_PATTERN_WEIGHT: u64 = 400_000;
-/// How many bytes a compiled pattern may take: more than one of that weight does.
+/// The most bytes of a compiled pattern: more than one of [`MAX_PATTERN_WEIGHT`] takes.
 const MAX_COMPILED_BYTES: usize = 24 << 20;
-/// How many bytes each of the three tables of a pattern may take that make it fast.
+/// The most bytes of each of the three tables that make a pattern's searches fast.
 const MAX_TABLE_BYTES: usize = 1 << 20;
-/// How heavy a pattern times how many bytes of text one search may be: two seconds where it goes through all.
+/// The greatest weight times bytes of text of one search: two seconds in the worst case.
 const MAX_SEARCH: u64 = 300_000_000;
-/// How many places of one text are rewritten. To find one is linear, to find each need not be.
+/// The most matches that are rewritten in one text. Finding one match takes linear time, finding all
+/// need not.
 const MAX_PLACES: usize = 1_000;
 
-/// A compiled regular expression. It runs in time linear in the text, because it knows neither
-/// backreferences nor looking around.
+/// A compiled regular expression. It runs in time linear in the text, because it has neither
+/// backreferences nor look-around.
 ///
-/// It matches a text in which it is found anywhere; `^` and `$` tie it to the ends. The empty one
+/// It matches a text in which it is found anywhere; `^` and `$` anchor it. The empty pattern
 /// matches every text. Classes such as `\d` and `\w` are those of Unicode.
 #[derive(Clone, Debug, Default)]
 pub struct Pattern(Option<Compiled>);
@@ -37,39 +38,39 @@ struct Compiled {
 }
 
 impl Compiled {
-    /// Whether the pattern can be looked for in the text at a cost that has an end.
+    /// Whether the cost of a search in this text is within [`MAX_SEARCH`].
     fn can_search(&self, text: &str) -> Result<(), Overflow> {
         let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
         if self.weight.saturating_mul(bytes) > MAX_SEARCH { Err(Overflow::Text) } else { Ok(()) }
     }
 }
 
-/// What a search is too much for.
+/// The bound that a search exceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overflow {
-    /// The text's length: before it for so heavy a pattern, or rewritten; or the places in it.
+    /// The text: too long for a pattern of this weight, too long when rewritten, or with too many matches.
     Text,
-    /// The time that there is.
+    /// The caller's time.
     Time,
 }
 
-/// Whether there is time to go on.
+/// The caller's answer to whether there is time to go on.
 pub type GoOn<'a> = &'a dyn Fn() -> bool;
 
 impl Pattern {
-    /// Compiles the text; `Err` tells a person what is wrong with it, and where. It takes up to some
-    /// tenths of a second: never in the way of others.
+    /// Compiles a pattern; the error says for people what is wrong, and where. Compiling takes up to some
+    /// tenths of a second, so it must not run where it blocks other requests.
     pub fn new(text: &str) -> Result<Self, String> {
         Self::compile(&Reading::of_filter(text)?, MAX_TABLE_BYTES)
     }
 
-    /// How heavy the pattern is, without compiling it; `Err` tells a person what is wrong with it, and
-    /// where.
+    /// The pattern's weight (see [`MAX_PATTERN_WEIGHT`]), without compiling it; the error says for people
+    /// what is wrong, and where.
     pub fn weigh(text: &str) -> Result<u64, String> {
         Reading::of_filter(text).map(|reading| reading.weight)
     }
 
-    /// Compiles what was read, with so many bytes for each of the tables that make it fast.
+    /// Compiles a pattern that was read, with this many bytes for each of its tables.
     pub(crate) fn compile(reading: &Reading, table_bytes: usize) -> Result<Self, String> {
         let Some(expression) = &reading.expression else { return Ok(Self(None)) };
         let tables = table_bytes.min(MAX_TABLE_BYTES);
@@ -86,20 +87,19 @@ impl Pattern {
             .map_err(|_| "is not a regular expression".to_owned())
     }
 
-    /// Whether it is the empty one.
+    /// Whether the pattern is empty.
     pub const fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Whether it is found in the text. `Err`: so heavy a pattern is not looked for in so long a text.
+    /// Whether the pattern is found in the text. The error: the text is too long for the pattern's weight.
     pub fn is_match(&self, text: &str) -> Result<bool, Overflow> {
         let Some(compiled) = &self.0 else { return Ok(true) };
         compiled.can_search(text)?;
         Ok(compiled.regex.is_match(text))
     }
 
-    /// The text with every place replaced where the pattern is found, at most so many bytes long.
-    /// The empty pattern is found nowhere here.
+    /// The text with every match replaced, of at most `most` bytes. Here the empty pattern matches nowhere.
     pub(crate) fn rewrite(
         &self,
         text: &str,
@@ -114,7 +114,7 @@ impl Pattern {
         let mut end = 0;
         for (place, groups) in compiled.regex.captures_iter(text).enumerate() {
             let Some(found) = groups.get_match() else { continue };
-            // no group is longer than the match: what an expansion takes is known before it is made
+            // no group is longer than the match, so an expansion's length is bounded before it is written
             let longest = replacement.len().saturating_add(references.saturating_mul(found.len()));
             if place >= MAX_PLACES || written.len() > most || longest > most.saturating_mul(16) {
                 return Err(Overflow::Text);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_in_a_line_with_its_place() {
+    fn errors_are_one_line_with_their_position() {
         let told = |pattern: &str| Pattern::weigh(pattern).unwrap_err();
         assert_eq!(told("ü(b"), "is not a regular expression: unclosed group (at character 2)");
         assert!(told(r"(a)\1").contains("backreferences are not supported (at character 4)"));
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(rewrite("a*", "baac", "<$0>").as_deref(), Ok("<>b<aa>c<>"));
     }
 
-    /// A6: what a search costs at the worst is known before it begins.
+    /// A6: the worst cost of a search is known before it begins.
     #[test]
     fn a_heavy_pattern_is_not_looked_for_in_a_long_text() {
         let heavy = Pattern::new(r"\w{100}x").unwrap();
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(light.rewrite("aax", "", 1 << 16, &|| false), Err(Overflow::Time));
     }
 
-    /// A6: a search that keeps where groups are pays for each of them in every step; one that does not, does not.
+    /// A6: a search that captures groups pays for each of them in every step; one that does not, does not.
     #[test]
     fn groups_weigh_where_they_are_kept() {
         let groups = format!("{}[ab]{{0,190000}}", "()".repeat(900));
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(rewrite(few, "2026-11-22T12:00", "$3.$2.$1").as_deref(), Ok("22.11.2026"));
     }
 
-    /// A6: to ignore case costs a step for each character of a class, so there is an end to the classes.
+    /// A6: ignoring case costs a step for each character of a class, so the number of classes is bounded.
     #[test]
     fn classes_are_bounded_where_case_is_ignored() {
         let all = "[!-\u{10FFFD}]";
@@ -239,7 +239,7 @@ mod tests {
             text in any::<String>(),
             replacement in prop_oneof!["\\PC{0,40}", r"([a-z]|\$\{?[a-z0-9_]{0,2}\}?){0,12}"],
         ) {
-            // what is not too heavy compiles
+            // a pattern that is not too heavy compiles
             prop_assert_eq!(Pattern::weigh(&pattern).is_ok(), Pattern::new(&pattern).is_ok());
             match rewriting(&pattern) {
                 Ok(compiled) => {

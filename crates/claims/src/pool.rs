@@ -1,4 +1,4 @@
-//! Claims between two groups: equal ones are one, and there is an end to how many.
+//! Claims between two groups: equal claims are one, and their number and size are bounded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,22 +6,22 @@ use crate::{
     Claim, Destination, Exceeded, MAX_CLAIMS, MAX_PATHS, MAX_TEXT_BYTES, MAX_TOTAL_BYTES, rule::Compiled,
 };
 
-/// What has become of a claim so far.
+/// What the rules have decided about a claim so far.
 #[derive(Clone, Debug)]
 pub(crate) struct Fate {
     pub(crate) destination: Destination,
     pub(crate) on_request: bool,
-    /// The places, in the order of the rules, of those that it passed.
+    /// The indexes in the set of the rules that the claim passed.
     pub(crate) path: BTreeSet<usize>,
 }
 
 impl Fate {
-    /// Of a claim that has met no rule.
+    /// The fate of a claim that no rule has looked at.
     pub(crate) const fn fresh() -> Self {
         Self { destination: Destination::IdTokenAndAccessToken, on_request: false, path: BTreeSet::new() }
     }
 
-    /// Along the groups the narrower counts.
+    /// The fate after a rule: from group to group the narrower counts.
     pub(crate) fn through(&self, place: usize, rule: &Compiled) -> Self {
         let mut path = self.path.clone();
         path.insert(place);
@@ -32,7 +32,7 @@ impl Fate {
         }
     }
 
-    /// Side by side the wider counts.
+    /// Joins the fates of equal claims of one group: the wider counts.
     fn merge(&mut self, other: Self) {
         self.destination = self.destination | other.destination;
         self.on_request = self.on_request && other.on_request;
@@ -40,12 +40,12 @@ impl Fate {
     }
 }
 
-/// Claims with their fates. Each has its number by its first appearance.
+/// Claims with their fates, numbered by first appearance.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     claims: BTreeMap<Claim, (usize, Fate)>,
     bytes: usize,
-    /// How many rules all of them passed.
+    /// How many rules the claims passed, added up.
     passed: usize,
 }
 
@@ -76,7 +76,7 @@ impl Pool {
         Ok(())
     }
 
-    /// In the order of first appearance.
+    /// The claims in the order of first appearance.
     pub(crate) fn into_claims(self) -> Vec<(Claim, Fate)> {
         let mut claims: Vec<_> = self.claims.into_iter().collect();
         claims.sort_unstable_by_key(|(_, (number, _))| *number);

@@ -1,4 +1,4 @@
-//! What holds whatever the rules are.
+//! Properties that hold for any rules.
 
 use std::collections::BTreeSet;
 

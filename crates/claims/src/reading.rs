@@ -1,4 +1,4 @@
-//! Patterns as they are read: what they cost is known before they are compiled.
+//! Parsed patterns: their cost is known before they are compiled.
 
 use std::convert::Infallible;
 
@@ -10,26 +10,26 @@ use regex_syntax::{
 
 use crate::pattern::{MAX_PATTERN_CHARACTERS, MAX_PATTERN_WEIGHT};
 
-/// How many classes of characters a pattern may have in which case is ignored somewhere: each is gone
-/// through character by character, and may have a million of them.
+/// The most character classes of a pattern that ignores case anywhere: the library goes through each
+/// class character by character, and a class may have a million.
 const MAX_FOLDED_CLASSES: usize = 32;
 
-/// A pattern that was read.
+/// A parsed pattern.
 pub(crate) struct Reading {
-    /// None where the text is empty.
+    /// The expression; `None` where the text is empty.
     pub(crate) expression: Option<Hir>,
     pub(crate) weight: u64,
-    /// Whether a search is to keep where the groups are.
+    /// Whether a search captures the groups.
     pub(crate) keeps_groups: bool,
 }
 
 impl Reading {
-    /// Reads a pattern that is only to be found.
+    /// Parses a pattern that is only matched.
     pub(crate) fn of_filter(text: &str) -> Result<Self, String> {
         Self::new(text, false)
     }
 
-    /// Reads a pattern of what is rewritten, with its groups.
+    /// Parses a pattern whose matches are rewritten, with its groups.
     pub(crate) fn of_rewriting(text: &str) -> Result<Self, String> {
         Self::new(text, true)
     }
@@ -67,7 +67,7 @@ struct Folding {
 }
 
 impl Folding {
-    /// How many classes are gone through because case is ignored.
+    /// The number of classes that are gone through because case is ignored.
     fn of(tree: &Ast) -> usize {
         match visit(tree, Self::default()) {
             Ok(Self { classes, ignores_case: true }) => classes,
@@ -113,7 +113,7 @@ impl Visitor for Folding {
     }
 }
 
-/// The steps of the automaton that the expression becomes, as its compiler lays them out.
+/// The number of states of the expression's automaton, as the library's compiler lays it out.
 fn weigh(expression: &Hir) -> u64 {
     let sum = |parts: &[Hir]| parts.iter().fold(1, |sum: u64, part| sum.saturating_add(weigh(part)));
     match expression.kind() {
@@ -134,7 +134,7 @@ fn weigh(expression: &Hir) -> u64 {
     }
 }
 
-/// In one line: the library draws the pattern with a mark below it.
+/// An error in one line: the library's own text draws the pattern with a mark below it.
 fn explain(text: &str, error: regex_syntax::Error) -> String {
     let (problem, offset) = match error {
         regex_syntax::Error::Parse(error) => (error.kind().to_string(), error.span().start.offset),

@@ -1,26 +1,26 @@
-//! Compiled rule sets that were used last.
+//! A cache of the compiled rule sets that were used last.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{GoOn, Rule, RuleSet, Unusable};
 
-/// How many sets are remembered.
+/// The most sets in the cache.
 const REMEMBERED: usize = 8;
-/// How heavy they may be together: two of the heaviest.
+/// The greatest weight of all sets in the cache: two of the heaviest.
 const MAX_WEIGHT: u64 = 4_000_000;
 
-/// Compiled rule sets, each by what tells its rules from others; the one used longest ago gives way.
+/// Compiled rule sets by a key that identifies their rules; the least recently used is evicted.
 #[derive(Debug, Default)]
 pub struct RuleSets(Mutex<Vec<(Vec<u8>, Arc<RuleSet>)>>);
 
 impl RuleSets {
-    /// With nothing in it.
+    /// An empty cache.
     pub const fn new() -> Self {
         Self(Mutex::new(Vec::new()))
     }
 
-    /// The rules compiled, as they were before where the key is the same. One set is compiled at a time, so
-    /// that no two callers compile the same.
+    /// The compiled rules, from the cache where the key is known. One set is compiled at a time, so that no
+    /// two callers compile the same.
     pub fn compiled(&self, key: &[u8], rules: &[Rule], go_on: GoOn<'_>) -> Result<Arc<RuleSet>, Unusable> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let set = match kept.iter().position(|(known, _)| known == key) {
@@ -55,7 +55,7 @@ mod tests {
         assert!(!Arc::ptr_eq(&first, &sets.compiled(b"a", &[], FOR_EVER).unwrap()));
     }
 
-    /// A6: what is remembered has an end in its weight, and what was not compiled in time is not remembered.
+    /// A6: the weight of the cache is bounded, and rules that were not compiled in time are not cached.
     #[test]
     fn heavy_sets_give_way_sooner() {
         let sets = RuleSets::new();

@@ -1,4 +1,4 @@
-//! One rule: its members, what they may be, and what it does with one claim.
+//! One claim rule: its members, their bounds, and what it does with one claim.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::{
     reading::Reading,
 };
 
-/// How many characters a replacement may have.
+/// The most characters of a replacement.
 pub const MAX_REPLACEMENT_CHARACTERS: usize = 2_000;
 
 /// A member of a rule that something can be wrong with.
@@ -47,44 +47,44 @@ impl fmt::Display for Member {
 /// What is wrong with a member, for people.
 type Wrong = (Member, String);
 
-/// A rule as it is configured. Empty text is none. What it means: see the [crate].
+/// A rule as it is configured. Empty text means that there is none. For the meaning see the [crate].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Its id.
+    /// The rule's id.
     pub id: Uuid,
-    /// Its name, for people.
+    /// The rule's name, for people.
     pub name: String,
-    /// What it does with the claims that it matches.
+    /// What the rule does with the claims that it matches.
     pub rule_type: RuleType,
-    /// What of a claim its evaluation patterns are looked for in.
+    /// The part of a claim that the evaluation patterns are matched against.
     pub filter_target: Target,
-    /// What of a claim a `Transform` rewrites.
+    /// The part of a claim that a `Transform` rewrites.
     pub transform_target: Target,
-    /// Where the claims go that it forwards.
+    /// The tokens that forwarded claims go into.
     pub destination: Destination,
-    /// Which claims it looks at.
+    /// The claims that the rule looks at, by source.
     pub input_source: InputSource,
-    /// When the claims are told that it forwards.
+    /// When forwarded claims are put into tokens.
     pub disclosure: Disclosure,
-    /// Its group: lower ones run first.
+    /// The rule's group: lower ones run first.
     pub priority: i64,
-    /// The pattern of the types that it matches.
+    /// The pattern of the claim types that the rule matches.
     pub type_evaluation_rule: String,
-    /// The pattern of the values that it matches.
+    /// The pattern of the claim values that the rule matches.
     pub value_evaluation_rule: String,
     /// The pattern of what is replaced in a type.
     pub type_transformation_rule: String,
     /// The pattern of what is replaced in a value.
     pub value_transformation_rule: String,
-    /// What is written there, or the type that an `Add` adds.
+    /// The replacement in a type, or the type of the claim that an `Add` adds.
     pub type_transformation_replacement: String,
-    /// What is written there, or the value that an `Add` adds.
+    /// The replacement in a value, or the value of the claim that an `Add` adds.
     pub value_transformation_replacement: String,
 }
 
 impl Rule {
-    /// Its patterns, read, also those that the targets leave unused: a target may be changed later by who does
-    /// not see the patterns.
+    /// Parses the rule's patterns, also those that the targets leave unused: a target may be changed later
+    /// by a caller who does not see the patterns.
     pub(crate) fn read(&self) -> Result<Readings, Vec<Wrong>> {
         let whole_type = whole_or(&self.type_transformation_rule, &self.type_transformation_replacement);
         let whole_value = whole_or(&self.value_transformation_rule, &self.value_transformation_replacement);
@@ -120,13 +120,14 @@ impl Rule {
         judged.collect()
     }
 
-    /// How heavy its patterns are together (see [`Pattern::weigh`]), or what is wrong with its members. Light work for one rule, not for thousands.
+    /// The weight of the rule's patterns together (see [`Pattern::weigh`]), or what is wrong with its members.
+    /// Cheap for one rule, not for thousands.
     pub fn weigh(&self) -> Result<u64, Vec<Wrong>> {
         self.read().map(|readings| readings.weight())
     }
 }
 
-/// The patterns of a rule, read.
+/// The parsed patterns of a rule.
 pub(crate) struct Readings {
     evaluated_type: Reading,
     evaluated_value: Reading,
@@ -135,7 +136,7 @@ pub(crate) struct Readings {
 }
 
 impl Readings {
-    /// How heavy they are together.
+    /// The weight of the patterns together.
     pub(crate) const fn weight(&self) -> u64 {
         self.evaluated_type.weight
             + self.evaluated_value.weight
@@ -144,7 +145,7 @@ impl Readings {
     }
 }
 
-/// A rule ready to run.
+/// A compiled rule.
 #[derive(Clone, Debug)]
 pub(crate) struct Compiled {
     pub(crate) id: Uuid,
@@ -159,7 +160,7 @@ pub(crate) struct Compiled {
     rewritten_value: Rewriting,
 }
 
-/// A pattern with what takes its place.
+/// A pattern with the replacement of its matches.
 #[derive(Clone, Debug)]
 struct Rewriting {
     pattern: Pattern,
@@ -167,11 +168,11 @@ struct Rewriting {
 }
 
 impl Compiled {
-    /// Compiles the patterns that are used, with so many bytes for each table that makes one of them fast.
+    /// Compiles the patterns that are used, with this many bytes for each of their tables.
     pub(crate) fn new(rule: &Rule, read: &Readings, table_bytes: usize) -> Result<Self, Wrong> {
         let (filters_type, filters_value) = parts(rule.filter_target);
         let (rewrites_type, rewrites_value) = match rule.rule_type {
-            // its claim is its replacements, whatever the target
+            // an added claim consists of the replacements, whatever the target
             RuleType::Add => (true, true),
             _ => parts(rule.transform_target),
         };
@@ -212,12 +213,12 @@ impl Compiled {
             && is_found(&self.evaluated_value, &claim.value)?)
     }
 
-    /// Whether there is nothing that it has to match.
+    /// Whether the rule needs no matching claim.
     pub(crate) const fn is_unconditional(&self) -> bool {
         self.evaluated_type.is_empty() && self.evaluated_value.is_empty()
     }
 
-    /// The claim rewritten; none where that has no type or a protected one.
+    /// The rewritten claim; `None` where it has no type or a protected one.
     pub(crate) fn rewrite(&self, claim: &Claim, go_on: GoOn<'_>) -> Result<Option<Claim>, Exceeded> {
         let rewrite = |rewriting: &Rewriting, text: &str| {
             rewriting.pattern.rewrite(text, &rewriting.replacement, MAX_TEXT_BYTES, go_on).map_err(
@@ -232,7 +233,7 @@ impl Compiled {
         Ok(made(Claim { claim_type, value, source: claim.source }))
     }
 
-    /// The claim that an `Add` adds; none where that has no type or a protected one.
+    /// The claim that an `Add` adds; `None` where it has no type or a protected one.
     pub(crate) fn addition(&self) -> Option<Claim> {
         made(Claim {
             claim_type: self.rewritten_type.replacement.clone(),
@@ -246,12 +247,12 @@ fn made(claim: Claim) -> Option<Claim> {
     (!claim.claim_type.is_empty() && !is_protected(&claim.claim_type)).then_some(claim)
 }
 
-/// An empty pattern with a replacement stands for the whole text.
+/// The pattern; where it is empty but has a replacement, one that matches the complete text.
 const fn whole_or<'a>(pattern: &'a str, replacement: &str) -> &'a str {
     if pattern.is_empty() && !replacement.is_empty() { r"(?s)\A.*\z" } else { pattern }
 }
 
-/// Whether the target has the type, and the value, in it.
+/// Whether the target includes the type, and the value.
 const fn parts(target: Target) -> (bool, bool) {
     match target {
         Target::ClaimType => (true, false),

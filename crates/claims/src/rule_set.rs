@@ -1,4 +1,4 @@
-//! The rules together: groups, one after another.
+//! A rule set: its groups of rules run one after another.
 
 use std::collections::BTreeSet;
 
@@ -11,22 +11,22 @@ use crate::{
     rule::{Compiled, Readings},
 };
 
-/// How heavy the patterns of a set may be together. A step takes some 15 bytes compiled and 32 in a search:
-/// 100 MiB.
+/// The greatest weight of all patterns of a set. A state takes some 15 bytes compiled and 32 in a search:
+/// 100 MiB in all.
 const MAX_SET_WEIGHT: u64 = 2_000_000;
-/// How many bytes the tables of a set may take together that make its patterns fast.
+/// The bytes of all tables of a set, which make its patterns' searches fast.
 const SET_TABLE_BYTES: usize = 48 << 20;
-/// How many tables a rule may have: three for each of its four patterns.
+/// The most tables of a rule: three for each of its four patterns.
 const TABLES: usize = 12;
-/// What every rule weighs beside its patterns.
+/// The weight of a rule beside its patterns.
 const RULE_WEIGHT: u64 = 1_000;
 
-/// What is wrong with one of the rules.
+/// A fault of one rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Which rule.
+    /// The rule's id.
     pub rule: Uuid,
-    /// Which member, by the name of its column.
+    /// The member at fault.
     pub member: Member,
     /// What is wrong, for people.
     pub detail: String,
@@ -35,23 +35,23 @@ pub struct Fault {
 /// Why rules cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unusable {
-    /// These members of them are bad.
+    /// Members of the rules are invalid.
     Faults(Vec<Fault>),
-    /// The time that there was is over.
+    /// The caller's time ran out.
     Time,
 }
 
-/// The rules that apply, ready to run.
+/// Compiled rules, ready to run.
 #[derive(Clone, Debug, Default)]
 pub struct RuleSet {
-    /// By priority, within one by id: the order in which rules are given shows nowhere.
+    /// Sorted by priority and id, so that the order in which rules are passed has no effect.
     rules: Vec<Compiled>,
     weight: u64,
 }
 
 impl RuleSet {
     /// Compiles the rules, up to a weight of all together and as long as `go_on` says that there is time. It
-    /// is asked before each rule, and one rule ends by itself. `Unusable` names every member that is bad.
+    /// is called before each rule; the work for one rule is bounded. `Unusable` names every invalid member.
     pub fn new(rules: &[Rule], go_on: GoOn<'_>) -> Result<Self, Unusable> {
         let (read, weight) = read(rules, go_on)?;
         let table_bytes = SET_TABLE_BYTES / TABLES / rules.len().max(1);
@@ -67,15 +67,15 @@ impl RuleSet {
         Ok(Self { rules, weight })
     }
 
-    /// How heavy its patterns are together.
+    /// The weight of all rules together.
     pub(crate) const fn weight(&self) -> u64 {
         self.weight
     }
 
-    /// Runs the claims through the rules, as long as `go_on` says that there is time. It is asked before
-    /// each search, and one search ends by itself.
+    /// Runs the claims through the rules, as long as `go_on` says that there is time. It is called before
+    /// each search; the work of one search is bounded.
     pub fn evaluate(&self, claims: &[Claim], go_on: GoOn<'_>) -> Result<Outcome, Exceeded> {
-        // the bound of what comes in, also where most of it is the same
+        // bounds the input, even where most of the claims are equal
         if claims.len() > crate::MAX_CLAIMS {
             return Err(Exceeded::Claims);
         }
@@ -89,10 +89,10 @@ impl RuleSet {
             current = run(first, group, &current, go_on)?;
             first += group.len();
         }
-        Ok(Outcome { claims: current.into_iter().map(|(claim, fate)| self.told(claim, &fate)).collect() })
+        Ok(Outcome { claims: current.into_iter().map(|(claim, fate)| self.output(claim, &fate)).collect() })
     }
 
-    fn told(&self, claim: Claim, fate: &Fate) -> OutClaim {
+    fn output(&self, claim: Claim, fate: &Fate) -> OutClaim {
         OutClaim {
             claim_type: claim.claim_type,
             value: claim.value,
@@ -104,10 +104,10 @@ impl RuleSet {
     }
 }
 
-/// Rules with their patterns.
+/// Rules with their parsed patterns.
 type Read<'a> = Vec<(&'a Rule, Readings)>;
 
-/// Reads the patterns of all rules, and tells how heavy they are together.
+/// Parses the patterns of all rules; with their weight together.
 fn read<'a>(rules: &'a [Rule], go_on: GoOn<'_>) -> Result<(Read<'a>, u64), Unusable> {
     let (mut weight, mut faults, mut read) = (0, Vec::new(), Vec::new());
     for rule in rules {
@@ -133,7 +133,7 @@ fn fault(rule: &Rule, (member, detail): (Member, String)) -> Fault {
     Fault { rule: rule.id, member, detail }
 }
 
-/// Runs one group, whose first rule has this place among all.
+/// Runs one group; `first` is the index of its first rule in the set.
 fn run(
     first: usize,
     group: &[Compiled],

@@ -1,4 +1,4 @@
-//! What the rules mean, one sentence a test.
+//! The meaning of claim rules, one sentence a test.
 
 use std::{cell::Cell, slice::from_ref};
 
@@ -114,7 +114,7 @@ fn the_filter_target_says_which_patterns_count() {
 fn a_remove_forwards_the_others() {
     let role = matching(1, RuleType::Remove, "^role$");
     assert_eq!(told(from_ref(&role), &ada()), &ALL[..3]);
-    // two of one group do not undo each other
+    // two rules of one group do not undo each other
     assert_eq!(told(&[role, matching(2, RuleType::Remove, "^email$")], &ada()), ["sub=7"]);
 }
 
@@ -182,7 +182,7 @@ fn what_a_group_does_not_look_at_passes() {
     let found = outcome(from_ref(&nothing), &ada());
     assert_eq!(told(from_ref(&nothing), &ada()), ["sub=7", "email=ada@example.org", "role=countess"]);
     assert!(found.claims.iter().all(|claim| claim.path.is_empty()));
-    // and does not, as soon as another rule of the group looks at it
+    // the claim does not pass as soon as another rule of the group looks at it
     let roles =
         Rule { input_source: InputSource::IdentityProvider, ..matching(2, RuleType::Filter, "^role$") };
     assert_eq!(told(&[nothing, roles], &ada()), ["sub=7", "role=countess"]);
@@ -256,7 +256,7 @@ fn protected_claims_can_neither_be_dropped_nor_made() {
 }
 
 #[test]
-fn every_bad_member_is_told_with_its_rule() {
+fn every_bad_member_is_reported_with_its_rule() {
     let bad = Rule {
         type_evaluation_rule: "(".to_owned(),
         value_transformation_rule: "[".to_owned(),
@@ -325,9 +325,9 @@ fn a_rule_set_has_an_end() {
     assert_eq!(judged.evaluate(&[long], &|| true), Err(Exceeded::Matching(heavy(1).id)));
 }
 
-/// A6: what is told of the claims has an end, too: each may pass many rules.
+/// A6: the paths of claims are bounded, too: each claim may pass many rules.
 #[test]
-fn there_is_an_end_to_the_rules_that_claims_pass() {
+fn the_rules_that_claims_pass_are_bounded() {
     let claims: Vec<_> = (0..MAX_CLAIMS).map(|number| claim("n", &number.to_string())).collect();
     for one_after_another in [false, true] {
         let filter = |id: u128| Rule {

@@ -1,4 +1,4 @@
-//! What an entry shows by itself: its form, its signature, its contents.
+//! Checks of an entry by itself: its form, its signature, its contents.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chancery_record::{format_timestamp, parse_timestamp};
@@ -11,20 +11,20 @@ use crate::{
     tree::{Hash, leaf_hash},
 };
 
-/// What was found of an entry.
+/// The result of checking an entry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Checked {
     pub position: u64,
     pub id: i64,
-    /// The hash of its leaf; `None` when it has not the form of an entry.
+    /// The hash of the entry's leaf; `None` when the entry is malformed.
     pub leaf: Option<Hash>,
-    /// Whether its signature holds.
+    /// Whether the entry's signature holds.
     pub signed: bool,
-    /// Whether contents were there once that are now gone.
+    /// Whether contents of the entry were erased.
     pub erased: bool,
 }
 
-/// Checks an entry and tells what is wrong with it.
+/// Checks an entry and reports what is wrong with it.
 pub(crate) fn check(entry: &EntryLine, keys: &AuditKeys, report: &mut Report<'_>) -> Checked {
     let mut checked =
         Checked { position: entry.position, id: entry.id, leaf: None, signed: false, erased: false };
@@ -60,7 +60,7 @@ struct Decoded<'a> {
 }
 
 impl<'a> Decoded<'a> {
-    /// Decodes; else the name of the member that cannot be.
+    /// Decodes an entry; the error is the name of the member that cannot be decoded.
     fn of(entry: &'a EntryLine) -> Result<Self, &'static str> {
         let timestamp = parse_timestamp(&entry.timestamp).ok_or("timestamp")?;
         let mut written = Vec::with_capacity(24);
@@ -93,7 +93,7 @@ impl<'a> Decoded<'a> {
     }
 }
 
-/// A digest; `None` when it is not 64 digits of lower-case hexadecimal.
+/// The digest that a text has; `None` when the text is not 64 digits of lower-case hexadecimal.
 fn digest(text: &str) -> Option<Hash> {
     if text.len() != 64 || !text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
         return None;
@@ -102,7 +102,7 @@ fn digest(text: &str) -> Option<Hash> {
     bytes.collect::<Option<Vec<u8>>>()?.try_into().ok()
 }
 
-/// How a side of an entry is.
+/// The state of one side of an entry: the original or the current content.
 #[derive(PartialEq, Eq)]
 enum Side {
     Absent,
@@ -111,7 +111,7 @@ enum Side {
     Wrong,
 }
 
-/// Checks the contents by their digests. Answers whether they are erased.
+/// Checks the contents against their digests. Returns whether they are erased.
 fn check_contents(entry: &EntryLine, decoded: &Decoded<'_>, report: &mut Report<'_>) -> bool {
     let mut side = |name: &str, content: &Option<String>, salt: &Option<String>, digest: Option<Hash>| {
         let (side, detail) = match (content, salt, digest) {

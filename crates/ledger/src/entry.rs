@@ -5,14 +5,14 @@ use uuid::Uuid;
 
 use crate::tree::{Hash, sha256};
 
-/// What a signature covers besides the digests.
+/// The members of an entry that its signature covers besides the digests.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamp<'a> {
     /// The entry's number.
     pub id: i64,
-    /// When the change was made.
+    /// The time of the change.
     pub timestamp: Timestamp,
-    /// Who made it.
+    /// The caller who made the change.
     pub user: Option<&'a str>,
     /// The resource that was changed.
     pub area: &'a str,
@@ -20,16 +20,16 @@ pub struct Stamp<'a> {
     pub primary_key: &'a str,
     /// The kind of entry.
     pub category: &'a str,
-    /// What was done.
+    /// The action, such as `Deleted`.
     pub action: &'a str,
-    /// The store that it was done in.
+    /// The store in which the change was made.
     pub data_source: &'a str,
-    /// The person whose contents they are. No signature covers this, but the leaf does.
+    /// The person whose contents the entry has. The leaf covers this, the signature does not.
     pub person: Option<Uuid>,
 }
 
 impl Stamp<'_> {
-    /// The person, where it is not the one with whose id the key begins.
+    /// The person, where the key does not begin with that person's id.
     fn other_person(&self) -> Option<Uuid> {
         self.person.filter(|person| key_person(self.primary_key) != Some(*person))
     }
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(value.to_string().into_bytes(), signed_form(&STAMP, Some(&[1]), None));
     }
 
-    /// B8: whose contents an entry has is bound by its leaf, and the leaves of before are what they were.
+    /// B8: an entry's leaf binds its person, and the leaves of entries without that member are unchanged.
     #[test]
     fn a_leaf_names_a_person_that_its_key_does_not() {
         let person = uuid::Uuid::from_u128(7);

@@ -1,4 +1,4 @@
-//! Erased contents: allowed for a person that was deleted, and for nobody else.
+//! Erased contents: allowed for a person who was deleted, and for nobody else.
 
 use std::collections::HashMap;
 
@@ -25,13 +25,13 @@ const PERSONAL: [&str; 10] = [
     "UserProfile",
 ];
 
-/// How many persons are remembered, at some 50 bytes each.
+/// The most persons that are remembered, at some 50 bytes each.
 const MAX_PERSONS: usize = 4 << 20;
 
-/// How many erased entries of persons not yet seen deleted are named; the others are counted.
+/// The most erased entries of persons not yet seen deleted that are named; the others are counted.
 const MAX_NAMED: usize = 1 << 20;
 
-/// The persons that were deleted, and the erased entries of those that were not (yet).
+/// The persons who were deleted, and the erased entries of those who were not (yet).
 #[derive(Default)]
 pub(crate) struct Erasures {
     persons: HashMap<Uuid, Person>,
@@ -40,12 +40,12 @@ pub(crate) struct Erasures {
 
 enum Person {
     Deleted,
-    /// Its erased entries, position and number, and how many there are besides.
+    /// The person's erased entries, by position and number, and how many more there are.
     Erased(Vec<(u64, i64)>, u64),
 }
 
 impl Erasures {
-    /// Takes note of an entry, and tells of one that may not be erased at all.
+    /// Records an entry that deletes a person or is erased, and reports one that may not be erased at all.
     ///
     /// # Errors
     /// [`VerifyError::TooManyPersons`].
@@ -55,7 +55,7 @@ impl Erasures {
         checked: &Checked,
         report: &mut Report<'_>,
     ) -> Result<(), VerifyError> {
-        // a deletion that has contents only hid the person; one without destroyed the key
+        // a deletion with contents only hid the person; one without destroyed the person's key
         let deletes = checked.signed
             && ["User", "ApplicationUser"].contains(&entry.area.as_str())
             && entry.action == "Deleted"
@@ -64,7 +64,7 @@ impl Erasures {
         if !deletes && !checked.erased {
             return Ok(());
         }
-        // what is about the person itself, and what was written before entries named it, has it in the key
+        // entries about the person itself, and those older than the member, have the person in their key
         let person = entry.person.or_else(|| key_person(&entry.primary_key));
         let person = person.filter(|_| PERSONAL.contains(&entry.area.as_str()));
         let Some(person) = person else {
@@ -94,7 +94,7 @@ impl Erasures {
         Ok(())
     }
 
-    /// Tells of erased entries of persons that were never deleted.
+    /// Reports erased entries of persons who were never deleted.
     pub fn finish(self, report: &mut Report<'_>) {
         let mut left = Vec::with_capacity(self.named);
         let mut unnamed = 0;

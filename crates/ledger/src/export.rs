@@ -1,4 +1,4 @@
-//! The export of an audit trail: JSON lines, written so that they can be verified as they come.
+//! The export of an audit trail: JSON lines, written so that they can be verified in one pass.
 //!
 //! ```text
 //! {"format":"chancery-audit-1","origin":"..","checkpoint":"..","size":N,"exportedOn":".."}
@@ -10,9 +10,9 @@
 //! {"end":N}
 //! ```
 //!
-//! Each line begins with the member that is written first here; an entry's may stand in any
+//! Each line begins with the member that is written first here; an entry's members may be in any
 //! order. Every tile but the last is full. The file has exactly the entries that the head's
-//! checkpoint covers; only a trail of size 0 may have null for it.
+//! checkpoint covers; only for a trail of size 0 may the checkpoint be null.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ pub const FORMAT: &str = "chancery-audit-1";
 /// How many leaves a full tile has.
 pub const TILE: u64 = 256;
 
-/// An entry that is no JSON object on one line.
+/// The error of an entry that is no JSON object on one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotAnObject;
 
@@ -39,7 +39,7 @@ impl fmt::Display for NotAnObject {
 
 impl std::error::Error for NotAnObject {}
 
-/// Writes the first line: which log, its signed checkpoint, and how many entries follow.
+/// Writes the first line: the log's origin, its signed checkpoint, and the number of entries.
 pub fn write_head(
     origin: &str,
     checkpoint: Option<&str>,
@@ -61,7 +61,7 @@ pub fn write_head(
     out.extend_from_slice(b"\"}\n");
 }
 
-/// Writes a tile: the hashes of the leaves from `tile * 256` on, up to 256 of them.
+/// Writes a tile's line: the hashes of up to 256 leaves, from `tile * 256` on.
 pub fn write_tile(tile: u64, leaves: &[Hash], out: &mut Vec<u8>) {
     out.extend_from_slice(format!("{{\"tile\":{tile},\"leaves\":[").as_bytes());
     for (index, leaf) in leaves.iter().enumerate() {

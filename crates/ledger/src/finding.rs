@@ -1,4 +1,4 @@
-//! What a verification tells.
+//! The results of a verification: findings, a summary, errors.
 
 use std::{fmt, io};
 
@@ -6,10 +6,10 @@ use chancery_record::Timestamp;
 
 use crate::note::NoteError;
 
-/// What is wrong.
+/// The kind of a finding: what is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FindingKind {
-    /// The head line does not say what its checkpoint says.
+    /// The head line contradicts its checkpoint.
     Head,
     /// The head's checkpoint is missing or not signed by a known key.
     Checkpoint,
@@ -17,7 +17,7 @@ pub enum FindingKind {
     Origin,
     /// The list of the tree's leaves is missing, changed or out of order.
     Tile,
-    /// The tree is not that of a checkpoint.
+    /// The tree's root is not the checkpoint's.
     Root,
     /// The file ends too early.
     Cut,
@@ -25,66 +25,66 @@ pub enum FindingKind {
     Malformed,
     /// An entry's signature does not hold.
     Signature,
-    /// An entry's contents are not those that its digests are of.
+    /// An entry's contents do not match its digests.
     Content,
-    /// Contents of a person are gone, but the person was never deleted.
+    /// Contents of a person are erased, but the person was never deleted.
     Erasure,
-    /// An entry is not the one that the tree has there.
+    /// An entry is not the one that the tree has at its position.
     Altered,
     /// An entry of the tree is missing.
     Removed,
-    /// An entry is there that the tree does not have.
+    /// The file has an entry that the tree does not have.
     Inserted,
-    /// An entry stands in another's place.
+    /// An entry is at the position of another.
     Reordered,
-    /// An entry stands there twice.
+    /// The file has an entry twice.
     Duplicated,
 }
 
-/// One thing that is wrong with an exported trail.
+/// One fault of an exported trail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// What is wrong.
     pub kind: FindingKind,
-    /// The position in the tree that it is about, from 0.
+    /// The position in the tree that the finding is about, from 0.
     pub position: Option<u64>,
-    /// The number of the entry that it is about.
+    /// The number of the entry that the finding is about.
     pub id: Option<i64>,
-    /// More, in words for people.
+    /// Details for people.
     pub detail: String,
 }
 
-/// What a verification went over.
+/// The summary of a verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// Which log it is.
+    /// The log's name.
     pub origin: String,
-    /// When the file says that it was made. Nothing proves this.
+    /// The time of the export, by the file's own account. Nothing proves it.
     pub exported_on: Timestamp,
-    /// How many entries there are.
+    /// The number of entries in the file.
     pub entries: u64,
-    /// How many of them have had contents that are now erased.
+    /// The number of entries whose contents are erased.
     pub erased: u64,
-    /// How many entries the head's checkpoint covers, where it can be trusted.
+    /// The number of entries that the head's checkpoint covers, where it can be trusted.
     pub checkpoint: Option<u64>,
-    /// How many findings were told. The trail is sound when there are none.
+    /// The number of findings. The trail is sound when there are none.
     pub findings: u64,
 }
 
-/// Why a verification could not be made.
+/// Why an export could not be verified.
 #[derive(Debug)]
 pub enum VerifyError {
     /// Reading failed.
     Read(io::Error),
     /// The first line is not the head of an export.
     NotAnExport(String),
-    /// The checkpoint given besides cannot be trusted.
+    /// The checkpoint provided by the caller cannot be trusted.
     Checkpoint(NoteError),
     /// More persons were deleted or erased than can be remembered.
     TooManyPersons,
 }
 
-/// Where findings go, and how many there were.
+/// Where findings go, with their number so far.
 pub(crate) struct Report<'a> {
     pub count: u64,
     sink: &'a mut dyn FnMut(Finding),
@@ -95,22 +95,22 @@ impl<'a> Report<'a> {
         Self { count: 0, sink }
     }
 
-    /// Tells of the file.
+    /// Reports a finding about the file.
     pub fn file(&mut self, kind: FindingKind, detail: impl Into<String>) {
-        self.tell(Finding { kind, position: None, id: None, detail: detail.into() });
+        self.add(Finding { kind, position: None, id: None, detail: detail.into() });
     }
 
-    /// Tells of a place.
+    /// Reports a finding about a position.
     pub fn place(&mut self, kind: FindingKind, position: u64, detail: impl Into<String>) {
-        self.tell(Finding { kind, position: Some(position), id: None, detail: detail.into() });
+        self.add(Finding { kind, position: Some(position), id: None, detail: detail.into() });
     }
 
-    /// Tells of an entry.
+    /// Reports a finding about an entry.
     pub fn entry(&mut self, kind: FindingKind, position: u64, id: i64, detail: impl Into<String>) {
-        self.tell(Finding { kind, position: Some(position), id: Some(id), detail: detail.into() });
+        self.add(Finding { kind, position: Some(position), id: Some(id), detail: detail.into() });
     }
 
-    fn tell(&mut self, finding: Finding) {
+    fn add(&mut self, finding: Finding) {
         self.count += 1;
         (self.sink)(finding);
     }

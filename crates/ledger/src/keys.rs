@@ -1,4 +1,4 @@
-//! The keys that signed, as they are published.
+//! The public keys that audit entries and checkpoints are signed with, as they are published.
 
 use std::{collections::HashMap, fmt};
 
@@ -15,10 +15,10 @@ use serde::Deserialize;
 /// The longest list of keys that is read, in bytes.
 const MAX_JWKS: usize = 4 << 20;
 
-/// All before the 32 bytes of the key in an Ed25519 `SubjectPublicKeyInfo` (RFC 8410).
+/// The bytes before the 32 of the key in an Ed25519 `SubjectPublicKeyInfo` (RFC 8410).
 const ED25519_INFO: [u8; 12] = [0x30, 0x2a, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 3, 0x21, 0];
 
-/// All before the 64 bytes of the point in a P-256 `SubjectPublicKeyInfo` (RFC 5480).
+/// The bytes before the 64 of the point in a P-256 `SubjectPublicKeyInfo` (RFC 5480).
 const P256_INFO: [u8; 27] = [
     0x30, 0x59, 0x30, 0x13, 6, 7, 0x2a, 0x86, 0x48, 0xce, 0x3d, 2, 1, 6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3,
     1, 7, 3, 0x42, 0, 4,
@@ -35,9 +35,9 @@ pub struct KeysError(pub String);
 /// Why a signature does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignatureError {
-    /// It is of none of the keys.
+    /// None of the keys made the signature.
     UnknownKey,
-    /// It is not the key's signature of this.
+    /// The key did not sign this content.
     Wrong,
 }
 
@@ -62,7 +62,7 @@ impl AuditKeys {
     /// other kinds are skipped, as RFC 7517 asks.
     ///
     /// # Errors
-    /// No such set, or a key of these kinds that is none.
+    /// A text that is no such set, or an invalid key of these kinds.
     pub fn from_jwks(text: &str) -> Result<Self, KeysError> {
         if text.len() > MAX_JWKS {
             return Err(KeysError(format!("the keys are longer than {MAX_JWKS} bytes")));
@@ -82,13 +82,13 @@ impl AuditKeys {
     /// Verifies a signature by the key of this DER `SubjectPublicKeyInfo`.
     ///
     /// # Errors
-    /// A key that is not one of these, or a signature that does not hold.
+    /// A key that is not in the set, or a signature that does not hold.
     pub fn verify(&self, info: &[u8], message: &[u8], signature: &[u8]) -> Result<(), SignatureError> {
         let key = self.0.get(info).ok_or(SignatureError::UnknownKey)?;
         key.verify_sig(message, signature).map_err(|_| SignatureError::Wrong)
     }
 
-    /// Their DER `SubjectPublicKeyInfo`s.
+    /// The keys' DER `SubjectPublicKeyInfo`s.
     pub fn infos(&self) -> impl Iterator<Item = &[u8]> {
         self.0.keys().map(Vec::as_slice)
     }
@@ -185,7 +185,7 @@ mod tests {
 
         let pair = RsaKeyPair::generate(KeySize::Rsa2048).unwrap();
         let info: PublicKeyX509Der<'_> = pair.public_key().as_der().unwrap();
-        // it ends with the modulus and the exponent 65,537 with its tag and length
+        // the key ends with the modulus, and the exponent 65,537 with its tag and length
         let end = info.as_ref().len() - 5;
         let jwk = json!({ "kty": "RSA", "n": text(&info.as_ref()[end - 256..end]), "e": "AQAB" });
         let mut signature = vec![0; pair.public_modulus_len()];

@@ -1,5 +1,5 @@
-//! Proof that an audit trail is whole: Merkle trees over its entries (RFC 6962), signed
-//! checkpoints (C2SP tlog-checkpoint and signed-note), and the verification of an export.
+//! Proof that an audit trail is complete and unchanged: Merkle trees over its entries (RFC 6962),
+//! signed checkpoints (C2SP tlog-checkpoint and signed-note), and the verification of an export.
 //!
 //! This crate does no I/O of its own and knows neither database nor network.
 

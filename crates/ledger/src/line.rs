@@ -1,4 +1,4 @@
-//! Reading the lines of an export, one at a time and each bounded.
+//! Reading the lines of an export, one at a time, each of bounded length.
 
 use std::io::{self, BufRead, Read as _};
 
@@ -15,10 +15,10 @@ use crate::{
 /// The longest line that is read, in bytes.
 pub const MAX_LINE: u64 = 64 << 20;
 
-/// The longest line of a tile, in bytes: a full one has some 12,000.
+/// The longest line of a tile that is read, in bytes: a full tile's line has some 12,000.
 const MAX_TILE_LINE: usize = 16 << 10;
 
-/// The first line.
+/// The first line of an export.
 pub(crate) struct Head {
     pub origin: String,
     pub checkpoint: Option<String>,
@@ -49,7 +49,7 @@ struct EndLine {
     end: u64,
 }
 
-/// A line of an entry.
+/// An entry's line.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct EntryLine {
@@ -75,15 +75,15 @@ pub(crate) struct EntryLine {
 
 /// A line after the first.
 pub(crate) enum Line {
-    /// A tile's number and leaves; without them where they cannot be read.
+    /// A tile's index and leaves; `None` where the leaves cannot be read.
     Tile(u64, Option<Vec<Hash>>),
     Entry(Box<EntryLine>),
     End(u64),
-    /// A line that cannot be read, and why.
+    /// A line that cannot be read, with the reason.
     Malformed(String),
 }
 
-/// Reads line after line.
+/// Reads an export line by line.
 pub(crate) struct Lines<R> {
     reader: R,
     number: u64,
@@ -95,7 +95,7 @@ impl<R: BufRead> Lines<R> {
         Self { reader, number: 0, buffer: Vec::new() }
     }
 
-    /// The first line; else why it is not a head.
+    /// Reads the first line; the error says why it is not a head.
     pub fn head(&mut self) -> io::Result<Result<Head, String>> {
         if !self.advance()? {
             return Ok(Err("it is empty".to_owned()));
@@ -115,8 +115,8 @@ impl<R: BufRead> Lines<R> {
         Ok(Some(line.unwrap_or_else(|why| Line::Malformed(format!("line {}: {why}", self.number)))))
     }
 
-    /// Reads the next line into the buffer, of a longer one only one byte too many. `false` at
-    /// the end.
+    /// Reads the next line into the buffer; of a line that is too long, one byte more than allowed.
+    /// `false` at the end of the file.
     fn advance(&mut self) -> io::Result<bool> {
         self.buffer.clear();
         let bound = MAX_LINE + 1;
@@ -167,7 +167,7 @@ mod tests {
     use super::{Line, Lines, MAX_LINE};
 
     #[test]
-    fn a_line_too_long_is_told_and_passed_over() {
+    fn a_line_too_long_is_reported_and_skipped() {
         let long = std::io::repeat(b' ').take(MAX_LINE + 5);
         let text = long.chain(&b"\n{\"end\":3}\n{\"end\":4}"[..]);
         let mut lines = Lines::new(BufReader::new(text));

@@ -13,42 +13,42 @@ use crate::{
 /// specification asks for.
 pub const MAX_NOTE: usize = 128 << 10;
 
-/// What a log says of itself at one moment.
+/// A checkpoint: the size and root of a log's tree at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// Which log it is. Also the name of its key.
+    /// The log's name, which is also the name of its key.
     pub origin: String,
-    /// How many leaves its tree has.
+    /// The number of leaves in the log's tree.
     pub size: u64,
     /// The root of the tree.
     pub root: Hash,
 }
 
-/// Why a text is no checkpoint to be trusted.
+/// Why a text is no checkpoint that can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoteError {
-    /// It is longer than [`MAX_NOTE`].
+    /// The text is longer than [`MAX_NOTE`].
     TooLong,
-    /// It is no signed note.
+    /// The text is no signed note.
     Note,
-    /// It is a note, but its text is no checkpoint.
+    /// The text is a signed note, but no checkpoint.
     Checkpoint,
-    /// Its origin cannot be a key's name: empty, or with white space, `+` or control characters.
+    /// The origin cannot be a key's name: it is empty, or has white space, `+` or control characters.
     Origin,
-    /// No known key has signed it.
+    /// No known key signed the note.
     Unsigned,
     /// A known key's signature does not fit.
     Signature,
 }
 
 impl Checkpoint {
-    /// The text that is signed.
+    /// The checkpoint's text, which is what gets signed.
     pub fn to_text(&self) -> String {
         format!("{}\n{}\n{}\n", self.origin, self.size, BASE64_STANDARD.encode(self.root))
     }
 
-    /// The signed note. `sign` makes the Ed25519 signature of the bytes that it is given, with
-    /// the key that `public_key` belongs to.
+    /// The signed note. `sign` returns the Ed25519 signature of the given bytes, by the private key of
+    /// `public_key`.
     ///
     /// # Errors
     /// [`NoteError::Origin`].
@@ -84,7 +84,7 @@ impl Checkpoint {
     fn read(text: &str) -> Option<Self> {
         let mut lines = text.strip_suffix('\n')?.split('\n');
         let (origin, size, root) = (lines.next()?, lines.next()?, lines.next()?);
-        // what follows are extensions: opaque, but never empty
+        // the lines that follow are extensions: opaque, but never empty
         if lines.any(str::is_empty) {
             return None;
         }
@@ -95,7 +95,7 @@ impl Checkpoint {
     }
 }
 
-/// A line of a signature: the key's name and id, and the signature.
+/// One signature line: the key's name and id, and the signature.
 struct Signature<'a> {
     name: &'a str,
     key_id: [u8; 4],
@@ -125,7 +125,7 @@ fn signature(line: &str) -> Option<Signature<'_>> {
     whole.then(|| Signature { name, key_id: *key_id, bytes: bytes.to_vec() })
 }
 
-/// Checks that a known key has signed, and that no signature of a known key is wrong.
+/// Checks that a known key has signed, and that no signature by a known key is wrong.
 fn check(text: &str, signatures: &[Signature<'_>], name: &str, keys: &AuditKeys) -> Result<(), NoteError> {
     let mut signed = false;
     for (info, key) in keys.ed25519() {
@@ -142,7 +142,7 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.chars().any(|sign| sign.is_whitespace() || sign.is_control() || sign == '+')
 }
 
-/// The first four bytes of SHA-256 over name, newline, the number of the algorithm and the key.
+/// A key's id: the first four bytes of SHA-256 over name, newline, algorithm number and key.
 fn key_id(name: &str, public_key: &[u8; 32]) -> [u8; 4] {
     let [a, b, c, d, ..] = sha256(&[name.as_bytes(), b"\n\x01", public_key]);
     [a, b, c, d]
@@ -192,7 +192,7 @@ mod tests {
         checkpoint.sign(|text| pair().sign(text).as_ref().to_vec(), &public_key(&pair()))
     }
 
-    /// The example of the Go implementation that the specification comes from.
+    /// The example of the Go implementation on which the specification is based.
     #[test]
     fn a_note_from_elsewhere_is_verified() {
         let key = BASE64_STANDARD.decode("ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW").unwrap();
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(check(text, &signatures, "EnochRoot", &keys), Err(NoteError::Unsigned));
     }
 
-    /// The example of tlog-checkpoint.
+    /// The example in the specification of tlog-checkpoint.
     #[test]
     fn a_checkpoint_from_elsewhere_is_read() {
         let note = "example.com/behind-the-sofa\n20852163\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n\

@@ -67,7 +67,7 @@ const fn is_right(node: u64) -> bool {
     node & 1 == 1
 }
 
-/// Climbs from a last node over the levels where it has no sibling.
+/// Climbs from the last node of a level over the levels where it has no sibling.
 fn skip_to_right(node: &mut u64, last: &mut u64) {
     while !is_right(*node) && *node != 0 {
         *node >>= 1;
@@ -88,7 +88,7 @@ mod tests {
         Frontier, Hash, Node, consistency_proof, empty_root, inclusion_proof, leaf_hash, node_hash, root,
     };
 
-    /// A store of subtrees that counts how often it is asked.
+    /// A store of subtrees that counts its look-ups.
     #[derive(Default)]
     struct Rows(Vec<Node>, usize);
 
@@ -189,7 +189,7 @@ mod tests {
         );
     }
 
-    /// Another implementation of the RFC makes the same roots and proofs, of every size.
+    /// Another implementation of the RFC computes the same roots and proofs at every size.
     #[test]
     fn another_implementation_agrees() {
         let mut rows = Rows::numbers(40);

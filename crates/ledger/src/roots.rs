@@ -1,4 +1,4 @@
-//! The trees that a file makes, held against checkpoints.
+//! The Merkle trees of an export, compared with checkpoints.
 
 use crate::{
     finding::{FindingKind, Report},
@@ -6,7 +6,7 @@ use crate::{
     tree::{Frontier, Hash},
 };
 
-/// A tree that grows until a leaf of it is unknown.
+/// A tree that grows until one of its leaves is unknown.
 struct Growing(Option<Frontier>);
 
 impl Growing {
@@ -30,7 +30,7 @@ struct Watched {
     own: Option<Hash>,
 }
 
-/// Two trees: of the leaves that the tiles list, and of those that the entries make themselves.
+/// Two trees: over the leaves that the tiles list, and over those computed from the entries.
 pub(crate) struct Roots {
     listed: Growing,
     own: Growing,
@@ -38,7 +38,7 @@ pub(crate) struct Roots {
 }
 
 impl Roots {
-    /// To be held against these checkpoints, each with words that say whose it is.
+    /// Empty trees, to be compared with these checkpoints, each with the name that findings give it.
     pub fn new(checkpoints: impl IntoIterator<Item = (Checkpoint, &'static str)>) -> Self {
         let watch = |(checkpoint, whose)| Watched { checkpoint, whose, listed: None, own: None };
         let mut roots = Self {
@@ -50,14 +50,14 @@ impl Roots {
         roots
     }
 
-    /// Appends a leaf: as listed and as made by its entry, each where it is known.
+    /// Appends a leaf: as listed and as computed from its entry, each where it is known.
     pub fn push(&mut self, listed: Option<Hash>, own: Option<Hash>) {
         self.listed.push(listed);
         self.own.push(own);
         self.look();
     }
 
-    /// Leaves are missing.
+    /// Records that leaves are missing.
     pub fn gap(&mut self) {
         self.push(None, None);
     }
@@ -69,8 +69,8 @@ impl Roots {
         }
     }
 
-    /// Tells of every checkpoint whose root the file does not have. Where neither tree is known
-    /// at its size, what is missing was told before.
+    /// Reports every checkpoint whose root the file does not have. Where neither tree is known
+    /// at its size, the missing leaves were reported before.
     pub fn finish(&self, report: &mut Report<'_>) {
         for Watched { checkpoint, whose, listed, own } in &self.watched {
             let (root, size) = (Some(checkpoint.root), checkpoint.size);

@@ -1,4 +1,4 @@
-//! Trails made up for tests.
+//! Sample audit trails for tests.
 
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
 use base64::{
@@ -20,14 +20,14 @@ pub fn public_key(pair: &Ed25519KeyPair) -> [u8; 32] {
     pair.public_key().as_ref().try_into().unwrap()
 }
 
-/// A set of these keys.
+/// The JSON Web Key Set of these keys.
 pub fn key_set(pairs: &[&Ed25519KeyPair]) -> AuditKeys {
     let jwk = |pair: &&Ed25519KeyPair| json!({ "kty": "OKP", "crv": "Ed25519", "x": BASE64_URL_SAFE_NO_PAD.encode(public_key(pair)) });
     let keys: Vec<Value> = pairs.iter().map(jwk).collect();
     AuditKeys::from_jwks(&json!({ "keys": keys }).to_string()).unwrap()
 }
 
-/// The key of the samples, or with another number, another.
+/// The key that signs the samples, or another key by another number.
 pub fn pair(number: u8) -> Ed25519KeyPair {
     Ed25519KeyPair::from_seed_unchecked(&[number; 32]).unwrap()
 }
@@ -45,7 +45,7 @@ pub fn person(number: u64) -> String {
     format!("00000000-0000-7000-8000-{number:012x}")
 }
 
-/// What an entry of a sample is about.
+/// The subject of a sample's entry.
 pub struct Change {
     pub area: &'static str,
     pub key: String,
@@ -73,7 +73,7 @@ pub fn entry(id: i64, change: &Change, pair: &Ed25519KeyPair) -> (Value, Hash) {
             (format!("{{\"name\":\"{word} {id} \\\"é\\\"\"}}"), leaf_hash(format!("{word}{id}").as_bytes()))
         })
     };
-    // a person who is gone leaves no contents
+    // a deleted person's contents are erased
     let gone = change.area == "User" && change.action == "Deleted";
     let original = content(change.action != "Added" && !gone, "old");
     let current = content(change.action != "Deleted", "new");
@@ -99,9 +99,9 @@ pub fn entry(id: i64, change: &Change, pair: &Ed25519KeyPair) -> (Value, Hash) {
     (value, leaf)
 }
 
-/// What the entry at a position of a sample is about. Persons 0 and 1 are erased; they are
-/// deleted at positions 30 and 31, which every sample of more than 31 entries has. The entries at 14 and
-/// 22 have a person whom their key does not name; the one at 12 was written before there was that member.
+/// The subject of the entry at a position of a sample. Persons 0 and 1 are erased; they are deleted at
+/// positions 30 and 31, which every sample of more than 31 entries has. The entries at 14 and 22 have a
+/// person whom their key does not name; the one at 12 was written before that member existed.
 pub fn change(position: u64) -> Change {
     let action = ["Added", "Modified", "Deleted"][(position / 2 % 3) as usize];
     let (area, key, action, owner, erased) = match position {
@@ -117,12 +117,12 @@ pub fn change(position: u64) -> Change {
     Change { area, key, action, person: owner, erased }
 }
 
-/// The number of the entry at a position: not in the tree's order throughout, as in life.
+/// The number of the entry at a position. Numbers do not always follow the tree's order, as in real trails.
 pub fn id(position: u64) -> i64 {
     1_795_000_000_000_000 + i64::try_from(position ^ 1).unwrap() * 1000
 }
 
-/// A sound export of so many entries, and the signed checkpoints of all its sizes.
+/// A sound export with this number of entries, and the signed checkpoints of all its sizes.
 pub struct Sample {
     pub lines: Vec<String>,
     pub notes: Vec<String>,
@@ -152,7 +152,7 @@ impl Sample {
         Self { lines, notes }
     }
 
-    /// Where the line of an entry is: behind the head and the lines of tiles.
+    /// The index of an entry's line: after the head and the lines of tiles.
     pub fn line(position: u64) -> usize {
         usize::try_from(position + position / 256 + 2).unwrap()
     }
@@ -164,7 +164,7 @@ pub fn note(origin: &str, frontier: &Frontier, pair: &Ed25519KeyPair) -> String 
     checkpoint.sign(|text| pair.sign(text).as_ref().to_vec(), &public_key(pair)).unwrap()
 }
 
-/// Verifies lines by the samples' key.
+/// Verifies lines with the samples' key.
 pub fn verified(lines: &[String], checkpoint: Option<&str>) -> (Summary, Vec<Finding>) {
     let text = lines.join("\n") + "\n";
     let mut findings = Vec::new();

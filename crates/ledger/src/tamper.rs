@@ -1,4 +1,4 @@
-//! Whatever is done to a sound export is found.
+//! Every change to a sound export is found.
 
 use std::sync::LazyLock;
 
@@ -92,7 +92,7 @@ fn the_head_is_held_against_its_checkpoint() {
         assert!(kinds(&findings).contains(&expected), "{member} {value}: {findings:?}");
         assert_eq!(summary.entries, *size);
     }
-    // entries behind the checkpoint's size
+    // entries beyond the checkpoint's size
     let mut lines = sample.lines.clone();
     lines[0] = changed(&lines[0], |head| {
         head["checkpoint"] = json!(sample.notes[298]);
@@ -143,12 +143,12 @@ fn tiles_are_told_apart_from_entries() {
     lines[second].replace_range(at..at + 47, "");
     let findings = find(&lines);
     assert_eq!((kinds(&findings), findings.len(), findings[0].position), (vec![Kind::Tile], 1, Some(256)));
-    // the whole tile
+    // the complete tile
     let mut lines = sample.lines.clone();
     lines.drain(second..second + 257);
     let findings = find(&lines);
     assert_eq!((kinds(&findings), findings.len(), findings[0].position), (vec![Kind::Tile], 1, Some(256)));
-    // of another tree
+    // a tile of another tree
     let mut lines = sample.lines.clone();
     lines.insert(lines.len() - 1, lines[second].replace("\"tile\":1", "\"tile\":18446744073709551615"));
     assert_eq!(kinds(&find(&lines)), [Kind::Tile]);
@@ -192,7 +192,7 @@ fn contents_are_erased_only_with_their_person() {
         let (_, findings) = verified(&lines, None);
         assert_eq!((kinds(&findings), findings[0].position), (vec![expected], Some(position)));
     }
-    // without the deletion of person 0, all its erasures are told
+    // without the deletion of person 0, all its erasures are reported
     let mut lines = sample.lines.clone();
     lines.remove(Sample::line(30));
     let (_, findings) = verified(&lines, None);
@@ -200,7 +200,7 @@ fn contents_are_erased_only_with_their_person() {
     let erasures = [2, 4, 12, 14, 20].map(|position| (Kind::Erasure, position));
     assert_eq!(told, [&[(Kind::Removed, 30)][..], &erasures].concat());
     assert!(findings[1].detail.contains(&person(0)));
-    // nobody vouches for an erasure with an entry that is not signed
+    // an entry without a valid signature excuses no erasure
     let line = &mut lines[Sample::line(29)];
     *line = changed(line, |entry| {
         entry["action"] = json!("Deleted");
@@ -237,7 +237,7 @@ fn swapped_entries_are_the_ones_named() {
     }
 }
 
-/// What is done to one entry. Numbers choose among what there is.
+/// A change to one entry. The numbers choose among the members or positions that there are.
 #[derive(Clone, Debug)]
 enum Tampering {
     Change(usize),
@@ -290,7 +290,7 @@ const MEMBERS: [&str; 18] = [
     "position",
 ];
 
-/// Changes a member to something of its form.
+/// Changes a member to another value of the same form.
 fn change_member(value: &mut Value) {
     *value = match value.take() {
         Value::Null => json!("x"),
@@ -306,7 +306,7 @@ fn change_member(value: &mut Value) {
     };
 }
 
-/// Answers false when nothing was changed.
+/// Returns false when nothing was changed.
 fn tamper(lines: &mut Vec<String>, size: u64, position: u64, tampering: &Tampering) -> bool {
     let at = Sample::line(position);
     let with_position = |value: &Value, position: u64| {
@@ -386,7 +386,7 @@ proptest! {
         let inserted = matches!(tampering, Tampering::Insert(_))
             && findings.iter().any(|one| one.id == Some(id(position) + 1));
         prop_assert!(inserted || names(&findings, position), "{position}: {findings:?}");
-        // one change is not told as many
+        // one change is not reported as many
         prop_assert!(findings.len() < 270, "{findings:?}");
     }
 }

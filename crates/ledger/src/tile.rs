@@ -1,4 +1,4 @@
-//! One tile of an export: the leaves that it lists, and the entries that stand under it.
+//! One tile of an export: the leaves that it lists, and the entries that follow it.
 
 use crate::{
     check::Checked,
@@ -8,15 +8,15 @@ use crate::{
     tree::Hash,
 };
 
-/// A tile that is being read.
+/// A tile while it is read.
 pub(crate) struct Tile {
-    /// Which one it is, from 0.
+    /// The tile's index, from 0.
     pub number: u64,
-    /// Whether its line was there.
+    /// Whether the file has the tile's line.
     pub announced: bool,
-    /// The leaves in the tree's order; `None` when their line is missing or cannot be believed.
+    /// The leaves in the tree's order; `None` when their line is missing or invalid.
     leaves: Option<Vec<Hash>>,
-    /// A slot for each of its positions.
+    /// A slot for each position of the tile.
     slots: Vec<Slot>,
     /// The positions in the order in which their entries came.
     order: Vec<u64>,
@@ -24,15 +24,15 @@ pub(crate) struct Tile {
 
 #[derive(Clone, Default)]
 struct Slot {
-    /// The entry that belongs here.
+    /// The entry whose leaf is listed at this position.
     found: Option<Checked>,
-    /// An entry that says it does, but is not the one that is listed.
+    /// An entry that names this position, but whose leaf is not the one listed.
     claim: Option<Checked>,
 }
 
 impl Tile {
-    /// A tile with as many positions as it has in a tree of this size. Leaves of another number
-    /// cannot be believed.
+    /// A tile with as many positions as it has in a tree of this size. A list with another number of
+    /// leaves is invalid.
     pub fn new(number: u64, announced: bool, leaves: Option<Vec<Hash>>, size: u64) -> Self {
         let width = size.saturating_sub(number.saturating_mul(TILE)).min(TILE);
         let width = usize::try_from(width).unwrap_or_default();
@@ -40,7 +40,7 @@ impl Tile {
         Self { number, announced, leaves, slots: vec![Slot::default(); width], order: Vec::new() }
     }
 
-    /// Whether its line was there, but cannot be believed.
+    /// Whether the tile's line is there, but invalid.
     pub const fn is_wrong(&self) -> bool {
         self.announced && self.leaves.is_none()
     }
@@ -50,12 +50,12 @@ impl Tile {
         self.slots.iter().all(|slot| slot.found.is_some() || slot.claim.is_some())
     }
 
-    /// The first of its positions.
+    /// The tile's first position.
     pub const fn first(&self) -> u64 {
         self.number * TILE
     }
 
-    /// Puts an entry in its place, and tells of one that has none here.
+    /// Puts an entry into its slot, and reports one that has none in this tile.
     pub fn place(&mut self, entry: Checked, size: u64, report: &mut Report<'_>) {
         let Checked { position, id, leaf, .. } = entry;
         let first = self.first();
@@ -89,22 +89,22 @@ impl Tile {
         }
     }
 
-    /// The slot of a leaf, preferably the one that its entry names, which alone decides where
-    /// there is no list.
+    /// The slot of a leaf, preferably the one that its entry names. Without a list of leaves the
+    /// entry alone decides.
     fn belongs(&self, named: Option<usize>, leaf: Option<Hash>) -> Option<usize> {
         let Some(leaves) = &self.leaves else { return named };
         let is_leaf = |at: &usize| leaf.is_some() && leaves.get(*at).copied() == leaf;
         named.filter(is_leaf).or_else(|| (0..leaves.len()).find(is_leaf))
     }
 
-    /// Tells of entries that came before the line of their tile.
+    /// Reports entries that came before the line of their tile.
     pub fn tell_early(&self, report: &mut Report<'_>) {
         let early = self.slots.iter().filter_map(|slot| slot.found.or(slot.claim));
         early.for_each(|entry| tell_early(&entry, report));
     }
 
-    /// Tells what is wrong with the tile as a whole and appends its leaves. Where the file was
-    /// `cut`, missing entries at the end are not told; the first of their positions is answered.
+    /// Reports what is wrong with the complete tile and appends its leaves. Where the file was `cut`,
+    /// missing entries at the end are not reported; the first of their positions is returned.
     pub fn close(self, cut: bool, roots: &mut Roots, report: &mut Report<'_>) -> Option<u64> {
         let first = self.first();
         let is_there = |slot: &Slot| slot.found.is_some() || slot.claim.is_some();
@@ -120,7 +120,7 @@ impl Tile {
                     let detail = "the tree does not have it, but another at its position";
                     report.entry(FindingKind::Inserted, position, claim.id, detail);
                 }
-                // one that has no leaf was told to be malformed
+                // an entry without a leaf was reported as malformed
                 (None, Some(claim)) if claim.leaf.is_some() => {
                     let holds = if claim.signed { "its signature holds, but " } else { "" };
                     let detail = format!("{holds}the tree has another leaf at its position");
@@ -134,11 +134,11 @@ impl Tile {
             let listed = self.leaves.as_ref().and_then(|leaves| leaves.get(at).copied());
             roots.push(listed, slot.found.or(slot.claim).and_then(|entry| entry.leaf));
         }
-        self.tell_order(report);
+        self.report_order(report);
         (end < self.slots.len()).then_some(first + end as u64)
     }
 
-    fn tell_order(&self, report: &mut Report<'_>) {
+    fn report_order(&self, report: &mut Report<'_>) {
         let mut sorted = self.order.clone();
         sorted.sort_unstable();
         for (position, other) in self.order.iter().zip(sorted).filter(|(one, other)| *one != other) {
@@ -148,7 +148,7 @@ impl Tile {
     }
 }
 
-/// Tells of an entry that came before the line of its tile.
+/// Reports an entry that came before the line of its tile.
 pub(crate) fn tell_early(entry: &Checked, report: &mut Report<'_>) {
     report.entry(FindingKind::Reordered, entry.position, entry.id, "it stands before its tile");
 }

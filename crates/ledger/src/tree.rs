@@ -1,9 +1,9 @@
-//! The Merkle tree of RFC 6962, section 2.1, over leaves that are kept elsewhere.
+//! The Merkle tree of RFC 6962, section 2.1, over leaves that are stored elsewhere.
 //!
-//! Kept are the complete subtrees, each a [`Node`]: level 0 is the leaves, the node at `(level,
+//! The complete subtrees are stored, each a [`Node`]: level 0 is the leaves, the node at `(level,
 //! index)` covers the leaves from `index << level` to before `(index + 1) << level`. Such a node
 //! never changes, so growing only adds rows, and every root and proof of every size that the tree
-//! ever had is made from a few of them: `get(level, index)` is asked O(log size) times.
+//! ever had follows from a few of them: `get(level, index)` is called O(log size) times.
 
 use aws_lc_rs::digest::{Context, SHA256};
 
@@ -13,11 +13,11 @@ pub type Hash = [u8; 32];
 /// A complete subtree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// How high it is: it covers `1 << level` leaves.
+    /// The subtree's height: it covers `1 << level` leaves.
     pub level: u8,
-    /// Which one of its level, from 0.
+    /// The subtree's index in its level, from 0.
     pub index: u64,
-    /// Its root.
+    /// The subtree's root.
     pub hash: Hash,
 }
 
@@ -35,7 +35,7 @@ pub fn leaf_hash(data: &[u8]) -> Hash {
     sha256(&[&[0], data])
 }
 
-/// The hash of a node: SHA-256 over 0x01 and what is below it.
+/// The hash of a node: SHA-256 over 0x01 and its two children.
 pub fn node_hash(left: &Hash, right: &Hash) -> Hash {
     sha256(&[&[1], left, right])
 }
@@ -45,7 +45,7 @@ pub fn empty_root() -> Hash {
     sha256(&[])
 }
 
-/// The right edge of a tree: all that is needed to append to it and to know its root.
+/// The right edge of a tree: all that is needed to append leaves and to compute the root.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frontier {
     size: u64,
@@ -57,7 +57,7 @@ impl Frontier {
     /// The edge of the tree over the first `size` leaves.
     ///
     /// # Errors
-    /// Those of `get`.
+    /// The errors of `get`.
     pub fn restore<E>(size: u64, get: &mut impl FnMut(u8, u64) -> Result<Hash, E>) -> Result<Self, E> {
         Ok(Self { size, peaks: peaks(0, size, get)? })
     }
@@ -67,7 +67,7 @@ impl Frontier {
         self.size
     }
 
-    /// Appends a leaf. Answers the subtrees that became complete, to be kept: the leaf itself
+    /// Appends a leaf. Returns the subtrees that became complete, to be stored: the leaf itself
     /// first, then those above it.
     pub fn push(&mut self, leaf: Hash) -> Vec<Node> {
         let mut node = Node { level: 0, index: self.size, hash: leaf };
@@ -91,7 +91,7 @@ impl Frontier {
 /// The root of the tree over the first `size` leaves.
 ///
 /// # Errors
-/// Those of `get`.
+/// The errors of `get`.
 pub fn root<E>(size: u64, get: &mut impl FnMut(u8, u64) -> Result<Hash, E>) -> Result<Hash, E> {
     Ok(Frontier::restore(size, get)?.root())
 }
@@ -100,7 +100,7 @@ pub fn root<E>(size: u64, get: &mut impl FnMut(u8, u64) -> Result<Hash, E>) -> R
 /// section 2.1.1), the hash next to the leaf first. `None` when there is no such leaf.
 ///
 /// # Errors
-/// Those of `get`.
+/// The errors of `get`.
 pub fn inclusion_proof<E>(
     index: u64,
     size: u64,
@@ -130,7 +130,7 @@ pub fn inclusion_proof<E>(
 /// 0, and between equal sizes. `None` when `from` is more than `to`.
 ///
 /// # Errors
-/// Those of `get`.
+/// The errors of `get`.
 pub fn consistency_proof<E>(
     from: u64,
     to: u64,
@@ -154,7 +154,7 @@ pub fn consistency_proof<E>(
             start = middle;
         }
     }
-    // a first part that is one whole subtree is the old root, which the verifier has
+    // a first part that is one complete subtree is the old root, which the verifier has
     if start > 0 {
         proof.push(fold(&peaks(start, end, get)?));
     }

@@ -1,5 +1,5 @@
-//! Verifying an export, in one pass. Besides the line and the tile at hand, only the persons that
-//! were deleted or erased are kept in memory.
+//! Verifying an export, in one pass. Besides the current line and tile, only the persons that
+//! were deleted or erased are held in memory.
 
 use std::io::BufRead;
 
@@ -18,11 +18,11 @@ use crate::{
 
 /// Verifies an exported trail: that each entry is signed by one of the keys and has the contents
 /// that were signed, and that the entries are those of the head's checkpoint, all of them, in the
-/// tree's order. A `checkpoint` that was kept elsewhere shows besides that the trail goes on from
-/// it; one of a larger size shows that the file was cut. All findings go to `report` as they come.
+/// tree's order. A `checkpoint` that was stored elsewhere shows besides that the trail continues
+/// from it; one of a larger size shows that the file was cut. Findings go to `report` as they come.
 ///
-/// What no file can show by itself: that its head is the newest. For this a checkpoint has to be
-/// kept where nobody can take it back.
+/// No file can show by itself that its head is the newest. For this a checkpoint has to be stored
+/// where nobody can replace it.
 ///
 /// # Errors
 /// Every [`VerifyError`]; then nothing is known of the rest of the trail.
@@ -43,13 +43,13 @@ pub fn verify(
     Ok(trail.finish(head))
 }
 
-/// A trail while it is read.
+/// The state of a verification while the trail is read.
 struct Trail<'a> {
     keys: &'a AuditKeys,
     report: Report<'a>,
     roots: Roots,
     erasures: Erasures,
-    /// How many entries there have to be.
+    /// The number of entries that the head announces.
     size: u64,
     checkpoint: Option<u64>,
     tile: Option<Tile>,
@@ -147,7 +147,7 @@ impl<'a> Trail<'a> {
             self.report.entry(FindingKind::Inserted, position, checked.id, "it stands after the end");
             return Ok(());
         }
-        // the first of the next tile: that tile's line may be missing
+        // an entry of the next tile: that tile's line may be missing
         let is_next = position < self.size && position / TILE == self.next;
         if is_next && self.tile.as_ref().is_none_or(Tile::is_full) {
             self.close(false);
@@ -203,7 +203,7 @@ impl<'a> Trail<'a> {
     }
 }
 
-/// The head's checkpoint, where it can be trusted. Tells what is wrong with it.
+/// The head's checkpoint, where it can be trusted. Reports what is wrong with it.
 fn open_head(head: &Head, keys: &AuditKeys, report: &mut Report<'_>) -> Option<Checkpoint> {
     let Some(note) = &head.checkpoint else {
         if head.size > 0 {

@@ -1,14 +1,14 @@
-//! Assets: the files that pages use, and which files are taken.
+//! Assets: the files that pages use, and which files are accepted.
 //!
 //! An asset comes from the origin of the sign-in page, where a script could read what people type.
-//! So there is no JavaScript, no HTML and no other XML among the types; an SVG is taken when it
-//! holds nothing but shapes (see `svg`); and each content must be what its type says. Whoever
+//! So there is no JavaScript, no HTML and no other XML among the types; an SVG is accepted when it
+//! has nothing but shapes (see `svg`); and each content must match its type. The server that
 //! serves them adds `X-Content-Type-Options: nosniff` and a policy that allows nothing
 //! (`Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; sandbox`).
 
 mod svg;
 
-/// Bytes of an asset.
+/// The most bytes of an asset.
 pub const LONGEST: usize = 5 << 20;
 
 const MIME_TYPES: [&str; 14] = [
@@ -28,15 +28,15 @@ const MIME_TYPES: [&str; 14] = [
     "text/plain",
 ];
 
-/// The types of which there can be assets.
+/// The media types that assets can have.
 pub const fn mime_types() -> &'static [&'static str] {
     &MIME_TYPES
 }
 
-/// Whether a content is of a type, one of [`mime_types`].
+/// Checks that a content matches a type, one of [`mime_types`].
 ///
 /// # Errors
-/// What is wrong, in words that quote nothing of the content.
+/// What is wrong, for people; quotes nothing of the content.
 pub fn check(mime_type: &str, bytes: &[u8]) -> Result<(), String> {
     if bytes.len() > LONGEST {
         return Err(format!("an asset must have at most {LONGEST} bytes"));

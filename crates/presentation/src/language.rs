@@ -1,10 +1,10 @@
-//! What the pages say, in German and English.
+//! The texts of the pages, in German and English.
 
 use std::sync::LazyLock;
 
 use minijinja::{Value, value::Serde};
 
-/// A language that the shipped pages speak.
+/// A language of the shipped pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     /// English.
@@ -17,17 +17,17 @@ static ENGLISH: LazyLock<Value> = LazyLock::new(|| table(Language::English));
 static GERMAN: LazyLock<Value> = LazyLock::new(|| table(Language::German));
 
 impl Language {
-    /// All of them.
+    /// All languages.
     pub const ALL: [Self; 2] = [Self::English, Self::German];
 
-    /// By the first part of a language tag (BCP 47): German for `de` and `de-AT`, English for all
-    /// else.
+    /// The language by the first part of a language tag (BCP 47): German for `de` and `de-AT`, English
+    /// for all others.
     pub fn of(tag: Option<&str>) -> Self {
         let first = tag.and_then(|tag| tag.split(['-', '_']).next());
         if first.is_some_and(|first| first.eq_ignore_ascii_case("de")) { Self::German } else { Self::English }
     }
 
-    /// Its tag (BCP 47), as a page's `lang` has it.
+    /// The language's tag (BCP 47), as in a page's `lang`.
     pub const fn tag(self) -> &'static str {
         match self {
             Self::English => "en",
@@ -51,7 +51,7 @@ impl Language {
     }
 }
 
-/// A table that cannot be read is empty, and no page can be made: tests see that it can be read.
+/// The texts; empty where they cannot be parsed, and then no page renders. Tests check that they parse.
 fn table(language: Language) -> Value {
     let texts: Option<serde_json::Value> = toml::from_str(language.source()).ok();
     Value::from(Serde(texts))
@@ -63,7 +63,7 @@ mod tests {
 
     use super::Language;
 
-    /// Each text's path and the names in braces in it.
+    /// Collects each text's path with the names in braces in it.
     fn keys(path: &str, table: &toml::Table, found: &mut BTreeSet<(String, Vec<String>)>) {
         for (key, value) in table {
             let path = format!("{path}.{key}");

@@ -1,9 +1,8 @@
-//! The pages people see (views) and the files those use (assets): where they are, what they may
-//! hold, and the pages that are there from the start.
+//! The pages people see (views) and the files those use (assets): their locations, their permitted
+//! content, and the shipped pages.
 //!
 //! Nothing here knows a clock, a database or HTTP. A view is a MiniJinja template that a customer
-//! may replace; it comes from outside, so what it may say and what it may cost are bounded, see
-//! [`view`].
+//! may replace; it is not trusted, so its content and its cost are bounded, see [`view`].
 
 pub mod asset;
 pub mod language;

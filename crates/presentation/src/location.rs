@@ -1,21 +1,21 @@
-//! Where an asset or a view is: a path that is also its key.
+//! Locations: the path of an asset or a view, which is also its key.
 
 use uuid::Uuid;
 
-/// Characters of a location.
+/// The most characters of a location.
 pub const LONGEST: usize = 1024;
 
-/// Locations of one segment that are routes of assets or views.
+/// The locations of one segment that are routes of assets or views.
 const ROUTES: [&str; 7] =
     ["batch", "createorupdate", "groupid", "userid", "idpinstanceid", "mimetypes", "create"];
 
-/// The route with more segments below it.
+/// The route that has more segments below it.
 const ROUTE_ABOVE_OTHERS: &str = "viewtemplate";
 
 /// The route of two segments.
 const ROUTE_OF_TWO: &str = "createorupdate/batch";
 
-/// What is at a location.
+/// The kind of what is at a location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A file.
@@ -25,10 +25,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 2] = [Self::Asset, Self::View];
 
-    /// The first segment of a location that the server makes.
+    /// The first segment of locations that the server assigns.
     pub const fn segment(self) -> &'static str {
         match self {
             Self::Asset => "assets",
@@ -40,7 +40,7 @@ impl Kind {
 /// What an asset or a view applies to (`applyToType`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApplyTo {
-    /// All of the installation.
+    /// The complete installation.
     Global,
     /// A subscription.
     Subscription,
@@ -51,10 +51,10 @@ pub enum ApplyTo {
 }
 
 impl ApplyTo {
-    /// All of them, in the order of the contract.
+    /// All values, in the order of the contract.
     pub const ALL: [Self; 4] = [Self::Global, Self::Subscription, Self::ClientApp, Self::Tenant];
 
-    /// Its name in the contract.
+    /// The value's name in the contract.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Global => "Global",
@@ -64,7 +64,7 @@ impl ApplyTo {
         }
     }
 
-    /// Its segment of a location.
+    /// The value's segment in a location.
     pub const fn segment(self) -> &'static str {
         match self {
             Self::Global => "global",
@@ -74,17 +74,17 @@ impl ApplyTo {
         }
     }
 
-    /// The one of this name in the contract.
+    /// The value of this name in the contract.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|level| level.name() == name)
     }
 }
 
-/// The one form of a location: with a slash in front. What comes from a URL is percent-decoded
-/// already.
+/// The normalised form of a location, with a leading slash. A location from a URL must be
+/// percent-decoded already.
 ///
 /// # Errors
-/// What is wrong with it, as a sentence's end after the member's name.
+/// What is wrong with the location, as the end of a sentence that begins with the member's name.
 pub fn normalise(location: &str) -> Result<String, String> {
     let path = location.strip_prefix('/').unwrap_or(location);
     if path.chars().count() >= LONGEST {
@@ -100,7 +100,7 @@ pub fn normalise(location: &str) -> Result<String, String> {
     if path.contains(|letter: char| letter == '\\' || letter.is_control()) {
         return Err("must have no backslash and no control character".to_owned());
     }
-    // what is above or alone would be read as a route where a location is the rest of the path
+    // in a URL that ends with a location, these would be taken for a route
     let first = path.split('/').next().unwrap_or_default().to_ascii_lowercase();
     if first == ROUTE_ABOVE_OTHERS || (first.len() == path.len() && ROUTES.contains(&first.as_str())) {
         return Err(format!("must not be /{first}, which is a route"));
@@ -111,11 +111,11 @@ pub fn normalise(location: &str) -> Result<String, String> {
     Ok(format!("/{path}"))
 }
 
-/// The location that the server gives to what is made for something: `/assets/tenant/ID/logo.png`;
-/// `/views/global/SignIn`.
+/// The location that the server assigns by what the asset or view applies to:
+/// `/assets/tenant/ID/logo.png`, `/views/global/SignIn`.
 ///
 /// # Errors
-/// What is wrong with the name, or with the id: it is needed, except for `Global`, which has none.
+/// What is wrong with the name or the id. All but `Global` need an id; `Global` has none.
 pub fn expand(kind: Kind, apply_to: ApplyTo, id: Option<Uuid>, name: &str) -> Result<String, String> {
     if name.contains('/') {
         return Err("must be a name without a slash".to_owned());
@@ -129,8 +129,8 @@ pub fn expand(kind: Kind, apply_to: ApplyTo, id: Option<Uuid>, name: &str) -> Re
     }
 }
 
-/// What a normalised location applies to. A free one applies globally. None where it looks like
-/// one for something and is not of that form: its owner could not be told.
+/// What a normalised location applies to. A location of the caller's own form applies globally.
+/// `None` where it resembles an assigned location but is malformed: its owner would be unknown.
 pub fn level_of(location: &str) -> Option<(ApplyTo, Option<Uuid>)> {
     let mut segments = location.split('/').skip(1);
     let first = segments.next()?;
@@ -140,7 +140,7 @@ pub fn level_of(location: &str) -> Option<(ApplyTo, Option<Uuid>)> {
     let Some(second) = segments.next() else { return Some((ApplyTo::Global, None)) };
     let level = ApplyTo::ALL.into_iter().find(|level| second.eq_ignore_ascii_case(level.segment()));
     let Some(level) = level else { return Some((ApplyTo::Global, None)) };
-    // another case would be a second place of the same look
+    // in another case it would be a second location that looks the same
     if first != kind.segment() || second != level.segment() {
         return None;
     }
@@ -149,7 +149,7 @@ pub fn level_of(location: &str) -> Option<(ApplyTo, Option<Uuid>)> {
     } else {
         let text = segments.next()?;
         let id = Uuid::try_parse(text).ok()?;
-        // so would be another way to write the id
+        // so would it be with another spelling of the id
         (id.to_string() == text).then_some(())?;
         Some(id)
     };

@@ -1,10 +1,10 @@
-//! The pages that are there from the start, which a customer's own can begin from.
+//! The shipped pages, which a customer's own can start from.
 //!
-//! What each is given, `samples` shows in the folder of that name. All of them take `nonce`,
-//! `brand` (`name`, `logo`, `colour`), `errors` (`code`, and `field` where it is one's), `links`
-//! and `languages` (`name` and `url`, `tag`); those with a form take `action` and `csrf`.
+//! The folder `samples` shows the context of each. All of them take `nonce`, `brand` (`name`, `logo`,
+//! `colour`), `errors` (`code`, and `field` where the error is a field's), `links` and `languages`
+//! (`name` and `url`, `tag`); pages with a form take `action` and `csrf`.
 
-/// The name above a page when the brand has none.
+/// The heading of a page whose brand has no name.
 pub(crate) const NAME: &str = "Chancery";
 
 macro_rules! templates {
@@ -30,7 +30,7 @@ views!(
     "Error"
 );
 
-/// What the views are made of. A customer's view may include them too.
+/// The parts that views include. A customer's view may include them too.
 const PARTS: [(&str, &str); 3] = templates!("Field", "Rules", "Style");
 
 /// The names of the views.
@@ -64,7 +64,7 @@ pub(crate) mod tests {
         view::{check, render, words},
     };
 
-    /// What a view is given in its samples.
+    /// The contexts in a view's samples.
     pub(crate) fn samples(name: &str) -> BTreeMap<String, Value> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("samples");
         serde_json::from_str(&fs::read_to_string(folder.join(format!("{name}.json"))).unwrap()).unwrap()
@@ -106,7 +106,7 @@ pub(crate) mod tests {
             assert!(labelled || input.contains("aria-label="), "{input}");
             assert!(input.contains("type=\"checkbox\"") || input.contains(" autocomplete=\""), "{input}");
         }
-        // nothing is loaded from elsewhere
+        // nothing is loaded from another origin
         for odd in [" src=\"http", "<link", "@import", "url(", "style=\"", " onclick"] {
             assert!(!page.contains(odd), "{odd}");
         }
@@ -129,7 +129,7 @@ pub(crate) mod tests {
         has("PasswordReset", "set", "autocomplete=\"username\"");
     }
 
-    /// A text that a page asks for by its name is there; by the tests above in both languages.
+    /// Each text that a page names exists; by the tests above in both languages.
     #[test]
     fn every_text_that_is_used_is_there() {
         let texts: toml::Table = toml::from_str(Language::English.source()).unwrap();

@@ -1,11 +1,11 @@
 //! Views: pages as MiniJinja templates, which a customer may replace.
 //!
-//! A template from outside can cost more than its author pays for. Four things keep it in bounds:
-//! it has at most [`LONGEST`] bytes; each of its tags says only what `rules` lets it say, so that
-//! no parser runs out of stack and no value grows in memory; it has so much fuel and no more; and
-//! a page has at most [`LONGEST_PAGE`] bytes.
+//! A customer's template is not trusted to be cheap. Four bounds hold its cost: it has at most
+//! [`LONGEST`] bytes; its tags have only what `rules` allows, so that no parser overflows the stack
+//! and no value grows in memory; rendering has a limited amount of fuel; and a page has at most
+//! [`LONGEST_PAGE`] bytes.
 //!
-//! What a view writes is always escaped for HTML. There is no way to turn that off.
+//! The output of a view's expressions is always escaped for HTML. A view cannot turn that off.
 
 mod filters;
 mod refusal;
@@ -17,10 +17,10 @@ use minijinja::Environment;
 pub use refusal::{Failure, Refusal};
 pub use render::{LONGEST_PAGE, render};
 
-/// Bytes of a view.
+/// The most bytes of a view.
 pub const LONGEST: usize = 1 << 20;
 
-/// Whether a view can be kept: it parses, and says nothing that views may not say.
+/// Checks that a view may be stored: it parses, and has nothing that views may not have.
 ///
 /// # Errors
 /// What is wrong, and where.

@@ -1,4 +1,4 @@
-//! A caller, and what it is answered.
+//! A caller of a server, and the answers that it gets.
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode};
@@ -6,7 +6,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper_util::{client::legacy, client::legacy::connect::HttpConnector, rt::TokioExecutor};
 use serde_json::Value;
 
-/// A caller of a server. Clones share connections.
+/// A caller of a server, with or without a token. Clones share connections.
 #[derive(Clone)]
 pub struct Client {
     http: legacy::Client<HttpConnector, Full<Bytes>>,
@@ -14,14 +14,14 @@ pub struct Client {
     token: Option<String>,
 }
 
-/// An answer, read whole.
+/// A complete answer.
 #[derive(Debug)]
 pub struct Answer {
-    /// Its status.
+    /// The status.
     pub status: StatusCode,
-    /// Its headers.
+    /// The headers.
     pub headers: HeaderMap,
-    /// Its body.
+    /// The body.
     pub bytes: Bytes,
     request: String,
 }
@@ -39,19 +39,18 @@ impl Client {
         Self { token: Some(token.to_owned()), ..self.clone() }
     }
 
-    /// Its token, if it has one.
+    /// The caller's token, if it has one.
     pub fn token(&self) -> &str {
         self.token.as_deref().unwrap_or_default()
     }
 
-    /// Gets a token with a client's secret; the answer is the endpoint's.
+    /// Sends this form to the token endpoint; returns the endpoint's answer.
     pub async fn ask_for_token(&self, form: &str) -> Answer {
         let headers = [("content-type", "application/x-www-form-urlencoded")];
         self.send(Method::POST, "/connect/token", &headers, form.as_bytes().to_vec()).await
     }
 
-    /// Sends a request. A path that does not begin with `/api`, `/connect`, `/.well-known` ... is
-    /// taken as given; a full URL of this server too.
+    /// Sends a request to a path of the server, or to a full URL.
     ///
     /// # Panics
     /// When the server does not answer.
@@ -60,7 +59,7 @@ impl Client {
         self.try_send(method, path, headers, body).await.expect("the server answers")
     }
 
-    /// Sends a request; `None` when the connection breaks before the answer is whole.
+    /// Sends a request; `None` when the connection breaks before the answer is complete.
     pub async fn try_send(
         &self,
         method: Method,
@@ -92,32 +91,32 @@ impl Client {
         self.send(method, path, &headers, body.to_string().into_bytes()).await
     }
 
-    /// GET
+    /// Sends a GET.
     pub async fn get(&self, path: &str) -> Answer {
         self.send(Method::GET, path, &[], Vec::new()).await
     }
 
-    /// POST with a JSON body.
+    /// Sends a POST with a JSON body.
     pub async fn post(&self, path: &str, body: Value) -> Answer {
         self.send_json(Method::POST, path, &body).await
     }
 
-    /// PUT with a JSON body.
+    /// Sends a PUT with a JSON body.
     pub async fn put(&self, path: &str, body: Value) -> Answer {
         self.send_json(Method::PUT, path, &body).await
     }
 
-    /// PATCH with a JSON body.
+    /// Sends a PATCH with a JSON body.
     pub async fn patch(&self, path: &str, body: Value) -> Answer {
         self.send_json(Method::PATCH, path, &body).await
     }
 
-    /// DELETE
+    /// Sends a DELETE.
     pub async fn delete(&self, path: &str) -> Answer {
         self.send(Method::DELETE, path, &[], Vec::new()).await
     }
 
-    /// DELETE with a JSON body.
+    /// Sends a DELETE with a JSON body.
     pub async fn delete_with(&self, path: &str, body: Value) -> Answer {
         self.send_json(Method::DELETE, path, &body).await
     }
@@ -127,7 +126,7 @@ impl Answer {
     /// Asserts the status.
     ///
     /// # Panics
-    /// When it is another.
+    /// When the status is another.
     #[must_use]
     #[track_caller]
     pub fn is(self, status: u16) -> Self {
@@ -142,7 +141,7 @@ impl Answer {
         self
     }
 
-    /// Asserts a status, when nothing else of the answer matters.
+    /// Asserts the status where nothing else of the answer matters.
     #[track_caller]
     pub fn expect(self, status: u16) {
         drop(self.is(status));
@@ -151,7 +150,7 @@ impl Answer {
     /// The body as JSON.
     ///
     /// # Panics
-    /// When it is none.
+    /// When the body is no JSON.
     #[track_caller]
     #[expect(clippy::panic, reason = "a test fails by it")]
     pub fn json(&self) -> Value {
@@ -160,7 +159,7 @@ impl Answer {
         })
     }
 
-    /// Asserts a problem of this status and kind, whole; returns its body.
+    /// Asserts a complete problem (RFC 9457) of this status and kind; returns its body.
     #[track_caller]
     pub fn problem(self, status: u16, kind: &str) -> Value {
         let answer = self.is(status);
@@ -174,12 +173,12 @@ impl Answer {
         body
     }
 
-    /// A header's text.
+    /// The value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// The address behind `rel="next"`.
+    /// The URL of the `Link` header with `rel="next"`.
     pub fn next(&self) -> Option<String> {
         let (address, rest) = self.header("link")?.strip_prefix('<')?.split_once('>')?;
         rest.contains("rel=\"next\"").then(|| address.to_owned())

@@ -1,4 +1,4 @@
-//! A database for one test.
+//! A database of one test's own.
 
 use std::{
     path::{Path, PathBuf},
@@ -10,12 +10,12 @@ use tempfile::TempDir;
 
 use crate::template::copy_files;
 
-/// An engine to test on.
+/// A database engine to test on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
-    /// Embedded.
+    /// The embedded engine.
     Sqlite,
-    /// A server.
+    /// A PostgreSQL server.
     Postgres,
 }
 
@@ -23,12 +23,12 @@ pub enum Engine {
 pub struct Database {
     folder: TempDir,
     url: String,
-    /// Whether it stays on its server when this goes.
+    /// Whether the database stays on its server when the value is dropped.
     stays: bool,
 }
 
-/// The environment variable that names the PostgreSQL cluster for tests; `scripts/test` makes
-/// one.
+/// The environment variable with the URL of the PostgreSQL cluster for tests, which `scripts/test`
+/// starts.
 const CLUSTER: &str = "CHANCERY_TEST_POSTGRES";
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -46,7 +46,7 @@ fn fresh_name() -> String {
 }
 
 impl Engine {
-    /// Where its databases are, in letters that a file's name may have.
+    /// The place of the engine's databases, in characters that a file name may have.
     pub(crate) fn place(self) -> String {
         match self {
             Self::Sqlite => "sqlite".to_owned(),
@@ -59,15 +59,15 @@ impl Database {
     /// The name of an embedded database's file.
     pub(crate) const FILE: &str = "chancery.sqlite";
 
-    /// Makes an empty database.
+    /// Creates an empty database.
     ///
     /// # Panics
-    /// Without the cluster that `scripts/test` makes.
+    /// Without the cluster that `scripts/test` starts.
     pub fn create(engine: Engine) -> Self {
         Self::named(engine, &fresh_name())
     }
 
-    /// Makes an empty database that has this name on its server.
+    /// Creates an empty database with this name on its server.
     #[expect(clippy::expect_used, reason = "a test cannot go on without its database")]
     pub(crate) fn named(engine: Engine, name: &str) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
@@ -80,8 +80,8 @@ impl Database {
         Self { folder, url, stays: false }
     }
 
-    /// Makes a copy of one whose server has ended and left its files in a folder. `None`: it is not on
-    /// its server.
+    /// Copies the database of a Chancery server that has ended and whose files are in a folder. `None`
+    /// when PostgreSQL does not have that database.
     #[expect(clippy::expect_used, reason = "a test cannot go on without its database")]
     pub(crate) fn copied(engine: Engine, template: &str, files: &Path) -> Option<Self> {
         let (folder, name) = (TempDir::new().expect("a temporary folder"), fresh_name());
@@ -95,17 +95,17 @@ impl Database {
         Some(Self { folder, url, stays: false })
     }
 
-    /// Leaves it on its server, and its files in a folder.
+    /// Leaves the database on its server, and its files in a folder.
     #[expect(clippy::expect_used, reason = "a test cannot go on without its database")]
     pub(crate) fn keep(mut self, files: &Path) {
         copy_files(self.folder.path(), files).expect("files to copy");
         self.stays = true;
     }
 
-    /// Removes it from its server, whoever is connected.
+    /// Drops the database, even with connections open.
     ///
     /// # Panics
-    /// When it is not on a server, or the server does not do it.
+    /// When the engine is embedded, or PostgreSQL refuses.
     #[expect(clippy::panic, reason = "a test cannot go on")]
     pub fn destroy(&self) {
         let Some((cluster, name)) = self.on_server() else {
@@ -114,24 +114,24 @@ impl Database {
         assert!(execute(cluster, &format!("DROP DATABASE {name} WITH (FORCE)")), "DROP DATABASE failed");
     }
 
-    /// The cluster it is in and its name there.
+    /// The database's cluster and its name there.
     fn on_server(&self) -> Option<(&str, &str)> {
         self.url.rsplit_once('/').filter(|_| self.url.starts_with("postgres"))
     }
 
-    /// Its URL, as `CHANCERY_DATABASE` takes it.
+    /// The database's URL, as in `CHANCERY_DATABASE`.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The folder for files.
+    /// The folder for the server's files.
     pub fn folder(&self) -> PathBuf {
         self.folder.path().to_owned()
     }
 }
 
-/// A test run makes hundreds of databases: those of tests that went well go with them. One of a test
-/// that failed stays to be looked at.
+/// A test run creates hundreds of databases, so each is dropped with its test. That of a failed test
+/// stays for inspection.
 impl Drop for Database {
     fn drop(&mut self) {
         if let Some((cluster, name)) = self.on_server()
@@ -150,7 +150,7 @@ fn url_of(engine: Engine, folder: &TempDir, name: &str) -> String {
     }
 }
 
-/// Whether a cluster did what it was told.
+/// Runs a statement on a cluster; whether it succeeded.
 fn execute(cluster: &str, statement: &str) -> bool {
     Command::new("psql")
         .args(["-q", "-d", &format!("{cluster}/postgres"), "-c", "SET client_min_messages = error"])

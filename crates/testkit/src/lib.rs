@@ -1,4 +1,4 @@
-//! A whole server in a test, on either engine, and callers of every kind.
+//! A complete server in a test, on either engine, with callers of every kind.
 
 #![expect(
     clippy::indexing_slicing,
@@ -21,8 +21,8 @@ pub use proxy::{Cut, Proxy, TlsAnswer};
 pub use world::{RoleRow, Test, World, no_words, run_with};
 
 /// Declares tests that run on both engines: each becomes a module with a test `sqlite` and a
-/// test `postgres`. A function in brackets before them tells further words of the server's command
-/// line; it is given the folder of the server's files.
+/// test `postgres`. A function in brackets before them returns further arguments of the server's
+/// command line; it gets the folder of the server's files.
 #[macro_export]
 macro_rules! on_both_engines {
     ([$words:path] $($(#[doc = $doc:literal])* async fn $name:ident($world:ident: World) $body:block)*) => {$(

@@ -1,4 +1,4 @@
-//! The server as a process of its own, to be killed.
+//! The server as a process of its own, which a test can kill.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -8,16 +8,16 @@ use std::{
 
 use crate::{Client, Database};
 
-/// A server process. It is killed when this goes.
+/// A server process. It is killed when the value is dropped.
 pub struct Process {
     child: Child,
-    /// Its root client.
+    /// The root client.
     pub admin: Client,
-    /// Its address.
+    /// The server's base URL.
     pub base: String,
-    /// What it printed at the start.
+    /// The server's output at the start.
     pub greeting: Vec<String>,
-    /// The file that its log goes to.
+    /// The file that the server logs to.
     pub log: PathBuf,
 }
 
@@ -25,10 +25,10 @@ pub struct Process {
 pub const SECRET: &str = "a-secret-for-processes";
 
 impl Process {
-    /// The server's program, built beside the tests.
+    /// The path of the server's program, built beside the tests.
     ///
     /// # Panics
-    /// When it is not there.
+    /// When the program is missing.
     #[expect(clippy::expect_used, reason = "a test cannot go on without it")]
     pub fn program() -> PathBuf {
         let own = std::env::current_exe().expect("the test's own path");
@@ -38,10 +38,10 @@ impl Process {
         program
     }
 
-    /// Starts a server on a database, with further environment variables, and logs in.
+    /// Starts a server on a database, with further environment variables; the root client has a token.
     ///
     /// # Panics
-    /// When it does not start.
+    /// When the server does not start.
     pub async fn start(database: &Database, environment: &[(&str, &str)]) -> Self {
         let mut server = Self::start_unready(database, environment);
         let anonymous = Client::anonymous(&server.base);
@@ -51,23 +51,23 @@ impl Process {
         server
     }
 
-    /// Starts a server on a database; nobody is logged in.
+    /// Starts a server on a database; the root client has no token.
     pub fn start_unready(database: &Database, environment: &[(&str, &str)]) -> Self {
         let secret = [("CHANCERY_ROOT_CLIENT_SECRET", SECRET)];
         Self::spawn(database, secret.iter().chain(environment).copied())
     }
 
-    /// Starts a server that makes its root client's secret itself.
+    /// Starts a server that generates its root client's secret itself.
     pub fn start_unconfigured(database: &Database) -> Self {
         Self::start_configured(database, &[])
     }
 
-    /// Starts a server that takes its root client's secret from where these variables say.
+    /// Starts a server whose root client's secret comes from these environment variables.
     pub fn start_configured(database: &Database, environment: &[(&str, &str)]) -> Self {
         Self::spawn(database, environment.iter().copied())
     }
 
-    /// Starts a server whose log goes elsewhere; nobody is logged in.
+    /// Starts a server that logs to the given output; the root client has no token.
     pub fn start_logging_to(database: &Database, environment: &[(&str, &str)], log: Stdio) -> Self {
         let secret = [("CHANCERY_ROOT_CLIENT_SECRET", SECRET)];
         Self::spawn_with(database, secret.iter().chain(environment).copied(), log, PathBuf::new())
@@ -112,34 +112,34 @@ impl Process {
         Self { child, admin: Client::anonymous(&base), base, greeting, log }
     }
 
-    /// Its process id.
+    /// The server's process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Kills it at once (SIGKILL) and waits until it is gone.
+    /// Kills the server at once (SIGKILL) and waits for its end.
     pub fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    /// Sends it a signal, such as `TERM`; whether it got it.
+    /// Sends the server a signal, such as `TERM`; whether it was delivered.
     pub fn signal(&self, name: &str) -> bool {
         let sent = Command::new("kill").args(["-s", name, &self.id().to_string()]).status();
         sent.is_ok_and(|status| status.success())
     }
 
-    /// Waits until it is gone; whether it ended well.
+    /// Waits for the server's end; whether it succeeded.
     pub fn wait(&mut self) -> bool {
         self.child.wait().is_ok_and(|status| status.success())
     }
 
-    /// What it logs, where it logs to a pipe.
+    /// The server's log, where it goes to a pipe.
     pub fn take_stderr(&mut self) -> Option<ChildStderr> {
         self.child.stderr.take()
     }
 
-    /// Tells it to stop (SIGTERM) and waits; whether it ended well.
+    /// Asks the server to stop (SIGTERM) and waits; whether it succeeded.
     pub fn stop(&mut self) -> bool {
         self.signal("TERM") && self.wait()
     }

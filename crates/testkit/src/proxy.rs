@@ -1,4 +1,4 @@
-//! Something between a server and its PostgreSQL that breaks: it cuts a connection at a chosen
+//! A proxy between a server and its PostgreSQL that fails on demand: it cuts a connection at a chosen
 //! point of a commit, goes silent, or speaks TLS for a database that cannot.
 
 use std::{
@@ -16,27 +16,27 @@ use tokio::{
 };
 use tokio_rustls::{TlsAcceptor, rustls::ServerConfig};
 
-/// Where a connection is cut that commits a transaction with the marker in it.
+/// The point at which a connection is cut that commits a transaction with the marker in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// Nothing of what is sent with the commit arrives.
+    /// Before anything that is sent with the commit arrives.
     Everything,
-    /// All but the word to commit arrives.
+    /// Before the `COMMIT` itself arrives, after all that is sent with it.
     Commit,
-    /// All arrives, and so much of the answers.
+    /// After the commit arrived and this many bytes of the answers returned.
     Answers(usize),
-    /// All arrives, and all of the answers but the last byte.
+    /// After the commit arrived and all of the answers but the last byte returned.
     LastByte,
 }
 
-/// What an unproven client asks for first: whether TLS is spoken.
+/// PostgreSQL's `SSLRequest`, with which a client asks whether the server speaks TLS.
 const TLS_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
-/// The text of a message that commits.
+/// The text of a `COMMIT` message.
 const COMMIT: &[u8] = b"COMMIT\0";
-/// Bytes that are read at once.
+/// The most bytes of one read.
 const CHUNK: usize = 64 << 10;
 
-/// A proxy in front of a PostgreSQL. It ends with the test.
+/// A proxy in front of PostgreSQL. It ends with the test.
 pub struct Proxy {
     port: u16,
     shared: Arc<Shared>,
@@ -44,28 +44,28 @@ pub struct Proxy {
 
 struct Shared {
     target: SocketAddr,
-    /// The next cut: the marker, where, and whether nobody gets through afterwards.
+    /// The next cut: the marker, the point, and whether new connections are refused afterwards.
     armed: Mutex<Option<(String, Cut, bool)>>,
-    /// Whether bytes stay where they are.
+    /// Whether the proxy holds all bytes back.
     silent: watch::Sender<bool>,
-    /// Whether nobody new gets through.
+    /// Whether new connections are refused.
     closed: watch::Sender<bool>,
     turned_away: AtomicUsize,
 }
 
-/// How TLS is spoken in front of a database that cannot.
+/// How the proxy answers a request for TLS.
 #[derive(Clone)]
 pub enum TlsAnswer {
-    /// With this certificate.
+    /// It speaks TLS with this certificate.
     Speak(Arc<ServerConfig>),
-    /// The same, from the first byte on, to who names the protocol of PostgreSQL.
+    /// It speaks TLS from the first byte, with clients that name PostgreSQL's protocol by ALPN.
     SpeakAtOnce(Arc<ServerConfig>),
-    /// It is refused, as somebody would who wants to listen.
+    /// It refuses TLS, as an eavesdropper would.
     Refuse,
 }
 
 impl Proxy {
-    /// Starts one in front of the server of a database.
+    /// Starts a proxy in front of a database's server.
     pub async fn start(url: &str) -> Self {
         let (listener, shared, port) = listen(url).await;
         let accepting = Arc::clone(&shared);
@@ -77,7 +77,7 @@ impl Proxy {
         Self { port, shared }
     }
 
-    /// Starts one that answers for TLS.
+    /// Starts a proxy that answers requests for TLS.
     pub async fn start_with_tls(url: &str, answer: TlsAnswer) -> Self {
         let (listener, shared, port) = listen(url).await;
         let target = shared.target;
@@ -89,14 +89,14 @@ impl Proxy {
         Self { port, shared }
     }
 
-    /// The database's address through this proxy, at a name of this machine.
+    /// The database's URL through this proxy, with this host name.
     pub fn url(&self, database: &str, host: &str) -> String {
         let server = self.shared.target.to_string();
         database.replace(&server, &format!("{host}:{}", self.port))
     }
 
-    /// Cuts the next connection that commits something with this marker. `for_good`: afterwards
-    /// nobody gets through until [`Proxy::open`].
+    /// Cuts the next connection that commits something with this marker. With `for_good`, new
+    /// connections are refused afterwards until [`Proxy::open`].
     pub fn cut(&self, marker: &str, cut: Cut, for_good: bool) {
         let mut armed = self.shared.armed.lock().unwrap_or_else(PoisonError::into_inner);
         *armed = Some((marker.to_owned(), cut, for_good));
@@ -107,22 +107,22 @@ impl Proxy {
         self.shared.armed.lock().unwrap_or_else(PoisonError::into_inner).is_none()
     }
 
-    /// Lets nobody new through.
+    /// Refuses new connections.
     pub fn close(&self) {
         self.shared.closed.send_replace(true);
     }
 
-    /// How many were not let through.
+    /// The number of refused connections.
     pub fn turned_away(&self) -> usize {
         self.shared.turned_away.load(Ordering::Relaxed)
     }
 
-    /// Lets everybody through again.
+    /// Accepts new connections again.
     pub fn open(&self) {
         self.shared.closed.send_replace(false);
     }
 
-    /// Goes silent, sockets open, or speaks again.
+    /// Goes silent with the sockets open, or resumes.
     pub fn silence(&self, silent: bool) {
         self.shared.silent.send_replace(silent);
     }
@@ -148,7 +148,7 @@ async fn listen(url: &str) -> (TcpListener, Arc<Shared>, u16) {
     )
 }
 
-/// Carries one connection until it is over, is cut or is closed.
+/// Forwards one connection until it ends or is cut.
 async fn serve(client: TcpStream, shared: Arc<Shared>) {
     if *shared.closed.borrow() {
         shared.turned_away.fetch_add(1, Ordering::Relaxed);
@@ -173,7 +173,7 @@ async fn serve(client: TcpStream, shared: Arc<Shared>) {
                 write(&mut to_server, &mut held).await?;
                 continue;
             }
-            // statements that are new to a connection leave before the commit
+            // statements that are new to a connection are sent before the commit
             let Some(at) = find(&held, COMMIT) else {
                 write(&mut to_server, &mut held).await?;
                 continue;
@@ -204,7 +204,7 @@ async fn serve(client: TcpStream, shared: Arc<Shared>) {
                 write(&mut to_client, &mut held).await?;
                 continue;
             };
-            // it was done when it was answered
+            // the commit is done once its answer is there
             let Some(at) = find(&held, COMMIT) else { continue };
             held.truncate(match cut {
                 Cut::Answers(bytes) => bytes.min(held.len()),

@@ -1,7 +1,7 @@
-//! A database that a server has started on once: tests copy it instead of starting from nothing.
+//! The template database, on which a server has started once: tests copy it instead of an empty one.
 //!
-//! It belongs to one build of the tests, so a change of a migration or of the first start makes a new
-//! one. The first test that needs it makes it; the others wait.
+//! A template belongs to one build of the tests, so a change to a migration or to the first start means
+//! a new one. The first test that needs it creates it; the others wait.
 
 use std::{
     fs::{self, File},
@@ -13,19 +13,19 @@ use chancery::Server;
 
 use crate::{Database, Engine, world};
 
-/// The file that the master key is in.
+/// The name of the file with the master key.
 const MASTER_KEY: &str = "master.key";
 
-/// Where the template of an engine is, and what its database is called on a server.
+/// An engine's template: the folder of its files, and the name of its database on a server.
 struct Template {
     folder: PathBuf,
     name: String,
 }
 
-/// A database of one test's own on which a server has been: migrated, with its first rows.
+/// A copy of the template for one test: migrated, with the rows of the first start.
 ///
 /// # Panics
-/// When it cannot be made.
+/// When the copy or the template cannot be created.
 #[expect(clippy::expect_used, reason = "a test cannot go on without its database")]
 pub async fn copy(engine: Engine) -> Database {
     let template = Template::of(engine);
@@ -59,7 +59,7 @@ impl Template {
         Self { folder: folders.join(format!("{name}_{}", engine.place())), name }
     }
 
-    /// Starts a server on an empty database, and ends it.
+    /// Starts a server on an empty database, and stops it.
     #[expect(clippy::expect_used, reason = "a test cannot go on without its database")]
     async fn make(&self, engine: Engine) {
         let _ = fs::remove_dir_all(&self.folder);
@@ -71,13 +71,13 @@ impl Template {
         database.keep(&self.folder);
     }
 
-    /// `None`: the server that the template was made on is not there any more.
+    /// A copy of the template; `None` when PostgreSQL no longer has its database.
     fn copy(&self, engine: Engine) -> Option<Database> {
         Database::copied(engine, &self.name, &self.folder)
     }
 }
 
-/// Copies the files of a server that has ended.
+/// Copies the files of a server that has stopped.
 pub fn copy_files(from: &Path, to: &Path) -> std::io::Result<()> {
     for file in fs::read_dir(from)? {
         let file = file?;

@@ -1,4 +1,4 @@
-//! What a test meets: a server with its callers.
+//! A test's world: a running server with its callers.
 
 use std::{path::Path, pin::Pin, sync::Arc};
 
@@ -13,7 +13,7 @@ use crate::{Client, Database, Engine, template};
 /// The secret of the root client in tests.
 const SECRET: &str = "the root secret of the tests";
 
-/// A role to give to a client app: its type, tenant and instance.
+/// A role to assign to a client app: its type, tenant and instance.
 pub type RoleRow<'a> = (&'a str, Option<Uuid>, Option<Uuid>);
 
 /// A running server, its administrator and its database.
@@ -22,25 +22,25 @@ pub struct World {
     pub admin: Client,
     /// A caller without a token.
     pub anonymous: Client,
-    /// The engine it runs on.
+    /// The engine that the server runs on.
     pub engine: Engine,
-    /// The database.
+    /// The server's database.
     pub database: Arc<Database>,
-    /// The application, for what has no interface yet.
+    /// The server's own state, for what has no interface yet.
     pub app: Arc<App>,
-    /// The address of the server.
+    /// The base URL of the server.
     pub base: String,
 }
 
-/// No further words of the command line.
+/// No further arguments on the server's command line.
 pub fn no_words(_: &Path) -> Vec<String> {
     Vec::new()
 }
 
-/// A test's body. It is boxed, so that what runs it is compiled once and not for each test.
+/// A test's body, boxed so that its runner is compiled once and not for each test.
 pub type Test = fn(World) -> Pin<Box<dyn Future<Output = ()>>>;
 
-/// Runs a test with a world of its own, whose server is started with further words.
+/// Runs a test in a world of its own, whose server is started with further arguments.
 ///
 /// # Panics
 /// When the server does not start.
@@ -80,7 +80,7 @@ pub(crate) fn config(database: &Database, more: Vec<String>) -> Config {
         database.url(),
         "--root-client-secret",
         SECRET,
-        // all tests call from one address
+        // all tests send from one address
         "--public-rate-limit",
         "off",
     ];
@@ -101,13 +101,13 @@ impl World {
         format!("/api/userstore/v2/default/administration{rest}")
     }
 
-    /// Creates a user and returns its answer.
+    /// Creates a user and returns the answer's body.
     pub async fn user(&self, login_name: &str) -> Value {
         let body = serde_json::json!({ "loginName": login_name });
         self.admin.post(&self.path("/User"), body).await.is(201).json()
     }
 
-    /// Creates a group and returns its answer.
+    /// Creates a group and returns the answer's body.
     pub async fn group(&self, name: &str) -> Value {
         let body = serde_json::json!({ "name": name });
         self.admin.post(&self.path("/Group"), body).await.is(201).json()
@@ -116,7 +116,7 @@ impl World {
     /// Sets an option of the default user store.
     ///
     /// # Panics
-    /// When it is none.
+    /// When the server refuses.
     pub async fn set_option(&self, name: &str, value: &str) {
         let list = "/api/management/v2/Option?filter=name%20eq%20%22";
         let found = self.admin.get(&format!("{list}{name}%22")).await.is(200).json();
@@ -130,14 +130,14 @@ impl World {
         self.admin.patch(&path, body).await.expect(202);
     }
 
-    /// The newest entries of the audit trail, the newest first.
+    /// The newest audit entries, the newest first.
     pub async fn audit(&self, count: usize) -> Vec<Value> {
         let path = self.path(&format!("/CustomAuditTrail?sortOrder=descending&count={count}"));
         let entries = self.admin.get(&path).await.is(200).json();
         entries.as_array().cloned().unwrap_or_default()
     }
 
-    /// Runs statements on the database, as somebody with an interface of a later release would.
+    /// Runs statements on the database, as an interface of a later release would.
     ///
     /// # Panics
     /// When one fails.
@@ -152,17 +152,17 @@ impl World {
         run.await.map_err(|error: Error| error.to_string()).expect("the statements run");
     }
 
-    /// Makes something of the management service and returns its answer.
+    /// Creates a resource of the management service and returns the answer's body.
     pub async fn make(&self, resource: &str, body: Value) -> Value {
         self.admin.post(&format!("/api/management/v2/{resource}"), body).await.is(201).json()
     }
 
-    /// Everything of a resource of the management service.
+    /// All rows of a resource of the management service.
     pub async fn all(&self, resource: &str) -> Value {
         self.admin.get(&format!("/api/management/v2/{resource}")).await.is(200).json()
     }
 
-    /// Makes a client app with these roles in the default subscription, and logs it in.
+    /// Creates a client app with these roles in the default subscription, and gets it a token.
     pub async fn client(&self, name: &str, roles: &[RoleRow<'_>]) -> Client {
         let subscriptions = self.all("Subscription").await;
         let default =
@@ -171,7 +171,7 @@ impl World {
         self.client_in(&home, name, roles).await
     }
 
-    /// Makes a client app with these roles in a subscription, and logs it in.
+    /// Creates a client app with these roles in a subscription, and gets it a token.
     pub async fn client_in(&self, subscription: &Value, name: &str, roles: &[RoleRow<'_>]) -> Client {
         let body =
             json!({ "name": name, "allowClientCredentialLogin": true, "subscriptionId": subscription });
@@ -188,13 +188,13 @@ impl World {
         log_in(&self.anonymous, id, secret["secret"].as_str().unwrap_or_default()).await
     }
 
-    /// Makes a subscription of another customer; its id.
+    /// Creates a subscription of another customer; returns its id.
     pub async fn other_subscription(&self, name: &str) -> Value {
         let customer = self.make("Customer", json!({ "name": name })).await;
         self.make("Subscription", json!({ "name": name, "customerId": customer["id"] })).await["id"].clone()
     }
 
-    /// Makes a second user store with this name, in a subscription of another customer; its id.
+    /// Creates a second user store with this name, in a subscription of another customer; returns its id.
     pub async fn other_store(&self, name: &'static str) -> Uuid {
         let subscription = self.other_subscription("other").await;
         let kinds = self.all("IdpType").await;

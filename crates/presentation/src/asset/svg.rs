@@ -1,8 +1,8 @@
-//! SVG images that hold nothing but shapes.
+//! The check that an SVG image has nothing but shapes.
 //!
-//! An SVG that is opened by its own address is a document with scripts. What is taken is a small
-//! part of the format: known elements, no handlers, and references only to what is inside. What is drawn
-//! again by reference is counted as often as it is drawn: a few lines can ask for billions of shapes.
+//! An SVG that is opened by its own address is a document that can run scripts. Only a small part of the
+//! format is accepted: known elements, no event handlers, and references only within the document. Shapes
+//! drawn by reference are counted as often as they are drawn: a few lines can draw billions of shapes.
 
 mod drawing;
 mod reference;
@@ -36,10 +36,10 @@ const ELEMENTS: [&str; 23] = [
     "tspan",
 ];
 
-/// Those that are one shape: what they are painted with is drawn once.
+/// The elements that are a single shape: their paint is drawn once.
 const SHAPES: [&str; 7] = ["circle", "ellipse", "line", "path", "polygon", "polyline", "rect"];
 
-/// How deep elements may be in each other.
+/// The greatest depth of nested elements.
 const DEEPEST: usize = 100;
 
 pub(super) fn check(text: &str) -> Result<(), String> {
@@ -88,19 +88,19 @@ pub(super) fn check(text: &str) -> Result<(), String> {
     drawing.check()
 }
 
-/// An element as its tag tells it.
+/// An element as its opening tag declares it.
 struct Element<'a> {
     name: &'a str,
-    /// Whether it ends at once.
+    /// Whether the tag closes itself (`/>`).
     closed: bool,
-    /// What follows.
+    /// The text after the tag.
     after: &'a str,
     id: Option<&'a str>,
-    /// What it draws besides.
+    /// The parts that the element draws by reference.
     used: Vec<Reference<'a>>,
 }
 
-/// The element that a tag begins.
+/// Reads an opening tag.
 fn element(tag: &str) -> Result<Element<'_>, String> {
     let (name, mut rest) = name(tag);
     if !ELEMENTS.contains(&name) && name != "use" {
@@ -131,7 +131,7 @@ fn element(tag: &str) -> Result<Element<'_>, String> {
             id = Some(value);
         }
         if matches!(attribute, "d" | "points" | "style") {
-            // a corner takes a letter at least
+            // each corner takes at least one letter
             corners += value.len();
         }
         used.extend(referred_to(attribute, value)?);
@@ -139,7 +139,7 @@ fn element(tag: &str) -> Result<Element<'_>, String> {
     }
 }
 
-/// How often an element with so many corners draws what it refers to.
+/// How often an element with this many corners draws what it refers to.
 fn counted<'a>(element: &str, used: &[(&'a str, Way)], corners: usize) -> Result<Vec<Reference<'a>>, String> {
     let is_shape = SHAPES.contains(&element);
     if !is_shape && used.iter().any(|(_, way)| *way == Way::Marker) {
@@ -166,7 +166,7 @@ fn check_attribute(name: &str, value: &str) -> Result<(), String> {
     if local.starts_with("on") {
         return Err("an SVG must have no event handlers".to_owned());
     }
-    // names of namespaces are addresses that nobody opens
+    // namespace names are URLs that nobody opens
     if name == "xmlns" || name.starts_with("xmlns:") {
         return Ok(());
     }
@@ -176,7 +176,7 @@ fn check_attribute(name: &str, value: &str) -> Result<(), String> {
     if value.contains('&') && value.contains('#') && local == "href" {
         return Err("an SVG must name its parts without escapes".to_owned());
     }
-    // a reference or an escape could spell `url(` in another way
+    // a character reference or an escape could spell `url(` in another way
     let plain = value.to_ascii_lowercase().replace(char::is_whitespace, "");
     let outside = plain.split("url(").skip(1).any(|url| !url.starts_with(['#', '"', '\'']) || opens(url));
     if outside
@@ -193,12 +193,12 @@ fn check_attribute(name: &str, value: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether an address in quotes is one outside.
+/// Whether a quoted address is outside the document.
 fn opens(url: &str) -> bool {
     url.strip_prefix(['"', '\'']).is_some_and(|url| !url.starts_with('#'))
 }
 
-/// Only the references that every XML knows: others would have to be declared.
+/// Refuses entity references that XML does not predefine: others would have to be declared.
 fn references(text: &str) -> Result<(), String> {
     let known = |reference: &str| {
         matches!(reference, "amp" | "lt" | "gt" | "quot" | "apos")
@@ -225,7 +225,7 @@ mod tests {
         }
     }
 
-    /// Also under A: an SVG that draws billions of shapes by reference is refused, one that draws some is not.
+    /// An SVG that draws billions of shapes by reference is refused, one that draws some is not.
     #[test]
     fn references_are_counted_as_often_as_they_are_drawn() {
         let bomb = |levels: usize, kind: fn(usize) -> String| {
@@ -253,8 +253,8 @@ mod tests {
         assert_eq!(check(siblings), Ok(()));
     }
 
-    /// Also under A: what is drawn again is counted, however it is said: handed down to what is inside, at each
-    /// corner, or by a name that is written in another way. An id is there once, so that to count ends soon.
+    /// Shapes drawn by reference are counted, however the reference is written: inherited by what is inside,
+    /// at each corner, or by another spelling of a name. Each id is unique, so that counting ends soon.
     #[test]
     fn nothing_is_drawn_again_without_being_counted() {
         let paint = "<svg><linearGradient id='g'/><pattern id='p'><rect/></pattern>";

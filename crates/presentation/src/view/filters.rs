@@ -1,31 +1,31 @@
-//! What views can do with what they are given: all there is, for nothing is there by itself.
+//! The filters, tests and functions of views. MiniJinja's own are not loaded, so these are all.
 //!
-//! None of it makes a long text of a short one, more than a known number of times.
+//! None lengthens a text beyond a known bound.
 
 use minijinja::{
     Environment, Error, ErrorKind, State, Value,
     value::{Kwargs, Rest, ValueKind},
 };
 
-/// The filters.
+/// The names of the filters.
 pub(super) const FILTERS: [&str; 14] = [
     "colour", "count", "d", "default", "e", "escape", "fill", "ink", "length", "lower", "of", "trim",
     "upper", "url",
 ];
 
-/// The tests.
+/// The names of the tests.
 pub(super) const TESTS: [&str; 3] = ["defined", "none", "undefined"];
 
-/// The functions.
+/// The names of the functions.
 pub(super) const FUNCTIONS: [&str; 1] = ["range"];
 
-/// Characters of a text that was filled in or whose case was changed.
+/// The most characters of a text that was filled in or whose case was changed.
 const LONGEST: usize = 16_384;
 
-/// Numbers of a range.
+/// The most numbers of a range.
 const MOST_NUMBERS: i64 = 10_000;
 
-/// Adds them all.
+/// Adds all filters, tests and functions.
 pub(super) fn add_to(environment: &mut Environment) {
     for name in ["d", "default"] {
         environment.add_filter(name, default);
@@ -33,7 +33,7 @@ pub(super) fn add_to(environment: &mut Environment) {
     for name in ["count", "length"] {
         environment.add_filter(name, length);
     }
-    // all is escaped when it is written; templates from elsewhere ask for it
+    // every value is escaped when it is written; templates from other systems may use the filter
     for name in ["e", "escape"] {
         environment.add_filter(name, |value: Value| value);
     }
@@ -52,7 +52,7 @@ pub(super) fn add_to(environment: &mut Environment) {
     environment.set_formatter(write);
 }
 
-/// Writes text, numbers and truth values; a list or a map is no text.
+/// Writes text, numbers and booleans; a list or a map is an error.
 fn write(out: &mut minijinja::Output, state: &mut State, value: &Value) -> Result<(), Error> {
     match value.kind() {
         ValueKind::String | ValueKind::Number | ValueKind::Bool | ValueKind::Undefined => {
@@ -83,7 +83,7 @@ fn length(value: &Value) -> Result<usize, Error> {
     characters.or_else(|| value.len()).ok_or_else(|| invalid("this has no length"))
 }
 
-/// Puts values where a text has their names in braces: `"at least {count}" | fill(count=8)`.
+/// Replaces names in braces by their values: `"at least {count}" | fill(count=8)`.
 fn fill(text: &str, values: &Kwargs) -> Result<String, Error> {
     let mut filled = String::new();
     let mut rest = text;
@@ -102,14 +102,14 @@ fn fill(text: &str, values: &Kwargs) -> Result<String, Error> {
     bounded(filled)
 }
 
-/// Of the errors those of one field: `errors | of("username")`.
+/// The errors of one field: `errors | of("username")`.
 fn of(errors: &Value, field: &str) -> Result<Vec<Value>, Error> {
     let of_field = |error: &Value| error.get_attr("field").is_ok_and(|own| own.as_str() == Some(field));
     Ok(errors.try_iter()?.filter(of_field).collect())
 }
 
-/// An address of the web or of this server as it is, and nothing for any other: behind a link,
-/// `javascript:` would be a script.
+/// An `http`, `https` or relative URL unchanged, and nothing for any other: in a link,
+/// `javascript:` would run a script.
 fn url(text: &str) -> String {
     let address = text.trim();
     let lower = address.get(..8).unwrap_or(address).to_ascii_lowercase();
@@ -133,23 +133,23 @@ fn parts(colour: &str) -> Result<[u8; 3], Error> {
     }
 }
 
-/// The colour as it is; anything else fails: between the tags of a style there is no escaping.
+/// A colour unchanged; anything else fails, because inside `<style>` HTML escaping does not protect.
 fn colour(colour: &str) -> Result<String, Error> {
     parts(colour).map(|_| colour.to_owned())
 }
 
-/// Black or white, whichever can be read better on a colour.
+/// Black or white, whichever is easier to read on a colour.
 fn ink(colour: &str) -> Result<&'static str, Error> {
     let [red, green, blue] = parts(colour)?.map(|part| {
         let part = f64::from(part) / 255.0;
         if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
     });
-    // relative luminance as WCAG has it; at 0.179 black and white have the same contrast
+    // WCAG's relative luminance; at 0.179 black and white have the same contrast
     let luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
     Ok(if luminance > 0.179 { "#000" } else { "#fff" })
 }
 
-/// The numbers below one number, or from one to below another.
+/// The numbers from 0 to below one number, or from one number to below another.
 fn range(first: i64, second: Option<i64>) -> Result<Value, Error> {
     let (from, to) = second.map_or((0, first), |second| (first, second));
     if to.saturating_sub(from) > MOST_NUMBERS {

@@ -1,4 +1,4 @@
-//! What is wrong with a view, and where.
+//! Refusals of a view: what is wrong, and where.
 
 use minijinja::{Error, ErrorKind};
 
@@ -7,14 +7,14 @@ use minijinja::{Error, ErrorKind};
 pub struct Refusal {
     /// The line, from 1.
     pub line: usize,
-    /// The character of the line, from 1.
+    /// The character in the line, from 1.
     pub column: usize,
     /// What is wrong there.
     pub detail: String,
 }
 
 impl Refusal {
-    /// At a byte of the source.
+    /// A refusal at a byte of the source.
     pub(super) fn at(offset: usize, source: &str, detail: impl Into<String>) -> Self {
         let before = source.get(..offset).unwrap_or(source);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -28,7 +28,7 @@ impl Refusal {
     pub(super) fn of(error: &Error, source: &str) -> Self {
         let detail = match (error.kind(), error.detail()) {
             (ErrorKind::OutOfFuel, _) => "the view takes too many steps".to_owned(),
-            // the one writer there is refuses only what is too long
+            // the only writer, `Page`, refuses only pages that are too long
             (ErrorKind::WriteFailure, _) => "the page becomes too long".to_owned(),
             (kind, Some(detail)) => format!("{kind}: {detail}"),
             (kind, None) => kind.to_string(),
@@ -48,12 +48,12 @@ impl std::fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// Why a page cannot be made.
+/// Why a page cannot be rendered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The name of the view that fails: the one asked for or one that it includes.
+    /// The name of the view that fails: the requested one or one that it includes.
     pub view: String,
-    /// What is wrong with it; holds names, no values.
+    /// What is wrong with the view; it has names, no values.
     pub refusal: Refusal,
 }
 

@@ -1,4 +1,4 @@
-//! A view becomes a page.
+//! Rendering: a view becomes a page.
 
 use std::{
     borrow::Cow,
@@ -13,24 +13,23 @@ use serde_json::{Map, Value, json};
 use super::{Failure, Refusal, filters, rules};
 use crate::{language::Language, shipped};
 
-/// Bytes of a page.
+/// The most bytes of a page.
 pub const LONGEST_PAGE: usize = 2 << 20;
 
-/// Steps that a page may take; the shipped ones take about a thousand.
+/// The most steps of rendering a page; the shipped pages take about a thousand.
 const FUEL: u64 = 50_000;
 
-/// How deep views may include each other, in MiniJinja's measure: ten for each.
+/// How deep views may include each other, in MiniJinja's measure: ten for each include.
 const DEPTH: usize = 200;
 
-/// How many views may make one page.
+/// The most views of one page.
 const MOST_VIEWS: usize = 20;
 
-/// Makes the page of a view. `own` answers the customer's own source for a name, and None where
-/// there is none: then it is the shipped one's. It is asked for the view and for those that the
-/// view names in quotes after `extends` or `include`.
+/// Renders a view to a page. `own` returns the customer's source of a view by its name; where it
+/// returns `None`, the shipped source is used. It is called for the view and for those that the view
+/// names in quotes after `extends` or `include`.
 ///
-/// The context is an object; null in it is the same as absent. `text` and `language` are there
-/// besides.
+/// The context is an object; null in it is the same as absent. `text` and `language` are added.
 ///
 /// # Errors
 /// Which view fails, where and why.
@@ -64,7 +63,7 @@ pub fn render(
 
 type Sources = BTreeMap<String, Cow<'static, str>>;
 
-/// The view and all that it names, and that those name.
+/// The sources of a view and of all that it names, directly or through others.
 fn collect(name: &str, own: &dyn Fn(&str) -> Option<String>) -> Result<Sources, Failure> {
     let mut sources = Sources::new();
     let mut wanted = vec![name.to_owned()];
@@ -73,7 +72,7 @@ fn collect(name: &str, own: &dyn Fn(&str) -> Option<String>) -> Result<Sources, 
             continue;
         }
         let found = own(&name).map(Cow::Owned).or_else(|| shipped::source(&name).map(Cow::Borrowed));
-        // what is missing may be missing on purpose; if not, the engine says so
+        // a view may be missing on purpose (`ignore missing`); if not, MiniJinja reports it
         let Some(source) = found else { continue };
         let refused = |refusal| Failure { view: name.clone(), refusal };
         if sources.len() == MOST_VIEWS {
@@ -87,7 +86,7 @@ fn collect(name: &str, own: &dyn Fn(&str) -> Option<String>) -> Result<Sources, 
     Ok(sources)
 }
 
-/// Of an error in what is included, the engine tells the outermost first.
+/// The failure by its innermost cause: of an error in an included view, MiniJinja's outermost is the include.
 fn failure(name: &str, error: &Error, sources: &Sources) -> Failure {
     let mut innermost = error;
     while let Some(inner) = innermost.source().and_then(|inner| inner.downcast_ref::<Error>()) {
@@ -98,7 +97,7 @@ fn failure(name: &str, error: &Error, sources: &Sources) -> Failure {
     Failure { view: view.to_owned(), refusal: Refusal::of(innermost, source) }
 }
 
-/// The context with what every page looks for.
+/// The context with the members that every page reads.
 fn data(context: &Value) -> Data {
     let mut all = Map::new();
     all.insert("brand".to_owned(), json!({}));

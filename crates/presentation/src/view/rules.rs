@@ -1,9 +1,9 @@
-//! What a view's tags may say.
+//! The rules for a view's tags.
 //!
-//! Fuel counts steps, and one step can double a text: `{% set x = x ~ x %}`, forty times, is more
-//! than any memory. So a view only writes what it was given. It joins no texts, keeps nothing that
-//! it has written, and gives names only to what is there: whatever it could build is bounded by
-//! the length of its source.
+//! Fuel counts steps, and one step can double a text: `{% set x = x ~ x %}`, forty times, takes more
+//! than any memory. So a view only writes the values of its context. It joins no texts, captures no
+//! output, and names only values that exist: whatever it could build is bounded by the length of its
+//! source.
 
 use super::{
     LONGEST, Refusal,
@@ -11,20 +11,20 @@ use super::{
     tags::{Tag, Token, tags},
 };
 
-/// The words that a tag `{% .. %}` may begin with. Left out are those that keep what was written
+/// The words that a tag `{% .. %}` may begin with. Left out are those that capture output
 /// (`macro`, `call`, `filter`), turn escaping off (`autoescape`) or hide tags (`raw`).
 const STATEMENTS: [&str; 13] = [
     "if", "elif", "else", "endif", "for", "endfor", "set", "with", "endwith", "block", "endblock", "extends",
     "include",
 ];
 
-/// Those that give something a name.
+/// The statements that name a value.
 const NAMING: [&str; 3] = ["for", "set", "with"];
 
-/// How often `elif` may be in a view: each nests the rest of its `if` by one.
+/// The most `elif` of a view: each nests the rest of its `if` by one level.
 const MOST_ELIF: usize = 100;
 
-/// Words that are no names, so that a bracket behind them is no call.
+/// Words that are no names, so that a bracket after them is no call.
 const KEYWORDS: [&str; 8] = ["and", "or", "not", "in", "is", "if", "elif", "else"];
 
 pub(super) fn check(source: &str) -> Result<(), Refusal> {
@@ -44,7 +44,7 @@ pub(super) fn check(source: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The names in quotes of all views that a view includes or extends.
+/// The quoted names of all views that a view includes or extends.
 pub(super) fn names(source: &str) -> Result<Vec<&str>, Refusal> {
     let mut names = Vec::new();
     for tag in tags(source)? {
@@ -59,7 +59,7 @@ pub(super) fn names(source: &str) -> Result<Vec<&str>, Refusal> {
 }
 
 impl<'a> Tag<'a> {
-    /// The word that a `{% .. %}` begins with.
+    /// The first word of a `{% .. %}`.
     pub(super) fn first_word(&self) -> Option<&'a str> {
         match self.tokens.first() {
             Some((_, Token::Word(word))) if !self.writes => Some(word),
@@ -84,7 +84,7 @@ impl<'a> Tag<'a> {
         self.token(index) == Some(Token::Number) && self.before(index) != Some(Token::Symbol('.'))
     }
 
-    /// `{{ super() }}`, which writes at once; in any other place it would be a text to work with.
+    /// Whether the tag is `{{ super() }}`, which writes at once; elsewhere `super()` captures output.
     fn is_super(&self) -> bool {
         let tokens: Vec<Token> = self.tokens.iter().map(|(_, token)| *token).collect();
         self.writes && tokens == [Token::Word("super"), Token::Symbol('('), Token::Symbol(')')]
@@ -150,7 +150,7 @@ fn check_token(tag: &Tag, index: usize, token: Token, names: bool) -> Result<(),
     }
 }
 
-/// A bracket begins a call of something known, or holds a part of an expression together.
+/// Checks an opening bracket: it begins a call of a known name, or groups part of an expression.
 fn check_bracket(tag: &Tag, index: usize, names: bool) -> Result<(), String> {
     let no_call = |what: &str| Err(format!("{what} cannot be called in a view"));
     match tag.before(index) {

@@ -1,12 +1,12 @@
-//! The tags of a template, read in the way MiniJinja reads them.
+//! The tags of a template, found in the way MiniJinja finds them.
 //!
-//! MiniJinja's own reading cannot be asked for, and has to come second: its parser and compiler
-//! recurse, and a tag that is too deep overflows the stack. Whatever is not clear here is refused,
-//! never passed over: then both agree on where a tag begins and ends.
+//! MiniJinja does not export its lexer, and its parser must not run first: parser and compiler
+//! recurse, and a tag that nests too deeply overflows the stack. Whatever is unclear here is refused,
+//! never skipped, so that both agree on where a tag begins and ends.
 
 use super::Refusal;
 
-/// Bytes of a tag. Each may nest an expression by one, and each nesting takes some stack.
+/// The most bytes of a tag. Each may nest an expression by one level, and each level takes stack.
 const LONGEST_TAG: usize = 1000;
 
 /// A part of a tag.
@@ -14,7 +14,7 @@ const LONGEST_TAG: usize = 1000;
 pub(super) enum Token<'a> {
     /// A name or a keyword.
     Word(&'a str),
-    /// What is between quotes, as it is written.
+    /// The text between quotes, with its escapes.
     Text(&'a str),
     /// A number.
     Number,
@@ -25,11 +25,11 @@ pub(super) enum Token<'a> {
 /// A tag: `{{ .. }}` or `{% .. %}`.
 #[derive(Debug)]
 pub(super) struct Tag<'a> {
-    /// The byte of the source that it begins at.
+    /// The byte of the source at which the tag begins.
     pub at: usize,
-    /// Whether it writes: `{{ .. }}`.
+    /// Whether the tag writes a value: `{{ .. }}`.
     pub writes: bool,
-    /// What is in it, each with the byte of the source that it begins at.
+    /// The tag's tokens, each with the byte of the source at which it begins.
     pub tokens: Vec<(usize, Token<'a>)>,
 }
 
@@ -68,7 +68,7 @@ impl<'a> Reader<'a> {
         self.source.as_bytes().get(self.at + ahead).copied()
     }
 
-    /// Behind the two characters that begin a tag, and the sign that may follow them.
+    /// Skips the two characters that begin a tag, and the sign that may follow them.
     fn begin(&mut self) {
         self.at += if matches!(self.byte(2), Some(b'-' | b'+')) { 3 } else { 2 };
     }
@@ -85,7 +85,7 @@ impl<'a> Reader<'a> {
                 let detail = format!("a tag must have at most {LONGEST_TAG} bytes");
                 return Err(Refusal::at(tag.at, source, detail));
             }
-            // as MiniJinja has it, no tag ends while a bracket is open
+            // as in MiniJinja, no tag ends while a bracket is open
             if open == 0 {
                 let signed = rest.strip_prefix(['-', '+']).is_some_and(|rest| rest.starts_with(end));
                 if signed || rest.starts_with(end) {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     proptest! {
-        /// A tag that is missed is one that no rule looks at.
+        /// No tag is missed: a missed tag is one that no rule checks.
         #[test]
         fn no_tag_is_missed(source in "(\\{\\{|\\}\\}|\\{%|%\\}|\\{#|#\\}|[-+ a1.'\"\\\\(\\[\\{\\)\\]\\}]|\\{% if a|\\{%endif|'a'|é){0,16}") {
             let mut environment = minijinja::Environment::empty();
@@ -187,7 +187,7 @@ mod tests {
                     reader.tag(tag.writes).unwrap();
                     rest.replace_range(tag.at..reader.at, "()");
                 }
-                // any tag in what is left would fail: it writes something or asks for a name
+                // any tag in the rest would fail: it writes a value or looks a name up
                 let written = environment.render_str(&rest, ());
                 prop_assert!(written.is_ok(), "{} {:?}", rest, written);
             }

@@ -1,4 +1,4 @@
-//! Tests of views that come from outside.
+//! Tests of views that customers provide.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ fn a_broken_view_is_refused_with_line_and_column() {
     assert_eq!(check(&"a\n".repeat(LONGEST / 2)), Ok(()));
 }
 
-/// Lines of MiniJinja end at 65,535.
+/// MiniJinja counts at most 65,535 lines.
 #[test]
 fn lines_are_counted_to_the_end() {
     let source = format!("{}{{% if %}}", "\n".repeat(70_000));
@@ -62,7 +62,7 @@ fn what_views_are_made_of_is_taken() {
     }
 }
 
-/// Each could take more memory than there is, or is another way around a bound.
+/// Each of these could take more memory than there is, or is another way around a bound.
 #[test]
 fn what_could_grow_is_refused() {
     for source in [
@@ -102,7 +102,7 @@ fn what_could_grow_is_refused() {
     }
 }
 
-/// On the stack that a thread has when nobody says more.
+/// Runs on the default stack of a thread.
 #[test]
 fn deep_views_are_refused_or_taken_and_nothing_overflows() {
     let run = || {
@@ -128,7 +128,7 @@ fn deep_views_are_refused_or_taken_and_nothing_overflows() {
                 let _ = page(&source, &json!({ "a": 1, "b": [1] }));
             }
         }
-        // all at once: statements in each other and a long expression in the innermost
+        // all at once: nested statements, and a long expression in the innermost
         for part in ["not ", "-", "a|e|", "a.", "a<", "("] {
             let expression = format!("{}a", part.repeat(900 / part.len()));
             let source =
@@ -192,7 +192,7 @@ fn what_comes_from_outside_is_escaped() {
     }
 }
 
-/// Every text of a sample replaced by a worse one.
+/// Replaces every text of a sample by a hostile one.
 fn hostile(name: &str, odd: &str) -> Value {
     fn replace(value: &mut Value, odd: &str) {
         match value {

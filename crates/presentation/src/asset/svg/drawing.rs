@@ -1,22 +1,22 @@
-//! How much an SVG draws, with what it draws again by reference.
+//! The number of shapes that an SVG draws, with those that it draws again by reference.
 
 use std::collections::{HashMap, hash_map::Entry};
 
-/// The most elements that an SVG draws, each as often as it is drawn.
+/// The most elements that an SVG draws, each counted as often as it is drawn.
 const MAX_DRAWN: u64 = 100_000;
-/// How deep references may lead from one part to the next.
+/// The longest chain of references from part to part.
 const DEEPEST: usize = 32;
 
-/// The parts of an SVG: the whole, and each element that has an id.
+/// The parts of an SVG: the complete image, and each element that has an id.
 #[derive(Default)]
 pub(super) struct Drawing<'a> {
     parts: Vec<Part<'a>>,
     named: HashMap<&'a str, usize>,
-    /// The parts that are open, each with how deep its element is.
+    /// The parts that are open, each with the depth of its element.
     open: Vec<(usize, usize)>,
 }
 
-/// Elements that are drawn together, and what they draw besides.
+/// Elements that are drawn together, and what they draw by reference.
 #[derive(Default)]
 struct Part<'a> {
     elements: u64,
@@ -25,17 +25,17 @@ struct Part<'a> {
     is_gradient: bool,
 }
 
-/// What an element draws besides itself.
+/// A reference to a part that an element draws besides itself.
 #[derive(Clone, Copy)]
 pub(super) struct Reference<'a> {
     pub name: &'a str,
     pub times: u64,
-    /// Whether it is painted with by all that is inside, which is for gradients alone: these draw nothing.
+    /// Whether all elements inside inherit it as their paint: for gradients alone, which draw nothing.
     pub is_handed_down: bool,
 }
 
 impl<'a> Drawing<'a> {
-    /// Takes note of an element with so many others around it, which may draw other parts.
+    /// Adds an element at this depth, with the parts that it draws by reference.
     pub fn add(
         &mut self,
         depth: usize,
@@ -68,7 +68,7 @@ impl<'a> Drawing<'a> {
         Ok(())
     }
 
-    /// Refuses what draws itself or too much.
+    /// Refuses an SVG that draws itself or too much.
     pub fn check(&self) -> Result<(), String> {
         let mut handed_down =
             self.parts.iter().flat_map(|part| &part.used).filter(|used| used.is_handed_down);

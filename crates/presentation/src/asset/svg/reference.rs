@@ -1,18 +1,18 @@
-//! What the attributes of an SVG refer to. There is one way to write a name, so that what is found here is
-//! what a browser finds.
+//! The references in the attributes of an SVG. Only one spelling of a name is accepted, so that what is
+//! found here is what a browser finds.
 
-/// How an element draws what it refers to.
+/// How often an element draws what it refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     /// Once.
     Once,
-    /// Filling or drawing along itself with it, and all that is inside.
+    /// As the fill or stroke of the element and of all that is inside.
     Paint,
-    /// At each of its corners, and at those of all that is inside.
+    /// At each corner of the element and of all that is inside.
     Marker,
 }
 
-/// What an attribute refers to, and how that is drawn.
+/// The names that an attribute refers to, and how they are drawn.
 pub(super) fn referred_to<'a>(attribute: &str, value: &'a str) -> Result<Vec<(&'a str, Way)>, String> {
     let local = attribute.rsplit(':').next().unwrap_or_default().to_ascii_lowercase();
     if attribute == "xml:id" {
@@ -37,11 +37,11 @@ pub(super) fn referred_to<'a>(attribute: &str, value: &'a str) -> Result<Vec<(&'
     Ok(all.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
-/// What a property's value refers to.
+/// The names that a property's value refers to, and how they are drawn.
 fn declared<'a>(property: &str, value: &'a str) -> Result<Vec<(&'a str, Way)>, String> {
     let is = |words: &[&str]| words.iter().any(|word| property.contains(word));
     let plain = value.to_ascii_lowercase();
-    // what is not handed down by itself can be asked for
+    // properties that are not inherited by default are with `inherit`
     if is(&["mask", "clip", "all"]) && plain.contains("inherit") {
         return Err("an SVG must say what it draws where it draws it".to_owned());
     }
@@ -64,7 +64,7 @@ fn declared<'a>(property: &str, value: &'a str) -> Result<Vec<(&'a str, Way)>, S
     names.collect()
 }
 
-/// Refuses an id that could be written in several ways.
+/// Refuses an id that could be spelt in several ways.
 pub(super) fn check_id(id: &str) -> Result<(), String> {
     checked(id).map(|_| ())
 }

@@ -1,4 +1,4 @@
-//! The installation's signing keys: made at the first start, kept encrypted.
+//! The installation's signing keys: generated at the first start, stored encrypted.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use chancery_resource::{AuditKey, MasterKey, random};
 use chancery_store::{Error, StateTable, Tx};
 use serde_json::json;
 
-/// What a key is for.
+/// What a key signs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Token,
@@ -30,22 +30,23 @@ impl Purpose {
     }
 }
 
-/// The keys, ready for use.
+/// The installation's signing keys, ready for use.
 pub struct Keyring {
     /// The key that signs access tokens, with its id.
     pub token_key: (String, PrivateKey),
-    /// The keys that access tokens are verified with, by id: ES256.
+    /// The public keys that verify access tokens, by id. Their algorithm is ES256.
     pub token_keys: HashMap<String, PublicKey>,
-    /// The public keys for tokens, as JWKs.
+    /// The public keys of access tokens, as JWKs.
     pub token_jwks: Vec<serde_json::Value>,
-    /// The public keys for the audit trail, as JWKs.
+    /// The public keys of the audit trail, as JWKs.
     pub audit_jwks: Vec<serde_json::Value>,
 }
 
-/// Makes the keys that are missing and loads all. The audit key signs for this process.
+/// Loads the installation's signing keys; generates those that are missing. The audit key signs for this
+/// process.
 ///
 /// # Errors
-/// [`Error::Unavailable`] when the keys cannot be opened with this master key.
+/// [`Error::Unavailable`] when the keys cannot be decrypted with this master key.
 pub fn ensure_keys(
     tx: &mut Tx<'_>,
     master: &MasterKey,

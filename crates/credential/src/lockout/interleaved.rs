@@ -1,5 +1,5 @@
-//! Attempts at the same time, and processes that die: nobody guesses more often than allowed,
-//! and nobody is kept out for ever.
+//! Concurrent attempts, and processes that die: nobody gets more attempts than allowed, and nobody
+//! is kept out for ever.
 
 use proptest::prelude::*;
 
@@ -7,18 +7,18 @@ use super::{
     Begun, CLOSING_MS, Limits, State, begin, fail, succeed, tests::NOON, tests::any_limits, tests::id,
 };
 
-/// Over the time that an attempt has to be decided.
+/// Just longer than an attempt may stay undecided, in ms.
 const LOST: i64 = CLOSING_MS.cast_signed() + 1;
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Begin,
-    /// One of those under way ends; most passwords are wrong.
+    /// One of the pending attempts ends; most passwords are wrong.
     End {
         which: usize,
         right: bool,
     },
-    /// The process of one of those under way dies.
+    /// The process of one of the pending attempts dies.
     Die {
         which: usize,
     },
@@ -34,18 +34,18 @@ fn any_event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// What an onlooker counts by himself.
+/// The counts of an independent observer.
 #[derive(Default)]
 struct Onlooker {
     under_way: Vec<usize>,
     begun: usize,
-    /// Passwords looked at since the last success.
+    /// Passwords verified since the last success.
     looked_at: i64,
-    /// The same, but anew after each temporary lock.
+    /// Passwords verified since the last success or temporary lock.
     looked_at_for_now: i64,
 }
 
-/// Plays the events and checks after each that nobody got ahead of the limits.
+/// Plays the events and checks after each that the limits hold.
 fn play(limits: &Limits, events: &[Event]) -> Result<(State, i64), TestCaseError> {
     let (mut state, mut now, mut seen) = (State::default(), NOON, Onlooker::default());
     for event in events {
@@ -135,8 +135,8 @@ proptest! {
         play(&limits, &events)?;
     }
 
-    /// Wherever all processes died: who is not locked for good gets in again, after the time to
-    /// give up on the last attempt, the lock that it ends in, and the throttle.
+    /// Wherever all processes died, a user who is not locked permanently may try again, once the last attempt
+    /// has counted as failed, and its lock and the throttle are over.
     #[test]
     fn nobody_is_kept_out_for_ever(
         limits in any_limits(),
@@ -159,7 +159,7 @@ proptest! {
     }
 }
 
-/// The crash of the last attempt locks as its failure would have.
+/// A crash during the last attempt locks as its failure would.
 #[test]
 fn dying_in_time_gives_no_further_guess() {
     let limits = Limits { attempts_before_user_locked: 3, throttling_enabled: false, ..Limits::default() };

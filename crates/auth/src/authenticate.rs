@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// The detail with which [`verify_assertion`] refuses a signature, after all checks before it passed.
-const CAME_TO_THE_SIGNATURE: &str = "The signature is not the client's.";
+const REACHED_THE_SIGNATURE: &str = "The signature is not the client's.";
 /// Endpoints whose address an assertion's `aud` may name.
 const ENDPOINTS: [&str; 3] = ["/connect/token", "/connect/introspect", "/connect/revoke"];
 
@@ -134,7 +134,7 @@ async fn check_assertion(
     let endpoints = ENDPOINTS.map(|path| issuer.endpoint(path));
     let mut audiences: Vec<&str> = endpoints.iter().map(String::as_str).collect();
     audiences.push(&issuer.url);
-    let anybodys = Expected {
+    let of_any_client = Expected {
         client_ids: &[client],
         audiences: &audiences,
         one_audience: false,
@@ -143,9 +143,9 @@ async fn check_assertion(
         leeway: LEEWAY,
     };
     // an assertion that has expired or is for another server must not make this one fetch keys
-    check_claims(assertion, &anybodys).ok()?;
-    let expected = Expected { one_audience: app.is_some_and(|app| app.is_fapi2), ..anybodys };
-    let mut came_to_the_signature = false;
+    check_claims(assertion, &of_any_client).ok()?;
+    let expected = Expected { one_audience: app.is_some_and(|app| app.is_fapi2), ..of_any_client };
+    let mut reached_the_signature = false;
     if let Some(app) = app.filter(|app| !app.is_public) {
         match app.configuration.method {
             Method::SecretJwt => {
@@ -153,7 +153,7 @@ async fn check_assertion(
                 let secrets: Vec<Secret> = current.filter_map(|kept| kept.opened(&bearer.master)).collect();
                 match verify_assertion(assertion, Keys::Secrets(&secrets), &expected) {
                     Ok(proven) => return Some(proven),
-                    Err(refusal) => came_to_the_signature = refusal.detail == CAME_TO_THE_SIGNATURE,
+                    Err(refusal) => reached_the_signature = refusal.detail == REACHED_THE_SIGNATURE,
                 }
             }
             Method::PrivateKeyJwt => {
@@ -162,8 +162,8 @@ async fn check_assertion(
                         let Some(keys) = keys_of(bearer, (app, set), again, now).await else { break };
                         match verify_assertion(assertion, Keys::Public(&keys), &expected) {
                             Ok(proven) if serves(app, set, proven.algorithm) => return Some(proven),
-                            Ok(_) => came_to_the_signature = true,
-                            Err(refusal) => came_to_the_signature |= refusal.detail == CAME_TO_THE_SIGNATURE,
+                            Ok(_) => reached_the_signature = true,
+                            Err(refusal) => reached_the_signature |= refusal.detail == REACHED_THE_SIGNATURE,
                         }
                     }
                 }
@@ -171,10 +171,10 @@ async fn check_assertion(
             _ => {}
         }
     }
-    if !came_to_the_signature {
+    if !reached_the_signature {
         // verified with keys that nobody has: the time taken must not tell which client apps exist
-        let _ = verify_assertion(assertion, Keys::Public(&NOBODYS), &anybodys);
-        let _ = verify_assertion(assertion, Keys::Secrets(&[Secret::new([0; 32])]), &anybodys);
+        let _ = verify_assertion(assertion, Keys::Public(&DECOY_KEYS), &of_any_client);
+        let _ = verify_assertion(assertion, Keys::Secrets(&[Secret::new([0; 32])]), &of_any_client);
     }
     None
 }
@@ -261,7 +261,7 @@ async fn has_certificate(
 }
 
 /// Public keys of each kind whose private keys nobody has.
-static NOBODYS: LazyLock<Vec<Jwk>> = LazyLock::new(|| {
+static DECOY_KEYS: LazyLock<Vec<Jwk>> = LazyLock::new(|| {
     // verifying accepts any odd number of 2048 bits as a modulus
     let modulus = (0_u8..=255).map(|at| at | 0x81).collect::<Vec<u8>>();
     let modulus = base64::Engine::encode(&base64::prelude::BASE64_URL_SAFE_NO_PAD, modulus);
@@ -281,10 +281,10 @@ static NOBODYS: LazyLock<Vec<Jwk>> = LazyLock::new(|| {
 
 #[cfg(test)]
 mod tests {
-    use super::NOBODYS;
+    use super::DECOY_KEYS;
 
     #[test]
-    fn nobody_has_a_key_of_each_kind() {
-        assert_eq!(NOBODYS.len(), 5);
+    fn decoy_keys_are_of_each_kind() {
+        assert_eq!(DECOY_KEYS.len(), 5);
     }
 }

@@ -145,14 +145,14 @@ mod tests {
 
     /// Tokens with `iat` over 60 s in the future are refused.
     #[test]
-    fn a_token_of_a_time_to_come_is_none() {
+    fn a_token_issued_in_the_future_is_refused() {
         let token = Claims { iat: 1_000, exp: 5_000, ..claims() };
         let is_current = |second: i64| token.is_current(Timestamp(second * 1000));
         assert!(!is_current(939) && is_current(940) && is_current(4_999) && !is_current(5_000));
     }
 
     #[test]
-    fn an_id_vouches_for_the_claims_it_was_made_with() {
+    fn an_id_vouches_for_its_claims_alone() {
         let master = MasterKey::generate();
         let id = Uuid::from_u128(1);
         let mut claims = claims();

@@ -123,19 +123,19 @@ fn make(tx: &mut Tx<'_>, master: &MasterKey, purpose: Purpose, now: Timestamp) -
             key_id.as_str().into(),
             algorithm.into(),
             Value::Bytes(public_key),
-            Value::Bytes(master.seal(&place(&key_id), document.as_ref())),
+            Value::Bytes(master.seal(&associated_data(&key_id), document.as_ref())),
             Value::Int(now.0),
         ],
     )
 }
 
-fn place(key_id: &str) -> String {
+fn associated_data(key_id: &str) -> String {
     format!("signing_key/{key_id}")
 }
 
 fn open(stored: &[StoredKey], master: &MasterKey) -> Option<(Keyring, AuditKey)> {
     let newest = |purpose: Purpose| stored.iter().rev().find(|key| key.purpose == purpose.name());
-    let private = |key: &StoredKey| master.open(&place(&key.key_id), &key.private_key);
+    let private = |key: &StoredKey| master.open(&associated_data(&key.key_id), &key.private_key);
     let token = newest(Purpose::Token)?;
     let audit = private(newest(Purpose::Audit)?)?;
     let audit = AuditKey::own(PrivateKey::read(audit.expose(), None).ok()?)?;

@@ -246,26 +246,26 @@ impl Opened {
         looked: &mut Looked,
     ) -> Result<(), Error> {
         // the epoch is read first, so that what follows is no older
-        let mut asking = Asking::default();
-        asking.push(EPOCH.to_owned(), Vec::new(), |looked, row| {
+        let mut queries = Queries::default();
+        queries.push(EPOCH.to_owned(), Vec::new(), |looked, row| {
             looked.epoch = row.int(0)?;
             Ok(())
         });
         if let Some(Shown::Reference(digest)) = &self.shown {
             let text = "SELECT claims FROM reference_token WHERE digest = ?1".to_owned();
-            asking.push(text, vec![Value::Bytes(digest.clone())], |looked, row| {
+            queries.push(text, vec![Value::Bytes(digest.clone())], |looked, row| {
                 let broken = |_| Error::Internal("a kept token cannot be read".into());
                 looked.claims = Some(serde_json::from_str(row.text(0)?).map_err(broken)?);
                 Ok(())
             });
         }
         if let Some(claims) = signed {
-            ask_of_claims(&mut asking, claims);
+            query_token(&mut queries, claims);
         }
         if let Some(name) = &self.name {
-            ask_of_place(&mut asking, name);
+            query_store(&mut queries, name);
         }
-        asking.ask(tx, looked)
+        queries.run(tx, looked)
     }
 }
 
@@ -285,9 +285,9 @@ type Take<'a> = Box<dyn Fn(&mut Looked, &Row<'_>) -> Result<(), Error> + 'a>;
 
 /// Statements that go to the database in one exchange, each with what takes its rows.
 #[derive(Default)]
-struct Asking<'a>(Vec<(String, Vec<Value>, Take<'a>)>);
+struct Queries<'a>(Vec<(String, Vec<Value>, Take<'a>)>);
 
-impl<'a> Asking<'a> {
+impl<'a> Queries<'a> {
     fn push(
         &mut self,
         text: String,
@@ -297,7 +297,7 @@ impl<'a> Asking<'a> {
         self.0.push((text, parameters, Box::new(take)));
     }
 
-    fn ask(&self, tx: &mut Tx<'_>, looked: &mut Looked) -> Result<(), Error> {
+    fn run(&self, tx: &mut Tx<'_>, looked: &mut Looked) -> Result<(), Error> {
         let statements: Vec<_> =
             self.0.iter().map(|(text, parameters, _)| (text.as_str(), parameters.as_slice())).collect();
         tx.query_all(&statements, &mut |place, row| match self.0.get(place) {
@@ -309,25 +309,25 @@ impl<'a> Asking<'a> {
 
 /// Looks up the rights of a reference token by its stored claims.
 fn look_up_claims(tx: &mut Tx<'_>, claims: &Claims, looked: &mut Looked) -> Result<(), Error> {
-    let mut asking = Asking::default();
-    ask_of_claims(&mut asking, claims);
-    asking.ask(tx, looked)
+    let mut queries = Queries::default();
+    query_token(&mut queries, claims);
+    queries.run(tx, looked)
 }
 
 /// Adds the statements that find whether a token was revoked, and its caller.
-fn ask_of_claims<'a>(asking: &mut Asking<'a>, claims: &'a Claims) {
+fn query_token<'a>(queries: &mut Queries<'a>, claims: &'a Claims) {
     let mut sql = Sql::new("SELECT 1 FROM revoked_token WHERE jti IN ");
     sql.add_list(std::iter::once(&claims.jti).chain(&claims.from_jti).map(|jti| jti.as_str().into()));
-    asking.push(format!("{} LIMIT 1", sql.text), sql.parameters, |looked, _| {
+    queries.push(format!("{} LIMIT 1", sql.text), sql.parameters, |looked, _| {
         looked.is_revoked = true;
         Ok(())
     });
-    ask_of_caller(asking, claims);
+    query_caller(queries, claims);
 }
 
 /// Adds the statement that finds a token's caller, enabled while both the client app that the token was
 /// issued to and the one whose rights it carries may use tokens.
-fn ask_of_caller<'a>(asking: &mut Asking<'a>, claims: &'a Claims) {
+fn query_caller<'a>(queries: &mut Queries<'a>, claims: &'a Claims) {
     let client = claims.sub;
     let mut parameters = vec![Value::Id(client), Value::Id(claims.client_id)];
     parameters.extend(claims.tid.map(Value::Id));
@@ -343,7 +343,7 @@ fn ask_of_caller<'a>(asking: &mut Asking<'a>, claims: &'a Claims) {
         serves("a", tenant),
         serves("g", tenant)
     );
-    asking.push(text, parameters, move |looked, row| {
+    queries.push(text, parameters, move |looked, row| {
         let enabled = row.bool(0)? && row.bool(1)? && row.bool(7)? && row.bool(10)?;
         let needs_nonce = !row.is_null(8)? && row.bool(8)?;
         let (subscription, customer, holder) = (row.id(2)?, row.id(3)?, row.id(9)?);
@@ -386,7 +386,7 @@ pub fn load_store_context(tx: &mut Tx<'_>, name: &str) -> Result<Option<Place>, 
 }
 
 /// Adds the statements that find a user store by its id or its name, and its options.
-fn ask_of_place(asking: &mut Asking<'_>, name: &str) {
+fn query_store(queries: &mut Queries<'_>, name: &str) {
     let (condition, key) = match parse_id(name) {
         Some(id) => ("i.id = ?1 AND i.store_name_key IS NOT NULL", Value::Id(id)),
         None => ("i.store_name_key = ?1", Value::Text(fold(name))),
@@ -396,7 +396,7 @@ fn ask_of_place(asking: &mut Asking<'_>, name: &str) {
          (SELECT snapshot_number FROM passkey_trust WHERE source = 'mds') \
          FROM idp_instance i JOIN subscription s ON s.id = i.subscription_id WHERE {condition}"
     );
-    asking.push(text, vec![key.clone()], |looked, row| {
+    queries.push(text, vec![key.clone()], |looked, row| {
         looked.place = Some(Place {
             scope: StoreScope {
                 number: row.int(0)?,
@@ -415,7 +415,7 @@ fn ask_of_place(asking: &mut Asking<'_>, name: &str) {
         "SELECT o.name, o.value FROM idp_instance i JOIN option_value o ON o.apply_to_idp_instance_id = i.id \
          WHERE {condition}"
     );
-    asking.push(text, vec![key], |looked, row| {
+    queries.push(text, vec![key], |looked, row| {
         looked.options.insert(row.text(0)?.to_owned(), row.text(1)?.to_owned());
         Ok(())
     });
@@ -459,7 +459,7 @@ mod tests {
 
     /// An entry in constant use stays cached, however many others come and go.
     #[test]
-    fn one_too_many_costs_no_other() {
+    fn an_entry_in_use_is_not_evicted() {
         let rights = Rights::default();
         rights.remember(&at(1), None, Some("always"));
         for number in 0..3 * REMEMBERED {

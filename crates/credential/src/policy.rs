@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn every_broken_rule_is_told() {
+    fn every_broken_rule_is_reported() {
         assert_eq!(codes(&all(), "Grüne Ameise 7"), [""; 0]);
         let classes = [
             "PasswordRequireDigit",
@@ -253,7 +253,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
         #[test]
-        fn nothing_of_the_password_is_told(password in "[0-9a-z]{7,12}XQ?", name in "\\PC{0,12}") {
+        fn no_detail_contains_the_password(password in "[0-9a-z]{7,12}XQ?", name in "\\PC{0,12}") {
             let person = Person { login_name: &name, ..ADA };
             let strict = Policy { require_non_alphanumeric: true, ..all() };
             let found = strict.check(&Secret::new(password.as_str()), &person);

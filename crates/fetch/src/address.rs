@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_public() {
+    fn public_addresses() {
         for public in [
             "1.1.1.1",
             "9.255.255.255",
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not() {
+    fn addresses_that_are_not_public() {
         for inner in [
             "0.0.0.0",
             "0.1.2.3",

@@ -79,7 +79,7 @@ mod tests {
     use super::Networks;
 
     #[test]
-    fn what_networks_hold() {
+    fn networks_admit_their_addresses() {
         let networks: Networks = "10.0.0.0/8, 192.168.1.7,fd00::/8, ::1".parse().unwrap();
         for (address, is_admitted) in [
             ("10.255.0.1", true),
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_network() {
+    fn malformed_networks_are_refused() {
         for wrong in ["10.0.0.0/33", "::/129", "10.0.0.0/-1", "10.0.0.0/", "10.0.0", "host", "10.0.0.0/8/8"] {
             assert!(wrong.parse::<Networks>().unwrap_err().contains(wrong), "{wrong}");
         }

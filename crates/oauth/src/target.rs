@@ -62,7 +62,7 @@ mod tests {
     use super::is_same;
 
     #[test]
-    fn what_names_the_same_target() {
+    fn urls_of_the_same_target() {
         for (one, other) in [
             ("https://server.example.com/token", "https://server.example.com/token?a=b#c"),
             ("https://Server.Example.com/token", "HTTPS://server.example.COM:443/token"),
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not() {
+    fn urls_of_different_targets() {
         for (one, other) in [
             ("https://server.example.com/token", "https://server.example.com/Token"),
             ("https://server.example.com/token", "https://server.example.com/token/"),

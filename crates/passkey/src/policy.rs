@@ -19,13 +19,13 @@ pub enum UserVerification {
 /// The attestation that a registration requests of the authenticator (WebAuthn Level 3, section 5.4.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attestation {
-    /// None.
+    /// No attestation.
     None,
-    /// One that the client may anonymise.
+    /// An attestation that the client may anonymise.
     Indirect,
-    /// The authenticator's own.
+    /// The authenticator's own attestation.
     Direct,
-    /// One that identifies the single device.
+    /// An attestation that identifies the single device.
     Enterprise,
 }
 

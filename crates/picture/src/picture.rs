@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_and_what_follows_are_gone() {
+    fn metadata_and_trailing_bytes_are_removed() {
         let image = two_halves(32, 16);
         for format in Format::ALL {
             let plain = stored(format, &encoded(format, &image, None)).unwrap();

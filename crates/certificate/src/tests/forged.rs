@@ -109,7 +109,7 @@ fn what_is_forged_here_is_read() {
 }
 
 #[test]
-fn work_is_counted_and_none_is_refused() {
+fn iterations_are_counted_and_zero_is_refused() {
     assert_eq!(refused(&p12(&[shrouded_bag(1000)], 1000)), Some(Refusal::WrongPassword));
     for costly in
         [p12(&[shrouded_bag(2_000_000)], 1000), p12(&[shrouded_bag(u32::MAX)], 1000), p12(&[], u32::MAX)]

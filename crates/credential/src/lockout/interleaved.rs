@@ -36,7 +36,7 @@ fn any_event() -> impl Strategy<Value = Event> {
 
 /// The counts of an independent observer.
 #[derive(Default)]
-struct Onlooker {
+struct Observer {
     under_way: Vec<usize>,
     begun: usize,
     /// Passwords verified since the last success.
@@ -47,7 +47,7 @@ struct Onlooker {
 
 /// Plays the events and checks after each that the limits hold.
 fn play(limits: &Limits, events: &[Event]) -> Result<(State, i64), TestCaseError> {
-    let (mut state, mut now, mut seen) = (State::default(), NOON, Onlooker::default());
+    let (mut state, mut now, mut seen) = (State::default(), NOON, Observer::default());
     for event in events {
         let before = state;
         match *event {
@@ -128,7 +128,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn nobody_guesses_more_often_than_allowed(
+    fn nobody_gets_more_attempts_than_allowed(
         limits in any_limits(),
         events in prop::collection::vec(any_event(), 1..150),
     ) {
@@ -151,8 +151,8 @@ proptest! {
                 now = now.plus(limits.temporary_lock_duration_ms);
             }
         }
-        let mayhap = begin(&state, &limits, now, id(1_000));
-        prop_assert_eq!(matches!(mayhap, Begun::Counted(_)), !state.is_locked, "{:?}", mayhap);
+        let begun = begin(&state, &limits, now, id(1_000));
+        prop_assert_eq!(matches!(begun, Begun::Counted(_)), !state.is_locked, "{:?}", begun);
         if limits.attempts_before_user_locked <= 0 {
             prop_assert!(!state.is_locked);
         }
@@ -161,7 +161,7 @@ proptest! {
 
 /// A crash during the last attempt locks as its failure would.
 #[test]
-fn dying_in_time_gives_no_further_guess() {
+fn a_crash_gives_no_further_attempt() {
     let limits = Limits { attempts_before_user_locked: 3, throttling_enabled: false, ..Limits::default() };
     let mut state = State::default();
     for number in 1..=3 {

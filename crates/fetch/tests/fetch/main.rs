@@ -143,7 +143,7 @@ async fn plain_http_goes_to_this_machine_alone_and_only_where_allowed() {
 }
 
 #[tokio::test]
-async fn what_is_no_url_to_fetch_from() {
+async fn urls_that_are_refused() {
     let long = format!("https://a.example/{}", "x".repeat(2_048));
     for (url, failure) in [
         ("", Failure::Url),
@@ -183,7 +183,7 @@ async fn tls_trusts_the_root_that_is_given_and_the_name_that_is_asked() {
 }
 
 #[tokio::test]
-async fn nobody_there() {
+async fn a_closed_port_is_a_failure() {
     // bound, so that no other process gets the port, and not listened on
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -192,7 +192,7 @@ async fn nobody_there() {
 }
 
 #[test]
-fn failures_are_said_in_words() {
+fn failures_have_texts() {
     assert_eq!(Failure::Status(302).to_string(), "the host answered 302 instead of 200");
     let told = Failure::Address.to_string();
     assert!(told.contains("not on the public internet") && told.contains("CHANCERY_PRIVATE_DESTINATIONS"));

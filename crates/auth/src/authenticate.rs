@@ -1,4 +1,4 @@
-//! Whether a client is who it says it is: by the one method that it is set to.
+//! Client authentication (RFC 6749, section 2.3): by the one method that the client app is set to.
 
 use std::{sync::LazyLock, time::Duration};
 
@@ -26,27 +26,30 @@ use crate::{
     used::Used,
 };
 
-/// What [`verify_assertion`] says when it came to the signature.
-const CAME_TO_THE_SIGNATURE: &str = "The signature is not the client's.";
-/// Endpoints whose address an assertion may name.
+/// The detail with which [`verify_assertion`] refuses a signature, after all checks before it passed.
+const REACHED_THE_SIGNATURE: &str = "The signature is not the client's.";
+/// Endpoints whose address an assertion's `aud` may name.
 const ENDPOINTS: [&str; 3] = ["/connect/token", "/connect/introspect", "/connect/revoke"];
 
-/// How long keys are fetched to prove one client.
+/// How long fetching keys may take while one client is authenticated.
 const FETCHING_TIME: Duration = Duration::from_secs(10);
 
-/// A client that proved itself, or that is public and cannot.
+/// A client that authenticated, or that is public and cannot.
 pub struct Authenticated {
     /// The client app.
     pub app: ClientApp,
-    /// The id of its assertion, which is good once.
+    /// The id of the client's assertion, which is good once; still to be claimed.
     pub used: Option<Used>,
-    /// The security epoch that all of this held after.
+    /// The security epoch read before the client app was: what was read is no older.
     pub epoch: i64,
 }
 
-/// The client app that this request proves, with the resources and, if they are wanted, the scopes that it may
-/// be allowed. The work is the same whether it exists or not, but for keys that must be fetched, which has an
-/// end however many there are.
+/// Authenticates the client app of a request; returns it with those of the resources and, if requested, the
+/// scopes that it may get. The work is the same whether the client app exists or not, except for keys that
+/// must be fetched: `FETCHING_TIME` bounds that, however many there are.
+///
+/// # Errors
+/// [`INVALID_CLIENT`] whatever the reason; a malformed request; errors of the store.
 pub async fn authenticate(
     store: &Store,
     bearer: &Bearer,
@@ -90,7 +93,7 @@ pub async fn authenticate(
             (Some(app), Some(Method::SelfSignedTls), Some(certificate)) => {
                 timeout(FETCHING_TIME, has_certificate(bearer, app, certificate, now)).await == Ok(true)
             }
-            // what it may do as a public client is for each endpoint to say
+            // each endpoint decides what a public client may do there
             (Some(app), Some(Method::None | Method::Either), _) => app.is_public,
             _ => false,
         },
@@ -106,7 +109,8 @@ pub async fn authenticate(
     }
 }
 
-/// Whether a secret is one of the client app's, and was shown in the way that it is set to.
+/// Whether a secret is one of the client app's, and was presented by the method that the client app is set
+/// to.
 fn has_secret(app: Option<&ClientApp>, proof: &Proof, digest: &Secret, now: Timestamp) -> bool {
     let Some(app) = app else { return false };
     let fits = |proven, kept: &KeptSecret| proven | (digest.matches(&kept.digest) & kept.is_current(now));
@@ -130,7 +134,7 @@ async fn check_assertion(
     let endpoints = ENDPOINTS.map(|path| issuer.endpoint(path));
     let mut audiences: Vec<&str> = endpoints.iter().map(String::as_str).collect();
     audiences.push(&issuer.url);
-    let anybodys = Expected {
+    let of_any_client = Expected {
         client_ids: &[client],
         audiences: &audiences,
         one_audience: false,
@@ -138,10 +142,10 @@ async fn check_assertion(
         max_lifetime: MAX_LIFETIME,
         leeway: LEEWAY,
     };
-    // what is not meant for this server, or over, makes it fetch no keys
-    check_claims(assertion, &anybodys).ok()?;
-    let expected = Expected { one_audience: app.is_some_and(|app| app.is_fapi2), ..anybodys };
-    let mut came_to_the_signature = false;
+    // an assertion that has expired or is for another server must not make this one fetch keys
+    check_claims(assertion, &of_any_client).ok()?;
+    let expected = Expected { one_audience: app.is_some_and(|app| app.is_fapi2), ..of_any_client };
+    let mut reached_the_signature = false;
     if let Some(app) = app.filter(|app| !app.is_public) {
         match app.configuration.method {
             Method::SecretJwt => {
@@ -149,7 +153,7 @@ async fn check_assertion(
                 let secrets: Vec<Secret> = current.filter_map(|kept| kept.opened(&bearer.master)).collect();
                 match verify_assertion(assertion, Keys::Secrets(&secrets), &expected) {
                     Ok(proven) => return Some(proven),
-                    Err(refusal) => came_to_the_signature = refusal.detail == CAME_TO_THE_SIGNATURE,
+                    Err(refusal) => reached_the_signature = refusal.detail == REACHED_THE_SIGNATURE,
                 }
             }
             Method::PrivateKeyJwt => {
@@ -158,8 +162,8 @@ async fn check_assertion(
                         let Some(keys) = keys_of(bearer, (app, set), again, now).await else { break };
                         match verify_assertion(assertion, Keys::Public(&keys), &expected) {
                             Ok(proven) if serves(app, set, proven.algorithm) => return Some(proven),
-                            Ok(_) => came_to_the_signature = true,
-                            Err(refusal) => came_to_the_signature |= refusal.detail == CAME_TO_THE_SIGNATURE,
+                            Ok(_) => reached_the_signature = true,
+                            Err(refusal) => reached_the_signature |= refusal.detail == REACHED_THE_SIGNATURE,
                         }
                     }
                 }
@@ -167,16 +171,16 @@ async fn check_assertion(
             _ => {}
         }
     }
-    if !came_to_the_signature {
-        // nobody's keys: what takes time must not tell who there is
-        let _ = verify_assertion(assertion, Keys::Public(&NOBODYS), &anybodys);
-        let _ = verify_assertion(assertion, Keys::Secrets(&[Secret::new([0; 32])]), &anybodys);
+    if !reached_the_signature {
+        // verified with keys that nobody has: the time taken must not tell which client apps exist
+        let _ = verify_assertion(assertion, Keys::Public(&DECOY_KEYS), &of_any_client);
+        let _ = verify_assertion(assertion, Keys::Secrets(&[Secret::new([0; 32])]), &of_any_client);
     }
     None
 }
 
-/// Whether assertions signed so are taken: what the key set says, and FAPI 1.0 Advanced, section 8.6, or
-/// FAPI 2.0 Security Profile, section 5.4.1.
+/// Whether the key set allows assertions of this algorithm, and so does the client app's profile: FAPI 1.0
+/// Advanced, section 8.6, or FAPI 2.0 Security Profile, section 5.4.1.
 fn serves(app: &ClientApp, set: &KeySet, algorithm: Algorithm) -> bool {
     let by_profile = match algorithm {
         Algorithm::Ps256 | Algorithm::Es256 => true,
@@ -186,7 +190,7 @@ fn serves(app: &ClientApp, set: &KeySet, algorithm: Algorithm) -> bool {
     by_profile && set.algorithm.as_deref().is_none_or(|only| Algorithm::named(only) == Some(algorithm))
 }
 
-/// The keys of a set; `again` for newer ones of those that may be newer. `None`: there are none.
+/// The keys of a set. `again`: only such as may have changed, fetched anew. `None`: there are none.
 async fn keys_of(
     bearer: &Bearer,
     (app, set): (&ClientApp, &KeySet),
@@ -211,7 +215,7 @@ async fn keys_of(
     Some(keys)
 }
 
-/// `tls_client_auth` (RFC 8705, section 2.1): a certificate of a trusted authority, with the name.
+/// `tls_client_auth` (RFC 8705, section 2.1): a certificate of a trusted authority, with the configured name.
 fn has_name(app: &ClientApp, certificate: &ClientCertificate, now: Timestamp) -> bool {
     let is_current =
         facts_of(&certificate.der).is_ok_and(|facts| facts.valid_from <= now && now < facts.valid_to);
@@ -229,7 +233,8 @@ fn has_name(app: &ClientApp, certificate: &ClientCertificate, now: Timestamp) ->
     certificate.is_trusted && is_current && fits
 }
 
-/// `self_signed_tls_client_auth` (RFC 8705, section 2.2): a certificate, or a key, of its key sets.
+/// `self_signed_tls_client_auth` (RFC 8705, section 2.2): a certificate, or a key, of the client app's key
+/// sets.
 async fn has_certificate(
     bearer: &Bearer,
     app: &ClientApp,
@@ -255,9 +260,9 @@ async fn has_certificate(
     false
 }
 
-/// A key of each kind that nobody has the private one of.
-static NOBODYS: LazyLock<Vec<Jwk>> = LazyLock::new(|| {
-    // an odd number of 2048 bits is a modulus to whoever only verifies
+/// Public keys of each kind whose private keys nobody has.
+static DECOY_KEYS: LazyLock<Vec<Jwk>> = LazyLock::new(|| {
+    // verifying accepts any odd number of 2048 bits as a modulus
     let modulus = (0_u8..=255).map(|at| at | 0x81).collect::<Vec<u8>>();
     let modulus = base64::Engine::encode(&base64::prelude::BASE64_URL_SAFE_NO_PAD, modulus);
     let rsa = format!(r#"{{"kty":"RSA","n":"{modulus}","e":"AQAB"}}"#);
@@ -276,10 +281,10 @@ static NOBODYS: LazyLock<Vec<Jwk>> = LazyLock::new(|| {
 
 #[cfg(test)]
 mod tests {
-    use super::NOBODYS;
+    use super::DECOY_KEYS;
 
     #[test]
-    fn nobody_has_a_key_of_each_kind() {
-        assert_eq!(NOBODYS.len(), 5);
+    fn decoy_keys_are_of_each_kind() {
+        assert_eq!(DECOY_KEYS.len(), 5);
     }
 }

@@ -1,4 +1,4 @@
-//! Access tokens: made here, opened here.
+//! Access tokens: issued and opened here.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -19,40 +19,41 @@ use crate::{
     signing_certificate::Certificates,
 };
 
-/// Bytes of a token that is a reference.
+/// The random bytes of a reference token.
 const REFERENCE: usize = 32;
-/// The characters of it.
+/// The characters of a reference token: those bytes in base64url.
 const REFERENCE_LENGTH: usize = 43;
 
-/// Makes and opens tokens.
+/// Issues and opens access tokens.
 pub struct Bearer {
-    /// The keys.
+    /// The installation's own signing keys.
     pub keyring: Keyring,
-    /// The address of the installation: its issuer's, and what those of tenants begin with.
+    /// The URL of the installation: its issuer, and the beginning of the tenants' issuers.
     pub public_url: String,
-    /// What vouches for claims.
+    /// The key behind the digest that vouches for claims, see [`Claims::vouch`].
     pub(crate) master: MasterKey,
     /// Nonces for DPoP.
     pub nonces: Nonces,
-    /// Keys that clients publish.
+    /// Keys that client apps publish at their `jwksUri`.
     pub(crate) remote: RemoteKeys,
-    /// Client apps that proved themselves.
+    /// Client apps that authenticated by a secret.
     pub(crate) proven: Proven,
     tenants: ServingTenants,
     certificates: RwLock<Arc<Certificates>>,
 }
 
-/// A token as it was shown.
+/// A presented token, before its rights are looked up.
 #[derive(Debug)]
 pub enum Shown {
-    /// A signed one, verified. If a certificate's key signed it, that holds at this epoch.
+    /// A JWT whose signature is verified. If a certificate's key signed it: the epoch at which that key was
+    /// valid.
     Signed(Box<Claims>, Option<i64>),
-    /// The digest of one that may be a reference.
+    /// The digest of what may be a reference token.
     Reference(Vec<u8>),
 }
 
 impl Bearer {
-    /// With these keys, at this address.
+    /// Issues with these keys, at this URL. `policy` bounds where client apps' keys are fetched from.
     pub fn new(keyring: Keyring, public_url: String, master: MasterKey, policy: Policy) -> Self {
         Self {
             nonces: Nonces::new(&master.derive("dpop-nonce")),
@@ -71,10 +72,10 @@ impl Bearer {
         Issuer { url: self.public_url.clone(), tenant: None }
     }
 
-    /// The tenant of this id as an issuer, while the tenant serves.
+    /// The tenant of this id as an issuer, while the tenant is active.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub async fn issuer_of(&self, store: &Store, tenant: &str) -> Result<Option<Issuer>, Error> {
         let found = self.tenants.find(store, tenant).await?;
         Ok(found.map(|tenant| Issuer {
@@ -83,8 +84,8 @@ impl Bearer {
         }))
     }
 
-    /// Signs claims by the first key of an issuer. A key that is there and cannot be used is an error:
-    /// what another signs would pass for what it is not.
+    /// Signs claims by the issuer's first key. A key that cannot be used is an error: another key in its
+    /// stead would sign for an issuer that is not its own.
     ///
     /// # Errors
     /// A certificate's key that cannot be opened or cannot sign.
@@ -107,7 +108,7 @@ impl Bearer {
         signed.ok_or_else(|| Error::Internal("the key for access tokens cannot sign".into()))
     }
 
-    /// Makes a token that is a reference; with it, the digest that it is kept by.
+    /// Makes a reference token; returns it with the digest that it is stored by.
     pub(crate) fn make_reference(&self) -> (String, Vec<u8>) {
         let token = BASE64_URL_SAFE_NO_PAD.encode(random::<REFERENCE>());
         let digest = self.reference_digest(&token);
@@ -118,10 +119,10 @@ impl Bearer {
         self.master.digest("reference-token", token.as_bytes())
     }
 
-    /// What a token is, as far as it shows by itself. `None`: not ours, or broken.
+    /// Opens a token as far as the token alone allows. `None`: this installation did not issue it.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub(crate) async fn open(
         &self,
         store: &Store,
@@ -156,7 +157,7 @@ impl Bearer {
     /// The signing certificates as they are now.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub(crate) async fn certificates(&self, store: &Store) -> Result<Arc<Certificates>, Error> {
         self.certificates_since(store, store.epoch().await?).await
     }
@@ -164,7 +165,7 @@ impl Bearer {
     /// The signing certificates as they were at an epoch, or later.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub(crate) async fn certificates_since(
         &self,
         store: &Store,
@@ -193,13 +194,13 @@ impl Bearer {
         Ok(loaded)
     }
 
-    /// Lets certificates of the cert store sign the audit trail, as they are now. Their public keys are
-    /// kept and published before they sign, for good: what they signed stays. One whose private key cannot be
-    /// opened is told: every entry says which key signed it, and no change is refused, for putting the
-    /// certificate right is one.
+    /// Lets the current certificates of the cert store sign the audit trail. Their public keys are stored and
+    /// published before they sign, and never deleted, as what they signed stays. A private key that cannot be
+    /// opened is logged and another key signs: every entry names its key. Refusing changes instead would also
+    /// refuse the one that mends the certificate.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub async fn certify(&self, store: &Store, seal: &AuditSigner, now: Timestamp) -> Result<(), Error> {
         let certificates = self.certificates(store).await?;
         if certificates.epoch == seal.certified_at() {
@@ -227,10 +228,10 @@ impl Bearer {
         Ok(())
     }
 
-    /// The public keys of all that ever signed an audit trail, as a JWK set.
+    /// The public keys that ever signed an audit trail, as a JWK set.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub async fn audit_jwks(&self, store: &Store) -> Result<String, Error> {
         let own = self.keyring.audit_jwks.clone();
         store.run("AuditKeys", Mode::Quick, None, move |tx| all_audit_keys(tx, own.clone())).await
@@ -239,7 +240,7 @@ impl Bearer {
     /// The public keys of an issuer's tokens, as a JWK set.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub async fn jwks(&self, store: &Store, issuer: &Issuer, now: Timestamp) -> Result<String, Error> {
         let mut keys = self.keyring.token_jwks.clone();
         keys.extend(self.certificates(store).await?.jwks(issuer.tenant, now));
@@ -247,7 +248,7 @@ impl Bearer {
     }
 }
 
-/// Those of before, while nothing has changed since.
+/// The certificates that were loaded before, if the epoch is still theirs; else they are loaded anew.
 fn load_certificates(tx: &mut Tx<'_>, before: &Arc<Certificates>) -> Result<Arc<Certificates>, Error> {
     let epoch = tx.epoch()?;
     if epoch == before.epoch {

@@ -1,4 +1,4 @@
-//! What an access token says (RFC 9068, section 2.2), and what it is for.
+//! The claims of an access token (RFC 9068, section 2.2), and its audience.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_oauth::LEEWAY;
@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-/// The characters of a token's id that are chance; the rest vouches for the claims.
+/// The random characters that a token's id begins with; the rest vouches for the claims.
 const CHANCE: usize = 22;
 
-/// What a token may be used for.
+/// The services that a token may be used at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audience {
-    /// The management service; its tokens serve the user store service too.
+    /// The management service; its tokens are accepted by the user store service too.
     Management,
     /// The user store service.
     UserStore,
@@ -23,7 +23,7 @@ pub enum Audience {
 /// What a token is bound to (RFC 7800).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confirmation {
-    /// The thumbprint of a key (RFC 9449, section 6.1).
+    /// The thumbprint of a DPoP key (RFC 9449, section 6.1).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jkt: Option<String>,
     /// The thumbprint of a certificate (RFC 8705, section 3.1).
@@ -31,44 +31,45 @@ pub struct Confirmation {
     pub x5t: Option<String>,
 }
 
-/// What a token says.
+/// The claims of an access token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claims {
-    /// Who issued it.
+    /// The issuer's URL.
     pub iss: String,
-    /// Whose rights it carries.
+    /// The client app whose rights the token carries.
     pub sub: Uuid,
-    /// Who got it.
+    /// The client app that the token was issued to.
     pub client_id: Uuid,
-    /// Whom it is meant for.
+    /// The services and resources that the token is meant for.
     pub aud: Vec<String>,
-    /// When it was issued, in seconds.
+    /// When the token was issued, in seconds since 1970.
     pub iat: i64,
-    /// When it ends, in seconds.
+    /// When the token expires, in seconds since 1970.
     pub exp: i64,
-    /// Its id. It vouches for the rest, see [`Claims::vouch`].
+    /// The token's id, which vouches for the other claims, see [`Claims::vouch`].
     pub jti: String,
-    /// What it allows at foreign resources.
+    /// What the token allows at foreign resources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
-    /// What it is bound to.
+    /// What the token is bound to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cnf: Option<Confirmation>,
-    /// Who acts for the subject (RFC 8693, section 4.1).
+    /// The client apps that act for the subject (RFC 8693, section 4.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub act: Option<Value>,
-    /// The tenant whose issuer made it.
+    /// The tenant that issued the token; none is the installation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tid: Option<Uuid>,
-    /// The ids of the tokens that it was exchanged for, the last first. With any of them it ends.
+    /// The ids of the tokens that this one was exchanged for, the last first. Revoking any of them revokes
+    /// it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub from_jti: Vec<String>,
 }
 
 impl Claims {
-    /// Gives the claims an id that vouches for them. The private key of a certificate is known to
-    /// whoever uploaded it: what this server takes at its own door must be what it issued, so the
-    /// id holds a keyed digest over all of the claims.
+    /// Gives the claims an id that vouches for them. Whoever uploaded a certificate knows its private key and
+    /// can sign with it. This server must accept only what it issued itself, so the id holds a keyed digest
+    /// over all claims.
     pub fn vouch(&mut self, master: &MasterKey) {
         self.jti = BASE64_URL_SAFE_NO_PAD.encode(random::<16>());
         let digest = self.digest(master);
@@ -83,7 +84,7 @@ impl Claims {
     }
 
     fn digest(&self, master: &MasterKey) -> String {
-        // claims are text, numbers and lists of text: writing them does not fail
+        // serializing text, numbers and lists of text does not fail
         let text = serde_json::to_vec(self).unwrap_or_default();
         BASE64_URL_SAFE_NO_PAD.encode(master.digest("access-token", &text))
     }
@@ -94,23 +95,23 @@ impl Claims {
         has(MANAGEMENT_AUDIENCE) || (audience == Audience::UserStore && has(USER_STORE_AUDIENCE))
     }
 
-    /// Whether the token has not ended, and was not made in a time to come.
+    /// Whether the token has not expired, and was not issued in the future, [`LEEWAY`] aside.
     pub const fn is_current(&self, now: Timestamp) -> bool {
         let now = now.0.div_euclid(1000);
         now < self.exp && self.iat <= now.saturating_add(LEEWAY)
     }
 
-    /// The thumbprint of the key that it is bound to.
+    /// The thumbprint of the DPoP key that the token is bound to.
     pub fn jkt(&self) -> Option<&str> {
         self.cnf.as_ref()?.jkt.as_deref()
     }
 
-    /// The thumbprint of the certificate that it is bound to.
+    /// The thumbprint of the certificate that the token is bound to.
     pub fn x5t(&self) -> Option<&str> {
         self.cnf.as_ref()?.x5t.as_deref()
     }
 
-    /// How the token is presented.
+    /// The scheme by which the token is presented: `DPoP` (RFC 9449) or `Bearer` (RFC 6750).
     pub fn token_type(&self) -> &'static str {
         if self.jkt().is_some() { "DPoP" } else { "Bearer" }
     }
@@ -142,16 +143,16 @@ mod tests {
         }
     }
 
-    /// "Also": tokens with `iat` over 60 s in the future are refused.
+    /// Tokens with `iat` over 60 s in the future are refused.
     #[test]
-    fn a_token_of_a_time_to_come_is_none() {
+    fn a_token_issued_in_the_future_is_refused() {
         let token = Claims { iat: 1_000, exp: 5_000, ..claims() };
         let is_current = |second: i64| token.is_current(Timestamp(second * 1000));
         assert!(!is_current(939) && is_current(940) && is_current(4_999) && !is_current(5_000));
     }
 
     #[test]
-    fn an_id_vouches_for_the_claims_it_was_made_with() {
+    fn an_id_vouches_for_its_claims_alone() {
         let master = MasterKey::generate();
         let id = Uuid::from_u128(1);
         let mut claims = claims();

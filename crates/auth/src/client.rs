@@ -1,4 +1,4 @@
-//! A client app as the OAuth endpoints need it: read whole, in one look at the database.
+//! A client app as the OAuth endpoints need it: read in one exchange with the database.
 
 use std::sync::LazyLock;
 
@@ -10,24 +10,24 @@ use uuid::Uuid;
 
 use crate::signing_certificate::lifetime;
 
-/// How a client app proves itself.
+/// How a client app authenticates: `token_endpoint_auth_method` (RFC 7591, section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// By its secret in the header.
+    /// `client_secret_basic`: by its secret in the header.
     Basic,
-    /// By its secret in the body.
+    /// `client_secret_post`: by its secret in the body.
     Post,
-    /// Not set: by its secret, either way.
+    /// Not configured: by its secret, in the header or in the body.
     Either,
-    /// By what it signed with its secret.
+    /// `client_secret_jwt`: by an assertion with a MAC by its secret.
     SecretJwt,
-    /// By what it signed with its key.
+    /// `private_key_jwt`: by an assertion signed with its key.
     PrivateKeyJwt,
-    /// By a certificate with its name.
+    /// `tls_client_auth`: by a certificate of a trusted authority with its name.
     Tls,
-    /// By a certificate of its own.
+    /// `self_signed_tls_client_auth`: by a certificate of its key sets.
     SelfSignedTls,
-    /// Not at all.
+    /// `none`: a public client does not authenticate.
     None,
 }
 
@@ -45,33 +45,33 @@ impl Method {
     }
 }
 
-/// How it proves itself, and what its tokens are bound to.
+/// How a client app authenticates, and what its tokens are bound to.
 #[derive(Clone, Debug)]
 pub struct Configuration {
-    /// The method.
+    /// The method of authentication.
     pub method: Method,
-    /// Whether its tokens are bound to its certificate.
+    /// Whether the client app's tokens are bound to its certificate (RFC 8705).
     pub needs_certificate: bool,
-    /// Whether its tokens are bound to a key.
+    /// Whether the client app's tokens are bound to a key (DPoP, RFC 9449).
     pub needs_dpop: bool,
-    /// Whether its proofs need a nonce.
+    /// Whether the client app's DPoP proofs need a nonce.
     pub needs_nonce: bool,
-    /// The name in its certificate: subject, DNS, URI, IP, e-mail; one is set.
+    /// The name expected in the client's certificate: subject, DNS, URI, IP, e-mail; one is set.
     pub names: [Option<String>; 5],
 }
 
-/// A secret as it is kept.
+/// A stored secret of a client app.
 #[derive(Clone)]
 pub struct KeptSecret {
     id: Uuid,
-    /// Its keyed digest.
+    /// The secret's keyed digest.
     pub digest: Vec<u8>,
     sealed: Option<String>,
     expiry: Option<i64>,
 }
 
 impl ClientApp {
-    /// What is remembered of a client app that proved itself by this secret: nothing that it may have much of.
+    /// What is cached of a client app that authenticated by this secret: no lists, which may be long.
     pub fn proven_by(&self, digest: &Secret) -> Self {
         let fitting = self.secrets.iter().filter(|kept| digest.matches(&kept.digest)).take(1);
         let secrets = fitting.map(|kept| KeptSecret { sealed: None, ..kept.clone() }).collect();
@@ -83,12 +83,12 @@ impl ClientApp {
 }
 
 impl KeptSecret {
-    /// Whether it has not ended.
+    /// Whether the secret has not expired.
     pub fn is_current(&self, now: Timestamp) -> bool {
         self.expiry.is_none_or(|expiry| expiry > now.0)
     }
 
-    /// The secret itself, where it is kept.
+    /// The secret itself, decrypted, where it is stored beside its digest.
     pub fn opened(&self, master: &MasterKey) -> Option<Secret> {
         let sealed = self.sealed.as_deref()?;
         open_secret(master, "client_app_secret", "sealed_secret", &Value::Id(self.id), sealed)
@@ -101,13 +101,13 @@ impl KeptSecret {
 pub struct KeySet {
     /// A JWK set.
     pub jwks: Option<String>,
-    /// Where one is.
+    /// The address of a JWK set.
     pub jwks_uri: Option<String>,
-    /// A certificate, DER.
+    /// A certificate in DER.
     pub certificate: Option<Vec<u8>>,
-    /// The only key of them.
+    /// The id of the only key of the set to use.
     pub kid: Option<String>,
-    /// The only algorithm.
+    /// The only algorithm allowed.
     pub algorithm: Option<String>,
 }
 
@@ -117,56 +117,55 @@ pub struct KeySet {
 pub struct ClientApp {
     /// The client app.
     pub id: Uuid,
-    /// Its subscription.
+    /// The client app's subscription.
     pub subscription: Uuid,
-    /// Whether it may get and use tokens at all, at the issuer that is asked.
+    /// Whether the client app may get and use tokens at all, at the issuer that the request is to.
     pub enabled: bool,
-    /// Whether it gets tokens for itself.
+    /// Whether the client app gets tokens for itself, by client credentials.
     pub is_allowed: bool,
-    /// Whether it cannot keep a secret.
+    /// Whether the client app is public (RFC 6749, section 2.1): it has no credentials.
     pub is_public: bool,
-    /// Whether its tokens are references.
+    /// Whether the client app's tokens are reference tokens, not JWTs.
     pub gets_references: bool,
-    /// Whether asking for a foreign scope is refused.
+    /// Whether requesting a scope that is not the client app's is refused; else such a scope is left out.
     pub filters_scopes: bool,
-    /// Whether it gets tokens for its own resources only.
+    /// Whether the client app gets tokens for its own resources only.
     pub filters_resources: bool,
-    /// Whether it has a FAPI profile.
+    /// Whether the client app has a FAPI profile.
     pub is_fapi: bool,
-    /// Whether that is one of FAPI 2.0, whose assertions are for this server alone.
+    /// Whether that is a FAPI 2.0 profile, where an assertion must have this server as its only audience.
     pub is_fapi2: bool,
-    /// How it proves itself.
+    /// How the client app authenticates.
     pub configuration: Configuration,
-    /// Its secrets.
+    /// The client app's secrets.
     pub secrets: Vec<KeptSecret>,
-    /// Its key sets of now.
+    /// The client app's key sets that are usable now.
     pub key_sets: Vec<KeySet>,
-    /// Its scopes.
+    /// The client app's scopes.
     pub scopes: Vec<String>,
-    /// Those of the resources asked about that there are in its subscription, and whether they are
-    /// its own.
+    /// Those of the requested resources that exist in its subscription, each with whether it is the client
+    /// app's own.
     pub resources: Vec<(String, bool)>,
-    /// How long its tokens live, in seconds.
+    /// The lifetime of its tokens, in seconds.
     pub lifetime: i64,
 }
 
-/// What of a client app is read beside what proves it.
+/// What is read of a client app beside what authenticates it.
 #[derive(Clone, Default)]
 pub struct Asked {
-    /// The tenant at whose issuer it serves; none is the installation.
+    /// The tenant at whose issuer the client authenticates; none is the installation.
     pub tenant: Option<Uuid>,
-    /// Resources that it may be allowed.
+    /// The requested resources.
     pub resources: Vec<String>,
-    /// Whether its scopes are.
+    /// Whether the client app's scopes are read.
     pub scopes: bool,
 }
 
-/// Finds the client app of this id, or the installation's own by its name, as it serves at the issuer of
-/// this tenant or of the installation, and an epoch that it was so after. The same is read whether there is
-/// one or not, at once.
+/// Finds the client app of this id, or the installation's own by its name, as it is at the issuer of
+/// `asked.tenant`, and the epoch that was read first. The statements are the same whether it exists or not.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub async fn find(
     store: &Store,
     client: &str,
@@ -177,10 +176,10 @@ pub async fn find(
     store.run("FindClient", Mode::Quick, None, move |tx| read(tx, &client, &asked, now)).await
 }
 
-/// A client app that was found at an epoch, with what is asked for now. `None`: the epoch is another.
+/// A client app found at an earlier epoch, with what is requested now. `None`: the epoch has advanced.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub async fn refresh(
     store: &Store,
     (app, epoch): (&ClientApp, i64),
@@ -217,13 +216,14 @@ pub async fn refresh(
     }
 }
 
-/// The condition that a role `x` administers what is above tenants.
+/// The SQL condition that a role `x` administers what is above tenants.
 static ABOVE_TENANTS: LazyLock<String> =
     LazyLock::new(|| role_condition("x.role_type", |line| line.role.satisfies(Permit::SubscriptionAdmin)));
 
-/// The condition that a client app serves at an issuer: its subscription is active, and one of its tenants is, if
-/// it has any and does not administer what is above tenants. At the issuer of the tenant that a parameter
-/// names: that one serves, and the client app is one of its own, in its subscription or crossing subscriptions.
+/// The SQL condition that a client app may be used at an issuer. `app` is its alias, `tenant` the parameter
+/// of the issuing tenant, if it is one. The client app's subscription is active, and so is one of its
+/// tenants, if it has any and does not administer what is above tenants. The issuing tenant is active, too,
+/// and the client app is assigned to it, in the same subscription or allowed to cross subscriptions.
 pub fn serves(app: &str, tenant: Option<&str>) -> String {
     let active = "JOIN tenant x ON x.rid = m.tenant_rid JOIN subscription y ON y.id = x.subscription_id \
         WHERE x.is_active AND y.status = 'Active' AND m.client_app_rid";
@@ -255,16 +255,16 @@ const SECRETS: &str = "SELECT id, digest, sealed_secret, expiry FROM client_app_
 const KEY_SETS: &str = "SELECT status, valid_from, valid_to, jwks, jwks_uri, certificate, kid, algorithm \
     FROM client_app_key_set WHERE key_use = 'Signing' AND status IN ('Active', 'Retiring') AND client_app_id";
 const SCOPES: &str = "SELECT key FROM client_app_scope WHERE client_app_id";
-/// Its tenants: the one that issues before all others.
+/// The client app's tenants with their lifetimes of tokens; the caller sorts the issuing one first.
 const TENANTS: &str = "SELECT t.id, o.value FROM client_app a \
     JOIN tenant_client_app m ON m.client_app_rid = a.rid JOIN tenant t ON t.rid = m.tenant_rid \
     LEFT JOIN option_value o ON o.apply_to_tenant_id = t.id AND o.name = 'AccessTokenLifetime' WHERE a.id";
-/// The id of the installation's own client app. The name alone says nothing: older ones may have it.
+/// The id of the installation's own client app. The name alone does not identify it: others may have it.
 const OWN: &str = "(SELECT f.id FROM client_app f WHERE f.rid = (SELECT min(r.rid) FROM client_app r \
     JOIN client_app_role s ON s.client_app_id = r.id WHERE r.name_key = ?1 AND s.role_type = 'SystemAdmin'))";
 
-/// The statement for those of these resources that there are in the subscription of the client app that `who`
-/// selects, and how often each is its own. The names are parameters from the second on.
+/// The statement for those of these resources that exist in the subscription of the client app that `who`
+/// selects, with how often each is its own. The names are the parameters from the second on.
 fn resources_there(who: &str, resources: &[String]) -> String {
     let places: Vec<String> = (2..2 + resources.len()).map(|number| format!("?{number}")).collect();
     // CROSS JOIN keeps SQLite from walking all client apps of the subscription
@@ -301,7 +301,7 @@ fn read(
     let serving: Vec<Value> = std::iter::once(key.clone()).chain(tenant.map(Value::Id)).collect();
     let (whose, at_tenant) = ([key.clone()], [key.clone(), Value::Id(tenant.unwrap_or_default())]);
     let wanted = resources_after(key, &asked.resources);
-    // the epoch first: what is read after it is no older
+    // the epoch is read first, so that what follows is no older
     let statements: [(&str, &[Value]); 7] = [
         (EPOCH, &[]),
         (&about, &serving),
@@ -334,7 +334,7 @@ fn read(
         }
         Ok(())
     })?;
-    // its tokens live as long as its tenant says: the one that issues, or the only one
+    // the lifetime of tokens is set by the issuing tenant, or by the only one
     let own = match (tenant, tenants.as_slice()) {
         (Some(issuer), [first, ..]) if first.0 == issuer => Some(first),
         (None, [only]) => Some(only),
@@ -393,7 +393,7 @@ fn read_secret(row: &Row<'_>) -> Result<KeptSecret, Error> {
     })
 }
 
-/// `None`: its time has not come or is over.
+/// Reads a key set. `None`: it is not valid yet, or not any more.
 fn read_key_set(row: &Row<'_>, now: Timestamp) -> Result<Option<KeySet>, Error> {
     let status = Status::named(row.text(0)?);
     let moment = |column| optional_int(row, column).map(|time| time.map(Timestamp));

@@ -21,41 +21,41 @@ use crate::{
     used::Used,
 };
 
-/// The most resources of one request, and the longest name of one.
+/// The most resources of one request, and the bytes of the longest name of one.
 const MAX_RESOURCES: usize = 32;
 const MAX_RESOURCE: usize = 2048;
 
-/// A token for the client.
+/// The token endpoint's answer.
 pub struct TokenGrant {
-    /// The JSON of the answer.
+    /// The body, in JSON (RFC 6749, section 5.1).
     pub body: String,
-    /// The nonce for its next DPoP proof.
+    /// The nonce for the client's next DPoP proof.
     pub nonce: Option<String>,
 }
 
-/// What is asked for.
+/// The requested grant.
 enum Asked {
     /// A token for the client itself.
     Own { resources: Vec<String>, scope: Option<Scope> },
-    /// A token in the place of another.
+    /// A token exchanged for another.
     Exchange(chancery_oauth::Exchange),
 }
 
-/// What is granted, before it is bound, signed and kept.
+/// What is granted, before it is bound, signed and stored.
 struct Granted {
     sub: Uuid,
     aud: Vec<String>,
     scope: Option<String>,
     act: Option<serde_json::Value>,
     exp: i64,
-    /// The token that it was exchanged for.
+    /// The token that the new one is exchanged for.
     subject: Option<Arc<Claims>>,
 }
 
-/// Grants a token, or says why not.
+/// Grants a token.
 ///
 /// # Errors
-/// The refusal.
+/// [`OAuthError`], which the endpoint answers.
 pub async fn grant(
     store: &Store,
     bearer: &Bearer,
@@ -142,7 +142,7 @@ fn read_asked(request: &EndpointRequest) -> Result<Asked, OAuthError> {
     }
 }
 
-/// What the token is bound to, and the proof of it, which is good once.
+/// What the token is bound to, and the id of the DPoP proof, which is good once.
 fn bind(
     bearer: &Bearer,
     app: &ClientApp,
@@ -211,7 +211,7 @@ fn grant_own(
     let aud = if resources.is_empty() {
         PLATFORM.map(str::to_owned).to_vec()
     } else {
-        // the platform's first, each once
+        // the platform's audiences first, each once
         let ours = PLATFORM.iter().map(|name| (*name).to_owned()).filter(|name| resources.contains(name));
         let others = resources.iter().filter(|name| !PLATFORM.contains(&name.as_str())).cloned();
         let mut aud = Vec::new();
@@ -226,7 +226,7 @@ fn grant_own(
     Ok(Granted { sub: app.id, aud, scope, act: None, exp, subject: None })
 }
 
-/// A token that was another client app's, for this one: with no more than the other had.
+/// Exchanges another client app's token for one for this client app (RFC 8693), with no more rights.
 async fn grant_exchange(
     store: &Store,
     bearer: &Bearer,
@@ -275,8 +275,8 @@ async fn grant_exchange(
     Ok(Granted { sub: subject.sub, aud, scope, act, exp, subject: Some(subject) })
 }
 
-/// What a token is bound to that is exchanged for a bound one: to the same, whoever asks. Who exchanges
-/// under a key of their own proves the other's.
+/// The binding of a token that is exchanged for a bound one: it stays bound to the same key and certificate,
+/// whoever exchanges it. A client that presents a key or certificate in the exchange must present that one.
 fn keep_binding(own: &Confirmation, subject: &Confirmation) -> Result<Confirmation, OAuthError> {
     let kept = |own: &Option<String>, subject: &Option<String>| match (own, subject) {
         (Some(own), Some(subject)) if own != subject => Err(invalid(
@@ -287,12 +287,13 @@ fn keep_binding(own: &Confirmation, subject: &Confirmation) -> Result<Confirmati
     Ok(Confirmation { jkt: kept(&own.jkt, &subject.jkt)?, x5t: kept(&own.x5t, &subject.x5t)? })
 }
 
-/// The ids of the tokens that a token stems from which is exchanged for this one, the last first.
+/// The ids of the subject token and of the tokens that it was exchanged for itself, the last first.
 fn lineage(subject: &Claims) -> Vec<String> {
     std::iter::once(&subject.jti).chain(&subject.from_jti).cloned().collect()
 }
 
-/// What of the scope goes over: what is asked for, of what the token has and the client app may have.
+/// The scope of an exchanged token: as requested, within what the subject token has and the client app may
+/// get.
 fn exchanged_scope(
     app: &ClientApp,
     subject: &Claims,
@@ -332,7 +333,7 @@ async fn resources_of(store: &Store, client: Uuid, names: Vec<String>) -> Result
     found.await
 }
 
-/// Who acts: this client app, then those who acted before.
+/// The value of `act` (RFC 8693, section 4.1): this client app, then those that acted before.
 fn actors(subject: &Claims, client: Uuid) -> Result<Option<serde_json::Value>, OAuthError> {
     let before = json!({ "act": subject.act }).to_string();
     let mut actors = vec![Actor { sub: client.to_string(), iss: None }];
@@ -352,7 +353,7 @@ async fn may_exchange(store: &Store, owner: Uuid, client: Uuid) -> Result<bool, 
     Ok(found.await?.is_some())
 }
 
-/// Remembers the proofs, so that none is good twice, and keeps a token that is a reference.
+/// Claims the ids of assertion and DPoP proof, so that neither is good twice, and stores a reference token.
 async fn finish(
     store: &Store,
     (assertion, proof): (Option<Used>, Option<Used>),

@@ -14,11 +14,11 @@ use crate::{
     refusal::{INVALID_CLIENT, invalid},
 };
 
-/// What a token is, to a client that may know: who got it, whose resource it is for, or an
-/// administrator of everything. To all others, it is nothing.
+/// Introspects a token. Its claims are for the client that it was issued to, for owners of a resource that it
+/// is meant for, and for administrators of everything. All others are answered that it is not active.
 ///
 /// # Errors
-/// The refusal.
+/// [`OAuthError`], which the endpoint answers.
 pub async fn introspect(
     store: &Store,
     bearer: &Bearer,
@@ -87,11 +87,12 @@ fn administers_all(tx: &mut Tx<'_>, client: uuid::Uuid) -> Result<bool, Error> {
     Ok(tx.one(text, &[Value::Id(client)], |_| Ok(()))?.is_some())
 }
 
-/// Revokes a token of the client's own, of whichever issuer, and with it what was exchanged for it. It
-/// counts at once, on every process. A token that is none any more needs no revoking.
+/// Revokes a token that was issued to the client, by whichever issuer, and the tokens exchanged for it. This
+/// takes effect at once, on every process. A token that is invalid already is not an error (RFC 7009, section
+/// 2.2).
 ///
 /// # Errors
-/// The refusal.
+/// [`OAuthError`], which the endpoint answers.
 pub async fn revoke(
     store: &Store,
     bearer: &Bearer,
@@ -126,7 +127,7 @@ fn forget(tx: &mut Tx<'_>, reference: Option<&[u8]>, claims: &Arc<Claims>) -> Re
             vec![Value::Bytes(digest.to_vec())],
         )?;
     }
-    // what was exchanged for it ends no later, and is known by it
+    // tokens exchanged for this one expire no later, and name its id
     tx.queue(
         &StateTable::RevokedToken.insert("(jti, expires_on) VALUES (?1, ?2) ON CONFLICT (jti) DO NOTHING"),
         vec![claims.jti.as_str().into(), Value::Int(claims.exp.saturating_mul(1000))],

@@ -1,15 +1,15 @@
-//! Who issues tokens: the installation, and each tenant. Each has endpoints, a key set and tokens of its
-//! own: who uploaded a tenant's certificate knows its private key, and must not speak for anybody else.
+//! The issuers of tokens: the installation and each tenant. Each has endpoints, a key set and tokens of its
+//! own: whoever uploaded a tenant's certificate knows its private key, and must not sign for another issuer.
 
 use chancery_record::Value;
 use chancery_store::{EPOCH, Error, Mode, Store, Tx};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
-/// An issuer.
+/// An issuer of tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issuer {
-    /// The issuer's URL: `iss` of its tokens, what its endpoints' addresses begin with.
+    /// The issuer's URL: `iss` of its tokens, and the beginning of its endpoints' addresses.
     pub url: String,
     /// The tenant that issues; none is the installation.
     pub tenant: Option<IssuingTenant>,
@@ -36,15 +36,15 @@ impl Issuer {
     }
 }
 
-/// The URL of an issuer of the installation at this address.
+/// The URL of a tenant's issuer, or of the installation's, which is its public URL.
 pub fn issuer_url(public_url: &str, tenant: Option<Uuid>) -> String {
     tenant.map_or_else(|| public_url.to_owned(), |tenant| format!("{public_url}/t/{tenant}"))
 }
 
-/// Tenants that serve, remembered while the security epoch stands.
+/// Active tenants, cached until the security epoch advances.
 pub struct ServingTenants(Cache<Uuid, (IssuingTenant, i64)>);
 
-/// How many are remembered.
+/// The number of tenants cached.
 const REMEMBERED: usize = 10_000;
 
 impl Default for ServingTenants {
@@ -54,11 +54,11 @@ impl Default for ServingTenants {
 }
 
 impl ServingTenants {
-    /// The tenant of this id that serves: active, in an active subscription. The id must be written as it is
-    /// in the issuer's URL, which clients compare letter by letter.
+    /// The tenant of this id, if it is active and so is its subscription. The id must be written as it is in
+    /// the issuer's URL, which clients compare letter by letter.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub async fn find(&self, store: &Store, text: &str) -> Result<Option<IssuingTenant>, Error> {
         let Some(id) = Uuid::try_parse(text).ok().filter(|id| id.to_string() == text) else {
             return Ok(None);
@@ -77,12 +77,12 @@ impl ServingTenants {
     }
 }
 
-/// The tenant, and an epoch that it served after.
+/// The tenant if it is active, and the epoch that was read first.
 fn serving_tenant(tx: &mut Tx<'_>, id: Uuid) -> Result<(Option<IssuingTenant>, i64), Error> {
     let text = "SELECT t.subscription_id FROM tenant t JOIN subscription s ON s.id = t.subscription_id \
         WHERE t.id = ?1 AND t.is_active AND s.status = 'Active'";
     let (mut found, mut epoch) = (None, 0);
-    // the epoch first: what is read after it is no older
+    // the epoch is read first, so that what follows is no older
     tx.query_all(&[(EPOCH, &[]), (text, &[Value::Id(id)])], &mut |place, row| {
         if place == 0 {
             epoch = row.int(0)?;

@@ -1,4 +1,4 @@
-//! The installation's signing keys: made at the first start, kept encrypted.
+//! The installation's signing keys: generated at the first start, stored encrypted.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use chancery_resource::{AuditKey, MasterKey, random};
 use chancery_store::{Error, StateTable, Tx};
 use serde_json::json;
 
-/// What a key is for.
+/// What a key signs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Token,
@@ -30,22 +30,23 @@ impl Purpose {
     }
 }
 
-/// The keys, ready for use.
+/// The installation's signing keys, ready for use.
 pub struct Keyring {
     /// The key that signs access tokens, with its id.
     pub token_key: (String, PrivateKey),
-    /// The keys that access tokens are verified with, by id: ES256.
+    /// The public keys that verify access tokens, by id. Their algorithm is ES256.
     pub token_keys: HashMap<String, PublicKey>,
-    /// The public keys for tokens, as JWKs.
+    /// The public keys of access tokens, as JWKs.
     pub token_jwks: Vec<serde_json::Value>,
-    /// The public keys for the audit trail, as JWKs.
+    /// The public keys of the audit trail, as JWKs.
     pub audit_jwks: Vec<serde_json::Value>,
 }
 
-/// Makes the keys that are missing and loads all. The audit key signs for this process.
+/// Loads the installation's signing keys; generates those that are missing. The audit key signs for this
+/// process.
 ///
 /// # Errors
-/// [`Error::Unavailable`] when the keys cannot be opened with this master key.
+/// [`Error::Unavailable`] when the keys cannot be decrypted with this master key.
 pub fn ensure_keys(
     tx: &mut Tx<'_>,
     master: &MasterKey,
@@ -122,19 +123,19 @@ fn make(tx: &mut Tx<'_>, master: &MasterKey, purpose: Purpose, now: Timestamp) -
             key_id.as_str().into(),
             algorithm.into(),
             Value::Bytes(public_key),
-            Value::Bytes(master.seal(&place(&key_id), document.as_ref())),
+            Value::Bytes(master.seal(&associated_data(&key_id), document.as_ref())),
             Value::Int(now.0),
         ],
     )
 }
 
-fn place(key_id: &str) -> String {
+fn associated_data(key_id: &str) -> String {
     format!("signing_key/{key_id}")
 }
 
 fn open(stored: &[StoredKey], master: &MasterKey) -> Option<(Keyring, AuditKey)> {
     let newest = |purpose: Purpose| stored.iter().rev().find(|key| key.purpose == purpose.name());
-    let private = |key: &StoredKey| master.open(&place(&key.key_id), &key.private_key);
+    let private = |key: &StoredKey| master.open(&associated_data(&key.key_id), &key.private_key);
     let token = newest(Purpose::Token)?;
     let audit = private(newest(Purpose::Audit)?)?;
     let audit = AuditKey::own(PrivateKey::read(audit.expose(), None).ok()?)?;

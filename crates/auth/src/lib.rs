@@ -1,4 +1,5 @@
-//! Who may do what: keys, the OAuth endpoints, access tokens, roles and permits.
+//! Authentication and authorization of callers: signing keys, the OAuth endpoints, access tokens, roles and
+//! permits.
 
 mod authenticate;
 mod bearer;
@@ -30,5 +31,5 @@ pub use refusal::OAuthError;
 pub use rights::{Caller, HeldRole, Known, Opened, Place, Rights, load_store_context};
 pub use used::Used;
 
-/// What DPoP is checked with at the services' own doors.
+/// Verification of DPoP proofs, for the services' own endpoints.
 pub use chancery_oauth::{Code, NoncePolicy, Request as ProofRequest, verify_proof};

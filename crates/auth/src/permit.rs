@@ -1,30 +1,30 @@
-//! Whether a caller may do something somewhere: what its roles say by the table of roles.
+//! Whether a caller may call an operation: its roles, by the table of roles.
 
 use chancery_resource::{Permit, RoleScope, Scope};
 
 use crate::{Caller, Place};
 
-/// Why a caller may not.
+/// Why a caller may not call an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// The role is missing altogether.
+    /// The caller has no role that satisfies the permit.
     Forbidden,
-    /// The role does not reach there, or there is nothing: which of the two is not told.
+    /// The role's scope does not cover the store, or there is no such store: the answer hides which.
     NotFound,
 }
 
-/// Whether a caller may do it here, and what its rights cover. `place` is the user store that the
+/// Whether a caller has a permit; if so, the scope that its roles cover. `place` is the user store that the
 /// path names, if there is such a store.
 ///
 /// # Errors
 /// [`Refused`].
 pub fn decide(permit: Permit, caller: &Caller, place: Option<&Place>) -> Result<Scope, Refused> {
-    // who asks about itself may have no role; those of administrators reach more
+    // a caller that asks about itself needs no role; administrators' roles cover more than themselves
     let needed = if permit == Permit::Oneself { Permit::Administrator } else { permit };
     let scopes = || caller.roles.iter().filter(|held| held.role.satisfies(needed)).map(|held| held.scope);
     let is_held = scopes().next().is_some();
     match permit {
-        // it is not asked for; whoever has a token may, too
+        // no role is needed, with or without a token
         Permit::Public => in_store(place, |_| true),
         Permit::UserStore | Permit::UserStoreAudit if is_held => {
             in_store(place, |place| scopes().any(|scope| covers(scope, place)))
@@ -39,7 +39,7 @@ pub fn decide(permit: Permit, caller: &Caller, place: Option<&Place>) -> Result<
     }
 }
 
-/// What roles reach of the configuration; with what is assigned to their tenants, or without it.
+/// The configuration that role scopes cover, with or without what is assigned to their tenants.
 fn reached(scopes: impl Iterator<Item = RoleScope>, with_assigned: bool) -> Scope {
     let (mut customers, mut subscriptions) = (Vec::new(), Vec::new());
     let (mut tenants, mut instances) = (Vec::new(), Vec::new());
@@ -62,7 +62,8 @@ fn in_store(place: Option<&Place>, is_covered: impl FnOnce(&Place) -> bool) -> R
     Ok(Scope::Store(place.scope.clone()))
 }
 
-/// Whether a user store is within a role's scope. A tenant's does not reach its stores.
+/// Whether a user store is within a role's scope. A tenant's scope does not cover the stores of its
+/// subscription.
 fn covers(scope: RoleScope, place: &Place) -> bool {
     match scope {
         RoleScope::System => true,

@@ -1,4 +1,4 @@
-//! What a client shows to prove itself, read from a request.
+//! The credentials that a client presents, read from a request.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chancery_oauth::client_of;
@@ -12,7 +12,7 @@ use crate::{
 
 /// `client_assertion_type` of RFC 7523, section 2.2.
 const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
-/// What may be there once only, whatever is asked for.
+/// The parameters that may occur once only, in any request.
 const SINGLE: [&str; 9] = [
     "grant_type",
     "client_id",
@@ -25,12 +25,12 @@ const SINGLE: [&str; 9] = [
     "subject_token",
 ];
 
-/// A certificate that the client showed in the TLS handshake.
+/// The certificate that the client presented in the TLS handshake.
 #[derive(Clone, Debug)]
 pub struct ClientCertificate {
-    /// The certificate, DER. That the client has its key was proven.
+    /// The certificate in DER. The handshake proved that the client has its private key.
     pub der: Vec<u8>,
-    /// Whether it leads to an authority that the operator trusts for clients.
+    /// Whether the certificate chains to an authority that the operator trusts for clients.
     pub is_trusted: bool,
 }
 
@@ -39,46 +39,46 @@ pub fn certificate_thumbprint(der: &[u8]) -> Option<String> {
     chancery_certificate::facts_of(der).ok().map(|facts| facts.thumbprint_sha256)
 }
 
-/// A request to an endpoint that clients prove themselves at.
+/// A request to an endpoint where clients authenticate.
 pub struct EndpointRequest {
-    /// The form's members.
+    /// The form's parameters, in order.
     pub form: Vec<(String, String)>,
     /// The `Authorization` header.
     pub authorization: Option<String>,
     /// The `DPoP` headers.
     pub proofs: Vec<String>,
-    /// The certificate of the connection.
+    /// The client's certificate, if the connection has one.
     pub certificate: Option<ClientCertificate>,
-    /// The issuer that is asked.
+    /// The issuer that the request is to.
     pub issuer: Issuer,
     /// The path below the issuer, such as `/connect/token`.
     pub path: &'static str,
-    /// When.
+    /// The time of the request.
     pub now: Timestamp,
 }
 
-/// How a client proves itself.
+/// The credential by which a client authenticates.
 pub enum Proof {
-    /// By its secret, in the header.
+    /// The client's secret, in the header.
     Basic(Secret),
-    /// By its secret, in the body.
+    /// The client's secret, in the body.
     Post(Secret),
-    /// By an assertion.
+    /// An assertion (RFC 7523).
     Assertion(String),
-    /// By nothing that is in the request.
+    /// None in the request: a certificate, or nothing.
     Bare,
 }
 
-/// A client, as it calls itself, and its proof.
+/// The client id that a request names, and the credential for it.
 pub struct Presented {
-    /// Its id; the installation's own client app may be named.
+    /// The client id, or the name of the installation's own client app.
     pub client: String,
-    /// Its proof.
+    /// The client's credential.
     pub proof: Proof,
 }
 
 impl EndpointRequest {
-    /// A parameter. One without a value counts as absent (RFC 6749, section 3.2).
+    /// The first parameter of a name. One without a value counts as absent (RFC 6749, section 3.2).
     pub fn one(&self, name: &str) -> Option<&str> {
         let named = |(key, value): &&(String, String)| key == name && !value.is_empty();
         self.form.iter().find(named).map(|(_, value)| value.as_str())
@@ -90,13 +90,13 @@ impl EndpointRequest {
         named.map(|(_, value)| value.as_str())
     }
 
-    /// Refuses what is there twice.
+    /// Refuses a request with a repeated parameter, where it may occur once only.
     pub fn check_single(&self) -> Result<(), OAuthError> {
         let twice = |name: &&str| self.form.iter().filter(|(key, _)| key == name).count() > 1;
         if SINGLE.iter().any(twice) { Err(invalid("A parameter is there twice.")) } else { Ok(()) }
     }
 
-    /// Who the client says it is, and its one proof.
+    /// The client id that the request names, and its one credential.
     pub fn presented(&self) -> Result<Presented, OAuthError> {
         let (client, secret) = (self.one("client_id"), self.one("client_secret"));
         let assertion = self.one("client_assertion");

@@ -1,7 +1,7 @@
-//! Client apps that proved themselves by a secret, remembered while the security epoch stands.
+//! Client apps that authenticated by a secret, cached until the security epoch advances.
 //!
-//! An entry is found by the secret alone: a wrong one finds nothing, so it takes as long as one for a client
-//! app that there is not.
+//! The secret's digest is part of an entry's key: a wrong secret finds nothing, and takes as long as one for
+//! a client app that does not exist.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use uuid::Uuid;
 
 use crate::client::ClientApp;
 
-/// How many are remembered.
+/// The number of client apps cached.
 const REMEMBERED: usize = 10_000;
-/// The longest name of a client app that is looked for: an id, or the installation's own name.
+/// The longest client id that is cached, in bytes: an id, or the installation's own name.
 const LONGEST: usize = 64;
 
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -23,7 +23,7 @@ struct Key {
     tenant: Option<Uuid>,
 }
 
-/// The client apps, each with the epoch that it was so after.
+/// The cached client apps, each with the epoch that was read before it.
 pub struct Proven(Cache<Key, (Arc<ClientApp>, i64)>);
 
 impl Default for Proven {
@@ -33,8 +33,8 @@ impl Default for Proven {
 }
 
 impl Proven {
-    /// The client app that calls itself so and has proven itself by this secret at the issuer of this tenant, or
-    /// of the installation, and the epoch that it was so after.
+    /// The client app that authenticated by this id and secret at the issuer of this tenant, or of the
+    /// installation, with the epoch that was read before it.
     pub fn recall(
         &self,
         client: &str,
@@ -44,7 +44,7 @@ impl Proven {
         self.0.get(&key(client, digest, tenant))
     }
 
-    /// Remembers one that has just proven itself.
+    /// Caches a client app that has just authenticated.
     pub fn remember(
         &self,
         client: &str,

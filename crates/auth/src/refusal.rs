@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-/// A refusal.
+/// An error answer of an OAuth endpoint.
 #[derive(Clone, Copy, Debug)]
 pub struct OAuthError {
     /// The HTTP status.
     pub status: u16,
-    /// The code.
+    /// The error code, such as `invalid_client`.
     pub error: &'static str,
-    /// What to do about it.
+    /// The text for people: what to do about it.
     pub description: &'static str,
 }
 
@@ -18,18 +18,18 @@ impl OAuthError {
         Self { status, error, description }
     }
 
-    /// The JSON of the answer.
+    /// The answer's body in JSON.
     pub fn body(&self) -> String {
         json!({ "error": self.error, "error_description": self.description }).to_string()
     }
 }
 
-/// The request is malformed.
+/// `invalid_request`: the request is malformed.
 pub const fn invalid(description: &'static str) -> OAuthError {
     OAuthError::new(400, "invalid_request", description)
 }
 
-/// The client is not proven. One answer for every reason, so that none tells which clients exist.
+/// Client authentication failed. One answer for every reason, so that none reveals which clients exist.
 pub const INVALID_CLIENT: OAuthError = OAuthError::new(
     401,
     "invalid_client",

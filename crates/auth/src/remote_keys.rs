@@ -1,5 +1,4 @@
-//! Keys that clients publish at an address of their own (`jwksUri`): fetched with bounds, kept for a
-//! while.
+//! Keys that clients publish at an address of their own (`jwksUri`): fetched within bounds, and cached.
 
 use std::{
     collections::HashMap,
@@ -12,20 +11,20 @@ use chancery_record::Timestamp;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-/// How long keys are kept, in milliseconds.
+/// How long keys are cached, in milliseconds.
 const KEPT: i64 = 5 * 60 * 1000;
-/// How long it is kept that there are none, and how soon keys are asked for again when an assertion
-/// does not fit those that are kept, in milliseconds.
+/// The shortest time between two fetches of one address, in milliseconds, whether the first failed or an
+/// assertion does not fit the cached keys.
 const SOON: i64 = 30 * 1000;
-/// Addresses that are remembered.
+/// The most addresses that are cached.
 const MOST: usize = 1000;
-/// Fetches at once, and of those for client apps of one subscription: addresses that keep silent hold up
-/// their own subscription alone.
+/// The most concurrent fetches, of all and of one subscription: addresses that never answer hold up their own
+/// subscription alone.
 const AT_ONCE: (usize, usize) = (8, 2);
-/// Seconds that a fetch may take.
+/// The seconds that a fetch may take.
 const SECONDS: u64 = 5;
 
-/// Keys by their address.
+/// The published keys, cached by address.
 pub struct RemoteKeys {
     policy: Policy,
     known: RwLock<HashMap<String, Kept>>,
@@ -35,9 +34,9 @@ pub struct RemoteKeys {
 
 #[derive(Clone)]
 struct Kept {
-    /// When they were fetched.
+    /// When the keys were fetched.
     since: Timestamp,
-    /// When they were last asked for.
+    /// When the address was last fetched from, in vain or not.
     asked: Timestamp,
     keys: Arc<[Jwk]>,
 }
@@ -47,7 +46,7 @@ const fn is_within(now: Timestamp, since: Timestamp, span: i64) -> bool {
 }
 
 impl RemoteKeys {
-    /// With what may be fetched.
+    /// Fetches within this policy.
     pub fn new(policy: Policy) -> Self {
         Self { policy, known: RwLock::default(), places: Semaphore::new(AT_ONCE.0), shares: Mutex::default() }
     }
@@ -63,8 +62,8 @@ impl RemoteKeys {
         })
     }
 
-    /// The keys at an address of a subscription's. `again`: those that were kept did not fit, so newer ones
-    /// are wanted. Whoever asks gives up when it takes too long.
+    /// The keys that a client app of this subscription publishes at an address. `again`: the cached ones did
+    /// not fit, so fetch anew. The caller bounds how long it waits.
     pub async fn at(&self, subscription: Uuid, url: &str, again: bool, now: Timestamp) -> Arc<[Jwk]> {
         let recall = || {
             let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
@@ -78,7 +77,7 @@ impl RemoteKeys {
         let share = self.share_of(subscription);
         let Ok(_share) = share.acquire().await else { return Arc::from([]) };
         let Ok(_place) = self.places.acquire().await else { return Arc::from([]) };
-        // somebody else may have fetched them while this one waited
+        // another request may have fetched them while this one waited
         if let Some(keys) = recall() {
             return keys;
         }
@@ -88,7 +87,7 @@ impl RemoteKeys {
         }
         let keys = fetched.ok().and_then(|bytes| JwkSet::parse(&bytes).ok()).map(|set| set.keys);
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        // an address that fails for a moment does not take away what is still good
+        // a fetch that fails must not drop keys that are still fresh
         let still = known.get(url).filter(|kept| is_within(now, kept.since, KEPT)).cloned();
         let kept = match (keys, still) {
             (None, Some(kept)) => Kept { asked: now, ..kept },
@@ -126,7 +125,7 @@ mod tests {
     const SET: &str =
         r#"{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#;
 
-    /// Serves one answer a connection, then is gone.
+    /// Serves one answer a connection, then closes the port.
     fn serve(answers: Vec<&'static str>) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/jwks", listener.local_addr().unwrap());
@@ -154,7 +153,7 @@ mod tests {
         assert_eq!(keys.at(HOME, &url, true, Timestamp(KEPT + 2 * SOON)).await.len(), 1, "nobody answers");
     }
 
-    /// Addresses that take a connection and say nothing keep nobody else's from being fetched.
+    /// Addresses that accept a connection and never answer do not keep others from being fetched.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn silence_holds_up_its_own_subscription_alone() {
         let keys = std::sync::Arc::new(RemoteKeys::new(Policy { plain_loopback: true, ..Policy::default() }));
@@ -165,7 +164,7 @@ mod tests {
             let (keys, url) = (std::sync::Arc::clone(&keys), format!("{base}/{number}"));
             asked.push(tokio::spawn(async move { keys.at(HOME, &url, false, Timestamp(0)).await.len() }));
         }
-        // all that can be under way are
+        // as many fetches as may be concurrent have connected
         let _held = [silent.accept().unwrap(), silent.accept().unwrap()];
         let url = serve(vec![SET]);
         assert_eq!(keys.at(Uuid::from_u128(1), &url, false, Timestamp(0)).await.len(), 1);

@@ -1,4 +1,4 @@
-//! What a caller may do: looked up in the database, remembered while the security epoch stands.
+//! The rights of callers: looked up in the database, cached until the security epoch advances.
 
 use std::{
     collections::HashMap,
@@ -14,63 +14,63 @@ use uuid::Uuid;
 
 use crate::{Bearer, Claims, bearer::Shown, client::serves};
 
-/// Tokens remembered, and stores. Where there are more, those that are asked for least give way one by one.
+/// The number of tokens, and of stores, that are cached. Of more, the least used are evicted one by one.
 const REMEMBERED: usize = 10_000;
-/// How often a token is opened again when keys change between that and the look-up, which follows at
-/// once.
+/// How often a token is opened again because keys changed before the look-up, which follows at once.
 const STALE: usize = 64;
 
-/// A role and what it covers.
+/// A role and its scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeldRole {
     /// The role.
     pub role: RoleType,
-    /// What it covers.
+    /// The role's scope.
     pub scope: RoleScope,
 }
 
 /// A client app as a caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// The client app whose rights these are.
+    /// The client app whose rights the token carries.
     pub id: Uuid,
-    /// The client app that holds the token.
+    /// The client app that the token was issued to.
     pub holder: Uuid,
-    /// Whether its token may be used now.
+    /// Whether both client apps may use tokens now.
     pub enabled: bool,
-    /// Whether DPoP proofs of who holds the token need a nonce.
+    /// Whether DPoP proofs of the holder need a nonce.
     pub needs_nonce: bool,
-    /// The subscription of who holds the token.
+    /// The holder's subscription.
     pub subscription: Uuid,
-    /// Its roles.
+    /// The roles of the client app whose rights these are.
     pub roles: Vec<HeldRole>,
 }
 
 impl Caller {
-    /// The client app that acts for another, by a token exchanged for that one's.
+    /// The client app that acts for another, with a token exchanged for the other's.
     pub fn acting(&self) -> Option<Uuid> {
         (self.holder != self.id).then_some(self.holder)
     }
 }
 
-/// A user store and where it belongs.
+/// A user store with its subscription and customer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The store.
     pub scope: StoreScope,
-    /// Its subscription.
+    /// The store's subscription.
     pub subscription: Uuid,
-    /// Its customer.
+    /// The store's customer.
     pub customer: Uuid,
-    /// Whether it is active.
+    /// Whether the store is active.
     pub is_active: bool,
 }
 
-/// Remembers tokens and rights of one epoch.
+/// Caches tokens and rights of one epoch.
 #[derive(Default)]
 pub struct Rights(RwLock<Remembered>);
 
-/// Whoever changes the epoch forgets all, and is alone then. What adds to one epoch is beside others.
+/// The cache of one epoch. Changing the epoch clears it and takes the lock exclusively; adding to it does
+/// not.
 struct Remembered {
     epoch: i64,
     tokens: Cache<String, Seen>,
@@ -89,21 +89,21 @@ struct Seen {
     caller: Arc<Caller>,
 }
 
-/// What is known of a request: the token, whose it is, the store it names, and since which epoch.
+/// What is known of a request: the token, its caller, the store that the path names, and the epoch.
 #[derive(Clone, Debug)]
 pub struct Known {
-    /// The epoch that all of this was true at.
+    /// The epoch at which all of this was read.
     pub epoch: i64,
-    /// The token, if one was shown and it was good. When it ends is for the caller to see.
+    /// The claims of the token, if one was presented and is valid. The caller checks when it expires.
     pub claims: Option<Arc<Claims>>,
-    /// Whose rights it carries, if there is such a client app.
+    /// The client app whose rights the token carries, if it exists.
     pub caller: Option<Arc<Caller>>,
-    /// The store, if the path names one and there is one.
+    /// The store, if the path names one that exists.
     pub place: Option<Arc<Place>>,
 }
 
 impl Rights {
-    /// What is remembered, if it is remembered whole.
+    /// The cached rights, if both token and store are cached.
     pub fn recall(&self, token: Option<&str>, store: Option<&str>) -> Option<Known> {
         let remembered = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let seen = match token {
@@ -118,7 +118,7 @@ impl Rights {
         Some(Known { epoch: remembered.epoch, claims, caller, place })
     }
 
-    /// Forgets what was true at an epoch that is over.
+    /// Clears the cache, if it is of this epoch, which is over.
     pub fn forget(&self, epoch: i64) {
         let mut remembered = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if remembered.epoch == epoch {
@@ -126,10 +126,10 @@ impl Rights {
         }
     }
 
-    /// Looks it up, and remembers it.
+    /// Looks up the rights of a token and the store of this name, and caches them.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub async fn load(
         &self,
         store: &Store,
@@ -164,20 +164,20 @@ impl Rights {
         if remembered.epoch != known.epoch {
             return;
         }
-        // a token that is none is not remembered, nor a name: there are too many of them
+        // an invalid token or an unknown name is not cached: there is no end to them
         if let (Some(token), Some(claims), Some(caller)) = (token, &known.claims, &known.caller) {
             let seen = Seen { claims: Arc::clone(claims), caller: Arc::clone(caller) };
             remembered.tokens.insert(token.to_owned(), seen);
         }
         if let (Some(name), Some(place)) = (name, &known.place) {
-            // however it is written, it is one
+            // one entry for the store, in whichever case its name is written
             remembered.places.insert(fold(name), Arc::clone(place));
         }
     }
 }
 
 impl Remembered {
-    /// Forgets all, and begins an epoch.
+    /// Clears the cache for a new epoch.
     fn begin(&mut self, epoch: i64) {
         self.epoch = epoch;
         self.tokens.clear();
@@ -185,17 +185,17 @@ impl Remembered {
     }
 }
 
-/// A token that was opened, and the name of a store: what rights are looked up by.
+/// An opened token and the name of a store, by which rights are looked up.
 pub struct Opened {
     shown: Option<Shown>,
     name: Option<String>,
 }
 
 impl Opened {
-    /// Opens a token, if there is one. A token that is none is nobody's.
+    /// Opens a token, if there is one. An invalid one has no caller.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub async fn new(
         store: &Store,
         bearer: &Bearer,
@@ -210,11 +210,11 @@ impl Opened {
         Ok(Self { shown, name: name.map(str::to_owned) })
     }
 
-    /// Looks up what is true of them: in one exchange, or two for a token that is a reference, whose it is
-    /// having to be found first.
+    /// Looks up the rights in one exchange with the database, or in two for a reference token, whose claims
+    /// must be found first.
     ///
     /// # Errors
-    /// [`Error::Stale`]: the key that signed was known at another epoch than this.
+    /// [`Error::Stale`]: the signature was verified with a key of another epoch. Errors of the store.
     pub fn look_up(&self, tx: &mut Tx<'_>) -> Result<Known, Error> {
         let signed = match &self.shown {
             Some(Shown::Signed(claims, _)) => Some((**claims).clone()),
@@ -238,38 +238,38 @@ impl Opened {
         Ok(Known { epoch: looked.epoch, claims, caller, place })
     }
 
-    /// Looks up all that can be asked for without an answer to anything else.
+    /// Looks up all that does not depend on another answer.
     fn look_up_at_once(
         &self,
         tx: &mut Tx<'_>,
         signed: Option<&Claims>,
         looked: &mut Looked,
     ) -> Result<(), Error> {
-        // the epoch first: what is read after it is no older
-        let mut asking = Asking::default();
-        asking.push(EPOCH.to_owned(), Vec::new(), |looked, row| {
+        // the epoch is read first, so that what follows is no older
+        let mut queries = Queries::default();
+        queries.push(EPOCH.to_owned(), Vec::new(), |looked, row| {
             looked.epoch = row.int(0)?;
             Ok(())
         });
         if let Some(Shown::Reference(digest)) = &self.shown {
             let text = "SELECT claims FROM reference_token WHERE digest = ?1".to_owned();
-            asking.push(text, vec![Value::Bytes(digest.clone())], |looked, row| {
+            queries.push(text, vec![Value::Bytes(digest.clone())], |looked, row| {
                 let broken = |_| Error::Internal("a kept token cannot be read".into());
                 looked.claims = Some(serde_json::from_str(row.text(0)?).map_err(broken)?);
                 Ok(())
             });
         }
         if let Some(claims) = signed {
-            ask_of_claims(&mut asking, claims);
+            query_token(&mut queries, claims);
         }
         if let Some(name) = &self.name {
-            ask_of_place(&mut asking, name);
+            query_store(&mut queries, name);
         }
-        asking.ask(tx, looked)
+        queries.run(tx, looked)
     }
 }
 
-/// What a look found.
+/// What the statements found.
 #[derive(Default)]
 struct Looked {
     epoch: i64,
@@ -280,14 +280,14 @@ struct Looked {
     options: HashMap<String, String>,
 }
 
-/// What is done with a row.
+/// Takes a row of a statement's result.
 type Take<'a> = Box<dyn Fn(&mut Looked, &Row<'_>) -> Result<(), Error> + 'a>;
 
-/// Questions that are asked together.
+/// Statements that go to the database in one exchange, each with what takes its rows.
 #[derive(Default)]
-struct Asking<'a>(Vec<(String, Vec<Value>, Take<'a>)>);
+struct Queries<'a>(Vec<(String, Vec<Value>, Take<'a>)>);
 
-impl<'a> Asking<'a> {
+impl<'a> Queries<'a> {
     fn push(
         &mut self,
         text: String,
@@ -297,7 +297,7 @@ impl<'a> Asking<'a> {
         self.0.push((text, parameters, Box::new(take)));
     }
 
-    fn ask(&self, tx: &mut Tx<'_>, looked: &mut Looked) -> Result<(), Error> {
+    fn run(&self, tx: &mut Tx<'_>, looked: &mut Looked) -> Result<(), Error> {
         let statements: Vec<_> =
             self.0.iter().map(|(text, parameters, _)| (text.as_str(), parameters.as_slice())).collect();
         tx.query_all(&statements, &mut |place, row| match self.0.get(place) {
@@ -307,27 +307,27 @@ impl<'a> Asking<'a> {
     }
 }
 
-/// Looks up what is true of a token that was kept.
+/// Looks up the rights of a reference token by its stored claims.
 fn look_up_claims(tx: &mut Tx<'_>, claims: &Claims, looked: &mut Looked) -> Result<(), Error> {
-    let mut asking = Asking::default();
-    ask_of_claims(&mut asking, claims);
-    asking.ask(tx, looked)
+    let mut queries = Queries::default();
+    query_token(&mut queries, claims);
+    queries.run(tx, looked)
 }
 
-/// Whether a token was revoked, and whose rights it carries.
-fn ask_of_claims<'a>(asking: &mut Asking<'a>, claims: &'a Claims) {
+/// Adds the statements that find whether a token was revoked, and its caller.
+fn query_token<'a>(queries: &mut Queries<'a>, claims: &'a Claims) {
     let mut sql = Sql::new("SELECT 1 FROM revoked_token WHERE jti IN ");
     sql.add_list(std::iter::once(&claims.jti).chain(&claims.from_jti).map(|jti| jti.as_str().into()));
-    asking.push(format!("{} LIMIT 1", sql.text), sql.parameters, |looked, _| {
+    queries.push(format!("{} LIMIT 1", sql.text), sql.parameters, |looked, _| {
         looked.is_revoked = true;
         Ok(())
     });
-    ask_of_caller(asking, claims);
+    query_caller(queries, claims);
 }
 
-/// Whose rights a token carries. It counts while both who got it and whose rights it carries may use
-/// tokens.
-fn ask_of_caller<'a>(asking: &mut Asking<'a>, claims: &'a Claims) {
+/// Adds the statement that finds a token's caller, enabled while both the client app that the token was
+/// issued to and the one whose rights it carries may use tokens.
+fn query_caller<'a>(queries: &mut Queries<'a>, claims: &'a Claims) {
     let client = claims.sub;
     let mut parameters = vec![Value::Id(client), Value::Id(claims.client_id)];
     parameters.extend(claims.tid.map(Value::Id));
@@ -343,7 +343,7 @@ fn ask_of_caller<'a>(asking: &mut Asking<'a>, claims: &'a Claims) {
         serves("a", tenant),
         serves("g", tenant)
     );
-    asking.push(text, parameters, move |looked, row| {
+    queries.push(text, parameters, move |looked, row| {
         let enabled = row.bool(0)? && row.bool(1)? && row.bool(7)? && row.bool(10)?;
         let needs_nonce = !row.is_null(8)? && row.bool(8)?;
         let (subscription, customer, holder) = (row.id(2)?, row.id(3)?, row.id(9)?);
@@ -376,17 +376,17 @@ fn ask_of_caller<'a>(asking: &mut Asking<'a>, claims: &'a Claims) {
     });
 }
 
-/// A user store by its id or its name, with its options. A secret one is known to be there, no more.
+/// A user store by its id or its name, with its options. The value of a secret option stays encrypted.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn load_store_context(tx: &mut Tx<'_>, name: &str) -> Result<Option<Place>, Error> {
     let opened = Opened { shown: None, name: Some(name.to_owned()) };
     Ok(opened.look_up(tx)?.place.map(Arc::unwrap_or_clone))
 }
 
-/// A user store by its id or its name, and its options.
-fn ask_of_place(asking: &mut Asking<'_>, name: &str) {
+/// Adds the statements that find a user store by its id or its name, and its options.
+fn query_store(queries: &mut Queries<'_>, name: &str) {
     let (condition, key) = match parse_id(name) {
         Some(id) => ("i.id = ?1 AND i.store_name_key IS NOT NULL", Value::Id(id)),
         None => ("i.store_name_key = ?1", Value::Text(fold(name))),
@@ -396,7 +396,7 @@ fn ask_of_place(asking: &mut Asking<'_>, name: &str) {
          (SELECT snapshot_number FROM passkey_trust WHERE source = 'mds') \
          FROM idp_instance i JOIN subscription s ON s.id = i.subscription_id WHERE {condition}"
     );
-    asking.push(text, vec![key.clone()], |looked, row| {
+    queries.push(text, vec![key.clone()], |looked, row| {
         looked.place = Some(Place {
             scope: StoreScope {
                 number: row.int(0)?,
@@ -415,7 +415,7 @@ fn ask_of_place(asking: &mut Asking<'_>, name: &str) {
         "SELECT o.name, o.value FROM idp_instance i JOIN option_value o ON o.apply_to_idp_instance_id = i.id \
          WHERE {condition}"
     );
-    asking.push(text, vec![key], |looked, row| {
+    queries.push(text, vec![key], |looked, row| {
         looked.options.insert(row.text(0)?.to_owned(), row.text(1)?.to_owned());
         Ok(())
     });
@@ -452,14 +452,14 @@ mod tests {
         assert_eq!(epoch("b"), Some(4), "that one was over already");
         rights.forget(4);
         assert_eq!(epoch("b"), None);
-        // a server that lost its last commits goes on from an epoch that was
+        // a database that lost its last commits continues from an earlier epoch
         rights.remember(&at(3), None, Some("b"));
         assert_eq!((epoch("a"), epoch("b")), (None, Some(3)));
     }
 
-    /// Whoever is served all the time stays, however many others come and go.
+    /// An entry in constant use stays cached, however many others come and go.
     #[test]
-    fn one_too_many_costs_no_other() {
+    fn an_entry_in_use_is_not_evicted() {
         let rights = Rights::default();
         rights.remember(&at(1), None, Some("always"));
         for number in 0..3 * REMEMBERED {
@@ -467,7 +467,7 @@ mod tests {
             assert!(rights.recall(None, Some("always")).is_some(), "after {number} others");
         }
         let kept = rights.0.read().unwrap().places.len();
-        // each part of the cache is full for itself
+        // the cache has shards, each with a capacity of its own
         assert!(kept <= REMEMBERED + REMEMBERED / 20 && kept > REMEMBERED / 2, "{kept} are kept");
     }
 }

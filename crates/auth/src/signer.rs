@@ -7,21 +7,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::Claims;
 
-/// A token longer than this is none of ours.
+/// The longest token that is read, in bytes: this server issues none that is longer.
 pub const MAX_LENGTH: usize = 8192;
 
-/// A token's header.
+/// The header of an access token.
 #[derive(Serialize, Deserialize)]
 pub struct Header {
     typ: String,
     alg: String,
-    /// Which key signed.
+    /// The id of the key that signed.
     pub kid: String,
     #[serde(rename = "x5t#S256", default, skip_serializing_if = "Option::is_none")]
     x5t: Option<String>,
 }
 
-/// How a key of this kind signs here: one way each, so that no header chooses.
+/// The algorithm of each kind of key: one, so that no header can choose (RFC 8725, section 3.1).
 pub const fn algorithms(kind: KeyKind) -> Option<(Signing, Algorithm)> {
     Some(match kind {
         KeyKind::Rsa { .. } => (Signing::Rs256, Algorithm::Rs256),
@@ -33,7 +33,7 @@ pub const fn algorithms(kind: KeyKind) -> Option<(Signing, Algorithm)> {
     })
 }
 
-/// Signs claims. `None`: the key cannot.
+/// Signs claims. `None`: the key cannot sign.
 pub fn sign(key: &PrivateKey, kid: &str, x5t: Option<&str>, claims: &Claims) -> Option<String> {
     let (signing, algorithm) = algorithms(key.kind())?;
     let header = Header {
@@ -49,9 +49,9 @@ pub fn sign(key: &PrivateKey, kid: &str, x5t: Option<&str>, claims: &Claims) -> 
     Some(format!("{signed}.{}", encode(&signature)))
 }
 
-/// A token whose signature is not verified yet.
+/// An access token whose signature is not verified yet.
 pub struct Unverified<'a> {
-    /// Its header.
+    /// The token's header.
     pub header: Header,
     signed: &'a str,
     claims: &'a str,
@@ -59,7 +59,7 @@ pub struct Unverified<'a> {
 }
 
 impl<'a> Unverified<'a> {
-    /// Reads a token that says it is an access token.
+    /// Reads a token whose `typ` is that of an access token (RFC 9068, section 2.1).
     pub fn read(token: &'a str) -> Option<Self> {
         if token.len() > MAX_LENGTH {
             return None;
@@ -73,7 +73,7 @@ impl<'a> Unverified<'a> {
         is_access_token.then_some(Self { header, signed, claims, signature: decode(signature)? })
     }
 
-    /// Its claims, if this key signed them, in the one way that keys of its kind sign.
+    /// The token's claims, if this key signed them by this algorithm.
     pub fn verified(&self, key: &PublicKey, algorithm: Algorithm) -> Option<Claims> {
         let good = self.header.alg == algorithm.name()
             && key.verifies(algorithm, self.signed.as_bytes(), &self.signature);

@@ -1,5 +1,5 @@
-//! Certificates of the cert store that sign access tokens and the audit trail: which one signs for
-//! whom, and how long each is published.
+//! Certificates of the cert store that sign access tokens and the audit trail: which one signs for which
+//! issuer, and how long each is published.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -18,24 +18,24 @@ use uuid::Uuid;
 
 use crate::{IssuingTenant, signer::algorithms};
 
-/// Certificates of a type for the same part that are looked at: those that end last. So nobody crowds
-/// out another's.
+/// The most certificates that are read of one type, subscription and tenant: those that expire last. So none
+/// crowds out those of another.
 const MOST: usize = 20;
 
-/// A certificate that signs.
+/// A certificate whose key signs.
 pub struct SigningCertificate {
-    /// The cert store.
+    /// The cert store's id.
     pub id: Uuid,
     version: String,
-    /// The name of its key.
+    /// The id of the key: its thumbprint.
     pub kid: String,
-    /// SHA-256 over the certificate.
+    /// The SHA-256 thumbprint of the certificate.
     pub x5t: String,
-    /// The key that verifies.
+    /// The public key.
     pub public: PublicKey,
-    /// The one way in which it signs.
+    /// The one algorithm by which the key signs.
     pub algorithm: Algorithm,
-    /// The key that verifies, as it is published.
+    /// The public key as it is published.
     pub jwk: serde_json::Value,
     for_audit: bool,
     is_default: bool,
@@ -48,7 +48,7 @@ pub struct SigningCertificate {
 }
 
 impl SigningCertificate {
-    /// The private key, opened when it is needed first.
+    /// The private key, decrypted at its first use.
     pub fn private(&self, master: &MasterKey) -> Option<&Arc<PrivateKey>> {
         self.private
             .get_or_init(|| {
@@ -60,18 +60,18 @@ impl SigningCertificate {
             .as_ref()
     }
 
-    /// Its key, opened, as one that signs the audit trail, if it can.
+    /// The decrypted private key as an audit key, if it can sign the audit trail.
     pub fn audit_key(&self, private: &Arc<PrivateKey>) -> Option<AuditKey> {
         AuditKey::of_certificate(Arc::clone(private), self.valid_from..self.valid_to)
     }
 
-    /// Whether the certificate may have signed a token of this tenant's issuer, or of the installation's.
-    /// That a subscription's certificate signed for a tenant of its own is what the claims vouch for.
+    /// Whether the certificate may have signed a token of this tenant's issuer, or of the installation's. A
+    /// subscription's certificate passes for any tenant here: the claims vouch for whose issuer it was.
     pub fn may_sign_at(&self, tenant: Option<Uuid>) -> bool {
         self.is_default || (tenant.is_some() && (self.tenant.is_none() || self.tenant == tenant))
     }
 
-    /// Whether the certificate's key is one of an issuer's.
+    /// Whether the certificate's key is one of this issuer's.
     fn is_of(&self, issuer: Option<IssuingTenant>) -> bool {
         let is_of = |issuer: IssuingTenant| match self.tenant {
             Some(tenant) => tenant == issuer.id,
@@ -85,21 +85,21 @@ impl SigningCertificate {
     }
 }
 
-/// The certificates as they were at an epoch.
+/// The signing certificates at an epoch.
 #[derive(Default)]
 pub struct Certificates {
-    /// The epoch.
+    /// The epoch at which they were read.
     pub epoch: i64,
     all: Vec<Arc<SigningCertificate>>,
-    /// Cert stores that would sign and cannot be read, as they are at a version.
+    /// The ids and versions of cert stores that should sign and cannot be read.
     unread: HashSet<(Uuid, String)>,
-    /// How long the longest token lives, in milliseconds.
+    /// The longest lifetime of a token, in milliseconds.
     longest: i64,
 }
 
 impl Certificates {
-    /// The certificate that signs at an issuer: the tenant's, else its subscription's, else everyone's;
-    /// at the installation's, everyone's. Of several the one that is valid longest.
+    /// The certificate that signs for an issuer: the tenant's, else its subscription's, else the default one;
+    /// for the installation, the default one. Of several, the one that expires last.
     pub fn signing(&self, issuer: Option<IssuingTenant>, now: Timestamp) -> Option<&SigningCertificate> {
         let usable = self.for_tokens().filter(|one| one.is_valid(now) && one.is_of(issuer));
         let nearness = |one: &SigningCertificate| match (one.tenant, one.subscription) {
@@ -110,7 +110,7 @@ impl Certificates {
         usable.max_by_key(|one| (nearness(one), one.valid_to, one.id)).map(Arc::as_ref)
     }
 
-    /// The cert stores that would sign and cannot be read, and were not known for it before.
+    /// The cert stores that should sign and cannot be read, and were not among those of `before`.
     pub fn newly_unread<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = Uuid> {
         self.unread.difference(&before.unread).map(|(id, _)| *id)
     }
@@ -119,21 +119,22 @@ impl Certificates {
         self.all.iter().filter(|one| !one.for_audit)
     }
 
-    /// The certificates that sign the audit trail, the first that is valid before the others: those for
-    /// it, then everyone's, each from the one that is valid longest.
+    /// The certificates for the audit trail, in the order in which they are preferred: those of its type,
+    /// then the default ones, each from the one that expires last.
     pub fn for_audit(&self) -> impl Iterator<Item = &SigningCertificate> {
         let own = self.all.iter().filter(|one| one.for_audit);
         own.chain(self.all.iter().filter(|one| one.is_default)).map(Arc::as_ref)
     }
 
-    /// The certificates of this key that tokens of now may be signed by: also one that is over,
-    /// until its last token is, and one that is not valid yet on a clock that is behind.
+    /// The certificates of this key id that may have signed a current token: also one that has expired, until
+    /// its last token has, and one that is not valid yet, as this clock may be behind.
     pub fn named<'a>(&'a self, kid: &'a str, now: Timestamp) -> impl Iterator<Item = &'a SigningCertificate> {
         let all = self.for_tokens().map(Arc::as_ref);
         all.filter(move |one| one.kid == kid && self.is_published(one, now))
     }
 
-    /// The public keys of an issuer, each once, those to come included: who verifies knows them in time.
+    /// The public keys of an issuer, each once. Future ones are included, so that verifiers know them in
+    /// time.
     pub fn jwks(&self, issuer: Option<IssuingTenant>, now: Timestamp) -> Vec<serde_json::Value> {
         let mut seen = HashSet::new();
         let published = self.for_tokens().filter(|one| one.is_of(issuer) && self.is_published(one, now));
@@ -144,10 +145,10 @@ impl Certificates {
         now.0 < one.valid_to.saturating_add(self.longest)
     }
 
-    /// Reads the certificates; what was read before and did not change is taken over.
+    /// Reads the certificates. Those of `before` that did not change are reused.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub fn load(tx: &mut Tx<'_>, epoch: i64, before: &Self) -> Result<Self, Error> {
         let text = format!(
             "SELECT id, concurrency_token, certificate, private_key, cert_type, apply_to_subscription_id, \
@@ -217,7 +218,7 @@ impl Certificates {
     }
 }
 
-/// How long a token lives by a tenant's option, in milliseconds: a second at least.
+/// The lifetime of a token by a tenant's option `AccessTokenLifetime`, in milliseconds: a second at least.
 pub fn lifetime(option: Option<&str>) -> i64 {
     let name = "AccessTokenLifetime";
     let values: HashMap<_, _> = option.map(|text| (name.to_owned(), text.to_owned())).into_iter().collect();

@@ -1,11 +1,11 @@
-//! What is good once: ids of assertions and of DPoP proofs, remembered in the database, so that every
-//! process knows them.
+//! Protection against replay: ids of used assertions and DPoP proofs, stored in the database for every
+//! process.
 
 use aws_lc_rs::digest::{Context, SHA256};
 use chancery_record::{Timestamp, Value};
 use chancery_store::{Error, Mode, StateTable, Store, Tx};
 
-/// An id that was used.
+/// The id of an assertion or proof that is good once.
 #[derive(Clone, Debug)]
 pub struct Used {
     digest: Vec<u8>,
@@ -13,7 +13,7 @@ pub struct Used {
 }
 
 impl Used {
-    /// An id of this kind and owner, to be remembered until then.
+    /// An id of this kind and owner, to be stored until `expires_on`.
     pub fn new(kind: &str, owner: &str, id: &str, expires_on: Timestamp) -> Self {
         let mut context = Context::new(&SHA256);
         for part in [kind, owner, id] {
@@ -23,10 +23,10 @@ impl Used {
         Self { digest: context.finish().as_ref().to_vec(), expires_on }
     }
 
-    /// Remembers it; false when it was used before.
+    /// Stores the id; false when it was used before.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub fn claim(&self, tx: &mut Tx<'_>) -> Result<bool, Error> {
         let text = StateTable::UsedProof
             .insert("(digest, expires_on) VALUES (?1, ?2) ON CONFLICT (digest) DO NOTHING");
@@ -34,20 +34,20 @@ impl Used {
         Ok(tx.execute(&text, &parameters)? == 1)
     }
 
-    /// Remembers it as the last thing that a transaction does: with the commit, in one exchange.
+    /// Stores the id as the last statement of a transaction, in one exchange with the commit.
     ///
     /// # Errors
-    /// [`Error::Unique`] when it was used before; the store's.
+    /// [`Error::Unique`] when it was used before; other errors of the store.
     pub fn claim_last(&self, tx: &mut Tx<'_>) -> Result<(), Error> {
         let text = StateTable::UsedProof.insert("(digest, expires_on) VALUES (?1, ?2)");
         tx.queue(&text, vec![Value::Bytes(self.digest.clone()), Value::Int(self.expires_on.0)])?;
         tx.finish()
     }
 
-    /// Remembers it in a transaction of its own; false when it was used before.
+    /// Stores the id in a transaction of its own; false when it was used before.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub async fn claim_alone(self, store: &Store) -> Result<bool, Error> {
         match store.run("UseProof", Mode::Write, None, move |tx| self.claim_last(tx)).await {
             Err(Error::Unique(_)) => Ok(false),

@@ -1,7 +1,7 @@
-//! The ways to sign.
+//! The algorithms to sign by.
 
-/// How to sign. The names are JOSE's (RFC 7518, RFC 8037), where a signature of ECDSA is r and s
-/// side by side; the `Der` ones write it in ASN.1 instead.
+/// An algorithm to sign by. The names are JOSE's (RFC 7518, RFC 8037), where an ECDSA signature is r and s
+/// side by side; `Es256Der` encodes it in ASN.1 instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
     /// ECDSA with P-256 and SHA-256.

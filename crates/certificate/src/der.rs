@@ -1,6 +1,6 @@
-//! A walk over DER, one element after another.
+//! A reader of DER, one element after another.
 //!
-//! Nothing here calls itself: how deep a walk goes is written in the code that walks.
+//! It does not recurse: the caller enters each level, so that no input decides how deep the reading goes.
 
 pub const INTEGER: u8 = 0x02;
 pub const BIT_STRING: u8 = 0x03;
@@ -13,14 +13,14 @@ pub const EXPLICIT_0: u8 = 0xa0;
 /// `[0]` in place of a primitive element's own tag.
 pub const IMPLICIT_0: u8 = 0x80;
 
-/// One element.
+/// One element of DER.
 #[derive(Clone, Copy)]
 pub struct Element<'a> {
     pub tag: u8,
     pub content: &'a [u8],
 }
 
-/// The elements that are still ahead.
+/// The elements that are not read yet.
 #[derive(Clone, Copy)]
 pub struct Walk<'a>(&'a [u8]);
 
@@ -29,7 +29,7 @@ impl<'a> Walk<'a> {
         Self(bytes)
     }
 
-    /// The walk inside the one element of this tag that the bytes are.
+    /// The elements inside the one element that the bytes are, which must have this tag.
     pub fn only(bytes: &'a [u8], tag: u8) -> Option<Self> {
         let mut walk = Self(bytes);
         let inside = walk.enter(tag)?;
@@ -45,7 +45,7 @@ impl<'a> Walk<'a> {
         self.0.first().copied()
     }
 
-    /// Takes the next element. Lengths are definite, tags are one byte: as DER and these formats
+    /// Takes the next element. Lengths are definite, as DER has them, and tags are one byte, as these formats
     /// have them.
     pub fn element(&mut self) -> Option<Element<'a>> {
         let (&tag, rest) = self.0.split_first()?;
@@ -67,7 +67,7 @@ impl<'a> Walk<'a> {
         Some(Element { tag, content })
     }
 
-    /// Takes the next element, which is of this tag, and gives its content.
+    /// Takes the next element, if it has this tag; returns its content.
     pub fn take(&mut self, tag: u8) -> Option<&'a [u8]> {
         let mut ahead = *self;
         let element = ahead.element()?;
@@ -77,19 +77,19 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Takes the next element, which is of this tag, and walks inside.
+    /// Takes the next element, if it has this tag; returns the elements inside.
     pub fn enter(&mut self, tag: u8) -> Option<Self> {
         self.take(tag).map(Self)
     }
 
-    /// Takes an integer from 0 that fits.
+    /// Takes the next element, if it is an integer from 0 to `u32::MAX`.
     pub fn number(&mut self) -> Option<u32> {
         let digits = magnitude(self.take(INTEGER)?)?;
         (digits.len() <= 4).then(|| digits.iter().fold(0, |number, digit| number << 8 | u32::from(*digit)))
     }
 }
 
-/// The bytes of an integer that is not negative, without zeros in front.
+/// The bytes of an integer without leading zeros. `None`: it is negative.
 pub fn magnitude(integer: &[u8]) -> Option<&[u8]> {
     if integer.first()? & 0x80 != 0 {
         return None;
@@ -97,7 +97,7 @@ pub fn magnitude(integer: &[u8]) -> Option<&[u8]> {
     Some(without_zeros(integer))
 }
 
-/// Bytes without the zeros in front.
+/// Bytes without leading zeros.
 pub fn without_zeros(bytes: &[u8]) -> &[u8] {
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
     bytes.get(zeros..).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! From a password to keys, with an account of the work.
+//! Derivation of keys from a password, within a budget of iterations.
 
 use std::num::NonZeroU32;
 
@@ -11,20 +11,20 @@ use zeroize::Zeroizing;
 
 use crate::{MAX_PASSWORD_BYTES, Refusal};
 
-/// How much work the uploads of one call may ask for, in iterations: seconds, however they are spread.
+/// The most iterations that the uploads of one call may cost, however they are spread: some seconds of work.
 const MAX_WORK: u64 = 4_000_000;
 
-/// What is left of the work that the uploads of one call may ask for.
+/// The budget of work, in iterations, that is left for the uploads of one call.
 #[derive(Debug)]
 pub struct Iterations(u64);
 
 impl Iterations {
-    /// All of it.
+    /// The full budget.
     pub const fn full() -> Self {
         Self(MAX_WORK)
     }
 
-    /// Takes what one derivation costs.
+    /// Takes the cost of one derivation from the budget.
     fn spend(&mut self, iterations: NonZeroU32, blocks: usize, bytes: usize) -> Result<(), Refusal> {
         let long = u64::try_from(bytes / 64).unwrap_or(u64::MAX);
         let blocks = u64::try_from(blocks).unwrap_or(u64::MAX);
@@ -34,16 +34,16 @@ impl Iterations {
     }
 }
 
-/// A password, in the two forms that are hashed.
+/// A password, in the two encodings that are hashed.
 pub struct Password {
     utf8: Zeroizing<Vec<u8>>,
-    /// UTF-16, big end first, with a zero behind; nothing at all when there is no password.
+    /// UTF-16, big-endian, with a final zero (RFC 7292, appendix B.1); empty when there is no password.
     utf16: Zeroizing<Vec<u8>>,
 }
 
 impl Password {
-    /// The passwords that are meant: no password and the empty one look alike to a person, and
-    /// are two to PKCS#12.
+    /// The passwords to try. No password and the empty one look alike to a person, and PKCS#12 tells them
+    /// apart.
     pub fn meant(given: Option<&Secret>) -> Result<Vec<Self>, Refusal> {
         let given = given.map_or(&[][..], Secret::expose);
         if given.is_empty() {
@@ -58,7 +58,7 @@ impl Password {
         if text.len() > MAX_PASSWORD_BYTES {
             return Err(Refusal::UnusablePassword);
         }
-        // room for all of it at once: what grows leaves copies behind
+        // capacity for all of it at once: reallocation would leave copies of the secret behind
         let mut utf16 = Zeroizing::new(Vec::with_capacity(2 * text.len() + 2));
         for unit in text.encode_utf16().chain([0]) {
             utf16.extend(unit.to_be_bytes());
@@ -83,7 +83,7 @@ pub fn pbkdf2(
     Ok(key)
 }
 
-/// What a key is for: RFC 7292, appendix B.3.
+/// The purpose of a derived key (RFC 7292, appendix B.3).
 #[derive(Clone, Copy)]
 pub enum Purpose {
     Key = 1,
@@ -91,7 +91,7 @@ pub enum Purpose {
     Mac = 3,
 }
 
-/// The derivation of PKCS#12 itself: RFC 7292, appendix B.2, whose letters these are.
+/// PKCS#12's own derivation (RFC 7292, appendix B.2); the variables have the letters of the text.
 pub fn pkcs12(
     hash: &'static digest::Algorithm,
     purpose: Purpose,
@@ -127,7 +127,7 @@ pub fn pkcs12(
     Ok(key)
 }
 
-/// `number = number + other + 1`, modulo what fits.
+/// `number = number + other + 1`, modulo `256 ^ number.len()`.
 fn add_and_one(number: &mut [u8], other: &[u8]) {
     let mut carry = 1_u16;
     for (digit, other) in number.iter_mut().rev().zip(other.iter().rev()) {
@@ -167,7 +167,7 @@ mod tests {
         }
     }
 
-    /// The account is one for all derivations, so that many small ones are no way around it.
+    /// The budget is one for all derivations, so that many small ones cannot evade it.
     #[test]
     fn the_work_is_bounded_in_sum() {
         let password = &Password::meant(None).unwrap()[0];

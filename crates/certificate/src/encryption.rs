@@ -1,5 +1,4 @@
-//! What is encrypted under a password: PKCS#5's PBES2 and the two schemes of PKCS#12 that old
-//! files use.
+//! Decryption by a password: PBES2 of PKCS#5 (RFC 8018) and the two schemes of PKCS#12 that old files use.
 
 use std::num::NonZeroU32;
 
@@ -25,7 +24,7 @@ use crate::{
 
 const PBES2: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x05\x0d";
 const PBKDF2: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x05\x0c";
-/// What PBKDF2 hashes with when nothing is said.
+/// The default hash of PBKDF2.
 const HMAC_SHA1: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x02\x07";
 const HMAC_SHA256: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x02\x09";
 const HMAC_SHA384: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x02\x0a";
@@ -47,7 +46,7 @@ enum Cipher {
     Rc2,
 }
 
-/// Decrypts what a shrouded key bag or an `ENCRYPTED PRIVATE KEY` is: algorithm and content.
+/// Decrypts a shrouded key bag or an `ENCRYPTED PRIVATE KEY`: an algorithm and the content.
 pub fn decrypt_private_key(
     der: &[u8],
     password: &Password,
@@ -60,7 +59,7 @@ pub fn decrypt_private_key(
     decrypt(algorithm, content, password, work, broken)
 }
 
-/// Decrypts content by what its algorithm says. `broken` is the refusal where that makes no sense.
+/// Decrypts content by its algorithm and parameters. `broken` is the refusal where these are malformed.
 pub fn decrypt(
     mut algorithm: Walk<'_>,
     content: &[u8],
@@ -113,7 +112,7 @@ fn decrypt_pbes2(
     let mut derivation = derivation.enter(SEQUENCE).ok_or(broken)?;
     let salt = derivation.take(OCTET_STRING).ok_or(broken)?;
     let iterations = derivation.number().and_then(NonZeroU32::new).ok_or(broken)?;
-    // the key's length again: the cipher says it
+    // the key's length is optional, and follows from the cipher
     derivation.take(INTEGER);
     let (hash, hash_length) = match derivation.enter(SEQUENCE) {
         Some(mut hash) => keyed_hash(hash.take(OBJECT_IDENTIFIER).ok_or(broken)?)?,
@@ -133,8 +132,7 @@ fn keyed_hash(name: &[u8]) -> Result<(pbkdf2::Algorithm, usize), Refusal> {
     }
 }
 
-/// Decrypts in CBC and takes the padding off. What does not end in padding was encrypted under
-/// another key.
+/// Decrypts in CBC and removes the padding. Without valid padding, the key is another: the password is wrong.
 fn open(
     cipher: Cipher,
     key: &[u8],

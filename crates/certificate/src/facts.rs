@@ -1,4 +1,4 @@
-//! What a certificate says.
+//! The facts that a certificate states.
 
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, SHA256, digest};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -10,35 +10,35 @@ use crate::{
     name::{DistinguishedName, push_hex},
 };
 
-/// What a certificate says of itself. Nothing of it is verified.
+/// The facts that a certificate states. None of them is verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// SHA-1 over the certificate, as upper-case hex.
     pub thumbprint: String,
     /// SHA-256 over the certificate, as base64url: JOSE's `x5t#S256`.
     pub thumbprint_sha256: String,
-    /// From when it is valid.
+    /// The time from which the certificate is valid.
     pub valid_from: Timestamp,
-    /// Until when it is valid.
+    /// The time until which the certificate is valid.
     pub valid_to: Timestamp,
-    /// Who issued it, as RFC 4514 writes names.
+    /// The issuer's name in the text of RFC 4514.
     pub issuer: String,
-    /// Its number among its issuer's, as upper-case hex without zeros in front.
+    /// The serial number, as upper-case hex without leading zeros.
     pub serial_number: String,
-    /// Whom it is about, as RFC 4514 writes names.
+    /// The subject's name in the text of RFC 4514.
     pub subject: String,
-    /// What kind of key it is for.
+    /// The kind of the public key.
     pub key: KeyKind,
-    /// Its public key with its algorithm, in DER; see [`PublicKey::from_spki`].
+    /// The public key with its algorithm, in DER; see [`PublicKey::from_spki`].
     pub subject_public_key_info: Vec<u8>,
 }
 
-/// Reads what a certificate, in DER, says.
+/// Reads the facts of a certificate in DER.
 pub fn facts_of(der: &[u8]) -> Result<Facts, Refusal> {
     facts(der, &parse(der)?)
 }
 
-/// Parses a certificate, with nothing behind it.
+/// Parses a certificate in DER, without trailing bytes.
 pub fn parse(der: &[u8]) -> Result<X509Certificate<'_>, Refusal> {
     if der.len() > MAX_BYTES {
         return Err(Refusal::TooLarge);
@@ -66,7 +66,7 @@ pub fn facts(der: &[u8], certificate: &X509Certificate<'_>) -> Result<Facts, Ref
     })
 }
 
-/// The moment, or the nearest that RFC 3339 can write: years 0001 to 9999.
+/// The timestamp of a moment, or the nearest one that RFC 3339 can write: years 0001 to 9999.
 fn timestamp(time: ASN1Time) -> Timestamp {
     let milliseconds = time.timestamp().saturating_mul(1000);
     Timestamp(milliseconds.clamp(-62_135_596_800_000, 253_402_300_799_999))

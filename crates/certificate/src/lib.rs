@@ -1,14 +1,13 @@
-//! Uploaded certificates and private keys: read from PKCS#12, PEM or DER, judged, and signed with;
+//! Uploaded certificates and private keys: read from PKCS#12, PEM or DER, checked, and signed with;
 //! and the names of a client certificate, for clients that authenticate by TLS.
 //!
-//! Everything is pure: no clock, no files, no network, and bounded work for any bytes. Whether a
-//! certificate is valid now, or whom it leads to, is the caller's question: what is read here is
-//! what it says, and that the private key is its own.
+//! Everything is pure: no clock, no files, no network, and bounded work for any bytes. Read are the facts
+//! that a certificate states, and checked is that the private key is its own. Whether it is valid now, and
+//! which authority it chains to, is the caller's to check.
 //!
-//! The cryptography is `aws-lc-rs`'s, but for 3DES and RC2, which old PKCS#12 files need. The
-//! container itself is read here: a file may ask for more key derivations than anyone can wait
-//! for, some of them inside what must be decrypted first, and only who reads it step by step can
-//! keep one account of them.
+//! The cryptography is `aws-lc-rs`'s, but for 3DES and RC2, which old PKCS#12 files need. The container
+//! itself is read here: a file may demand more key derivations than anyone can wait for, some of them inside
+//! what must be decrypted first. Only reading it step by step can bound them all by one budget.
 
 mod algorithm;
 mod der;
@@ -34,11 +33,11 @@ pub use public_key::{KeyKind, PublicKey};
 pub use read::{Format, Read, read, read_within};
 pub use refusal::{Part, Refusal};
 
-/// How many bytes an uploaded file may have.
+/// The bytes that an uploaded file may have.
 pub const MAX_BYTES: usize = 1 << 20;
-/// How many certificates an uploaded file may have.
+/// The certificates that an uploaded file may have.
 pub const MAX_CERTIFICATES: usize = 16;
-/// How many bytes a password may have.
+/// The bytes that a password may have.
 pub const MAX_PASSWORD_BYTES: usize = 1024;
 
 #[cfg(test)]

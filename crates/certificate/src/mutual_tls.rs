@@ -9,20 +9,20 @@ use crate::{Part, Refusal, facts::parse, name::DistinguishedName};
 /// The names that a certificate has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
-    /// The subject as RFC 4514 writes it; empty when there is none.
+    /// The subject in the text of RFC 4514; empty when there is none.
     pub subject: String,
-    /// Names of hosts.
+    /// Host names.
     pub dns: Vec<String>,
     /// URIs.
     pub uri: Vec<String>,
-    /// Addresses of hosts.
+    /// IP addresses.
     pub ip: Vec<IpAddr>,
-    /// Addresses of mail.
+    /// E-mail addresses.
     pub email: Vec<String>,
 }
 
 impl Names {
-    /// Whether the host is among the names, without regard to case. A `*` stands for itself.
+    /// Whether the host is among the names, without regard to case. A `*` is no wildcard.
     pub fn has_dns(&self, expected: &str) -> bool {
         self.dns.iter().any(|name| name.eq_ignore_ascii_case(expected))
     }
@@ -32,24 +32,24 @@ impl Names {
         self.uri.iter().any(|name| name == expected)
     }
 
-    /// Whether the address is among the names, however it is written.
+    /// Whether the IP address is among the names, in any notation.
     pub fn has_ip(&self, expected: &str) -> bool {
         expected.parse().is_ok_and(|expected| self.ip.contains(&expected))
     }
 
-    /// Whether the address is among the names, letter by letter.
+    /// Whether the e-mail address is among the names, letter by letter.
     pub fn has_email(&self, expected: &str) -> bool {
         self.email.iter().any(|name| name == expected)
     }
 }
 
-/// Reads the names of a certificate in DER. Names that cannot be read are no names.
+/// Reads the names of a certificate in DER. Alternative names that cannot be read are left out.
 pub fn names_of(der: &[u8]) -> Result<Names, Refusal> {
     let broken = Refusal::Broken(Part::Certificate);
     let certificate = parse(der)?;
     let subject = DistinguishedName::from_der(certificate.subject().as_raw()).ok_or(broken)?.to_text();
     let mut names = Names { subject, ..Names::default() };
-    // more than one extension of this kind is an error, and one that cannot be parsed is none
+    // more than one such extension is an error, and one that cannot be parsed counts as absent
     let Some(alternative) = certificate.subject_alternative_name().map_err(|_| broken)? else {
         return Ok(names);
     };
@@ -68,11 +68,11 @@ pub fn names_of(der: &[u8]) -> Result<Names, Refusal> {
     Ok(names)
 }
 
-/// Whether the subject of a certificate, in DER, is the name that RFC 4514's text says.
+/// Whether the subject of a certificate in DER is the name that is written in the text of RFC 4514.
 ///
-/// Names are the same when their parts are, in their order: types without regard to case and to
-/// whether they are words or numbers, values letter by letter after escapes and encodings are
-/// gone. No subject is nobody's, and text that is no name fits none.
+/// Names are the same when their parts are, in their order: types by what they mean, whether keyword or
+/// object identifier, in any case; values letter by letter, once decoded. An empty subject matches no name,
+/// and text that is no name matches no subject.
 pub fn matches_subject(expected: &str, der: &[u8]) -> Result<bool, Refusal> {
     let certificate = parse(der)?;
     let subject = DistinguishedName::from_der(certificate.subject().as_raw())

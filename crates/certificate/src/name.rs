@@ -1,18 +1,18 @@
-//! Distinguished names: read from DER and from the text of RFC 4514, written as that text, and
-//! compared by what they mean.
+//! Distinguished names: read from DER and from the text of RFC 4514, written as that text, and compared by
+//! meaning.
 
 use std::fmt::Write as _;
 
 use crate::der::{OBJECT_IDENTIFIER, SEQUENCE, SET, Walk};
 
-/// A name's parts, the most specific first, as the text has them.
+/// A name's relative distinguished names, the most specific first, as in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DistinguishedName(Vec<Vec<Attribute>>);
 
-/// One attribute of a part; a part of several has them in order, as there they have none.
+/// One attribute of a part. Those of one part are a set, and are sorted here so that parts compare.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Attribute {
-    /// The type, in digits and dots.
+    /// The type's object identifier, in digits and dots.
     kind: String,
     value: Value,
 }
@@ -20,11 +20,11 @@ struct Attribute {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Value {
     Text(String),
-    /// What is no text, in DER.
+    /// A value that is no text, in DER.
     Encoded(Vec<u8>),
 }
 
-/// The types that have a word: the first is the one that is written.
+/// The types with keywords, of which the first is written and all are read.
 const WORDS: [(&str, &[&str]); 24] = [
     ("2.5.4.3", &["CN", "commonName"]),
     ("2.5.4.4", &["SN", "surname"]),
@@ -52,8 +52,8 @@ const WORDS: [(&str, &[&str]); 24] = [
     ("1.2.840.113549.1.9.1", &["emailAddress", "email", "E"]),
 ];
 
-/// Brings a name in the text of RFC 4514 into the form that this crate writes: known words for
-/// types, no space around parts, as few escapes as there can be. `None` when it is no such text.
+/// Normalises a name in the text of RFC 4514 to the form that this crate writes: keywords for known types, no
+/// space around parts, as few escapes as possible. `None` when it is no such text.
 pub fn normalised_name(text: &str) -> Option<String> {
     DistinguishedName::from_text(text).map(|name| name.to_text())
 }
@@ -86,7 +86,7 @@ impl DistinguishedName {
         Some(Self(parts))
     }
 
-    /// Reads a name from the text of RFC 4514, with space around its parts.
+    /// Reads a name from the text of RFC 4514; there may be spaces around its parts.
     pub fn from_text(text: &str) -> Option<Self> {
         let mut rest = text.trim_start_matches(' ');
         let mut parts = Vec::new();
@@ -111,7 +111,8 @@ impl DistinguishedName {
         }
     }
 
-    /// The text. Where a type has no word, its value is readable text all the same.
+    /// The name in the text of RFC 4514, but for one thing: where a type has no keyword, its value is text
+    /// all the same.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         for (index, part) in self.0.iter().enumerate() {
@@ -143,7 +144,7 @@ fn dotted(identifier: &[u8]) -> Option<String> {
         number = number << 7 | u64::from(byte & 0x7f);
         if byte & 0x80 == 0 {
             if text.is_empty() {
-                // the first two are written as one number
+                // the first two arcs are encoded as one number
                 let first = (number / 40).min(2);
                 write!(text, "{first}.{}", number - 40 * first).ok()?;
             } else {
@@ -156,7 +157,7 @@ fn dotted(identifier: &[u8]) -> Option<String> {
     ends.then_some(text)
 }
 
-/// The type that a word, or digits and dots, mean.
+/// The object identifier that a keyword, or digits and dots, stand for.
 fn kind_of(word: &str) -> Option<String> {
     let fits = |(_, words): &&(&str, &[&str])| words.iter().any(|known| known.eq_ignore_ascii_case(word));
     if let Some((kind, _)) = WORDS.iter().find(fits) {
@@ -173,7 +174,7 @@ fn kind_of(word: &str) -> Option<String> {
 }
 
 impl Value {
-    /// Reads the one value that is ahead; text in any of the types that names have.
+    /// Reads the one remaining value; text in any of the string types that names have.
     fn from_der(mut walk: Walk<'_>) -> Option<Self> {
         let element = walk.element()?;
         if !walk.is_done() {
@@ -181,9 +182,9 @@ impl Value {
         }
         let content = element.content;
         let text = match element.tag {
-            // UTF-8, and what is ASCII by its type
+            // UTF8String, and the string types that are ASCII
             12 | 18 | 19 | 22 | 26 => str::from_utf8(content).ok().map(str::to_owned),
-            // Teletex: what everyone wrote there is Latin-1
+            // TeletexString, where tools have written Latin-1
             20 => Some(content.iter().copied().map(char::from).collect()),
             28 => {
                 let (units, rest) = content.as_chunks();
@@ -201,8 +202,7 @@ impl Value {
         Some(text.map_or_else(|| Self::Encoded(encoded(element.tag, content)), Self::Text))
     }
 
-    /// Reads the value that the text begins with, and gives what is behind it: nothing, or a
-    /// separator and more.
+    /// Reads the value that the text begins with; returns the rest, too: nothing, or a separator and more.
     fn from_text(text: &str) -> Option<(Self, &str)> {
         let text = text.trim_start_matches(' ');
         if let Some(digits) = text.strip_prefix('#') {
@@ -212,7 +212,7 @@ impl Value {
             return Some((Self::from_der(Walk::over(&bytes))?, rest));
         }
         let mut bytes = Vec::new();
-        // spaces at the end count only when they are escaped
+        // trailing spaces belong to the value only when they are escaped
         let mut kept = 0;
         let mut chars = text.chars();
         loop {
@@ -273,7 +273,7 @@ impl Value {
     }
 }
 
-/// An element of DER, whole.
+/// An element of DER with its tag and length.
 fn encoded(tag: u8, content: &[u8]) -> Vec<u8> {
     let mut whole = vec![tag];
     if let Ok(length @ 0..=0x7f) = u8::try_from(content.len()) {

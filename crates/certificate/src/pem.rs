@@ -5,15 +5,15 @@ use zeroize::Zeroizing;
 
 use crate::{MAX_CERTIFICATES, Refusal};
 
-/// One block.
+/// One block of a PEM text.
 pub struct Block<'a> {
     pub label: &'a str,
     pub content: Zeroizing<Vec<u8>>,
-    /// The line that it begins at, counted from 1.
+    /// The line at which the block begins, counted from 1.
     pub line: usize,
 }
 
-/// Whether bytes are meant as PEM.
+/// Whether bytes look like PEM: they contain the beginning of a block.
 pub fn is_pem(bytes: &[u8]) -> bool {
     bytes.windows(BEGIN.len()).any(|window| window == BEGIN.as_bytes())
 }
@@ -21,10 +21,10 @@ pub fn is_pem(bytes: &[u8]) -> bool {
 const BEGIN: &str = "-----BEGIN ";
 const END: &str = "-----END ";
 const RULE: &str = "-----";
-/// How many blocks are read: some beside the certificates, such as the key and its parameters.
+/// The most blocks that are read: the certificates, and others such as the key and its parameters.
 const MAX_BLOCKS: usize = 2 * MAX_CERTIFICATES;
 
-/// Reads the blocks. Text around them is passed over, as other tools write some there.
+/// Reads the blocks. Text around them is skipped, as other tools write some there.
 pub fn blocks(bytes: &[u8]) -> Result<Vec<Block<'_>>, Refusal> {
     let text = str::from_utf8(bytes).map_err(|error| {
         let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
@@ -38,7 +38,7 @@ pub fn blocks(bytes: &[u8]) -> Result<Vec<Block<'_>>, Refusal> {
         if blocks.len() == MAX_BLOCKS {
             return Err(Refusal::TooManyCertificates);
         }
-        // room for all of it at once: what grows leaves copies behind
+        // capacity for all of it at once: reallocation would leave copies of the secret behind
         let mut digits = Zeroizing::new(String::with_capacity(bytes.len()));
         loop {
             let (number, line) = lines.next().ok_or(Refusal::BrokenPem(begin))?;
@@ -48,7 +48,7 @@ pub fn blocks(bytes: &[u8]) -> Result<Vec<Block<'_>>, Refusal> {
                 }
                 return Err(Refusal::BrokenPem(number));
             }
-            // how OpenSSL once encrypted keys: from MD5, without a count of iterations
+            // the old encryption of OpenSSL: by a single MD5, without iterations
             if line.starts_with("Proc-Type:") {
                 return Err(Refusal::UnsupportedProtection);
             }

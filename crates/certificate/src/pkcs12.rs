@@ -1,4 +1,4 @@
-//! PKCS#12 files (RFC 7292): what is inside, once the MAC holds.
+//! PKCS#12 files (RFC 7292): the MAC is verified before anything inside is read.
 
 use std::num::NonZeroU32;
 
@@ -32,14 +32,14 @@ const SHA2_224: &[u8] = b"\x60\x86\x48\x01\x65\x03\x04\x02\x04";
 
 const BROKEN: Refusal = Refusal::Broken(Part::File);
 
-/// Opens a file.
+/// Opens a PKCS#12 file.
 pub fn open(file: &[u8], password: Option<&Secret>, work: &mut Iterations) -> Result<Contents, Refusal> {
     let mut walk = Walk::only(file, SEQUENCE).ok_or(BROKEN)?;
     if walk.number().ok_or(BROKEN)? != 3 {
         return Err(BROKEN);
     }
     let mut authenticated = walk.enter(SEQUENCE).ok_or(BROKEN)?;
-    // a file that is signed instead of having a MAC has another type here
+    // a file with a signature instead of a MAC has another type here
     if authenticated.take(OBJECT_IDENTIFIER).ok_or(BROKEN)? != DATA {
         return Err(Refusal::UnsupportedProtection);
     }
@@ -66,12 +66,12 @@ pub fn open(file: &[u8], password: Option<&Secret>, work: &mut Iterations) -> Re
     Ok(contents)
 }
 
-/// What a content of the type "data" is: an octet string in `[0]`.
+/// Takes a content of the type "data": an octet string in `[0]`.
 fn plain_content<'a>(walk: &mut Walk<'a>) -> Result<&'a [u8], Refusal> {
     walk.enter(EXPLICIT_0).and_then(|mut inside| inside.take(OCTET_STRING)).ok_or(BROKEN)
 }
 
-/// What shows that the file is as it was made by someone who knew the password.
+/// The MAC, which shows that nobody without the password changed the file.
 struct Mac<'a> {
     hash: &'static digest::Algorithm,
     keyed: hmac::Algorithm,
@@ -108,7 +108,7 @@ impl<'a> Mac<'a> {
     }
 }
 
-/// Reads one safe: bags, perhaps encrypted together.
+/// Reads one safe: bags, which may be encrypted together.
 fn read_safe(
     mut safe: Walk<'_>,
     password: &Password,
@@ -132,7 +132,7 @@ fn read_safe(
     }
 }
 
-/// Reads bags. What is neither key nor X.509 certificate is passed over, bags inside bags too.
+/// Reads bags. Those that are neither a key nor an X.509 certificate are skipped, and so are nested bags.
 fn read_bags(
     bags: &[u8],
     password: &Password,

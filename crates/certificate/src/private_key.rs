@@ -1,4 +1,4 @@
-//! Private keys: read in the forms that tools write, kept in one, and signed with.
+//! Private keys: read in the formats that tools write, stored as PKCS#8, and signed with.
 
 use aws_lc_rs::{
     encoding::{AsDer, PublicKeyX509Der},
@@ -27,7 +27,7 @@ const BROKEN: Refusal = Refusal::Broken(Part::PrivateKey);
 const MIN_RSA_BITS: u32 = 2048;
 const MAX_RSA_BITS: u32 = 8192;
 
-/// A private key of a kind that is signed with. It cannot be printed.
+/// A private key of a supported kind. `Debug` does not print it.
 pub struct PrivateKey {
     pair: Pair,
     pkcs8: Secret,
@@ -37,13 +37,13 @@ pub struct PrivateKey {
 enum Pair {
     Rsa(rsa::KeyPair),
     Curve(EcdsaKeyPair),
-    /// P-256, for signatures in JOSE's form and in ASN.1.
+    /// P-256 twice, for signatures in JOSE's encoding and in ASN.1.
     P256(EcdsaKeyPair, EcdsaKeyPair),
     Ed25519(Ed25519KeyPair),
 }
 
 impl PrivateKey {
-    /// Reads a key from PKCS#8, SEC1 or PKCS#1, in DER or PEM, perhaps encrypted (PKCS#8's way).
+    /// Reads a key from PKCS#8, SEC1 or PKCS#1, in DER or PEM; PKCS#8 may be encrypted.
     pub fn read(bytes: &[u8], password: Option<&Secret>) -> Result<Self, Refusal> {
         if bytes.len() > MAX_BYTES {
             return Err(Refusal::TooLarge);
@@ -51,7 +51,7 @@ impl PrivateKey {
         Self::read_working(bytes, password, &mut Iterations::full())
     }
 
-    /// The same, on an account of work that is open already.
+    /// Reads a key as [`Self::read`] does, within the rest of a budget of work.
     pub(crate) fn read_working(
         bytes: &[u8],
         password: Option<&Secret>,
@@ -68,7 +68,7 @@ impl PrivateKey {
         Self::from_der(bytes, password, work)
     }
 
-    /// Reads DER: which of the forms it is shows in the types of its first elements.
+    /// Reads DER. The types of its first elements show which format it is.
     pub(crate) fn from_der(
         der: &[u8],
         password: Option<&Secret>,
@@ -91,7 +91,7 @@ impl PrivateKey {
                 check_rsa(walk)?;
                 Self::of_rsa(rsa::KeyPair::from_der(der).map_err(|_| BROKEN)?)
             }
-            // SEC1 may leave out its curve; a key is of the first that it is in range of
+            // SEC1 may omit the curve: it is then the first whose range the key is in
             Some(OCTET_STRING) => Self::of_curve(der, &ECDSA_P256_SHA256_FIXED_SIGNING)
                 .or_else(|_| Self::of_curve(der, &ECDSA_P384_SHA384_FIXED_SIGNING))
                 .or_else(|_| Self::of_curve(der, &ECDSA_P521_SHA512_FIXED_SIGNING))
@@ -120,7 +120,7 @@ impl PrivateKey {
                 Self::of_curve(der, signing)
             }
             ED25519 => {
-                // the older form of PKCS#8 has no public key to check the private one against
+                // the older version of PKCS#8 has no public key to check the private one against
                 let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(der).map_err(|_| BROKEN)?;
                 let pkcs8 = pair.to_pkcs8v1().map_err(|_| BROKEN)?;
                 let pkcs8 = Secret::new(pkcs8.as_ref());
@@ -151,12 +151,12 @@ impl PrivateKey {
         Ok(Self { pair, pkcs8, public })
     }
 
-    /// What kind of key it is.
+    /// The key's kind.
     pub const fn kind(&self) -> KeyKind {
         self.public.kind()
     }
 
-    /// The public key, with its JWK and its thumbprint.
+    /// The public key.
     pub const fn public(&self) -> &PublicKey {
         &self.public
     }
@@ -206,7 +206,7 @@ impl std::fmt::Debug for PrivateKey {
     }
 }
 
-/// Whether a block of PEM is a private key.
+/// Whether the label of a PEM block is that of a private key.
 pub fn is_key(label: &str) -> bool {
     label == "PRIVATE KEY" || label.ends_with(" PRIVATE KEY")
 }
@@ -222,7 +222,7 @@ fn decrypted(
     let mut refused = Refusal::WrongPassword;
     for meant in Password::meant(password)? {
         match decrypt_private_key(der, &meant, work) {
-            // by chance the padding can look right under a wrong password; a key does not
+            // the padding can be valid by chance under a wrong password, the start of a key hardly
             Ok(plain) if Walk::only(&plain, SEQUENCE).is_some() => return Ok(plain),
             Ok(_) => {}
             Err(other) => refused = other,
@@ -231,7 +231,7 @@ fn decrypted(
     Err(refused)
 }
 
-/// Checks the size of an RSA key, whose modulus is ahead, before anything is computed with it.
+/// Checks the size of an RSA key, whose modulus is next, before anything is computed with it.
 fn check_rsa(mut walk: Walk<'_>) -> Result<(), Refusal> {
     let bits = bits(walk.take(INTEGER).and_then(magnitude).ok_or(BROKEN)?);
     if bits > MAX_RSA_BITS {

@@ -1,4 +1,4 @@
-//! Public keys: what is in a certificate's `SubjectPublicKeyInfo`, and the JWK of it.
+//! Public keys: read from a certificate's `SubjectPublicKeyInfo`, and written as a JWK.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -13,12 +13,12 @@ pub const P384: &[u8] = b"\x2b\x81\x04\x00\x22";
 pub const P521: &[u8] = b"\x2b\x81\x04\x00\x23";
 pub const ED25519: &[u8] = b"\x2b\x65\x70";
 
-/// What kind of key it is.
+/// The kind of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyKind {
     /// RSA.
     Rsa {
-        /// How many bits the modulus has.
+        /// The bits of the modulus.
         bits: u32,
     },
     /// The elliptic curve P-256.
@@ -33,7 +33,7 @@ pub enum KeyKind {
     Other,
 }
 
-/// A public key of a kind that is known.
+/// A public key of a supported kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicKey {
     kind: KeyKind,
@@ -44,7 +44,7 @@ pub struct PublicKey {
 enum Members {
     /// The modulus and the exponent.
     Rsa(Vec<u8>, Vec<u8>),
-    /// The point.
+    /// The curve's name, and the coordinates x and y of the point.
     Curve(&'static str, Vec<u8>, Vec<u8>),
     Ed25519(Vec<u8>),
 }
@@ -74,7 +74,7 @@ impl PublicKey {
                     P521 => (KeyKind::P521, "P-521", 66),
                     _ => return None,
                 };
-                // the point uncompressed, as every certificate has it
+                // an uncompressed point, as every certificate has it
                 let (form, point) = key.split_first()?;
                 let (x, y) = point.split_at_checked(length)?;
                 let whole = *form == 4 && y.len() == length;
@@ -87,13 +87,12 @@ impl PublicKey {
         }
     }
 
-    /// What kind of key it is.
+    /// The kind of a key.
     pub const fn kind(&self) -> KeyKind {
         self.kind
     }
 
-    /// The key as a JWK (RFC 7517, RFC 7518, RFC 8037) with this `kid`; `use` and `alg` are the
-    /// caller's to add.
+    /// The key as a JWK (RFC 7517, RFC 7518, RFC 8037) with this `kid`. The caller adds `use` and `alg`.
     pub fn jwk(&self, kid: &str) -> Value {
         let text = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
         match &self.members {
@@ -119,7 +118,7 @@ impl PublicKey {
     }
 }
 
-/// How many bits a number has that has no zeros in front.
+/// The bits of a number without leading zeros.
 pub fn bits(number: &[u8]) -> u32 {
     let unused = number.first().map_or(0, |byte| byte.leading_zeros());
     u32::try_from(number.len()).unwrap_or(u32::MAX).saturating_mul(8).saturating_sub(unused)

@@ -1,4 +1,4 @@
-//! From an upload to a certificate, its chain and its private key.
+//! Reads an upload: a certificate, its chain and its private key.
 
 use chancery_record::Secret;
 use zeroize::Zeroizing;
@@ -11,36 +11,36 @@ use crate::{
     private_key::is_key,
 };
 
-/// How an upload is written.
+/// The format of an upload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// PKCS#12: certificates and their key in one file, under a password.
     Pkcs12,
-    /// PEM: blocks of base64, certificates and perhaps their key.
+    /// PEM: blocks of base64 with certificates, and possibly their key.
     Pem,
     /// DER: one certificate.
     Der,
 }
 
-/// What an upload held.
+/// The contents of an upload.
 #[derive(Debug)]
 pub struct Read {
     /// The certificate, in DER.
     pub certificate: Vec<u8>,
-    /// Its issuer, that one's issuer and so on, as far as the upload has them, in DER. Found by
-    /// name: no signature is verified. Certificates that are not of the chain are left out.
+    /// The chain of issuers, the nearest first, as far as the upload has them, in DER. Issuers are found by
+    /// name: no signature is verified. Certificates outside the chain are left out.
     pub chain: Vec<Vec<u8>>,
-    /// Its private key.
+    /// The certificate's private key.
     pub private_key: Option<PrivateKey>,
-    /// What the certificate says.
+    /// The facts that the certificate states.
     pub facts: Facts,
 }
 
-/// What is in a file, as it is found there.
+/// The contents of a file, in the order of the file.
 #[derive(Default)]
 pub struct Contents {
     pub certificates: Vec<Vec<u8>>,
-    /// The private key in DER, perhaps still encrypted in a PEM file.
+    /// The private key in DER; from a PEM file it may still be encrypted.
     pub key: Option<Zeroizing<Vec<u8>>>,
 }
 
@@ -55,9 +55,9 @@ impl Contents {
 
 /// Reads an upload.
 ///
-/// `private_key` is for a certificate whose key is in a file of its own, in PEM or DER. With a
-/// private key, the certificate is the one that the key fits. Without, it is the only one; of
-/// several, the first of a PEM file, or the one of a PKCS#12 file that issued no other.
+/// `private_key` is for a certificate whose key is in a file of its own, in PEM or DER. With a private key,
+/// the certificate is the one of this key. Without, it is the only one; of several, the first of a PEM file,
+/// or the one of a PKCS#12 file that issued no other.
 pub fn read(
     format: Format,
     data: &[u8],
@@ -67,7 +67,7 @@ pub fn read(
     read_within(format, data, private_key, password, &mut Iterations::full())
 }
 
-/// Reads one of several uploads, which share what work they may ask for.
+/// Reads one of several uploads, which share a budget of work.
 pub fn read_within(
     format: Format,
     data: &[u8],
@@ -105,7 +105,7 @@ fn open_pem(data: &[u8]) -> Result<Contents, Refusal> {
     Ok(contents)
 }
 
-/// Finds the certificate that is meant, and puts the others in order behind it.
+/// Finds the certificate of the upload, and orders its chain.
 fn pick(certificates: &[Vec<u8>], key: Option<PrivateKey>, format: Format) -> Result<Read, Refusal> {
     if certificates.len() > MAX_CERTIFICATES {
         return Err(Refusal::TooManyCertificates);
@@ -132,7 +132,7 @@ fn pick(certificates: &[Vec<u8>], key: Option<PrivateKey>, format: Format) -> Re
     };
     let mut chain: Vec<Vec<u8>> = Vec::new();
     let mut link = own;
-    // each certificate once, so that names in a circle end
+    // each certificate once, so that a circle of names ends
     while let Some((next, issuer)) = parsed.iter().find(|(other, one)| {
         one.subject().as_raw() == link.issuer().as_raw() && other != der && !chain.contains(*other)
     }) {

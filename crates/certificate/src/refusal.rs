@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Formatter, Result};
 
-/// What of an upload is meant.
+/// The part of an upload that a refusal is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
     /// The PKCS#12 file.
@@ -13,10 +13,10 @@ pub enum Part {
     PrivateKey,
 }
 
-/// Why an upload is refused. The text tells a person what to do and holds nothing of the upload.
+/// Why an upload is refused. The text is for people, says what to do, and contains nothing of the upload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Refusal {
-    /// The file is over [`crate::MAX_BYTES`].
+    /// The file is larger than [`crate::MAX_BYTES`].
     TooLarge,
     /// The part is damaged, or is something else.
     Broken(Part),
@@ -28,23 +28,23 @@ pub enum Refusal {
     NoPrivateKey,
     /// There are more certificates than [`crate::MAX_CERTIFICATES`].
     TooManyCertificates,
-    /// There are several certificates, no key, and nothing that says which is meant.
+    /// There are several certificates, no private key, and nothing else that identifies one.
     AmbiguousCertificate,
     /// There is more than one private key.
     SeveralPrivateKeys,
-    /// The PKCS#12 file has nothing that would show that it was changed.
+    /// The PKCS#12 file has no MAC, so that changes to it would go unnoticed.
     NoMac,
-    /// There is a password on it, and none was given.
+    /// The upload is protected by a password, and none was given.
     PasswordMissing,
-    /// The password does not open it.
+    /// The password does not decrypt the upload.
     WrongPassword,
     /// The password is no UTF-8, or over [`crate::MAX_PASSWORD_BYTES`].
     UnusablePassword,
-    /// To open it takes too many iterations of key derivation.
+    /// Decrypting the upload takes too many iterations of key derivation.
     TooMuchWork,
-    /// It is protected in a way that is not supported.
+    /// The upload is protected in a way that is not supported.
     UnsupportedProtection,
-    /// The private key is not of a kind to sign with.
+    /// The private key is not of a supported kind.
     UnsupportedKey,
     /// The RSA key has only this many bits.
     WeakKey(u32),

@@ -1,4 +1,4 @@
-//! What to do better, from zxcvbn's estimate of how a password would be guessed.
+//! Advice on weak passwords, from zxcvbn's estimate of how one would be guessed.
 
 use chancery_record::Secret;
 use zxcvbn::{Score, zxcvbn};
@@ -6,13 +6,13 @@ use zxcvbn::{Score, zxcvbn};
 use crate::policy::Person;
 
 /// The longest password that is estimated, in characters. Weak ones are short, and the work
-/// grows with the length: up to 0.1 s for a hostile password of this length, 1 s at 100.
+/// grows with the length: up to 0.1 s for a hostile password of this length, 1 s for one of 100.
 const LONGEST: usize = 32;
-/// What is read of each name of the person.
+/// The characters that are read of each of the person's names.
 const NAME: usize = 100;
 
-/// Sentences on a weak password (the two lowest of five grades): none of them repeats a part of
-/// it. `None` for a good one, a long one, or when there is nothing to say.
+/// Advice on a weak password (the two lowest of zxcvbn's five scores), without any part of it. `None`: the
+/// password is good or long, or there is no advice.
 pub fn advice(password: &Secret, person: &Person<'_>) -> Option<String> {
     let text = std::str::from_utf8(password.expose()).ok()?;
     if text.chars().nth(LONGEST).is_some() {

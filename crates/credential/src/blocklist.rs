@@ -1,11 +1,11 @@
-//! Passwords that everybody tries first; see `data/README.md`.
+//! The blocklist of common passwords; see `data/README.md`.
 
 use std::sync::LazyLock;
 
 static COMMON: LazyLock<Vec<&str>> =
     LazyLock::new(|| include_str!("../data/blocklist.txt").lines().collect());
 
-/// Whether a folded password is a common one.
+/// Whether a folded password is on the blocklist.
 pub fn is_common(folded: &str) -> bool {
     COMMON.binary_search(&folded).is_ok()
 }

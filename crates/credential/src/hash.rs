@@ -1,7 +1,7 @@
-//! Password hashes: argon2id (RFC 9106), kept as PHC strings.
+//! Password hashes: argon2id (RFC 9106), stored as PHC strings.
 //!
-//! A PHC string is itself worth hiding (who has it can guess at leisure): nothing in this crate
-//! holds one in a value that can be printed, and callers keep it out of `Debug` and logs.
+//! A PHC string is itself confidential, as it allows guessing offline: no type of this crate holds one and
+//! can be printed, and callers keep it out of `Debug` and logs.
 
 use argon2::{
     ARGON2ID_IDENT, Algorithm, Argon2, Params, PasswordHasher, PasswordVerifier, Version,
@@ -11,20 +11,21 @@ use chancery_record::Secret;
 
 use crate::MAX_PASSWORD_BYTES;
 
-/// The salt of RFC 9106, section 3.1, in bytes.
+/// The bytes of a salt (RFC 9106, section 3.1).
 const SALT: usize = 16;
-/// The hash in bytes.
+/// The bytes of a hash.
 const OUTPUT: usize = 32;
-/// What OWASP's Password Storage Cheat Sheet holds for equally strong: KiB and passes, one lane.
+/// The least parameters, which OWASP's Password Storage Cheat Sheet calls equally strong: KiB of memory and
+/// passes, for one lane.
 const MINIMA: [(u32, u32); 5] = [(47_104, 1), (19_456, 2), (12_288, 3), (9_216, 4), (7_168, 5)];
 const MOST_MEMORY_KIB: u32 = 1 << 20;
 const MOST_ITERATIONS: u32 = 16;
 const MOST_PARALLELISM: u32 = 8;
 
-/// The most earlier passwords that [`is_among`] looks at: each costs a whole hash.
+/// The most earlier passwords that [`is_among`] checks: each costs a hash.
 pub const MAX_HISTORY: usize = 24;
 
-/// How much work a hash is.
+/// The cost parameters of a hash (RFC 9106, section 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
     memory_kib: u32,
@@ -39,9 +40,11 @@ impl Default for Parameters {
 }
 
 impl Parameters {
-    /// Memory in KiB, passes over it, lanes. The error says what is too weak (less than each of
-    /// OWASP's equivalent settings in memory or passes) or too much (over 1 GiB, 16 passes,
-    /// 8 lanes).
+    /// Parameters of this memory in KiB, passes over it, and lanes.
+    ///
+    /// # Errors
+    /// What is too weak (below all of OWASP's equivalent settings) or too much (over 1 GiB, 16 passes or 8
+    /// lanes).
     pub fn new(memory_kib: u32, iterations: u32, parallelism: u32) -> Result<Self, String> {
         if !MINIMA.iter().any(|&(memory, passes)| memory_kib >= memory && iterations >= passes) {
             let minima = MINIMA.map(|(memory, passes)| format!("{memory} and {passes}")).join(", ");
@@ -73,14 +76,14 @@ impl Parameters {
     }
 }
 
-/// Why there is no hash.
+/// Why a password cannot be hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HashError {
-    /// The password is over [`MAX_PASSWORD_BYTES`]; the policy refuses it before.
+    /// The password is longer than [`MAX_PASSWORD_BYTES`]; the policy refuses it before.
     TooLong,
     /// The system gives no random bytes.
     Random,
-    /// Not enough memory.
+    /// There is not enough memory.
     Failed,
 }
 
@@ -96,16 +99,16 @@ impl std::fmt::Display for HashError {
 
 impl std::error::Error for HashError {}
 
-/// What came of checking a password.
+/// The result of verifying a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verified {
-    /// It is the password.
+    /// Whether the password is right.
     pub right: bool,
-    /// It is, and its hash was made with other parameters than are wanted now: hash it anew.
+    /// Whether it is right and its hash has other parameters than are wanted now: hash it anew.
     pub needs_rehash: bool,
 }
 
-/// Hashes with a new random salt; the result is a PHC string.
+/// Hashes a password with a new random salt; returns a PHC string.
 pub fn hash(password: &Secret, parameters: &Parameters) -> Result<String, HashError> {
     if password.expose().len() > MAX_PASSWORD_BYTES {
         return Err(HashError::TooLong);
@@ -116,10 +119,10 @@ pub fn hash(password: &Secret, parameters: &Parameters) -> Result<String, HashEr
     hashed.map(|hashed| hashed.to_string()).map_err(|_| HashError::Failed)
 }
 
-/// Compares a password with a PHC string, with the parameters that the string names. A string
-/// that is unreadable, not argon2id, or beyond the bounds of [`Parameters`] is wrong, after the
-/// work of the wanted parameters; so is a password over [`MAX_PASSWORD_BYTES`]. Without memory
-/// everything is wrong.
+/// Verifies a password against a PHC string, with the parameters in the string. The password is wrong if the
+/// string is unreadable, not argon2id, or beyond the bounds of [`Parameters`], or the password is longer than
+/// [`MAX_PASSWORD_BYTES`]; this costs the work of the wanted parameters, too. Without enough memory every
+/// password is wrong.
 pub fn verify(phc: &str, password: &Secret, wanted: &Parameters) -> Verified {
     let short = password.expose().len() <= MAX_PASSWORD_BYTES;
     let Some((stored, is_as_wanted)) = read(phc, wanted).filter(|_| short) else {
@@ -130,9 +133,9 @@ pub fn verify(phc: &str, password: &Secret, wanted: &Parameters) -> Verified {
     Verified { right, needs_rehash: right && !is_as_wanted }
 }
 
-/// The work of [`verify`] for a user who does not exist or has no password, so that the time of
-/// an answer does not tell. It equals that of a user whose hash has the wanted parameters; one
-/// with older ones differs until rehashed.
+/// Does the work of [`verify`] for a user who does not exist or has no password, so that the time of an
+/// answer does not reveal it. The time is that of a hash with the wanted parameters; a hash with older ones
+/// differs until it is rehashed.
 pub fn verify_nobody(password: &Secret, wanted: &Parameters) {
     let password = password.expose();
     let password = password.get(..MAX_PASSWORD_BYTES).unwrap_or(password);
@@ -143,8 +146,8 @@ pub fn verify_nobody(password: &Secret, wanted: &Parameters) {
     std::hint::black_box(out);
 }
 
-/// Whether the password is one of the user's earlier ones, newest first. Stops at the first
-/// that it is and after [`MAX_HISTORY`]; an unreadable one is none.
+/// Whether the password is one of the user's earlier ones, given the newest first. At most [`MAX_HISTORY`]
+/// are checked; unreadable hashes match nothing.
 pub fn is_among(password: &Secret, history: &[impl AsRef<str>]) -> bool {
     password.expose().len() <= MAX_PASSWORD_BYTES
         && history.iter().take(MAX_HISTORY).any(|phc| {
@@ -154,7 +157,7 @@ pub fn is_among(password: &Secret, history: &[impl AsRef<str>]) -> bool {
         })
 }
 
-/// A PHC string that may be computed, and whether it was made as wanted.
+/// A PHC string that may be verified against, and whether its parameters are the wanted ones.
 fn read(phc: &str, wanted: &Parameters) -> Option<(PasswordHash, bool)> {
     let stored = PasswordHash::new(phc).ok()?;
     let params = Params::try_from(&stored).ok()?;
@@ -219,8 +222,8 @@ mod tests {
         assert_eq!(verify(&second, &secret("no"), &Parameters::default()), WRONG);
     }
 
-    /// The test vectors of the reference implementation (`src/test.c`: a short salt, one and two
-    /// lanes), and two more made with it: as we would, and with a short hash.
+    /// The test vectors of the reference implementation (`src/test.c`: a short salt, one and two lanes), and
+    /// two more computed with it: with our parameters, and with a short hash.
     #[test]
     fn the_reference_implementation_agrees() {
         for (tail, needs_rehash) in [
@@ -236,8 +239,8 @@ mod tests {
         }
     }
 
-    /// Made with the reference implementation: of the right password, but argon2i, and argon2id
-    /// of the version before RFC 9106.
+    /// Hashes of the right password by the reference implementation, but with argon2i, and with argon2id of
+    /// the version before RFC 9106.
     #[test]
     fn other_algorithms_are_wrong() {
         for phc in [

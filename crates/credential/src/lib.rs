@@ -1,7 +1,7 @@
-//! Passwords and attempts as pure rules: how a password is hashed and checked, which passwords
-//! are good enough, and when too many wrong ones lock.
+//! Passwords and login attempts as pure rules: how a password is hashed and verified, which passwords
+//! are good enough, and when too many wrong ones lock a user.
 //!
-//! This crate does no I/O and asks no clock. [`hash`] and [`policy`] are slow on purpose or by
+//! This crate does no I/O and reads no clock. [`hash`] and [`policy`] are slow on purpose or by
 //! nature: call them where blocking is allowed, in a bounded pool.
 
 mod advice;
@@ -12,7 +12,6 @@ pub mod lockout;
 pub mod model;
 pub mod policy;
 
-/// The longest password in UTF-8 bytes: a longer one is never set and never right, so that the
-/// work of a request is bounded. 128 characters, the default of PasswordMaxLength, are at most
-/// 512 bytes.
+/// The longest password, in bytes of UTF-8: a longer one is never set and never right, so that the work of a
+/// request is bounded. 128 characters, the default of PasswordMaxLength, are at most 512 bytes.
 pub const MAX_PASSWORD_BYTES: usize = 1024;

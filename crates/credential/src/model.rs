@@ -1,7 +1,7 @@
-//! A second, naive account of the lockout, to test the first one by.
+//! A second, naive implementation of the lockout, as a model to test the first one against.
 //!
-//! It is written from the sentences of the contract, keeps the whole history and counts it anew
-//! for every question. It knows attempts only one after another, each decided at once.
+//! It is written from the contract's text, retains the complete history and counts it anew each time. Its
+//! attempts come one after another, each decided at once.
 
 use chancery_record::Timestamp;
 
@@ -10,9 +10,9 @@ use crate::lockout::Limits;
 /// What happens to a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Somebody tries the right password, or a wrong one.
+    /// An attempt to log in.
     Login {
-        /// It is the right one.
+        /// Whether the password is right.
         right: bool,
     },
     /// This many milliseconds pass.
@@ -31,10 +31,10 @@ pub enum Action {
     SetLockEnabled(bool),
 }
 
-/// What is to be seen after an action.
+/// What must be observable after an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
-    /// The login, or the reset token, was let through; true for every other action.
+    /// Whether the login, or the reset token, was accepted; true for every other action.
     pub accepted: bool,
     /// isUserLocked.
     pub is_locked: bool,
@@ -53,11 +53,11 @@ enum Line {
     Failure { locks: bool, throttles: bool },
     /// A temporary lock is over: failures before it no longer count towards the next.
     TemporaryLockOver,
-    /// Success or pardon: nothing before it counts.
+    /// A success or a reset: nothing before it counts.
     Clear,
 }
 
-/// One user.
+/// The model of one user.
 pub struct Model {
     limits: Limits,
     now: Timestamp,
@@ -69,7 +69,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// A user to whom nothing has happened yet.
+    /// A new user.
     pub const fn new(limits: Limits, now: Timestamp) -> Self {
         Self {
             limits,
@@ -82,12 +82,12 @@ impl Model {
         }
     }
 
-    /// The model's clock: it goes only with [`Action::Wait`].
+    /// The model's clock, which only [`Action::Wait`] advances.
     pub const fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// Does it, and says what is to be seen then.
+    /// Performs an action; returns what must be observable after it.
     pub fn step(&mut self, action: Action) -> Expected {
         let mut accepted = true;
         match action {

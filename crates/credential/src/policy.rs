@@ -1,34 +1,34 @@
-//! Which passwords are good enough.
+//! The password policy: which passwords are good enough.
 //!
-//! A password is taken as it comes, byte for byte: nothing is trimmed, composed or cut before it
-//! is hashed. Only the comparisons with names and with the blocklist fold it, in copies.
+//! A password is hashed byte for byte: it is not trimmed, normalised or cut. Only the comparisons with names
+//! and with the blocklist fold copies of it.
 
 use chancery_record::{Secret, fold};
 use zeroize::Zeroizing;
 
 use crate::{MAX_PASSWORD_BYTES, advice::advice, blocklist::is_common};
 
-/// What a password has to be: the options Password.. of a user store.
+/// The rules for a password: the options Password.. of a user store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "one for each option")]
 pub struct Policy {
-    /// The fewest Unicode characters.
+    /// The least number of Unicode characters.
     pub min_length: usize,
-    /// The most Unicode characters; [`MAX_PASSWORD_BYTES`] holds besides.
+    /// The greatest number of Unicode characters; [`MAX_PASSWORD_BYTES`] applies, too.
     pub max_length: usize,
-    /// A digit, of any script.
+    /// Whether a digit is required, of any script.
     pub require_digit: bool,
-    /// A lower-case letter.
+    /// Whether a lower-case letter is required.
     pub require_lowercase: bool,
-    /// An upper-case letter.
+    /// Whether an upper-case letter is required.
     pub require_uppercase: bool,
-    /// A character that is neither letter nor digit; a space is one.
+    /// Whether a character that is neither letter nor digit is required; a space is one.
     pub require_non_alphanumeric: bool,
-    /// Not one of the shipped common passwords, without regard to case.
+    /// Whether the common passwords of the blocklist are refused, without regard to case.
     pub blocklist_enabled: bool,
-    /// Not the login name, without regard to case.
+    /// Whether the login name is refused, without regard to case.
     pub not_login_name: bool,
-    /// Not the e-mail address nor what stands before its `@`, without regard to case.
+    /// Whether the e-mail address and its local part are refused, without regard to case.
     pub not_email: bool,
 }
 
@@ -48,7 +48,7 @@ impl Default for Policy {
     }
 }
 
-/// Whose password it is to be.
+/// The user whose password is checked.
 #[derive(Clone, Copy)]
 pub struct Person<'a> {
     /// The login name.
@@ -64,16 +64,16 @@ pub struct Person<'a> {
 /// A rule that a password breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// The name of the option that holds the rule (or `PasswordText`), for programs.
+    /// The name of the rule's option (or `PasswordText`), for programs.
     pub code: &'static str,
-    /// What to do, for people; nothing of the password is in it.
+    /// What to do, for people; it contains nothing of the password.
     pub detail: String,
 }
 
 impl Policy {
-    /// Every rule that the password breaks; none when it is good. Whatever zxcvbn has to say on
-    /// a weak password is added to a refusal (to the blocklist's sentence, else to the last), and
-    /// is never the reason of one. Work like a hash: not for a thread that must not wait.
+    /// Every rule that the password breaks; none when it is good. zxcvbn's advice on a weak password is added
+    /// to the blocklist's detail, else to the last one, and is never itself the reason of a refusal. The work
+    /// is like that of a hash: call this where blocking is allowed.
     pub fn check(&self, password: &Secret, person: &Person<'_>) -> Vec<Broken> {
         let bytes = password.expose();
         let Ok(text) = std::str::from_utf8(bytes) else {
@@ -114,7 +114,7 @@ impl Policy {
             "PasswordRequireNonAlphanumeric",
             "Use a character that is neither letter nor digit.",
         );
-        // No name and no entry of the list is longer.
+        // no name and no entry of the blocklist is longer
         let folded =
             if bytes.len() <= MAX_PASSWORD_BYTES { Zeroizing::new(fold(text)) } else { <_>::default() };
         rule(
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn every_broken_rule_is_told() {
+    fn every_broken_rule_is_reported() {
         assert_eq!(codes(&all(), "Grüne Ameise 7"), [""; 0]);
         let classes = [
             "PasswordRequireDigit",
@@ -253,7 +253,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
         #[test]
-        fn nothing_of_the_password_is_told(password in "[0-9a-z]{7,12}XQ?", name in "\\PC{0,12}") {
+        fn no_detail_contains_the_password(password in "[0-9a-z]{7,12}XQ?", name in "\\PC{0,12}") {
             let person = Person { login_name: &name, ..ADA };
             let strict = Policy { require_non_alphanumeric: true, ..all() };
             let found = strict.check(&Secret::new(password.as_str()), &person);

@@ -1,40 +1,40 @@
-//! Which addresses are of the public internet.
+//! Whether an IP address is of the public internet.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Blocks that are not of the public internet (the special-purpose registry of IANA), as first
+/// IPv4 blocks that are not of the public internet (IANA's special-purpose address registry), as first
 /// address and length of the prefix.
 const SPECIAL_V4: [(Ipv4Addr, u32); 15] = [
     (Ipv4Addr::UNSPECIFIED, 8),
     (Ipv4Addr::new(10, 0, 0, 0), 8),
-    (Ipv4Addr::new(100, 64, 0, 0), 10), // of a provider's own
+    (Ipv4Addr::new(100, 64, 0, 0), 10), // carriers (RFC 6598)
     (Ipv4Addr::new(127, 0, 0, 0), 8),
-    (Ipv4Addr::new(169, 254, 0, 0), 16), // link-local; clouds tell secrets there
+    (Ipv4Addr::new(169, 254, 0, 0), 16), // link-local; clouds serve secrets there
     (Ipv4Addr::new(172, 16, 0, 0), 12),
     (Ipv4Addr::new(192, 0, 0, 0), 24),
     (Ipv4Addr::new(192, 0, 2, 0), 24),   // documentation
-    (Ipv4Addr::new(192, 88, 99, 0), 24), // relays to IPv6
+    (Ipv4Addr::new(192, 88, 99, 0), 24), // 6to4 relays
     (Ipv4Addr::new(192, 168, 0, 0), 16),
-    (Ipv4Addr::new(198, 18, 0, 0), 15),   // measurements
+    (Ipv4Addr::new(198, 18, 0, 0), 15),   // benchmarking
     (Ipv4Addr::new(198, 51, 100, 0), 24), // documentation
     (Ipv4Addr::new(203, 0, 113, 0), 24),  // documentation
     (Ipv4Addr::new(224, 0, 0, 0), 4),     // multicast
     (Ipv4Addr::new(240, 0, 0, 0), 4),     // reserved, broadcast
 ];
 
-/// The same within `2000::/3`, outside of which IPv6 has nothing public.
+/// IPv6 blocks that are not public within `2000::/3`, outside of which none is.
 const SPECIAL_V6: [(Ipv6Addr, u32); 4] = [
-    (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23), // protocols, Teredo among them
+    (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23), // protocols, e.g. Teredo
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32), // documentation
     (Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0), 16), // 6to4, which holds any IPv4 address
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20), // documentation
 ];
 const GLOBAL_V6: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
-/// Where a network without IPv4 reaches the rest: the last 32 bits are the address meant.
+/// NAT64's prefix (RFC 6052): the last 32 bits are the IPv4 address that is reached.
 const TRANSLATED_V6: (Ipv6Addr, u32) = (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96);
 
-/// Whether an address is of the public internet: not private, not of this machine or link, no
-/// multicast, documentation or tunnel, and no IPv4 address dressed up as one of IPv6.
+/// Whether an address is of the public internet: not private, loopback, link-local, multicast, for
+/// documentation or of a tunnel, and no IPv4 address mapped to IPv6.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_public() {
+    fn public_addresses() {
         for public in [
             "1.1.1.1",
             "9.255.255.255",
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not() {
+    fn addresses_that_are_not_public() {
         for inner in [
             "0.0.0.0",
             "0.1.2.3",

@@ -1,28 +1,27 @@
 //! Why a document was not fetched.
 
-/// Why a document was not fetched. The text of it is for an administrator, and holds nothing of
-/// what came back.
+/// Why a document was not fetched. The text is for an administrator, and contains nothing of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Failure {
-    /// The URL is none, or holds a user or a password, or no host.
+    /// The URL is malformed or too long, has a user or a password, or has no host.
     Url,
-    /// The URL is not of a scheme that the policy takes.
+    /// The URL's scheme is not one that the policy allows.
     Scheme,
     /// The host has no address.
     Name,
-    /// The host has only addresses that are not called.
+    /// The host has no address that the policy allows.
     Address,
     /// No address answers.
     Connect,
-    /// The host is not who its certificate says, or does not speak TLS.
+    /// The host's certificate is not trusted or not its own, or it does not speak TLS.
     Tls,
     /// The answer was not 200.
     Status(u16),
     /// The answer is larger than the limit.
     TooLarge,
-    /// It took longer than the limit.
+    /// Fetching took longer than the limit.
     TimedOut,
-    /// The answer broke off or is no HTTP.
+    /// The answer broke off or is not HTTP.
     Broken,
 }
 

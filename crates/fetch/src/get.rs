@@ -1,4 +1,4 @@
-//! The request.
+//! Fetches a document: one bounded GET, within a policy of destinations.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -28,23 +28,23 @@ use crate::{Failure, Networks, tls};
 const MAX_URL: usize = 2_048;
 const MAX_HEAD: usize = 64 * 1024;
 
-/// How much is taken, and how long it is waited for.
+/// The bounds of size and time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The largest answer, in bytes.
     pub bytes: usize,
-    /// From the first look-up to the last byte.
+    /// The longest time, from the look-up of the host to the last byte.
     pub seconds: u64,
 }
 
-/// What is allowed beyond `https` to the public internet. By default nothing.
+/// The destinations allowed beyond `https` to the public internet. By default there are none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// Networks that are not of the public internet: what is fetched stands in the server's own.
+    /// Networks outside the public internet that may be fetched from, such as the operator's own.
     pub networks: Networks,
-    /// `http`, to this machine alone: for tests and development.
+    /// Whether `http` is allowed, to loopback addresses only: for tests and development.
     pub plain_loopback: bool,
-    /// Roots (DER) that are trusted beside the system's; one that cannot be read is left out.
+    /// Root certificates (DER) that are trusted beside the system's; one that cannot be read is left out.
     pub roots: Vec<Vec<u8>>,
 }
 
@@ -88,11 +88,11 @@ async fn addresses(url: &Url, is_plain: bool, policy: &Policy) -> Result<Vec<Soc
     look_up(&host, port, admit).await
 }
 
-/// The addresses of a host, a name or an address, that may be called: those of the public internet and of
-/// these networks. Connect to one of them and to nothing else: a second look-up could tell another address.
+/// The addresses of a host, a name or an IP address, that are of the public internet or of these networks.
+/// Connect to one of them and to nothing else: a second look-up could answer another address.
 ///
 /// # Errors
-/// It has no address, or none of those.
+/// [`Failure::Name`]: the host has no address. [`Failure::Address`]: none of its addresses is allowed.
 pub async fn resolve(host: &str, port: u16, networks: &Networks) -> Result<Vec<SocketAddr>, Failure> {
     look_up(host, port, |address| networks.admit(address)).await
 }
@@ -107,7 +107,8 @@ async fn look_up(host: &str, port: u16, admit: impl Fn(IpAddr) -> bool) -> Resul
     if addresses.is_empty() { Err(Failure::Address) } else { Ok(addresses) }
 }
 
-/// Connects to the first address that answers. One that is silent leaves time for the others.
+/// Connects to the first address that answers. Each gets a share of the time, so that a silent one leaves
+/// time for the others.
 async fn connect(addresses: &[SocketAddr], time: Duration) -> Result<TcpStream, Failure> {
     let shares = u32::try_from(addresses.len()).unwrap_or(u32::MAX).saturating_add(1);
     for address in addresses {
@@ -133,14 +134,14 @@ where
         .handshake(TokioIo::new(stream))
         .await
         .map_err(|_| Failure::Broken)?;
-    // dropped with this future, so that nothing goes on after the time is up
+    // dropped with this future, so that the connection ends when the time is up
     let mut driving = JoinSet::new();
     driving.spawn(connection);
     let mut answer = sender.send_request(request).await.map_err(|_| Failure::Broken)?;
     if answer.status() != StatusCode::OK {
         return Err(Failure::Status(answer.status().as_u16()));
     }
-    // said ahead: there is no need to fetch it all to know
+    // a declared length is refused before the body is fetched
     if answer.body().size_hint().lower() > u64::try_from(limit).unwrap_or(u64::MAX) {
         return Err(Failure::TooLarge);
     }

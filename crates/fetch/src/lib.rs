@@ -1,10 +1,10 @@
-//! Fetches one document over HTTPS: FIDO's metadata, the keys of a client; and finds the addresses that
-//! whoever else calls out may connect to.
+//! Fetches one document over HTTPS: FIDO's metadata, the keys of a client; and resolves hosts for other
+//! outgoing connections.
 //!
-//! Where to is what an administrator wrote down, and an administrator of one tenant is no
-//! administrator of the network that the server stands in. So a name is resolved here, addresses
-//! that are not of the public internet are left out, and the connection goes to the very address
-//! that was looked at. There are no redirects, and bounds for size and time.
+//! Administrators configure the destinations, and an administrator of one tenant is none of the network that
+//! the server runs in. So names are resolved here, addresses outside the public internet are left out, and
+//! the connection goes to the very address that was checked. Redirects are not followed; size and time are
+//! bounded.
 
 mod address;
 mod failure;

@@ -1,10 +1,10 @@
-//! Networks that are reached though they are not of the public internet.
+//! Networks that may be connected to though they are not of the public internet.
 
 use std::{fmt, net::IpAddr, str::FromStr};
 
 use crate::is_public;
 
-/// The networks of an operator's own that this server may call into. By default there is none.
+/// The operator's networks that this server may connect to. By default there are none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Networks(Vec<Network>);
 
@@ -13,12 +13,12 @@ pub struct Networks(Vec<Network>);
 struct Network(IpAddr, u32);
 
 impl Networks {
-    /// All there are: for what the operator configures, who has the server.
+    /// All networks: for destinations that the operator configures.
     pub fn all() -> Self {
         Self(vec![Network([0, 0, 0, 0].into(), 0), Network([0_u16; 8].into(), 0)])
     }
 
-    /// Whether an address may be called: one of the public internet, or of these networks.
+    /// Whether an address may be connected to: it is of the public internet or of these networks.
     pub fn admit(&self, address: IpAddr) -> bool {
         is_public(address) || self.0.iter().any(|network| network.holds(address.to_canonical()))
     }
@@ -26,7 +26,7 @@ impl Networks {
 
 impl Network {
     fn holds(&self, address: IpAddr) -> bool {
-        // shifted by all of their bits, addresses of no prefix are the same
+        // a prefix of no bits shifts all out, and holds every address
         let same = |one: u128, other: u128, bits: u32| {
             one.checked_shr(bits).unwrap_or(0) == other.checked_shr(bits).unwrap_or(0)
         };
@@ -55,7 +55,7 @@ impl FromStr for Network {
     }
 }
 
-/// Networks separated by commas.
+/// Reads networks separated by commas.
 impl FromStr for Networks {
     type Err = String;
 
@@ -79,7 +79,7 @@ mod tests {
     use super::Networks;
 
     #[test]
-    fn what_networks_hold() {
+    fn networks_admit_their_addresses() {
         let networks: Networks = "10.0.0.0/8, 192.168.1.7,fd00::/8, ::1".parse().unwrap();
         for (address, is_admitted) in [
             ("10.255.0.1", true),
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_network() {
+    fn malformed_networks_are_refused() {
         for wrong in ["10.0.0.0/33", "::/129", "10.0.0.0/-1", "10.0.0.0/", "10.0.0", "host", "10.0.0.0/8/8"] {
             assert!(wrong.parse::<Networks>().unwrap_err().contains(wrong), "{wrong}");
         }

@@ -1,4 +1,4 @@
-//! TLS as a client.
+//! TLS of outgoing connections.
 
 use std::sync::{Arc, LazyLock};
 
@@ -16,15 +16,15 @@ use url::Host;
 
 use crate::Failure;
 
-/// The roots of the system, read once: a bundle of hundreds of files.
+/// The system's root certificates, read once, as they are hundreds of files.
 static SYSTEM: LazyLock<RootCertStore> = LazyLock::new(|| {
     let mut roots = RootCertStore::empty();
-    // a file that cannot be read trusts nobody
+    // a file that cannot be read adds no root
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     roots
 });
 
-/// Speaks TLS with the host on a connection.
+/// Performs the TLS handshake with the host on a connection.
 pub(crate) async fn secure(
     tcp: TcpStream,
     host: &Host<&str>,

@@ -1,4 +1,4 @@
-//! A mail as it goes over the wire (RFC 5322, MIME).
+//! Composes a mail as it is sent (RFC 5322, MIME).
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -19,15 +19,15 @@ use crate::{Kind, outbox::Waiting, render};
 pub struct Letter {
     pub envelope: Envelope,
     pub content: Vec<u8>,
-    /// The sender's domain, by which the server is greeted.
+    /// The sender's domain, for the `EHLO`.
     pub domain: String,
 }
 
-/// Writes a mail: text and HTML as alternatives of each other. But for the words that separate its
-/// parts it is the same at each attempt.
+/// Composes a mail with text and HTML as alternatives. But for the boundaries of its parts, it is the same at
+/// each attempt.
 ///
 /// # Errors
-/// Why it can never be sent; no values.
+/// Why the mail can never be sent, without values of its data.
 pub fn compose(mail: &Waiting, data: &Secret) -> Result<Letter, String> {
     let kind = Kind::named(&mail.kind).ok_or("its kind is not known")?;
     let data: Value = serde_json::from_slice(data.expose()).map_err(|_| "its data is not JSON")?;
@@ -37,7 +37,7 @@ pub fn compose(mail: &Waiting, data: &Secret) -> Result<Letter, String> {
     let recipient = address(&mail.recipient).ok_or("the recipient's address is not valid")?;
     let domain = sender.email.domain().to_owned();
     let written_on = UNIX_EPOCH + Duration::from_millis(u64::try_from(mail.created_on.0).unwrap_or(0));
-    // nobody's out-of-office note answers it (RFC 3834)
+    // so that no out-of-office note answers it (RFC 3834)
     let automatic = HeaderName::new_from_ascii_str("Auto-Submitted");
     let message = Message::builder()
         .message_id(Some(format!("<{}@{domain}>", mail.id)))
@@ -51,7 +51,7 @@ pub fn compose(mail: &Waiting, data: &Secret) -> Result<Letter, String> {
     Ok(Letter { envelope: message.envelope().clone(), content: message.formatted(), domain })
 }
 
-/// `a@example.com` or `Name <a@example.com>`.
+/// Reads `a@example.com` or `Name <a@example.com>`.
 fn mailbox(text: &str) -> Option<Mailbox> {
     if let Some(email) = address(text) {
         return Some(Mailbox::new(None, email));
@@ -62,7 +62,7 @@ fn mailbox(text: &str) -> Option<Mailbox> {
     (!name.contains(char::is_control)).then(|| Mailbox::new(Some(name.to_owned()), email))
 }
 
-/// An address whose domain is in ASCII (RFC 5891), since not every server reads another.
+/// Reads an address; its domain becomes ASCII (RFC 5891), as not every server accepts another.
 fn address(text: &str) -> Option<Address> {
     let (local, domain) = text.trim().rsplit_once('@')?;
     if local.contains(char::is_control) {

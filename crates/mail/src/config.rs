@@ -1,4 +1,4 @@
-//! Where a store's mail goes out: the option `MailServerConfig`.
+//! The mail server of a store: the option `MailServerConfig`.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use chancery_fetch::Networks;
 use chancery_record::Secret;
 use serde_json::{Map, Value};
 
-/// The bounds of a timeout; one beyond them becomes the nearest.
+/// The bounds of a timeout, in milliseconds; one beyond them is clamped.
 const TIMEOUT: (u64, u64) = (1_000, 120_000);
 const DEFAULT_TIMEOUT: u64 = 30_000;
-/// A host name's length (RFC 1035, section 2.3.4).
+/// The characters that a host name may have (RFC 1035, section 2.3.4).
 const HOST: usize = 253;
 const CREDENTIAL: usize = 1024;
 
@@ -18,26 +18,26 @@ const CREDENTIAL: usize = 1024;
 pub struct MailServer {
     pub(crate) host: String,
     pub(crate) port: u16,
-    /// TLS from the first byte (RFC 8314); otherwise STARTTLS (RFC 3207) where it is offered.
+    /// Whether TLS starts with the first byte (RFC 8314); otherwise STARTTLS (RFC 3207) where it is offered.
     pub(crate) tls_from_start: bool,
     pub(crate) credentials: Option<(String, Secret)>,
-    /// For all of one mail, from the connection to the server's last word.
+    /// The time for one mail, from connecting to the server's last reply.
     pub(crate) timeout: Duration,
     pub(crate) extra_root: Option<Vec<u8>>,
-    /// Where it may stand beside the public internet.
+    /// The networks that the server may be in beside the public internet.
     pub(crate) networks: Networks,
 }
 
 impl MailServer {
     /// Reads the option's JSON text: `MailType` (`SMTP`, or absent), `Host`, `Port` (absent: 465
     /// with `EnableSSL`, else 25), `EnableSSL`, `UserName`, `Password`, `Timeout` (milliseconds,
-    /// 30 000 when absent, kept within 1 000 to 120 000). Names are read in any case, other
-    /// members are ignored, null is absent.
+    /// 30 000 when absent, clamped to 1 000 to 120 000). Names are read in any case, other
+    /// members are ignored, null is the same as absent.
     ///
     /// # Errors
-    /// What is wrong, in words that hold none of the values.
+    /// What is wrong, without any of the values.
     pub fn parse(json: &str) -> Result<Self, String> {
-        // serde's own message can quote a value
+        // serde's own message can contain a value
         let value: Value = serde_json::from_str(json).map_err(|_| "the text is not JSON".to_owned())?;
         let Value::Object(members) = value else { return Err("the JSON is not an object".to_owned()) };
         if let Some(kind) = text(&members, "MailType")?
@@ -87,16 +87,16 @@ impl MailServer {
         })
     }
 
-    /// The same server, which may stand in these networks: an administrator of a store names it, who is none
-    /// of the network that this server stands in.
+    /// Allows the mail server to be in these networks, beside the public internet. A store's administrator
+    /// configures it, who is no administrator of the network that this server runs in.
     #[must_use]
     pub fn within(mut self, networks: Networks) -> Self {
         self.networks = networks;
         self
     }
 
-    /// The same server, whose certificate may also descend from this one (DER): for tests. What
-    /// the operating system trusts is trusted always, so an operator adds a root there.
+    /// Trusts this root certificate (DER), too: for tests. The operating system's roots are always trusted,
+    /// so an operator adds a root there.
     #[must_use]
     pub fn trusting(mut self, root: Vec<u8>) -> Self {
         self.extra_root = Some(root);

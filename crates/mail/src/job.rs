@@ -1,4 +1,4 @@
-//! Sends what waits in the outbox.
+//! Sends the mails that wait in the outbox.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -16,25 +16,25 @@ use crate::{
     send::{Failure, send},
 };
 
-/// How often a mail is tried before it is given up; with the rests between, about three hours.
+/// The attempts before a mail is given up: with the rests between them, about three hours.
 pub const ATTEMPTS: i64 = 10;
-/// Mails sent at once.
+/// The most mails sent concurrently.
 const AT_ONCE: usize = 4;
-/// What a lease is longer than the sending may take: room for a slow store, for clocks that do not
-/// agree, and for writing down what became of the mail.
+/// How much longer a lease is than sending may take: for a slow store, for clocks that differ, and for
+/// recording the outcome.
 const MARGIN: Duration = Duration::from_mins(1);
-/// The rests between attempts, in milliseconds: the first, and the longest.
+/// The rest after the first attempt, and the longest, in milliseconds.
 const RESTS: (i64, i64) = (30_000, 3_600_000);
 
-/// Decrypts a mail's data: the place that it was sealed for ([`place`]), and what is stored.
+/// Decrypts a mail's data, by its associated data ([`place`]) and the stored bytes. `None`: it cannot.
 pub type Open = dyn Fn(&str, &[u8]) -> Option<Secret> + Send + Sync;
 
-/// What delivers a store's mail.
+/// The means of delivery of a store's mail.
 #[derive(Clone, Debug)]
 pub enum Carrier {
     /// A mail server.
     Smtp(MailServer),
-    /// A program of the operator's.
+    /// The operator's delivery program.
     Program(PathBuf),
 }
 
@@ -53,16 +53,16 @@ impl Carrier {
     }
 }
 
-/// Finds what delivers a store's mail, within the transaction that leases the mail. `None`: there
-/// is nothing, or its configuration is not valid; the mail waits for that to change.
+/// Finds the carrier of a store's mail, within the transaction that leases the mail. `None`: none is
+/// configured, or its configuration is not valid; the mail waits for that to change.
 pub type ServerOf = Arc<dyn Fn(&mut Tx<'_>, i64) -> Result<Option<Carrier>, Error> + Send + Sync>;
 
-/// What a call of [`deliver_due`] did.
+/// The result of a call of [`deliver_due`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Delivered {
-    /// Mails that a server took.
+    /// Mails that were delivered.
     pub sent: u32,
-    /// Mails that are tried again later.
+    /// Mails to be tried again later.
     pub retried: u32,
     /// Mails that were given up.
     pub died: u32,
@@ -70,15 +70,14 @@ pub struct Delivered {
     pub left: bool,
 }
 
-/// Leases some mails that are due, sends them at the same time, each within its server's timeout,
-/// and writes down what became of each. `now` is the time of the call, `over` that
-/// by which mails expire, `lease` a new id of its own.
+/// Leases some mails that are due, sends them concurrently, each within its server's timeout, and records the
+/// outcomes. `now` is the time of the call, `over` the time by which expiry is judged, `lease` a new id.
 ///
-/// Any number of these may run at once, here and in other processes. One that dies, or whose future
-/// is dropped, leaves leases behind; when they end, its mails are due again.
+/// Any number of these calls may run concurrently, here and in other processes. One that dies, or whose
+/// future is dropped, leaves leases behind; when these expire, its mails are due again.
 ///
 /// # Errors
-/// The store's. Mails that could not be written down as sent are sent again after their lease.
+/// Errors of the store. Mails that could not be recorded as sent are sent again after their lease.
 pub async fn deliver_due(
     store: &Store,
     now: Timestamp,
@@ -145,7 +144,7 @@ fn claim(
             claimed.push((mail, server));
         }
     }
-    // where nothing could be had, others have it: it is no use to ask at once
+    // if no mail could be leased, other callers hold them: calling again at once is of no use
     delivered.left = more && (!claimed.is_empty() || delivered.died > 0);
     Ok((claimed, delivered))
 }
@@ -160,7 +159,8 @@ async fn attempt(
     let failure = match (carrier, open(&place(mail.id), &mail.sealed_data)) {
         (None, _) => Failure::Now("the store has no valid mail server".to_owned()),
         (_, None) => Failure::Now("its data cannot be decrypted".to_owned()),
-        // it is there for what a store without a mail server cannot do otherwise
+        // the program stands in for a missing mail server, and only where a user could not go on without the
+        // mail
         (Some(Carrier::Program(_)), Some(_)) if mail.kind != Kind::PasswordReset.name() => {
             Failure::Now("the store has no valid mail server".to_owned())
         }
@@ -173,7 +173,7 @@ async fn attempt(
         (Some(Carrier::Smtp(server)), Some(data)) => match compose(mail, &data) {
             Err(why) => Failure::Ever(why),
             Ok(letter) => {
-                // the lease outlives the sending, however long the store took to give it
+                // the lease outlives the sending, however long the store took to grant it
                 match send(&server, &letter, began + server.timeout + MARGIN / 2).await {
                     Ok(()) => return Outcome::Sent,
                     Err(failure) => failure,
@@ -190,7 +190,7 @@ async fn attempt(
     }
 }
 
-/// How long to rest after this many attempts, in milliseconds.
+/// The rest after this many attempts, in milliseconds.
 fn rest(attempts: i64) -> i64 {
     let doublings = (attempts - 1).clamp(0, ATTEMPTS);
     (RESTS.0 << doublings).min(RESTS.1)

@@ -1,11 +1,11 @@
 //! Mail: an operation queues it within its own transaction ([`enqueue`]), a job sends it later
 //! ([`deliver_due`]).
 //!
-//! Nothing is sent inline, and nothing that was committed is lost. A mail is sent again only when
-//! it is not known whether the server took it: the connection broke before the server's last word,
-//! or this process died before it wrote down what that word was. The second mail then has the
-//! `Message-ID` of the first, by which receivers fold the two. At most one process sends a mail at
-//! any time; a lease says which.
+//! No operation waits for a mail server, and no committed mail is lost. A mail is sent again only when it is
+//! not known whether the server accepted it: the connection broke before the server's last reply, or this
+//! process died before it recorded that reply. The second mail then has the `Message-ID` of the first, by
+//! which receivers recognise a duplicate. At most one process sends a mail at any time: the one with its
+//! lease.
 
 mod compose;
 mod config;

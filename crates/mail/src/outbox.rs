@@ -1,4 +1,4 @@
-//! The table of mails on their way out.
+//! The outbox: the table of mails to be sent.
 
 use chancery_record::{Timestamp, Value};
 use chancery_store::{Error, Figure, FigureSource, FigureUnit, StateTable, Tx};
@@ -8,10 +8,10 @@ use crate::Kind;
 
 pub const WAITING: &str = "Waiting";
 pub const DEAD: &str = "Dead";
-/// Rows pruned in one transaction, so that others do not wait.
+/// The most rows pruned in one transaction, so that others do not wait.
 const PIECE: u64 = 1000;
 
-/// What operators see of mails.
+/// The outbox's figures, for metrics.
 pub static FIGURES: [Figure; 2] = [
     Figure {
         name: "mails_waiting",
@@ -30,35 +30,34 @@ pub static FIGURES: [Figure; 2] = [
 /// A mail to be sent.
 #[derive(Clone, Debug)]
 pub struct NewMail {
-    /// New and random or from the time; also the mail's `Message-ID`.
+    /// A new id, also the mail's `Message-ID`.
     pub id: Uuid,
-    /// Number of the store whose server sends it.
+    /// The number of the store whose mail server sends it.
     pub store: i64,
-    /// The user whom it is about: it goes when the user does.
+    /// The user that the mail is about; it is deleted with the user.
     pub person: Option<Uuid>,
-    /// What it is about.
+    /// The kind of mail.
     pub kind: Kind,
-    /// The option `EMailSenderAddress`: an address, with or without a name before it.
+    /// The sender, by the option `EMailSenderAddress`: an address, with or without a name before it.
     pub sender: String,
-    /// An address.
+    /// The recipient's address.
     pub recipient: String,
     /// The recipient's language (BCP 47).
     pub locale: Option<String>,
-    /// The template's data as JSON (see [`Kind`]), sealed for [`place`] of `id`.
+    /// The template's data as JSON (see [`Kind`]), sealed with [`place`] of `id` as associated data.
     pub sealed_data: Vec<u8>,
-    /// Now; the mail's `Date`.
+    /// The time of queueing, also the mail's `Date`.
     pub created_on: Timestamp,
-    /// When it is not worth sending any more: the end of the token that is in it.
+    /// When sending is of no use any more: the expiry of the token in the mail.
     pub expires_on: Timestamp,
 }
 
-/// The place that a mail's data is sealed for.
+/// The associated data that a mail's data is sealed with.
 pub fn place(id: Uuid) -> String {
     format!("mail_message/{id}")
 }
 
-/// Queues a mail within the operation's own transaction: it is sent if that commits, and not
-/// otherwise.
+/// Queues a mail within the operation's own transaction: it is sent only if that commits.
 pub fn enqueue(tx: &mut Tx<'_>, mail: NewMail) -> Result<(), Error> {
     tx.queue(
         &StateTable::MailMessage.insert(
@@ -82,7 +81,7 @@ pub fn enqueue(tx: &mut Tx<'_>, mail: NewMail) -> Result<(), Error> {
     )
 }
 
-/// Forgets the mails about users who are gone, sent or not; at most 512 users.
+/// Deletes the mails about purged users, sent or not; at most 512 users.
 pub fn forget(tx: &mut Tx<'_>, store: i64, persons: &[Uuid]) -> Result<(), Error> {
     for person in persons {
         let text = StateTable::MailMessage.delete("WHERE store = ?1 AND person = ?2");
@@ -91,12 +90,12 @@ pub fn forget(tx: &mut Tx<'_>, store: i64, persons: &[Uuid]) -> Result<(), Error
     Ok(())
 }
 
-/// Figures about the outbox, for metrics.
+/// The numbers of mails in the outbox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Mails that wait or are being sent.
+    /// The mails that wait or are being sent.
     pub waiting: i64,
-    /// Mails that were given up and are kept for an operator to see.
+    /// The mails that were given up, and are retained for an operator to see.
     pub dead: i64,
 }
 
@@ -113,8 +112,8 @@ pub fn count(tx: &mut Tx<'_>) -> Result<Counts, Error> {
     Ok(counts)
 }
 
-/// Removes some of the mails that died before a moment (30 days ago, say); how many. Fewer than
-/// 1000: there are no more.
+/// Deletes some of the mails that were given up before a time; returns how many. Fewer than 1000: there are
+/// no more.
 pub fn prune(tx: &mut Tx<'_>, before: Timestamp) -> Result<u64, Error> {
     tx.execute(
         &StateTable::MailMessage.delete(format_args!(
@@ -125,7 +124,7 @@ pub fn prune(tx: &mut Tx<'_>, before: Timestamp) -> Result<u64, Error> {
     )
 }
 
-/// A mail as it waits.
+/// A mail that waits in the outbox.
 pub struct Waiting {
     pub id: Uuid,
     pub store: i64,
@@ -139,12 +138,11 @@ pub struct Waiting {
     pub attempts: i64,
 }
 
-/// Mails of one store that are sent at the same time, here and elsewhere: one whose server stalls
-/// does not hold up the others.
+/// The most mails of one store that are sent concurrently, here and in other processes: a store whose server
+/// stalls does not hold up the others.
 const OF_ONE_STORE: i64 = 2;
 
-/// Mails that are due and leased to nobody, the oldest first, few of each store; and whether there
-/// are more.
+/// The mails that are due and not leased, the oldest first, few of each store; and whether there are more.
 pub fn due(tx: &mut Tx<'_>, now: Timestamp, limit: usize) -> Result<(Vec<Waiting>, bool), Error> {
     let (mut found, mut more) = (Vec::new(), false);
     tx.query(
@@ -180,8 +178,8 @@ pub fn due(tx: &mut Tx<'_>, now: Timestamp, limit: usize) -> Result<(Vec<Waiting
     Ok((found, more))
 }
 
-/// Leases a mail and counts the attempt: one that kills its process is not tried for ever. Whether
-/// it was still to be had.
+/// Leases a mail; returns whether it was still free. The attempt counts from now, so that a mail that kills
+/// its process is not tried for ever.
 pub fn lease(
     tx: &mut Tx<'_>,
     id: Uuid,
@@ -199,7 +197,7 @@ pub fn lease(
     Ok(changed == 1)
 }
 
-/// Gives up a mail that nobody holds; whether it was still to be had.
+/// Gives up a mail that is not leased; returns whether it was still free.
 pub fn bury(tx: &mut Tx<'_>, id: Uuid, now: Timestamp, why: &str) -> Result<bool, Error> {
     let changed = tx.execute(
         &StateTable::MailMessage.update(
@@ -211,18 +209,18 @@ pub fn bury(tx: &mut Tx<'_>, id: Uuid, now: Timestamp, why: &str) -> Result<bool
     Ok(changed == 1)
 }
 
-/// What became of a mail that was tried.
+/// The outcome of an attempt to send a mail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The server took it.
+    /// The mail was delivered.
     Sent,
-    /// To be tried again then, because of this.
+    /// The mail is to be tried again at this time, for this reason.
     Later(Timestamp, String),
-    /// Given up, because of this.
+    /// The mail is given up, for this reason.
     Never(String),
 }
 
-/// Writes down what became of a leased mail. Whether the lease still held.
+/// Records the outcome of a leased mail; returns whether the lease still held.
 pub fn finish(
     tx: &mut Tx<'_>,
     id: Uuid,

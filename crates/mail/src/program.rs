@@ -1,4 +1,4 @@
-//! A program of the operator's that delivers in the place of a mail server.
+//! The operator's delivery program, which delivers instead of a mail server.
 
 use std::{path::Path, process::Stdio, time::Duration};
 
@@ -12,11 +12,11 @@ use tokio::{
 
 use crate::{outbox::Waiting, send::Failure};
 
-/// How long the program may take.
+/// The time that the program may take.
 pub const TIME: Duration = Duration::from_secs(30);
 
-/// Runs the program with one message as JSON on its standard input: `id`, `kind`, `recipient`,
-/// `locale` and `data`. It delivered when it ends with 0; anything else is tried again.
+/// Runs the program with one message as JSON on its standard input: `id`, `kind`, `recipient`, `locale` and
+/// `data`. Exit status 0 means delivered; after any other the mail is tried again.
 pub async fn run(program: &Path, mail: &Waiting, data: &Secret, end: Instant) -> Result<(), Failure> {
     let data: Value = serde_json::from_slice(data.expose())
         .map_err(|_| Failure::Ever("its data cannot be read".to_owned()))?;
@@ -33,7 +33,7 @@ pub async fn run(program: &Path, mail: &Waiting, data: &Secret, end: Instant) ->
 }
 
 async fn hand_over(program: &Path, message: Vec<u8>) -> std::io::Result<std::process::ExitStatus> {
-    // what the server knows by its environment, such as the master key, is none of the program's
+    // the server's environment may hold secrets, such as the master key
     let mut child = Command::new(program)
         .env_clear()
         .stdin(Stdio::piped())
@@ -42,7 +42,7 @@ async fn hand_over(program: &Path, message: Vec<u8>) -> std::io::Result<std::pro
         .kill_on_drop(true)
         .spawn()?;
     if let Some(mut input) = child.stdin.take() {
-        // a program that does not read may still deliver: how it ends decides
+        // a program that does not read its input may still deliver: the exit status decides
         let _ = input.write_all(&message).await;
     }
     child.wait().await

@@ -1,4 +1,4 @@
-//! One mail over one connection (RFC 5321).
+//! Sends one mail over one connection (RFC 5321).
 
 use std::{error::Error as _, net::SocketAddr, time::Duration};
 
@@ -13,25 +13,24 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::{MailServer, compose::Letter};
 
-/// How long the server may take to say farewell; the mail is its own by then.
+/// How long the server may take to answer `QUIT`; it has accepted the mail by then.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// Characters of a failure.
+/// The characters that the text of a failure may have.
 const WHY: usize = 200;
 
-/// Why a mail was not sent. The words hold no secret and nothing that the server made up.
+/// Why a mail was not sent. The text contains no secret, and nothing that the server worded.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Failure {
     /// Another attempt may succeed.
     Now(String),
-    /// No attempt will.
+    /// No further attempt can succeed.
     Ever(String),
 }
 
-/// Sends a mail within the server's timeout, and not beyond `end`. Sent means that the server
-/// took responsibility for it.
+/// Sends a mail within the server's timeout, and not beyond `end`. Sent means that the server accepted it.
 ///
-/// A refusal of the mail itself with 5xx is final. A refusal before it - of the greeting, of the
-/// certificate, of the password - is about the configuration, which somebody may repair.
+/// A refusal of the mail itself with 5xx is final. A refusal before it - of the greeting, of the certificate,
+/// of the password - is due to the configuration, which somebody may repair.
 pub async fn send(server: &MailServer, letter: &Letter, end: Instant) -> Result<(), Failure> {
     let end = end.min(Instant::now() + server.timeout);
     match timeout_at(end, converse(server, letter)).await {
@@ -47,7 +46,7 @@ async fn converse(server: &MailServer, letter: &Letter) -> Result<(), Failure> {
     let mut connection = connected.map_err(|error| Failure::Now(words(&error)))?;
     let outcome = connection.send(&letter.envelope, &letter.content).await;
     outcome.map_err(|error| {
-        // a client's error: the recipient's address needs what this server cannot do
+        // a client error: the recipient's address needs an extension that this server does not offer
         if error.is_permanent() || error.is_client() {
             Failure::Ever(words(&error))
         } else {
@@ -58,7 +57,7 @@ async fn converse(server: &MailServer, letter: &Letter) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Connects to one of the addresses that were looked at, and speaks TLS with the host.
+/// Connects to one of the addresses that were checked, and performs the TLS handshake with the host.
 async fn connect(
     server: &MailServer,
     addresses: &[SocketAddr],
@@ -78,7 +77,7 @@ async fn connect(
     Ok(connection)
 }
 
-/// What is trusted: the operating system's roots, whose reading blocks.
+/// The TLS parameters. They trust the operating system's roots, whose reading blocks the thread.
 async fn tls(server: &MailServer) -> Result<TlsParameters, Error> {
     let (host, root) = (server.host.clone(), server.extra_root.clone());
     let span = tracing::Span::current();
@@ -90,12 +89,12 @@ async fn tls(server: &MailServer) -> Result<TlsParameters, Error> {
         }
         builder.build_rustls()
     });
-    // what could not be made aside, since the runtime is ending, is made here
+    // the blocking task is cancelled when the runtime ends: read the roots here instead
     made.await.unwrap_or_else(|_| TlsParameters::new_rustls(server.host.clone()))
 }
 
-/// A failure in words. Of a reply only its code and its enhanced code (RFC 3463) are told: its
-/// text is the server's own and can repeat what it was sent.
+/// The text of a failure. Of a reply it has only the code and the enhanced code (RFC 3463): the server words
+/// the rest, and can repeat what it was sent.
 fn words(error: &Error) -> String {
     let words = if let Some(status) = error.status() {
         let reply = error.source().map(ToString::to_string).unwrap_or_default();
@@ -109,7 +108,7 @@ fn words(error: &Error) -> String {
     words.chars().filter(|letter| !letter.is_control()).take(WHY).collect()
 }
 
-/// Whether this is a code as `5.7.1`.
+/// Whether a word is an enhanced code such as `5.7.1`.
 fn is_enhanced(word: &str) -> bool {
     let mut parts = 0;
     let digits = |part: &str| {

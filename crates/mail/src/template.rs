@@ -1,4 +1,4 @@
-//! What the mails say, in German and English.
+//! The texts of the mails, in German and English.
 
 use chancery_record::Timestamp;
 use minijinja::{Environment, ErrorKind, UndefinedBehavior, Value as Data};
@@ -6,26 +6,26 @@ use serde_json::Value;
 
 /// A day, in milliseconds.
 const DAY: i64 = 86_400_000;
-/// Characters of a subject; the rest is cut.
+/// The characters that a subject may have; the rest is cut.
 const SUBJECT: usize = 200;
 
-/// What a mail is about.
+/// The kinds of mail, each with its template and data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// To a user who wants a new password. Data: `name`, `store`, `valid_until`, and `link`, or
+    /// To a user who requested a new password. Data: `name`, `store`, `valid_until`, and `link`, or
     /// `token` where there is no link.
     PasswordReset,
-    /// To an address that a user says is theirs. Data: `code`, `valid_until`.
+    /// To an address that a user wants to verify as a security contact. Data: `code`, `valid_until`.
     SecurityContactCode,
     /// To an operator. Data: `login_name`, `store`, and `until` unless the lock is permanent.
     UserLocked,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 3] = [Self::PasswordReset, Self::SecurityContactCode, Self::UserLocked];
 
-    /// Its name, as the outbox stores it.
+    /// The kind's name, as the outbox stores it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::PasswordReset => "PasswordReset",
@@ -40,14 +40,14 @@ impl Kind {
     }
 }
 
-/// A mail's words.
+/// The subject and the two bodies of a mail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendered {
-    /// One line.
+    /// The subject, in one line.
     pub subject: String,
-    /// As plain text.
+    /// The body as plain text.
     pub text: String,
-    /// As HTML; what came from outside is escaped.
+    /// The body as HTML; data is escaped.
     pub html: String,
 }
 
@@ -58,14 +58,14 @@ enum Language {
 }
 
 impl Language {
-    /// By the first part of a language tag (BCP 47): German for `de` and `de-AT`, English for all
-    /// else.
+    /// The language of a tag (BCP 47), by its first part: German for `de` and `de-AT`, English for all
+    /// others.
     fn of(locale: Option<&str>) -> Self {
         let first = locale.and_then(|locale| locale.split(['-', '_']).next());
         if first.is_some_and(|first| first.eq_ignore_ascii_case("de")) { Self::German } else { Self::English }
     }
 
-    /// How a moment is written; always UTC, for the reader's own zone is not known.
+    /// The format of a moment; always UTC, as the reader's own zone is not known.
     const fn moment(self) -> &'static str {
         match self {
             Self::English => "%-d %B %Y, %H:%M UTC",
@@ -74,7 +74,7 @@ impl Language {
     }
 }
 
-/// A template of plain text, whose first line is the subject, and one of HTML.
+/// The templates of plain text, whose first line is the subject, and of HTML.
 const fn sources(kind: Kind, language: Language) -> (&'static str, &'static str) {
     macro_rules! pair {
         ($name:literal) => {
@@ -94,11 +94,11 @@ const fn sources(kind: Kind, language: Language) -> (&'static str, &'static str)
     }
 }
 
-/// Writes a mail in the language of a locale (BCP 47). The data is an object; moments in it are
+/// Renders a mail in the language of a locale (BCP 47). The data is an object; moments in it are
 /// milliseconds since 1970, all else is text. Null is the same as absent.
 ///
 /// # Errors
-/// Which member of the data is missing or of the wrong kind; no values.
+/// Which member of the data is missing or of the wrong type, without values.
 pub fn render(kind: Kind, locale: Option<&str>, data: &Value) -> Result<Rendered, String> {
     let language = Language::of(locale);
     let mut environment = Environment::new();
@@ -121,7 +121,7 @@ pub fn render(kind: Kind, locale: Option<&str>, data: &Value) -> Result<Rendered
     })
 }
 
-/// Text and whole numbers are all that a template takes.
+/// The value of a template's variable: text or a whole number, nothing else.
 fn filling(value: &Value) -> Option<Data> {
     value.as_str().map(Data::from).or_else(|| value.as_i64().map(Data::from))
 }
@@ -135,7 +135,7 @@ fn written(moment: Timestamp, language: Language) -> Result<String, minijinja::E
     Ok(moment.strftime(language.moment()).to_string())
 }
 
-/// A header's value cannot end its line: nobody adds a header through a name.
+/// Text in one line: a line break in a name could add a header.
 fn one_line(text: &str) -> String {
     let breaks = |letter: char| letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}');
     let words = text.split(|letter| breaks(letter) || letter == ' ').filter(|word| !word.is_empty());

@@ -1,4 +1,4 @@
-//! The algorithms that a signature may have (RFC 7518, section 3.1; RFC 8037, section 3.1).
+//! The algorithms of signatures (RFC 7518, section 3.1; RFC 8037, section 3.1).
 
 /// An algorithm of a signature. There is no `none`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,7 +32,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// All that are served.
+    /// All supported algorithms.
     pub const ALL: [Self; 13] = [
         Self::Hs256,
         Self::Hs384,
@@ -49,7 +49,7 @@ impl Algorithm {
         Self::EdDsa,
     ];
 
-    /// Its registered name.
+    /// The algorithm's registered name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Hs256 => "HS256",
@@ -76,7 +76,7 @@ impl Algorithm {
         Self::ALL.into_iter().find(|algorithm| algorithm.name() == name)
     }
 
-    /// Whether who verifies could sign too.
+    /// Whether signing and verifying use one secret: whoever verifies could sign, too.
     pub const fn is_symmetric(self) -> bool {
         matches!(self, Self::Hs256 | Self::Hs384 | Self::Hs512)
     }

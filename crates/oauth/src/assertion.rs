@@ -10,77 +10,77 @@ use crate::{
     compact::Compact,
 };
 
-/// How far ahead an assertion may end, in seconds.
+/// How far ahead an assertion may expire, in seconds.
 pub const MAX_LIFETIME: i64 = 3600;
-/// How much the clocks may differ, in seconds.
+/// How much the clocks of client and server may differ, in seconds.
 pub const LEEWAY: i64 = 60;
-/// Far above what anybody calls a client or an assertion.
+/// The bytes that the id of a client or of an assertion may have: far above any in use.
 const MAX_ID: usize = 256;
-/// Signatures tried for one assertion; a client with more keys names the one.
+/// The most keys tried for one assertion; a client with more must name one by `kid`.
 const MAX_TRIED: usize = 10;
 
-/// What the client may prove itself with. Its method decides, never the assertion's header.
+/// The keys that may verify a client's assertion. The client's method decides, never the assertion's header.
 #[derive(Clone, Copy, Debug)]
 pub enum Keys<'a> {
-    /// `private_key_jwt`: the public keys that are usable now, see [`Status::is_usable`](crate::Status::is_usable).
+    /// `private_key_jwt`: the public keys that are usable now, see
+    /// [`Status::is_usable`](crate::Status::is_usable).
     Public(&'a [Jwk]),
     /// `client_secret_jwt`: the secrets that have not expired.
     Secrets(&'a [Secret]),
 }
 
-/// What an assertion must say.
+/// What the claims of an assertion must be.
 #[derive(Clone, Copy, Debug)]
 pub struct Expected<'a> {
-    /// What names the client whose keys these are.
+    /// The ids by which the client may be named.
     pub client_ids: &'a [&'a str],
-    /// What names this server: its issuer, its token endpoint.
+    /// The URLs by which this server may be named: its issuer, its endpoints.
     pub audiences: &'a [&'a str],
-    /// Whether `aud` must be one text, no array, as FAPI 2.0 Security Profile, section 5.3.2.1 has it:
-    /// what is meant for two servers can be used by one at the other.
+    /// Whether `aud` must be one text and no array (FAPI 2.0 Security Profile, section 5.3.2.1): of two
+    /// servers that an assertion is meant for, one could use it at the other.
     pub one_audience: bool,
-    /// When.
+    /// The time of the request.
     pub now: Timestamp,
-    /// How far ahead it may end, in seconds: [`MAX_LIFETIME`].
+    /// How far ahead the assertion may expire, in seconds: [`MAX_LIFETIME`].
     pub max_lifetime: i64,
     /// How much the clocks may differ, in seconds: [`LEEWAY`].
     pub leeway: i64,
 }
 
-/// A client that proved itself.
+/// A client that authenticated by an assertion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proven {
-    /// What it called itself: one of the expected.
+    /// The client id in the assertion: one of the expected.
     pub client_id: String,
-    /// The assertion's id. Per client, it is good once; by its text it would not be, because an
-    /// ECDSA signature has a second form that is good too.
+    /// The assertion's id, good once for this client. The assertion's text would not do: an ECDSA signature
+    /// has a second form that is valid, too.
     pub jti: String,
-    /// When the assertion cannot be used any more, leeway included: until then its id must be
-    /// remembered.
+    /// When the assertion expires, leeway included: until then the caller stores its id.
     pub expires_on: Timestamp,
-    /// How it was signed.
+    /// The algorithm of the signature.
     pub algorithm: Algorithm,
 }
 
-/// Whom an assertion says it is of, so that the keys can be looked up. Nothing is proven by it.
+/// The client that an assertion claims to be of, to look its keys up. Nothing is verified here.
 pub fn client_of(assertion: &str) -> Option<String> {
     let token = Compact::read(assertion).ok()?;
     let subject = short_text(&token.claims, "sub", MAX_ID)?;
     (text(&token.claims, "iss") == Some(subject)).then(|| subject.to_owned())
 }
 
-/// Checks what an assertion says, before any key is looked up for it.
+/// Checks the claims of an assertion, before any key is looked up for it.
 ///
 /// # Errors
-/// `invalid_client`, and which rule it breaks.
+/// `invalid_client`, with the rule that the assertion breaks.
 pub fn check_claims(assertion: &str, expected: &Expected<'_>) -> Result<(), Refusal> {
     let token = Compact::read(assertion).map_err(refuse)?;
     read_claims(&token, expected).map(drop)
 }
 
-/// Verifies an assertion. That it was not used before is for the caller to see, by [`Proven::jti`].
+/// Verifies an assertion. The caller checks by [`Proven::jti`] that it was not used before.
 ///
 /// # Errors
-/// `invalid_client`, and which rule it breaks.
+/// `invalid_client`, with the rule that the assertion breaks.
 pub fn verify_assertion(assertion: &str, keys: Keys<'_>, expected: &Expected<'_>) -> Result<Proven, Refusal> {
     let token = Compact::read(assertion).map_err(refuse)?;
     let proven = read_claims(&token, expected)?;
@@ -88,7 +88,7 @@ pub fn verify_assertion(assertion: &str, keys: Keys<'_>, expected: &Expected<'_>
     Ok(proven)
 }
 
-/// What the assertion would prove, were its signature good.
+/// Reads and checks the claims; the signature is not verified.
 fn read_claims(token: &Compact<'_>, expected: &Expected<'_>) -> Result<Proven, Refusal> {
     check_type(&token.header)?;
     let claims = &token.claims;
@@ -114,7 +114,7 @@ const fn refuse(detail: &'static str) -> Refusal {
     Refusal::new(Code::InvalidClient, detail)
 }
 
-/// A token that was made for something else, e.g. an access token, proves no client (RFC 8725,
+/// Checks `typ`: a token for another purpose, e.g. an access token, authenticates no client (RFC 8725,
 /// section 3.11).
 fn check_type(header: &Json) -> Result<(), Refusal> {
     let fits = match header.get("typ") {
@@ -137,7 +137,7 @@ fn check_audience(claims: &Json, expected: &Expected<'_>) -> Result<(), Refusal>
     }
 }
 
-/// When the assertion ends, in seconds.
+/// Checks the times; returns when the assertion expires, in seconds since 1970.
 fn check_times(claims: &Json, expected: &Expected<'_>) -> Result<i64, Refusal> {
     let moment = |name| seconds(claims, name).map_err(|()| refuse("exp, iat and nbf are whole seconds."));
     let now = expected.now.0.div_euclid(1000);
@@ -182,7 +182,7 @@ fn verify_with_keys(token: &Compact<'_>, keys: &[Jwk]) -> Result<bool, Refusal> 
         Some(Json::Text(kid)) => Some(kid.as_str()),
         Some(_) => return Err(refuse("kid is no text.")),
     };
-    // a key without a name, e.g. of a certificate, may be the one that is meant
+    // a key without a kid, e.g. of a certificate, may be the one that the header names
     let meant = |jwk: &&Jwk| kid.is_none() || jwk.kid.is_none() || jwk.kid.as_deref() == kid;
     let fitting: Vec<&Jwk> =
         keys.iter().filter(meant).filter(|jwk| jwk.may_verify(token.algorithm)).collect();
@@ -196,7 +196,7 @@ fn verify_with_keys(token: &Compact<'_>, keys: &[Jwk]) -> Result<bool, Refusal> 
 }
 
 fn verify_with_secrets(token: &Compact<'_>, secrets: &[Secret]) -> Result<bool, Refusal> {
-    // the secret has the size of the hash at least (RFC 7518, section 3.2)
+    // a secret is at least as long as the hash (RFC 7518, section 3.2)
     let (algorithm, shortest) = match token.algorithm {
         Algorithm::Hs256 => (hmac::HMAC_SHA256, 32),
         Algorithm::Hs384 => (hmac::HMAC_SHA384, 48),

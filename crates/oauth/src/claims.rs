@@ -1,4 +1,4 @@
-//! Reading members of headers and claims.
+//! Readers of members of headers and claims, and base64url.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_record::Json;
@@ -29,7 +29,7 @@ pub fn to_base64(bytes: &[u8]) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// Bytes from base64url without padding. One text for the same bytes only: unused bits are zero.
+/// Bytes from base64url without padding. Unused bits must be zero, so that bytes have one text only.
 pub fn from_base64(text: &str) -> Option<Vec<u8>> {
     BASE64_URL_SAFE_NO_PAD.decode(text).ok()
 }

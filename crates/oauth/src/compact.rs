@@ -7,7 +7,7 @@ use crate::{
     claims::{from_base64, text},
 };
 
-/// The longest token that is read.
+/// The longest token that is read, in bytes.
 const LONGEST: usize = 8 * 1024;
 
 /// A token's parts.
@@ -15,13 +15,13 @@ pub struct Compact<'a> {
     pub header: Json,
     pub claims: Json,
     pub algorithm: Algorithm,
-    /// What the signature is over.
+    /// The bytes that the signature is over.
     pub signed: &'a [u8],
     pub signature: Vec<u8>,
 }
 
 impl<'a> Compact<'a> {
-    /// Reads a token. Members there twice, `crit`, `b64` and unknown algorithms are refused.
+    /// Reads a token. Repeated members, `crit`, `b64` and unknown algorithms are refused.
     pub fn read(token: &'a str) -> Result<Self, &'static str> {
         if token.len() > LONGEST {
             return Err("The token is longer than 8 KiB.");
@@ -34,7 +34,7 @@ impl<'a> Compact<'a> {
             .ok_or("The header is no JSON object, or has a member twice.")?;
         let claims = object(&from_base64(claims).ok_or(malformed)?)
             .ok_or("The claims are no JSON object, or have a member twice.")?;
-        // no extension is known here, and what is critical and unknown must be refused
+        // no extension is supported, and one that is critical must be refused (RFC 7515, section 4.1.11)
         if header.get("crit").is_some() || header.get("b64").is_some() {
             return Err("The header must not hold crit or b64.");
         }

@@ -1,4 +1,4 @@
-//! Proof that a client holds the key that its tokens are bound to (DPoP, RFC 9449).
+//! DPoP proofs: that a client holds the key that its tokens are bound to (RFC 9449).
 
 use aws_lc_rs::digest::{SHA256, digest};
 use chancery_record::{Json, Timestamp};
@@ -10,36 +10,36 @@ use crate::{
     target::is_same,
 };
 
-/// How old a proof may be, in seconds.
+/// The age that a proof may have, in seconds.
 const MAX_AGE: i64 = 300;
 /// How far a client's clock may be ahead, in seconds.
 const MAX_AHEAD: i64 = 60;
-/// The longest id and nonce.
+/// The bytes that an id and a nonce may have.
 const MAX_TEXT: usize = 256;
 
-/// What is asked of a proof's nonce.
+/// Whether a proof needs a nonce.
 #[derive(Clone, Copy, Debug)]
 pub enum NoncePolicy<'a> {
-    /// Nonces are not looked at.
+    /// Nonces are ignored.
     Ignored,
-    /// One that is there must be good.
+    /// A proof may have a nonce, which must be valid.
     Optional(&'a Nonces),
-    /// There must be one, and good: `requireDpopNonce`.
+    /// A proof must have a valid nonce: `requireDpopNonce`.
     Required(&'a Nonces),
 }
 
 /// The request that a proof came with.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
-    /// Its method.
+    /// The request's method.
     pub method: &'a str,
-    /// Its URL, as the client sees it; query and fragment do not matter.
+    /// The request's URL, as the client sees it; query and fragment do not matter.
     pub url: &'a str,
-    /// The access token that came with it, where one did.
+    /// The access token in the request, if there is one.
     pub access_token: Option<&'a str>,
-    /// What is asked of the nonce.
+    /// Whether the proof needs a nonce.
     pub nonce: NoncePolicy<'a>,
-    /// When.
+    /// The time of the request.
     pub now: Timestamp,
 }
 
@@ -49,21 +49,22 @@ pub struct Proof {
     /// The thumbprint of the key, to be compared with the token's `cnf.jkt` (section 6.1) or
     /// written there.
     pub jkt: String,
-    /// The proof's id. Per target, it is good once (section 11.1).
+    /// The proof's id, good once for the target (section 11.1).
     pub jti: String,
-    /// When it was made.
+    /// When the proof was issued, by its `iat`.
     pub issued_on: Timestamp,
-    /// When it cannot be used any more: until then its id must be remembered.
+    /// When the proof expires: until then the caller stores its id.
     pub expires_on: Timestamp,
-    /// The nonce in it, if one was looked at.
+    /// The proof's nonce, if it was checked.
     pub nonce: Option<String>,
 }
 
-/// Verifies a proof by the list in section 4.3. That it was not used before, and that its key is the
-/// token's, is for the caller to see.
+/// Verifies a proof by the list in section 4.3. The caller checks that it was not used before, and that its
+/// key is the token's.
 ///
 /// # Errors
-/// `invalid_dpop_proof`, and which rule it breaks; `use_dpop_nonce` where all is well but the nonce.
+/// `invalid_dpop_proof`, with the rule that the proof breaks; `use_dpop_nonce` if only the nonce is missing
+/// or not valid.
 pub fn verify_proof(proof: &str, request: &Request<'_>) -> Result<Proof, Refusal> {
     let token = Compact::read(proof).map_err(refuse)?;
     if text(&token.header, "typ") != Some("dpop+jwt") {
@@ -108,7 +109,7 @@ pub fn verify_proof(proof: &str, request: &Request<'_>) -> Result<Proof, Refusal
         jkt: jwk.key.thumbprint(),
         jti: jti.to_owned(),
         issued_on: Timestamp(issued.saturating_mul(1000)),
-        // the whole second of the last moment is still good
+        // the proof is valid through its last second
         expires_on: Timestamp(issued.saturating_add(MAX_AGE + 1).saturating_mul(1000)),
         nonce: check_nonce(claims, request)?,
     })
@@ -118,7 +119,7 @@ const fn refuse(detail: &'static str) -> Refusal {
     Refusal::new(Code::InvalidDpopProof, detail)
 }
 
-/// The nonce, if one was looked at: then it is good.
+/// Checks the nonce; returns it unless it is absent or ignored.
 fn check_nonce(claims: &Json, request: &Request<'_>) -> Result<Option<String>, Refusal> {
     let (nonces, required) = match request.nonce {
         NoncePolicy::Ignored => return Ok(None),

@@ -1,4 +1,4 @@
-//! Token exchange: what a client asks for (RFC 8693, section 2.1) and who acted for whom (section 4.1).
+//! Token exchange: the request (RFC 8693, section 2.1) and the actors in `act` (section 4.1).
 
 use chancery_record::{Json, Secret};
 use serde_json::{Value, json};
@@ -10,18 +10,18 @@ use crate::{
 
 /// The `grant_type` of an exchange.
 pub const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
-/// What the names of token types begin with (section 3).
+/// The prefix of the names of token types (section 3).
 const TYPE: &str = "urn:ietf:params:oauth:token-type:";
-/// The longest token that is read.
+/// The longest token that is read, in bytes.
 const MAX_TOKEN: usize = 16 * 1024;
-/// The most targets of one exchange, and the longest name of one.
+/// The most targets of one exchange, and the bytes that the name of one may have.
 const MAX_TARGETS: usize = 32;
 const MAX_TARGET: usize = 2048;
-/// Who acts for who acts for whom: further it does not go.
+/// The most actors in a chain of `act`.
 const MAX_ACTORS: usize = 5;
-/// The longest name of an actor or its issuer.
+/// The bytes that the name of an actor or its issuer may have.
 const MAX_NAME: usize = 2048;
-/// What may be there once only. `resource` and `audience` may be there often.
+/// The parameters that may occur once only. `resource` and `audience` may be repeated.
 const SINGLE: [&str; 7] = [
     "grant_type",
     "subject_token",
@@ -39,7 +39,7 @@ pub enum TokenType {
     AccessToken,
     /// An ID token.
     IdToken,
-    /// A JWT that says what it is itself.
+    /// A JWT, of a type that it names itself.
     Jwt,
 }
 
@@ -54,7 +54,7 @@ impl TokenType {
         }
     }
 
-    /// Its name, as in `issued_token_type`.
+    /// The type's name, as in `issued_token_type`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::AccessToken => "urn:ietf:params:oauth:token-type:access_token",
@@ -64,12 +64,12 @@ impl TokenType {
     }
 }
 
-/// Whether a token of who acts may come along.
+/// Whether a request may have an actor token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ActorTokens {
-    /// None may.
+    /// It may not.
     Refused,
-    /// One may.
+    /// It may.
     Accepted,
 }
 
@@ -78,22 +78,22 @@ pub enum ActorTokens {
 pub struct TypedToken {
     /// The token.
     pub token: Secret,
-    /// What it is said to be.
+    /// The type that the request gives.
     pub kind: TokenType,
 }
 
-/// What a client asks for. What is issued is an access token.
+/// A request for token exchange. The token issued is always an access token.
 #[derive(Debug)]
 pub struct Exchange {
-    /// Of whom the new token shall be.
+    /// The token of the subject that the new token is for.
     pub subject: TypedToken,
-    /// Who acts for them.
+    /// The token of the party that acts for the subject.
     pub actor: Option<TypedToken>,
-    /// Where the new token shall be used, by address.
+    /// The services where the new token is to be used, by address.
     pub resources: Vec<String>,
-    /// The same, by name.
+    /// The services where the new token is to be used, by name.
     pub audiences: Vec<String>,
-    /// What it shall allow.
+    /// The requested scope.
     pub scope: Option<Scope>,
 }
 
@@ -136,7 +136,7 @@ pub fn parse_exchange(form: &[(String, String)], actors: ActorTokens) -> Result<
     })
 }
 
-/// A token and its type belong together.
+/// A token with its type: both are there, or neither.
 fn typed(token: Option<&str>, kind: Option<&str>) -> Result<Option<TypedToken>, Refusal> {
     let (token, kind) = match (token, kind) {
         (None, None) => return Ok(None),
@@ -167,16 +167,16 @@ fn targets<'a>(names: impl Iterator<Item = &'a str>) -> Result<Vec<String>, Refu
     Ok(targets)
 }
 
-/// Who acts, as in the claim `act`.
+/// One actor of the claim `act`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Actor {
-    /// Who.
+    /// The actor's subject.
     pub sub: String,
-    /// Of which issuer, where it is said.
+    /// The issuer that the subject is of, if `act` has one.
     pub iss: Option<String>,
 }
 
-/// Who acts by a token's claims, the one of now first (section 4.1).
+/// The actors of a token's claims, the current one first (section 4.1).
 ///
 /// # Errors
 /// `invalid_request` where `act` is malformed or nested too deep.
@@ -201,7 +201,7 @@ pub fn actors_of(claims: &Json) -> Result<Vec<Actor>, Refusal> {
     Ok(actors)
 }
 
-/// The claim `act` for those who act, the one of now first; none where nobody does.
+/// The claim `act` of these actors, the current one first; `None` without actors.
 ///
 /// # Errors
 /// `invalid_request` where there are too many.

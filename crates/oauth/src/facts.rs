@@ -1,27 +1,27 @@
-//! What of a client app and its authentication configuration the rules between them look at.
+//! The members of a client app and its authentication configuration that the rules between them read.
 
-/// How a client proves itself at the token endpoint (`tokenEndpointAuthMethod`; the registered
-/// names of RFC 8414, section 2 and RFC 8705, section 2).
+/// How a client authenticates at the token endpoint: `tokenEndpointAuthMethod`, by the registered names (RFC
+/// 7591, section 2; RFC 8705, section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
-    /// Its secret, in the header.
+    /// By its secret, in the header.
     ClientSecretBasic,
-    /// Its secret, in the body.
+    /// By its secret, in the body.
     ClientSecretPost,
-    /// An assertion signed with its secret.
+    /// By an assertion with a MAC by its secret.
     ClientSecretJwt,
-    /// An assertion signed with its private key.
+    /// By an assertion signed with its private key.
     PrivateKeyJwt,
-    /// A certificate of a known authority.
+    /// By a certificate of a trusted authority.
     TlsClientAuth,
-    /// A certificate of its own.
+    /// By a self-signed certificate of its key sets.
     SelfSignedTlsClientAuth,
     /// Not at all.
     None,
 }
 
 impl Method {
-    /// All of them; the place of each is its number in version 1.
+    /// All methods; the index of each is its number in version 1.
     pub const ALL: [Self; 7] = [
         Self::ClientSecretBasic,
         Self::ClientSecretPost,
@@ -32,7 +32,7 @@ impl Method {
         Self::None,
     ];
 
-    /// Its registered name.
+    /// The method's registered name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ClientSecretBasic => "client_secret_basic",
@@ -51,7 +51,7 @@ impl Method {
     }
 }
 
-/// The profile that a client app keeps to (`securityProfile`).
+/// The profile that a client app conforms to (`securityProfile`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SecurityProfile {
     /// None.
@@ -65,12 +65,12 @@ pub enum SecurityProfile {
     Fapi2MessageSigning,
 }
 
-/// The two members that say how something is encrypted for the client.
+/// The two members that name the encryption of a kind of message for the client (RFC 7516).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Encryption<'a> {
-    /// How the key is.
+    /// The key management algorithm.
     pub alg: Option<&'a str>,
-    /// How the content is.
+    /// The content encryption algorithm.
     pub enc: Option<&'a str>,
 }
 
@@ -98,7 +98,7 @@ pub struct Authentication<'a> {
 }
 
 impl Default for Authentication<'_> {
-    /// As a client app behaves that has none.
+    /// The configuration that a client app without one is treated as having.
     fn default() -> Self {
         Self {
             method: Method::ClientSecretBasic,

@@ -1,5 +1,5 @@
-//! What the FAPI profiles ask of a client app: FAPI 1.0 part 2 Advanced, FAPI 2.0 Security Profile
-//! and FAPI 2.0 Message Signing.
+//! The rules of the FAPI profiles for client apps: FAPI 1.0 part 2 Advanced, FAPI 2.0 Security Profile and
+//! FAPI 2.0 Message Signing.
 
 use crate::{
     ClientFacts, Method, SecurityProfile,

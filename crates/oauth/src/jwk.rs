@@ -1,4 +1,4 @@
-//! One public key as JSON (RFC 7517, section 4).
+//! A public key as JSON (RFC 7517, section 4).
 
 use chancery_record::{Json, read_json};
 
@@ -10,7 +10,7 @@ use crate::{
 
 /// The members that only a private key has: RSA, EC and OKP (RFC 7518, section 6), AKP.
 const PRIVATE: [&str; 8] = ["d", "p", "q", "dp", "dq", "qi", "oth", "priv"];
-/// Far above what anybody names a key.
+/// The bytes that a key's id may have: far above any in use.
 const MAX_KID: usize = 512;
 
 /// What a key is for (`use`).
@@ -30,7 +30,7 @@ impl Purpose {
         }
     }
 
-    /// The operations of a public key that serve it (RFC 7517, section 4.3).
+    /// The operations of a public key that fit the purpose (RFC 7517, section 4.3).
     const fn operations(self) -> &'static [&'static str] {
         match self {
             Self::Signature => &["verify"],
@@ -39,12 +39,12 @@ impl Purpose {
     }
 }
 
-/// A public key with what its owner says of it.
+/// A public key with its id and the uses that its owner allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Jwk {
     /// The key.
     pub key: PublicKey,
-    /// Its name in the set.
+    /// The key's id in the set.
     pub kid: Option<String>,
     signature: bool,
     encryption: bool,
@@ -55,7 +55,7 @@ impl Jwk {
     /// Reads one key from its JSON text.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// [`KeyFault`]: what is wrong with the key.
     pub fn parse(bytes: &[u8]) -> Result<Self, KeyFault> {
         if bytes.len() > MAX_LENGTH {
             return Err(KeyFault::TooLong);
@@ -63,10 +63,10 @@ impl Jwk {
         Self::read(&read_json(bytes).map_err(|_| KeyFault::NotJson)?)
     }
 
-    /// Reads one key. Members that nobody here knows are no fault (RFC 7517, section 4).
+    /// Reads one key. Unknown members are ignored (RFC 7517, section 4).
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// [`KeyFault`]: what is wrong with the key.
     pub fn read(json: &Json) -> Result<Self, KeyFault> {
         if PRIVATE.iter().any(|member| json.get(member).is_some()) {
             return Err(KeyFault::Private);
@@ -85,7 +85,7 @@ impl Jwk {
             let has = |names: &Vec<&str>| names.iter().any(|name| wanted.operations().contains(name));
             operations.as_ref().is_none_or(has)
         };
-        // a use that nobody here knows allows nothing here
+        // an unknown use allows neither purpose
         let serves = |wanted: Purpose| purpose.is_none_or(|name| name == wanted.name()) && operable(wanted);
         let both = [Purpose::Signature, Purpose::Encryption];
         if both.into_iter().any(|wanted| purpose == Some(wanted.name()) && !operable(wanted)) {
@@ -100,7 +100,7 @@ impl Jwk {
         })
     }
 
-    /// A key without a name that may do whatever its kind can, e.g. that of a certificate.
+    /// A key without an id that may be used in any way that its kind allows, e.g. a certificate's.
     pub const fn of(key: PublicKey) -> Self {
         Self { key, kid: None, signature: true, encryption: true, algorithm: None }
     }
@@ -113,19 +113,19 @@ impl Jwk {
         }
     }
 
-    /// The algorithm that the key is only for (`alg`), of signing or of encryption.
+    /// The only algorithm that the key is for (`alg`), of signing or of encryption.
     pub fn algorithm(&self) -> Option<&str> {
         self.algorithm.as_deref()
     }
 
-    /// Whether signatures by an algorithm may be verified with it: what it is, `use`, `key_ops` and
-    /// `alg` all allow it.
+    /// Whether the key may verify signatures of an algorithm: its kind, `use`, `key_ops` and `alg` all allow
+    /// it.
     pub fn may_verify(&self, algorithm: Algorithm) -> bool {
         let only = self.algorithm.as_deref().map(Algorithm::named);
         self.signature && self.key.can(algorithm) && only.is_none_or(|only| only == Some(algorithm))
     }
 
-    /// Whether the signature over the message is this key's, by an algorithm that it may serve.
+    /// Whether the signature over the message is this key's, of an algorithm that it may verify.
     pub fn verifies(&self, algorithm: Algorithm, message: &[u8], signature: &[u8]) -> bool {
         self.may_verify(algorithm) && self.key.verifies(algorithm, message, signature)
     }

@@ -1,4 +1,4 @@
-//! A set of public keys (RFC 7517, section 5), as a client app uploads or publishes it.
+//! A set of public keys (RFC 7517, section 5) that a client app uploads or publishes.
 
 use std::collections::HashSet;
 
@@ -14,11 +14,10 @@ pub const MAX_LENGTH: usize = 256 * 1024;
 /// The keys of a set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JwkSet {
-    /// Those that can be used; there is one at least.
+    /// The keys that can be used, at least one.
     pub keys: Vec<Jwk>,
-    /// The places of those of a kind or on a curve that is not served. A set that a client
-    /// publishes for many servers may have such (RFC 7517, section 5); in an upload they are
-    /// better refused.
+    /// The indexes of keys of an unsupported kind or curve. A set that a client publishes for many servers
+    /// may have such keys (RFC 7517, section 5); in an upload they are better refused.
     pub skipped: Vec<usize>,
 }
 
@@ -26,7 +25,7 @@ impl JwkSet {
     /// Reads a set.
     ///
     /// # Errors
-    /// What is wrong, and with which key.
+    /// [`KeyProblem`]: what is wrong, and with which key.
     pub fn parse(bytes: &[u8]) -> Result<Self, KeyProblem> {
         if bytes.len() > MAX_LENGTH {
             return Err(KeyFault::TooLong.into());

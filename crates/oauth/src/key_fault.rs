@@ -1,31 +1,31 @@
-//! Why a key, or a set of keys, is not taken.
+//! Why a key, or a set of keys, is refused.
 
 use std::fmt;
 
 /// What is wrong with a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyFault {
-    /// The text is longer than is read.
+    /// The text is longer than [`MAX_LENGTH`](crate::MAX_LENGTH).
     TooLong,
-    /// The text is no JSON, or a member is there twice.
+    /// The text is no JSON, or a member is repeated.
     NotJson,
     /// There is no array `keys`.
     NotASet,
-    /// There are more keys than are read.
+    /// There are more keys than [`MAX_KEYS`](crate::MAX_KEYS).
     TooMany,
-    /// No key is of a kind that is served.
+    /// No key is of a supported kind.
     Empty,
     /// A member is missing or not of its form; the text says which.
     Malformed(&'static str),
-    /// There are private members: who sent it must make a new key.
+    /// The key has private members: it has been disclosed, so its owner must generate a new one.
     Private,
     /// The key is symmetric.
     Symmetric,
-    /// RSA with fewer or more bits than are safe and served.
+    /// The RSA modulus has fewer than 2048 or more than 8192 bits.
     Weak,
     /// Two keys have one `kid`.
     TwiceNamed,
-    /// A kind of key or a curve that is not served.
+    /// The kind of key or the curve is not supported.
     Unsupported,
 }
 
@@ -52,7 +52,7 @@ impl fmt::Display for KeyFault {
 /// A fault, and which key of a set has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyProblem {
-    /// The key's place in `keys`, from 0; none when it is about the whole.
+    /// The key's index in `keys`, from 0; none when the fault is that of the set.
     pub position: Option<usize>,
     /// What is wrong.
     pub fault: KeyFault,

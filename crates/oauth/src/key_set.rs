@@ -1,15 +1,15 @@
-//! The life of a client app's key set.
+//! The lifecycle of a client app's key set.
 
 use chancery_record::Timestamp;
 
-/// Where a key set is in its life.
+/// The status of a key set in its lifecycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Status {
     /// Not yet in use.
     Pending,
     /// In use.
     Active,
-    /// Still good while the next takes over.
+    /// Still in use while its successor takes over.
     Retiring,
     /// Ended as planned.
     Retired,
@@ -18,10 +18,10 @@ pub enum Status {
 }
 
 impl Status {
-    /// All of them; the place of each is its number in version 1.
+    /// All statuses; the index of each is its number in version 1.
     pub const ALL: [Self; 5] = [Self::Pending, Self::Active, Self::Retiring, Self::Retired, Self::Revoked];
 
-    /// Its name on the wire.
+    /// The status's name on the wire.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Pending => "Pending",
@@ -37,8 +37,8 @@ impl Status {
         Self::ALL.into_iter().find(|status| status.name().eq_ignore_ascii_case(name))
     }
 
-    /// Whether it may become another: step by step to Retired, and Revoked from wherever it has not
-    /// ended. To stay is always allowed.
+    /// Whether this status may become another: step by step to Retired, and to Revoked before it has ended.
+    /// It may always stay.
     pub fn may_become(self, next: Self) -> bool {
         use Status::{Active, Pending, Retired, Retiring, Revoked};
         self == next
@@ -51,8 +51,8 @@ impl Status {
             )
     }
 
-    /// Whether keys of this status and window serve now. The window begins with `valid_from` and ends
-    /// before `valid_to`.
+    /// Whether keys of this status and validity may be used now. They are valid from `valid_from`, and before
+    /// `valid_to`.
     pub fn is_usable(
         self,
         valid_from: Option<Timestamp>,
@@ -93,7 +93,7 @@ mod tests {
     }
 
     proptest! {
-        /// However often it is changed: never back, and what has ended has ended.
+        /// A status never goes back, and never changes once it has ended.
         #[test]
         fn a_life_goes_one_way(wishes in vec(select(Status::ALL.to_vec()), 0..40)) {
             let mut status = Status::Pending;

@@ -1,9 +1,9 @@
-//! What proves an OAuth client, and what it may ask for, as pure functions.
+//! Authentication of OAuth clients and what they may request, as pure functions.
 //!
 //! Nothing here knows a clock, a database or HTTP: the time, the client's keys and the request are
-//! handed in. The caller remembers the ids of assertions and proofs that were used, for as long as
-//! [`Proven`] and [`Proof`] say, so that none is good twice. Signatures are checked by `aws-lc-rs`
-//! alone; what a key is decides which algorithms it can serve, never what a header says.
+//! parameters. The caller stores the ids of used assertions and proofs until [`Proven::expires_on`] and
+//! [`Proof::expires_on`], so that none is good twice. `aws-lc-rs` alone verifies signatures; the kind of a
+//! key decides which algorithms it may verify, never a header.
 
 mod algorithm;
 mod assertion;

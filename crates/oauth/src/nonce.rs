@@ -5,22 +5,22 @@ use chancery_record::Timestamp;
 
 use crate::claims::{from_base64, to_base64};
 
-/// How long one nonce is handed out, in milliseconds. It is good for as long again.
+/// How long one nonce is handed out, in milliseconds. After that it is valid for as long again.
 const SLOT: i64 = 5 * 60 * 1000;
-/// What the key signs is of no other use.
+/// The prefix of what the key authenticates, so that no tag is of use elsewhere.
 const LABEL: &[u8] = b"dpop nonce ";
 
-/// Makes nonces and knows its own: the slot of time, authenticated. All processes that share the
-/// key share the nonces.
+/// Issues and checks nonces: a nonce is a MAC over the slot of time. Processes that share the key share the
+/// nonces.
 pub struct Nonces(hmac::Key);
 
 impl Nonces {
-    /// With a key of random bytes.
+    /// Issues nonces by a key of random bytes.
     pub fn new(key: &[u8; 32]) -> Self {
         Self(hmac::Key::new(hmac::HMAC_SHA256, key))
     }
 
-    /// The nonce of now.
+    /// The current nonce.
     pub fn make(&self, now: Timestamp) -> String {
         let tag = hmac::sign(&self.0, &message(now.0.div_euclid(SLOT)));
         to_base64(tag.as_ref())

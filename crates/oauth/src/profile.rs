@@ -7,17 +7,17 @@ use crate::{Algorithm, Authentication, ClientFacts, Encryption, Method, fapi};
 /// A broken rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The member to change, as it is spelled on the wire.
+    /// The member to change, as it is named on the wire.
     pub member: &'static str,
     /// What to do about it.
     pub detail: &'static str,
 }
 
-/// Key management for what is encrypted for a client (RFC 7518, section 4.1). RSA1_5 and symmetric
-/// ones are not served.
+/// The algorithms of key management for messages to a client (RFC 7518, section 4.1). `RSA1_5` and symmetric
+/// ones are not supported.
 pub const KEY_ENCRYPTION: [&str; 5] =
     ["RSA-OAEP-256", "RSA-OAEP", "ECDH-ES", "ECDH-ES+A128KW", "ECDH-ES+A256KW"];
-/// Content encryption (RFC 7518, section 5.1).
+/// The algorithms of content encryption (RFC 7518, section 5.1).
 const ENCRYPTION_ENCS: [&str; 4] = ["A128CBC-HS256", "A256CBC-HS512", "A128GCM", "A256GCM"];
 /// The response types, their words sorted (OAuth 2.0 Multiple Response Type Encoding Practices).
 const RESPONSE_TYPES: [&str; 8] = [
@@ -31,7 +31,7 @@ const RESPONSE_TYPES: [&str; 8] = [
     "token",
 ];
 
-/// Every broken rule, in a fixed order; none where all fits.
+/// Every broken rule, in a fixed order.
 pub fn findings(facts: &ClientFacts<'_>) -> Vec<Finding> {
     let mut found = Findings::default();
     check_encryption(facts, &mut found);
@@ -53,7 +53,7 @@ impl Findings {
         self.0.push(Finding { member, detail });
     }
 
-    /// Adds what is broken where a rule does not hold.
+    /// Adds a finding where a rule does not hold.
     pub fn require(&mut self, holds: bool, member: &'static str, detail: &'static str) {
         if !holds {
             self.add(member, detail);
@@ -61,7 +61,7 @@ impl Findings {
     }
 }
 
-/// The response types that are allowed, each with its words sorted.
+/// The client app's allowed response types, each with its words sorted.
 pub fn response_types(facts: &ClientFacts<'_>) -> Vec<String> {
     let sorted = |name: &str| {
         let mut words: Vec<&str> = name.split_ascii_whitespace().collect();
@@ -131,10 +131,10 @@ fn check_subjects(facts: &ClientFacts<'_>, found: &mut Findings) {
     );
 }
 
-/// A public client has nothing that it could prove itself with (RFC 6749, section 2.1).
+/// A public client has no credentials (RFC 6749, section 2.1).
 fn check_public(facts: &ClientFacts<'_>, found: &mut Findings) {
     let method = facts.authentication.map(|authentication| authentication.method);
-    // without a configuration there is no method yet that could contradict
+    // without a configuration there is no method to contradict
     found.require(
         !facts.is_public || method.is_none_or(|method| method == Method::None),
         "tokenEndpointAuthMethod",

@@ -1,4 +1,4 @@
-//! A client's public key: what it is, what it can verify, and its thumbprint.
+//! A client's public key: its kind, the signatures that it can verify, and its thumbprint.
 
 use aws_lc_rs::{
     digest::{SHA256, digest},
@@ -14,9 +14,9 @@ use crate::{Algorithm, KeyFault, claims::to_base64};
 
 /// The bits that an RSA modulus may have.
 const MODULUS_BITS: std::ops::RangeInclusive<usize> = 2048..=8192;
-/// What the library computes with; every key in use has 65537.
+/// The bits that an RSA exponent may have: what `aws-lc-rs` computes with. Keys in use have 65537.
 const EXPONENT_BITS: std::ops::RangeInclusive<usize> = 2..=33;
-/// What an uncompressed point begins with.
+/// The first byte of an uncompressed point.
 const UNCOMPRESSED: u8 = 4;
 
 /// A curve of ECDSA (RFC 7518, section 6.2.1.1).
@@ -31,10 +31,10 @@ pub enum Curve {
 }
 
 impl Curve {
-    /// All that are served.
+    /// All supported curves.
     pub const ALL: [Self; 3] = [Self::P256, Self::P384, Self::P521];
 
-    /// Its registered name.
+    /// The curve's registered name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::P256 => "P-256",
@@ -66,7 +66,7 @@ impl Curve {
     }
 }
 
-/// A public key that was checked: a size that is served, a point that is on its curve.
+/// A valid public key: of a supported size, its point on the curve.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PublicKey {
@@ -96,7 +96,7 @@ pub enum PublicKey {
 
 impl PublicKey {
     pub(crate) fn rsa(n: Vec<u8>, e: Vec<u8>) -> Result<Self, KeyFault> {
-        // one key has one form (RFC 7518, section 2), and so one thumbprint
+        // a key must have one encoding only (RFC 7518, section 2), and so one thumbprint
         if n.first() == Some(&0) || e.first() == Some(&0) {
             return Err(KeyFault::Malformed("n and e must have no leading zeros"));
         }
@@ -132,7 +132,7 @@ impl PublicKey {
         Ok(Self::Ed25519 { x })
     }
 
-    /// Whether this kind of key can verify by an algorithm.
+    /// Whether this kind of key can verify signatures of an algorithm.
     pub const fn can(&self, algorithm: Algorithm) -> bool {
         use Algorithm as A;
         match self {
@@ -145,7 +145,7 @@ impl PublicKey {
         }
     }
 
-    /// Whether the signature over the message is this key's, by an algorithm that it can.
+    /// Whether the signature over the message is this key's, of an algorithm that it can verify.
     pub fn verifies(&self, algorithm: Algorithm, message: &[u8], signature: &[u8]) -> bool {
         if !self.can(algorithm) {
             return false;
@@ -163,8 +163,7 @@ impl PublicKey {
         verified.is_ok()
     }
 
-    /// The members that make the key, in the order and form that RFC 7638, section 3.2 gives them:
-    /// the shortest JWK of this key.
+    /// The shortest JWK of this key: its required members, ordered and written as in RFC 7638, section 3.
     pub fn canonical(&self) -> String {
         match self {
             Self::Rsa { n, e } => {

@@ -1,13 +1,13 @@
-//! Why a request is refused, in the words of the standards.
+//! Why a request is refused, by the standards' error codes.
 
-/// The error code that goes to the client.
+/// The error code that the client is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Code {
-    /// A parameter is missing, there twice or malformed (RFC 6749, section 5.2).
+    /// A parameter is missing, repeated or malformed (RFC 6749, section 5.2).
     InvalidRequest,
-    /// The client is not proven (RFC 6749, section 5.2).
+    /// Client authentication failed (RFC 6749, section 5.2).
     InvalidClient,
-    /// The grant type is another (RFC 6749, section 5.2).
+    /// The grant type is not supported (RFC 6749, section 5.2).
     UnsupportedGrantType,
     /// The scope is malformed or not the client's (RFC 6749, section 5.2).
     InvalidScope,
@@ -20,7 +20,7 @@ pub enum Code {
 }
 
 impl Code {
-    /// The code as it is written in an answer.
+    /// The code's name in an answer.
     pub const fn name(self) -> &'static str {
         match self {
             Self::InvalidRequest => "invalid_request",
@@ -43,9 +43,9 @@ impl Code {
 /// A refused request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The code.
+    /// The error code.
     pub code: Code,
-    /// The same for people. It is fixed text: nothing that was sent can get into an answer or a log.
+    /// The text for people. It is fixed: nothing that was sent can get into an answer or a log.
     pub detail: &'static str,
 }
 

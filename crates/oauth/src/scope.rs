@@ -1,20 +1,20 @@
-//! The scope that a client asks for (RFC 6749, section 3.3).
+//! The scope that a client requests (RFC 6749, section 3.3).
 
 use std::fmt;
 
 use crate::{Code, Refusal};
 
-/// The longest text of a scope.
+/// The bytes that the text of a scope may have.
 const MAX_LENGTH: usize = 4096;
 /// The most words of a scope.
 const MAX_WORDS: usize = 100;
 
-/// A set of scope words, in the order in which they were asked for.
+/// A set of scope words, in the order in which they were requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scope(Vec<String>);
 
 impl Scope {
-    /// Reads a scope: words with one space between them. One that is there twice is there once.
+    /// Reads a scope: words with one space between them. Repeated words count once.
     ///
     /// # Errors
     /// `invalid_scope` where the grammar is broken or there are too many words.
@@ -38,17 +38,18 @@ impl Scope {
         }
     }
 
-    /// Its words.
+    /// The scope's words.
     pub fn words(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
 
-    /// Whether there is no word.
+    /// Whether the scope has no word.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What of it is granted. An answer with less than was asked for says so (RFC 6749, section 5.1).
+    /// The part of the scope that is granted. An answer must name a scope that differs from the request's
+    /// (RFC 6749, section 5.1).
     #[must_use]
     pub fn filter(&self, is_granted: impl Fn(&str) -> bool) -> Self {
         Self(self.0.iter().filter(|word| is_granted(word)).cloned().collect())
@@ -61,7 +62,7 @@ impl fmt::Display for Scope {
     }
 }
 
-/// `1*( %x21 / %x23-5B / %x5D-7E )`
+/// Whether a word is a `scope-token` (RFC 6749, section 3.3): `1*( %x21 / %x23-5B / %x5D-7E )`.
 fn is_word(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e))
 }

@@ -1,4 +1,4 @@
-//! A public key as a certificate holds it: SubjectPublicKeyInfo (RFC 5280, section 4.1.2.7).
+//! The public key of a certificate: SubjectPublicKeyInfo (RFC 5280, section 4.1.2.7).
 
 use pkcs1::RsaPublicKeyRef;
 use spki::{ObjectIdentifier, SubjectPublicKeyInfoRef, der::Decode as _};
@@ -18,7 +18,7 @@ impl PublicKey {
     /// The key of a certificate, from the DER of its SubjectPublicKeyInfo.
     ///
     /// # Errors
-    /// It is malformed, weak or of a kind that is not served.
+    /// [`KeyFault`]: the key is malformed, weak or of an unsupported kind.
     pub fn from_spki(der: &[u8]) -> Result<Self, KeyFault> {
         let info = SubjectPublicKeyInfoRef::from_der(der).map_err(|_| BROKEN)?;
         let key = info.subject_public_key.as_bytes().ok_or(BROKEN)?;

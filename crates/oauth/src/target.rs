@@ -1,7 +1,7 @@
 //! Whether two URLs name the same target (RFC 9449, section 4.3, item 9).
 
-/// Whether both are the same but for query and fragment, after the normalization by syntax and
-/// scheme of RFC 3986, sections 6.2.2 and 6.2.3 (dot segments stay: no client makes them).
+/// Whether both URLs are the same but for query and fragment, after the normalization by syntax and scheme of
+/// RFC 3986, sections 6.2.2 and 6.2.3 (dot segments stay: no client writes them).
 pub fn is_same(one: &str, other: &str) -> bool {
     normal(one).is_some_and(|one| normal(other).is_some_and(|other| one == other))
 }
@@ -38,7 +38,7 @@ fn read_port(port: &str, usual: u16) -> Option<u16> {
     port.bytes().all(|byte| byte.is_ascii_digit()).then(|| port.parse().ok())?
 }
 
-/// Escapes in upper case, and none where none is needed.
+/// The path with escapes in upper case, and none where none is needed.
 fn normal_path(path: &str) -> Option<String> {
     let mut parts = path.split('%');
     let mut normal = parts.next()?.to_owned();
@@ -62,7 +62,7 @@ mod tests {
     use super::is_same;
 
     #[test]
-    fn what_names_the_same_target() {
+    fn urls_of_the_same_target() {
         for (one, other) in [
             ("https://server.example.com/token", "https://server.example.com/token?a=b#c"),
             ("https://Server.Example.com/token", "HTTPS://server.example.COM:443/token"),
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not() {
+    fn urls_of_different_targets() {
         for (one, other) in [
             ("https://server.example.com/token", "https://server.example.com/Token"),
             ("https://server.example.com/token", "https://server.example.com/token/"),

@@ -1,4 +1,4 @@
-//! What a client answers: `PublicKeyCredential.toJSON()`, read strictly and bounded.
+//! The answer of a client: `PublicKeyCredential.toJSON()`, read strictly and within bounds.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::Deserialize;
@@ -6,20 +6,20 @@ use serde_json::Value;
 
 use crate::{Kind, Policy, Refusal};
 
-/// The longest credential id that WebAuthn allows.
+/// The bytes that WebAuthn allows a credential id.
 const MAX_ID: usize = 1023;
-/// The longest user handle that WebAuthn allows.
+/// The bytes that WebAuthn allows a user handle.
 const MAX_USER_HANDLE: usize = 64;
-/// Far above what a client writes.
+/// The bytes that client data may have: far above what clients write.
 pub(crate) const MAX_CLIENT_DATA: usize = 16 * 1024;
-/// Room for a chain of certificates.
+/// The bytes that an attestation object may have: enough for a chain of certificates.
 pub(crate) const MAX_ATTESTATION: usize = 64 * 1024;
-/// Without the attested credential there are flags, a counter and extensions.
+/// The bytes that authenticator data may have in an authentication: flags, a counter and extensions.
 pub(crate) const MAX_AUTHENTICATOR_DATA: usize = 4 * 1024;
-/// An RSA key of 16,384 bits.
+/// The bytes that a signature may have: those of an RSA key of 16,384 bits.
 pub(crate) const MAX_SIGNATURE: usize = 2 * 1024;
 
-/// The id of the credential that an answer is about, to look it up.
+/// The id of the credential that an answer is of, to look it up.
 pub fn credential_id_of(answer: &Value) -> Result<Vec<u8>, Refusal> {
     if text(answer, "type")? != "public-key" {
         return Err(Refusal::new(Kind::Type, "the answer is of no public key credential"));
@@ -31,8 +31,7 @@ pub fn credential_id_of(answer: &Value) -> Result<Vec<u8>, Refusal> {
     Ok(id)
 }
 
-/// The user that the authenticator names in the answer to an authentication, where it does: the
-/// bytes of the user's id.
+/// The user handle in the answer to an authentication, if there is one: the bytes of the user's id.
 pub fn user_handle_of(answer: &Value) -> Result<Option<Vec<u8>>, Refusal> {
     let response = answer.get("response").unwrap_or(&Value::Null);
     match response.get("userHandle") {
@@ -41,12 +40,12 @@ pub fn user_handle_of(answer: &Value) -> Result<Option<Vec<u8>>, Refusal> {
     }
 }
 
-/// The part of an answer that holds what the authenticator made.
+/// The `response` of an answer, with what the authenticator produced.
 pub(crate) fn response_of(answer: &Value) -> Result<&Value, Refusal> {
     answer.get("response").filter(|response| response.is_object()).ok_or_else(|| malformed("no response"))
 }
 
-/// A member with bytes in base64url without padding.
+/// The bytes of a member that is base64url without padding.
 pub(crate) fn bytes(object: &Value, name: &str, longest: usize) -> Result<Vec<u8>, Refusal> {
     let encoded = text(object, name)?;
     if encoded.len() > longest.saturating_mul(4).div_ceil(3) {
@@ -72,8 +71,8 @@ struct ClientData {
     top_origin: Option<String>,
 }
 
-/// Checks the origin as text: the library compares URLs, where a path or a user may follow, and
-/// looks at `crossOrigin` in registrations only. It checks the type and the challenge.
+/// Checks the origin as text, and that the page was not framed: the library compares URLs, which may have a
+/// path or a user, and checks `crossOrigin` in registrations only. Type and challenge it does check.
 pub(crate) fn check_origin(policy: &Policy, client_data: &[u8]) -> Result<(), Refusal> {
     let data: ClientData =
         serde_json::from_slice(client_data).map_err(|_| malformed("clientDataJSON cannot be read"))?;
@@ -95,7 +94,7 @@ pub(crate) fn from_base64(text: &str) -> Option<Vec<u8>> {
     BASE64_URL_SAFE_NO_PAD.decode(text).ok()
 }
 
-/// Bytes as text in a stored form.
+/// Serializes bytes as base64url.
 pub(crate) mod base64_text {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 

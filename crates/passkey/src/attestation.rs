@@ -1,5 +1,4 @@
-//! What the library does not hand out of an attestation object: the make of authenticator and
-//! the certificates.
+//! The parts of an attestation object that the library does not return: the AAGUID and the certificates.
 
 use serde_cbor_2::Value;
 use webauthn_rs_core::{
@@ -9,10 +8,10 @@ use webauthn_rs_core::{
 
 use crate::{Attestation, Kind, Makes, Policy, Refusal, answer::malformed};
 
-/// The parts of an attestation object that a policy looks at.
+/// The parts of an attestation object that a policy checks.
 pub(crate) struct Attested {
     pub aaguid: [u8; 16],
-    /// DER, the authenticator's own first.
+    /// The certificates (DER), the authenticator's own first.
     pub chain: Vec<Vec<u8>>,
 }
 
@@ -34,8 +33,8 @@ impl Attested {
         Ok(Self { aaguid: credential.aaguid, chain: chain.collect() })
     }
 
-    /// Forgets certificates with which nothing was checked: the library lets a statement of the
-    /// format `none` hold anything.
+    /// Drops certificates that verified nothing: the library accepts any content in a statement of the format
+    /// `none`.
     pub(crate) fn keep_checked(&mut self, checked: &ParsedAttestationData) {
         use ParsedAttestationData as Data;
         if !matches!(checked, Data::Basic(_) | Data::AttCa(_) | Data::AnonCa(_)) {
@@ -43,11 +42,10 @@ impl Attested {
         }
     }
 
-    /// Whether the policy takes this authenticator. A list of what is admitted means little when
-    /// anybody can claim to be on it: where the policy asks for direct attestation, the certificates
-    /// must lead to a root of the make; where the client may make it anonymous, there must be some.
-    /// Without a list, certificates are not asked for, but those of a make that is known must be
-    /// its.
+    /// Checks that the policy admits this authenticator. A list of admitted models means little if any
+    /// authenticator can claim to be on it. So with a list, certificates are required: if the policy demands
+    /// direct attestation, they must chain to a root of the model; if the client may anonymise it, any will
+    /// do. Without a list, certificates are not required, but those of a known model must be its own.
     pub(crate) fn check(
         &self,
         policy: &Policy,

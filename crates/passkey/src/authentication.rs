@@ -1,4 +1,4 @@
-//! Using a credential (WebAuthn Level 3, section 7.2).
+//! The authentication ceremony (WebAuthn Level 3, section 7.2).
 
 use serde_json::{Value, json};
 use webauthn_rs_core::proto::{
@@ -14,22 +14,22 @@ use crate::{
     state::{State, check_verified, relying_party},
 };
 
-/// What a use of a credential changes about it.
+/// The changes to a credential by its use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Used {
     /// The counter to store.
     pub sign_count: u32,
-    /// Whether the credential is copied to other devices by now.
+    /// Whether the credential is now copied to other devices.
     pub backed_up: bool,
     /// Whether the authenticator verified its user.
     pub user_verified: bool,
 }
 
-/// Starts an authentication: the options for the client as JSON (what
-/// `PublicKeyCredential.parseRequestOptionsFromJSON` takes) and the state to end it with, which
-/// must be kept from the client and used once. `allowed` are the user's credentials; `None` lets
-/// any user answer whose authenticator names them. An empty list looks to the client like `None`
-/// and lets nobody answer: it serves a login name that does not exist.
+/// Starts an authentication. Returns the options for the client as JSON (which
+/// `PublicKeyCredential.parseRequestOptionsFromJSON` accepts) and the state to finish with, which must be
+/// hidden from the client and used once. `allowed` are the user's credentials; with `None` any user may
+/// answer whose authenticator names them. An empty list looks to the client like `None` and admits no answer:
+/// it is for a login name that does not exist.
 pub fn start_authentication(
     policy: &Policy,
     allowed: Option<&[Credential]>,
@@ -54,15 +54,14 @@ pub fn start_authentication(
     Ok((options, State::Authentication { core, allowed }.to_bytes()))
 }
 
-/// Ends an authentication with the client's answer (`credential.toJSON()`) and the credential
-/// that it is about, see [`credential_id_of`]. The caller stores what [`Used`] tells in one step
-/// with using up the state.
+/// Finishes an authentication with the client's answer (`credential.toJSON()`) and the credential that it is
+/// of, see [`credential_id_of`]. The caller stores [`Used`] and uses up the state in one transaction.
 ///
 /// The library checks type, challenge, relying party, presence and verification of the user, that
 /// a credential does not change its backup eligibility, the signature, and that a counter grows
 /// ([`Kind::SignCount`], where the stored or the new one is not 0). Checked here: the origin as
-/// text and framing, that the credential may answer and is the named user's, that its make is
-/// still admitted and not compromised, and the policy of now.
+/// text and framing, that the credential may answer and is the named user's, that its model is
+/// still admitted and not compromised, and the current policy.
 pub fn finish_authentication(
     policy: &Policy,
     makes: Makes<'_>,
@@ -81,7 +80,7 @@ pub fn finish_authentication(
     }
     match user_handle_of(answer)? {
         Some(user) if user == credential.user.as_bytes() => {}
-        // only who was not named before must be named by the authenticator
+        // the authenticator must name the user only if no login name did
         None if allowed.is_some() => {}
         _ => return Err(Refusal::new(Kind::UserHandle, "the answer does not name the credential's user")),
     }

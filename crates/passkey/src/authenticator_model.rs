@@ -1,4 +1,4 @@
-//! What is known of makes of authenticators, and what an attestation proves by it.
+//! The known models of authenticators, and the check of attestations by them.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +15,7 @@ use webauthn_rs_core::{
 
 use crate::{Kind, Refusal};
 
-/// What is known of makes of authenticators at a moment; nothing where there is no snapshot.
+/// The metadata of authenticator models at a time; without a snapshot, no model is known.
 #[derive(Clone, Copy, Debug)]
 pub struct Makes<'a> {
     snapshot: Option<&'a Snapshot>,
@@ -23,22 +23,22 @@ pub struct Makes<'a> {
 }
 
 impl<'a> Makes<'a> {
-    /// What a snapshot tells at a moment.
+    /// The metadata of a snapshot at a time.
     pub const fn new(snapshot: Option<&'a Snapshot>, now: Timestamp) -> Self {
         Self { snapshot, now }
     }
 
-    /// What a person calls a make, where it is known.
+    /// A model's name for people, if it is known.
     pub fn name(&self, aaguid: [u8; 16]) -> Option<&'a str> {
         self.snapshot?.name(aaguid)
     }
 
-    /// Whether a make is known to be compromised or withdrawn.
+    /// Whether a model is known to be compromised or withdrawn.
     pub fn is_undesired(&self, aaguid: [u8; 16]) -> bool {
         self.snapshot.is_some_and(|snapshot| snapshot.is_undesired(aaguid, self.now))
     }
 
-    /// Refuses a make that is compromised or withdrawn.
+    /// Refuses a model that is compromised or withdrawn.
     pub(crate) fn check_desired(&self, aaguid: [u8; 16]) -> Result<(), Refusal> {
         if self.is_undesired(aaguid) {
             let detail = "the make of authenticator is known to be compromised or withdrawn";
@@ -47,7 +47,7 @@ impl<'a> Makes<'a> {
         Ok(())
     }
 
-    /// Whether it is known where attestations of a make lead.
+    /// Whether roots of a model's attestations are known.
     pub(crate) fn has_roots(&self, aaguid: [u8; 16]) -> bool {
         self.roots(aaguid).next().is_some()
     }
@@ -56,8 +56,8 @@ impl<'a> Makes<'a> {
         self.snapshot.into_iter().flat_map(move |snapshot| snapshot.roots(aaguid))
     }
 
-    /// Checks that the certificates of an attestation lead to a root of the make, or are one.
-    /// `chain` are those that `proved` holds, as they came.
+    /// Checks that the certificates of an attestation chain to a root of the model, or are one. `chain` are
+    /// those of `proved`, in DER.
     pub(crate) fn check_chain(
         &self,
         aaguid: [u8; 16],
@@ -71,7 +71,7 @@ impl<'a> Makes<'a> {
         if !self.has_roots(aaguid) {
             return refused("nothing is known that the attestation of this make could be checked with");
         }
-        // a make may name a certificate between, or the authenticator's own, in the place of a root
+        // a model may name an intermediate certificate, or the authenticator's own, instead of a root
         let to = chain.iter().position(|own| self.roots(aaguid).any(|root| root == own));
         if to == Some(0) {
             return Ok(());
@@ -79,7 +79,7 @@ impl<'a> Makes<'a> {
         let proved = up_to(proved, to.unwrap_or(chain.len()));
         let mut roots = AttestationCaListBuilder::new();
         for root in self.roots(aaguid) {
-            // one that the library cannot read proves nothing
+            // a root that the library cannot read proves nothing
             let _ = roots.insert_device_der(root, Uuid::from_bytes(aaguid), String::new(), BTreeMap::new());
         }
         match verify_attestation_ca_chain(&proved, &roots.build(), time(self.now)) {

@@ -1,4 +1,4 @@
-//! A registered credential, as a column of bytes.
+//! A registered credential, stored as bytes.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -9,30 +9,29 @@ use webauthn_rs_core::proto::{
 
 use crate::{Kind, Refusal, answer::base64_text};
 
-/// A credential of a user. Its public key can be checked with, not read.
+/// A credential of a user. Its public key verifies signatures, and cannot be read.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Credential {
     /// The credential's id, up to 1,023 bytes.
     #[serde(with = "base64_text")]
     pub id: Vec<u8>,
-    /// Whose it is; the authenticator's user handle is the bytes of this id.
+    /// The credential's user; the user handle is the bytes of this id.
     pub user: Uuid,
-    /// The make of authenticator as it says itself; proven only by a verified attestation.
+    /// The model that the authenticator claims to be; proven only by a verified attestation.
     pub aaguid: [u8; 16],
-    /// The counter of the last signature; 0 where the authenticator keeps none.
+    /// The counter of the last signature; 0 where the authenticator does not count.
     pub sign_count: u32,
-    /// Whether it can be copied to other devices; never changes.
+    /// Whether the credential can be copied to other devices; never changes.
     pub is_backup_eligible: bool,
-    /// Whether it was copied when it was last used.
+    /// Whether the credential was copied to other devices when it was last used.
     pub is_backed_up: bool,
     /// Whether the authenticator verified its user at the registration.
     pub user_verified: bool,
-    /// The ways to reach the authenticator, as the client told them.
+    /// The transports to reach the authenticator by, as the client reported them.
     pub transports: Vec<String>,
-    /// The certificates of the attestation (DER, the authenticator's own first), whose signature
-    /// over the registration is verified; that they are the make's, only where the policy of the
-    /// registration depended on it. Empty without attestation, and when the credential attested to
-    /// itself.
+    /// The certificates of the attestation (DER, the authenticator's own first). Their signature over the
+    /// registration is verified; that they are the model's, only if the policy of the registration depended
+    /// on it. Empty without attestation, and with self attestation.
     #[serde(with = "certificates")]
     pub attestation_chain: Vec<Vec<u8>>,
     pub(crate) key: COSEKey,
@@ -50,8 +49,8 @@ impl Credential {
             .map_err(|_| Refusal::new(Kind::Malformed, "the stored credential cannot be read"))
     }
 
-    /// As the library takes it. What is asked of the user is the ceremony's policy alone, not the
-    /// one of the day of the registration.
+    /// The credential in the library's form. User verification follows from the ceremony's policy alone, and
+    /// not from the registration's.
     pub(crate) fn to_core(&self) -> Core {
         Core {
             cred_id: self.id.clone(),
@@ -69,10 +68,10 @@ impl Credential {
     }
 }
 
-/// The algorithms that a registration offers, the preferred first. The library cannot check EdDSA.
+/// The algorithms that a registration offers, the preferred first. The library cannot verify EdDSA.
 pub(crate) const ALGORITHMS: [COSEAlgorithm; 2] = [COSEAlgorithm::ES256, COSEAlgorithm::RS256];
 
-/// Refuses a key whose curve is not its algorithm's, which the library lets pass.
+/// Refuses a key whose curve is not its algorithm's, which the library accepts.
 pub(crate) fn check_key(key: &COSEKey) -> Result<(), Refusal> {
     let fits = match (&key.type_, &key.key) {
         (COSEAlgorithm::ES256, COSEKeyType::EC_EC2(key)) => key.curve == ECDSACurve::SECP256R1,

@@ -1,11 +1,10 @@
-//! Passkeys (WebAuthn Level 3): the policy, the two ceremonies and the readiness of a user to live
-//! without a password, as pure functions.
+//! Passkeys (WebAuthn Level 3): the policy, the two ceremonies and the readiness of a user for the removal of
+//! the password, as pure functions.
 //!
-//! Nothing here knows a clock, a database or HTTP. A ceremony's state is bytes that the caller
-//! keeps for a few minutes and lets be used once. The cryptography and the parsing of
-//! attestations are `webauthn-rs-core`'s; what the specification leaves to the relying party and
-//! that crate leaves open is checked here, see [`finish_registration`] and
-//! [`finish_authentication`].
+//! Nothing here knows a clock, a database or HTTP. A ceremony's state is bytes that the caller stores for a
+//! few minutes and accepts once. The cryptography and the parsing of attestations are `webauthn-rs-core`'s;
+//! the checks that the specification leaves to the relying party and that crate leaves open are made here,
+//! see [`finish_registration`] and [`finish_authentication`].
 
 mod answer;
 mod attestation;

@@ -1,4 +1,4 @@
-//! What the options of a user store say about passkeys.
+//! The passkey policy of a user store, by its options.
 
 use std::collections::BTreeMap;
 
@@ -8,51 +8,51 @@ use chancery_record::write_string;
 /// Whether the authenticator must verify its user (PIN, fingerprint).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserVerification {
-    /// A ceremony without it is refused.
+    /// A ceremony without user verification is refused.
     Required,
-    /// Asked for, not insisted on.
+    /// User verification is requested, and not required.
     Preferred,
-    /// Not asked for.
+    /// User verification is not requested.
     Discouraged,
 }
 
-/// What a registration asks the authenticator to prove about itself.
+/// The attestation that a registration requests of the authenticator (WebAuthn Level 3, section 5.4.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attestation {
-    /// Nothing.
+    /// No attestation.
     None,
-    /// Something, which the client may make anonymous.
+    /// An attestation that the client may anonymise.
     Indirect,
-    /// What the authenticator says.
+    /// The authenticator's own attestation.
     Direct,
-    /// What says which very device it is.
+    /// An attestation that identifies the single device.
     Enterprise,
 }
 
-/// The passkey options in effect for one user store.
+/// The passkey options in effect in one user store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// Whether passkeys can be registered and used.
     pub enabled: bool,
     /// The domain that credentials are bound to.
     pub relying_party_id: String,
-    /// What an authenticator shows as the place that asks.
+    /// The relying party's name for people, which an authenticator may show.
     pub relying_party_name: String,
     /// The origins whose pages may run a ceremony, as browsers write them.
     pub allowed_origins: Vec<String>,
     /// Whether the authenticator must verify its user.
     pub user_verification: UserVerification,
-    /// What a registration asks the authenticator to prove about itself.
+    /// The attestation that a registration requests of the authenticator (WebAuthn Level 3, section 5.4.7).
     pub attestation: Attestation,
-    /// The makes of authenticator that are admitted, as hex without hyphens; empty admits all.
+    /// The AAGUIDs of admitted authenticator models, as hex without hyphens; empty admits all.
     pub allowed_aaguids: Vec<String>,
-    /// The makes of authenticator that are not, in the same form.
+    /// The AAGUIDs of blocked authenticator models, in the same form.
     pub blocked_aaguids: Vec<String>,
-    /// How many usable credentials a user needs to live without a password.
+    /// The usable credentials that a user needs for the removal of the password.
     pub required_credential_count: i64,
-    /// How many verified contacts a user needs for it.
+    /// The verified security contacts that a user needs for it.
     pub required_verified_security_contact_count: i64,
-    /// How old a credential must be to count as settled, in milliseconds.
+    /// The age from which a credential counts as mature, in milliseconds.
     pub binding_maturity_ms: i64,
     /// Whether temporary access passes can be issued.
     pub temporary_access_pass_enabled: bool,
@@ -60,7 +60,7 @@ pub struct Policy {
     pub fingerprint: String,
 }
 
-/// The options that the fingerprint is over.
+/// The options that the fingerprint covers.
 const OPTIONS: [&str; 11] = [
     "PasskeyAllowedAaguids",
     "PasskeyAllowedOrigins",
@@ -77,11 +77,11 @@ const OPTIONS: [&str; 11] = [
 const RELYING_PARTY_ID: &str = "PasskeyRelyingPartyId";
 
 impl Policy {
-    /// Reads the policy from the text in effect of each option. `binding_maturity_ms` is the
-    /// option `PasskeyBindingMaturity` in milliseconds. Where no relying party or no origin is
-    /// set, it is the host or the origin of the server's `public_url`.
+    /// Reads the policy from the text in effect of each option. `binding_maturity_ms` is the option
+    /// `PasskeyBindingMaturity` in milliseconds. An unset relying party is the host, and unset origins are
+    /// the origin, of the server's `public_url`.
     ///
-    /// Text that is in no form of its option is read as the stricter side.
+    /// Text that is malformed for its option is read as the stricter choice.
     pub fn from_options<'a>(
         option: impl Fn(&str) -> &'a str,
         binding_maturity_ms: i64,
@@ -132,7 +132,7 @@ impl Policy {
         }
     }
 
-    /// Whether a make of authenticator is admitted.
+    /// Whether the policy admits a model of authenticator.
     pub fn admits(&self, aaguid: [u8; 16]) -> bool {
         let aaguid = hex(&aaguid);
         (self.allowed_aaguids.is_empty() || self.allowed_aaguids.contains(&aaguid))
@@ -140,10 +140,10 @@ impl Policy {
     }
 }
 
-/// Tells one set of options from another: the SHA-256, in hex, of the canonical JSON (RFC 8785) of
-/// an object with each option's name and text.
+/// The fingerprint of a set of options: the SHA-256, in hex, of the canonical JSON (RFC 8785) of an object
+/// with each option's name and text.
 pub fn fingerprint(effective: &[(&str, &str)]) -> String {
-    // the names are ASCII: their order as bytes is the order as UTF-16 that the RFC asks for
+    // the names are ASCII: their order as bytes is the order as UTF-16 that the RFC requires
     let sorted: BTreeMap<_, _> = effective.iter().copied().collect();
     let mut json = vec![b'{'];
     for (index, (name, value)) in sorted.into_iter().enumerate() {
@@ -179,8 +179,8 @@ fn number(text: &str) -> i64 {
     text.trim().parse().unwrap_or(i64::MAX)
 }
 
-/// The origin of a URL as a browser writes it: scheme, host and a port that is not the scheme's
-/// own. What has no host (an app's `android:apk-key-hash:..`) is left as it is.
+/// The origin of a URL as a browser writes it: scheme, host and any port that is not the scheme's default.
+/// Text without a host (an app's `android:apk-key-hash:..`) stays as it is.
 fn origin_of(url: &str) -> String {
     let url = url.trim();
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };

@@ -1,4 +1,4 @@
-//! Whether a user could live without a password, and why not.
+//! The readiness of a user for the removal of the password, and what blocks it.
 
 use std::collections::BTreeSet;
 
@@ -6,53 +6,53 @@ use chancery_record::Timestamp;
 
 use crate::Policy;
 
-/// What is known about a user's password.
+/// The facts about a user's password.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "they are facts that do not exclude each other")]
 pub struct PasswordFacts {
-    /// There is one.
+    /// Whether a password is set.
     pub set: bool,
-    /// It was set by somebody else for the first sign-in.
+    /// Whether it was set by somebody else for the first sign-in.
     pub initial: bool,
-    /// It must be changed at the next sign-in.
+    /// Whether it must be changed at the next sign-in.
     pub change_required: bool,
-    /// It is past its day.
+    /// Whether it has expired.
     pub expired: bool,
-    /// There was one, and it was given up for passkeys.
+    /// Whether the password was removed in favour of passkeys.
     pub removed: bool,
 }
 
-/// What is known about a credential.
+/// The facts about a credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CredentialFacts {
-    /// The make of authenticator.
+    /// The model of authenticator.
     pub aaguid: [u8; 16],
-    /// When it was registered.
+    /// When the credential was registered.
     pub created_on: Timestamp,
-    /// When it was last used to sign in.
+    /// When the credential was last used to sign in.
     pub last_used_on: Option<Timestamp>,
-    /// Whether it is copied to other devices.
+    /// Whether the credential is copied to other devices.
     pub is_backed_up: bool,
-    /// Whether it can be.
+    /// Whether the credential can be copied to other devices.
     pub is_backup_eligible: bool,
-    /// Whether the metadata say something bad about its make, e.g. that its keys leaked.
+    /// Whether the metadata call the model undesired, e.g. because its keys leaked.
     pub has_undesired_status: bool,
 }
 
-/// What is known about a user.
+/// The facts about a user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// The user may sign in.
+    /// Whether the user is active.
     pub user_active: bool,
-    /// The user is locked, for now or for good.
+    /// Whether the user is locked, temporarily or permanently.
     pub user_locked: bool,
-    /// The user is deleted and can still be restored.
+    /// Whether the user is deleted and can still be restored.
     pub in_quarantine: bool,
-    /// The password.
+    /// The facts about the password.
     pub password: PasswordFacts,
-    /// The credentials.
+    /// The facts about each credential.
     pub credentials: Vec<CredentialFacts>,
-    /// How many contacts are verified.
+    /// The number of verified security contacts.
     pub verified_security_contacts: i64,
 }
 
@@ -64,35 +64,36 @@ pub struct Readiness {
     pub password_credential_status: &'static str,
     /// `None`, `PasswordOnly`, `PasswordAndPasskey` or `PasskeyOnly`.
     pub primary_authentication_status: &'static str,
-    /// How many credentials are usable.
+    /// The number of usable credentials.
     pub usable_credential_count: i64,
-    /// How many must be.
+    /// The number that the policy requires.
     pub required_credential_count: i64,
-    /// How many contacts are verified.
+    /// The number of verified security contacts.
     pub verified_security_contact_count: i64,
-    /// How many must be.
+    /// The number that the policy requires.
     pub required_verified_security_contact_count: i64,
-    /// Two makes of authenticator, or a credential that is backed up and one that cannot be.
+    /// Whether there are two models of authenticator, or a credential that is backed up and one that cannot
+    /// be.
     pub credential_diversity_satisfied: bool,
-    /// There is a way back for who lost every authenticator.
+    /// Whether a user who lost every authenticator can recover access.
     pub recovery_route_operational: bool,
-    /// A credential is older than the policy's age and was used since.
+    /// Whether a credential has the policy's age and was used after its registration.
     pub mature_binding_lineage_available: bool,
-    /// Nothing blocks it.
+    /// Whether nothing blocks the removal of the password.
     pub ready_for_password_removal: bool,
-    /// What blocks it, in the contract's order.
+    /// The reasons that block it, in the contract's order.
     pub blocking_reasons: Vec<&'static str>,
-    /// Which policy this was judged by.
+    /// The fingerprint of the policy that applied.
     pub policy_fingerprint: String,
 }
 
-/// Whether a credential counts: passkeys are on, the policy admits its make, and the metadata
-/// say nothing bad about it.
+/// Whether a credential is usable: passkeys are enabled, the policy admits its model, and the metadata do not
+/// call it undesired.
 pub fn is_usable(policy: &Policy, credential: &CredentialFacts) -> bool {
     policy.enabled && policy.admits(credential.aaguid) && !credential.has_undesired_status
 }
 
-/// Judges a user by the policy at a moment.
+/// The readiness of a user by the policy, at a time.
 pub fn readiness(policy: &Policy, facts: &Facts, now: Timestamp) -> Readiness {
     let usable: Vec<_> = facts.credentials.iter().filter(|one| is_usable(policy, one)).collect();
     let count = i64::try_from(usable.len()).unwrap_or(i64::MAX);
@@ -142,8 +143,8 @@ pub fn readiness(policy: &Policy, facts: &Facts, now: Timestamp) -> Readiness {
     }
 }
 
-/// The strongest word that is true: an initial password must be changed too, and an expired one
-/// is of no use whatever else it is.
+/// The strongest status that applies: an initial password must be changed, too, and an expired one cannot be
+/// used, whatever else it is.
 const fn password_status(password: PasswordFacts) -> &'static str {
     if password.removed {
         "Removed"

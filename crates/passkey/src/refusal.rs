@@ -7,7 +7,7 @@ use webauthn_rs_core::error::WebauthnError;
 pub enum Kind {
     /// The policy turns passkeys off, or has no relying party.
     Disabled,
-    /// The answer, or the state given back, is not of the form that it must have.
+    /// The answer or the state is malformed.
     Malformed,
     /// The answer is to another challenge.
     Challenge,
@@ -15,23 +15,23 @@ pub enum Kind {
     Origin,
     /// The authenticator answered for another relying party.
     RelyingParty,
-    /// The answer is of the other ceremony, or of no public key credential.
+    /// The answer is that of the other ceremony, or not that of a public key credential.
     Type,
     /// Nobody touched the authenticator.
     UserPresence,
-    /// The policy requires that the authenticator verifies its user; it did not.
+    /// The policy requires user verification, and the authenticator did not verify its user.
     UserVerification,
     /// The signature is not the credential's.
     Signature,
-    /// The signature is right and its counter did not grow: there may be a copy of the credential.
+    /// The signature is valid and its counter did not grow: the credential may have been cloned.
     SignCount,
     /// The backup flags contradict each other or those of the registration.
     Backup,
-    /// The policy does not admit this make of authenticator (its AAGUID).
+    /// The policy does not admit this model of authenticator (its AAGUID), or it is compromised.
     Authenticator,
-    /// The attestation is not valid, or there is none where the policy depends on it.
+    /// The attestation is not valid, or is missing where the policy requires it.
     Attestation,
-    /// The key is not of an algorithm that was asked for.
+    /// The key is not of an algorithm that was requested.
     Algorithm,
     /// The user has this credential already.
     AlreadyRegistered,
@@ -42,7 +42,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What is wrong and what to do, for people.
+    /// The text for people: what is wrong and what to do.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Disabled => "Passkeys are off here, or the store's relying party is not set.",
@@ -71,7 +71,7 @@ impl Kind {
 pub struct Refusal {
     /// What is wrong.
     pub kind: Kind,
-    /// The same for a log; holds nothing that the caller sent.
+    /// The text for a log; it contains nothing that the caller sent.
     pub detail: String,
 }
 
@@ -116,7 +116,7 @@ impl From<WebauthnError> for Refusal {
             other if is_of_attestation(other) => Kind::Attestation,
             _ => Kind::Malformed,
         };
-        // in our words: the library's are for who calls it, and some quote what was sent
+        // our own text: the library's is for programmers, and can repeat what was sent
         let detail = kind.words().to_owned();
         Self { kind, detail }
     }

@@ -1,4 +1,4 @@
-//! Registering a credential (WebAuthn Level 3, section 7.1).
+//! The registration ceremony (WebAuthn Level 3, section 7.1).
 
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -18,21 +18,21 @@ use crate::{
     state::{State, check_verified, relying_party},
 };
 
-/// Who registers a credential.
+/// The user who registers a credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
-    /// The id; its 16 bytes are the user handle that the authenticator keeps.
+    /// The user's id; its 16 bytes are the user handle that the authenticator stores.
     pub id: Uuid,
-    /// The login name, which an authenticator shows where a person has several.
+    /// The login name, which an authenticator shows to a person with several.
     pub login_name: String,
     /// The name to show; the login name where this is empty.
     pub display_name: String,
 }
 
-/// Starts a registration: the options for the client as JSON (what
-/// `PublicKeyCredential.parseCreationOptionsFromJSON` takes) and the state to end it with, which
-/// must be kept from the client and used once. `existing` are the ids of the user's credentials:
-/// an authenticator that holds one of them makes no second.
+/// Starts a registration. Returns the options for the client as JSON (which
+/// `PublicKeyCredential.parseCreationOptionsFromJSON` accepts) and the state to finish with, which must be
+/// hidden from the client and used once. `existing` are the ids of the user's credentials: an authenticator
+/// that holds one of them creates no second.
 pub fn start_registration(
     policy: &Policy,
     user: &User,
@@ -44,7 +44,7 @@ pub fn start_registration(
         Attestation::None => (AttestationConveyancePreference::None, "none"),
         Attestation::Indirect => (AttestationConveyancePreference::Indirect, "indirect"),
         Attestation::Direct => (AttestationConveyancePreference::Direct, "direct"),
-        // the library has no word for it
+        // the library does not support enterprise attestation
         Attestation::Enterprise => (AttestationConveyancePreference::Direct, "enterprise"),
     };
     let builder = relying_party
@@ -65,14 +65,13 @@ pub fn start_registration(
     Ok((options, State::Registration { core, user: user.id, existing }.to_bytes()))
 }
 
-/// Ends a registration with the client's answer (`credential.toJSON()`).
+/// Finishes a registration with the client's answer (`credential.toJSON()`).
 ///
-/// The library checks type, challenge, relying party, presence and verification of the user, the
-/// algorithm and the attestation's signature. Checked here: the origin as text and framing, that
-/// the answer is about the credential that was made, the key's curve, the make of authenticator,
-/// that the user does not have the credential already, what is known of the make of authenticator,
-/// that the attestation's certificates are the make's where the policy depends on it, and the policy
-/// of now.
+/// The library checks type, challenge, relying party, presence and verification of the user, the algorithm
+/// and the attestation's signature. Checked here: the origin as text and framing, that the answer is of the
+/// credential that was created, that the user does not have it already, the key's curve, the current policy,
+/// that it admits the model of authenticator and the metadata do not call it undesired, and that the
+/// attestation's certificates are the model's where the policy depends on it.
 pub fn finish_registration(
     policy: &Policy,
     makes: Makes<'_>,
@@ -128,7 +127,7 @@ pub fn finish_registration(
     })
 }
 
-/// The transports that are known: a hint to the client, so what is not is left out.
+/// The known transports of the answer. They are a hint to the client, so unknown ones are left out.
 fn transports_of(response: &Value) -> Vec<String> {
     let told = response.get("transports").and_then(Value::as_array);
     ["ble", "hybrid", "internal", "nfc", "smart-card", "usb"]

@@ -1,4 +1,4 @@
-//! What the server keeps between the two halves of a ceremony.
+//! The server's state between the start and the finish of a ceremony.
 
 use std::time::Duration;
 
@@ -11,10 +11,11 @@ use webauthn_rs_core::{
 
 use crate::{Kind, Policy, Refusal, UserVerification, answer::malformed};
 
-/// How long a client may take: what WebAuthn recommends where a user verifies.
+/// How long a client may take, as WebAuthn recommends with user verification.
 const TIMEOUT: Duration = Duration::from_mins(5);
 
-/// A ceremony under way. The variant's name is stored: the state of one cannot end the other.
+/// The state of a ceremony. The variant's name is stored, so that the state of one kind cannot finish the
+/// other.
 #[derive(Serialize, Deserialize)]
 pub(crate) enum State {
     Registration {
@@ -22,7 +23,7 @@ pub(crate) enum State {
         user: Uuid,
         existing: Vec<String>,
     },
-    /// `allowed` are the ids of the credentials that may answer; without it any may that names
+    /// `allowed` are the ids of the credentials that may answer; without it any may whose authenticator names
     /// its user.
     Authentication {
         core: AuthenticationState,
@@ -40,7 +41,7 @@ impl State {
     }
 }
 
-/// The library's view of the policy.
+/// The policy in the library's form.
 pub(crate) fn relying_party(policy: &Policy) -> Result<WebauthnCore, Refusal> {
     if !policy.enabled || policy.relying_party_id.is_empty() {
         return Err(Refusal::new(Kind::Disabled, "passkeys are off, or have no relying party"));
@@ -66,7 +67,7 @@ impl From<UserVerification> for UserVerificationPolicy {
     }
 }
 
-/// The policy of now, which may have become stricter since the ceremony started.
+/// Checks user verification by the current policy, which may be stricter than when the ceremony started.
 pub(crate) fn check_verified(policy: &Policy, verified: bool) -> Result<(), Refusal> {
     if verified || policy.user_verification != UserVerification::Required {
         Ok(())

@@ -1,5 +1,5 @@
-//! GIF: every frame decoded to its palette's indices and encoded anew, so that the animation
-//! stays what it is, colour for colour.
+//! GIF: every frame is decoded to its palette's indices and encoded anew, so that the animation stays the
+//! same, colour for colour.
 
 use std::{fmt::Display, num::NonZeroU64};
 
@@ -9,7 +9,7 @@ use crate::{
     Format, MAX_ANIMATION_PIXELS, MAX_FRAMES, MAX_PIXELS, Refused, capped::Capped, picture::check_size,
 };
 
-/// The animation's bytes encoded anew, and the canvas's width and height.
+/// Encodes an animation anew; returns the bytes, and the canvas's width and height.
 pub fn encode_anew(bytes: &[u8]) -> Result<(Vec<u8>, u32, u32), Refused> {
     let mut options = DecodeOptions::new();
     options.check_frame_consistency(true);
@@ -48,12 +48,11 @@ fn survey(mut decoder: Decoder<&[u8]>) -> Result<(), Refused> {
     Ok(())
 }
 
-/// What stands between the frames goes: comments, texts and all extensions but the number of
-/// loops.
+/// Copies the frames and the number of loops. Comments, texts and other extensions are dropped.
 fn copy(decoder: &mut Decoder<&[u8]>, encoder: &mut Encoder<&mut Capped>) -> Result<(), Refused> {
     encoder.set_repeat(decoder.repeat()).map_err(malformed)?;
     while let Some(frame) = decoder.read_next_frame().map_err(malformed)? {
-        // the lines are in their order now, whatever order they came in
+        // decoding has put interlaced lines in order
         let copied = Frame { interlaced: false, needs_user_input: false, ..frame.clone() };
         encoder.write_frame(&copied).map_err(malformed)?;
     }

@@ -1,10 +1,10 @@
-//! A place for the result that takes no more than may be stored.
+//! A writer that fails when the result has more bytes than may be stored.
 
 use std::io::{self, Write};
 
 use crate::{Format, MAX_BYTES, Refused};
 
-/// Bytes written, until they are more than [`MAX_BYTES`].
+/// The bytes written, up to [`MAX_BYTES`].
 #[derive(Default)]
 pub struct Capped {
     bytes: Vec<u8>,
@@ -12,7 +12,8 @@ pub struct Capped {
 }
 
 impl Capped {
-    /// The bytes; or why writing them failed, which is `outcome` unless they were too many.
+    /// The bytes written. Fails with [`Refused::TooLarge`] if they were too many, else with the error in
+    /// `outcome`.
     pub fn finish(self, outcome: Result<(), Refused>, format: Format) -> Result<Vec<u8>, Refused> {
         if self.full {
             let name = format.content_type();
@@ -27,7 +28,7 @@ impl Capped {
 impl Write for Capped {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.bytes.len() + bytes.len() > MAX_BYTES {
-            // an encoder may drop the error at its end; the mark stays
+            // an encoder may ignore the error when it finishes: the flag tells
             self.full = true;
             return Err(io::ErrorKind::StorageFull.into());
         }

@@ -1,25 +1,25 @@
-//! Where an image ends in its bytes: decoders do not care, and so take what is cut off or carries
-//! something behind it.
+//! The end of an image in its bytes. Decoders do not check it, and accept images that are cut off or followed
+//! by other data.
 
 use crate::{Format, Refused};
 
-/// How many scans a JPEG may have. Each may cost a pass over all pixels and only a few bytes;
-/// encoders write about ten.
+/// How many scans a JPEG may have. A scan of a few bytes may cost a pass over all pixels; encoders write
+/// about ten.
 const MAX_SCANS: usize = 64;
 
-/// The image without what follows it.
+/// The bytes of the image, without any that follow it.
 pub fn whole(format: Format, bytes: &[u8]) -> Result<&[u8], Refused> {
     let end = match format {
         Format::Png => png(bytes),
         Format::Jpeg => jpeg(bytes)?,
         Format::Webp => webp(bytes),
-        // the frames are read up to the trailer, and nothing behind it
+        // the decoder reads the frames up to the trailer, and nothing after it
         Format::Gif => Some(bytes.len()),
     };
     end.and_then(|end| bytes.get(..end)).ok_or_else(|| Refused::Malformed("The image is cut off.".to_owned()))
 }
 
-/// Chunks of length, type, data and checksum, after eight bytes of signature.
+/// The end of a PNG: chunks of length, type, data and checksum, after eight bytes of signature.
 fn png(bytes: &[u8]) -> Option<usize> {
     let mut at = 8_usize;
     loop {
@@ -31,15 +31,15 @@ fn png(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// Segments with a marker and a length; a scan is followed by coded data without markers, but
-/// for those of its restarts (ITU-T T.81, B.1.1).
+/// The end of a JPEG: segments with a marker and a length; a scan is followed by coded data without markers,
+/// but for those of its restarts (ITU-T T.81, B.1.1).
 fn jpeg(bytes: &[u8]) -> Result<Option<usize>, Refused> {
     let mut scans = 0;
     let mut at = 2;
     while let Some([0xff, marker, ..]) = bytes.get(at..) {
         match marker {
             0xd9 => return Ok(Some(at + 2)),
-            // stuffing, TEM, restarts, a second start; one byte on where it is a fill byte
+            // a fill byte is one byte; stuffing, TEM, restarts and a second start are two
             0xff => at += 1,
             0x00 | 0x01 | 0xd0..=0xd8 => at += 2,
             marker => {
@@ -61,7 +61,7 @@ fn jpeg(bytes: &[u8]) -> Result<Option<usize>, Refused> {
     Ok(None)
 }
 
-/// One RIFF chunk, padded to an even length (RFC 9649, section 2.3).
+/// The end of a WebP: one RIFF chunk, padded to an even length (RFC 9649, section 2.3).
 fn webp(bytes: &[u8]) -> Option<usize> {
     let size = u32::from_le_bytes(*bytes.get(4..)?.first_chunk()?);
     usize::try_from(size).ok()?.checked_add(8)

@@ -1,23 +1,23 @@
-//! The formats of an image, by name and by first bytes.
+//! The formats of images, by content type and by first bytes.
 
 /// A format that an image may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// PNG (ISO/IEC 15948). Of an animated one, the still image.
+    /// PNG (ISO/IEC 15948). Of an animated one, the still image is stored.
     Png,
     /// JPEG (ITU-T T.81).
     Jpeg,
-    /// WebP (RFC 9649). Of an animated one, the first frame.
+    /// WebP (RFC 9649). Of an animated one, the first frame is stored.
     Webp,
     /// GIF, animations included.
     Gif,
 }
 
 impl Format {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Self; 4] = [Self::Png, Self::Jpeg, Self::Webp, Self::Gif];
 
-    /// Its content type, without parameters.
+    /// The format's content type, without parameters.
     pub const fn content_type(self) -> &'static str {
         match self {
             Self::Png => "image/png",
@@ -32,7 +32,7 @@ impl Format {
         Self::ALL.into_iter().find(|format| is_type(content_type, format.content_type()))
     }
 
-    /// The format that the first bytes are of.
+    /// The format of an image with these first bytes.
     pub fn of_content(bytes: &[u8]) -> Option<Self> {
         match bytes {
             [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(Self::Png),

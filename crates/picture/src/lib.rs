@@ -1,8 +1,8 @@
-//! User images: taken in the forms that clients send, checked, and stored re-encoded, so that
-//! nothing but pixels survives.
+//! User images: accepted in the forms that clients send, checked, and encoded anew, so that only pixels are
+//! stored.
 //!
-//! [`parse`] finds the image in a request's body; [`normalize`] makes of it what is stored. Both
-//! are pure and deterministic, and work on a body that is whole in memory.
+//! [`parse`] finds the image in a request's body; [`normalize`] turns it into the image that is stored. Both
+//! are pure and deterministic, and work on a complete body in memory.
 
 mod animation;
 mod capped;
@@ -22,7 +22,7 @@ pub use picture::{Picture, normalize};
 pub use refused::Refused;
 pub use upload::{Upload, parse};
 
-/// How many bytes an image may have, as it comes and as it is stored.
+/// How many bytes an image may have, as sent and as stored.
 pub const MAX_BYTES: usize = 1 << 20;
 /// How many bytes a request's body may have: an image in base64 and what is around it.
 pub const MAX_BODY_BYTES: usize = 3 << 19;

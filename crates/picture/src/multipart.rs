@@ -13,11 +13,11 @@ const MAX_PARTS: usize = 8;
 /// How many bytes the names and values of one part's headers may have together.
 const MAX_HEADER_BYTES: usize = 4096;
 
-/// The content type, where it has one, and the bytes of the one part that is not empty.
+/// The content type, if it has one, and the bytes of the only part that is not empty.
 pub fn the_part(content_type: &str, body: &[u8]) -> Result<(Option<String>, Bytes), Refused> {
     let boundary = parse_boundary(content_type).map_err(malformed)?;
     let whole = stream::once(ready(Ok::<_, Infallible>(Bytes::copy_from_slice(body))));
-    // all bytes are there from the start, so there is nothing to wait for
+    // the complete body is in memory, so the future is ready at once
     let found = find(Multipart::new(whole, boundary)).now_or_never();
     found.unwrap_or_else(|| Err(Refused::Malformed("The parts have no end.".to_owned())))
 }
@@ -48,7 +48,7 @@ async fn find(mut parts: Multipart<'_>) -> Result<(Option<String>, Bytes), Refus
 }
 
 fn malformed(error: impl Display) -> Refused {
-    // what the library says may repeat what the client sent, at any length
+    // the library's message may repeat what the client sent, at any length
     let said: String = error.to_string().chars().take(200).collect();
     Refused::Malformed(format!("Not multipart/form-data: {said}."))
 }

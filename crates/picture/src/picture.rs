@@ -1,34 +1,34 @@
-//! An image made ready to be stored and served.
+//! The normalized image, which is stored and served.
 
 use aws_lc_rs::digest::{SHA256, digest};
 
 use crate::{Format, MAX_BYTES, MAX_PIXELS, MAX_SIDE, Refused, Upload, animation, extent::whole, still};
 
-/// An image as it is stored: pixels and nothing else.
+/// An image as it is stored: pixels, without metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
-    /// Its format, that of the upload.
+    /// The format, that of the upload.
     pub format: Format,
     /// The content type to serve it with.
     pub content_type: &'static str,
-    /// Its bytes, at most [`MAX_BYTES`].
+    /// The image's bytes, at most [`MAX_BYTES`].
     pub bytes: Vec<u8>,
-    /// Its width in pixels, as shown.
+    /// The width in pixels, as shown.
     pub width: u32,
-    /// Its height in pixels, as shown.
+    /// The height in pixels, as shown.
     pub height: u32,
-    /// The SHA-256 of `bytes`; good for an ETag.
+    /// The SHA-256 of `bytes`, e.g. for an ETag.
     pub sha256: [u8; 32],
 }
 
-/// Checks an image and encodes it anew in its own format: turned upright as its metadata says,
-/// then without any metadata, colour profiles included, and without what follows the image.
-/// The same upload always gives the same bytes.
+/// Checks an image and encodes it anew in its own format: turned upright by its metadata, then without any
+/// metadata, colour profiles included, and without bytes that follow the image. The same upload always gives
+/// the same bytes.
 ///
 /// # Errors
-/// An image that is not what it says or cut off, that is more than the bounds of this crate
-/// allow, or that has too many bytes when encoded anew. Against the last, JPEG loses quality and
-/// WebP up to three bits of each colour; PNG and GIF stay as they are.
+/// The image is not of its content type, is damaged or cut off, exceeds the bounds of this crate, or has too
+/// many bytes when encoded anew. To avoid the last, JPEG loses quality and WebP up to three bits of each
+/// colour; PNG and GIF do not change.
 pub fn normalize(upload: &Upload) -> Result<Picture, Refused> {
     let Upload { content_type: format, bytes } = upload;
     if bytes.len() > MAX_BYTES {
@@ -52,7 +52,7 @@ pub fn normalize(upload: &Upload) -> Result<Picture, Refused> {
     Ok(Picture { format: *format, content_type: format.content_type(), bytes, width, height, sha256 })
 }
 
-/// Refuses what has no pixels or too many.
+/// Refuses an image with no pixels or too many.
 pub(crate) fn check_size(width: u32, height: u32) -> Result<(), Refused> {
     if width == 0 || height == 0 {
         return Err(Refused::Malformed("The image has no pixels.".to_owned()));
@@ -85,7 +85,7 @@ mod tests {
         }
     }
 
-    /// The smallest images of other encoders, as published for tests of browsers.
+    /// The smallest images by other encoders, published for feature tests of browsers.
     #[test]
     fn images_from_elsewhere_are_taken() {
         for (format, image) in [
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_and_what_follows_are_gone() {
+    fn metadata_and_trailing_bytes_are_removed() {
         let image = two_halves(32, 16);
         for format in Format::ALL {
             let plain = stored(format, &encoded(format, &image, None)).unwrap();
@@ -127,7 +127,7 @@ mod tests {
             bytes.extend_from_slice(b"PK\x03\x04");
             bytes.extend_from_slice(SECRET);
             assert!(hold(&bytes, SECRET));
-            // not a byte differs, so nothing of it is left
+            // not a byte differs, so none of the metadata is left
             assert_eq!(stored(format, &bytes).unwrap(), plain);
             assert!(!hold(&plain.bytes, SECRET));
         }
@@ -151,7 +151,7 @@ mod tests {
             assert_eq!((picture.width, picture.height), (16, 32), "{format:?}");
             let upright = image::load_from_memory(&picture.bytes).unwrap().to_rgb8();
             assert_eq!(upright.dimensions(), (16, 32));
-            // what was left is on top now
+            // the left side is on top now
             assert!(upright.get_pixel(8, 4)[0] > 200 && upright.get_pixel(8, 28)[2] > 200);
         }
     }
@@ -171,7 +171,7 @@ mod tests {
         }
     }
 
-    /// The sample, its header saying another size.
+    /// The sample, with another size in its header.
     fn claiming(format: Format, width: u16, height: u16) -> Vec<u8> {
         let mut bytes = sample(format);
         let (wide, high) = (width.to_be_bytes(), height.to_be_bytes());

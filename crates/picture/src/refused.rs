@@ -1,4 +1,4 @@
-//! Why an image is not taken.
+//! Why an image is refused.
 
 use std::fmt;
 
@@ -7,13 +7,13 @@ use crate::Format;
 /// Why an upload is refused. The text, where there is one, is a sentence for the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// The content type, or the content where no type is declared, is none of those we take.
+    /// The content type, or the content where no type is declared, is not one of the accepted formats.
     UnsupportedType,
     /// More bytes than allowed, as sent or as it would be stored.
     TooLarge(String),
-    /// Not a whole and valid image, or not a body that holds one.
+    /// The image or the body is incomplete or not valid, or the body has no image.
     Malformed(String),
-    /// The content is not what its content type says.
+    /// The content is not of its content type.
     Disagrees(String),
     /// More pixels or frames than allowed.
     TooManyPixels(String),

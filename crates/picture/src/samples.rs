@@ -10,16 +10,16 @@ use image::{
 
 use crate::{Format, Picture, Refused, Upload, normalize};
 
-/// A word that no result may hold.
+/// Metadata that no stored image may contain.
 pub const SECRET: &[u8] = b"where-it-was-taken";
 
-/// Red on the left, blue on the right.
+/// An image that is red on the left and blue on the right.
 pub fn two_halves(width: u32, height: u32) -> DynamicImage {
     RgbImage::from_fn(width, height, |x, _| image::Rgb(if x < width / 2 { [255, 0, 0] } else { [0, 0, 255] }))
         .into()
 }
 
-/// As far from compressible as pixels get; the same each time.
+/// An image of pseudo-random pixels, which do not compress; the same each time.
 pub fn noise(width: u32, height: u32) -> DynamicImage {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     RgbImage::from_fn(width, height, |_, _| {
@@ -32,7 +32,7 @@ pub fn noise(width: u32, height: u32) -> DynamicImage {
     .into()
 }
 
-/// Metadata that says how to turn the image (EXIF 2.32, tag 0x0112), and the secret behind it.
+/// Metadata with an orientation (EXIF 2.32, tag 0x0112), followed by the secret.
 pub fn exif(orientation: u8) -> Vec<u8> {
     let mut exif = b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x00\0\0\0\0\0\0".to_vec();
     exif[19] = orientation;
@@ -40,7 +40,7 @@ pub fn exif(orientation: u8) -> Vec<u8> {
     exif
 }
 
-/// The image encoded, with metadata where there is some.
+/// The image encoded, with this metadata, if any.
 pub fn encoded(format: Format, image: &DynamicImage, exif: Option<Vec<u8>>) -> Vec<u8> {
     fn with(mut encoder: impl ImageEncoder, image: &DynamicImage, exif: Option<Vec<u8>>) {
         if let Some(exif) = exif {
@@ -64,7 +64,7 @@ pub fn sample(format: Format) -> Vec<u8> {
     encoded(format, &two_halves(32, 16), None)
 }
 
-/// Three frames that differ in all that a frame can differ in; the canvas is 32 x 16.
+/// Three frames that differ in every property of a frame; the canvas is 32 x 16.
 pub fn frames() -> Vec<gif::Frame<'static>> {
     let frame = |width: u16, height: u16, index: u8| gif::Frame {
         width,
@@ -90,7 +90,7 @@ pub fn frames() -> Vec<gif::Frame<'static>> {
     ]
 }
 
-/// A GIF of these frames, with comments and other extensions that hold the secret.
+/// A GIF of these frames, with comments and other extensions that contain the secret.
 pub fn animation(frames: &[gif::Frame<'_>], repeat: Repeat) -> Vec<u8> {
     let (width, height) = (frames[0].width, frames[0].height);
     let mut encoder = Encoder::new(Vec::new(), width, height, &[1, 2, 3, 4, 5, 6]).unwrap();
@@ -103,12 +103,12 @@ pub fn animation(frames: &[gif::Frame<'_>], repeat: Repeat) -> Vec<u8> {
     encoder.into_inner().unwrap()
 }
 
-/// What becomes of these bytes.
+/// The result of [`normalize`] for these bytes.
 pub fn stored(content_type: Format, bytes: &[u8]) -> Result<Picture, Refused> {
     normalize(&Upload { content_type, bytes: bytes.to_vec() })
 }
 
-/// Whether the bytes hold these.
+/// Whether the bytes contain the part.
 pub fn hold(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
 }

@@ -1,4 +1,4 @@
-//! PNG, JPEG and WebP: one image, decoded, turned upright and encoded anew.
+//! PNG, JPEG and WebP: one image is decoded, turned upright and encoded anew.
 
 use std::io::Cursor;
 
@@ -14,19 +14,20 @@ use image::{
 
 use crate::{Format, MAX_PIXELS, MAX_SIDE, Refused, capped::Capped, picture::check_size};
 
-/// How many bytes the pixels may have when decoded: four for each of as many as allowed.
+/// How many bytes the decoded pixels may have: four for each of [`MAX_PIXELS`].
 const MAX_DECODED_BYTES: u64 = 4 * MAX_PIXELS;
 
-/// JPEG qualities, each tried where the one before gives too many bytes: what came at a lower
-/// quality than the first grows when encoded anew.
+/// The JPEG qualities, each tried if the one before gives too many bytes: an upload of a lower quality than
+/// the first grows when encoded anew.
 const JPEG_QUALITIES: [u8; 4] = [90, 75, 60, 45];
-/// How many bits a colour loses in WebP, each tried where the one before gives too many bytes:
-/// what came lossy grows manyfold in the lossless encoding, the only one there is.
+/// The bits that a colour loses in WebP, each tried if the number before gives too many bytes: a lossy upload
+/// grows manyfold in the lossless encoding, the only one that the library has.
 const WEBP_BITS: [u8; 4] = [0, 1, 2, 3];
-/// PNG compression: little larger than the usual 6, and three times as fast on what is slowest.
+/// The PNG compression: results are little larger than with the usual 6, and the slowest images take a third
+/// of the time.
 const PNG_LEVEL: CompressionType = CompressionType::Level(3);
 
-/// The image's bytes encoded anew, and its width and height.
+/// Encodes an image anew; returns the bytes, and its width and height.
 pub fn encode_anew(format: Format, bytes: &[u8]) -> Result<(Vec<u8>, u32, u32), Refused> {
     let reader = Cursor::new(bytes);
     let image = match format {
@@ -60,7 +61,7 @@ fn limits() -> Limits {
 }
 
 fn decode(decoder: ImageResult<impl ImageDecoder>) -> Result<DynamicImage, Refused> {
-    // so far only headers are read
+    // only the headers have been read so far
     let mut decoder = decoder.map_err(refused)?;
     let (width, height) = decoder.dimensions();
     check_size(width, height)?;
@@ -70,7 +71,7 @@ fn decode(decoder: ImageResult<impl ImageDecoder>) -> Result<DynamicImage, Refus
         )));
     }
     decoder.set_limits(limits()).map_err(refused)?;
-    // the metadata goes in any case, so bad metadata harms nothing
+    // metadata is dropped in any case, so malformed metadata is no reason to refuse
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     let mut image = DynamicImage::from_decoder(decoder).map_err(refused)?;
     image.apply_orientation(orientation);
@@ -98,7 +99,7 @@ fn first_to_fit(steps: [u8; 4], encode: impl Fn(u8) -> Result<Vec<u8>, Refused>)
     })
 }
 
-/// The image with `bits` bits less in each colour; black and white stay what they are.
+/// The image with `bits` bits less in each colour; black and white do not change.
 fn coarser(image: &DynamicImage, bits: u8) -> DynamicImage {
     let mut image = image.clone();
     let reduce = |value: u8| {

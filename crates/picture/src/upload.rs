@@ -1,16 +1,16 @@
-//! Finding the image in a request's body.
+//! Finds the image in a request's body.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use chancery_record::{Json, read_json};
 
 use crate::{Format, MAX_BODY_BYTES, MAX_BYTES, Refused, format::is_type, multipart::the_part};
 
-/// An image as a client sent it: its size is checked, its content is not.
+/// An image as a client sent it. Its size is checked, its content is not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upload {
-    /// What it says that it is; what its first bytes are where it says nothing.
+    /// The declared format; without one, that of the first bytes.
     pub content_type: Format,
-    /// Its bytes, at most [`MAX_BYTES`].
+    /// The image's bytes, at most [`MAX_BYTES`].
     pub bytes: Vec<u8>,
 }
 
@@ -19,8 +19,7 @@ pub struct Upload {
 /// `application/json`, data being strict base64.
 ///
 /// # Errors
-/// Everything that [`Refused`] names but pixels; only [`normalize`](crate::normalize) looks into
-/// the image.
+/// [`Refused`], but not for its pixels: only [`normalize`](crate::normalize) decodes the image.
 pub fn parse(content_type: Option<&str>, body: &[u8]) -> Result<Upload, Refused> {
     if body.len() > MAX_BODY_BYTES {
         return Err(Refused::TooLarge(format!("The body has more than {MAX_BODY_BYTES} bytes.")));
@@ -73,7 +72,7 @@ fn from_json(body: &[u8]) -> Result<Upload, Refused> {
     let missing = |name: &str| Refused::Malformed(format!("{name} is missing."));
     let content_type = content_type.ok_or_else(|| missing("contentType"))?;
     let data = data.ok_or_else(|| missing("data"))?;
-    // here a type is always said: what would go by its first bytes is refused
+    // JSON always declares an image type: application/octet-stream is refused
     Format::of_content_type(&content_type).ok_or(Refused::UnsupportedType)?;
     let bytes =
         STANDARD.decode(data).map_err(|error| Refused::Malformed(format!("data is not base64: {error}.")))?;

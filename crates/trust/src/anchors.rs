@@ -1,4 +1,4 @@
-//! Whose signatures are believed.
+//! The trust anchors of the metadata service: root certificates and the signer's name.
 
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use webpki::{ALL_VERIFICATION_ALGS, EndEntityCert, Error, KeyUsage, anchor_from_
 
 use crate::{Kind, Refusal};
 
-/// GlobalSign Root CA - R3: the one that FIDO's certificates led to until August 2026. SHA-256
+/// GlobalSign Root CA - R3, which FIDO's certificates chained to until August 2026. SHA-256
 /// `cbb522d7b7f127ad6a0113865bdf1cd4102e7d0759af635a7cf4720dc963c53b`.
 const R3: &[u8] = include_bytes!("../data/globalsign-root-r3.der");
-/// GlobalSign Root R46: the one that they lead to since. SHA-256
+/// GlobalSign Root R46, which they have chained to since. SHA-256
 /// `4fa3126d8d3a11d1c4855a4f807cbad6cf919d3a5a88b03bea2c6372d93c40c9`.
 const R46: &[u8] = include_bytes!("../data/globalsign-root-r46.der");
-/// The name that FIDO signs under. The roots are those of half the web: without the name, anybody
+/// The name of FIDO's signing certificate. The roots also certify half the web: without the name, anybody
 /// with a certificate for their own site could sign.
 const NAME: &str = "mds.fidoalliance.org";
 
-/// The roots that a signer's certificate must lead to, and the name that it must be for.
+/// The roots that the signer's certificate must chain to, and the name that it must be for.
 #[derive(Clone, Debug)]
 pub struct Anchors {
     roots: Vec<TrustAnchor<'static>>,
@@ -26,13 +26,13 @@ pub struct Anchors {
 }
 
 impl Anchors {
-    /// FIDO's own.
+    /// FIDO's own anchors.
     pub fn pinned() -> Self {
         let roots = [R3, R46].into_iter().filter_map(|root| anchor(root).ok());
         Self { roots: roots.collect(), name: NAME.to_owned() }
     }
 
-    /// One root (DER or PEM) and the name that it certifies: a test's, or a private mirror's.
+    /// An anchor of one root (DER or PEM) and the signer's name: a test's, or a private mirror's.
     pub fn of(root: &[u8], name: &str) -> Result<Self, Refusal> {
         let refused = |error: &dyn std::fmt::Display| {
             Refusal::new(Kind::Certificate, format!("the root is no certificate: {error}"))
@@ -46,8 +46,8 @@ impl Anchors {
         Ok(Self { roots: vec![root], name: name.to_owned() })
     }
 
-    /// Checks that a chain, the signer's certificate first, leads to one of the roots at a time,
-    /// and is for the name. Gives back the signer's public key (DER).
+    /// Checks that a chain, the signer's certificate first, ends in one of the roots at this time, and is for
+    /// the name. Returns the signer's public key (DER).
     pub(crate) fn key_of(&self, chain: &[CertificateDer<'_>], now: Timestamp) -> Result<Vec<u8>, Refusal> {
         let refused = |error: Error| Refusal::new(Kind::Certificate, words(&error));
         let Some((leaf, others)) = chain.split_first() else {
@@ -77,7 +77,7 @@ fn anchor(der: &[u8]) -> Result<TrustAnchor<'static>, Error> {
     anchor_from_trusted_cert(&CertificateDer::from(der)).map(|anchor| anchor.to_owned())
 }
 
-/// A time before 1970 is 1970: no certificate is valid then either.
+/// The time as Unix time; one before 1970 becomes 1970, when no certificate is valid either.
 fn unix_time(now: Timestamp) -> UnixTime {
     UnixTime::since_unix_epoch(Duration::from_millis(u64::try_from(now.0).unwrap_or(0)))
 }

@@ -1,13 +1,13 @@
-//! What the FIDO Metadata Service (MDS, version 3) tells about makes of authenticators: whose they
-//! are, which of them are compromised and which certificates their attestations lead to.
+//! The metadata of the FIDO Metadata Service (MDS, version 3) about authenticator models: their names, which
+//! of them are compromised, and which certificates their attestations chain to.
 //!
-//! Nothing here knows a clock, a network or a database: [`verify`] takes the signed text and the
-//! time, a [`Snapshot`] answers questions and can be kept as bytes, and [`accepts`] says whether
-//! one may follow another.
+//! Nothing here knows a clock, a network or a database: [`verify`] takes the signed text and the time, a
+//! [`Snapshot`] is queried and can be stored as bytes, and [`accepts`] decides whether one may follow
+//! another.
 //!
-//! What is kept is the snapshot, not the text it came from. The text is 30 times the size, and its
-//! certificate lives a year: later it could only be verified at the time when it was accepted,
-//! which is no more than the word of the row that holds it.
+//! The snapshot is stored, and not the text it came from. The text is 30 times the size, and its certificate
+//! is valid for a year: later it could only be verified as of the time when it was accepted, and that proves
+//! no more than the row which states that time.
 
 mod anchors;
 mod payload;

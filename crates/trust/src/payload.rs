@@ -1,4 +1,4 @@
-//! What is signed: the list of makes, read as far as it can be.
+//! The signed payload: the list of authenticator models, read as far as possible.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,7 +11,7 @@ use x509_cert::{Certificate, der::Decode as _};
 
 use crate::{Kind, Make, Refusal, Snapshot, Status};
 
-/// How many reasons for skipping are kept: enough to see what is wrong.
+/// The most reasons for skipping that are retained: enough to see what is wrong.
 const MAX_REASONS: usize = 10;
 
 #[derive(Deserialize)]
@@ -26,7 +26,7 @@ struct Payload<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Entry {
-    /// Only what speaks FIDO2 has one.
+    /// The id of the model. Only FIDO2 authenticators have one.
     aaguid: Option<String>,
     metadata_statement: Option<Statement>,
     status_reports: Vec<Report>,
@@ -50,8 +50,8 @@ struct Report {
     effective_date: Option<Value>,
 }
 
-/// Reads the payload. One entry or certificate that cannot be read is counted and left out: a
-/// manufacturer's mistake must not take the others' compromises from sight.
+/// Reads the payload. An entry or certificate that cannot be read is counted and left out: a manufacturer's
+/// mistake must not hide the compromises of others.
 pub(crate) fn read(json: &[u8], sum: &str) -> Result<Snapshot, Refusal> {
     let payload: Payload<'_> = serde_json::from_slice(json)
         .map_err(|_| Refusal::new(Kind::Payload, "what is signed is not metadata of version 3"))?;
@@ -81,7 +81,7 @@ pub(crate) fn read(json: &[u8], sum: &str) -> Result<Snapshot, Refusal> {
 struct Reader {
     makes: BTreeMap<Uuid, Make>,
     roots: Vec<Vec<u8>>,
-    /// Where a root is: many makes share one.
+    /// The index of each root, as many models share one.
     known: HashMap<Vec<u8>, usize>,
     skipped: usize,
     skipped_roots: usize,
@@ -95,7 +95,8 @@ impl Reader {
         let Some(aaguid) = entry.aaguid else { return Ok(()) };
         let aaguid = Uuid::try_parse(&aaguid).map_err(|_| "the AAGUID is none")?;
         if aaguid.is_nil() {
-            // whatever does not tell its make says so: an entry for it would be for all of them
+            // authenticators that do not disclose their model have this AAGUID: an entry would be for all of
+            // them
             return Err("the AAGUID is that of no make");
         }
         let statement = entry.metadata_statement.unwrap_or_default();
@@ -111,7 +112,7 @@ impl Reader {
                 root
             })
             .collect();
-        // two entries for one make are both true
+        // two entries for one model both apply
         let make = self.makes.entry(aaguid).or_default();
         if make.name.is_empty() {
             make.name = statement.description;
@@ -127,15 +128,15 @@ impl Reader {
             }
         }
         make.statuses.extend(entry.status_reports.into_iter().map(|report| Status {
-            // a date that cannot be read hides no compromise: it counts as passed
+            // a date that cannot be read must hide no compromise: it counts as past
             since: report.effective_date.as_ref().and_then(Value::as_str).and_then(parse_day),
             status: report.status,
         }));
         Ok(())
     }
 
-    /// Where the certificate is that a text stands for. One that the library for attestations
-    /// could not read either is none.
+    /// The index of a root certificate, given in base64. One that the library for attestations could not read
+    /// is left out.
     fn root(&mut self, text: &str) -> Option<usize> {
         let text: String = text.split_ascii_whitespace().collect();
         let der = BASE64_STANDARD.decode(text).ok()?;

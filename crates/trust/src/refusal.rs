@@ -1,21 +1,21 @@
-//! Why a text is refused.
+//! Why a text of the metadata service is refused.
 
 /// What is wrong with a text of the metadata service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// It is larger than [`crate::MAX_BYTES`].
+    /// The text is larger than [`crate::MAX_BYTES`].
     TooLarge,
-    /// It is no signed token, or what was kept cannot be read.
+    /// The text is no signed token, or a stored snapshot cannot be read.
     Malformed,
-    /// It is not signed with an algorithm that is taken.
+    /// The text is not signed with an accepted algorithm.
     Algorithm,
-    /// The signer's certificate does not lead to an anchor, or not at this time.
+    /// The signer's certificate does not chain to an anchor, or not at this time.
     Certificate,
     /// The signer's certificate is for another name.
     Name,
     /// The signature is not the certificate's.
     Signature,
-    /// What is signed is no metadata.
+    /// The signed payload is no metadata.
     Payload,
 }
 
@@ -24,7 +24,7 @@ pub enum Kind {
 pub struct Refusal {
     /// What is wrong.
     pub kind: Kind,
-    /// The same for an administrator; holds nothing of the text.
+    /// The text for an administrator; it contains nothing of the refused text.
     pub detail: String,
 }
 

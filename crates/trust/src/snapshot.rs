@@ -1,4 +1,4 @@
-//! What was read, to be asked and to be kept.
+//! The snapshot of the metadata, to be queried and stored.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::{Kind, Refusal};
 
-/// The statuses that FIDO calls undesired: a make in one of them proves nothing.
+/// The statuses that FIDO calls undesired: an attestation of a model with one of them proves nothing.
 const UNDESIRED: [&str; 5] = [
     "ATTESTATION_KEY_COMPROMISE",
     "REVOKED",
@@ -17,70 +17,70 @@ const UNDESIRED: [&str; 5] = [
     "USER_VERIFICATION_BYPASS",
 ];
 
-/// What one text of the metadata service said.
+/// The metadata of one text of the service.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// Its number, which grows with every text.
+    /// The text's number, which grows with every text.
     pub no: i64,
-    /// The number and the first 12 digits of the SHA-256 of what was signed: tells two texts
-    /// apart that have one number.
+    /// The number and the first 12 digits of the payload's SHA-256, which distinguishes two texts of one
+    /// number.
     pub version: String,
     /// When the next text is due.
     #[serde(with = "milliseconds")]
     pub next_update: Timestamp,
-    /// How many entries it had, also those of U2F and UAF, which no passkey is made by.
+    /// The number of entries, with those of U2F and UAF, which create no passkeys.
     pub entries: usize,
-    /// How many of them could not be read and were left out.
+    /// The number of entries that could not be read and were left out.
     pub skipped: usize,
-    /// How many root certificates could not be read and were left out.
+    /// The number of root certificates that could not be read and were left out.
     pub skipped_roots: usize,
-    /// Why the first of both were left out.
+    /// The reasons for leaving out the first of both.
     pub reasons: Vec<String>,
     pub(crate) makes: BTreeMap<Uuid, Make>,
-    /// Each once (DER); a make names them by their place.
+    /// The root certificates (DER), each once; models refer to them by index.
     #[serde(with = "certificates")]
     pub(crate) roots: Vec<Vec<u8>>,
 }
 
-/// What is known of one make of authenticator.
+/// The metadata of one model of authenticator.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Make {
-    /// What a person calls it; empty if nobody said.
+    /// The name for people; empty if the metadata has none.
     pub name: String,
-    /// What was reported of it, in the order of the text.
+    /// The status reports, in the order of the text.
     pub statuses: Vec<Status>,
-    /// How it attests, e.g. `basic_full`.
+    /// The types of attestation, e.g. `basic_full`.
     pub attestation_types: Vec<String>,
     pub(crate) roots: Vec<usize>,
 }
 
-/// A report about a make.
+/// A status report about a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
-    /// FIDO's word, known or not.
+    /// FIDO's name of the status, known here or not.
     pub status: String,
-    /// From when on; none: as long as it is reported.
+    /// When the status takes effect; `None`: for as long as it is reported.
     #[serde(with = "optional_milliseconds")]
     pub since: Option<Timestamp>,
 }
 
 impl Snapshot {
-    /// What is known of a make.
+    /// The metadata of a model.
     pub fn make(&self, aaguid: [u8; 16]) -> Option<&Make> {
         self.makes.get(&Uuid::from_bytes(aaguid))
     }
 
-    /// All makes with what is known of them, in the order of their AAGUIDs.
+    /// All models with their metadata, in the order of their AAGUIDs.
     pub fn makes(&self) -> impl Iterator<Item = ([u8; 16], &Make)> {
         self.makes.iter().map(|(aaguid, make)| (aaguid.into_bytes(), make))
     }
 
-    /// What a person calls a make.
+    /// A model's name for people.
     pub fn name(&self, aaguid: [u8; 16]) -> Option<&str> {
         self.make(aaguid).map(|make| make.name.as_str()).filter(|name| !name.is_empty())
     }
 
-    /// The statuses of a make that are in effect at a time.
+    /// The statuses of a model that are in effect at a time.
     pub fn statuses(&self, aaguid: [u8; 16], now: Timestamp) -> impl Iterator<Item = &str> {
         let reports = self.make(aaguid).into_iter().flat_map(|make| &make.statuses);
         reports
@@ -88,16 +88,15 @@ impl Snapshot {
             .map(|report| report.status.as_str())
     }
 
-    /// Whether a make is compromised or withdrawn at a time. It stays so when a later report calls
-    /// it mended or says which version is meant: a credential does not prove its version. A make
-    /// of which nothing is known is not.
+    /// Whether a model is compromised or withdrawn at a time. It stays so when a later report calls it fixed
+    /// or restricts it to a version: a credential does not prove its version. An unknown model is not
+    /// undesired.
     pub fn is_undesired(&self, aaguid: [u8; 16], now: Timestamp) -> bool {
         self.statuses(aaguid, now).any(|status| UNDESIRED.contains(&status))
     }
 
-    /// The certificates (DER) that an attestation of a make must lead to, or be. Each can be read;
-    /// that it is valid is for whoever verifies an attestation to say. Where there is none, no
-    /// attestation of the make can be trusted.
+    /// The certificates (DER) that an attestation of a model must chain to, or be. Each is readable; whether
+    /// it is valid is checked with the attestation. Without any, no attestation of the model can be trusted.
     pub fn roots(&self, aaguid: [u8; 16]) -> impl Iterator<Item = &[u8]> {
         let places = self.make(aaguid).into_iter().flat_map(|make| &make.roots);
         places.filter_map(|place| self.roots.get(*place)).map(Vec::as_slice)
@@ -108,8 +107,8 @@ impl Snapshot {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Reads what [`Self::to_bytes`] wrote; anything else is [`Kind::Malformed`]. Nothing is
-    /// verified again: the bytes are as good as the place where they were kept.
+    /// Reads what [`Self::to_bytes`] wrote; anything else is [`Kind::Malformed`]. Nothing is verified again:
+    /// the bytes are as trustworthy as the storage they come from.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Refusal> {
         serde_json::from_slice(bytes)
             .map_err(|_| Refusal::new(Kind::Malformed, "the stored metadata cannot be read"))
@@ -119,16 +118,16 @@ impl Snapshot {
 /// How a new snapshot relates to the one in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// It follows, or is the first.
+    /// The new snapshot follows the current one, or is the first.
     Newer,
-    /// It has the same number: nothing changes.
+    /// The new snapshot has the same number: nothing changes.
     Same,
-    /// It was before. BatchRows it would bring back what was true before a compromise was known, so
-    /// it is refused.
+    /// The new snapshot has a lower number. It is refused: accepting it would roll back to before a
+    /// compromise was known.
     Older,
 }
 
-/// Whether a snapshot may follow the one with a number.
+/// Whether a snapshot may follow the one with this number.
 pub fn accepts(current_no: Option<i64>, new: &Snapshot) -> Step {
     match current_no.map(|current| new.no.cmp(&current)) {
         None | Some(std::cmp::Ordering::Greater) => Step::Newer,
@@ -141,7 +140,7 @@ mod milliseconds {
     use chancery_record::Timestamp;
     use serde::{Deserialize, Deserializer, Serializer};
 
-    // serde's `with` hands a reference
+    // serde's `with` passes a reference
     #[expect(clippy::trivially_copy_pass_by_ref)]
     pub fn serialize<S: Serializer>(moment: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_i64(moment.0)

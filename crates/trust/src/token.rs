@@ -19,9 +19,9 @@ use serde_json::value::RawValue;
 
 use crate::{Anchors, Kind, Refusal, Snapshot, payload};
 
-/// The largest text that is looked at. FIDO's was 7 MB in 2026.
+/// The bytes that a text may have. FIDO's had 7 MB in 2026.
 pub const MAX_BYTES: usize = 32 * 1024 * 1024;
-/// The largest header: three certificates need 8 KiB.
+/// The bytes that a header may have: three certificates need 8 KiB.
 const MAX_HEADER: usize = 64 * 1024;
 const MAX_CHAIN: usize = 8;
 
@@ -29,17 +29,16 @@ const MAX_CHAIN: usize = 8;
 struct Header<'a> {
     alg: String,
     x5c: Option<Vec<String>>,
-    /// Extensions that must be understood; none is.
+    /// The critical extensions (RFC 7515, section 4.1.11), of which none is supported.
     #[serde(borrow)]
     crit: Option<&'a RawValue>,
 }
 
-/// Reads the text of the metadata service after checking who signed it.
+/// Verifies the text of the metadata service, and reads it.
 ///
-/// The certificates must be in the text (`x5c`); those that it only points to (`x5u`) are not
-/// fetched. What is signed is read only after the signature held. A date in `nextUpdate` that has
-/// passed is no refusal: what is known stays better than nothing. Revocation of the signer's
-/// certificates is not looked up.
+/// The certificates must be in the text (`x5c`); those that it only points to (`x5u`) are not fetched. The
+/// payload is read only after the signature is verified. A `nextUpdate` in the past is no reason to refuse:
+/// outdated metadata is better than none. Revocation of the signer's certificates is not checked.
 pub fn verify(jwt: &str, anchors: &Anchors, now: Timestamp) -> Result<Snapshot, Refusal> {
     let jwt = jwt.trim_ascii();
     if jwt.len() > MAX_BYTES {
@@ -69,7 +68,7 @@ pub fn verify(jwt: &str, anchors: &Anchors, now: Timestamp) -> Result<Snapshot, 
     payload::read(&payload, &sha256_hex(&payload))
 }
 
-/// The algorithms that are taken: those with a key pair.
+/// The accepted algorithms: those with a key pair.
 fn algorithm(name: &str) -> Option<&'static dyn VerificationAlgorithm> {
     Some(match name {
         "RS256" => &RSA_PKCS1_2048_8192_SHA256,

@@ -1,4 +1,4 @@
-//! What other tools write is read.
+//! Files by other tools are read.
 
 use super::{der, file, read_p12, read_pem};
 use chancery_record::Secret;
@@ -110,7 +110,7 @@ fn a_key_may_come_apart() {
     assert!(read(Format::Der, &certificate, None, None).unwrap().private_key.is_none());
 }
 
-/// Against what `openssl x509 -fingerprint` says of the file.
+/// Against `openssl x509 -fingerprint` for the file.
 #[test]
 fn thumbprints_are_of_the_whole_certificate() {
     let facts = facts_of(&der("p256.certificate.pem")).unwrap();
@@ -120,7 +120,7 @@ fn thumbprints_are_of_the_whole_certificate() {
     assert_eq!(facts.valid_to.0, 4_948_884_451_000);
 }
 
-/// Years that RFC 3339 cannot write, and the last that it can.
+/// Years that RFC 3339 cannot write, and the last that it can write.
 #[test]
 fn dates_are_brought_into_range() {
     let certificate = der("p256.certificate.pem");
@@ -136,14 +136,14 @@ fn dates_are_brought_into_range() {
     }
 }
 
-/// A certificate for a key that cannot be signed with is read when the key stays away.
+/// A certificate of an unsupported key is read if the private key is not uploaded.
 #[test]
 fn a_bare_certificate_may_have_any_key() {
     assert_eq!(facts_of(&der("k256.certificate.pem")).unwrap().key, KeyKind::Other);
     assert_eq!(facts_of(&der("weak.certificate.pem")).unwrap().key, KeyKind::Rsa { bits: 1024 });
 }
 
-/// A8: the files of one call share what work they may ask for.
+/// A8: the files of one call share a budget of work.
 #[test]
 fn files_share_their_iterations() {
     let (file, password) = (file("modern-p256.p12"), Secret::new("secret"));

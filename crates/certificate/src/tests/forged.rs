@@ -1,4 +1,4 @@
-//! PKCS#12 files as no tool would write them, with a MAC that holds.
+//! PKCS#12 files as no tool would write them, with a valid MAC.
 
 use std::num::NonZeroU32;
 
@@ -39,7 +39,7 @@ fn number(number: u32) -> Vec<u8> {
 
 const DATA: &[u8] = b"\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07\x01";
 
-/// A bag of the kind with this last number.
+/// A bag of the kind whose object identifier ends in this number.
 fn bag(kind: u8, value: &[u8]) -> Vec<u8> {
     let name = element(6, &[b"\x2a\x86\x48\x86\xf7\x0d\x01\x0c\x0a\x01", &[kind][..]].concat());
     sequence(&[&name, &explicit(value)])
@@ -50,20 +50,20 @@ fn certificate_bag(der: &[u8]) -> Vec<u8> {
     bag(3, &sequence(&[&kind, &explicit(&octets(der))]))
 }
 
-/// A key bag under 3DES that is no key: to find that out costs the iterations.
+/// A key bag encrypted with 3DES that has no key: finding that out costs the iterations.
 fn shrouded_bag(iterations: u32) -> Vec<u8> {
     let scheme = element(6, b"\x2a\x86\x48\x86\xf7\x0d\x01\x0c\x01\x03");
     let parameters = sequence(&[&octets(b"saltsalt"), &number(iterations)]);
     bag(2, &sequence(&[&sequence(&[&scheme, &parameters]), &octets(&[0; 16])]))
 }
 
-/// A file of one safe that is not encrypted, under the password "secret".
+/// A file of one unencrypted safe, with a MAC by the password "secret".
 fn p12(bags: &[Vec<u8>], mac_iterations: u32) -> Vec<u8> {
     let bags = sequence(&bags.iter().map(Vec::as_slice).collect::<Vec<_>>());
     safes(&sequence(&[&sequence(&[DATA, &explicit(&octets(&bags))])]), mac_iterations)
 }
 
-/// A file with these safes, under a MAC that holds.
+/// A file of these safes, with a valid MAC.
 pub fn safes(safes: &[u8], mac_iterations: u32) -> Vec<u8> {
     let password = &Password::meant(Some(&Secret::new("secret"))).unwrap()[0];
     let counted = NonZeroU32::new(mac_iterations.clamp(1, 1000)).unwrap();
@@ -78,7 +78,7 @@ pub fn safes(safes: &[u8], mac_iterations: u32) -> Vec<u8> {
     ])
 }
 
-/// The safes of a file that a tool wrote, encrypted under "secret".
+/// The safes of a file by another tool, encrypted with "secret".
 pub fn safes_of_a_file() -> Vec<u8> {
     let file = file("legacy-rc2-3des.p12");
     let mut walk = Walk::only(&file, SEQUENCE).unwrap();
@@ -109,7 +109,7 @@ fn what_is_forged_here_is_read() {
 }
 
 #[test]
-fn work_is_counted_and_none_is_refused() {
+fn iterations_are_counted_and_zero_is_refused() {
     assert_eq!(refused(&p12(&[shrouded_bag(1000)], 1000)), Some(Refusal::WrongPassword));
     for costly in
         [p12(&[shrouded_bag(2_000_000)], 1000), p12(&[shrouded_bag(u32::MAX)], 1000), p12(&[], u32::MAX)]

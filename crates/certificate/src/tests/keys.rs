@@ -1,4 +1,4 @@
-//! Keys sign, and are shown in public as the RFCs say.
+//! Private keys sign, and their JWKs and thumbprints are the RFCs'.
 
 use aws_lc_rs::signature::{
     ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, ECDSA_P521_SHA512_FIXED,
@@ -87,7 +87,7 @@ fn spki(algorithm: &[u8], key: &[u8]) -> Vec<u8> {
     whole
 }
 
-/// RFC 8037, appendix A.3.
+/// The example of RFC 8037, appendix A.3.
 #[test]
 fn the_thumbprint_of_ed25519_is_the_rfcs() {
     let text = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
@@ -97,7 +97,7 @@ fn the_thumbprint_of_ed25519_is_the_rfcs() {
     assert_eq!(key.jwk("a"), json!({"kty": "OKP", "crv": "Ed25519", "kid": "a", "x": text}));
 }
 
-/// RFC 7638, section 3.1.
+/// The example of RFC 7638, section 3.1.
 #[test]
 fn the_thumbprint_of_rsa_is_the_rfcs() {
     let n = "0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1L6tSoc_BJECPebWKRXjBZCiFV4n3oknjhMstn64tZ_2W-5JsGY4Hc5n9yBXArwl93lqt7_RN5w6Cf0h4QyQ5v-65YGjQR0_FDW2QvzqY368QQMicAtaSqzs8KJZgnYb9c7d0zgdAZHzu6qMQvRL5hajrn1n91CbOpbISD08qNLyrdkt-bFTWhAI4vMQFh6WeZu0fM4lFd2NcRwr3XPksINHaQ-G_xBniIqbw0Ls1jF44-csFCur-kEgU8awapJzKnqDKgw";

@@ -1,4 +1,4 @@
-//! Tests over the files in `testdata` and over certificates made here.
+//! Tests with the files in `testdata` and with generated certificates.
 
 mod files;
 mod forged;
@@ -22,7 +22,7 @@ fn read_p12(name: &str, password: &str) -> Result<Read, Refusal> {
     read(Format::Pkcs12, &file(name), None, Some(&Secret::new(password)))
 }
 
-/// Reads PEM made of files of `testdata`.
+/// Reads the PEM files of `testdata`, joined.
 fn read_pem(names: &[&str], password: Option<&str>) -> Result<Read, Refusal> {
     let text: Vec<u8> = names.iter().flat_map(|name| file(name)).collect();
     read(Format::Pem, &text, None, password.map(Secret::new).as_ref())

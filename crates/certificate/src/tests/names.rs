@@ -61,7 +61,7 @@ fn odd_subjects_are_written_and_found_again() {
 }
 
 #[test]
-fn no_subject_is_nobodys() {
+fn an_empty_subject_matches_no_name() {
     let der = certificate(&[]);
     assert_eq!(names_of(&der).unwrap().subject, "");
     assert_eq!(matches_subject("", &der), Ok(false));

@@ -1,4 +1,4 @@
-//! Whatever comes in, there is an answer and no panic.
+//! Damaged and arbitrary uploads are read or refused, and never panic.
 
 use chancery_record::Secret;
 use proptest::{prelude::*, sample::Index};
@@ -22,7 +22,7 @@ const FILES: [(&str, Format); 8] = [
 
 type Damage = (Vec<(Index, u8)>, Option<Index>, Vec<u8>);
 
-/// Some bytes changed, and perhaps the end cut off and other bytes put there.
+/// Some bytes changed, and possibly the end replaced by other bytes.
 fn damage() -> impl Strategy<Value = Damage> {
     let changes = proptest::collection::vec(any::<(Index, u8)>(), 0..4);
     (changes, proptest::option::weighted(0.2, any::<Index>()), any::<Vec<u8>>())
@@ -68,7 +68,7 @@ proptest! {
         try_all(&damaged(&key, &damage), Format::Der);
     }
 
-    /// What is behind the MAC is reached only with one that holds.
+    /// Damaged bags under a valid MAC, as nothing is read without one.
     #[test]
     fn damaged_bags_are_answered(damage in damage()) {
         let file = safes(&damaged(&safes_of_a_file(), &damage), 1);

@@ -60,7 +60,7 @@ fn a_file_without_mac_is_refused() {
 }
 
 #[test]
-fn what_is_meant_must_be_clear() {
+fn an_ambiguous_upload_is_refused() {
     assert_refused(read_p12("two-certificates.p12", "secret"), Refusal::AmbiguousCertificate);
     let refused = read_pem(&["p256.certificate.pem", "p256.key.pem", "p384.key.pem"], None);
     assert_refused(refused, Refusal::SeveralPrivateKeys);

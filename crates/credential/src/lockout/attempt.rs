@@ -1,14 +1,14 @@
-//! An attempt from its beginning to its end.
+//! A login attempt: its beginning, its failure and its success.
 
 use chancery_record::Timestamp;
 use uuid::Uuid;
 
 use super::{Begun, CLOSING_MS, Closing, Failed, Limits, Reason, State, Succeeded};
 
-/// Counts an attempt before its password is looked at, or refuses it. `attempt` is new.
+/// Counts an attempt before its password is verified, or refuses it. `attempt` is a new id.
 ///
-/// In this order: locked for good, locked for a while, closed by another attempt, throttled. The
-/// first three do not apply to an exempt user, whose attempts count towards no lock.
+/// The reasons to refuse are checked in this order: locked permanently, locked temporarily, closed by another
+/// attempt, throttled. The first three do not apply to an exempt user, whose attempts count towards no lock.
 pub fn begin(state: &State, limits: &Limits, now: Timestamp, attempt: Uuid) -> Begun {
     if state.is_shut() {
         return Begun::Refused(Reason::Locked, None);
@@ -17,7 +17,7 @@ pub fn begin(state: &State, limits: &Limits, now: Timestamp, attempt: Uuid) -> B
         return Begun::Refused(Reason::LockedTemporarily, None);
     }
     if let Some(closing) = state.closing.filter(|_| state.is_lock_enabled) {
-        // Either side of now, so that a clock that was set back keeps nobody out for long.
+        // on either side of now, so that a clock that was set back keeps nobody out for long
         let is_lost = now.0.abs_diff(closing.since.0) > CLOSING_MS;
         return Begun::Refused(
             Reason::Undecided,
@@ -49,29 +49,29 @@ fn count(mut state: State, limits: &Limits, now: Timestamp, attempt: Uuid) -> St
     state
 }
 
-/// The initial delay, doubled for every step after the first.
+/// The throttle's delay in ms: the initial one, doubled for every step after the first, up to the longest.
 fn delay(limits: &Limits, step: i64) -> i64 {
     let doublings = u32::try_from(step.saturating_sub(1).clamp(0, 62)).unwrap_or(0);
     let delay = limits.throttling_initial_delay_ms.max(0).saturating_mul(1_i64 << doublings);
     delay.min(limits.throttling_max_delay_ms.max(0))
 }
 
-/// The failures have reached the lock for good.
+/// Whether the failures have reached the permanent lock.
 const fn is_last(state: &State, limits: &Limits) -> bool {
     limits.attempts_before_user_locked > 0
         && state.failed_user_login_attempts >= limits.attempts_before_user_locked
 }
 
-/// The failures have reached the temporary lock.
+/// Whether the failures have reached the temporary lock.
 const fn is_last_for_now(state: &State, limits: &Limits) -> bool {
     limits.temporary_lock_enabled
         && limits.attempts_before_temporary_lock > 0
         && state.failed_temporary_lock_attempts >= limits.attempts_before_temporary_lock
 }
 
-/// The password was wrong. Only the attempt that closed the user has something left to do, since
-/// [`begin`] counted it: it locks, unless an administrator exempted or cleared the user, or
-/// another attempt succeeded, in the meantime.
+/// The password was wrong. [`begin`] has counted the attempt, so only the one that closed the user changes
+/// the state: it locks, unless an administrator exempted or reset the user, or another attempt succeeded, in
+/// the meantime.
 pub fn fail(state: State, limits: &Limits, now: Timestamp, attempt: Uuid) -> Failed {
     let mut failed = Failed { state, locked_permanently: false, locked_temporarily: false };
     if state.closing.is_none_or(|closing| closing.attempt != attempt) {
@@ -83,7 +83,7 @@ pub fn fail(state: State, limits: &Limits, now: Timestamp, attempt: Uuid) -> Fai
         failed.locked_permanently = !state.is_locked;
     }
     if state.is_lock_enabled && is_last_for_now(&state, limits) {
-        // An administrator's longer lock stays.
+        // a longer lock by an administrator stays
         let until = Some(now.plus(limits.temporary_lock_duration_ms.max(0))).max(state.locked_until);
         failed.state.locked_until = until;
         failed.locked_temporarily = until != state.locked_until;
@@ -91,11 +91,11 @@ pub fn fail(state: State, limits: &Limits, now: Timestamp, attempt: Uuid) -> Fai
     failed
 }
 
-/// The password was right: nothing is counted any more, and nobody locked for a while. An
-/// attempt that keeps others out goes on doing so, unless it is this one.
+/// The password was right: counters, throttle and temporary lock are cleared. Another attempt that closed the
+/// user still keeps others out.
 ///
-/// A user who was locked in the meantime, for good or for a while, is refused: during a lock
-/// every attempt fails, and a success would undo the lock that an administrator just set.
+/// A user who was locked in the meantime, permanently or temporarily, is refused: during a lock every attempt
+/// fails, and a success would undo the lock that an administrator just set.
 pub fn succeed(state: State, now: Timestamp, attempt: Uuid) -> Succeeded {
     let closing = state.closing.filter(|closing| closing.attempt != attempt);
     let refused = state.is_shut() || state.is_shut_until(now);

@@ -1,5 +1,5 @@
-//! Attempts at the same time, and processes that die: nobody guesses more often than allowed,
-//! and nobody is kept out for ever.
+//! Concurrent attempts, and processes that die: nobody gets more attempts than allowed, and nobody
+//! is kept out for ever.
 
 use proptest::prelude::*;
 
@@ -7,18 +7,18 @@ use super::{
     Begun, CLOSING_MS, Limits, State, begin, fail, succeed, tests::NOON, tests::any_limits, tests::id,
 };
 
-/// Over the time that an attempt has to be decided.
+/// Just longer than an attempt may stay undecided, in ms.
 const LOST: i64 = CLOSING_MS.cast_signed() + 1;
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Begin,
-    /// One of those under way ends; most passwords are wrong.
+    /// One of the pending attempts ends; most passwords are wrong.
     End {
         which: usize,
         right: bool,
     },
-    /// The process of one of those under way dies.
+    /// The process of one of the pending attempts dies.
     Die {
         which: usize,
     },
@@ -34,20 +34,20 @@ fn any_event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// What an onlooker counts by himself.
+/// The counts of an independent observer.
 #[derive(Default)]
-struct Onlooker {
+struct Observer {
     under_way: Vec<usize>,
     begun: usize,
-    /// Passwords looked at since the last success.
+    /// Passwords verified since the last success.
     looked_at: i64,
-    /// The same, but anew after each temporary lock.
+    /// Passwords verified since the last success or temporary lock.
     looked_at_for_now: i64,
 }
 
-/// Plays the events and checks after each that nobody got ahead of the limits.
+/// Plays the events and checks after each that the limits hold.
 fn play(limits: &Limits, events: &[Event]) -> Result<(State, i64), TestCaseError> {
-    let (mut state, mut now, mut seen) = (State::default(), NOON, Onlooker::default());
+    let (mut state, mut now, mut seen) = (State::default(), NOON, Observer::default());
     for event in events {
         let before = state;
         match *event {
@@ -128,15 +128,15 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn nobody_guesses_more_often_than_allowed(
+    fn nobody_gets_more_attempts_than_allowed(
         limits in any_limits(),
         events in prop::collection::vec(any_event(), 1..150),
     ) {
         play(&limits, &events)?;
     }
 
-    /// Wherever all processes died: who is not locked for good gets in again, after the time to
-    /// give up on the last attempt, the lock that it ends in, and the throttle.
+    /// Wherever all processes died, a user who is not locked permanently may try again, once the last attempt
+    /// has counted as failed, and its lock and the throttle are over.
     #[test]
     fn nobody_is_kept_out_for_ever(
         limits in any_limits(),
@@ -151,17 +151,17 @@ proptest! {
                 now = now.plus(limits.temporary_lock_duration_ms);
             }
         }
-        let mayhap = begin(&state, &limits, now, id(1_000));
-        prop_assert_eq!(matches!(mayhap, Begun::Counted(_)), !state.is_locked, "{:?}", mayhap);
+        let begun = begin(&state, &limits, now, id(1_000));
+        prop_assert_eq!(matches!(begun, Begun::Counted(_)), !state.is_locked, "{:?}", begun);
         if limits.attempts_before_user_locked <= 0 {
             prop_assert!(!state.is_locked);
         }
     }
 }
 
-/// The crash of the last attempt locks as its failure would have.
+/// A crash during the last attempt locks as its failure would.
 #[test]
-fn dying_in_time_gives_no_further_guess() {
+fn a_crash_gives_no_further_attempt() {
     let limits = Limits { attempts_before_user_locked: 3, throttling_enabled: false, ..Limits::default() };
     let mut state = State::default();
     for number in 1..=3 {

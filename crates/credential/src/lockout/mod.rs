@@ -1,9 +1,8 @@
-//! Counting attempts, locking and slowing down: the state of one user and what each event makes
-//! of it.
+//! Lockout and throttling of login attempts: the state of one user, and how each event changes it.
 //!
 //! An attempt is two transactions with the hashing between them. [`begin`] counts it as failed
-//! before the password is looked at, [`fail`] or [`succeed`] decides it. Between them others may
-//! begin, and the process may die. So that nobody gets more guesses than the limit, the attempt
+//! before the password is verified, [`fail`] or [`succeed`] decides it. Between them others may
+//! begin, and the process may die. So that nobody gets more attempts than the limit, the attempt
 //! that reaches it closes the user for all others until it is decided; one that is not decided
 //! within [`CLOSING_MS`] has failed.
 
@@ -20,24 +19,24 @@ use uuid::Uuid;
 pub use admin::{reset, set_locked, set_locked_until, token_used};
 pub use attempt::{begin, fail, succeed};
 
-/// How long the attempt that reaches a limit may take before it counts as failed, in ms.
+/// How long the attempt that reaches a limit may stay undecided before it counts as failed, in ms.
 pub const CLOSING_MS: u64 = 60_000;
 
-/// When to lock and to slow down: options of a user store. Durations are milliseconds; a number
-/// of attempts that is not above zero turns its lock off.
+/// The limits for locks and throttle: options of a user store. Durations are in milliseconds; a number of
+/// attempts that is not above zero turns its lock off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// AttemptsBeforeUserLocked: the failure that locks for good.
+    /// AttemptsBeforeUserLocked: the number of the failure that locks permanently.
     pub attempts_before_user_locked: i64,
     /// TemporaryLockEnabled.
     pub temporary_lock_enabled: bool,
-    /// AttemptsBeforeTemporaryLock: the failure that locks for a while.
+    /// AttemptsBeforeTemporaryLock: the number of the failure that locks temporarily.
     pub attempts_before_temporary_lock: i64,
     /// TemporaryLockDuration.
     pub temporary_lock_duration_ms: i64,
     /// LoginThrottlingEnabled.
     pub throttling_enabled: bool,
-    /// LoginThrottlingInitialDelay: after the first failure; each further one doubles it.
+    /// LoginThrottlingInitialDelay: the delay after the first failure; each further one doubles it.
     pub throttling_initial_delay_ms: i64,
     /// LoginThrottlingMaxDelay.
     pub throttling_max_delay_ms: i64,
@@ -57,24 +56,24 @@ impl Default for Limits {
     }
 }
 
-/// What is known of one user's attempts.
+/// The state of one user's login attempts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
     /// isUserLockEnabled: false exempts the user from both locks, not from the throttle.
     pub is_lock_enabled: bool,
-    /// isUserLocked: locked for good.
+    /// isUserLocked: locked permanently.
     pub is_locked: bool,
-    /// lockedUntil: locked for a while when it lies ahead.
+    /// lockedUntil: locked temporarily while it is in the future.
     pub locked_until: Option<Timestamp>,
-    /// failedUserLoginAttempts: towards the lock for good.
+    /// failedUserLoginAttempts: the failures towards the permanent lock.
     pub failed_user_login_attempts: i64,
-    /// failedTemporaryLockAttempts: towards the temporary lock.
+    /// failedTemporaryLockAttempts: the failures towards the temporary lock.
     pub failed_temporary_lock_attempts: i64,
-    /// How often the delay was raised since the last success.
+    /// The failures since the last success that the throttle's delay follows from.
     pub throttle_step: i64,
-    /// No attempt before this moment.
+    /// The time before which the throttle refuses attempts.
     pub throttled_until: Option<Timestamp>,
-    /// The attempt that reached a limit and is not decided yet.
+    /// The attempt that reached a limit and is undecided yet.
     pub closing: Option<Closing>,
 }
 
@@ -94,17 +93,17 @@ impl Default for State {
 }
 
 impl State {
-    /// Locked for good, and the lock applies to this user.
+    /// Whether the user is locked permanently and the lock applies.
     pub const fn is_shut(&self) -> bool {
         self.is_lock_enabled && self.is_locked
     }
 
-    /// Locked for a while at this moment, and the lock applies to this user.
+    /// Whether the user is locked temporarily at this time and the lock applies.
     pub fn is_shut_until(&self, now: Timestamp) -> bool {
         self.is_lock_enabled && self.locked_until.is_some_and(|until| until > now)
     }
 
-    /// Nothing counted, nothing delayed, nothing locked for a while, nobody waited for.
+    /// The state without counts, throttle, temporary lock and undecided attempt.
     const fn cleared(self) -> Self {
         Self {
             locked_until: None,
@@ -118,54 +117,54 @@ impl State {
     }
 }
 
-/// An attempt that keeps all others out until it is decided.
+/// An attempt that closes the user for all others until it is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closing {
-    /// Which attempt.
+    /// The attempt's id.
     pub attempt: Uuid,
-    /// When it began.
+    /// When the attempt began.
     pub since: Timestamp,
 }
 
-/// Why an attempt is refused. The caller's answer tells none of them apart.
+/// Why an attempt is refused. The caller answers the same for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Locked for good.
+    /// The user is locked permanently.
     Locked,
-    /// Locked for a while.
+    /// The user is locked temporarily.
     LockedTemporarily,
-    /// The attempt that reached a limit is not decided yet, or was never decided until now.
+    /// The attempt that reached a limit is undecided, or has just counted as failed for want of a decision.
     Undecided,
-    /// Too soon after a failure.
+    /// The attempt is too soon after a failure.
     Throttled,
 }
 
-/// What came of the beginning of an attempt.
+/// The result of the beginning of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begun {
-    /// Do not look at the password. Counts nothing; a state to be stored comes with it when an
-    /// attempt that was never decided has now failed.
+    /// The password must not be verified, and nothing was counted. With it comes a state to store, if an
+    /// undecided attempt has now failed.
     Refused(Reason, Option<Failed>),
-    /// Store this state, commit, then look at the password.
+    /// Store this state and commit, then verify the password.
     Counted(State),
 }
 
-/// What came of a wrong password.
+/// The result of a wrong password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failed {
     /// The state to store.
     pub state: State,
-    /// This failure locked for good: it was not so before.
+    /// Whether this failure locked the user permanently, who was not so before.
     pub locked_permanently: bool,
-    /// This failure locked for a while, or for longer.
+    /// Whether this failure locked the user temporarily, or for longer.
     pub locked_temporarily: bool,
 }
 
-/// What came of a right password.
+/// The result of a right password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Succeeded {
     /// The state to store.
     pub state: State,
-    /// The user was locked while the password was looked at: answer as if it were wrong.
+    /// Whether the user was locked while the password was verified: answer as if it were wrong.
     pub refused: bool,
 }

@@ -1,4 +1,4 @@
-//! Attempts one after another: by example, and against the model.
+//! Consecutive attempts: by example, and against the model.
 
 use chancery_record::Timestamp;
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ pub fn id(number: usize) -> Uuid {
     Uuid::from_u128(number as u128)
 }
 
-/// Begins, and ends at once.
+/// Begins an attempt, and decides it at once.
 fn attempt(state: &mut State, limits: &Limits, now: Timestamp, right: bool) -> Result<bool, Reason> {
     match begin(state, limits, now, id(1)) {
         Begun::Refused(reason, failed) => {
@@ -134,7 +134,7 @@ fn a_token_ends_a_temporary_lock_only() {
     assert_eq!(set_locked_until(locked, None), State::default());
 }
 
-/// Does to the state what the action says, as the services will.
+/// Performs an action on the state, as the services do.
 fn act(state: &mut State, limits: &mut Limits, now: &mut Timestamp, action: Action) -> bool {
     match action {
         Action::Login { right } => return attempt(state, limits, *now, right) == Ok(true),
@@ -210,7 +210,7 @@ proptest! {
         }
     }
 
-    /// Whatever is in the database, the rules neither overflow nor count backwards.
+    /// Whatever the database holds, the rules neither overflow nor count backwards.
     #[test]
     fn everything_saturates(
         numbers in prop::array::uniform12(prop_oneof![any::<i64>(), Just(i64::MAX), Just(i64::MIN), -2_i64..3]),

@@ -1,4 +1,4 @@
-//! What is fetched and what is not, from a server in the test.
+//! Fetching from a server in the test: what succeeds and what is refused.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by it, and read as they are written")]
 
@@ -47,10 +47,10 @@ async fn size_is_bounded() {
     let full = "x".repeat(1_000);
     assert_eq!(from(&answer("200 OK\r\nContent-Length: 1000", &full), LIMITS).await.unwrap().len(), 1_000);
     for large in [
-        // said and never sent
+        // declared and never sent
         answer("200 OK\r\nContent-Length: 1001", ""),
         answer("200 OK\r\nContent-Length: 18446744073709551000", ""),
-        // not said
+        // not declared
         answer("200 OK", &format!("{full}x")),
         answer("200 OK\r\nTransfer-Encoding: chunked", &format!("3e8\r\n{full}\r\n1\r\nx\r\n0\r\n\r\n")),
     ] {
@@ -67,7 +67,7 @@ async fn time_is_bounded() {
         let office = Office::silent_after(silent.as_bytes()).await;
         assert_eq!(get(&office.url("/"), SHORT, &plain()).await, Err(Failure::TimedOut), "{silent}");
     }
-    // a server that speaks no TLS and says nothing
+    // a server that never answers the TLS handshake
     let office = Office::silent_after(b"").await;
     let private = Policy { networks: Networks::all(), ..Policy::default() };
     let url = office.url("/").replace("http:", "https:");
@@ -122,7 +122,7 @@ async fn addresses_that_are_not_public_are_refused() {
     ] {
         let refused = get(&format!("https://{host}:{port}/"), LIMITS, &Policy::default()).await;
         assert_eq!(refused, Err(Failure::Address), "{host}");
-        // what is allowed over http is allowed over https by its own word alone
+        // allowing loopback over http does not allow it over https
         assert_eq!(get(&format!("https://{host}:{port}/"), LIMITS, &plain()).await, Err(Failure::Address));
     }
     assert!(office.asked().is_empty());
@@ -143,7 +143,7 @@ async fn plain_http_goes_to_this_machine_alone_and_only_where_allowed() {
 }
 
 #[tokio::test]
-async fn what_is_no_url_to_fetch_from() {
+async fn urls_that_are_refused() {
     let long = format!("https://a.example/{}", "x".repeat(2_048));
     for (url, failure) in [
         ("", Failure::Url),
@@ -183,8 +183,8 @@ async fn tls_trusts_the_root_that_is_given_and_the_name_that_is_asked() {
 }
 
 #[tokio::test]
-async fn nobody_there() {
-    // bound, so that nobody else gets the port, and not listened on
+async fn a_closed_port_is_a_failure() {
+    // bound, so that no other process gets the port, and not listened on
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let url = format!("http://{}/", socket.local_addr().unwrap());
@@ -192,7 +192,7 @@ async fn nobody_there() {
 }
 
 #[test]
-fn failures_are_said_in_words() {
+fn failures_have_texts() {
     assert_eq!(Failure::Status(302).to_string(), "the host answered 302 instead of 200");
     let told = Failure::Address.to_string();
     assert!(told.contains("not on the public internet") && told.contains("CHANCERY_PRIVATE_DESTINATIONS"));

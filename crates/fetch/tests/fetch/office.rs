@@ -1,4 +1,4 @@
-//! A server that says the same to everybody.
+//! A server that gives every client the same answer.
 
 use std::{
     net::SocketAddr,
@@ -29,17 +29,17 @@ pub struct Office {
 }
 
 impl Office {
-    /// Says something and hangs up.
+    /// Answers and disconnects.
     pub async fn plain(answer: &[u8]) -> Self {
         Self::open(answer, false, None).await
     }
 
-    /// Says something and nothing more, and keeps the line.
+    /// Answers, then stays silent and keeps the connection.
     pub async fn silent_after(answer: &[u8]) -> Self {
         Self::open(answer, true, None).await
     }
 
-    /// Speaks TLS as `localhost`; gives the root that its certificate leads to.
+    /// Answers over TLS as `localhost`; returns the root that its certificate chains to, too.
     pub async fn tls(answer: &[u8]) -> (Self, Vec<u8>) {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -87,7 +87,7 @@ impl Office {
         format!("http://{}{path}", self.address)
     }
 
-    /// The heads of the requests that came.
+    /// The heads of the requests received.
     pub fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }

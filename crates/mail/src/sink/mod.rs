@@ -1,5 +1,5 @@
-//! An SMTP server for tests: it keeps what it takes, and refuses, stalls or dies where a script
-//! says so.
+//! An SMTP server for tests: it retains the mails that it accepts, and refuses, stalls or disconnects by a
+//! script.
 
 mod session;
 
@@ -29,34 +29,34 @@ use crate::MailServer;
 /// Whether the sink encrypts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Security {
-    /// Never.
+    /// No encryption.
     None,
     /// STARTTLS is offered.
     StartTls,
-    /// From the first byte.
+    /// TLS from the first byte.
     Tls,
 }
 
-/// What a sink is like.
+/// The configuration of a sink.
 #[derive(Clone, Copy, Debug)]
 pub struct Manner {
-    /// Whether it encrypts.
+    /// The sink's encryption.
     pub security: Security,
-    /// User and password, if they are asked for.
+    /// The user and password that the sink requires, if any.
     pub credentials: Option<(&'static str, &'static str)>,
-    /// The mechanisms for them, e.g. `PLAIN LOGIN`.
+    /// The mechanisms of `AUTH` that the sink offers, e.g. `PLAIN LOGIN`.
     pub mechanisms: &'static str,
 }
 
 impl Manner {
-    /// Takes everything from everyone.
+    /// Accepts every mail, without encryption and credentials.
     pub const PLAIN: Self = Self { security: Security::None, credentials: None, mechanisms: "PLAIN LOGIN" };
 }
 
 /// A point of the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The server's first word.
+    /// The server's greeting.
     Greeting,
     /// `EHLO`
     Hello,
@@ -68,55 +68,55 @@ pub enum Step {
     Recipient,
     /// `DATA`
     Data,
-    /// While the mail comes; it is not kept.
+    /// While the mail is transferred; it is not retained.
     Content,
-    /// After the mail came; it is kept unless it is refused.
+    /// After the mail was transferred; it is retained unless it is refused.
     End,
 }
 
-/// What goes wrong there.
+/// The fault at a step.
 #[derive(Clone, Copy, Debug)]
 pub enum Trouble {
     /// This reply, e.g. `451 4.7.1 later`.
     Reply(&'static str),
-    /// Silence until the client goes.
+    /// Silence until the client disconnects.
     Stall,
-    /// The connection ends.
+    /// The sink disconnects.
     Drop,
 }
 
-/// A mail that a sink took.
+/// A mail that a sink accepted.
 #[derive(Clone, Debug)]
 pub struct Received {
     /// The sender of the envelope.
     pub from: String,
     /// The recipients of the envelope.
     pub to: Vec<String>,
-    /// As it came over the wire, without the dots that SMTP adds.
+    /// The mail as it was transferred, without SMTP's dot-stuffing (RFC 5321, section 4.5.2).
     pub content: Vec<u8>,
-    /// Whether it came encrypted.
+    /// Whether the connection was encrypted.
     pub encrypted: bool,
-    /// The mechanism and the user it came with.
+    /// The mechanism and the user of the login.
     pub login: Option<(String, String)>,
 }
 
 impl Received {
-    /// Its `Message-ID`.
+    /// The mail's `Message-ID`.
     pub fn message_id(&self) -> String {
         self.read(|mail| mail.message_id().map(str::to_owned))
     }
 
-    /// Its subject, decoded.
+    /// The mail's subject, decoded.
     pub fn subject(&self) -> String {
         self.read(|mail| mail.subject().map(str::to_owned))
     }
 
-    /// Its text, decoded.
+    /// The mail's plain text, decoded.
     pub fn text(&self) -> String {
         self.read(|mail| mail.body_text(0).map(std::borrow::Cow::into_owned))
     }
 
-    /// Its HTML, decoded.
+    /// The mail's HTML, decoded.
     pub fn html(&self) -> String {
         self.read(|mail| mail.body_html(0).map(std::borrow::Cow::into_owned))
     }
@@ -126,7 +126,7 @@ impl Received {
     }
 }
 
-/// A running sink on a port of its own; it dies when it is dropped, with its connections.
+/// A running sink on a port of its own. Dropping it ends it and its connections.
 pub struct Sink {
     port: u16,
     root: Vec<u8>,
@@ -137,7 +137,7 @@ pub struct Sink {
 struct Shared {
     manner: Manner,
     acceptor: TlsAcceptor,
-    /// What goes wrong in the connections to come, one entry each.
+    /// The faults of the next connections, one for each.
     script: Mutex<VecDeque<(Step, Trouble)>>,
     received: watch::Sender<Vec<Received>>,
     stalled: watch::Sender<usize>,
@@ -150,10 +150,10 @@ impl Drop for Sink {
 }
 
 impl Sink {
-    /// Starts a sink on the runtime that this is called from.
+    /// Starts a sink on the current runtime.
     ///
     /// # Errors
-    /// When there is no port, or no certificate can be made.
+    /// No port is free, or the certificate cannot be generated.
     pub async fn start(manner: Manner) -> io::Result<Self> {
         let names = ["127.0.0.1".to_owned(), "localhost".to_owned()];
         let made = rcgen::generate_simple_self_signed(names).map_err(io::Error::other)?;
@@ -183,23 +183,23 @@ impl Sink {
         Ok(Self { port, root, shared, task })
     }
 
-    /// Something goes wrong in the next connection; called again, in the one after it.
+    /// Adds a fault to the script: the first is for the next connection, the second for the one after it.
     pub fn next(&self, step: Step, trouble: Trouble) {
         self.shared.script.lock().unwrap_or_else(PoisonError::into_inner).push_back((step, trouble));
     }
 
-    /// What it took so far.
+    /// The mails accepted so far.
     pub fn received(&self) -> Vec<Received> {
         self.shared.received.borrow().clone()
     }
 
-    /// Waits until it took this many.
+    /// Waits until the sink has accepted this many mails; returns them.
     pub async fn wait_for(&self, count: usize) -> Vec<Received> {
         let mut receiver = self.shared.received.subscribe();
         receiver.wait_for(|received| received.len() >= count).await.map(|all| all.clone()).unwrap_or_default()
     }
 
-    /// Waits until this many connections stalled.
+    /// Waits until this many connections have stalled.
     pub async fn wait_for_stall(&self, count: usize) {
         let _ = self.shared.stalled.subscribe().wait_for(|stalled| *stalled >= count).await;
     }
@@ -219,15 +219,15 @@ impl Sink {
         .to_string()
     }
 
-    /// The certificate that it shows, which is its own root (DER).
+    /// The sink's certificate, which is its own root (DER).
     pub fn root(&self) -> &[u8] {
         &self.root
     }
 
-    /// The configuration, read, trusting the sink's certificate, and calling this machine.
+    /// The sink as a mail server: its certificate trusted, and loopback addresses allowed.
     ///
     /// # Errors
-    /// When the configuration cannot be read.
+    /// The configuration cannot be read.
     pub fn server(&self) -> Result<MailServer, String> {
         let server = MailServer::parse(&self.config())?.within(chancery_fetch::Networks::all());
         Ok(server.trusting(self.root.clone()))

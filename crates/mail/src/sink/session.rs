@@ -13,9 +13,9 @@ use tokio::{
 
 use super::{Received, Security, Shared, Step, Trouble};
 
-/// Bytes of a line.
+/// The bytes that a line may have.
 const LINE: u64 = 1 << 16;
-/// Bytes of a mail.
+/// The bytes that a mail may have.
 const CONTENT: usize = 1 << 20;
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -31,7 +31,7 @@ struct Session {
     to: Vec<String>,
 }
 
-/// Serves a connection until it ends, well or not.
+/// Serves a connection until it ends, for whatever reason.
 pub async fn serve(shared: Arc<Shared>, stream: TcpStream) {
     let trouble = shared.script.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
     let from_start = shared.manner.security == Security::Tls;
@@ -41,7 +41,7 @@ pub async fn serve(shared: Arc<Shared>, stream: TcpStream) {
         let stream = BufReader::new(stream);
         let (login, from, to) = (None, String::new(), Vec::new());
         let mut session = Session { shared, stream, trouble, encrypted: from_start, login, from, to };
-        // an end is one, whatever its reason
+        // a test sees the mails that were accepted, not why a connection ended
         let _ = session.talk().await;
     }
 }
@@ -112,7 +112,7 @@ impl Session {
             (user, decoded(&self.line().await?))
         };
         if self.shared.manner.credentials != Some((&user, &password)) {
-            // servers do repeat what they were sent; nobody may write it down
+            // real servers repeat what they were sent, and no client may log it
             return self.write(&format!("535 5.7.8 no entry for {user} with {password}")).await;
         }
         if self.reply(Step::Auth, "235 welcome").await? {
@@ -152,7 +152,8 @@ impl Session {
         Ok(())
     }
 
-    /// Answers as usual, unless something goes wrong here; whether it went well.
+    /// Answers as usual, unless the script has a reply for this step; returns whether it was the usual
+    /// answer.
     async fn reply(&mut self, step: Step, usual: &str) -> io::Result<bool> {
         if let Some((at, Trouble::Reply(text))) = self.trouble
             && at == step
@@ -165,7 +166,7 @@ impl Session {
         Ok(true)
     }
 
-    /// Stalls or ends the connection, if that is to happen here.
+    /// Stalls or disconnects, if the script has that for this step.
     async fn strike(&mut self, step: Step) -> io::Result<()> {
         match self.trouble {
             Some((at, Trouble::Stall)) if at == step => {
@@ -188,13 +189,13 @@ impl Session {
     }
 
     async fn write(&mut self, text: &str) -> io::Result<()> {
-        // in one piece: the second of two would wait for the first one's acknowledgement
+        // in one write: a second one would wait for the acknowledgement of the first
         self.stream.write_all(format!("{text}\r\n").as_bytes()).await?;
         self.stream.flush().await
     }
 }
 
-/// What stands between the angle brackets of a path.
+/// The text between the angle brackets of a path.
 fn within(text: &str) -> String {
     let path = text.split_once('<').and_then(|(_, rest)| rest.split_once('>'));
     path.map_or_else(String::new, |(path, _)| path.to_owned())

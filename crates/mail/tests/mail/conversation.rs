@@ -1,4 +1,4 @@
-//! How the server is spoken to: with and without encryption and password.
+//! The conversation with a mail server: with and without encryption and password.
 
 use chancery_mail::{
     MailServer,
@@ -12,7 +12,7 @@ use crate::{
 
 const CREDENTIALS: Option<(&str, &str)> = Some(("mailer", "p\u{e4}ssword"));
 
-/// Sends one mail from an outbox of its own; what became of it.
+/// Runs a test with one mail in an outbox and a sink of its own.
 fn send(manner: Manner, server: impl FnOnce(&Sink) -> MailServer, then: impl AsyncFnOnce(Office, Sink)) {
     let (_folder, target) = engine::sqlite();
     engine::on(&target, async |store| {
@@ -23,7 +23,7 @@ fn send(manner: Manner, server: impl FnOnce(&Sink) -> MailServer, then: impl Asy
     });
 }
 
-/// A configuration, read, that may be of this machine.
+/// The mail server of a configuration, allowed to be on this machine.
 fn on_this_machine(config: &str) -> MailServer {
     MailServer::parse(config).unwrap().within(chancery_fetch::Networks::all())
 }
@@ -92,8 +92,8 @@ fn a_certificate_for_another_host_is_refused() {
     });
 }
 
-/// The password is the configuration's fault, not the mail's: it waits. The sink repeats the
-/// password in its answer; it is not written down.
+/// A wrong password is a fault of the configuration and not of the mail, which waits. The sink repeats the
+/// password in its reply; it is not recorded.
 #[test]
 fn a_wrong_password_is_tried_again_and_never_shown() {
     let manner = Manner { security: Security::Tls, credentials: CREDENTIALS, mechanisms: "PLAIN LOGIN" };
@@ -123,7 +123,7 @@ fn an_address_that_the_server_cannot_read_is_final() {
     });
 }
 
-/// Whatever the server does, wherever it does it: the mail is sent later, once.
+/// Whatever fault the server has at whichever step, the mail is sent later, once.
 #[test]
 fn every_trouble_at_every_step_is_survived() {
     let steps =
@@ -157,7 +157,7 @@ fn survive(step: Step) {
     });
 }
 
-/// A11 and section 15: a mail server that is not on the public internet is not called, and the refusal says
+/// A11 and section 15: a mail server outside the public internet is not connected to, and the refusal says
 /// how to allow it.
 #[test]
 fn a_server_in_our_own_network_is_not_called() {

@@ -25,7 +25,7 @@ pub fn sqlite() -> (TempDir, Target) {
     (folder, target)
 }
 
-/// A database of the cluster that `scripts/test` makes; none without one.
+/// A database in the cluster that `scripts/test` starts; `None` without one.
 pub fn postgres() -> Option<Target> {
     let cluster = std::env::var("CHANCERY_TEST_POSTGRES").ok()?;
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);

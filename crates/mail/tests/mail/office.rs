@@ -1,4 +1,4 @@
-//! What a test does with an outbox: queue, deliver, look.
+//! An outbox for tests: queueing, delivering, looking.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub const NOW: Timestamp = Timestamp(1_795_253_400_000);
 pub const SECOND: i64 = 1000;
 pub const MINUTE: i64 = 60 * SECOND;
 pub const HOUR: i64 = 60 * MINUTE;
-/// The store whose mails have a server.
+/// The store that has a mail server.
 pub const STORE: i64 = 7;
 
 pub fn mail(number: u128) -> NewMail {
@@ -34,7 +34,7 @@ pub fn mail(number: u128) -> NewMail {
     }
 }
 
-/// What stands in for encryption: opens only in its place.
+/// A stand-in for encryption: opens only with the same associated data.
 fn seal(place: &str, data: &str) -> Vec<u8> {
     format!("{place}|{data}").into_bytes()
 }
@@ -61,7 +61,7 @@ impl Office {
         self.store.run::<_, Error, _>("Queue", Mode::Write, None, queue).await.unwrap();
     }
 
-    /// One call, with a lease of its own.
+    /// One call of `deliver_due`, with a lease of its own.
     pub async fn deliver(&self, now: Timestamp, lease: u128) -> Delivered {
         deliver_due(&self.store, now, now, Uuid::from_u128(lease), &open, &self.server_of).await.unwrap()
     }
@@ -71,7 +71,7 @@ impl Office {
         (counts.waiting, counts.dead)
     }
 
-    /// The last error of a mail, and how many bytes of its data are kept.
+    /// The last error of a mail, and the bytes of its data that are retained.
     pub async fn last_error(&self, number: u128) -> (String, usize) {
         let id = Uuid::from_u128(number);
         let read = move |tx: &mut chancery_store::Tx<'_>| {

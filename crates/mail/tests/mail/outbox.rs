@@ -1,4 +1,4 @@
-//! What becomes of mails in the outbox, on both engines.
+//! The outcomes of mails in the outbox, on both engines.
 
 use chancery_mail::{
     ATTEMPTS, Delivered, MailServer, deliver_due, prune,
@@ -107,7 +107,7 @@ async fn a_server_that_is_not_there_is_tried_ever_more_rarely(store: Store) {
     assert_eq!(office.counts().await, (0, 1));
 }
 
-/// The one case in which nobody can know: the mail went over whole, the answer did not come.
+/// The one case that cannot be decided: the mail was transferred completely, and the reply did not arrive.
 async fn a_server_that_dies_before_its_last_word_may_get_it_twice(store: Store) {
     let (office, sink) = office(store).await;
     office.queue(mail(1)).await;
@@ -168,7 +168,7 @@ async fn killed(office: &Office, sink: &Sink, now: Timestamp, lease: u128, stall
     }
 }
 
-/// A lease: the timeout of the sink's configuration, and a minute.
+/// The length of a lease: the timeout of the sink's configuration, and a minute.
 const LEASE: i64 = SECOND + MINUTE;
 
 async fn a_job_that_dies_before_the_mail_is_sent_loses_nothing(store: Store) {

@@ -1,4 +1,4 @@
-//! A program of the operator's in the place of a mail server.
+//! The operator's delivery program instead of a mail server.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, sync::Arc};
 
@@ -54,7 +54,7 @@ fn it_inherits_no_environment() {
         office.queue(mail(1)).await;
         assert_eq!(office.deliver(NOW, 1).await, delivered(1, 0, 0));
         let told = fs::read_to_string(&taken).unwrap();
-        // what a shell sets for itself
+        // the variables that a shell sets itself
         let own = ["PWD", "SHLVL", "_", "OLDPWD"];
         let others = told.lines().filter(|line| !own.contains(&line.split('=').next().unwrap()));
         assert_eq!(others.count(), 0, "{told}");

@@ -1,4 +1,4 @@
-//! Client assertions: good ones, and one broken rule each.
+//! Client assertions: valid ones, and ones that break one rule each.
 
 use chancery_record::{Secret, Timestamp};
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ fn secrets_prove_a_client_when_they_are_long_enough() {
 #[test]
 fn algorithms_are_not_confused() {
     let jwk = to_jwk(&signer::RSA.jwk());
-    // the public key, in every form that somebody may take for a secret
+    // the public key, in every encoding that could be mistaken for a secret
     let forms =
         [signer::RSA.spki(), signer::RSA.jwk().to_string().into_bytes(), jwk.key.canonical().into_bytes()];
     for form in forms {
@@ -104,7 +104,7 @@ fn what_may_be_otherwise() {
         ("other", json!({ "any": [1.5] })),
     ] {
         let claims = with(claims(), name, value.clone());
-        // one that ended was made before
+        // an expired assertion needs an earlier iat
         let made =
             if name == "exp" { with(with(claims, "iat", Value::Null), "nbf", Value::Null) } else { claims };
         assert_eq!(verify(&header(), &made).map(|_| ()), Ok(()), "{name} {value}");

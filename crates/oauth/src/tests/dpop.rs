@@ -1,4 +1,4 @@
-//! Proofs: the examples of RFC 9449, good ones, and one broken rule each.
+//! DPoP proofs: the examples of RFC 9449, valid ones, and ones that break one rule each.
 
 use chancery_record::Timestamp;
 use serde_json::{Value, json};
@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use super::{NOW, now, proof_claims, request, signer, to_jwk, with};
 use crate::{Algorithm, Code, NoncePolicy, Nonces, Proof, Refusal, Request, claims::to_base64, verify_proof};
 
-/// Section 4.2.
+/// The proof of section 4.2.
 const TOKEN_REQUEST: &str = "eyJ0eXAiOiJkcG9wK2p3dCIsImFsZyI6IkVTMjU2IiwiandrIjp7Imt0eSI6IkVDIiwieCI6Imw4dEZyaHgtMzR0VjNoUklDUkRZOXpDa0\
     RscEJoRjQyVVFVZldWQVdCRnMiLCJ5IjoiOVZFNGpmX09rX282NHpiVFRsY3VOSmFqSG10NnY5VERWclUwQ2R2R1JEQSIsImNydiI6IlAtMjU2In\
     19.eyJqdGkiOiItQndDM0VTYzZhY2MybFRjIiwiaHRtIjoiUE9TVCIsImh0dSI6Imh0dHBzOi8vc2VydmVyLmV4YW1wbGUuY29tL3Rva2VuIiwia\
     WF0IjoxNTYyMjYyNjE2fQ.2-GxA6T8lP4vfrg8v-FdWP0A0zdrj8igiMLvqRMUvwnQg4PtFLbdLXiOSsX0x7NVY-FNyJK70nfbV37xRZT3Lg";
-/// Section 7.1, with its access token.
+/// The proof of section 7.1, with its access token.
 const RESOURCE_REQUEST: &str = "eyJ0eXAiOiJkcG9wK2p3dCIsImFsZyI6IkVTMjU2IiwiandrIjp7Imt0eSI6IkVDIiwieCI6Imw4dEZyaHgtMzR0VjNoUklDUkRZOXpDa0\
     RscEJoRjQyVVFVZldWQVdCRnMiLCJ5IjoiOVZFNGpmX09rX282NHpiVFRsY3VOSmFqSG10NnY5VERWclUwQ2R2R1JEQSIsImNydiI6IlAtMjU2In\
     19.eyJqdGkiOiJlMWozVl9iS2ljOC1MQUVCIiwiaHRtIjoiR0VUIiwiaHR1IjoiaHR0cHM6Ly9yZXNvdXJjZS5leGFtcGxlLm9yZy9wcm90ZWN0Z\
@@ -62,7 +62,7 @@ fn every_algorithm_of_a_private_key_proves_its_key() {
         assert_eq!(proof.issued_on, Timestamp((NOW - 10) * 1000));
         assert_eq!(proof.expires_on, Timestamp((NOW + 291) * 1000));
         assert_eq!(proof.nonce, None);
-        // forgotten no sooner than it is refused
+        // the id expires no sooner than the proof is refused
         let last = Request { now: proof.expires_on.plus(-1), ..request() };
         assert!(verify_proof(&token, &last).is_ok());
         assert!(verify_proof(&token, &Request { now: proof.expires_on, ..request() }).is_err());

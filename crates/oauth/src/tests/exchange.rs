@@ -1,4 +1,4 @@
-//! Token exchange: the form, and who acts for whom.
+//! Token exchange: the form, and the actors.
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::json;
@@ -116,7 +116,7 @@ fn actors_are_nested_and_bounded() {
 }
 
 proptest! {
-    /// Whatever the form: no panic, and what is read keeps its bounds.
+    /// Any form: reading it does not panic, and keeps within the bounds.
     #[test]
     fn any_form(
         more in vec((select(vec!["resource", "audience", "scope", "actor_token", "actor_token_type", "x"]), "\\PC{0,40}"), 0..40),

@@ -1,6 +1,6 @@
-//! What a foreign signer made: npm `jose` 6.2.17, once, into `testdata/jose.json`. For each algorithm
-//! `new SignJWT(..).sign(key)` with a fresh key, `exportJWK` and `calculateJwkThumbprint` of it; time
-//! fixed at `now`, claims as `super::claims` and `super::proof_claims` have them.
+//! Tokens by another implementation: npm `jose` 6.2.17, written once into `testdata/jose.json`. For each
+//! algorithm `new SignJWT(..).sign(key)` with a fresh key, `exportJWK` and `calculateJwkThumbprint` of it;
+//! time fixed at `now`, claims as in `super::claims` and `super::proof_claims`.
 
 use chancery_record::{Secret, Timestamp};
 use serde_json::Value;

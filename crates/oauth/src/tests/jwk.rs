@@ -1,4 +1,4 @@
-//! Public keys: the standards' examples, and what is refused.
+//! Public keys: the standards' examples, and keys that are refused.
 
 use serde_json::{Value, json};
 
@@ -170,7 +170,7 @@ fn keys_of_certificates() {
     let unknown = b"\x30\x2a\x30\x05\x06\x03\x2b\x65\x6e\x03\x21\x00";
     let unknown = [&unknown[..], &[7; 32]].concat();
     assert_eq!(PublicKey::from_spki(&unknown), Err(KeyFault::Unsupported), "X25519");
-    // the same modulus without its zero, all lengths one less, is a negative number
+    // without its leading zero, and with all lengths one less, the same modulus is a negative number
     let mut negative = signer::RSA.spki();
     for (place, length) in [(3, 0x22), (22, 0x0f), (27, 0x0a), (31, 0x01)] {
         assert_eq!(negative[place], length);

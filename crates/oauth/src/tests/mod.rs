@@ -1,5 +1,4 @@
-//! Keys, assertions and proofs: of own making, of the standards' examples, of a foreign signer, and
-//! noise.
+//! Keys, assertions and proofs: our own, the standards' examples, another implementation's, and damaged ones.
 
 mod assertion;
 mod dpop;
@@ -15,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::{Expected, Jwk, LEEWAY, MAX_LIFETIME, NoncePolicy, Request};
 
-/// When all of it happens, in seconds.
+/// The time of the tests, in seconds since 1970.
 pub const NOW: i64 = 1_800_000_000;
 pub const CLIENT: &str = "0190b5a0-0000-7000-8000-000000000001";
 pub const ISSUER: &str = "https://id.example.org";
@@ -46,7 +45,7 @@ pub fn request() -> Request<'static> {
     }
 }
 
-/// The claims of an assertion that is good.
+/// The claims of a valid assertion.
 pub fn claims() -> Value {
     json!({
         "iss": CLIENT, "sub": CLIENT, "aud": ISSUER, "jti": "one",
@@ -54,12 +53,12 @@ pub fn claims() -> Value {
     })
 }
 
-/// The claims of a proof that is good.
+/// The claims of a valid proof.
 pub fn proof_claims() -> Value {
     json!({ "jti": "one", "htm": "POST", "htu": TOKEN_ENDPOINT, "iat": NOW - 10 })
 }
 
-/// The same with one member changed; `null` takes it away.
+/// The object with one member changed; `null` removes it.
 pub fn with(mut object: Value, name: &str, value: Value) -> Value {
     let members = object.as_object_mut().unwrap();
     members.remove(name);

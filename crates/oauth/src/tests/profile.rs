@@ -161,7 +161,7 @@ fn authentication_rules() {
     }
 }
 
-/// What keeps to a profile.
+/// A client app that conforms to a profile.
 fn good(profile: SecurityProfile) -> ClientFacts<'static> {
     let first = profile == SecurityProfile::Fapi1Advanced;
     let bound = Authentication {

@@ -1,4 +1,4 @@
-//! A client that signs.
+//! The keys of a client, which sign tokens for the tests.
 
 use std::sync::LazyLock;
 
@@ -31,7 +31,7 @@ pub static P384: LazyLock<Signer> = LazyLock::new(|| ec(&ECDSA_P384_SHA384_FIXED
 pub static P521: LazyLock<Signer> = LazyLock::new(|| ec(&ECDSA_P521_SHA512_FIXED_SIGNING));
 pub static ED25519: LazyLock<Signer> = LazyLock::new(|| Signer::Ed25519(Ed25519KeyPair::generate().unwrap()));
 
-/// Every algorithm of a private key, with a key for it.
+/// Every asymmetric algorithm, with a key for it.
 pub fn asymmetric() -> Vec<(Algorithm, &'static Signer)> {
     let signer = |algorithm| match algorithm {
         Algorithm::Es256 => &*P256,
@@ -48,13 +48,13 @@ fn ec(algorithm: &'static EcdsaSigningAlgorithm) -> Signer {
     Signer::Ec(EcdsaKeyPair::generate(algorithm).unwrap())
 }
 
-/// A secret of some length.
+/// A secret of this length.
 pub fn secret(length: usize) -> Vec<u8> {
     (0..length).map(|at| u8::try_from(at % 251).unwrap()).collect()
 }
 
 impl Signer {
-    /// The public key as a certificate holds it.
+    /// The public key as in a certificate.
     pub fn spki(&self) -> Vec<u8> {
         let der: PublicKeyX509Der<'_> = match self {
             Self::Rsa(pair) => pair.public_key().as_der(),
@@ -76,7 +76,7 @@ impl Signer {
         self.sign_text(algorithm, &header.to_string(), &claims.to_string())
     }
 
-    /// Signs what may be no JSON, and may name another algorithm than it is signed by.
+    /// Signs any text, which may not be JSON or may name another algorithm.
     pub fn sign_text(&self, algorithm: Algorithm, header: &str, claims: &str) -> String {
         let signed = format!("{}.{}", to_base64(header.as_bytes()), to_base64(claims.as_bytes()));
         let signature = self.signature(algorithm, signed.as_bytes());

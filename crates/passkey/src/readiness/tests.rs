@@ -1,4 +1,4 @@
-//! Each reason alone, and the properties of all.
+//! Each blocking reason alone, and the properties of all.
 
 use chancery_record::Timestamp;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! A small authenticator that can lie.
+//! A small software authenticator that can answer falsely.
 
 use aws_lc_rs::{
     digest::{SHA256, digest},
@@ -30,12 +30,12 @@ pub struct Authenticator {
     pub sign_count: u32,
     pub relying_party: String,
     pub user_handle: Option<Vec<u8>>,
-    /// Members of the client data that replace or join the honest ones.
+    /// Members of the client data that replace the honest ones or are added to them.
     pub client: Map<String, Value>,
     pub attests: bool,
-    /// Attests with a key of the make's, whose certificates come along.
+    /// The attestation key of the model and its certificates, if the authenticator attests with it.
     pub attester: Option<(EcdsaKeyPair, Vec<Vec<u8>>)>,
-    /// A certificate that is put in with nothing to check it.
+    /// A certificate that is added without a signature to verify it.
     pub boast: Option<Vec<u8>>,
 }
 
@@ -97,7 +97,7 @@ impl Authenticator {
         if matches!(self.key, Key::Ec(_)) { -7 } else { -257 }
     }
 
-    /// RFC 9052, RFC 8230.
+    /// The public key in COSE (RFC 9052, RFC 8230).
     fn cose_key(&self) -> Cbor {
         let bytes = |slice: &[u8]| Cbor::Bytes(slice.to_vec());
         let members = match &self.key {

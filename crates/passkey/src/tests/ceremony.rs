@@ -1,4 +1,4 @@
-//! Ceremonies that go well, and what policies change about them.
+//! Ceremonies that succeed, and the effect of policies on them.
 
 use serde_json::json;
 
@@ -169,7 +169,7 @@ fn makes_of_authenticators() {
     let mut listed = policy();
     listed.allowed_aaguids.push(nine);
     register(&listed, &device).unwrap();
-    // whoever asks for proof does not take the authenticator's own word
+    // a policy that requires attestation does not accept self attestation
     listed.attestation = Attestation::Direct;
     for attests in [false, true] {
         device.attests = attests;

@@ -1,4 +1,4 @@
-//! What is known of makes of authenticators, and what follows from it.
+//! The metadata of authenticator models, and its effect on ceremonies.
 
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair};
 use base64::{Engine as _, prelude::BASE64_STANDARD_NO_PAD};
@@ -17,14 +17,14 @@ use crate::{
     start_authentication, start_registration,
 };
 
-/// The make of the authenticator of the tests.
+/// The model of the tests' authenticator.
 const MAKE: [u8; 16] = [9; 16];
 
 fn at(text: &str) -> Timestamp {
     parse_day(text).unwrap()
 }
 
-/// A manufacturer: a root, and an office that certifies authenticators.
+/// A manufacturer: a root, and an intermediate authority that certifies authenticators.
 struct Manufacturer {
     root: CertifiedIssuer<'static, KeyPair>,
     office: CertifiedIssuer<'static, KeyPair>,
@@ -46,7 +46,7 @@ impl Manufacturer {
         Self { root, office }
     }
 
-    /// An authenticator that attests with a certificate of the year 2026.
+    /// An authenticator that attests with a certificate valid in 2026.
     fn make(&self) -> Authenticator {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::default();
@@ -68,7 +68,7 @@ impl Manufacturer {
     }
 }
 
-/// A snapshot that knows the make of the tests: its status, and its roots.
+/// A snapshot with the model of the tests: its status, and its roots.
 fn snapshot(status: &str, since: Option<i64>, roots: &[&[u8]]) -> Snapshot {
     let make = json!({
         "name": "A key", "attestation_types": ["basic_full"],
@@ -103,7 +103,7 @@ fn a_make_that_is_compromised_is_refused_from_then_on() {
     let now = Makes::new(Some(&snapshot), after);
     assert!(now.is_undesired(MAKE) && !now.is_undesired([1; 16]));
     assert_eq!(register(&policy(), now, &device).unwrap_err().kind, Kind::Authenticator);
-    // what was registered before is of no use either
+    // a credential registered before is refused, too
     device.sign_count = 2;
     for (makes, refused) in [(then, None), (now, Some(Kind::Authenticator))] {
         let (options, state) =
@@ -129,7 +129,7 @@ fn a_list_with_direct_attestation_wants_certificates_of_the_make() {
             let refusal = register(&policy, Makes::new(makes, now), &device).unwrap_err();
             assert_eq!(refusal.kind, Kind::Attestation, "{}", refusal.detail);
         }
-        // its certificate is of the year 2026
+        // its certificate is valid in 2026 only
         for moment in ["2025-06-01", "2027-06-01"] {
             let refusal = register(&policy, Makes::new(Some(&known), at(moment)), &device).unwrap_err();
             assert_eq!(refusal.kind, Kind::Attestation);
@@ -138,7 +138,7 @@ fn a_list_with_direct_attestation_wants_certificates_of_the_make() {
         let refusal = register(&policy, Makes::new(Some(&known), now), &silent).unwrap_err();
         assert_eq!(refusal.kind, Kind::Attestation);
     }
-    // what the client may make anonymous leads to nobody's root
+    // an attestation that the client may anonymise needs no known root
     register(&listed(Attestation::Indirect), Makes::new(Some(&wrong), now), &device).unwrap();
 }
 
@@ -152,7 +152,7 @@ fn a_make_may_name_another_certificate_than_the_last() {
         let known = snapshot("FIDO_CERTIFIED", None, &[root]);
         register(&listed(Attestation::Direct), Makes::new(Some(&known), now), &device).unwrap();
     }
-    // the root may come along, too
+    // the root may be sent, too
     let mut device = own.make();
     device.attester.as_mut().unwrap().1.push(own.root.der().to_vec());
     let known = snapshot("FIDO_CERTIFIED", None, &[own.root.der()]);
@@ -168,7 +168,7 @@ fn without_a_list_nobody_can_claim_a_make_that_is_known() {
     register(&direct, makes, &own.make()).unwrap();
     assert_eq!(register(&direct, makes, &other.make()).unwrap_err().kind, Kind::Attestation);
     register(&direct, makes, &Authenticator::new()).unwrap();
-    // a make of which nothing is known
+    // an unknown model
     let unknown = Authenticator { aaguid: [1; 16], ..other.make() };
     register(&direct, makes, &unknown).unwrap();
 }

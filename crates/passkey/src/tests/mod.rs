@@ -1,4 +1,4 @@
-//! The ceremonies against an authenticator of its own, the specification's test vectors, and noise.
+//! The ceremonies with a software authenticator, the specification's test vectors, and damaged input.
 
 mod authenticator;
 mod ceremony;
@@ -39,7 +39,7 @@ pub fn user() -> User {
     User { id: Uuid::from_u128(7), login_name: "ada".to_owned(), display_name: "Ada Byron".to_owned() }
 }
 
-/// Nothing is known of makes.
+/// Without metadata, no model is known.
 const UNKNOWN: Makes<'static> = Makes::new(None, Timestamp(0));
 
 pub fn finish_registration(policy: &Policy, state: &[u8], answer: &Value) -> Result<Credential, Refusal> {
@@ -69,7 +69,7 @@ pub fn authenticate(
     finish_authentication(policy, &state, &device.get(&options), credential)
 }
 
-/// Replaces the challenge that a state waits for.
+/// Replaces the challenge that a state expects.
 pub fn expect_challenge(state: &[u8], ceremony: &str, challenge: &[u8]) -> Vec<u8> {
     let mut state: Value = serde_json::from_slice(state).unwrap();
     state[ceremony]["core"]["challenge"] = crate::answer::to_base64(challenge).into();

@@ -1,4 +1,4 @@
-//! Whatever is sent, the answer is a refusal and never a panic.
+//! Arbitrary and damaged input is refused and never panics.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -54,10 +54,10 @@ fn damaged(bytes: Vec<u8>) -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// The registration and the authentication: state and answer.
+/// A credential, and the state and answer of a registration and of an authentication.
 type Started = (Credential, [(Vec<u8>, Value); 2]);
 
-/// A ceremony of each kind with an honest answer, made once.
+/// A ceremony of each kind with an honest answer, created once.
 fn started() -> &'static Started {
     static STARTED: std::sync::OnceLock<Started> = std::sync::OnceLock::new();
     STARTED.get_or_init(|| {
@@ -127,8 +127,8 @@ proptest! {
     }
 }
 
-/// With a member replaced an answer is refused, or, where the damage was none or only touched what
-/// a self-made registration may choose, is about the same credential.
+/// Checks that an answer with a member replaced is refused; or, if the damage was none or changed only what a
+/// registration without attestation may choose, that it is of the same credential.
 fn replaced(name: &str, bytes: &[u8]) -> Result<(), TestCaseError> {
     let (credential, [(registration, made), (authentication, used)]) = started();
     let (mut made, mut used) = (made.clone(), used.clone());

@@ -1,4 +1,4 @@
-//! One thing wrong at a time: each is refused with its kind.
+//! Answers with one fault each: each is refused with its kind.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use crate::{
 
 type Lie = (&'static str, Kind, fn(&mut Authenticator));
 
-/// What is wrong in both ceremonies alike.
+/// The faults that both ceremonies refuse.
 fn lies() -> Vec<Lie> {
     fn tell(device: &mut Authenticator, name: &str, value: Value) {
         device.client.insert(name.to_owned(), value);
@@ -104,7 +104,7 @@ fn any_flipped_bit_of_what_is_signed_breaks_the_signature() {
     for (member, at, expected) in [
         ("signature", 10, Kind::Signature),
         ("signature", 0, Kind::Signature),
-        // the counter: it is signed too
+        // the counter is signed, too
         ("authenticatorData", 33, Kind::Signature),
         ("authenticatorData", 0, Kind::RelyingParty),
     ] {

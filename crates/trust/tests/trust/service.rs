@@ -1,4 +1,4 @@
-//! A metadata service of the test's own.
+//! A metadata service for the tests.
 
 use aws_lc_rs::{
     rand::SystemRandom,
@@ -25,12 +25,12 @@ pub fn at(text: &str) -> Timestamp {
     parse_timestamp(text).or_else(|| parse_day(text)).unwrap()
 }
 
-/// When its certificates are valid.
+/// A time at which the service's certificates are valid.
 pub fn now() -> Timestamp {
     at("2026-06-01")
 }
 
-/// A root, and a signer with a certificate of an office between.
+/// A root, an intermediate authority, and a signer with a certificate of the latter.
 pub struct Service {
     pub root: CertifiedIssuer<'static, KeyPair>,
     office: CertifiedIssuer<'static, KeyPair>,
@@ -56,7 +56,7 @@ impl Service {
         Self { root, office, key, leaf }
     }
 
-    /// The same with another certificate.
+    /// Replaces the signer's certificate.
     pub fn certified(mut self, params: &CertificateParams) -> Self {
         self.leaf = params.signed_by(&self.key, &self.office).unwrap();
         self
@@ -75,7 +75,7 @@ impl Service {
         self.signed_under(&self.header("ES256"), payload.to_string().as_bytes())
     }
 
-    /// Signs as the header says, as far as it can.
+    /// Signs a payload under this header, by its algorithm if the key can.
     pub fn signed_under(&self, header: &Value, payload: &[u8]) -> String {
         let text = unsigned(header, payload);
         let key = self.key.serialize_der();
@@ -101,7 +101,7 @@ impl Service {
         verify(jwt, &self.anchors(), now())
     }
 
-    /// What is read of a list of entries.
+    /// The snapshot of a list of entries.
     pub fn read(&self, entries: &Value) -> Snapshot {
         self.verify(&self.signed(&json!({"no": 7, "nextUpdate": "2026-07-01", "entries": entries}))).unwrap()
     }
@@ -115,7 +115,7 @@ pub fn unsigned(header: &Value, payload: &[u8]) -> String {
 fn office_params() -> CertificateParams {
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    // each a name of its own, by which chains are found
+    // a name of its own for each, as chains are found by name
     let name = format!("office {:?}", std::time::Instant::now());
     params.distinguished_name.push(rcgen::DnType::CommonName, name);
     params

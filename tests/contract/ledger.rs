@@ -7,7 +7,7 @@ mod proof;
 mod tamper;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use chancery::{Exported, seal_pending};
+use chancery::{Exported, append_pending};
 use chancery_ledger::{
     AuditKeys, Checkpoint, Finding, Hash, Stamp, Summary, leaf_data, leaf_hash, verify, verify_consistency,
     verify_inclusion,
@@ -23,7 +23,7 @@ const NOW: Timestamp = Timestamp(1_795_253_400_000);
 
 /// Lets the background job do what it does every second. The server may do it at the same time.
 async fn append_leaves(world: &World) {
-    seal_pending(&world.app, NOW).await.unwrap();
+    append_pending(&world.app, NOW).await.unwrap();
 }
 
 async fn keys(world: &World) -> AuditKeys {
@@ -266,13 +266,13 @@ on_both_engines! {
             sql(&world, vec![(damage.0.to_owned(), damage.1)]).await;
             world.user(name).await;
             let entry = &world.audit(1).await[0]["id"];
-            seal_pending(&world.app, NOW).await.unwrap_err();
+            append_pending(&world.app, NOW).await.unwrap_err();
             let proof = world.path(&format!("/CustomAuditTrail/{entry}/inclusion-proof"));
             let waits = world.admin.get(&proof).await.problem(404, "not-found");
             assert!(waits["detail"].as_str().unwrap().contains("not in the trail's tree yet"));
             // other trees go on
             world.admin.post("/api/management/v2/Customer", json!({ "name": "c" })).await.expect(201);
-            seal_pending(&world.app, NOW).await.unwrap_err();
+            append_pending(&world.app, NOW).await.unwrap_err();
             assert_eq!(numbers(&world, "SELECT count(*) FROM audit_pending WHERE store = 0").await, [0]);
             sql(&world, vec![(repair.0.to_owned(), repair.1), ("DELETE FROM audit_pending".to_owned(), vec![])]).await;
         }

@@ -19,7 +19,7 @@ pub use end::{BROKEN, end_when_broken};
 pub use first_start::{Root, Welcome};
 pub use jobs::{
     Job, Leases, jobs,
-    ledger::seal_pending,
+    ledger::append_pending,
     mail::{Post, deliver},
     prune::prune_piece,
     purge::purge_due,

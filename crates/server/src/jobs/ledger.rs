@@ -45,7 +45,7 @@ pub fn job(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
     let app = Arc::clone(app);
     let work = move || {
         let app = Arc::clone(&app);
-        async move { seal_pending(&app, now()).await.map(drop).map_err(|error| error.to_string()) }
+        async move { append_pending(&app, now()).await.map(drop).map_err(|error| error.to_string()) }
     };
     Job::new("tree", REST, work).alone()
 }
@@ -81,7 +81,7 @@ pub async fn learn_certificates(app: &App, store: &Store, now: Timestamp) -> Res
 ///
 /// # Errors
 /// The store's; a tree that differs from its last checkpoint.
-pub async fn seal_pending(app: &App, now: Timestamp) -> Result<u64, Error> {
+pub async fn append_pending(app: &App, now: Timestamp) -> Result<u64, Error> {
     let (store, context) = (&app.store.with(Class::Background), &app.context);
     learn_certificates(app, store, now).await?;
     let (mut appended, mut tree, mut failure) = (0, -1, None);
@@ -96,7 +96,7 @@ pub async fn seal_pending(app: &App, now: Timestamp) -> Result<u64, Error> {
 }
 
 async fn next_tree(store: &Store, last: i64) -> Result<Option<i64>, Error> {
-    let next = store.run("FindUnsealed", Mode::Quick, None, move |tx| {
+    let next = store.run("FindUnlogged", Mode::Quick, None, move |tx| {
         let text = "SELECT min(store) FROM audit_pending WHERE store > ?1";
         tx.one(text, &[Value::Int(last)], |row| if row.is_null(0)? { Ok(None) } else { row.int(0).map(Some) })
     });
@@ -112,7 +112,7 @@ async fn grow_tree(
     let mut appended = 0;
     for _ in 0..PIECES {
         // read in a transaction of its own: within a write, every concurrent entry would be a conflict
-        let waiting = store.run("ReadUnsealed", Mode::Long, None, move |tx| Waiting::read(tx, tree)).await?;
+        let waiting = store.run("ReadUnlogged", Mode::Long, None, move |tx| Waiting::read(tx, tree)).await?;
         let count = waiting.leaves.len();
         if count == 0 {
             break;

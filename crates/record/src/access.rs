@@ -1,8 +1,8 @@
-//! Who may write a field, when, and what it starts with.
+//! Who may write a field and when, and its default.
 
 use crate::Value;
 
-/// What a field starts with when a create body does not say.
+/// The value of a field for which a create body provides none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Preset {
     /// No default: null where the field may be empty, required otherwise.
@@ -27,19 +27,18 @@ impl Preset {
     }
 }
 
-/// Whether a field's value is encrypted where it is kept. Such a field gives no order and no
-/// filter.
+/// Whether a field's value is encrypted at rest. Such a field can be neither sorted nor filtered by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sealing {
-    /// It is not.
+    /// Not encrypted.
     Open,
-    /// Under the master key, where the resource says that the row holds a secret.
+    /// Under the master key, in those rows that the resource declares to hold a secret.
     Secret,
     /// Under the key of the person that the row is about, where it is about one.
     Person,
 }
 
-/// Where a field's value lives.
+/// Where a field's value is stored or comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
     /// In a column of the resource's table, named as the field.
@@ -48,20 +47,20 @@ pub enum Column {
     Scope,
     /// In the path: the id of the owning resource. The table holds its row number.
     Owner,
-    /// In what is read, but not in the table: it follows from other rows.
+    /// In what is read, but not in the table: it is derived from other rows.
     Seen,
-    /// In the body, and in the answer to it, but nowhere else: empty whenever it is read.
+    /// In the body, and in the answer to it, but not stored: empty whenever it is read later.
     Given,
 }
 
 impl Column {
-    /// Whether it is in what is read.
+    /// Whether reading a row returns it.
     pub const fn is_read(self) -> bool {
         matches!(self, Self::Own | Self::Seen)
     }
 }
 
-/// Who may write a field, and where it lives: the access column of the contract.
+/// Who may write a field, and where its value is stored: the access column of the contract.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a column of the contract's own table")]
 pub struct Access {
@@ -75,9 +74,9 @@ pub struct Access {
     pub shown: bool,
     /// It is the resource's key.
     pub key: bool,
-    /// Where its value lives.
+    /// Where its value is stored or comes from.
     pub column: Column,
-    /// What it starts with.
+    /// Its value where a create body provides none.
     pub preset: Preset,
     /// The column's name where it is not the field's.
     pub stored_as: Option<&'static str>,
@@ -85,18 +84,18 @@ pub struct Access {
     pub named: Option<&'static str>,
     /// The table has a second column `<name>_key` with the folded text, for search and order.
     pub folded: bool,
-    /// Whether it is encrypted where it is kept.
+    /// Whether it is encrypted at rest.
     pub sealing: Sealing,
-    /// Whether the audit trail tells it even though answers do not.
+    /// Whether the audit trail records it even though answers do not show it.
     pub audited: bool,
-    /// Whether the documents list it in bodies, where it is ignored.
+    /// Whether the documents list it in request bodies, where it is ignored.
     pub repeated: bool,
-    /// A value as it can be, for the documents, where that of its type would mislead.
+    /// An example for the documents, where that of its type would mislead.
     pub example: Option<&'static str>,
 }
 
 impl Access {
-    /// The same access, starting with `preset`.
+    /// The same access, with a default.
     #[must_use]
     pub const fn or(self, preset: Preset) -> Self {
         Self { preset, ..self }
@@ -114,25 +113,25 @@ impl Access {
         Self { stored_as: Some(column), ..self }
     }
 
-    /// The same access, under another name on the wire: one that is a word of the language.
+    /// The same access, under another name on the wire, such as a keyword of Rust.
     #[must_use]
     pub const fn named(self, name: &'static str) -> Self {
         Self { named: Some(name), ..self }
     }
 
-    /// The same access, encrypted where it is kept.
+    /// The same access, encrypted at rest.
     #[must_use]
     pub const fn sealed(self, sealing: Sealing) -> Self {
         Self { sealing, ..self }
     }
 
-    /// The same access, and told in the audit trail.
+    /// The same access, and recorded in the audit trail.
     #[must_use]
     pub const fn audited(self) -> Self {
         Self { audited: true, ..self }
     }
 
-    /// The same access, and listed in bodies, which may repeat it: it is ignored there.
+    /// The same access, and listed in request bodies, which may repeat it: it is ignored there.
     #[must_use]
     pub const fn repeated(self) -> Self {
         Self { repeated: true, ..self }
@@ -150,7 +149,7 @@ impl Access {
         Self { shown: false, ..self }
     }
 
-    /// The same access to what is not kept: see [`Column::Given`].
+    /// The same access, to a value that is not stored: see [`Column::Given`].
     #[must_use]
     pub const fn not_kept(self) -> Self {
         Self { column: Column::Given, ..self }
@@ -176,13 +175,13 @@ pub const OPEN: Access = Access {
 };
 /// Written in create only; shown.
 pub const FIXED: Access = Access { put: false, patch: false, ..OPEN };
-/// The key: may come with create, is repeated in PUT; shown.
+/// The key: may be provided at creation, is repeated in PUT; shown.
 pub const KEY: Access = Access { key: true, ..FIXED };
-/// Ours; shown.
+/// Written by the server; shown.
 pub const SHOWN: Access = Access { create: false, ..FIXED };
-/// Ours, and follows from other rows; shown. See [`Column::Seen`].
+/// Derived by the server from other rows; shown. See [`Column::Seen`].
 pub const SEEN: Access = Access { column: Column::Seen, ..SHOWN };
-/// Ours; never shown.
+/// Written by the server; never shown.
 pub const HIDDEN: Access = Access { shown: false, ..SHOWN };
 /// The user store of the path; a create body may repeat it.
 pub const SCOPE: Access = Access { column: Column::Scope, ..FIXED };

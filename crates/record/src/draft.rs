@@ -1,4 +1,4 @@
-//! A body against the field table: who may say what, typed and bounded.
+//! Reading a body against the field table: which members it may hold, of which types and within which bounds.
 
 use base64::{
     Engine as _,
@@ -10,7 +10,7 @@ use crate::{
     parse_timestamp, pointer, value::Encoding,
 };
 
-/// Which body is read.
+/// The kind of body that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// POST: absent and null both mean not set, and fall to the default.
@@ -23,23 +23,23 @@ pub enum Form {
     MergePatch,
 }
 
-/// What a body says of one field.
+/// What a body provides for one field.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Given {
-    /// Nothing: keep, or take the default.
+    /// Nothing: the field keeps its value, or takes its default.
     Nothing,
-    /// To be emptied.
+    /// The field is to be emptied.
     Empty,
     /// A value.
     Value(Value),
 }
 
-/// What a body says, in the order of the resource's fields.
+/// What a body provides, in the order of the resource's fields.
 #[derive(Clone, Debug)]
 pub struct Draft(pub Vec<Given>);
 
 impl Draft {
-    /// The values of a new row: what is given, else the default.
+    /// The values of a new row: those provided, else the defaults.
     pub fn to_new(&self, fields: &[Field]) -> Vec<Value> {
         let filled = |(field, given): (&Field, &Given)| match given {
             Given::Value(value) => value.clone(),
@@ -48,7 +48,7 @@ impl Draft {
         fields.iter().zip(&self.0).map(filled).collect()
     }
 
-    /// The values of a row after this change of `was`.
+    /// The values of a row after this change; `was` holds those before it.
     pub fn apply(&self, was: &[Value]) -> Vec<Value> {
         let changed = |(was, given): (&Value, &Given)| match given {
             Given::Value(value) => value.clone(),
@@ -58,7 +58,7 @@ impl Draft {
         was.iter().zip(&self.0).map(changed).collect()
     }
 
-    /// Forgets what is said of other fields than these.
+    /// Drops what is provided for other fields than `kept`, the concurrency token and the key.
     pub fn keep_only(&mut self, fields: &[Field], kept: &[&Field]) {
         for (field, given) in fields.iter().zip(&mut self.0) {
             if !kept.iter().any(|kept| kept.is(field)) && !field.is_token() && !field.access.key {
@@ -67,7 +67,7 @@ impl Draft {
         }
     }
 
-    /// The value given for a field, if one is.
+    /// The value provided for the field at this index, if there is one.
     pub fn given(&self, index: usize) -> Option<&Value> {
         match self.0.get(index) {
             Some(Given::Value(value)) => Some(value),
@@ -76,20 +76,21 @@ impl Draft {
     }
 }
 
-/// What a body may hold besides the fields, read and ignored.
+/// Members that a body may hold besides the fields; they are ignored.
 #[derive(Clone, Copy, Debug)]
 pub enum Others<'a> {
     /// Members of these names: the nested arrays of the response form.
     Named(&'a [&'a str]),
-    /// Anything.
+    /// Members of any name.
     Any,
 }
 
-/// Reads a body against the field table. `base` is where the body stands in its document (`""`, or
+/// Reads a body against the field table. `base` is the JSON Pointer of the body in its document (`""`, or
 /// `/17` in a batch).
 ///
 /// # Errors
-/// Every member that is unknown, missing, of the wrong type or out of bounds; the first of them told.
+/// Every member that is unknown, missing, of the wrong type or out of bounds; the first
+/// [`MOST_ERRORS`](crate::MOST_ERRORS) of them are reported, the others counted.
 pub fn read_draft(
     fields: &[Field],
     others: Others<'_>,
@@ -115,7 +116,7 @@ pub fn read_draft(
             }
             continue;
         };
-        // what is set at creation alone is read to be compared, but in older forms
+        // a create-only member is read so that it can be compared, except in legacy views
         let is_compared =
             form != Form::Create && field.is_create_only() && matches!(others, Others::Named(_));
         if !is_read(field, form) && !is_compared {
@@ -151,8 +152,8 @@ pub fn read_draft(
     if errors.is_empty() { Ok(Draft(draft)) } else { Err(errors) }
 }
 
-/// Whether this form reads the field at all. What it does not read it ignores, so that reading,
-/// changing and sending back works.
+/// Whether a body of this form is read for the field. Other fields are ignored, so that a client can read a
+/// resource, change it and send it back.
 fn is_read(field: &Field, form: Form) -> bool {
     let Access { create, put, patch, key, column, .. } = field.access;
     match form {
@@ -179,7 +180,7 @@ fn read_member(field: &Field, form: Form, value: &Json) -> Result<Given, String>
     read_value(field.kind, value).map(Given::Value)
 }
 
-/// Whether this is an empty text, and so no text where there may be none.
+/// Whether an empty text stands for the lack of a value.
 fn is_no_text(kind: Kind, value: &Json) -> bool {
     match (kind, value) {
         (Kind::Text(rule), Json::Text(text)) => !rule.keeps_empty && rule.trimmed(text).is_empty(),
@@ -240,7 +241,7 @@ fn read_value(kind: Kind, value: &Json) -> Result<Value, String> {
     Err(wanted)
 }
 
-/// An object of a body, as the JSON of its members.
+/// Reads an object of a body; returns its members as canonical JSON.
 fn read_object(fields: &[Field], value: &Json) -> Result<Value, String> {
     match read_draft(fields, Others::Named(&[]), Form::Create, value, "") {
         Ok(draft) => Ok(Value::Text(canonical_json(fields.iter().zip(&draft.to_new(fields))))),
@@ -337,8 +338,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a body says, it is read or refused at places that it has; what is read fits
-        /// the record.
+        /// Any body is read, or refused with pointers to members that it has; what is read fits the record.
         #[test]
         fn bodies_are_read_or_refused(body in bodies()) {
             let Ok(json) = read_json(body.as_bytes()) else { return Ok(()) };

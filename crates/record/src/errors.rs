@@ -1,15 +1,15 @@
-//! What is wrong with a body, bounded: a body can be wrong in a million places.
+//! The errors of a body, bounded in number and size: a body can hold a million of them.
 
 use std::ops::{Deref, DerefMut};
 
 use serde::Serialize;
 
-/// The most errors that are told. The others are counted.
+/// The most errors that are reported one by one. Further ones are only counted.
 pub const MOST_ERRORS: usize = 100;
-/// The longest name of a member that is told whole, in bytes.
+/// The longest name of a member that is reported uncut, in bytes.
 const LONGEST_NAME: usize = 256;
 
-/// One thing wrong with a body: where (RFC 6901) and what to do about it.
+/// One error of a body: where it is (JSON Pointer, RFC 6901) and how to correct it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FieldError {
     /// JSON Pointer into the body.
@@ -25,12 +25,12 @@ impl FieldError {
     }
 }
 
-/// A member's pointer below `base`, escaped by RFC 6901. A name that no member of ours can have is cut.
+/// The JSON Pointer (RFC 6901) of a member below `base`. A name that is longer than any real member's is cut.
 pub fn pointer(base: &str, member: &str) -> String {
     format!("{base}/{}", shortened(member).replace('~', "~0").replace('/', "~1"))
 }
 
-/// A name as it is told: cut where it is too long.
+/// A name as errors report it: cut where it is too long.
 pub fn shortened(name: &str) -> std::borrow::Cow<'_, str> {
     if name.len() <= LONGEST_NAME {
         return name.into();
@@ -39,7 +39,7 @@ pub fn shortened(name: &str) -> std::borrow::Cow<'_, str> {
     format!("{}...", name.get(..end).unwrap_or_default()).into()
 }
 
-/// The errors of a body: the first [`MOST_ERRORS`] of them, and how many more there are.
+/// The errors of a body: the first [`MOST_ERRORS`] of them, and the number of the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldErrors {
     told: Vec<FieldError>,
@@ -47,7 +47,7 @@ pub struct FieldErrors {
 }
 
 impl FieldErrors {
-    /// Adds one, made only if it is told.
+    /// Adds an error, which is built only if it is reported.
     pub fn note(&mut self, error: impl FnOnce() -> FieldError) {
         if self.told.len() < MOST_ERRORS {
             self.told.push(error());
@@ -56,33 +56,33 @@ impl FieldErrors {
         }
     }
 
-    /// Adds those of another body.
+    /// Adds the errors of another body.
     pub fn absorb(&mut self, others: Self) {
         self.more += others.more;
         others.told.into_iter().for_each(|error| self.note(|| error));
     }
 
-    /// Counts errors that are not told.
+    /// Counts errors that are not reported.
     pub const fn count_more(&mut self, more: usize) {
         self.more += more;
     }
 
-    /// How many there are that are not told.
+    /// The number of errors that are not reported.
     pub const fn more(&self) -> usize {
         self.more
     }
 
-    /// How many there are, told or not.
+    /// The number of all errors, reported or not.
     pub fn all(&self) -> usize {
         self.told.len() + self.more
     }
 
-    /// Takes the last of those that are told.
+    /// Removes and returns the last reported error.
     pub fn pop(&mut self) -> Option<FieldError> {
         self.told.pop()
     }
 
-    /// Those that are told.
+    /// The reported errors.
     pub fn as_slice(&self) -> &[FieldError] {
         &self.told
     }
@@ -137,7 +137,7 @@ impl<'a> IntoIterator for &'a mut FieldErrors {
 mod tests {
     use super::{FieldError, FieldErrors, MOST_ERRORS, pointer};
 
-    /// A1: what is kept of a million mistakes is bounded, and so is what one of them says.
+    /// A1: of a million errors a bounded number is kept, each of bounded size.
     #[test]
     fn errors_are_told_up_to_a_bound() {
         let errors: FieldErrors = (0..1_000_000).map(|n| FieldError::new(n.to_string(), "wrong")).collect();

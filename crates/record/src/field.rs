@@ -1,10 +1,10 @@
-//! The field table: what one line of [`record!`](crate::record) says.
+//! The field table: what one line of [`record!`](crate::record) declares.
 
 use uuid::Uuid;
 
 use crate::{Access, Column, FieldType, Mismatch, Preset, Record, Value, text::TextRule, value::Encoding};
 
-/// What a field holds, with its bounds.
+/// The kind of value that a field holds, with its bounds.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// A UUID.
@@ -22,26 +22,26 @@ pub enum Kind {
     Text(&'static TextRule),
     /// One of a list of names, read without regard to case, written as listed.
     Choice(&'static [&'static str]),
-    /// The same, written as its place in the list, and read as that or as the name.
+    /// One of a list of names, written as its index in the list; read as the index or as the name.
     Numbered(&'static [&'static str]),
     /// A moment, stored as milliseconds since 1970 (UTC), written by RFC 3339.
     Time,
     /// Bytes.
     Bytes(Encoding),
-    /// An object of a body with these members, kept as its JSON.
+    /// An object of a body with these members, stored as its JSON.
     Object(&'static [Field]),
-    /// Ids, kept as their JSON array: shown, and written by us alone.
+    /// Ids, stored as their JSON array: shown, and written by the server alone.
     Ids,
 }
 
-/// One line of a record.
+/// A field: one line of a record.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
     /// Column name, in snake case.
     pub column: &'static str,
     /// What the field means, for the OpenAPI document.
     pub about: &'static str,
-    /// What it holds.
+    /// The kind of value that it holds.
     pub kind: Kind,
     /// Whether it may be empty.
     pub nullable: bool,
@@ -53,7 +53,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// The field of type `T` at this place of the record `R`. Called by [`record!`](crate::record).
+    /// The field of type `T` at this index of the record `R`. Called by [`record!`](crate::record).
     pub const fn new<R: Record, T: FieldType>(
         place: usize,
         column: &'static str,
@@ -72,7 +72,7 @@ impl Field {
         Self { column, about, kind: T::KIND, nullable, access, wire, record: R::TYPE_NAME, place }
     }
 
-    /// Its place among the fields of its record.
+    /// Its index among the fields of its record.
     pub const fn place(&self) -> usize {
         self.place
     }
@@ -82,29 +82,29 @@ impl Field {
         is_same(self.record.as_bytes(), record.as_bytes())
     }
 
-    /// Whether this is the same field, perhaps told in another way.
+    /// Whether this is the same field, perhaps with another kind, access or name on the wire.
     pub fn is(&self, other: &Self) -> bool {
         self.place == other.place && self.record == other.record
     }
 
-    /// Its value among those of a row; null where there is none.
+    /// Its value in a row; null where the row has none.
     pub fn value<'a>(&self, values: &'a [Value]) -> &'a Value {
         values.get(self.place).unwrap_or(&Value::Null)
     }
 
-    /// Its value among those of a row, where it is an id.
+    /// Its value in a row, where it is an id.
     pub fn id(&self, values: &[Value]) -> Option<Uuid> {
         if let Value::Id(id) = self.value(values) { Some(*id) } else { None }
     }
 
-    /// Puts a value among those of a row.
+    /// Sets its value in a row.
     pub fn set(&self, values: &mut [Value], value: Value) {
         if let Some(slot) = values.get_mut(self.place) {
             *slot = value;
         }
     }
 
-    /// The same field, told in another way, for who may write it now.
+    /// The same field with another kind and access, as a legacy view or another form reads it.
     #[must_use]
     pub fn with(self, kind: Kind, access: Access) -> Self {
         Self { kind, access, ..self }
@@ -141,29 +141,29 @@ impl Field {
         self.column == "concurrency_token"
     }
 
-    /// Whether this is what people call it.
+    /// Whether this is the name by which people call the resource.
     pub fn is_name(&self) -> bool {
         self.column == "name"
     }
 
-    /// Whether this is the concurrency token, and a change must show it.
+    /// Whether this is the concurrency token, and a change must present it.
     pub fn is_asked_token(&self) -> bool {
         self.is_token() && self.access.shown
     }
 
-    /// Whether its value is given at creation and never again.
+    /// Whether its value is provided at creation and never changes.
     pub fn is_create_only(&self) -> bool {
         let Access { create, put, patch, key, .. } = self.access;
         create && !put && !patch && !key && !self.is_token()
     }
 
-    /// Takes one value of a row back into its type. Called by [`record!`](crate::record).
+    /// Converts a value of a row back into the field's type. Called by [`record!`](crate::record).
     pub fn take<T: FieldType>(column: &'static str, value: Option<Value>) -> Result<T, Mismatch> {
         T::from_value(value.unwrap_or(Value::Null)).map_err(|_| Mismatch(column))
     }
 }
 
-/// Whether two texts are the same, asked while the program is compiled.
+/// Whether two texts are equal, at compile time.
 const fn is_same(one: &[u8], other: &[u8]) -> bool {
     match (one.split_first(), other.split_first()) {
         (Some((first, one)), Some((second, other))) => *first == *second && is_same(one, other),
@@ -172,7 +172,7 @@ const fn is_same(one: &[u8], other: &[u8]) -> bool {
     }
 }
 
-/// A column name in camel case, made when the program is compiled.
+/// A column name in camel case, converted at compile time.
 #[derive(Clone, Copy, Debug)]
 struct WireName {
     bytes: [u8; 64],

@@ -1,4 +1,4 @@
-//! Handles of fields: which field of which record, and of which type, known when the program is compiled.
+//! Typed handles of fields: the record and the type of a field, known at compile time.
 
 use std::{fmt, marker::PhantomData};
 
@@ -20,13 +20,13 @@ impl<R, T> Clone for FieldOf<R, T> {
 impl<R, T> Copy for FieldOf<R, T> {}
 
 impl<R: Record, T: FieldType> FieldOf<R, T> {
-    /// The field at this place. Called by [`record!`](crate::record).
+    /// The handle of the field at this index. Called by [`record!`](crate::record).
     #[doc(hidden)]
     pub const fn at(place: usize) -> Self {
         Self { place, types: PhantomData }
     }
 
-    /// The field, its types forgotten: for lists of fields.
+    /// The field without its types, for lists of fields.
     #[expect(clippy::indexing_slicing, reason = "the macro counts the places of the fields that it declares")]
     pub const fn field(self) -> &'static Field {
         &R::FIELDS[self.place]
@@ -37,10 +37,10 @@ impl<R: Record, T: FieldType> FieldOf<R, T> {
         self.field().column
     }
 
-    /// Its value among those of a row of `R`.
+    /// Its value in a row of `R`.
     ///
     /// # Errors
-    /// They are of another record, or the value does not fit.
+    /// The values are of another record, or the value is not of the field's type.
     pub fn get(self, values: &[Value]) -> Result<T, Mismatch> {
         match values.get(self.place) {
             Some(value) if values.len() == R::FIELDS.len() => {
@@ -50,7 +50,7 @@ impl<R: Record, T: FieldType> FieldOf<R, T> {
         }
     }
 
-    /// Its text among the values of a row, borrowed; `None` where there is none.
+    /// Its text in a row, borrowed; `None` where the row has none.
     pub fn text(self, values: &[Value]) -> Option<&str> {
         const {
             let holds_text = matches!(T::KIND, Kind::Text(_) | Kind::Choice(_) | Kind::Numbered(_));
@@ -62,10 +62,10 @@ impl<R: Record, T: FieldType> FieldOf<R, T> {
         }
     }
 
-    /// Puts a value among those of a row of `R`.
+    /// Sets its value in a row of `R`.
     ///
     /// # Errors
-    /// They are of another record.
+    /// The values are of another record.
     pub fn set(self, values: &mut [Value], value: T) -> Result<(), Mismatch> {
         if values.len() != R::FIELDS.len() {
             return Err(Mismatch(self.column()));
@@ -75,7 +75,7 @@ impl<R: Record, T: FieldType> FieldOf<R, T> {
     }
 }
 
-/// Its column, as a statement names it.
+/// Displays the column, as a statement names it.
 impl<R: Record, T: FieldType> fmt::Display for FieldOf<R, T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.column())

@@ -7,23 +7,23 @@ use crate::{
     value::{Bytes, Encoding, Ids},
 };
 
-/// A stored value does not fit its field: a migration or a hand was wrong. Names the column.
+/// A stored value does not fit its field: a migration or a manual change was wrong. Holds the column's name.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Mismatch(pub &'static str);
 
-/// A struct made by [`record!`](crate::record).
+/// A struct declared by [`record!`](crate::record).
 pub trait Record: Sized {
-    /// Its name with its module's: no other record has it.
+    /// The record's name with its module path, which no other record has.
     const TYPE_NAME: &'static str;
     /// What the record is, for the OpenAPI document.
     const ABOUT: &'static str;
     /// Its fields, in order.
     const FIELDS: &'static [Field];
-    /// From the values of its fields, in order.
+    /// Builds the record from the values of its fields, in order.
     fn from_values(values: Vec<Value>) -> Result<Self, Mismatch>;
-    /// To the values of its fields, in order.
+    /// The values of the record's fields, in order.
     fn into_values(self) -> Vec<Value>;
-    /// Nothing for each of its fields.
+    /// Null for each of the record's fields.
     fn no_values() -> Vec<Value> {
         vec![Value::Null; Self::FIELDS.len()]
     }
@@ -31,13 +31,13 @@ pub trait Record: Sized {
 
 /// A type that a record's field can have.
 pub trait FieldType: Sized {
-    /// What it holds.
+    /// The kind of value that a field of this type holds.
     const KIND: Kind;
-    /// Whether it may be empty.
+    /// Whether a field of this type may be empty.
     const NULLABLE: bool = false;
-    /// To a value.
+    /// Converts to a stored value.
     fn into_value(self) -> Value;
-    /// From a value; `Err` when it is of another kind.
+    /// Converts from a stored value; `Err` when it is of another kind.
     fn from_value(value: Value) -> Result<Self, Mismatch>;
 }
 
@@ -126,7 +126,7 @@ macro_rules! id_types {
     )*};
 }
 
-/// Declares enumerations whose values are named on the wire as they are here, or as is said.
+/// Declares enumerations. A choice's name on the wire is its name in Rust, or the one given after `=`.
 #[macro_export]
 macro_rules! choice_types {
     ($($(#[doc = $doc:literal])* $name:ident {
@@ -136,7 +136,7 @@ macro_rules! choice_types {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum $name { $($(#[doc = $about])* $choice),+ }
         impl $name {
-            /// Its name on the wire.
+            /// The choice's name on the wire.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$choice => $crate::choice_name!($choice $($wire)?)),+ }
             }
@@ -164,7 +164,7 @@ macro_rules! choice_name {
     };
 }
 
-/// Declares types of text in a body that must not be seen: read by a rule, never written.
+/// Declares types for secrets in a body: text that a rule reads and that is never stored or answered.
 #[macro_export]
 macro_rules! secret_types {
     ($($(#[doc = $doc:literal])* $name:ident($rule:expr);)*) => {$(

@@ -20,7 +20,7 @@ pub enum Json {
     Bool(bool),
     /// A whole number.
     Int(i64),
-    /// Any other number. No field takes one, so its digits are not kept.
+    /// Any other number. No field takes one, so its digits are not stored.
     Number,
     /// A string.
     Text(String),
@@ -38,7 +38,7 @@ impl Json {
     }
 
     /// The same value as JSON text without white space; `None` where it holds a number that is not whole,
-    /// whose digits are not kept.
+    /// whose digits are not stored.
     pub fn to_text(&self) -> Option<String> {
         fn is_exact(json: &Json) -> bool {
             match json {
@@ -51,7 +51,7 @@ impl Json {
         is_exact(self).then(|| self.to_serde().to_string())
     }
 
-    /// The same value for a library that reads JSON itself; a number that is not whole is null.
+    /// The same value for libraries that take `serde_json`'s; a number that is not whole becomes null.
     pub fn to_serde(&self) -> serde_json::Value {
         match self {
             Self::Null | Self::Number => serde_json::Value::Null,
@@ -65,7 +65,7 @@ impl Json {
         }
     }
 
-    /// The value that a library gave back.
+    /// Converts a value that a library returned.
     pub fn from_serde(value: serde_json::Value) -> Self {
         match value {
             serde_json::Value::Null => Self::Null,
@@ -79,7 +79,7 @@ impl Json {
         }
     }
 
-    /// What it is, in a word for people.
+    /// The type of the value, as a word for people.
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -93,7 +93,7 @@ impl Json {
     }
 }
 
-/// Why a body is not the JSON we read, with line and column.
+/// Why a text is not JSON that is accepted, with line and column.
 #[derive(Debug, PartialEq, Eq)]
 pub struct JsonError(pub String);
 
@@ -106,7 +106,7 @@ pub fn read_json(bytes: &[u8]) -> Result<Json, JsonError> {
     read_json_within(bytes, MAX_VALUES)
 }
 
-/// Reads one JSON text of at most so many values.
+/// Reads one JSON text of at most `most` values.
 ///
 /// # Errors
 /// Those of [`read_json`].
@@ -122,7 +122,7 @@ pub fn read_json_within(bytes: &[u8], most: usize) -> Result<Json, JsonError> {
 struct Level<'a> {
     depth: usize,
     most: usize,
-    /// Values that there may be yet.
+    /// How many more values may follow.
     left: &'a Cell<usize>,
 }
 
@@ -201,7 +201,7 @@ impl<'de> Visitor<'de> for Level<'_> {
     }
 }
 
-/// A name that an object has twice.
+/// A name that occurs twice in an object.
 fn twice(object: &[(String, Json)]) -> Option<&str> {
     let names = || object.iter().map(|(name, _)| name.as_str());
     if object.len() <= 32 {

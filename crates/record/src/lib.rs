@@ -62,7 +62,7 @@ pub use uuid::Uuid;
 /// assert_eq!(Room::NAME.get(&values), Name::new("Ball room").map_err(|_| unreachable!()));
 /// ```
 ///
-/// A field that is misspelt does not compile, and so nothing that reads or rules on it is left out in silence:
+/// A misspelt field does not compile, so that no rule or query can silently leave one out:
 ///
 /// ```compile_fail,E0599
 /// use chancery_record::{record, Name, OPEN};

@@ -2,13 +2,13 @@
 
 use zeroize::Zeroizing;
 
-/// A secret: it cannot be printed, serialised or compared in variable time, and its memory is
-/// wiped when it goes.
+/// A secret: it cannot be printed, serialised or compared in variable time, and its memory is wiped when it
+/// is dropped.
 #[derive(Clone)]
 pub struct Secret(Zeroizing<Vec<u8>>);
 
 impl Secret {
-    /// Takes a secret into custody.
+    /// Takes ownership of a secret.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         Self(Zeroizing::new(bytes.into()))
     }

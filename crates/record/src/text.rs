@@ -15,15 +15,15 @@ pub struct TextRule {
     pub format: Option<&'static str>,
     /// The same rule as a regular expression, for the OpenAPI document.
     pub pattern: Option<&'static str>,
-    /// A value that fits, for the OpenAPI document.
+    /// A valid value, for the OpenAPI document.
     pub example: &'static str,
     /// Whether it is typed by people, so that white space at its ends means nothing.
     pub is_trimmed: bool,
-    /// Whether an empty text is a value of its own where there may be none, and not the lack of one.
+    /// Whether a field that may be empty keeps empty text as a value, rather than as the lack of one.
     pub keeps_empty: bool,
     /// Whether a body may also hold it as a JSON object.
     pub takes_object: bool,
-    /// Checks the shape and brings it into its stored form; `Err` says what it must be.
+    /// Checks the text and returns its stored form where that differs; `Err` says what the text must be.
     pub shape: fn(&str) -> Result<Option<String>, &'static str>,
 }
 
@@ -60,7 +60,7 @@ impl TextRule {
             .map_err(|problem| format!("must be {problem}"))
     }
 
-    /// The text as it counts: without white space at its ends, where that means nothing.
+    /// The text without white space at its ends, where the rule trims.
     pub fn trimmed<'a>(&self, text: &'a str) -> &'a str {
         if self.is_trimmed { text.trim() } else { text }
     }
@@ -68,10 +68,11 @@ impl TextRule {
 
 /// Whether a text type is trimmed.
 const TRIMMED: bool = true;
-/// Taken as it is.
+/// Not trimmed: taken as it is.
 const AS_IT_IS: bool = false;
 
-/// Declares text types: a name, how long, its shape, an example, whether it is trimmed, what else it takes.
+/// Declares text types: name, length, `format`, pattern, check, example, whether it is trimmed, further
+/// flags.
 macro_rules! text_types {
     ($($(#[doc = $doc:literal])* $name:ident($min:literal..=$max:literal,
         $format:expr, $pattern:expr, $shape:path, $example:literal, $trimmed:expr) $($other:ident)*;)*) => {$(
@@ -79,7 +80,7 @@ macro_rules! text_types {
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(String);
         impl $name {
-            /// What it accepts.
+            /// The rule that the text follows.
             pub const RULE: TextRule = TextRule {
                 name: stringify!($name), min: $min, max: $max, format: $format,
                 pattern: $pattern, example: $example, shape: $shape, is_trimmed: $trimmed,
@@ -108,13 +109,13 @@ macro_rules! text_types {
 }
 
 const LINE: Option<&str> = Some(r"^[^\s\x00-\x1f\x7f]([^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?$");
-/// A line with white space around it, which is taken away.
+/// One line, perhaps with white space around it, which is trimmed.
 const TYPED: Option<&str> =
     Some(r"^[\x09-\x0d\x20]*[^\s\x00-\x1f\x7f]([^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?[\x09-\x0d\x20]*$");
 const FREE: Option<&str> = Some(r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*$");
 const MAIL: Option<&str> =
     Some(r"^[\x09-\x0d\x20]*[^\s@\x00-\x1f\x7f]+@[^\s@\x00-\x1f\x7f]+[\x09-\x0d\x20]*$");
-/// At least three digits, on either side of what begins an extension.
+/// At least three digits in all, before or after the mark that begins an extension.
 const PHONE: Option<&str> = Some(concat!(
     r"^[ +()./-]*(",
     r"([0-9][ +()./-]*){3,}((;ext=|[eE][xX][tT]\.?|[xX])[0-9 +()./-]*)?",
@@ -139,14 +140,14 @@ text_types! {
     Name(1..=256, None, TYPED, line, "Sales", TRIMMED);
     /// The name a user signs in with. Unique in a store without regard to case.
     LoginName(1..=256, None, TYPED, line, "ada", TRIMMED);
-    /// An e-mail address: something, an `@`, something.
+    /// An e-mail address: text, an `@`, text.
     Email(3..=256, Some("email"), MAIL, mail, "ada@example.com", TRIMMED);
     /// A telephone number as directories hold it: at least three digits, with spaces, plus signs, dots,
     /// dashes, slashes and brackets between them, and perhaps an extension (`ext.`, `x`, `;ext=`).
     Phone(3..=64, None, PHONE, phone, "+49 30 123456", TRIMMED);
-    /// An address on the web.
+    /// A web address, checked only to be one line.
     Url(1..=2048, None, TYPED, line, "https://example.com/ada", TRIMMED);
-    /// An address on the web that a server or a browser is sent to: https, or http on the device itself.
+    /// A web address that a server or a browser is sent to: https, or http on loopback.
     WebAddress(1..=2048, None, WEB, web_address, "https://app.example.com/", TRIMMED);
     /// A language tag of the shape of BCP 47.
     Locale(2..=64, None, LOCALE, locale, "en-GB", AS_IT_IS);
@@ -154,8 +155,8 @@ text_types! {
     Zone(1..=64, None, ZONE, zone, "Europe/Berlin", AS_IT_IS);
     /// A gender, in the person's own words.
     Gender(1..=256, None, TYPED, line, "female", TRIMMED);
-    /// A day of birth by OpenID Connect: `YYYY-MM-DD`, `YYYY` or `0000-MM-DD`; a full date-time
-    /// is read and cut.
+    /// A date of birth as in OpenID Connect: `YYYY-MM-DD`, `YYYY` or `0000-MM-DD`; a full date-time is read
+    /// and cut.
     Birthdate(4..=64, None, OPAQUE, birthdate, "1815-12-10", AS_IT_IS);
     /// The key of an entry under its owner.
     Key(1..=128, None, KEY, key, "department", AS_IT_IS);
@@ -165,7 +166,7 @@ text_types! {
     EntryValue(0..=4000, None, FREE, free, "Research", AS_IT_IS) keeps_empty;
     /// A name that may be empty.
     Label(0..=256, None, FREE, free, "for the nightly run", TRIMMED);
-    /// The value of an option: text, whatever it stands for.
+    /// The value of an option, as text.
     OptionValue(0..=8000, None, FREE, free, "true", AS_IT_IS);
     /// A longer text.
     Description(0..=2000, None, FREE, free, "The people who sell", TRIMMED);
@@ -177,7 +178,7 @@ text_types! {
     JsonText(2..=262_144, None, FREE, free, "{}", AS_IT_IS);
     /// A JWK set (RFC 7517), as text or as the object itself.
     JwksText(2..=262_144, None, FREE, free, "{\"keys\":[]}", AS_IT_IS) takes_object;
-    /// A regular expression, or what it is replaced by; may be empty.
+    /// A regular expression or its replacement; may be empty.
     PatternText(0..=2000, None, FREE, free, "^role$", AS_IT_IS);
     /// A signed text: a compact JSON Web Signature (RFC 7515).
     SignedText(5..=10_485_760, None, SIGNED, signed, "eyJhbGciOiJFUzI1NiJ9.e30.c2lnbmF0dXJl", AS_IT_IS);
@@ -225,7 +226,7 @@ fn mail(text: &str) -> Shaped {
     only(good, "an e-mail address such as ada@example.com")
 }
 
-/// What an extension begins with, the longer ones first.
+/// The marks that begin an extension, the longest first.
 const EXTENSIONS: [&str; 4] = [";ext=", "ext.", "ext", "x"];
 
 fn phone(text: &str) -> Shaped {
@@ -289,7 +290,7 @@ fn zone(text: &str) -> Shaped {
     only(good, "a time zone name such as Europe/Berlin (IANA)")
 }
 
-/// Words that are routes beside `{key}` and so cannot be keys.
+/// Words that cannot be keys, because they are routes beside `{key}`.
 const RESERVED_KEYS: [&str; 7] =
     ["batch", "createorupdate", "groupId", "userId", "idpInstanceId", "mimetypes", "create"];
 
@@ -310,7 +311,7 @@ fn birthdate(text: &str) -> Shaped {
     } else {
         text
     };
-    // a leap year stands in where the year is not told
+    // a leap year stands in for a year that is not given
     let leap = day.strip_prefix("0000-").map(|rest| format!("2000-{rest}"));
     if parse_day(leap.as_deref().unwrap_or(day)).is_some() { Ok(Some(day.to_owned())) } else { Err(WANTED) }
 }

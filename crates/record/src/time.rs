@@ -29,8 +29,8 @@ const RANGE: std::ops::RangeInclusive<i64> = -62_135_596_800_000..=253_402_300_7
 /// Days from 0000-03-01, the first day of a year that ends with its leap day, to 1970-01-01.
 const ERA: i64 = 719_468;
 
-/// Reads a date-time of RFC 3339, section 5.6: any offset is read, none means UTC, what is shorter than a
-/// millisecond is cut. `None` when it is none, or out of the years 0001 to 9999 in UTC.
+/// Reads a date-time of RFC 3339, section 5.6: any offset is read, none means UTC, digits beyond milliseconds
+/// are cut. `None` for any other text, and outside of the years 0001 to 9999 in UTC.
 pub fn parse_timestamp(text: &str) -> Option<Timestamp> {
     let (date, time) = (text.get(..10)?, text.get(10..)?.strip_prefix(['T', 't', ' '])?);
     let (clock, rest) = (time.get(..8)?, time.get(8..)?);
@@ -76,7 +76,7 @@ fn days(text: &str) -> Option<i64> {
     )
 }
 
-/// Numbers of these lengths in digits, with this between them and nothing else.
+/// Reads numbers of these lengths in digits, separated by `between`; `None` for any other text.
 fn parts<const COUNT: usize>(text: &str, between: u8, lengths: [usize; COUNT]) -> Option<[i64; COUNT]> {
     let mut rest = text.as_bytes();
     let mut numbers = [0; COUNT];
@@ -97,7 +97,8 @@ fn number_of(digits: &[u8]) -> Option<i64> {
         .try_fold(0, |number, digit| digit.is_ascii_digit().then(|| number * 10 + i64::from(digit - b'0')))
 }
 
-/// The thousandths of a second that a text begins with, of one to nine digits after a dot, and what follows.
+/// Reads the fraction of a second that a text begins with, a dot and one to nine digits: its milliseconds,
+/// and the rest of the text.
 fn fraction(text: &str) -> Option<(i64, &str)> {
     let Some(rest) = text.strip_prefix('.') else { return Some((0, text)) };
     let length = rest.bytes().take_while(u8::is_ascii_digit).count();
@@ -107,7 +108,7 @@ fn fraction(text: &str) -> Option<(i64, &str)> {
     (1..=9).contains(&length).then_some((thousandths, after))
 }
 
-/// How many minutes a clock is ahead of UTC: `Z`, `+hh:mm`, `-hh:mm` or nothing, which is UTC.
+/// The offset from UTC in minutes: `Z`, `+hh:mm`, `-hh:mm` or nothing, which is UTC.
 fn offset_minutes(text: &str) -> Option<i64> {
     if matches!(text, "" | "Z" | "z") {
         return Some(0);
@@ -121,7 +122,8 @@ fn offset_minutes(text: &str) -> Option<i64> {
     (hours <= 23 && minutes <= 59).then_some(sign * (hours * 60 + minutes))
 }
 
-/// Writes a moment, e.g. `2026-11-21T09:30:00.000Z`. What RFC 3339 cannot write is its nearest moment.
+/// Writes a moment, e.g. `2026-11-21T09:30:00.000Z`. One that RFC 3339 cannot write becomes the nearest that
+/// it can.
 pub fn format_timestamp(moment: Timestamp, out: &mut Vec<u8>) {
     let moment = moment.0.clamp(*RANGE.start(), *RANGE.end());
     let (day, time) = (moment.div_euclid(86_400_000) + ERA, moment.rem_euclid(86_400_000));
@@ -219,7 +221,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is written is read again, and both are what the library of calendars says.
+        /// What is written is read again, and both agree with the calendar library.
         #[test]
         fn moments_agree_with_a_calendar(moment in RANGE) {
             let text = shown(Timestamp(moment));
@@ -229,7 +231,7 @@ mod tests {
             }
         }
 
-        /// Whatever is read here, the library of calendars reads as the same moment.
+        /// Whatever is read here, the calendar library reads as the same moment.
         #[test]
         fn offsets_agree_with_a_calendar(
             moment in -30_000_000_000_000_i64..200_000_000_000_000, hours in 0..24_i64, minutes in 0..60_i64, ahead: bool,

@@ -5,7 +5,7 @@ use uuid::Uuid;
 /// A value as the engine handles it: owned, of one of the kinds that both databases store.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Nothing.
+    /// Null.
     Null,
     /// A truth value.
     Bool(bool),
@@ -25,7 +25,7 @@ impl Value {
         matches!(self, Self::Null)
     }
 
-    /// How many bytes of text and such it holds.
+    /// The length of text or bytes; 0 for all other kinds.
     pub const fn size(&self) -> usize {
         match self {
             Self::Text(value) => value.len(),
@@ -83,11 +83,11 @@ impl<T: Into<Value>> From<Option<T>> for Value {
     }
 }
 
-/// A value borrowed from a database row or from a [`Value`]: what is written as JSON without
-/// being copied first.
+/// A value borrowed from a database row or from a [`Value`], so that it is written as JSON without being
+/// copied.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cell<'a> {
-    /// Nothing.
+    /// Null.
     Null,
     /// A truth value.
     Bool(bool),
@@ -115,7 +115,7 @@ impl Cell<'_> {
     }
 }
 
-/// How bytes look on the wire.
+/// The encoding of bytes on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     /// Base64 with padding (RFC 4648, section 4).

@@ -8,7 +8,7 @@ use crate::{Cell, Field, Kind, Timestamp, Value, format_timestamp, value::Encodi
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// Writes a value as its kind looks on the wire.
+/// Writes a value in the wire form of its kind.
 pub fn write_cell(kind: &Kind, cell: Cell<'_>, out: &mut Vec<u8>) {
     match (cell, kind) {
         (Cell::Null, _) => out.extend_from_slice(b"null"),
@@ -20,7 +20,7 @@ pub fn write_cell(kind: &Kind, cell: Cell<'_>, out: &mut Vec<u8>) {
             out.push(b'"');
         }
         (Cell::Int(value), _) => write_int(value, out),
-        // kept as it is written
+        // stored as the name, written as its index
         (Cell::Text(text), Kind::Numbered(names)) => match names.iter().position(|name| *name == text) {
             Some(place) => out.extend_from_slice(place.to_string().as_bytes()),
             None => out.extend_from_slice(b"null"),
@@ -28,7 +28,7 @@ pub fn write_cell(kind: &Kind, cell: Cell<'_>, out: &mut Vec<u8>) {
         (Cell::Text(text), Kind::Ids) => out.extend_from_slice(text.as_bytes()),
         (Cell::Text(text), _) => write_string(text, out),
         (Cell::Id(id), _) => write_id(id, out),
-        // SQLite knows an id only as its bytes
+        // SQLite returns an id as its bytes
         (Cell::Bytes(bytes), Kind::Id) => write_id(Uuid::from_slice(bytes).unwrap_or_default(), out),
         (Cell::Bytes(bytes), Kind::Bytes(Encoding::Hex)) => {
             out.push(b'"');

@@ -1,6 +1,6 @@
-//! The standard pattern of a resource, said once: what list, create, read, replace, patch,
-//! delete, batches and relations mean; and `change`, the one place that writes a resource's row
-//! together with its audit entry and its event.
+//! The standard pattern of a resource, defined once: what list, create, read, replace, patch, delete, batches
+//! and relations mean; and `change`, the only module that writes a resource's row together with its audit
+//! entry and its event.
 
 mod audit;
 mod call;

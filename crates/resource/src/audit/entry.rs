@@ -14,9 +14,9 @@ use crate::{
 
 const CATEGORY: &str = "DatabaseRecordChange";
 
-/// What is told of a change.
+/// The content of the entry and the event of a change.
 pub struct Entry<'a> {
-    /// Its number: more than that of the last change of the row itself. Links are not counted.
+    /// The entry's number: greater than that of the row's own last change. Changes of links do not count.
     pub number: i64,
     pub person: Option<PersonKey>,
     pub area: &'a str,
@@ -28,11 +28,11 @@ pub struct Entry<'a> {
     pub details: Details<'a>,
 }
 
-/// What an event tells of a change beyond whose it is: names of members and ids, never values.
+/// The details that an event holds besides the key: names of members and ids, never values.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub enum Details<'a> {
-    /// No more.
+    /// No details.
     None {},
     /// The members that changed.
     Members { changed: Vec<&'a str> },
@@ -44,7 +44,7 @@ pub enum Details<'a> {
     },
 }
 
-/// Links that were added and removed, by the ids of what they lead to.
+/// Links that were added and removed, by the ids of the linked rows.
 #[derive(Clone, Copy, Serialize)]
 pub struct Links<'a> {
     pub added: &'a [Uuid],
@@ -106,7 +106,7 @@ pub fn record(context: &Context, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<()
     let (original_digest, current_digest) = (digest(&original), digest(&current));
     let signature = signer.sign(&stamp, original_digest.as_deref(), current_digest.as_deref());
     let signature = signature.ok_or_else(|| Error::Internal("an audit entry cannot be signed".into()))?;
-    // two processes may make the same number, but no two entries have the same signature
+    // two processes may choose the same number, but no two entries have the same signature
     let proof = "SELECT 1 FROM audit_entry WHERE rid = ?1 AND signature = ?2";
     tx.prove_by(proof, vec![Value::Int(id), signature.bytes.clone().into()]);
     let (original, original_salt) = hidden(id, original, entry.person.as_ref(), ORIGINAL);
@@ -149,7 +149,7 @@ type Side = (&'static str, &'static str);
 const ORIGINAL: Side = ("original_content", "original_salt");
 const CURRENT: Side = ("current_content", "current_salt");
 
-/// Content and salt as they are kept: what belongs to a person under that person's key.
+/// Content and salt as they are stored: encrypted under the person's key where they belong to a person.
 fn hidden(
     entry: i64,
     sealed: Option<Sealed>,
@@ -166,7 +166,7 @@ fn hidden(
     }
 }
 
-/// JSON of what always has some.
+/// Serialises a value that always has a JSON form.
 pub fn written(what: &impl Serialize) -> Result<String, Error> {
     serde_json::to_string(what).map_err(|error| Error::Internal(format!("it cannot be written: {error}")))
 }
@@ -213,7 +213,7 @@ pub fn content(shape: &Shape, values: &[Value]) -> String {
     )
 }
 
-/// The key as the audit trail names it: an id is one alone, any other is joined by `|` to its owner's.
+/// The key as the audit trail names it: an id stands alone, any other key is joined to the owner's by `|`.
 pub fn key_text(shape: &Shape, values: &[Value]) -> String {
     let is_owner = |field: &Field| field.access.column == Column::Owner;
     let key = || fields_with(shape, values).filter(|(field, _)| field.access.key && !is_owner(field));

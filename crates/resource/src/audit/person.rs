@@ -1,4 +1,4 @@
-//! The key of the person whom a row is about.
+//! The encryption key of the person that a row is about.
 
 use chancery_record::{Field, Value};
 use chancery_store::{Error, Tx, raw};
@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::{Context, LIST, MasterKey, OwnerRow, PersonKey, Personal, Persons, Problem, Shape, Sql};
 
-/// The key of the person that a row is or belongs to. One that has none yet gets it.
+/// The key of the person that a row is or belongs to. It is created where the person has none yet.
 pub fn person(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -51,7 +51,8 @@ pub fn person(
     open(master, id, &made).map(Some)
 }
 
-/// Opens the key of a person who is there. Without it the trail would tell of them in the clear.
+/// Opens the key of a person who exists. A key that does not open is an error: entries must not be written in
+/// the clear.
 fn open(master: &MasterKey, id: Uuid, kept: &[u8]) -> Result<PersonKey, Problem> {
     Ok(opened(master, id, kept)?)
 }
@@ -61,7 +62,7 @@ fn opened(master: &MasterKey, id: Uuid, kept: &[u8]) -> Result<PersonKey, Error>
     PersonKey::open(master, id, kept).ok_or_else(broken)
 }
 
-/// The key of a person as it is kept, if the person has one yet; hidden or not.
+/// The key of a person as it is stored, if there is one yet, whether or not the person is in quarantine.
 fn find_key(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -79,8 +80,8 @@ fn find_key(
     Ok(found.flatten())
 }
 
-/// The keys of persons of whom an operation on this resource can tell, by their ids; `None` where one of them
-/// is there no more.
+/// The keys of the persons that answers of an operation on this resource can show, by the persons' ids;
+/// `None` where one of the persons no longer exists.
 ///
 /// # Errors
 /// The store's.
@@ -118,12 +119,12 @@ pub fn keys_of_persons(
     Ok((persons.ids().count() == ids.len()).then_some(persons))
 }
 
-/// Whether rows of this resource show persons among others.
+/// Whether rows of this resource show several persons.
 pub fn shows_persons(shape: &Shape) -> bool {
     shape.relations.iter().any(|relation| matches!(relation.target.base().personal, Personal::Is(_)))
 }
 
-/// Whether what is told of rows of this resource can be about persons.
+/// Whether audit entries and answers about rows of this resource can be about persons.
 pub fn is_personal(shape: &Shape) -> bool {
     let shape = shape.base();
     matches!(shape.personal, Personal::Is(_) | Personal::Of(..))

@@ -1,5 +1,5 @@
-//! Proofs over the audit trail of the scope that a call is in: its checkpoint, that an entry is in
-//! its tree, that its tree of today goes on from an earlier one.
+//! Proofs over the audit trail of a call's scope (RFC 6962): the tree's checkpoint, that an entry is in the
+//! tree, and that today's tree continues an earlier one.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chancery_ledger::{Hash, consistency_proof, inclusion_proof, root};
@@ -25,7 +25,7 @@ pub const SIZES: &[(&str, &str)] = &[
     ("to", "The size of the later tree, at most and without it that of the newest checkpoint."),
 ];
 
-/// The tree of a store. One that has leaves is not taken for one that has not grown yet.
+/// Reads the tree of a store. A tree that has leaves but no checkpoint is an error, and not an empty tree.
 fn find_tree(tx: &mut Tx<'_>, store: i64) -> Result<Tree, Error> {
     let tree = Tree::read(tx, store)?;
     let leaf = "SELECT position FROM audit_leaf WHERE store = ?1 LIMIT 1";
@@ -93,7 +93,7 @@ pub fn inclusion(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 /// Answers with the proof that the tree of size `to` begins with the tree of size `from`.
 ///
 /// # Errors
-/// Sizes that are none, or that the tree does not have.
+/// Sizes that are malformed, or that the tree does not have.
 pub fn consistency(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let store = call.context.scope.store();
     let tree = find_tree(tx, store)?;

@@ -10,10 +10,10 @@ use crate::{
     read::emit::{write_no_relations, write_row},
 };
 
-/// Takes an entry: its position, and the entry as the interface answers it.
+/// Receives an entry: its position in the tree, and its JSON as the interface answers it.
 pub type Take<'a> = dyn FnMut(u64, &[u8]) -> Result<(), Error> + 'a;
 
-/// An entry's place: its position in the tree, and its number.
+/// An entry to read: its position in the tree, and its number.
 pub type Placed = (u64, i64);
 
 const LEAVES: &str = "SELECT position, entry FROM audit_leaf \
@@ -21,8 +21,8 @@ const LEAVES: &str = "SELECT position, entry FROM audit_leaf \
 const HASHES: &str = "SELECT position, hash FROM audit_node \
     WHERE store = ?1 AND level = 0 AND position >= ?2 AND position < ?3 ORDER BY position LIMIT 512";
 
-/// The entries and the hashes of the leaves from `start` to before `end`, at most 512 of them. A
-/// hash that is lost is all zeros.
+/// The entries and the hashes of the leaves from `start` up to but not including `end`, at most 512 of them.
+/// A lost hash is all zeros.
 ///
 /// # Errors
 /// The store's.
@@ -59,8 +59,8 @@ pub fn next_leaf(tx: &mut Tx<'_>, store: i64, start: u64) -> Result<Option<u64>,
     found.map(Option::flatten)
 }
 
-/// Reads entries, each as the interface answers it, in the order given. Those that are gone are
-/// passed over. One row is in memory at a time.
+/// Reads entries in the order given, each as the interface answers it. Deleted ones are skipped. One row is
+/// in memory at a time.
 ///
 /// # Errors
 /// Those of `each`, and the store's.
@@ -72,7 +72,7 @@ pub fn read_entries(
     each: &mut Take<'_>,
 ) -> Result<(), Error> {
     let mut json = Vec::new();
-    // numbers rise but for entries that were committed late, so this is mostly one query
+    // numbers ascend except for entries that were committed late, so this is mostly one query
     let rising = entries.chunk_by(|before, after| before.1 < after.1);
     for rising in rising.flat_map(|rising| rising.chunks(LIST)) {
         let mut sql = Sql::new(shape.plan().select.as_str());
@@ -93,7 +93,7 @@ pub fn read_entries(
     Ok(())
 }
 
-/// How many entries are looked at in one query.
+/// The most entries that one query reads.
 const PIECE: u64 = 4096;
 
 const PLACES: &str = "SELECT t.rid, \
@@ -101,9 +101,9 @@ const PLACES: &str = "SELECT t.rid, \
     (SELECT p.entry FROM audit_pending p WHERE p.entry = t.rid AND p.store = t.store) \
     FROM audit_entry t WHERE t.store = ?1 AND t.rid > ?2 ORDER BY t.rid LIMIT";
 
-/// The next numbers after `last`, if there are any, that stand neither in the store's tree of this
-/// size nor among those that wait for it. The server writes no such entries: somebody else did.
-/// Also the last number that was looked at.
+/// Stray entries: of the next numbers after `last`, those that are neither in the store's tree of this size
+/// nor waiting to be appended. The server writes no such entries, so somebody else did. Also returns the last
+/// number read; `None` where there are no more.
 ///
 /// # Errors
 /// The store's.

@@ -1,4 +1,4 @@
-//! The seal on audit entries: numbers that rise, salted digests, signatures, signed checkpoints.
+//! Signing of audit entries: ascending numbers, salted digests, signatures, signed checkpoints.
 
 use std::{
     ops::Range,
@@ -22,7 +22,7 @@ pub struct AuditKey {
     key: Arc<PrivateKey>,
     algorithm: Algorithm,
     public_key_info: Vec<u8>,
-    /// When it signs, in milliseconds since 1970.
+    /// The time in which it signs, in milliseconds since 1970.
     valid: Range<i64>,
 }
 
@@ -33,8 +33,8 @@ impl AuditKey {
         Self::new(key.into(), algorithm, i64::MIN..i64::MAX)
     }
 
-    /// The key of a certificate that is valid in this time, in milliseconds since 1970. `None` when it
-    /// is neither P-256 nor RSA: who uploaded it knows it, and with Ed25519 could sign checkpoints too.
+    /// The key of a certificate that is valid in this time, in milliseconds since 1970. `None` when it is
+    /// neither P-256 nor RSA: whoever uploaded an Ed25519 key knows it, and could sign checkpoints, too.
     pub fn of_certificate(key: Arc<PrivateKey>, valid: Range<i64>) -> Option<Self> {
         let algorithm = match key.kind() {
             KeyKind::P256 => Algorithm::Es256Der,
@@ -44,7 +44,7 @@ impl AuditKey {
         Self::new(key, algorithm, valid)
     }
 
-    /// With the public key in the form that it is found in by who reads the published keys.
+    /// `None` where the key has no public form in which readers of the published keys would find it.
     fn new(key: Arc<PrivateKey>, algorithm: Algorithm, valid: Range<i64>) -> Option<Self> {
         let published = json!({ "keys": [key.public_jwk("")] }).to_string();
         let public_key_info = AuditKeys::from_jwks(&published).ok()?.infos().next()?.to_vec();
@@ -61,16 +61,16 @@ impl AuditKey {
     }
 }
 
-/// The keys of certificates that sign, as they were at an epoch. The first that is valid does.
+/// The keys of certificates that sign, as of an epoch. The first valid one signs.
 #[derive(Default)]
 struct Certified {
     epoch: i64,
     keys: Vec<AuditKey>,
-    /// The cert stores whose keys would sign, too, and cannot be opened.
+    /// The cert stores whose keys would sign, too, but cannot be opened.
     broken: Vec<Uuid>,
 }
 
-/// Seals audit entries and the trees over them.
+/// Signs audit entries and the checkpoints of the trees over them.
 pub struct AuditSigner {
     own: AuditKey,
     certified: RwLock<Arc<Certified>>,
@@ -84,7 +84,7 @@ pub struct Signature {
     pub public_key_info: Vec<u8>,
 }
 
-/// A sealed content: what is kept of an original or current state.
+/// The content of an original or current state, with its salt and digest.
 pub struct Sealed {
     pub content: String,
     pub salt: [u8; 32],
@@ -92,8 +92,8 @@ pub struct Sealed {
 }
 
 impl AuditSigner {
-    /// A seal with the installation's own key. `keys` are all its own that ever signed, `last` is the
-    /// highest entry number there is.
+    /// A signer with the installation's own key. `keys` are all own keys that ever signed, `last` is the
+    /// highest entry number so far.
     pub fn new(own: AuditKey, keys: AuditKeys, last: i64) -> Self {
         Self { own, certified: RwLock::default(), keys, last: AtomicI64::new(last) }
     }
@@ -102,33 +102,34 @@ impl AuditSigner {
         Arc::clone(&self.certified.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The epoch that the keys of certificates are of.
+    /// The epoch at which the keys of certificates were read.
     pub fn certified_at(&self) -> i64 {
         self.certified().epoch
     }
 
-    /// Whether a certificate's key may sign already.
+    /// Whether this key is among the certificates' keys that may sign.
     pub fn knows(&self, key: &AuditKey) -> bool {
         self.certified().keys.iter().any(|known| known.public_key_info == key.public_key_info)
     }
 
-    /// From now on the first of these keys signs that is valid; where none is, the installation's own.
-    /// They must be published by then. `broken` are the cert stores whose keys cannot be opened.
+    /// Sets the keys of certificates: from now on the first valid one signs, and the installation's own key
+    /// where none is valid. They must be published by then. `broken` are the cert stores whose keys cannot be
+    /// opened.
     pub fn certify(&self, epoch: i64, keys: Vec<AuditKey>, broken: Vec<Uuid>) {
         let certified = Certified { epoch, keys, broken };
         *self.certified.write().unwrap_or_else(PoisonError::into_inner) = certified.into();
     }
 
-    /// The cert stores whose keys would sign and cannot be opened.
+    /// The cert stores whose keys would sign, but cannot be opened.
     pub fn broken(&self) -> Vec<Uuid> {
         self.certified().broken.clone()
     }
 
-    /// The next entry's number: the time in milliseconds times a thousand, plus a start by chance, so
-    /// that processes do not begin a millisecond with the same; but always more than the one before.
+    /// The next entry's number: the time in milliseconds times a thousand, plus a random start, so that
+    /// processes do not begin a millisecond with the same number; but always greater than the one before.
     /// Below 2^53 until the year 2255.
     ///
-    /// More than `last`, too, which another process may have made by a clock that is ahead.
+    /// Also greater than `last`, which another process may have chosen by a clock that is ahead.
     pub fn number(&self, now: Timestamp, last: i64) -> i64 {
         self.number_from(now, last, i64::from(u16::from_le_bytes(random()) % 1000))
     }
@@ -147,8 +148,7 @@ impl AuditSigner {
         Sealed { content, salt, digest }
     }
 
-    /// Signs an entry: over the canonical JSON (RFC 8785) of its members and digests. `None`: no key
-    /// can.
+    /// Signs an entry: the canonical JSON (RFC 8785) of its members and digests. `None` when no key can sign.
     pub fn sign(
         &self,
         stamp: &Stamp<'_>,
@@ -163,20 +163,20 @@ impl AuditSigner {
         })
     }
 
-    /// Signs a checkpoint of a tree with the installation's own key: the note.
+    /// Signs a checkpoint of a tree with the installation's own key; returns the signed note.
     ///
     /// # Errors
-    /// An origin that cannot be a key's name, or a key that does not sign.
+    /// An origin that cannot be a key's name, or a key that cannot sign.
     pub fn sign_checkpoint(&self, checkpoint: &Checkpoint) -> Result<String, NoteError> {
         let public_key = self.own.public_key_info.last_chunk().ok_or(NoteError::Unsigned)?;
         let signature = self.own.sign(checkpoint.to_text().as_bytes()).ok_or(NoteError::Unsigned)?;
         checkpoint.sign(|_| signature, public_key)
     }
 
-    /// Opens a checkpoint that this installation signed.
+    /// Verifies a checkpoint's signature by this installation and reads it.
     ///
     /// # Errors
-    /// It did not.
+    /// The installation did not sign it.
     pub fn open_checkpoint(&self, note: &str) -> Result<Checkpoint, NoteError> {
         Checkpoint::open(note, &self.keys)
     }
@@ -210,7 +210,7 @@ mod tests {
         assert!((10_000_000..10_001_000).contains(&number), "{number}");
     }
 
-    /// B4: processes make their numbers without asking each other, and few are made twice.
+    /// B4: processes choose their numbers independently, and few numbers are chosen twice.
     #[test]
     fn numbers_of_eight_processes_seldom_collide() {
         let processes: Vec<AuditSigner> = (0..8).map(|_| seal(0)).collect();

@@ -1,4 +1,4 @@
-//! The audit trail: written by every change, read by auditors.
+//! The audit trail: written with every change, read by auditors.
 
 use chancery_record::{
     Bytes, Encoding, FieldType, KEY, Kind, Mismatch, Name, SHOWN, Sealing, ShortText, Timestamp, Value,

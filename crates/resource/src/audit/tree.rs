@@ -1,4 +1,4 @@
-//! The Merkle tree over a store's audit trail, as it is kept.
+//! The Merkle tree over a store's audit trail, as it is stored.
 
 use chancery_ledger::Hash;
 use chancery_record::Value;
@@ -29,21 +29,21 @@ impl Tree {
     }
 }
 
-/// The name of a tree: of the user store with this instance, or of the configuration.
+/// The origin of a tree's checkpoints: of the user store with this instance, or of the configuration.
 pub fn origin(instance: Option<Uuid>) -> String {
     instance.map_or_else(|| "chancery/management".to_owned(), |id| format!("chancery/userstore/{id}"))
 }
 
-/// Asks for the root of a complete subtree, by its level and position.
+/// Returns the root of a complete subtree, by its level and position.
 pub type Ask<'a> = dyn FnMut(u8, u64) -> Result<Hash, Error> + 'a;
 
 const NODE: &str = "SELECT hash FROM audit_node WHERE store = ?1 AND level = ?2 AND position = ?3";
 
-/// Works with subtrees of a store's tree. All that `work` asks for is read at once, so it runs
-/// twice: which subtrees it asks for must not depend on their hashes.
+/// Works with subtrees of a store's tree. All that `work` requests are read at once, so it runs twice: which
+/// subtrees it requests must not depend on their hashes.
 ///
 /// # Errors
-/// A subtree that is not there, and the store's.
+/// A subtree that is missing, and the store's.
 pub fn with_nodes<T>(
     tx: &mut Tx<'_>,
     store: i64,
@@ -78,10 +78,10 @@ pub fn number(number: u64) -> Value {
     Value::Int(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
-/// A size or position of a row.
+/// Reads a size or position from a row.
 ///
 /// # Errors
-/// It is none.
+/// The value is negative.
 pub fn place(row: &Row<'_>, column: usize) -> Result<u64, Error> {
     u64::try_from(row.int(column)?).map_err(|_| Error::Internal(format!("column {column} is negative")))
 }

@@ -15,19 +15,19 @@ pub struct Answer {
     pub headers: Vec<(&'static str, String)>,
     /// Whether the body is one resource and so carries an `ETag`.
     pub tagged: bool,
-    /// The body is still to be read: this resource, now that the change is committed.
+    /// The key of the resource that is to be read for the body, after the commit.
     pub read_later: Option<Value>,
     /// The key of what was created.
     pub created: Option<String>,
     /// The media type of the body where it is not JSON.
     pub content_type: Option<&'static str>,
-    /// There is no answer yet: what was done so far is committed, this is done outside of any
-    /// transaction, and the operation is called again with its result.
+    /// Work that is needed before there is an answer: what was done so far is committed, the work is done
+    /// outside of any transaction, and the operation is called again with its result.
     pub work: Option<Work>,
-    /// There is no answer yet: a piece is done and committed, and the operation is called again
-    /// for the next one.
+    /// A finished piece of an operation that has no answer yet: the piece is committed, and the operation is
+    /// called again for the next one.
     pub piece: Option<Piece>,
-    /// What was done is to stay, but the caller is refused: a wrong password that was counted.
+    /// A refusal that commits what was done, such as the count of wrong passwords.
     pub refusal: Option<Box<Problem>>,
 }
 
@@ -47,23 +47,23 @@ impl Answer {
         }
     }
 
-    /// A refusal that keeps what was done.
+    /// A refusal that commits what was done.
     pub fn refusing(problem: Problem) -> Self {
         Self { refusal: Some(Box::new(problem)), ..Self::new(0) }
     }
 
-    /// No answer yet: this is to be done first, outside of any transaction.
+    /// No answer yet: this work is to be done first, outside of any transaction.
     pub fn after(work: Work) -> Self {
         Self { work: Some(work), ..Self::new(0) }
     }
 
-    /// No answer yet: a piece is done, the next one goes on from this state, which
-    /// [`Call::result`] has as the only step. `done` items of `total` are behind.
+    /// No answer yet: a piece is done, and the next one continues from `state`, which becomes the only result
+    /// of [`Call::result`]. `done` of `total` items are done.
     pub fn again<T: Send + Sync + 'static>(state: T, done: u64, total: u64) -> Self {
         Self { piece: Some(Piece { state: Arc::new(state), done, total }), ..Self::new(0) }
     }
 
-    /// Whether this is what the caller is told, and neither a step on the way nor a refusal.
+    /// Whether this is the caller's answer, rather than a step towards it or a refusal.
     pub const fn is_final(&self) -> bool {
         self.work.is_none() && self.piece.is_none() && self.refusal.is_none()
     }

@@ -4,18 +4,18 @@ use std::sync::atomic::AtomicU32;
 
 use crate::{AuditSigner, CursorKey, MasterKey, Memory, MetadataSource, Service};
 
-/// What argon2id spends on a password.
+/// The cost parameters of argon2id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hashing {
     /// Memory in KiB.
     pub memory_kib: u32,
-    /// Passes over it.
+    /// The number of passes over the memory.
     pub iterations: u32,
-    /// Lanes.
+    /// The degree of parallelism.
     pub parallelism: u32,
 }
 
-/// Which identities must be proven before one takes the other's place.
+/// Which identities must be proven before one replaces another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Proofs {
     /// Neither.
@@ -23,17 +23,17 @@ pub enum Proofs {
     None,
     /// The one that is replaced.
     Current,
-    /// The one that takes its place.
+    /// The one that replaces it.
     Replacement,
     /// Both.
     Both,
 }
 
 impl Proofs {
-    /// All of them.
+    /// All values.
     pub const ALL: [Self; 4] = [Self::None, Self::Current, Self::Replacement, Self::Both];
 
-    /// Its name in the configuration.
+    /// The value's name in the configuration.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -48,13 +48,13 @@ impl Proofs {
         matches!(self, Self::Current | Self::Both)
     }
 
-    /// Whether the identity that takes its place must be proven.
+    /// Whether the identity that replaces it must be proven.
     pub const fn of_replacement(self) -> bool {
         matches!(self, Self::Replacement | Self::Both)
     }
 }
 
-/// What operations share: the keys they work with, made once at the start.
+/// What all operations share: keys and settings, created once at the start.
 pub struct AppContext {
     /// The master key.
     pub master: MasterKey,
@@ -64,21 +64,20 @@ pub struct AppContext {
     pub services: &'static [&'static Service],
     /// Whether a program of the operator's delivers reset tokens where there is no mail server.
     pub has_reset_program: bool,
-    /// Whether the server asks clients for certificates, and so can be shown one.
+    /// Whether the server requests client certificates in the TLS handshake, so that clients can present one.
     pub asks_for_certificates: bool,
-    /// Which identities must be proven before one takes the other's place.
+    /// Which identities must be proven before one replaces another.
     pub proofs: Proofs,
     /// Signs audit entries.
     pub audit_signer: AuditSigner,
-    /// Makes and opens cursors.
+    /// Seals and opens the cursors of lists.
     pub cursors: CursorKey,
-    /// Runs through the identifiers of one millisecond, so that ids made one after another are
-    /// in order.
+    /// A counter in the identifiers of one millisecond, so that ids created one after another are in order.
     pub counter: AtomicU32,
-    /// What links to this server begin with, without a slash at the end.
+    /// The server's public URL, which links begin with, without a slash at the end.
     pub public_url: String,
-    /// Where metadata of authenticators come from.
+    /// The source of the metadata of authenticators.
     pub metadata: MetadataSource,
-    /// The snapshot of them that was read last.
+    /// The snapshot of those metadata that was read last.
     pub snapshot: Memory,
 }

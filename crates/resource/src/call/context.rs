@@ -1,4 +1,4 @@
-//! Who acts, where and when: all that a change may know of the world.
+//! The context of a call: who acts, where and when.
 
 use std::{
     cell::RefCell,
@@ -12,26 +12,26 @@ use uuid::Uuid;
 use super::random::random;
 use crate::{AppContext, Postcondition, Scope, seal::sealed::Persons};
 
-/// Who acts, where and when. What the server does by itself has one, too, and no request.
+/// Who acts, where and when. Jobs of the server have a context, too, but no request.
 pub struct Context {
     /// What the actor's rights cover.
     pub scope: Scope,
-    /// Who acts: a client app's id; none for the server itself.
+    /// Who acts: a client app's or user's id; `None` for the server itself.
     pub actor: Option<Uuid>,
-    /// The client app that acts for the actor, by a token that it got in exchange for theirs.
+    /// The client app that acts for the actor, with a token obtained by token exchange (RFC 8693).
     pub acting: Option<Uuid>,
-    /// The time that counts.
+    /// The current time, the same for the whole operation.
     pub now: Timestamp,
-    /// The keys of the persons of whom audit entries were written, by their ids.
+    /// The keys of the persons of whom audit entries were written, by the persons' ids.
     pub persons: RefCell<Persons>,
-    /// What must hold when the operation ends, because of the resources that it wrote.
+    /// The postconditions of the resources that were written, checked when the operation ends.
     pub(crate) postconditions: RefCell<Vec<Postcondition>>,
     /// What all operations share.
     pub app: Arc<AppContext>,
 }
 
 impl Context {
-    /// Somebody who acts: a client app, perhaps through another one.
+    /// The context of an actor, and of the client app that acts for it.
     pub fn new(
         app: &Arc<AppContext>,
         scope: Scope,
@@ -43,18 +43,18 @@ impl Context {
         Self { scope, actor, acting, now, persons, postconditions, app: Arc::clone(app) }
     }
 
-    /// The server acting by itself.
+    /// The context of the server acting by itself.
     pub fn of_server(app: &Arc<AppContext>, scope: Scope, now: Timestamp) -> Self {
         Self::new(app, scope, now, None, None)
     }
 
-    /// Begins an operation, perhaps again.
+    /// Resets what an earlier run of the operation left, before it runs.
     pub(crate) fn begin(&self) {
         self.persons.borrow_mut().clear();
         self.postconditions.borrow_mut().clear();
     }
 
-    /// A new identifier: UUID version 7, in order of time.
+    /// A new identifier: UUID version 7 (RFC 9562), ascending in time.
     pub fn new_id(&self) -> Uuid {
         let mut bytes = random::<10>();
         let count = self.app.counter.fetch_add(1, Ordering::Relaxed).to_be_bytes();
@@ -69,8 +69,8 @@ impl Context {
         Value::Text(BASE64_URL_SAFE_NO_PAD.encode(random::<16>()))
     }
 
-    /// Acts on the configuration as a consequence of a call in a user store; the configuration's audit
-    /// trail records it. The caller's rights do not limit it: what it reaches must.
+    /// Acts on the configuration as a consequence of a call in a user store; the configuration's audit trail
+    /// records it. The caller's rights do not limit what is reached: `act` must.
     pub fn on_configuration<T>(&mut self, act: impl FnOnce(&Self) -> T) -> T {
         let store = std::mem::replace(&mut self.scope, Scope::Everything);
         let outcome = act(self);

@@ -16,7 +16,7 @@ pub fn etag(body: &[u8]) -> String {
     tag_of(aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, body).as_ref())
 }
 
-/// The tag that a digest makes.
+/// The strong `ETag` of a representation with this digest.
 pub fn tag_of(digest: &[u8]) -> String {
     format!("\"{}\"", BASE64_URL_SAFE_NO_PAD.encode(digest.get(..16).unwrap_or_default()))
 }

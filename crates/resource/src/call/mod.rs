@@ -14,14 +14,14 @@ pub mod work;
 use self::{context::Context, request::Request, work::Steps};
 use crate::Out;
 
-/// One call of an operation: all that it may know of the world.
+/// One call of an operation, with everything that the operation may know.
 pub struct Call {
-    /// What the caller asks for.
+    /// The request of the caller.
     pub request: Request,
     /// Who acts, where and when.
     pub context: Context,
-    /// What work between transactions came to, and what is still needed.
+    /// The results of work between transactions, and the work still needed.
     pub steps: Steps,
-    /// Where the body of the answer goes.
+    /// The body of the answer, as it is written.
     pub answer: Out,
 }

@@ -1,19 +1,19 @@
-//! What goes wrong, told to the caller: RFC 9457.
+//! Problems: errors as they are answered to the caller (RFC 9457).
 
 use chancery_record::{FieldError, FieldErrors};
 use chancery_store as store;
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 
-/// What a program must tell apart.
+/// The kind of a problem, by which a client tells problems apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProblemKind {
     /// The request is malformed or breaks a rule on a field.
     InvalidRequest,
-    /// No, bad or expired token.
+    /// No token, or an invalid or expired one.
     Unauthorized,
-    /// The role is missing altogether.
+    /// The caller has no role for the operation.
     Forbidden,
-    /// No such item, or outside the caller's scope.
+    /// There is no such item, or it is outside of the caller's scope.
     NotFound,
     /// The path is no route.
     NoSuchRoute,
@@ -27,17 +27,17 @@ pub enum ProblemKind {
     ConcurrencyConflict,
     /// `If-Match` does not hold.
     PreconditionFailed,
-    /// What a key's first answer told of a person was erased.
+    /// The first answer to an idempotency key showed a person whose data were erased since.
     Erased,
-    /// A body over a bound.
+    /// The body is larger than allowed.
     PayloadTooLarge,
     /// A body of a type that the operation does not read.
     UnsupportedMediaType,
-    /// An idempotency key came back with another request.
+    /// An idempotency key was used again, with another request.
     IdempotencyKeyReused,
     /// Too many requests.
     TooManyRequests,
-    /// A fault of ours.
+    /// A fault of the server.
     Internal,
     /// Whether the change was made is not known.
     OutcomeUnknown,
@@ -104,20 +104,20 @@ impl ProblemKind {
     }
 }
 
-/// A problem on its way to the caller. What only operators may know is logged, not put here.
+/// A problem on its way to the caller. Details for operators alone are logged, never put here.
 #[derive(Clone, Debug)]
 pub struct Problem {
     /// Its kind.
     pub kind: ProblemKind,
     /// What happened and what to do about it.
     pub detail: String,
-    /// Where, with a pointer each.
+    /// The errors of the body, each with its pointer.
     pub errors: FieldErrors,
     /// Further members of the body.
     pub members: Vec<(&'static str, String)>,
     /// Headers of the answer.
     pub headers: Vec<(&'static str, String)>,
-    /// The store's failure behind it, for whoever decides what to do next.
+    /// The store's error behind it, which decides whether the operation is repeated.
     pub cause: Option<store::Error>,
 }
 
@@ -133,7 +133,7 @@ impl Problem {
         Self::new(ProblemKind::InvalidRequest, detail)
     }
 
-    /// A request that is wrong in these places.
+    /// A request with these errors in its body.
     pub fn wrong(errors: impl Into<FieldErrors>) -> Self {
         let errors = errors.into();
         let detail = match (errors.as_slice(), errors.more()) {
@@ -146,12 +146,13 @@ impl Problem {
         Self { errors, ..Self::invalid(detail) }
     }
 
-    /// A request that is wrong in one place.
+    /// A request with one error in its body.
     pub fn wrong_at(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::wrong(vec![FieldError::new(pointer, detail)])
     }
 
-    /// Nothing there. Says the same whether it does not exist or is not the caller's.
+    /// An item that is not found. The answer does not depend on whether it does not exist or is outside of
+    /// the caller's scope.
     pub fn not_found(what: &str) -> Self {
         Self::new(ProblemKind::NotFound, format!("There is no such {what} here."))
     }
@@ -161,7 +162,7 @@ impl Problem {
         Self::new(ProblemKind::Conflict, detail)
     }
 
-    /// With another detail.
+    /// The same problem with another detail.
     #[must_use]
     pub fn with_detail(self, detail: impl Into<String>) -> Self {
         Self { detail: detail.into(), ..self }
@@ -188,12 +189,12 @@ impl Problem {
 
     /// The body. `instance` is the path of the request.
     pub fn body(&self, instance: &str, trace_id: &str) -> Vec<u8> {
-        // texts and numbers under names that are texts: there is nothing that could fail
+        // text and numbers under names that are text: serialising them cannot fail
         serde_json::to_vec(&Body { problem: self, instance, trace_id }).unwrap_or_default()
     }
 }
 
-/// A problem as it is written, for one request.
+/// A problem as it is written in the answer to one request.
 struct Body<'a> {
     problem: &'a Problem,
     instance: &'a str,
@@ -238,7 +239,7 @@ impl From<store::Error> for Problem {
             store::Error::Retry | store::Error::Stale | store::Error::Unavailable(_) => {
                 unavailable().with_header("retry-after", "1")
             }
-            // those who were refused together do not come back together
+            // random delays keep callers who were refused together from returning together
             store::Error::Busy => {
                 let [chance] = crate::random::<1>();
                 unavailable().with_header("retry-after", (1 + chance % 5).to_string())

@@ -1,21 +1,21 @@
-//! What a caller asks for.
+//! The request of a caller.
 
 use chancery_record::Json;
 
 use crate::{Op, Preconditions, Problem};
 
-/// A request, read but not judged.
+/// A request, parsed but not validated.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the request")]
 pub struct Request {
     /// The operation.
     pub op: &'static Op,
     /// Path parameters in order, decoded, without `{userstore}`.
     pub path: Vec<String>,
-    /// Path and query as sent, for links.
+    /// Path and query as sent, for the links of pages.
     pub address: String,
     /// Query parameters, decoded.
     pub query: Vec<(String, String)>,
-    /// Conditions on the current representation.
+    /// The conditions of the request headers (RFC 9110, section 13).
     pub preconditions: Preconditions,
     /// The JSON body.
     pub body: Option<Json>,
@@ -23,27 +23,27 @@ pub struct Request {
     pub bytes: Option<(String, Vec<u8>)>,
     /// Whether a PATCH body is a merge patch (RFC 7396).
     pub merge_patch: bool,
-    /// Answer as the real call would, and change nothing.
+    /// Whether to answer as the real call would, but change nothing.
     pub dry_run: bool,
-    /// Whether the body of an answer may be read after the commit: a large resource must not be
-    /// read while other writes wait.
+    /// Whether the body of an answer may be read after the commit: reading a large resource must not hold up
+    /// other writes.
     pub reads_later: bool,
-    /// Whether the caller wants no body in the answer to a write (RFC 7240).
+    /// Whether the caller prefers an answer to a write without a body (`return=minimal`, RFC 7240).
     pub minimal: bool,
 }
 
 impl Request {
-    /// A path parameter by its number.
+    /// The path parameter at this index.
     pub fn parameter(&self, number: usize) -> &str {
         self.path.get(number).map_or("", String::as_str)
     }
 
-    /// A query parameter.
+    /// The query parameter of this name.
     pub fn query(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// The body; a problem when there is none.
+    /// The body; a problem where there is none.
     pub fn body(&self) -> Result<&Json, Problem> {
         self.body.as_ref().ok_or_else(|| Problem::invalid("This operation needs a JSON body."))
     }

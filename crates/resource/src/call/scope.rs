@@ -1,4 +1,4 @@
-//! What a caller's rights cover.
+//! The scope of a caller: what its rights cover.
 
 use std::sync::Arc;
 
@@ -7,26 +7,26 @@ use uuid::Uuid;
 
 use crate::Problem;
 
-/// What the caller's rights cover, and so what every query is limited to.
+/// The scope of a caller: what its rights cover, and so what every query is limited to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// One user store.
     Store(StoreScope),
-    /// The configuration, whole.
+    /// The complete configuration.
     Everything,
-    /// The configuration of these parts, each with what is below it.
+    /// These parts of the configuration, each with what is below it.
     Parts {
-        /// Whole customers.
+        /// Customers with all that is below them.
         customers: Vec<Uuid>,
-        /// Whole subscriptions.
+        /// Subscriptions with all that is below them.
         subscriptions: Vec<Uuid>,
-        /// What tenants own.
+        /// Tenants, for what they own.
         tenants: Vec<Uuid>,
         /// Instances.
         instances: Vec<Uuid>,
-        /// What is assigned to tenants.
+        /// Tenants, for what is assigned to them.
         assigned: Vec<Uuid>,
-        /// Whether it is asked for to be changed.
+        /// Whether the scope is for changes, and not only for reading.
         writes: bool,
     },
 }
@@ -34,7 +34,7 @@ pub enum Scope {
 /// The user store that a path names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreScope {
-    /// Its number in its tables.
+    /// The user store's number, as its rows hold it in `store`.
     pub number: i64,
     /// Its instance's id.
     pub id: Uuid,
@@ -71,7 +71,7 @@ impl Scope {
         }
     }
 
-    /// The same scope, asked for to be changed or only to be read.
+    /// The same scope, for changes or only for reading.
     #[must_use]
     pub fn to_be_changed(mut self, changes: bool) -> Self {
         if let Self::Parts { writes, .. } = &mut self {
@@ -80,7 +80,7 @@ impl Scope {
         self
     }
 
-    /// The same scope without what is reached through a tenant alone.
+    /// The same scope without what only a tenant reaches.
     #[must_use]
     pub fn above_tenants(mut self) -> Self {
         if let Self::Parts { tenants, assigned, .. } = &mut self {
@@ -90,13 +90,13 @@ impl Scope {
         self
     }
 
-    /// Whether secrets are shown: not to who sees some rows only because they are assigned to a
+    /// Whether secrets are shown: not to callers who see some rows only because they are assigned to a
     /// tenant.
     pub const fn reveals(&self) -> bool {
         !matches!(self, Self::Parts { assigned, .. } if !assigned.is_empty())
     }
 
-    /// What the audit trail and events call the source of a change.
+    /// The source of a change, as the audit trail and events name it.
     pub fn source(&self) -> &str {
         match self {
             Self::Store(store) => &store.name,

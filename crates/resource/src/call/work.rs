@@ -1,45 +1,45 @@
 //! Work between two transactions: hashing, decoding, whatever takes longer than a transaction may.
 //!
-//! An operation that needs it answers [`Answer::after`](crate::Answer::after). What it did so far
-//! is committed, the work is done in a bounded pool, and the operation is called again in a new
-//! transaction, where [`Call::result`](crate::Call::result) has what the work came to.
+//! An operation that needs it answers [`Answer::after`](crate::Answer::after). What it did so far is
+//! committed, the work is done in a bounded pool, and the operation is called again in a new transaction,
+//! where [`Call::result`](crate::Call::result) returns the result of the work.
 //!
-//! A rule of the standard pattern that needs it says so with [`Call::need`](crate::Call::need).
+//! A rule of the standard pattern that needs work requests it with [`Call::need`](crate::Call::need).
 //!
-//! One that has too much to do for a single transaction does a piece, answers
+//! An operation that has too much to do for a single transaction does a piece, answers
 //! [`Answer::again`](crate::Answer::again) and is called again at once: nothing waits for the pool.
 
 use std::{any::Any, cell::Cell, fmt, pin::Pin, sync::Arc};
 
 use crate::{Call, Problem};
 
-/// What work came to, one a step. They stay with the call, since a transaction may run twice.
+/// The results of work, one for each step. They stay with the call, because a transaction may run twice.
 pub type Results = Vec<Arc<dyn Any + Send + Sync>>;
 
-/// How far a call is that takes more than one transaction.
+/// The progress of a call that takes more than one transaction.
 #[derive(Default)]
 pub struct Steps {
-    /// What work between transactions came to.
+    /// The results of work between transactions.
     pub results: Results,
-    /// Work that a rule found it needs first: see [`Call::need`].
+    /// Work that a rule requests: see [`Call::need`].
     pub needed: Cell<Option<Work>>,
-    /// A batch failed on the database: find out which elements are wrong.
+    /// Whether a batch failed on the database, so that the wrong elements must be found.
     pub diagnose: bool,
 }
 
-/// What work comes to.
+/// The result of work.
 type Outcome = Arc<dyn Any + Send + Sync>;
 
-/// What work is for. Each has a line of its own, so that what one of them asks for holds up no other.
+/// The purpose of work. Each purpose has a queue of its own, so that none holds up another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {
-    /// Hashing passwords: people wait for it to sign in.
+    /// Hashing passwords: sign-ins wait for it.
     Password,
-    /// Verifying passkeys and what is known of authenticators.
+    /// Verifying passkeys and the metadata of authenticators.
     Passkey,
     /// Opening files with certificates and keys.
     Certificate,
-    /// Reading and running patterns.
+    /// Compiling and running regular expressions.
     Pattern,
     /// Decoding images.
     Image,
@@ -48,7 +48,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// All of them.
+    /// All purposes.
     pub const ALL: [Self; 6] =
         [Self::Password, Self::Passkey, Self::Certificate, Self::Pattern, Self::Image, Self::Elsewhere];
 
@@ -65,17 +65,17 @@ impl Purpose {
     }
 }
 
-/// Something to do outside of any transaction.
+/// Work to be done outside of any transaction.
 pub struct Work {
     purpose: Purpose,
     task: Task,
 }
 
-/// How work is done.
+/// The way in which work is done.
 pub enum Task {
-    /// By a processor of ours: in one of few places.
+    /// On a processor of this machine: in one of the few slots of the pool.
     Compute(Box<dyn FnOnce() -> Outcome + Send>),
-    /// By somebody else, who is waited for: what is computed meanwhile must not wait, too.
+    /// By waiting for another server, which must not hold up what is computed meanwhile.
     Wait(Pin<Box<dyn Future<Output = Outcome> + Send>>),
 }
 
@@ -86,7 +86,7 @@ impl fmt::Debug for Work {
 }
 
 impl Work {
-    /// This, when there is a place in the pool.
+    /// Work that runs when the pool has a free slot.
     pub fn new<T: Send + Sync + 'static>(
         purpose: Purpose,
         work: impl FnOnce() -> T + Send + 'static,
@@ -94,30 +94,30 @@ impl Work {
         Self { purpose, task: Task::Compute(Box::new(move || Arc::new(work()))) }
     }
 
-    /// Waiting for this, such as an answer from the network. It must have its bound of time.
+    /// Work that waits, such as for an answer from the network. The future must have its own timeout.
     pub fn waiting<T: Send + Sync + 'static>(answer: impl Future<Output = T> + Send + 'static) -> Self {
         let task = Task::Wait(Box::pin(async move { Arc::new(answer.await) as Outcome }));
         Self { purpose: Purpose::Elsewhere, task }
     }
 
-    /// What it is for.
+    /// The work's purpose.
     pub const fn purpose(&self) -> Purpose {
         self.purpose
     }
 
-    /// What is to be done.
+    /// The task to run.
     pub fn into_task(self) -> Task {
         self.task
     }
 }
 
-/// Where an operation stands that does its work in pieces, each in a transaction of its own.
+/// The progress of an operation that does its work in pieces, each in a transaction of its own.
 pub struct Piece {
-    /// What the next call goes on from. It takes the place of all earlier results.
+    /// The state that the next call continues from. It replaces all earlier results.
     pub state: Arc<dyn Any + Send + Sync>,
-    /// Items that are done.
+    /// How many items are done.
     pub done: u64,
-    /// How many there were at the beginning.
+    /// How many items there were at the beginning.
     pub total: u64,
 }
 
@@ -128,19 +128,19 @@ impl fmt::Debug for Piece {
 }
 
 impl Call {
-    /// Says that a rule cannot decide before this is done, outside of any transaction. The problem
-    /// that it returns ends the operation, which runs again with the result. A rule runs before
-    /// anything is written, so nothing is lost.
+    /// Requests work that a rule needs before it can decide, outside of any transaction. The problem that
+    /// this returns ends the operation, which runs again with the result. Rules run before anything is
+    /// written, so nothing is lost.
     #[must_use]
     pub fn need(&self, work: Work) -> Problem {
         self.steps.needed.set(Some(work));
         chancery_store::Error::Internal(format!("{} left its work undone", self.request.op.name)).into()
     }
 
-    /// What the work of a step came to; nothing while it was not done.
+    /// The result of a step's work; `None` while it is not done.
     ///
     /// # Errors
-    /// The step made something else: a fault of ours.
+    /// The step's result is of another type: a fault of the server.
     pub fn result<T: Send + Sync + 'static>(&self, step: usize) -> Result<Option<Arc<T>>, Problem> {
         let Some(result) = self.steps.results.get(step) else { return Ok(None) };
         Arc::clone(result).downcast().map(Some).map_err(|_| {

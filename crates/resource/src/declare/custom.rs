@@ -1,4 +1,4 @@
-//! Operations of their own: what they run, read and answer.
+//! Operations of their own: their function, body and answer.
 
 use chancery_store::{Mode, Tx};
 
@@ -10,15 +10,15 @@ pub type Run = fn(&mut Call, &mut Tx<'_>) -> Result<Answer, Problem>;
 /// An operation of its own.
 #[derive(Clone, Copy)]
 pub struct Custom {
-    /// What it does.
+    /// The function that runs it.
     pub run: Run,
     /// How it uses the store.
     pub mode: Mode,
-    /// What its answer holds.
+    /// The content of its answer.
     pub reply: Reply,
-    /// What it reads.
+    /// The body that it takes.
     pub body: Body,
-    /// What work it has to do between transactions.
+    /// The purpose of the work that it has to do between transactions.
     pub works: Option<Purpose>,
     /// Whether it takes a batch, and so a larger body.
     pub is_batch: bool,
@@ -27,7 +27,7 @@ pub struct Custom {
 }
 
 impl Custom {
-    /// Reads little, without a body, and answers with one resource.
+    /// An operation that reads little, takes no body, and answers with one resource.
     pub const fn reading(run: Run) -> Self {
         Self {
             run,
@@ -40,7 +40,7 @@ impl Custom {
         }
     }
 
-    /// Reads much, without a body, and answers with many resources.
+    /// An operation that reads much, takes no body, and answers with many resources.
     pub const fn listing(run: Run) -> Self {
         Self {
             run,
@@ -53,7 +53,7 @@ impl Custom {
         }
     }
 
-    /// Writes, without a body, and answers with one resource.
+    /// An operation that writes, takes no body, and answers with one resource.
     pub const fn writing(run: Run) -> Self {
         Self {
             run,
@@ -66,7 +66,8 @@ impl Custom {
         }
     }
 
-    /// Writes, and has work to do between transactions: it does not begin while there is too much.
+    /// An operation that writes and has work to do between transactions: it is refused while too much work
+    /// waits.
     pub const fn working(purpose: Purpose, run: Run) -> Self {
         Self { works: Some(purpose), ..Self::writing(run) }
     }
@@ -100,31 +101,31 @@ impl Custom {
     }
 }
 
-/// What an operation of its own reads.
+/// The body that an operation of its own takes.
 #[derive(Clone, Copy, Debug)]
 pub enum Body {
-    /// Nothing.
+    /// No body.
     None,
     /// A JSON object with these members.
     Form(&'static BodyForm),
-    /// Any JSON object, told by this schema.
+    /// Any JSON object, described by this schema.
     Json(&'static JsonForm),
-    /// A JSON Patch (RFC 6902), or many of them, told by this schema.
+    /// A JSON Patch (RFC 6902), or many of them, described by this schema.
     JsonPatch(&'static JsonForm),
-    /// The resource, as a create body has it.
+    /// The resource, as in a create body.
     Resource,
-    /// An array of such.
+    /// An array of resources, as in create bodies.
     Resources,
-    /// Bytes of these media types, at most so many.
+    /// Bytes of one of these media types, at most this many.
     Bytes(&'static [&'static str], usize),
 }
 
-/// A JSON object of an operation's own: fields, as a resource has them.
+/// A JSON object of an operation's own, with fields like a resource's.
 #[derive(Debug)]
 pub struct BodyForm {
     /// Its name in the OpenAPI document.
     pub name: &'static str,
-    /// What it is.
+    /// The object's meaning, for the OpenAPI document.
     pub about: &'static str,
     /// Its members.
     pub fields: &'static [chancery_record::Field],
@@ -137,7 +138,7 @@ impl BodyForm {
     }
 }
 
-/// A JSON object that is told by a schema of its own.
+/// A JSON object that is described by a schema of its own.
 #[derive(Debug)]
 pub struct JsonForm {
     /// Its name in the OpenAPI document.
@@ -146,7 +147,7 @@ pub struct JsonForm {
     pub schema: fn() -> serde_json::Value,
 }
 
-/// What an answer holds.
+/// The content of an answer.
 #[derive(Clone, Copy, Debug)]
 pub enum Reply {
     /// One resource.
@@ -159,11 +160,11 @@ pub enum Reply {
     Items,
     /// An object of the operation's own.
     Form(&'static BodyForm),
-    /// An object of the operation's own, told by a schema.
+    /// An object of the operation's own, described by a schema.
     Json(&'static JsonForm),
-    /// Something of one of these media types.
+    /// Content of one of these media types.
     Content(&'static [&'static str]),
-    /// Nothing.
+    /// No body.
     Empty,
 }
 

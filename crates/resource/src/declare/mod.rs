@@ -1,4 +1,4 @@
-//! What a resource declares of itself: its shape, fields' rules, relations, references, operations.
+//! The declaration of a resource: its shape, the rules of its fields, relations, references, operations.
 
 pub mod custom;
 pub mod operation;
@@ -12,7 +12,7 @@ pub mod service;
 pub mod shape;
 pub mod standard;
 
-/// What a declaration asks for: where it does not hold, that does not compile.
+/// Requires that a declaration holds, at compile time: one that does not is a compile error with `fault`.
 const fn ask(holds: bool, fault: &'static str) {
     assert!(holds, "{}", fault);
 }

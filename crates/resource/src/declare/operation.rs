@@ -1,4 +1,4 @@
-//! Operations: what the interface is made of. Router, documentation, permissions, metrics and
+//! Operations: the lines that the interface consists of. Router, documentation, permissions, metrics and
 //! tests walk these lists.
 
 use chancery_record::Field;
@@ -30,8 +30,8 @@ impl Method {
     }
 }
 
-/// Who may call an operation: section 7 of the contract's decisions. Of the configuration it is the
-/// lowest role, and whose role it is limits what is reached.
+/// Who may call an operation: section 7 of the contract's decisions. For operations on the configuration it
+/// is the lowest role; the scope of the caller's role limits what is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Permit {
     /// User store administration.
@@ -40,24 +40,23 @@ pub enum Permit {
     UserStoreAudit,
     /// The audit trail of the configuration.
     Audit,
-    /// The administrator of everything.
+    /// System administrators.
     SystemAdmin,
-    /// Those of customers, within their customer.
+    /// Customer administrators, within their customer.
     CustomerAdmin,
-    /// Those of subscriptions, within their subscription.
+    /// Subscription administrators, within their subscription.
     SubscriptionAdmin,
-    /// Those of tenants, for what the tenant owns.
+    /// Tenant administrators, for what the tenant owns.
     TenantAdmin,
-    /// Those of tenants, also for what is assigned to the tenant.
+    /// Tenant administrators, also for what is assigned to the tenant.
     TenantMember,
-    /// Administrators of any kind, for what is the same for all.
+    /// Administrators of any kind, for what is the same for all of them.
     Administrator,
     /// Application users and groups.
     ApplicationData,
-    /// Administrators whose scope covers it, and whoever it is about: a path that names the caller.
+    /// Administrators whose scope covers it, and whoever it is about: where the path names the caller.
     Oneself,
-    /// Anyone, without a token: what the body holds is the proof. Such operations are limited by
-    /// address and login name.
+    /// Anyone, without a token: the body holds the proof. Attempts are limited by address and login name.
     Public,
 }
 
@@ -66,13 +65,13 @@ pub enum Permit {
 pub enum Relating {
     /// PUT: replaces the whole set.
     Set,
-    /// POST: adds.
+    /// POST: adds links.
     Add,
-    /// DELETE: removes.
+    /// DELETE: removes links.
     Remove,
 }
 
-/// What an operation does: a word of the standard pattern, or a function of its own.
+/// The action of an operation: one of the standard pattern's, or a function of its own.
 #[derive(Clone, Copy)]
 pub enum Action {
     /// Lists the resource.
@@ -95,9 +94,9 @@ pub enum Action {
     DeleteBatch,
     /// Replaces these members of one (PUT).
     ReplaceMembers(&'static [&'static Field]),
-    /// Changes the relation of this name.
+    /// Changes the links of the relation of this name.
     Relate(&'static str, Relating),
-    /// Something of its own.
+    /// Runs a function of its own.
     Custom(Custom),
 }
 
@@ -113,28 +112,29 @@ pub struct Op {
     pub permit: Permit,
     /// The resource it is about.
     pub shape: &'static Shape,
-    /// What it does.
+    /// The action.
     pub action: Action,
     /// The status of success.
     pub status: u16,
-    /// What it answers.
+    /// The content of its answer.
     pub reply: Reply,
     /// One line for people.
     pub summary: &'static str,
     /// Whether the documents do not list it.
     pub addition: bool,
-    /// Query parameters of its own, each a number: name and meaning.
+    /// Query parameters of its own, all of them numbers: name and meaning.
     pub query: &'static [(&'static str, &'static str)],
-    /// What `{type}` in its path can be; none where a choice of the resource says so.
+    /// The values that `{type}` in its path can have; none where a choice of the resource lists them.
     pub choices: &'static [&'static str],
-    /// What takes its place, where it is of a version that is deprecated.
+    /// The operation that replaces it, where its version is deprecated.
     pub successor: Option<&'static Op>,
-    /// Whether it writes beside the store that its path names, and so even when that is read-only.
+    /// Whether it writes elsewhere than in the store that its path names, so that it runs even when that is
+    /// read-only.
     pub beside: bool,
 }
 
 impl Op {
-    /// An operation of the standard pattern. Its status and answer are the pattern's.
+    /// An operation of the standard pattern, with the pattern's status and answer.
     pub const fn new(
         name: &'static str,
         method: Method,
@@ -179,14 +179,14 @@ impl Op {
         self
     }
 
-    /// The same operation, where `{type}` in the path is one of these.
+    /// The same operation, where `{type}` in the path has one of these values.
     #[must_use]
     pub const fn choosing(mut self, choices: &'static [&'static str]) -> Self {
         self.choices = choices;
         self
     }
 
-    /// The same operation, writing beside the store that its path names.
+    /// The same operation, writing elsewhere than in the store that its path names.
     #[must_use]
     pub const fn beside(mut self) -> Self {
         self.beside = true;
@@ -198,7 +198,7 @@ impl Op {
         self.writes() && !self.beside
     }
 
-    /// The same operation, answering otherwise than the pattern.
+    /// The same operation, with another status and answer than the pattern's.
     #[must_use]
     pub const fn answering(mut self, status: u16, reply: Reply) -> Self {
         self.status = status;
@@ -238,7 +238,8 @@ impl Op {
         }
     }
 
-    /// Whether a condition on one item can be meant: not by what creates, and not by what is about many.
+    /// Whether a condition such as `If-Match` can apply: not to operations that create, or that are about
+    /// many items.
     pub const fn has_item(&self) -> bool {
         match self.action {
             Action::Create | Action::Custom(Custom { body: Body::Resource, .. }) => false,

@@ -1,5 +1,5 @@
-//! Which rows a caller's rights cover. No query of a resource is begun but here, so that none is
-//! unscoped.
+//! The reach of a resource: which of its rows a caller's rights cover. Every query of a resource begins here,
+//! so that none is unscoped.
 
 use chancery_record::{Field, Value};
 use uuid::Uuid;
@@ -15,24 +15,24 @@ pub enum Reach {
     Customer(&'static Field),
     /// This field holds the id of the subscription.
     Subscription(&'static Field),
-    /// These fields hold the ids of the subscription and of the identity provider instance, which
-    /// tenants can be assigned.
+    /// These fields hold the ids of the subscription and of the identity provider instance, which can be
+    /// assigned to tenants.
     Instance(&'static Field, &'static Field),
-    /// This field holds the id of the subscription; this table, the row number in this column of
-    /// it, assigns the row to tenants.
+    /// This field holds the id of the subscription. The table assigns rows to tenants: its name, and its
+    /// column with the row number.
     Assigned(&'static Field, &'static str, &'static str),
     /// These fields hold the ids of the subscription and of the tenant that owns the row.
     Tenant(&'static Field, &'static Field),
-    /// This field holds the id of a row of another resource, which reaches it.
+    /// This field holds the id of a row of another resource: whoever reaches that row reaches this one.
     Of(&'static Field, &'static Shape),
-    /// Any of these.
+    /// Whoever is covered by any of these.
     Any(&'static [Reach]),
-    /// As this one, but to be changed only where a condition holds, which the function adds for the
-    /// row called as it is told.
+    /// As the reach given, but rows can be changed only where a condition holds. The function adds the
+    /// condition, for rows under the alias that it gets.
     Unless(&'static Reach, fn(&mut Sql, &str, &Scope)),
-    /// Only what shows it reaches it: it is part of that.
+    /// Reached only through the resource that shows it, as a part of that.
     Part,
-    /// Whoever may call the operation reaches all.
+    /// Every caller who may call the operation reaches all rows.
     All,
 }
 
@@ -42,7 +42,7 @@ impl Reach {
         matches!(self, Self::Store)
     }
 
-    /// Whether the fields that it goes by are of the record of this name.
+    /// Whether the fields that it uses are of the record of this name.
     #[expect(clippy::indexing_slicing, reason = "in a constant: out of bounds does not compile")]
     pub(crate) const fn is_of(&self, record: &str) -> bool {
         match self {
@@ -65,7 +65,7 @@ impl Reach {
         }
     }
 
-    /// Adds the condition that the row called `alias` is within the parts, as one of alternatives.
+    /// Adds one alternative of the condition: the row called `alias` is within the parts of the scope.
     fn add(self, sql: &mut Sql, alias: &str, scope: &Scope) {
         let Scope::Parts { customers, subscriptions, tenants, instances, assigned, writes } = scope else {
             return;
@@ -148,14 +148,14 @@ impl Shape {
         sql
     }
 
-    /// The same for rows that wait in quarantine.
+    /// The same for rows in quarantine.
     pub(crate) fn select_hidden(&self, context: &Context) -> Sql {
         let mut sql = self.begin(context, &self.plan().select);
         self.add_reach_to(&mut sql, &context.scope, None, true);
         sql
     }
 
-    /// A statement about this resource that begins like this.
+    /// A statement on this resource that begins with `text`.
     pub(crate) fn begin(&self, context: &Context, text: &str) -> Sql {
         let mut sql =
             Sql { text: String::with_capacity(text.len() + 256), parameters: Vec::with_capacity(4) };
@@ -166,12 +166,12 @@ impl Shape {
         sql
     }
 
-    /// What is read: the table, or the view of it.
+    /// The source of its rows: the table, or the view of it.
     pub(crate) fn source(&self) -> &'static str {
         self.view.unwrap_or(self.table)
     }
 
-    /// Adds the condition that limits rows to the scope and hides what is in quarantine.
+    /// Adds the condition that limits rows to the scope and excludes those in quarantine.
     pub(crate) fn add_reach(&self, sql: &mut Sql, scope: &Scope, owner: Option<i64>) {
         self.add_reach_to(sql, scope, owner, false);
     }
@@ -200,7 +200,7 @@ impl Shape {
             && person.reach.is_store()
             && let Some(hiding) = person.deletion.hiding()
         {
-            // what belongs to somebody hidden in a store is hidden with them
+            // rows of a person who is in quarantine are hidden, too
             sql.add(&format!(
                 " AND EXISTS (SELECT 1 FROM {} o WHERE o.store = t.store AND o.id = t.{} AND o.{} IS NULL)",
                 person.table, id.column, hiding.column
@@ -213,7 +213,7 @@ impl Shape {
         }
     }
 
-    /// Adds: and the row called `o`, which another shows nested, is within the scope.
+    /// Adds the condition that the row called `o`, which another shows nested, is within the scope.
     pub(crate) fn add_nested_reach(&self, sql: &mut Sql, scope: &Scope) {
         if let Some(field) = self.deletion.hiding() {
             sql.add(&format!(" AND o.{} IS NULL", field.column));

@@ -1,4 +1,4 @@
-//! What ties a resource to others and to its indexes: its owner, parents and children, unique keys.
+//! A resource's ties to others and to its indexes: its owner, parents and children, unique keys.
 
 use chancery_record::{Field, FieldOf, FieldType, Kind, Record};
 
@@ -13,21 +13,21 @@ pub struct Owner {
     pub column: &'static str,
 }
 
-/// What must be gone before a row can go: rows of this table whose column holds its id.
+/// Rows that must be deleted before the row can be, because their column holds its id.
 #[derive(Clone, Copy, Debug)]
 pub struct Child {
-    /// What they are.
+    /// Their name for people, in the singular.
     pub what: &'static str,
     /// Their table.
     pub table: &'static str,
     /// The column; `store` holds the row number.
     pub column: &'static str,
-    /// The column that tells one from another to people; it may be empty.
+    /// The column by which people tell one from another; it may be empty.
     pub name: &'static str,
 }
 
 impl Child {
-    /// Rows of this resource, by the field with the id and the one that tells one from another.
+    /// Rows of this resource, by the field with the id and the field by which people tell one from another.
     pub const fn new<R: Record, T: FieldType, N: FieldType>(
         what: &'static str,
         shape: &'static Shape,
@@ -49,64 +49,64 @@ impl Child {
     }
 }
 
-/// A field that names a row of another resource: one that the caller's scope covers.
+/// A field that holds the id of a row of another resource, which the caller's scope must cover.
 #[derive(Clone, Copy)]
 pub struct Parent {
     /// The field.
     pub field: &'static Field,
     /// The other resource.
     pub shape: &'static Shape,
-    /// How many rows may name one, where that is bounded.
+    /// The most rows that may name the same parent, where that is bounded.
     pub most: Option<usize>,
 }
 
 impl Parent {
-    /// This field names a row of this resource.
+    /// The field `field` holds the id of a row of `shape`.
     pub const fn new<R: Record, T: FieldType>(field: FieldOf<R, T>, shape: &'static Shape) -> Self {
         ask(matches!(T::KIND, Kind::Id), "the field holds no id");
         Self { field: field.field(), shape, most: None }
     }
 
-    /// The same, named by at most so many rows: as many as are read at once where they are needed.
+    /// The same, with at most `most` rows for one parent: as many as are read at once where they are needed.
     #[must_use]
     pub const fn of_at_most(self, most: usize) -> Self {
         Self { most: Some(most), ..self }
     }
 }
 
-/// A unique index that a body can run into.
+/// A unique index that the values of a body can violate.
 #[derive(Clone, Copy, Debug)]
 pub struct Unique {
     /// The index: `table__column__column`.
     pub index: &'static str,
-    /// Its columns that are of fields, in order: the last ones of its name.
+    /// The fields behind its columns, in order: the last parts of its name.
     fields: &'static [&'static Field],
-    /// The field that collisions are told of.
+    /// The field that violations are reported at.
     pub told: &'static Field,
 }
 
 impl Unique {
-    /// This index over these fields, after the store or the owner where its name says so. A collision is told
-    /// of the last of them.
+    /// The index of this name over these fields, after the store or the owner where its name holds one.
+    /// Violations are reported at the last field.
     #[expect(clippy::indexing_slicing, reason = "in a constant: out of bounds does not compile")]
     pub const fn new(index: &'static str, fields: &'static [&'static Field]) -> Self {
         Self { index, fields, told: fields[fields.len() - 1] }
     }
 
-    /// The same, told of another field.
+    /// The same, with violations reported at another field.
     #[must_use]
     pub const fn told_of<R: Record, T: FieldType>(self, field: FieldOf<R, T>) -> Self {
         Self { told: field.field(), ..self }
     }
 
-    /// Whether its name says what it is: one of this table, over the fields of this record.
+    /// Whether its name fits: it is of this table, over these fields of this record.
     #[expect(clippy::indexing_slicing, reason = "in a constant: out of bounds does not compile")]
     pub(crate) const fn is_named_well(&self, record: &str, table: &str, owner: Option<Owner>) -> bool {
         let mut name = self.index.as_bytes();
         if !take(&mut name, table.as_bytes()) || !self.told.is_of(record) {
             return false;
         }
-        // which store or which owner goes before
+        // the store or the owner comes first
         if !take_part(&mut name, b"store")
             && let Some(owner) = owner
         {
@@ -124,7 +124,7 @@ impl Unique {
         name.is_empty()
     }
 
-    /// The columns of the index that are of fields of the resource, each with the place of its field.
+    /// The columns of the index that belong to fields of the resource, each with the index of its field.
     pub(crate) fn columns(&self) -> Vec<(&'static str, usize)> {
         let mut names: Vec<&'static str> = self.index.rsplit("__").take(self.fields.len()).collect();
         names.reverse();
@@ -132,7 +132,7 @@ impl Unique {
     }
 }
 
-/// Takes a part of an index's name away that others follow, if it is this one.
+/// Removes `__` and this part from an index's name, if the name begins so and other parts follow.
 const fn take_part(name: &mut &[u8], part: &[u8]) -> bool {
     let mut rest = *name;
     if !take(&mut rest, b"__") || !take(&mut rest, part) {
@@ -146,7 +146,7 @@ const fn take_part(name: &mut &[u8], part: &[u8]) -> bool {
     true
 }
 
-/// Takes the beginning of a text away, if it begins so.
+/// Removes the beginning of a text, if the text begins with it.
 #[expect(clippy::indexing_slicing, reason = "both have as many bytes")]
 const fn take(text: &mut &[u8], beginning: &[u8]) -> bool {
     let Some((first, rest)) = text.split_at_checked(beginning.len()) else { return false };

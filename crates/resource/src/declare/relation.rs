@@ -5,40 +5,40 @@ use chancery_store::Tx;
 
 use crate::{Problem, Shape};
 
-/// A rule on new links: gets the owner's row number and those of the new ones.
+/// A rule on new links: gets the row number of the owner and those of the newly linked rows.
 pub type Guard = fn(&mut Tx<'_>, i64, &[i64]) -> Result<(), Problem>;
 
-/// Which bodies of its owner write a set, by the others' ids.
+/// Which bodies of the owner may list the set, by the ids of the linked resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listed {
-    /// None: it has operations of its own.
+    /// None: the set has operations of its own.
     Nowhere,
     /// That of a creation.
     AtCreation,
     /// Those of changes, too: they replace the set.
     Everywhere,
-    /// The same, where the caller administers more than tenants.
+    /// As `Everywhere`, for callers who administer more than tenants.
     AboveTenants,
 }
 
 impl Listed {
-    /// Whether the body of a creation does.
+    /// Whether a create body may list the set.
     pub fn at_creation(self) -> bool {
         self != Self::Nowhere
     }
 
-    /// Whether the body of a change does.
+    /// Whether the body of a change may list the set.
     pub const fn at_change(self) -> bool {
         matches!(self, Self::Everywhere | Self::AboveTenants)
     }
 }
 
-/// What of others is shown nested.
+/// Which fields of the linked resources are shown nested.
 #[derive(Clone, Copy)]
 pub enum Shown {
     /// Their keys and names.
     Names,
-    /// All that they show.
+    /// All fields that the linked resources show.
     All,
     /// These fields.
     Fields(&'static [&'static Field]),
@@ -49,19 +49,19 @@ pub enum Shown {
 pub struct Relation {
     /// The member of the response form.
     pub name: &'static str,
-    /// What the audit trail and events call it.
+    /// Its name in the audit trail and in events.
     pub audited_as: &'static str,
     /// What the relation means, for the OpenAPI document.
     pub about: &'static str,
-    /// The table of pairs, or a query of pairs in brackets where the others are children.
+    /// The table of pairs, or a query of pairs in brackets where the linked resources are children.
     pub table: &'static str,
     /// Its column with this resource's row number.
     pub own: &'static str,
-    /// Its column with the other's row number.
+    /// Its column with the row number of the linked resource.
     pub other: &'static str,
-    /// The other resource.
+    /// The linked resource.
     pub target: &'static Shape,
-    /// What of the other is shown nested.
+    /// Which of its fields are shown nested.
     pub shown: Shown,
     /// The rule on new links.
     pub guard: Option<Guard>,
@@ -72,7 +72,7 @@ pub struct Relation {
 }
 
 impl Relation {
-    /// A set that pairs of row numbers make, shown by ids and names.
+    /// A set made of pairs of row numbers, shown by ids and names.
     pub const fn new(
         name: &'static str,
         about: &'static str,
@@ -100,7 +100,7 @@ impl Relation {
         Self { shown: Shown::Fields(fields), ..self }
     }
 
-    /// The same, showing all that the others show.
+    /// The same, showing all fields that the linked resources show.
     #[must_use]
     pub const fn showing_all(self) -> Self {
         Self { shown: Shown::All, ..self }
@@ -124,7 +124,7 @@ impl Relation {
         Self { listed: Listed::AtCreation, ..self }
     }
 
-    /// The fields of the other that are shown.
+    /// The fields of the linked resource that are shown.
     pub fn fields(&self) -> impl Iterator<Item = &'static Field> {
         let (target, shown) = (self.target, self.shown);
         let named: &[&Field] = if let Shown::Fields(fields) = shown { fields } else { &[] };
@@ -137,7 +137,7 @@ impl Relation {
     }
 }
 
-/// The relation with children that go with their parent: the parent's table, theirs, their column
+/// The relation with children that are deleted with their parent: the parent's table, theirs, their column
 /// with the parent's id, and the resource.
 #[macro_export]
 macro_rules! children {

@@ -28,7 +28,7 @@ choice_types! {
     }
 }
 
-/// What a role can be given at, from the widest to the narrowest.
+/// The kinds of scope that a role can be granted at, from the widest to the narrowest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ScopeKind {
     /// The whole system.
@@ -43,11 +43,11 @@ pub enum ScopeKind {
     IdpInstance,
     /// An instance that is a user store.
     UserStore,
-    /// Nothing yet.
+    /// No scope yet.
     Nothing,
 }
 
-/// What a role covers where it was given.
+/// The scope of a role: what it covers where it was granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "they are the kinds of scopes")]
 pub enum RoleScope {
@@ -64,7 +64,7 @@ pub enum RoleScope {
 pub struct Role {
     /// The role.
     pub role: RoleType,
-    /// What it is given at: one of these.
+    /// The kinds of scope that it can be granted at: one of these.
     pub given_at: &'static [ScopeKind],
     /// The lowest role that implies it within its own scope: its holder may do the same, and grant it.
     pub implied_by: Option<RoleType>,
@@ -126,7 +126,7 @@ impl RoleType {
         Self::from_value(Value::from(name)).ok()
     }
 
-    /// The role's line in the table.
+    /// The role's line in the table of roles.
     #[expect(clippy::indexing_slicing, reason = "there is a line for each role, in their order")]
     pub const fn line(self) -> &'static Role {
         &ROLES[self as usize]
@@ -142,7 +142,8 @@ impl RoleType {
         ROLES.iter().any(|line| line.permits.contains(&permit) && self.implies(line.role))
     }
 
-    /// What it covers where it is given at what `target` has of a kind; none where it cannot be given there.
+    /// The role's scope where it is granted; `target` returns the id for a kind of scope. `None` where the
+    /// role cannot be granted there.
     pub fn scope(self, target: impl Fn(ScopeKind) -> Option<Uuid>) -> Option<RoleScope> {
         self.line().given_at.iter().find_map(|kind| match kind {
             K::System => Some(RoleScope::System),
@@ -156,7 +157,7 @@ impl RoleType {
 }
 
 impl ScopeKind {
-    /// What one is called in a sentence.
+    /// The kind of scope as a noun, for sentences.
     pub const fn noun(self) -> &'static str {
         match self {
             Self::System => "system",
@@ -169,7 +170,7 @@ impl ScopeKind {
         }
     }
 
-    /// The column that says which one, in the tables of roles.
+    /// The column with the id of the scope, in the tables of roles.
     pub const fn column(self) -> Option<&'static str> {
         match self {
             Self::System | Self::Nothing => None,
@@ -182,7 +183,7 @@ impl ScopeKind {
 }
 
 impl RoleScope {
-    /// Its kind.
+    /// The kind of the scope.
     pub const fn kind(self) -> ScopeKind {
         match self {
             Self::System => K::System,
@@ -194,7 +195,8 @@ impl RoleScope {
         }
     }
 
-    /// Its kind as `EffectivePermissions` tells it: what is given at nothing is told as given to the system.
+    /// The kind as `EffectivePermissions` shows it: a role that is granted nowhere yet is shown as granted to
+    /// the system.
     pub const fn name(self) -> &'static str {
         match self {
             Self::System | Self::Nothing => "System",
@@ -205,7 +207,7 @@ impl RoleScope {
         }
     }
 
-    /// Which one it is.
+    /// The id of what the scope covers; `None` for the system, or nothing.
     pub const fn id(self) -> Option<Uuid> {
         match self {
             Self::Customer(id) | Self::Subscription(id) | Self::Tenant(id) | Self::IdpInstance(id) => {

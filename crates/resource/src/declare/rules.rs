@@ -9,7 +9,7 @@ use chancery_store::Tx;
 
 use crate::{Call, Problem, ProblemKind, Shape, read::emit::Stored, write::integrity};
 
-/// Which fields of the record `R` a body gave a value or emptied.
+/// The fields of the record `R` that a body provided: gave a value, or emptied.
 pub struct ProvidedFields<'a, R> {
     draft: &'a Draft,
     merges: bool,
@@ -21,21 +21,21 @@ impl<R: Record> ProvidedFields<'_, R> {
         self.draft.0.get(field.field().place())
     }
 
-    /// Whether a merge patch emptied this field, which a body that leaves it out does not.
+    /// Whether a merge patch emptied this field with null, rather than leaving it out.
     pub fn clears<T: FieldType>(&self, field: FieldOf<R, T>) -> bool {
         self.merges && self.given(field) == Some(&Given::Empty)
     }
 
-    /// Whether the body gave this field a value or emptied it.
+    /// Whether the body provided this field: gave it a value, or emptied it.
     pub fn contains<T: FieldType>(&self, field: FieldOf<R, T>) -> bool {
         self.given(field).is_some_and(|given| *given != Given::Nothing)
     }
 }
 
-/// A field that is wrong, with what is wrong for people.
+/// An invalid field, and what is wrong with it, for people.
 pub type Wrong = (&'static Field, String);
 
-/// What the rules between fields find wrong.
+/// The violations that the rules between fields find.
 #[derive(Default)]
 pub struct Findings(Vec<Wrong>);
 
@@ -48,14 +48,14 @@ impl Findings {
 
 /// A resource's own rules. Both are called for every create, replace and patch, in this order.
 pub trait Rules: Record {
-    /// Sets what follows from what was said.
+    /// Sets fields that follow from those provided.
     fn adjust(&mut self, _was: Option<&Self>, _provided: &ProvidedFields<'_, Self>) {}
-    /// Rules between fields. Pure.
+    /// Checks rules between fields, without I/O.
     fn check(&self, _wrong: &mut Findings) {}
 }
 
 pub type Apply = fn(Vec<Value>, Option<&[Value]>, &Draft, bool) -> Result<Ruled, Mismatch>;
-/// The values after the rules, and what they found wrong.
+/// The values after the rules, and the violations that the rules found.
 pub type Ruled = (Vec<Value>, Vec<Wrong>);
 
 pub fn apply_rules<R: Rules>(
@@ -74,14 +74,14 @@ pub fn apply_rules<R: Rules>(
 
 /// A row that is about to be written.
 pub struct Proposed<'a> {
-    /// What is there now.
+    /// The row as it is stored now; `None` for a new one.
     pub was: Option<&'a Stored>,
-    /// What is to be.
+    /// The values to be written.
     pub values: &'a mut Vec<Value>,
 }
 
 impl Proposed<'_> {
-    /// What a field is to be.
+    /// The new value of a field.
     ///
     /// # Errors
     /// The row is of another record, or the value does not fit.
@@ -89,12 +89,12 @@ impl Proposed<'_> {
         field.get(self.values)
     }
 
-    /// What text a field is to be; `None` for none.
+    /// The new text of a field; `None` where it is to have none.
     pub fn text<R: Record, T: FieldType>(&self, field: FieldOf<R, T>) -> Option<&str> {
         field.text(self.values)
     }
 
-    /// Sets what a field is to be.
+    /// Sets the new value of a field.
     ///
     /// # Errors
     /// The row is of another record.
@@ -103,24 +103,24 @@ impl Proposed<'_> {
     }
 }
 
-/// What a rule against the data finds wrong with one of the rows.
+/// A violation, by one of the rows, of a rule that reads other rows.
 pub struct Violation {
-    /// The place of the row.
+    /// The index of the row.
     pub row: usize,
-    /// What kind of problem it is.
+    /// The kind of problem that it is answered as.
     pub kind: ProblemKind,
-    /// The field.
+    /// The field that it is reported at.
     pub field: &'static Field,
     /// What is wrong, for people.
     pub detail: String,
 }
 
-/// A rule against the data, on rows about to be written together.
+/// A rule that reads other rows, on rows about to be written together.
 pub type ValidateRows = fn(&Call, &mut Tx<'_>, &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem>;
 
 impl Shape {
-    /// What the rule against the data finds wrong with rows to be written together: the place of
-    /// the row, the kind and the error.
+    /// The violations by rows to be written together: for each the index of the row, the kind of problem and
+    /// the error.
     pub(crate) fn find_violations(
         &self,
         call: &Call,
@@ -140,7 +140,7 @@ impl Shape {
         Ok(errors.collect())
     }
 
-    /// What is wrong with a field, at its member of the body; at the body where this form has no such member.
+    /// An error of a field, at its member of the body; at the body itself where this form has no such member.
     fn error_at(&self, base: &str, field: &Field, detail: String) -> FieldError {
         let Some(field) = self.own(field) else { return FieldError::new(base, detail) };
         let Access { create, put, patch, shown, .. } = field.access;
@@ -154,7 +154,8 @@ impl Shape {
         FieldError::new(base, detail)
     }
 
-    /// The rules' say on a new or changed row. `base` is where the body stands.
+    /// Applies the rules between fields to a new or changed row. `base` is the JSON Pointer of the row's
+    /// body.
     pub(crate) fn apply_rules(
         &self,
         values: Vec<Value>,

@@ -1,4 +1,4 @@
-//! A service.
+//! Services.
 
 use crate::Op;
 
@@ -10,11 +10,11 @@ pub struct Service {
     pub version: &'static str,
     /// Its title for people.
     pub title: &'static str,
-    /// What every path begins with.
+    /// The base path that every path begins with.
     pub base: &'static str,
-    /// Its operations, a list a resource.
+    /// Its operations: a list for each resource.
     pub operations: &'static [&'static [Op]],
-    /// Whether it is a version that is on its way out.
+    /// Whether its version is deprecated.
     pub is_deprecated: bool,
 }
 

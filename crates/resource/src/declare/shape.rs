@@ -1,4 +1,4 @@
-//! A resource as the engine sees it: its table, fields, relations and rules.
+//! The shape of a resource, as the engine sees it: its table, fields, relations and rules.
 
 use std::sync::OnceLock;
 
@@ -19,13 +19,13 @@ use crate::{
 /// What a DELETE does.
 #[derive(Clone, Copy, Debug)]
 pub enum Deletion {
-    /// The row goes.
+    /// The row is deleted.
     Gone,
-    /// The row stays, hidden, with the time in the column, while the store's option says so.
+    /// While the store's option is on, the row stays in quarantine: hidden, with the time in the field.
     Quarantine {
         /// The field with the time.
         field: &'static Field,
-        /// The option that switches it.
+        /// The option that turns quarantine on.
         option: &'static str,
     },
 }
@@ -40,11 +40,11 @@ impl Deletion {
     }
 }
 
-/// Whether rows belong to a person, so that what the audit trail says of them is kept under that
+/// Whether rows belong to a person, so that their contents in the audit trail are encrypted under that
 /// person's key.
 #[derive(Clone, Copy)]
 pub enum Personal {
-    /// They do not, unless their owner does.
+    /// They belong to nobody, unless their owner is a person.
     No,
     /// The row is the person; its key is in this field.
     Is(&'static Field),
@@ -54,19 +54,19 @@ pub enum Personal {
     Tells(&'static [&'static Shape]),
 }
 
-/// What else goes when rows are gone for good: gets their ids, at most `LIST` of them.
+/// Deletes or checks what depends on purged rows: gets their ids, at most `LIST` of them.
 pub type OnPurge = fn(&mut Context, &mut Tx<'_>, &[Uuid]) -> Result<(), Problem>;
 
-/// What is made with a new row: gets its values.
+/// Creates what a new row needs besides itself: gets the row's values.
 pub type AfterInsert = fn(&Context, &mut Tx<'_>, &[Value]) -> Result<(), Problem>;
 
-/// What else is kept of who writes or removes a row: gets the row's values.
+/// Records who wrote or removed a row, beyond the audit trail: gets the row's values.
 pub type AfterWrite = fn(&Context, &mut Tx<'_>, &[Value]) -> Result<(), Problem>;
 
-/// What must hold after every write.
+/// A postcondition: checks what must hold after every write.
 pub type Postcondition = fn(&Context, &mut Tx<'_>) -> Result<(), Problem>;
 
-/// A resource, its types forgotten. It is declared by the handles of its record's fields:
+/// A resource without its Rust types. It is declared by the handles of its record's fields:
 ///
 /// ```
 /// use chancery_record::{KEY, Name, OPEN, record};
@@ -89,7 +89,7 @@ pub type Postcondition = fn(&Context, &mut Tx<'_>) -> Result<(), Problem>;
 ///     .unique(&[Unique::new("room__store__name", &[Room::NAME.field()])]);
 /// ```
 ///
-/// A field of another record does not compile, nor does an index that is called otherwise:
+/// A field of another record does not compile, nor does an index whose name does not fit its fields:
 ///
 /// ```compile_fail,E0080
 /// # use chancery_record::{KEY, Name, OPEN, record};
@@ -114,53 +114,54 @@ pub type Postcondition = fn(&Context, &mut Tx<'_>) -> Result<(), Problem>;
 pub struct Shape {
     /// Its name, as in the documents.
     pub name: &'static str,
-    /// What it is.
+    /// What the resource is, for the OpenAPI document.
     pub about: &'static str,
     /// Its table.
     pub table: &'static str,
     /// Its fields.
     pub fields: &'static [Field],
-    /// The record that they are of.
+    /// The name of the record that the fields are of.
     record: &'static str,
-    /// The resource itself, where this is an older form of it: other members of the same rows. Bodies of
-    /// such a form may hold members that nobody knows, and need no token: who writes last, wins.
+    /// The base resource, where this is a legacy view of it: other members of the same rows. Bodies of a
+    /// legacy view may hold unknown members and need no token: the last write wins.
     pub base: Option<&'static Shape>,
-    /// What limits its rows.
+    /// What limits its rows to a caller's scope.
     pub reach: Reach,
     /// Its owner.
     pub owner: Option<Owner>,
     /// Its relations.
     pub relations: &'static [Relation],
-    /// The unique indexes that a body can run into.
+    /// The unique indexes that the values of a body can violate.
     pub unique: &'static [Unique],
     /// What a DELETE does.
     pub deletion: Deletion,
-    /// Whether one item can be large, so that reading it must leave the worker.
+    /// Whether one item can be large, so that reading it must leave the worker (`Mode::Long`).
     pub large: bool,
-    /// What is read in the place of the table: a query in brackets, whose `?1` is the time. For
-    /// what time alone changes, such as that something expired.
+    /// A query in brackets that is read instead of the table; its `?1` is the time. For members that change
+    /// with time alone, such as that something expired.
     pub view: Option<&'static str>,
     /// Whether it belongs to a person.
     pub personal: Personal,
-    /// What must be gone before a row can go.
+    /// The rows that must be deleted before a row can be.
     pub children: &'static [Child],
-    /// The fields that name rows of other resources.
+    /// The fields that hold ids of rows of other resources.
     pub parents: &'static [Parent],
-    /// What else goes when rows are gone for good.
+    /// Deletes or checks what depends on purged rows.
     pub on_purge: Option<OnPurge>,
-    /// What is made with a new row.
+    /// Creates what a new row needs besides itself.
     pub after_insert: Option<AfterInsert>,
-    /// What else is kept of who writes or removes a row.
+    /// Records who wrote or removed a row, beyond the audit trail.
     pub after_write: Option<AfterWrite>,
-    /// What must hold after every write.
+    /// The postcondition of every write.
     pub postcondition: Option<Postcondition>,
-    /// Whether a change of it takes effect in what every process remembers.
+    /// Whether a change of a row advances the security epoch, so that no process goes on using what it
+    /// cached.
     pub bumps_epoch: bool,
-    /// The rule against the data.
+    /// The rule that reads other rows.
     pub validate_rows: Option<ValidateRows>,
-    /// Whether an element of a batch that names no key is found by its token.
+    /// Whether an element of a batch that holds no key is found by its concurrency token.
     pub found_by_token: bool,
-    /// Whether a row holds a secret in its sealed fields.
+    /// Whether a row with these values holds a secret in its sealed fields.
     pub secret: fn(&[Value]) -> bool,
     pub(crate) apply: Option<Apply>,
     plan: OnceLock<Plan>,
@@ -205,13 +206,13 @@ impl Shape {
         matches!(self.fields, [first, ..] if first.is_of(record))
     }
 
-    /// A field, where it is one of its record: any other does not compile.
+    /// A field, which must be of this shape's record: any other does not compile.
     const fn declared<R: Record, T: FieldType>(&self, field: FieldOf<R, T>) -> &'static Field {
         ask(self.is_of(R::TYPE_NAME), "the field is of another record");
         field.field()
     }
 
-    /// With the rules of its record.
+    /// The same, with the rules of its record.
     #[must_use]
     pub const fn ruled<R: Rules>(mut self) -> Self {
         ask(self.is_of(R::TYPE_NAME), "the rules are of another record");
@@ -219,21 +220,21 @@ impl Shape {
         self
     }
 
-    /// Owned by another resource.
+    /// The same, owned by another resource.
     #[must_use]
     pub const fn owned(mut self, shape: &'static Self, column: &'static str) -> Self {
         self.owner = Some(Owner { shape, column });
         self
     }
 
-    /// With relations.
+    /// The same, with relations.
     #[must_use]
     pub const fn relations(mut self, relations: &'static [Relation]) -> Self {
         self.relations = relations;
         self
     }
 
-    /// With unique indexes.
+    /// The same, with unique indexes.
     #[must_use]
     #[expect(clippy::indexing_slicing, reason = "in a constant: out of bounds does not compile")]
     pub const fn unique(mut self, unique: &'static [Unique]) -> Self {
@@ -247,7 +248,7 @@ impl Shape {
         self
     }
 
-    /// Hidden by a DELETE instead of removed, while this option of the store says so.
+    /// The same, where a DELETE hides the row instead of removing it while this option of the store is on.
     #[must_use]
     pub const fn quarantined<R: Record, T: FieldType>(
         mut self,
@@ -258,14 +259,14 @@ impl Shape {
         self
     }
 
-    /// A person, with the key in this field.
+    /// The same, where each row is a person, with the person's key in this field.
     #[must_use]
     pub const fn person<R: Record, T: FieldType>(mut self, key: FieldOf<R, T>) -> Self {
         self.personal = Personal::Is(self.declared(key));
         self
     }
 
-    /// Belonging to the person of this resource whose id is in this field.
+    /// The same, where each row belongs to the person of this resource whose id is in this field.
     #[must_use]
     pub const fn of_person<R: Record, T: FieldType>(
         mut self,
@@ -276,28 +277,28 @@ impl Shape {
         self
     }
 
-    /// Read from this query, whose `?1` is the time.
+    /// The same, read from this query, whose `?1` is the time.
     #[must_use]
     pub const fn seen_as(mut self, query: &'static str) -> Self {
         self.view = Some(query);
         self
     }
 
-    /// An audit entry that may tell of a person of one of these resources.
+    /// The same, as audit entries that may be about a person of one of these resources.
     #[must_use]
     pub const fn tells(mut self, persons: &'static [&'static Self]) -> Self {
         self.personal = Personal::Tells(persons);
         self
     }
 
-    /// Staying while there are rows that belong to it.
+    /// The same, where a row cannot be deleted while it has these children.
     #[must_use]
     pub const fn held_by(mut self, children: &'static [Child]) -> Self {
         self.children = children;
         self
     }
 
-    /// Belonging to rows of other resources.
+    /// The same, where rows belong to rows of other resources.
     #[must_use]
     #[expect(clippy::indexing_slicing, reason = "in a constant: out of bounds does not compile")]
     pub const fn belonging(mut self, parents: &'static [Parent]) -> Self {
@@ -310,71 +311,71 @@ impl Shape {
         self
     }
 
-    /// With this going, too, when rows are gone for good.
+    /// The same, with what is to be deleted or checked when rows are purged.
     #[must_use]
     pub const fn on_purge(mut self, on_purge: OnPurge) -> Self {
         self.on_purge = Some(on_purge);
         self
     }
 
-    /// With this made with a new row.
+    /// The same, with what is to be created with a new row.
     #[must_use]
     pub const fn after_insert(mut self, after_insert: AfterInsert) -> Self {
         self.after_insert = Some(after_insert);
         self
     }
 
-    /// With this kept of who writes or removes a row.
+    /// The same, recording who wrote or removed a row, beyond the audit trail.
     #[must_use]
     pub const fn after_write(mut self, after_write: AfterWrite) -> Self {
         self.after_write = Some(after_write);
         self
     }
 
-    /// With this holding after every write.
+    /// The same, with a postcondition of every write.
     #[must_use]
     pub const fn postcondition(mut self, check: Postcondition) -> Self {
         self.postcondition = Some(check);
         self
     }
 
-    /// A change of it takes effect at once in what every process remembers.
+    /// The same, where a change advances the security epoch, so that no process goes on using what it cached.
     #[must_use]
     pub const fn bumps_epoch(mut self) -> Self {
         self.bumps_epoch = true;
         self
     }
 
-    /// With a rule against the data.
+    /// The same, with a rule that reads other rows.
     #[must_use]
     pub const fn validate_rows(mut self, rule: ValidateRows) -> Self {
         self.validate_rows = Some(rule);
         self
     }
 
-    /// Which rows hold a secret in their sealed fields.
+    /// The same, with the condition for a row to hold a secret in its sealed fields.
     #[must_use]
     pub const fn secret_when(mut self, secret: fn(&[Value]) -> bool) -> Self {
         self.secret = secret;
         self
     }
 
-    /// Found by its token in a batch where an element names no key.
+    /// The same, where an element of a batch that holds no key is found by its concurrency token.
     #[must_use]
     pub const fn found_by_token(mut self) -> Self {
         self.found_by_token = true;
         self
     }
 
-    /// Possibly large.
+    /// The same, where one item can be large.
     #[must_use]
     pub const fn large(mut self) -> Self {
         self.large = true;
         self
     }
 
-    /// An older form of this resource: the same rows, rules and trail with these fields, as many and in
-    /// the same order, and these relations. It is made once, for as long as the program runs.
+    /// A legacy view of this resource: the same rows, rules and audit trail with these fields, as many and in
+    /// the same order, and these relations. It is created once, and lives as long as the program.
     #[must_use]
     pub fn legacy_view(&'static self, fields: Vec<Field>, relations: Vec<Relation>) -> Self {
         Self {
@@ -386,12 +387,12 @@ impl Shape {
         }
     }
 
-    /// The resource that this is a form of.
+    /// The base resource that this is a view of; itself where it is none.
     pub(crate) fn base(&self) -> &Self {
         self.base.unwrap_or(self)
     }
 
-    /// Reads a body of this resource. `base` is where it stands in its document.
+    /// Reads a body of this resource. `base` is the JSON Pointer of the body in its document.
     ///
     /// # Errors
     /// Every member that is unknown, missing, of the wrong type or out of bounds.
@@ -421,19 +422,19 @@ impl Shape {
         self.key().is_some_and(|key| matches!(key.kind, Kind::Text(rule) if rule.name == "Location"))
     }
 
-    /// Whether a new row is more than what its body says, so that its answer is read.
+    /// Whether a new row has members that its body does not provide, so that the answer must be read back.
     pub(crate) fn is_read_back(&self) -> bool {
         self.after_insert.is_some()
             || self.relations.iter().any(|relation| relation.listed.at_creation())
             || self.fields.iter().any(|field| field.access.column == Column::Seen)
     }
 
-    /// The field as this form of the resource has it; `None` for one of another record.
+    /// The field as this view of the resource has it; `None` for one of another record.
     pub fn own(&self, field: &Field) -> Option<&'static Field> {
         self.fields.get(field.place()).filter(|own| own.is(field))
     }
 
-    /// What is worked out once from the declaration.
+    /// The plan derived from the declaration: its statements and labels.
     pub(crate) fn plan(&self) -> &Plan {
         self.plan.get_or_init(|| Plan::of(self))
     }
@@ -443,10 +444,10 @@ impl Shape {
         self.fields.get(self.plan().key)
     }
 
-    /// Reads a key of this resource as a path gives it.
+    /// Reads a key of this resource from a path.
     ///
     /// # Errors
-    /// It is none.
+    /// The text is no key of this resource.
     pub fn read_key(&self, text: &str) -> Result<Value, Problem> {
         match self.key().map(|key| key.kind) {
             Some(Kind::Id) => parse_id(text).map(Value::Id).ok_or_else(|| {

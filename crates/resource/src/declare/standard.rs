@@ -2,8 +2,8 @@
 
 use crate::Op;
 
-/// The nine operations of the standard resource pattern of document 2: for the resource's name,
-/// its path, who may read, who may write, and its shape.
+/// The nine operations of the standard resource pattern of document 2. Parameters: the resource's name, its
+/// path, who may read, who may write, and its shape.
 ///
 /// `standard!("Customer", "/Customer", CustomerRead, CustomerWrite, &CUSTOMER)` is an array of
 /// `GetCustomers`, `CreateCustomer`, `UpdateCustomer`, `PatchCustomer`, `GetCustomer`,
@@ -103,7 +103,7 @@ macro_rules! standard {
     }};
 }
 
-/// The three operations of a relation: what they are called, their path, who may write, the shape
+/// The three operations of a relation. Parameters: what they are called, their path, who may write, the shape
 /// and the relation's name.
 ///
 /// `relation!("IdpInstanceTenants", "/IdpInstance/{id}/tenants", SubscriptionAdmin, &IDP_INSTANCE,
@@ -146,7 +146,7 @@ macro_rules! relation {
     }};
 }
 
-/// Operations that the documents mention without listing them.
+/// Marks operations as mentioned by the documents without being listed there.
 #[must_use]
 #[expect(clippy::indexing_slicing, reason = "in a constant: out of bounds does not compile")]
 pub const fn added<const COUNT: usize>(mut operations: [Op; COUNT]) -> [Op; COUNT] {
@@ -158,7 +158,7 @@ pub const fn added<const COUNT: usize>(mut operations: [Op; COUNT]) -> [Op; COUN
     operations
 }
 
-/// Of the operations of [`standard!`], those at these places are not listed in the documents.
+/// Marks the operations of [`standard!`] at these indexes as not listed in the documents.
 #[must_use]
 #[expect(clippy::indexing_slicing, reason = "in a constant: out of bounds does not compile")]
 pub const fn added_at<const COUNT: usize, const SOME: usize>(

@@ -1,4 +1,4 @@
-//! What an operation on one row answers: the row as it is, its relations among it.
+//! The answers of operations on one row: the row as it is now, with its relations.
 
 use chancery_record::{Record, Value, write_cell, write_string};
 use chancery_store::Tx;
@@ -26,7 +26,7 @@ pub fn read_one(
     if tx.answers_at_once() {
         return read_in_turn(call, tx, shape, owner, sql);
     }
-    // the relations find the row by the same condition, so that nothing waits for its number
+    // the relations find the row by the same condition, so that they need not wait for its number
     let condition = sql.text.get(shape.plan().select.len()..).unwrap_or_default();
     let number = Sql {
         text: format!("SELECT t.rid FROM {} t WHERE {condition}", shape.source()),
@@ -54,11 +54,11 @@ pub fn read_one(
     finish(call, tx, shape, rid, &items)
 }
 
-/// How much of one resource is held as a whole, in bytes of what it shows of others.
+/// The most bytes of nested items with which one resource is held in memory.
 const WHOLE: usize = 4 << 20;
 
-/// Writes what the resource shows of others behind its own members, and answers with it. What is large is
-/// sent as it is read: its tag is known before, and so are the conditions on it.
+/// Writes the nested items of a resource after its own members, and answers with it. A large resource is sent
+/// as it is read: its tag, and so the conditions on it, are known before.
 fn finish(
     call: &mut Call,
     tx: &mut Tx<'_>,
@@ -102,9 +102,9 @@ fn read_in_turn(
     finish(call, tx, shape, rid, &items)
 }
 
-/// Writes a row whose values are at hand, and its relations.
+/// Writes a row whose values are already loaded, and its relations.
 pub fn write_stored(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, stored: &Stored) -> Result<(), Problem> {
-    // what an answer shows is what reading shows, also where less may be changed
+    // an answer shows what reading shows, even where the caller may change less
     let scope = call.context.scope.clone().to_be_changed(false);
     let items = nested::load(tx, shape, &scope, &[stored.rid])?;
     let from = call.answer.bytes.len();
@@ -116,7 +116,7 @@ pub fn write_stored(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, stored: &St
     nested::write(tx, shape, &scope, &items, stored.rid, &mut call.answer)
 }
 
-/// Answers with an object of the operation's own: what [`Reply::Form`] promises.
+/// Answers with an object of the operation's own, as [`Reply::Form`] declares.
 pub fn answer_form<R: Record>(call: &mut Call, record: R) -> Answer {
     let out = &mut call.answer.bytes;
     let mut separator = b'{';
@@ -131,7 +131,7 @@ pub fn answer_form<R: Record>(call: &mut Call, record: R) -> Answer {
     Answer::new(call.request.op.status)
 }
 
-/// Answers a change as the operation's row says.
+/// Answers a change as the operation's line declares.
 pub fn reply(
     call: &mut Call,
     tx: &mut Tx<'_>,
@@ -156,7 +156,7 @@ pub fn reply(
     Ok(Answer::resource(call.request.op.status))
 }
 
-/// Answers with a row that was just changed: now, or after the commit where it can be large.
+/// Answers with a row that was just changed: now, or after the commit where the row can be large.
 pub fn answer_with(
     call: &mut Call,
     tx: &mut Tx<'_>,
@@ -168,7 +168,7 @@ pub fn answer_with(
     }
     let mut answer = Answer::resource(call.request.op.status);
     if shape.large && call.request.reads_later {
-        // what is told of it where it cannot be read afterwards
+        // the headers of the answer where the row cannot be read afterwards
         answer.headers = minimal(call, shape, stored).headers;
         answer.read_later = Some(stored.value(shape.plan().key).clone());
     } else {
@@ -177,10 +177,10 @@ pub fn answer_with(
     Ok(answer)
 }
 
-/// Reads what [`Answer::read_later`] names, in a transaction of its own.
+/// Reads the resource that [`Answer::read_later`] names, in a transaction of its own.
 ///
 /// # Errors
-/// Not found, when it was deleted at once.
+/// Not found, when the resource was deleted in between.
 pub fn read_later(call: &mut Call, tx: &mut Tx<'_>, key: &Value) -> Result<Answer, Problem> {
     call.answer.restart()?;
     let shape = call.request.op.shape;

@@ -1,4 +1,4 @@
-//! How rows that were just written are answered, and many of them.
+//! The answers with rows that were just written, and with many rows.
 
 use chancery_record::Value;
 use chancery_store::Tx;
@@ -51,7 +51,7 @@ pub fn write_all(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, rows: &[Stored
     Ok(())
 }
 
-/// Rows as they are answered: their own members, and those of their relations that are wanted.
+/// Rows as answers show them: their own members, and the requested ones of their relations.
 ///
 /// # Errors
 /// Sets that are too large together; the store's.

@@ -1,4 +1,4 @@
-//! Cursors: where a list goes on, sealed so that nobody can make one or read one.
+//! Cursors: the position at which a list continues, encrypted so that nobody can forge or read one.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
@@ -6,7 +6,7 @@ use chancery_record::{Json, Value, read_json};
 
 use crate::call::random::random;
 
-/// The key that seals cursors.
+/// The key that encrypts cursors.
 pub struct CursorKey(LessSafeKey);
 
 impl CursorKey {
@@ -15,7 +15,7 @@ impl CursorKey {
         Some(Self(LessSafeKey::new(UnboundKey::new(&AES_256_GCM, key).ok()?)))
     }
 
-    /// Seals values for one list: `context` says which.
+    /// Encrypts values for one list, which `context` identifies as associated data.
     pub fn seal(&self, context: &[u8], values: &[Value]) -> String {
         let texts: Vec<String> = values.iter().map(encode).collect();
         let mut bytes = serde_json::to_vec(&texts).unwrap_or_default();
@@ -33,7 +33,7 @@ impl CursorKey {
         BASE64_URL_SAFE_NO_PAD.encode(cursor)
     }
 
-    /// Opens a cursor of the same list; `None` for any other text.
+    /// Decrypts a cursor of the same list; `None` for any other text.
     pub fn open(&self, context: &[u8], cursor: &str) -> Option<Vec<Value>> {
         let mut bytes = BASE64_URL_SAFE_NO_PAD.decode(cursor).ok()?;
         let sealed = bytes.split_off_checked(NONCE_LEN)?;

@@ -10,28 +10,29 @@ use crate::{
     write::change::OwnerRow,
 };
 
-/// What is sent while an operation is still running.
+/// A part of an answer that is sent while the operation is still running.
 pub enum Part {
     /// Status and headers, before the first bytes.
     Head(u16, Vec<(&'static str, String)>),
     /// Bytes of the body.
     Bytes(Vec<u8>),
-    /// The body is whole. Without it, whoever reads must be told that it is not.
+    /// The end of a complete body. Without it the connection must show the recipient that the body is
+    /// incomplete.
     End,
 }
 
-/// Takes parts of an answer; `false` when nobody reads it any more.
+/// Receives parts of an answer; `false` when the recipient is disconnected.
 pub type Sink = Box<dyn FnMut(Part) -> bool + Send>;
 
-/// How much of a list waits in memory before it is sent.
+/// How many bytes of a list are collected before they are sent.
 const PIECE: usize = 64 << 10;
 
-/// Where the body of an answer goes: to memory, and from there, when it grows, to whoever reads.
+/// The body of an answer: collected in memory and, when it grows, sent on from there.
 #[derive(Default)]
 pub struct Out {
-    /// What was not sent yet.
+    /// The bytes that were not sent yet.
     pub bytes: Vec<u8>,
-    /// The `ETag` of what is written, where it does not follow from the bytes.
+    /// The `ETag` of the body, where it is not computed from the bytes.
     pub tag: Option<String>,
     sink: Option<Sink>,
     head: Option<(u16, Vec<(&'static str, String)>)>,
@@ -39,26 +40,26 @@ pub struct Out {
 }
 
 impl Out {
-    /// Sends what grows over a bound to `sink`.
+    /// A body that is sent to `sink` when it grows over a bound.
     pub fn streaming(sink: Sink) -> Self {
         Self { sink: Some(sink), ..Self::default() }
     }
 
-    /// Starts anew, as when the operation runs again.
+    /// Starts again, when the operation runs again.
     pub fn restart(&mut self) -> Result<(), Problem> {
         self.bytes.clear();
         self.tag = None;
         if self.sent { Err(gone()) } else { Ok(()) }
     }
 
-    /// From here on parts may be sent, with this status and these headers.
+    /// Allows parts to be sent from here on, with this status and these headers.
     pub fn begin(&mut self, status: u16, headers: Vec<(&'static str, String)>) {
         if !self.sent {
             self.head = Some((status, headers));
         }
     }
 
-    /// Sends what is there if it is much.
+    /// Sends the collected bytes if they are many.
     pub fn relieve(&mut self) -> Result<(), Problem> {
         if self.bytes.len() < PIECE {
             return Ok(());
@@ -76,7 +77,7 @@ impl Out {
         Ok(())
     }
 
-    /// Sends the rest, if anything was sent before.
+    /// Sends the rest, if a part was sent before.
     pub fn finish(&mut self) {
         if let (true, Some(sink)) = (self.sent, &mut self.sink) {
             let _ = sink(Part::Bytes(std::mem::take(&mut self.bytes))) && sink(Part::End);
@@ -93,7 +94,7 @@ fn gone() -> Problem {
 pub struct Stored {
     /// Its number.
     pub rid: i64,
-    /// The number of the last entry of its own changes; 0 where it had none.
+    /// The number of the newest audit entry of its own changes; 0 where there is none.
     pub last_entry: i64,
     /// The values of its fields, in order.
     pub values: Vec<Value>,
@@ -145,12 +146,12 @@ impl Stored {
         Self { rid: self.rid, last_entry: self.last_entry, values, owner: self.owner.clone() }
     }
 
-    /// The value of a field by its place.
+    /// The value of the field at this index.
     pub(crate) fn value(&self, place: usize) -> &Value {
         self.values.get(place).unwrap_or(&Value::Null)
     }
 
-    /// What a field is.
+    /// The value of a field.
     ///
     /// # Errors
     /// The row is of another record, or the value does not fit.
@@ -158,14 +159,14 @@ impl Stored {
         field.get(&self.values)
     }
 
-    /// What text a field is; `None` for none.
+    /// The text of a field; `None` where it has none.
     pub fn text<R: Record, T: FieldType>(&self, field: FieldOf<R, T>) -> Option<&str> {
         field.text(&self.values)
     }
 }
 
-/// Writes a row of [`Shape::select`] as an object without its closing bracket, so that nested
-/// arrays can follow.
+/// Writes a row of [`Shape::select`] as an object without its closing brace, so that nested arrays can
+/// follow.
 pub fn write_row(
     (shape, master): (&Shape, &MasterKey),
     scope: &Scope,
@@ -203,7 +204,7 @@ pub fn write_row(
     Ok(())
 }
 
-/// Writes values as an object without its closing bracket, as [`write_row`] would write the row.
+/// Writes values as an object without its closing brace, as [`write_row`] would write the row.
 pub fn write_values(
     (shape, master): (&Shape, &MasterKey),
     scope: &Scope,
@@ -222,8 +223,8 @@ pub fn write_values(
     }
 }
 
-/// What the caller sees in the place of a secret: what was sealed, or nothing where the secrets of this row
-/// are not shown. `None`: the value as it is.
+/// The value that the caller sees for a sealed field: the decrypted one, or null where the secrets of this
+/// row are not shown. `None`: the value as it is.
 fn seen(
     (shape, master): (&Shape, &MasterKey),
     scope: &Scope,
@@ -245,7 +246,7 @@ pub fn seen_value(context: &Context, shape: &Shape, values: &[Value], field: &Fi
     seen((shape, &context.app.master), &context.scope, values, field, value).unwrap_or_else(|| value.clone())
 }
 
-/// Writes the nested arrays of something new, all empty, and closes the object.
+/// Writes the nested arrays of a new row, all empty, and closes the object.
 pub fn write_no_relations(shape: &Shape, out: &mut Vec<u8>) {
     for (relation, label) in shape.relations.iter().zip(&shape.plan().array_labels) {
         out.extend_from_slice(label.as_bytes());

@@ -1,4 +1,4 @@
-//! The filter grammar of RFC 7644, section 3.4.2.2, read into a tree.
+//! The filter grammar of RFC 7644, section 3.4.2.2, parsed into a tree.
 
 use crate::Problem;
 
@@ -47,7 +47,7 @@ const OPERATORS: [(&str, Operator); 10] = [
     ("pr", Operator::Present),
 ];
 
-/// A value in a filter: JSON's own.
+/// A value in a filter, as in JSON.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Literal {
     /// `null`
@@ -63,30 +63,30 @@ pub enum Literal {
 /// A filter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expression {
-    /// Both.
+    /// Both filters match.
     And(Box<Self>, Box<Self>),
-    /// At least one.
+    /// At least one of the filters matches.
     Or(Box<Self>, Box<Self>),
-    /// Not.
+    /// The filter does not match.
     Not(Box<Self>),
     /// A comparison: attribute, sub-attribute, operator, value, and the column where it stands.
     Compare {
         /// The attribute.
         attribute: String,
-        /// After a dot.
+        /// The sub-attribute, after a dot.
         part: Option<String>,
         /// The operator.
         operator: Operator,
-        /// What is compared with; null for [`Operator::Present`].
+        /// The value to compare with; null for [`Operator::Present`].
         value: Literal,
         /// Column of the attribute in the filter, from 1.
         column: usize,
     },
-    /// `attribute[filter]`: some element of a nested array fits.
+    /// `attribute[filter]`: an element of a nested array matches.
     Some {
         /// The nested array.
         attribute: String,
-        /// What an element must fit.
+        /// The filter that an element must match.
         inner: Box<Self>,
         /// Column of the attribute in the filter, from 1.
         column: usize,
@@ -107,10 +107,10 @@ impl Problem {
     }
 }
 
-/// Reads a filter.
+/// Parses a filter.
 ///
 /// # Errors
-/// What is not in the grammar or over a bound, with its column.
+/// Text that is not in the grammar or exceeds a bound, with its column.
 pub fn parse(text: &str) -> Result<Expression, Problem> {
     if text.len() > MAX_LENGTH {
         return Err(problem_at(MAX_LENGTH, &format!("a filter has at most {MAX_LENGTH} bytes")));
@@ -168,7 +168,7 @@ impl<'a> Parser<'a> {
         word
     }
 
-    /// Takes the word if it is the next one.
+    /// Consumes the word if it is the next one.
     fn keyword(&mut self, wanted: &str) -> bool {
         let before = self.at;
         let found = self.word().eq_ignore_ascii_case(wanted);
@@ -281,7 +281,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Where a JSON string that begins here ends.
+/// The end of a JSON string that begins here.
 fn string_end(text: &str) -> Option<usize> {
     let mut escaped = false;
     for (at, letter) in text.char_indices().skip(1) {

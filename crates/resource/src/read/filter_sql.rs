@@ -1,5 +1,5 @@
-//! A filter as a condition. Every comparison is true or false, never unknown, so that `not` means
-//! not.
+//! A filter as an SQL condition. Every comparison is true or false, never unknown, so that `not` is its exact
+//! opposite.
 
 use chancery_record::{Column, Field, Kind, Sealing, Value, fold, parse_id, parse_timestamp};
 
@@ -8,10 +8,10 @@ use crate::{
     read::filter::{Literal, problem_at},
 };
 
-/// Adds the condition of a filter. Rows are of `shape`, their table is called `alias`.
+/// Adds the condition of a filter on rows of `shape`, whose table has this alias.
 ///
 /// # Errors
-/// An unknown attribute, or a comparison that its kind does not have, with its column.
+/// An unknown attribute, or a comparison that the attribute's kind does not support, with its column.
 pub fn add_filter(
     sql: &mut Sql,
     shape: &Shape,
@@ -87,7 +87,7 @@ pub fn find_field<'a>(shape: &'a Shape, name: &str, column: usize) -> Result<&'a
     Ok(found)
 }
 
-/// Adds: some linked row fits.
+/// Adds the condition that some linked row matches.
 fn add_some(
     sql: &mut Sql,
     relation: &Relation,
@@ -105,7 +105,7 @@ fn add_some(
     Ok(())
 }
 
-/// Adds the query for the numbers of rows that have a linked row which fits, as `rid`.
+/// Adds the query for the numbers, as `rid`, of rows that have a matching linked row.
 fn add_members(
     sql: &mut Sql,
     relation: &Relation,
@@ -127,18 +127,18 @@ fn add_members(
     condition(sql)
 }
 
-/// A filter that asks for the rows which one other is linked to, and perhaps for more.
+/// A filter for the rows that are linked to one given row, perhaps with further conditions.
 pub struct OfOne<'a> {
     relation: &'a Relation,
     field: &'a Field,
     value: &'a Literal,
     column: usize,
-    /// What else it asks for.
+    /// The further conditions.
     pub rest: Option<Expression>,
 }
 
 impl<'a> OfOne<'a> {
-    /// Finds `set.id eq ".."` among what the filter asks for together.
+    /// Finds `set.id eq ".."` among the conditions that must all hold.
     pub fn find(shape: &'a Shape, filter: &'a Expression) -> Option<Self> {
         match filter {
             Expression::Compare { attribute, part: Some(part), operator: Operator::Equal, value, column } => {
@@ -197,7 +197,7 @@ fn add_comparison(
     let folded = field.access.folded;
     let name = format!("{alias}.{}{}", field.column, if folded { "_key" } else { "" });
     let (operator, negate) = match (operator, value) {
-        // null equals nothing but the absence of a value
+        // a comparison with null tests whether there is a value
         (Operator::Equal, Literal::Null) => (Operator::Present, !negate),
         (Operator::NotEqual, Literal::Null) => (Operator::Present, negate),
         (Operator::NotEqual, _) => (Operator::Equal, !negate),
@@ -230,7 +230,7 @@ fn add_comparison(
     Ok(())
 }
 
-/// Adds `name operator value` in the words that both engines know.
+/// Adds `name operator value` in SQL that both engines support.
 fn add_test(sql: &mut Sql, name: &str, operator: Operator, value: Value) {
     let compare = |word: &str| format!("{name} {word} ");
     match operator {
@@ -240,7 +240,7 @@ fn add_test(sql: &mut Sql, name: &str, operator: Operator, value: Value) {
         Operator::LessOrEqual => sql.add(&compare("<=")),
         Operator::StartsWith => return add_prefix(sql, name, value),
         Operator::Contains => {
-            // what is left after taking the text out is another text, if it was in there
+            // the text contains the part exactly if removing the part changes it
             sql.add(&format!("replace({name}, "));
             sql.add_bound(value);
             sql.add(&format!(", '') <> {name}"));
@@ -257,7 +257,7 @@ fn add_test(sql: &mut Sql, name: &str, operator: Operator, value: Value) {
     sql.add_bound(value);
 }
 
-/// A prefix as a range, which an index serves on both engines.
+/// Adds a prefix test as a range, for which both engines use an index.
 fn add_prefix(sql: &mut Sql, name: &str, value: Value) {
     let end = if let Value::Text(text) = &value { after_prefix(text) } else { None };
     sql.add(&format!("{name} >= "));
@@ -268,8 +268,8 @@ fn add_prefix(sql: &mut Sql, name: &str, value: Value) {
     }
 }
 
-/// The least text that is greater than all that begin so. Order of bytes in UTF-8 is the order
-/// of code points.
+/// The least text that is greater than all with this prefix. The order of bytes in UTF-8 is the order of code
+/// points.
 fn after_prefix(prefix: &str) -> Option<String> {
     let mut letters: Vec<char> = prefix.chars().collect();
     while let Some(last) = letters.pop() {
@@ -282,11 +282,11 @@ fn after_prefix(prefix: &str) -> Option<String> {
     None
 }
 
-/// What a column is compared with.
+/// The value or values that a column is compared with.
 enum Tested {
-    /// A value as the column holds it.
+    /// A value as the column stores it.
     With(Value),
-    /// Those of a choice's names that fit.
+    /// Those of a choice's names that match.
     OneOf(Vec<&'static str>),
 }
 
@@ -302,7 +302,7 @@ fn tested(field: &Field, operator: Operator, value: &Literal) -> Result<Tested, 
     bind_literal(field, operator, value).map(Tested::With)
 }
 
-/// How a part of a text is looked for.
+/// The test of an operator for a part of a text.
 fn part_test(operator: Operator) -> Option<fn(&str, &str) -> bool> {
     match operator {
         Operator::Contains => Some(|text, part| text.contains(part)),
@@ -312,7 +312,7 @@ fn part_test(operator: Operator) -> Option<fn(&str, &str) -> bool> {
     }
 }
 
-/// The value as the column holds it.
+/// The value as the column stores it.
 fn bind_literal(field: &Field, operator: Operator, value: &Literal) -> Result<Value, String> {
     let name = field.wire();
     let is_text = matches!(field.kind, Kind::Text(_));

@@ -1,5 +1,5 @@
-//! Lists: the whole set, streamed in constant memory, or pages of it. Always by key set, never
-//! by offset: the ten-thousandth page costs what the first does.
+//! Lists: complete, streamed in constant memory, or in pages. Always by key set, never by offset: the
+//! ten-thousandth page costs what the first does.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ pub fn list(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     list_rows(call, tx, owner, &|_| ())
 }
 
-/// Lists those rows of the operation's resource that also meet a condition; `t` is the table.
+/// Lists those rows of the operation's resource that also meet a condition, in which `t` is the table.
 ///
 /// # Errors
 /// A bad parameter.
@@ -30,11 +30,11 @@ pub fn list_where(call: &mut Call, tx: &mut Tx<'_>, condition: &dyn Fn(&mut Sql)
     list_rows(call, tx, None, condition)
 }
 
-/// Lists those rows of the operation's resource whose field holds the id of another row, which the path
-/// names at this place.
+/// Lists those rows of the operation's resource whose field holds the id of another row: the one that the
+/// path names.
 ///
 /// # Errors
-/// A bad parameter; not found, where the other row is not.
+/// A bad parameter; not found, where the other row does not exist.
 pub fn list_of<R: Record, T: FieldType>(
     call: &mut Call,
     tx: &mut Tx<'_>,
@@ -95,7 +95,7 @@ fn list_rows(
         left = left.map(|left| left - rows.ends.len());
         let ends_page = left == Some(0);
         if ends_page && let Some(last) = &from {
-            // whether something follows is known by looking
+            // only looking for a further row shows whether there is one
             if reading.goes_on(&call.context, tx, part, last)? {
                 answer.headers.push(("link", reading.page.next_link(call, last)));
             }
@@ -125,11 +125,10 @@ fn close(call: &mut Call, wrapped: bool, total: i64) {
     }
 }
 
-/// How many members of one other are found at a time: their numbers and keys alone.
+/// How many rows linked to one given row are queried at a time: their numbers and keys alone.
 const MEMBERS: usize = 100_000;
 
-/// Rows of a list come in two parts: those with a value of the sort attribute, then those
-/// without.
+/// The parts of a sorted list: the rows with a value of the sort attribute, then those without.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     WithValue,
@@ -151,7 +150,7 @@ impl Reading<'_> {
         self.shape.key().map_or("id", |key| key.column)
     }
 
-    /// Adds what limits rows to those that were asked for.
+    /// Adds the conditions that limit the list to the requested rows.
     fn add_conditions(&self, context: &Context, sql: &mut Sql) -> Result<(), Problem> {
         (self.condition)(sql);
         if let Some(filter) = &self.page.filter {
@@ -161,13 +160,14 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// The statement for the numbers and keys of the rows that one other is linked to, in the order of their
-    /// keys. It begins at the links: the order is made of what they lead to, and no index of all rows is walked.
+    /// The statement for the numbers and keys of the rows that are linked to one given row, in the order of
+    /// their keys. It begins at the links and sorts the linked rows, rather than walking an index of all
+    /// rows.
     fn members(&self, context: &Context, of_one: &OfOne<'_>, after: Option<&Value>) -> Result<Sql, Problem> {
         let key = self.key();
         let mut sql = self.shape.begin(context, &format!("SELECT t.rid, t.{key} FROM ("));
         of_one.add(&mut sql, &context.scope)?;
-        // the links come first by the order of a cross join, or by what the engine knows of their number
+        // a cross join makes SQLite begin with the links; PostgreSQL does by its estimate of their number
         sql.add(&format!(") s CROSS JOIN {} t WHERE t.rid = s.rid AND ", self.shape.source()));
         let owner = self.owner.as_ref().map(|owner| owner.rid);
         self.shape.add_reach_to(&mut sql, &context.scope, owner, self.page.quarantined);
@@ -186,7 +186,7 @@ impl Reading<'_> {
         Ok(sql)
     }
 
-    /// Writes the rows that one other is linked to.
+    /// Writes the rows that are linked to one given row.
     fn write_members(&self, call: &mut Call, tx: &mut Tx<'_>, of_one: &OfOne<'_>) -> Result<(), Problem> {
         let Some((_, key)) = self.column_of(self.key()) else { return Ok(()) };
         let (mut after, mut first) = (None, true);
@@ -271,7 +271,7 @@ impl Reading<'_> {
         Ok(sql)
     }
 
-    /// Adds the condition for rows of a part after a position; the order that goes with it.
+    /// Adds the condition for rows of a part after a position; returns the order that goes with it.
     fn add_position(&self, sql: &mut Sql, part: Part, from: Option<&Position>) -> String {
         let key = self.key();
         let after_key = |sql: &mut Sql, than: &str| {
@@ -344,7 +344,7 @@ impl Reading<'_> {
         Ok(rows)
     }
 
-    /// Where a column stands in [`Shape::select`], with its field.
+    /// The index of a column in [`Shape::select`], with its field.
     fn column_of(&self, column: &str) -> Option<(usize, &'static Field)> {
         let own = self.shape.fields.iter().filter(|field| field.access.column.is_read());
         own.enumerate().find(|(_, field)| field.column == column).map(|(place, field)| (place + 1, field))
@@ -368,10 +368,10 @@ impl Reading<'_> {
     }
 }
 
-/// The statement by which a whole list filtered by `filter` begins: for who wants to see its plan.
+/// The statement with which an unpaged list filtered by `filter` begins, for looking at its plan.
 ///
 /// # Errors
-/// The filter is none.
+/// The filter is invalid.
 pub fn list_statement(context: &Context, shape: &'static Shape, filter: &str) -> Result<Sql, Problem> {
     let mut page = Page::default();
     page.filter = Some(crate::read::filter::parse(filter)?);
@@ -382,11 +382,11 @@ pub fn list_statement(context: &Context, shape: &'static Shape, filter: &str) ->
     }
 }
 
-/// Some rows as JSON, without their nested arrays.
+/// A chunk of rows as JSON, without their nested arrays.
 #[derive(Default)]
 struct Rows {
     json: Vec<u8>,
-    /// Row number, and where its JSON ends.
+    /// The rows' numbers, each with the end of the row's JSON.
     ends: Vec<(i64, usize)>,
     /// The last row's position, if the chunk is full.
     last: Option<Position>,
@@ -420,8 +420,8 @@ impl Rows {
     }
 }
 
-/// Writes those rows of a resource that meet a condition as one array, in this order and no more
-/// than this many: part of an answer of an operation's own. `t` is the table.
+/// Writes those rows of a resource that meet a condition as one array, in this order and at most this many,
+/// as part of the answer of an operation of its own. `t` is the table.
 ///
 /// # Errors
 /// The store's.

@@ -1,4 +1,4 @@
-//! Finding rows: the one that a path names, the one that owns it, some by their numbers or keys.
+//! Finding rows: the one that a path names, its owner, rows by their numbers or keys.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::{
     Call, Context, OwnerRow, Personal, Problem, ProblemKind, Shape, Sql, read::emit::Stored, read::sql::LIST,
 };
 
-/// The owning row that the path names first.
+/// The owning row, which the path names first.
 pub fn owner_of(call: &Call, tx: &mut Tx<'_>, shape: &Shape) -> Result<Option<OwnerRow>, Problem> {
     let Some(owner) = shape.owner else { return Ok(None) };
     let Value::Id(id) = owner.shape.read_key(call.request.parameter(0))? else {
@@ -36,12 +36,12 @@ pub fn find_owner(context: &Context, tx: &mut Tx<'_>, shape: &Shape, id: Uuid) -
     found.ok_or_else(|| Problem::not_found(shape.name))
 }
 
-/// The key that the path names, after the owner's.
+/// The key in the path, after the owner's.
 pub fn key_of(call: &Call, shape: &Shape) -> Result<Value, Problem> {
     shape.read_key(call.request.parameter(usize::from(shape.owner.is_some())))
 }
 
-/// The number and the key of the row that a path names by this text.
+/// The number and the key of the row with this key in the path.
 ///
 /// # Errors
 /// Not found.
@@ -121,7 +121,7 @@ pub fn load_rows(
     load_some(context, tx, shape, rids, &shape.select(context, None))
 }
 
-/// The same for rows that are hidden.
+/// The same for rows in quarantine.
 ///
 /// # Errors
 /// The store's.
@@ -156,7 +156,7 @@ fn load_some(
     Ok(rows)
 }
 
-/// Loads the first rows within the scope, at most so many.
+/// Loads the first rows within the scope, at most this many.
 ///
 /// # Errors
 /// The store's.
@@ -190,7 +190,7 @@ pub fn load_by(
     found.ok_or_else(|| Problem::not_found(shape.name))
 }
 
-/// Loads a row that waits in quarantine.
+/// Loads a row in quarantine.
 ///
 /// # Errors
 /// Not found.
@@ -199,10 +199,10 @@ pub fn load_hidden(context: &Context, tx: &mut Tx<'_>, shape: &Shape, key: Value
     load_by(context, tx, shape, None, &sql)
 }
 
-/// The most bytes of texts and such that the rows of a batch may hold.
+/// The most bytes of text and binary values that the rows of a batch may hold together.
 const MAX_LOADED: usize = 128 << 20;
 
-/// Loads rows by their keys, some hundred at a time; by the names of their keys.
+/// Loads rows by their keys, some hundred at a time; returns them by their keys as text (see [`key_name`]).
 ///
 /// # Errors
 /// Rows that are too large together; the store's.

@@ -7,17 +7,17 @@ use crate::{
     Out, Problem, Relation, Scope, Shape, Sql, read::emit::write_no_relations, seal::sealed::is_sealed,
 };
 
-/// Links read at a time. More than this of one relation, for the rows at hand, and the rest is
-/// read row by row as it is written.
+/// How many links of one relation are read at a time, for all rows at hand. Where there are more, the rest is
+/// read row by row while writing.
 const WINDOW: usize = 8192;
 
-/// The nested items of some rows, as JSON, one relation.
+/// The nested items of some rows in one relation, as JSON.
 #[derive(Default)]
 pub struct Items {
     json: Vec<u8>,
-    /// The row, and where its items end; they begin where the row's before ends.
+    /// The rows' numbers, each with the end of the row's items; they begin where those of the row before end.
     ends: Vec<(i64, usize)>,
-    /// The last other row of the last row: where a long set goes on.
+    /// The last linked row of the last row, after which a long set continues.
     last: i64,
     count: usize,
 }
@@ -38,16 +38,16 @@ impl Items {
         Ok(())
     }
 
-    /// How many bytes there are, and whether that is all.
+    /// The size in bytes, and whether all items were read.
     const fn size(&self) -> (usize, bool) {
         (self.json.len(), self.count < WINDOW)
     }
 
-    /// The items of a row, and whether they are all.
+    /// The items of a row, and whether they are all of its items.
     fn of(&self, rid: i64) -> (&[u8], bool) {
         let cut = self.count >= WINDOW;
         let Ok(at) = self.ends.binary_search_by_key(&rid, |(own, _)| *own) else {
-            // beyond a cut nothing is known of the row
+            // after the row at which reading was cut off, nothing is known of a row's items
             let beyond = cut && self.ends.last().is_some_and(|(own, _)| rid > *own);
             return (&[], !beyond);
         };
@@ -70,7 +70,7 @@ fn write_item(relation: &Relation, row: &Row<'_>, out: &mut Vec<u8>) -> Result<(
             column += 1;
         }
         match row.cell(column)? {
-            // a secret is seen at its own resource only
+            // a secret is shown only by the resource that it belongs to
             Cell::Text(text) if field.access.sealing == Sealing::Secret && is_sealed(text) => {
                 write_cell(&field.kind, Cell::Null, out);
             }
@@ -96,13 +96,13 @@ fn select(relation: &Relation) -> Sql {
     ))
 }
 
-/// Limits the items to what the caller may see of them, in their order.
+/// Limits the items to those that the caller may see, and sorts them.
 fn order(relation: &Relation, scope: &Scope, mut sql: Sql) -> Sql {
     relation.target.add_nested_reach(&mut sql, scope);
     sql.push(&format!(" ORDER BY m.{}, m.{} LIMIT {WINDOW}", relation.own, relation.other))
 }
 
-/// The statement that reads a relation of the one row that `row` selects the number of.
+/// The statement that reads a relation of the row whose number the query `row` selects.
 pub fn of_row(relation: &Relation, scope: &Scope, row: &Sql) -> Sql {
     let mut sql = select(relation).push(" = (").push(&row.text).push(")");
     sql.parameters.clone_from(&row.parameters);
@@ -116,7 +116,7 @@ fn of_rows(relation: &Relation, scope: &Scope, rids: &[i64]) -> Sql {
     order(relation, scope, sql)
 }
 
-/// The statement that reads what the items of a row are now: the other row, and its token or its id.
+/// The statement that reads the versions of a row's items: the linked row, and its token or its id.
 pub fn versions(relation: &Relation, scope: &Scope, rid: i64, after: i64, limit: usize) -> Sql {
     let Relation { table, own, other, target, .. } = relation;
     let version = if target.plan().token.is_some() { "o.concurrency_token" } else { "CAST(o.rid AS TEXT)" };
@@ -131,14 +131,14 @@ pub fn versions(relation: &Relation, scope: &Scope, rid: i64, after: i64, limit:
     sql.push(&format!(" ORDER BY m.{other} LIMIT {limit}"))
 }
 
-/// Whether the items of one row are too many to be held as a whole.
+/// Whether the items of one row are too many to be held in memory.
 pub fn are_many(items: &[Items], bound: usize) -> bool {
     let sizes = items.iter().map(Items::size);
     let (size, all) = sizes.fold((0, true), |(size, all), (more, is_all)| (size + more, all && is_all));
     !all || size > bound
 }
 
-/// Takes the rows of relation statements as they come.
+/// Collects the rows of relation statements as they arrive.
 pub fn collect(
     relations: &[Relation],
     items: &mut [Items],
@@ -165,7 +165,7 @@ pub fn load(tx: &mut Tx<'_>, shape: &Shape, scope: &Scope, rids: &[i64]) -> Resu
     Ok(items)
 }
 
-/// Writes the nested arrays of a row and closes the object. What was cut off is read on.
+/// Writes the nested arrays of a row and closes the object. Sets that were cut off are read to their end.
 pub fn write(
     tx: &mut Tx<'_>,
     shape: &Shape,
@@ -186,7 +186,7 @@ pub fn write(
     Ok(())
 }
 
-/// Writes the items of a row, and what closes them.
+/// Writes the items of a row, and the closing bracket.
 fn write_set(
     tx: &mut Tx<'_>,
     (relation, scope): (&Relation, &Scope),
@@ -209,7 +209,8 @@ fn write_set(
     Ok(())
 }
 
-/// One relation of these rows, at most `sql::LIST` of them: for each what [`write`] would write.
+/// Reads one relation of these rows, at most `sql::LIST` of them: for each the JSON that [`write`] would
+/// write.
 pub fn sets(
     tx: &mut Tx<'_>,
     relation: &Relation,

@@ -11,10 +11,10 @@ use crate::{
 pub const MAX_COUNT: usize = 1000;
 
 const KNOWN: [&str; 7] = ["filter", "sortBy", "sortOrder", "count", "cursor", "includeTotal", QUARANTINED];
-/// Asks for what waits to be deleted, of a resource that has a quarantine.
+/// The query parameter that requests the rows in quarantine, of a resource that has one.
 const QUARANTINED: &str = "quarantined";
 
-/// What a list was asked for.
+/// The parameters of a requested list.
 #[derive(Default)]
 pub struct Page {
     pub filter: Option<Expression>,
@@ -23,15 +23,15 @@ pub struct Page {
     pub count: Option<usize>,
     pub from: Option<Position>,
     pub include_total: bool,
-    /// Those in quarantine, and only them.
+    /// Whether only rows in quarantine are listed.
     pub quarantined: bool,
     context: Vec<u8>,
 }
 
-/// The last item that was told.
+/// The position of the last listed item.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Position {
-    /// Its value of the sort attribute, null when it has none.
+    /// Its value of the sort attribute; null when it has none.
     pub sort: Value,
     /// Its key.
     pub key: Value,
@@ -76,13 +76,13 @@ impl Page {
             let [sort, key] = <[Value; 2]>::try_from(values).map_err(|_| foreign())?;
             Ok::<_, Problem>(Position { sort, key })
         });
-        // a cursor without a count goes on with pages of the greatest size
+        // a cursor without a count continues with pages of the greatest size
         let from = from.transpose()?;
         let count = count.or_else(|| from.as_ref().map(|_| MAX_COUNT));
         Ok(Self { filter, sort, descending, count, from, include_total, quarantined, context })
     }
 
-    /// The `Link` to the page after this position.
+    /// The `Link` header to the page after this position.
     pub fn next_link(&self, call: &Call, position: &Position) -> String {
         let cursor =
             call.context.app.cursors.seal(&self.context, &[position.sort.clone(), position.key.clone()]);
@@ -100,7 +100,7 @@ impl Page {
     }
 }
 
-/// A cursor belongs to one list: its path, filter, order and scope.
+/// The associated data of a cursor, which is valid for one list: its path, filter, order and scope.
 fn context(call: &Call) -> Vec<u8> {
     let mut context = call.request.op.name.as_bytes().to_vec();
     let number = call.context.scope.store().to_string();
@@ -132,7 +132,7 @@ fn read_count(text: &str) -> Result<usize, Problem> {
     count.ok_or_else(|| Problem::invalid(format!("count is a number from 1 to {MAX_COUNT}.")))
 }
 
-/// The field that a list is sorted by; none when it is the key's own order.
+/// The field that a list is sorted by, by its name.
 fn sort_field(shape: &'static Shape, name: &str) -> Result<&'static Field, Problem> {
     let field = find_field(shape, name, 1).map_err(|_| {
         Problem::invalid(format!("sortBy, column 1: {} gives no order by {name:?}.", shape.name))
@@ -143,7 +143,7 @@ fn sort_field(shape: &'static Shape, name: &str) -> Result<&'static Field, Probl
     Ok(field)
 }
 
-/// The value that a field sorts by.
+/// The value by which rows are sorted by a field.
 pub fn sort_value(field: &Field, value: Value) -> Value {
     match value {
         Value::Text(text) if field.access.folded => Value::Text(fold(&text)),

@@ -1,4 +1,4 @@
-//! Conditions on the item behind an operation (RFC 9110, section 13), and the tags that they name.
+//! Conditions on an operation's item (RFC 9110, section 13), and the tags that they compare.
 
 use std::borrow::Cow;
 
@@ -24,14 +24,14 @@ pub struct Preconditions {
 }
 
 impl Preconditions {
-    /// Whether `If-Match` holds: by the item's `ETag` or its quoted token.
+    /// Whether `If-Match` holds: it names the item's `ETag` or its quoted token.
     fn matches(&self, tag: &str, token: Option<&str>) -> bool {
         let Some(wanted) = &self.if_match else { return true };
         let is_token = |one: &str| token.is_some_and(|token| one == format!("\"{token}\""));
         wanted.split(',').map(uncoded).any(|one| one == "*" || one == tag || is_token(&one))
     }
 
-    /// What the conditions make of reading an item that is there: the status to answer with.
+    /// Evaluates the conditions for reading an existing item; returns the status to answer with.
     ///
     /// # Errors
     /// `If-Match` does not hold.
@@ -47,7 +47,7 @@ impl Preconditions {
     }
 }
 
-/// A tag without the coding that the body was sent in.
+/// The tag without the suffix for the content coding that the body was sent in.
 fn uncoded(tag: &str) -> Cow<'_, str> {
     let tag = tag.trim();
     let coded = [".zstd\"", ".br\"", ".gzip\""].iter().find_map(|coding| tag.strip_suffix(coding));
@@ -59,22 +59,23 @@ fn failed(current: String) -> Problem {
     Problem::new(ProblemKind::PreconditionFailed, detail).with_header("etag", current)
 }
 
-/// The token in the JSON of an item. No text of a caller is taken for it: in one the quotes are escaped.
+/// The token in the JSON of an item. A caller's text cannot be taken for it, because quotes in text are
+/// escaped.
 pub fn token_in(json: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(json).ok()?;
     text.split_once("\"concurrencyToken\":\"")?.1.split('"').next()
 }
 
-/// `If-Match` holds by the quoted concurrency token or by the `ETag` of the representation.
+/// Checks `If-Match`, which holds by the quoted concurrency token or by the `ETag` of the representation.
 ///
 /// # Errors
-/// It does not.
+/// The condition does not hold.
 pub fn check_if_match(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
     if call.request.preconditions.if_match.is_none() {
         return Ok(());
     }
     let token = token_of(shape, was).unwrap_or_default();
-    // most name the token: the representation is read for the others alone
+    // most conditions name the token; only for others is the representation read
     if call.request.preconditions.matches("*", None)
         || call.request.preconditions.matches(&format!("\"{token}\""), None)
     {
@@ -94,8 +95,8 @@ fn token_of<'a>(shape: &Shape, row: &'a Stored) -> Option<&'a str> {
     }
 }
 
-/// The answer without a body, which the caller preferred. Its tag is the quoted token: it holds for
-/// `If-Match`, and costs no reading of what the item shows of others.
+/// The answer without a body, as the caller preferred. Its tag is the quoted token, which holds for
+/// `If-Match` and needs no reading of nested items.
 pub fn minimal(call: &Call, shape: &Shape, stored: &Stored) -> Answer {
     let mut answer = Answer::new(call.request.op.status);
     if let Some(token) = token_of(shape, stored) {
@@ -104,11 +105,11 @@ pub fn minimal(call: &Call, shape: &Shape, stored: &Stored) -> Answer {
     answer
 }
 
-/// Versions read at a time.
+/// How many versions are read at a time.
 const WINDOW: usize = 8192;
 
-/// The tag of an item that is too large to be held: of its own members, and of the versions of what it shows
-/// of others, in their order.
+/// The tag of an item that is too large to be held in memory: a digest of its own members, and of the
+/// versions of its nested items in their order.
 ///
 /// # Errors
 /// The store's.

@@ -1,4 +1,4 @@
-//! Building a statement: text and parameters grow together, so they cannot disagree.
+//! Building a statement: text and parameters grow together, so that they always agree.
 
 use chancery_record::Value;
 
@@ -12,12 +12,12 @@ pub struct Sql {
 }
 
 impl Sql {
-    /// A statement that begins like this.
+    /// A statement that begins with this text.
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), parameters: Vec::new() }
     }
 
-    /// Adds text. Only text of ours: whatever comes from a caller is bound.
+    /// Adds text. It must not come from a caller: callers' values are bound.
     #[must_use]
     pub fn push(mut self, text: &str) -> Self {
         self.add(text);
@@ -44,8 +44,8 @@ impl Sql {
         self.text.push_str(&number.to_string());
     }
 
-    /// Adds `(?4, ?5, ...)`. The list is filled up to one of a few lengths by repeating its last
-    /// value, so that few statements are prepared for all lengths. Nothing is in an empty list.
+    /// Adds `(?4, ?5, ...)`. The list is padded to one of a few lengths by repeating its last value, so that
+    /// few different statements are prepared. An empty list matches nothing.
     pub fn add_list(&mut self, values: impl IntoIterator<Item = Value>) {
         let mut values: Vec<Value> = values.into_iter().collect();
         let length = LIST_LENGTHS.iter().find(|length| **length >= values.len());

@@ -1,11 +1,11 @@
-//! What is worked out once from a shape: its statements and labels.
+//! The plan of a shape: statements and labels that are derived from it once.
 
 use chancery_record::{Column, Field, Sealing};
 
 use crate::{Personal, Shape};
 
-/// An entry's person and that person's key, and where the key is found. Persons of a user store have
-/// entries in its trail, others in that of the configuration.
+/// The columns with an entry's person and that person's key, and the join that finds the key. Persons of a
+/// user store have entries in its trail, others in that of the configuration.
 fn join_persons(persons: &[&Shape]) -> (String, String) {
     let (mut keys, mut joins) = (Vec::new(), String::new());
     for (number, person) in persons.iter().enumerate() {
@@ -18,27 +18,28 @@ fn join_persons(persons: &[&Shape]) -> (String, String) {
     (format!(", t.person, COALESCE({}, NULL)", keys.join(", ")), joins)
 }
 
-/// What is worked out once from a shape.
+/// The plan of a shape: statements and labels that are derived from it once.
 pub struct Plan {
     /// `SELECT t.rid, t.a, t.b FROM table t WHERE `
     pub select: String,
-    /// For each field, `"name":` ready to be written; empty when it is not shown.
+    /// For each field, `"name":` as it is written; empty when the field is not shown.
     pub labels: Vec<String>,
-    /// For each relation, `,"name":[`, or `,"name":` where it shows one or none.
+    /// For each relation, `,"name":[`, or `,"name":` where it shows at most one.
     pub array_labels: Vec<String>,
-    /// The place of the key among the fields.
+    /// The index of the key among the fields.
     pub key: usize,
     /// The column of the key in `select`.
     pub key_column: Option<usize>,
     /// For an audit entry, the columns of `select` with its person and that person's key.
     pub person_columns: (usize, usize),
-    /// The place of the concurrency token, if there is one.
+    /// The index of the concurrency token among the fields, if there is one.
     pub token: Option<usize>,
-    /// The column of `select` with the number of the row's last entry; none where rows are entries themselves.
+    /// The column of `select` with the number of the row's last audit entry; `None` where rows are entries
+    /// themselves.
     pub last_entry_column: Option<usize>,
-    /// The insert statement; its last parameter is the number of the row's first entry.
+    /// The insert statement; its last parameter is the number of the row's first audit entry.
     pub insert: String,
-    /// Whether fields are kept encrypted under the master key.
+    /// Whether fields are encrypted under the master key.
     pub seals: bool,
 }
 

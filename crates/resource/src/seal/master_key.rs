@@ -16,7 +16,7 @@ use crate::random;
 #[derive(Clone)]
 pub struct MasterKey {
     key: Secret,
-    /// Which master key sealed something; tells nothing about the key.
+    /// Identifies the master key that encrypted a value; reveals nothing about the key.
     id: [u8; 4],
     sealing: Arc<SealingKey>,
 }
@@ -31,7 +31,7 @@ impl MasterKey {
     /// Bytes of a master key.
     pub const LENGTH: usize = 32;
 
-    /// Makes a new one.
+    /// Generates a new master key.
     ///
     /// # Panics
     /// Never: 32 bytes are a master key.
@@ -51,35 +51,35 @@ impl MasterKey {
         Some(Self { key, id: [a, b, c, d], sealing })
     }
 
-    /// Its bytes, to be kept in a file.
+    /// The bytes of the key, to be stored in a file.
     pub fn expose(&self) -> &[u8] {
         self.key.expose()
     }
 
-    /// A key for one purpose (HKDF-SHA256, RFC 5869).
+    /// Derives a key for one purpose (HKDF-SHA256, RFC 5869).
     pub fn derive(&self, purpose: &str) -> [u8; 32] {
         derive(&self.key, purpose)
     }
 
-    /// Encrypts bytes for one place: only there can they be decrypted.
+    /// Encrypts bytes; they can be decrypted only with the same associated data.
     pub fn seal(&self, associated_data: &str, bytes: &[u8]) -> Vec<u8> {
         [self.id.to_vec(), self.sealing.seal(associated_data, bytes)].concat()
     }
 
-    /// Decrypts what [`MasterKey::seal`] made for this place; `None` for anything else.
+    /// Decrypts what [`MasterKey::seal`] encrypted with the same associated data; `None` for anything else.
     pub fn open(&self, associated_data: &str, sealed: &[u8]) -> Option<Secret> {
         let (id, rest) = sealed.split_at_checked(self.id.len())?;
         if id == self.id { self.sealing.open(associated_data, rest) } else { None }
     }
 
-    /// The digest that a client secret is stored as. Keyed, so that the database alone does not
-    /// let anyone try secrets.
+    /// The digest by which a client secret is stored. It is keyed, so that the database alone does not allow
+    /// attempts to find the secret.
     pub fn secret_digest(&self, secret: &[u8]) -> Vec<u8> {
         self.digest("client-secret", secret)
     }
 
-    /// A keyed digest of something short that must not be tried offline: a code, a token. The
-    /// purpose keeps digests of one use apart from another's.
+    /// A keyed digest of a short value that must not be guessed offline: a code, a token. The purpose
+    /// separates the digests of one use from another's.
     pub fn digest(&self, purpose: &str, bytes: &[u8]) -> Vec<u8> {
         let key = hmac::Key::new(hmac::HMAC_SHA256, &self.derive(purpose));
         hmac::sign(&key, bytes).as_ref().to_vec()
@@ -104,7 +104,7 @@ impl SealingKey {
         Some(Self(LessSafeKey::new(UnboundKey::new(&AES_256_GCM, bytes).ok()?)))
     }
 
-    /// Encrypts bytes for one place: nonce, then ciphertext with its tag.
+    /// Encrypts bytes with associated data; returns the nonce, then the ciphertext with its tag.
     pub fn seal(&self, associated_data: &str, bytes: &[u8]) -> Vec<u8> {
         let nonce = random::<NONCE_LEN>();
         let mut sealed = bytes.to_vec();
@@ -115,7 +115,7 @@ impl SealingKey {
         if done { [nonce.as_slice(), &sealed].concat() } else { Vec::new() }
     }
 
-    /// Decrypts what was encrypted for this place under this key.
+    /// Decrypts what was encrypted under this key with the same associated data; `None` for anything else.
     pub fn open(&self, associated_data: &str, sealed: &[u8]) -> Option<Secret> {
         let (nonce, sealed) = sealed.split_at_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;

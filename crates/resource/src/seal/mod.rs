@@ -1,4 +1,4 @@
-//! What is encrypted where it is kept, and under which key.
+//! Encryption at rest: what is encrypted, and under which key.
 
 pub mod master_key;
 pub mod sealed;

@@ -1,5 +1,5 @@
-//! Values that are encrypted where they are kept: secrets under the master key, what belongs to
-//! a person under that person's key. Destroying the key destroys the values.
+//! Values that are encrypted at rest: secrets under the master key, what belongs to a person under that
+//! person's key. Destroying the key destroys the values.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use uuid::Uuid;
 
 use crate::{MasterKey, Scope, Shape, call::random::random, seal::master_key::SealingKey};
 
-/// Sealed text begins with this, which no text of a caller can.
+/// The first character of sealed text. No text of a caller can contain it.
 const MARK: char = '\u{1}';
 
-/// The key of one person, under which what the audit trail says of them is kept.
+/// The key of one person, which encrypts the contents of audit entries about the person.
 pub struct PersonKey {
     /// The person.
     pub id: Uuid,
@@ -22,37 +22,39 @@ pub struct PersonKey {
     bytes: Secret,
 }
 
-/// The keys of persons, by their ids: what is sealed under all of them is lost with any.
+/// The keys of several persons, by the persons' ids. What is encrypted under all of them is lost with any of
+/// them.
 #[derive(Clone, Default)]
 pub struct Persons(BTreeMap<Uuid, Secret>);
 
 impl Persons {
-    /// Adds one.
+    /// Adds a person's key.
     pub fn add(&mut self, person: &PersonKey) {
         self.0.insert(person.id, person.bytes.clone());
     }
 
-    /// Forgets all.
+    /// Removes all keys.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// Their ids.
+    /// The ids of the persons.
     pub fn ids(&self) -> impl Iterator<Item = Uuid> {
         self.0.keys().copied()
     }
 
-    /// Encrypts bytes for one place under the keys of all.
+    /// Encrypts bytes with associated data, under the keys of all persons together; leaves them as they are
+    /// where there are no persons.
     pub fn seal(&self, associated_data: &str, bytes: &[u8]) -> Vec<u8> {
         self.key().map_or_else(|| bytes.to_vec(), |key| key.seal(associated_data, bytes))
     }
 
-    /// Decrypts what [`Persons::seal`] made for this place.
+    /// Decrypts what [`Persons::seal`] encrypted with the same associated data.
     pub fn open(&self, associated_data: &str, sealed: &[u8]) -> Option<Secret> {
         self.key().map_or_else(|| Some(Secret::new(sealed)), |key| key.open(associated_data, sealed))
     }
 
-    /// The key that all their keys make; none of nobody.
+    /// The key derived from the keys of all persons; `None` where there are no persons.
     fn key(&self) -> Option<SealingKey> {
         let mut digest = Context::new(&SHA256);
         for (id, key) in &self.0 {
@@ -64,23 +66,23 @@ impl Persons {
 }
 
 impl PersonKey {
-    /// Makes the key of a new person, as it is kept in the person's row.
+    /// Generates the key of a new person, encrypted as the person's row stores it.
     pub fn make(master: &MasterKey, id: Uuid) -> Value {
         Value::Bytes(master.seal(&person_associated_data(id), &random::<32>()))
     }
 
-    /// Opens a key as it is kept; `None` when it is gone.
+    /// Opens a stored key; `None` when it was destroyed.
     pub fn open(master: &MasterKey, id: Uuid, kept: &[u8]) -> Option<Self> {
         let bytes = master.open(&person_associated_data(id), kept)?;
         Some(Self { id, key: SealingKey::new(bytes.expose())?, bytes })
     }
 
-    /// Encrypts text for one place.
+    /// Encrypts text with associated data.
     pub fn seal_text(&self, associated_data: &str, text: &str) -> String {
         format!("{MARK}{}", BASE64_STANDARD_NO_PAD.encode(self.key.seal(associated_data, text.as_bytes())))
     }
 
-    /// Encrypts bytes for one place.
+    /// Encrypts bytes with associated data.
     pub fn seal_bytes(&self, associated_data: &str, bytes: &[u8]) -> Vec<u8> {
         self.key.seal(associated_data, bytes)
     }
@@ -90,12 +92,12 @@ fn person_associated_data(id: Uuid) -> String {
     format!("person/{id}")
 }
 
-/// Where an entry's member is kept.
+/// The associated data of a member of an audit entry.
 pub fn entry_associated_data(entry: i64, column: &str) -> String {
     format!("audit_entry/{column}/{entry}")
 }
 
-/// Encrypts a secret of a row, unless it is already.
+/// Encrypts a secret of a row, unless it is encrypted already.
 pub fn seal_secret(master: &MasterKey, shape: &Shape, field: &Field, key: &Value, value: &Value) -> Value {
     match value {
         Value::Text(text) if !text.starts_with(MARK) && !text.is_empty() => {
@@ -107,7 +109,7 @@ pub fn seal_secret(master: &MasterKey, shape: &Shape, field: &Field, key: &Value
     }
 }
 
-/// Opens a secret as it is kept in a row of this table; text that is not sealed is itself.
+/// Decrypts a secret as a row of this table stores it; text that is not sealed is returned as it is.
 pub fn open_secret(master: &MasterKey, table: &str, column: &str, key: &Value, text: &str) -> Option<String> {
     let Some(sealed) = text.strip_prefix(MARK) else { return Some(text.to_owned()) };
     let sealed = BASE64_STANDARD_NO_PAD.decode(sealed).ok()?;
@@ -127,7 +129,7 @@ fn secret_associated_data(table: &str, column: &str, key: &Value) -> String {
     }
 }
 
-/// A member of a row as it is answered: opened where it is sealed, null where its key is gone.
+/// A member of a row as it is answered: decrypted where it is sealed, null where its key was destroyed.
 pub fn reveal(
     master: &MasterKey,
     scope: &Scope,

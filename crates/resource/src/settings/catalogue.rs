@@ -1,8 +1,8 @@
-//! The options that the server knows: section 5 of the contract's decisions, as data.
+//! The catalogue of known options: section 5 of the contract's decisions, as data.
 
 use super::Form;
 
-/// What an option belongs to.
+/// The owner of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "they are what they are called")]
 pub enum Owner {
@@ -22,29 +22,29 @@ pub enum Owner {
 /// An option of the catalogue.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// What has it.
+    /// The owner that has the option.
     pub owner: Owner,
     /// Its name.
     pub name: &'static str,
-    /// The value that is in effect where none is given.
+    /// The value in effect where none is set.
     pub default: &'static str,
     /// What its value must be.
     pub form: Form,
-    /// Whether it must be given.
+    /// Whether a value must be set.
     pub mandatory: bool,
-    /// Whether its value is a secret: encrypted where it is kept, shown to who may write it.
+    /// Whether its value is a secret: encrypted at rest, and shown to callers who may write it.
     pub secret: bool,
 }
 
 impl Entry {
-    /// Whether a text is none of its values.
+    /// Whether a text is no valid value.
     pub fn is_wrong(&self, text: &str) -> bool {
         (self.mandatory && text.is_empty()) || !self.form.fits(text)
     }
 }
 
 impl Owner {
-    /// What has options, by what serves it: the factory types, and tenants.
+    /// The owners of options by their type's name: the factory types, and tenants.
     pub const TYPES: [(&'static str, Self); 11] = [
         ("UserStore", Self::UserStore),
         ("OpenIdConnect", Self::OpenIdConnect),
@@ -59,12 +59,12 @@ impl Owner {
         ("Tenant", Self::Tenant),
     ];
 
-    /// The owner of this type.
+    /// The owner with this type name.
     pub fn of_type(name: &str) -> Option<Self> {
         Self::TYPES.iter().find(|(known, _)| *known == name).map(|(_, owner)| *owner)
     }
 
-    /// Its type.
+    /// The owner's type name.
     pub fn type_name(self) -> &'static str {
         Self::TYPES.iter().find(|(_, owner)| *owner == self).map_or("", |(name, _)| *name)
     }
@@ -74,18 +74,18 @@ impl Owner {
         matches!(self, Self::MfaEmail | Self::MfaTotp | Self::MfaSms)
     }
 
-    /// Its options.
+    /// The owner's options.
     pub fn entries(self) -> impl Iterator<Item = &'static Entry> {
         CATALOGUE.iter().filter(move |entry| entry.owner == self)
     }
 
-    /// Its option of this name.
+    /// The owner's option of this name.
     pub fn entry(self, name: &str) -> Option<&'static Entry> {
         find(self, name)
     }
 }
 
-/// The entry of this name.
+/// The owner's option of this name.
 pub fn find(owner: Owner, name: &str) -> Option<&'static Entry> {
     CATALOGUE.iter().find(|entry| entry.owner == owner && entry.name == name)
 }
@@ -113,7 +113,7 @@ const DAY: i64 = 24 * 3600 * SECOND;
 const YEAR: i64 = 366 * DAY;
 const COUNT: Form = Form::Number(0, 1_000_000);
 
-/// All of them.
+/// All options.
 #[rustfmt::skip]
 pub static CATALOGUE: &[Entry] = &[
     store("ClaimIssuer", "UserStore", Form::Text),

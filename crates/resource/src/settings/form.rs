@@ -1,8 +1,8 @@
-//! The forms of option values: text on the wire and in the database, typed where they are used.
+//! The forms of option values: text on the wire and in the database, typed where the values are used.
 
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 
-/// What the text of an option must be.
+/// The form that the text of an option must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// `true` or `false`, in any case.
@@ -33,7 +33,7 @@ impl Form {
         }
     }
 
-    /// Whether a text is of this form. An empty one is: the default is in effect then.
+    /// Whether a text has this form. Empty text does: the default is in effect then.
     pub fn fits(self, text: &str) -> bool {
         match self {
             _ if text.is_empty() => true,
@@ -60,8 +60,8 @@ pub fn number(text: &str) -> Option<i64> {
     text.trim().parse().ok()
 }
 
-/// A length of time in milliseconds: `[d.]hh:mm:ss` (a fraction of a second is read), or ISO 8601
-/// where a day has 24 hours.
+/// A length of time in milliseconds: `[d.]hh:mm:ss`, perhaps with a fraction of a second, or ISO 8601, where
+/// a day has 24 hours.
 pub fn span(text: &str) -> Option<i64> {
     let text = text.trim();
     if text.starts_with(['P', 'p']) {

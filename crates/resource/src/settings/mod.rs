@@ -1,5 +1,5 @@
-//! Options: the catalogue of those that the server knows, the forms of their values, and the
-//! values that are in effect for one owner.
+//! Options: the catalogue of known options, the forms of their values, and the values in effect for one
+//! owner.
 //!
 //! No I/O. Rows of options are a resource of the management service.
 

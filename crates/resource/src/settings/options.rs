@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use super::{CATALOGUE, Entry, Owner, catalogue::find, form};
 
-/// The options of one owner: what its rows say, and the catalogue's default where a row is
-/// missing, empty or does not parse.
+/// The options of one owner: the values set, and the catalogue's default where a value is missing, empty or
+/// invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     owner: Owner,
@@ -13,7 +13,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// With these values, by name.
+    /// The options of an owner, with these values set, by name.
     pub const fn new(owner: Owner, values: HashMap<String, String>) -> Self {
         Self { owner, values }
     }
@@ -23,7 +23,7 @@ impl Options {
         let entry = self.entry(name);
         let given = self.values.get(name).map(String::as_str).filter(|text| !text.is_empty());
         match (given, entry) {
-            // a secret may be sealed here: that it is there is all that can be said of it
+            // a secret may still be encrypted here, so that its form cannot be checked
             (Some(text), Some(entry)) if entry.secret || entry.form.fits(text) => text,
             (Some(text), None) => text,
             (_, Some(entry)) => entry.default,

@@ -1,5 +1,5 @@
-//! The one place that writes a resource's row, and with it its audit entry and its event. What a slice
-//! writes goes through [`insert`], [`update`] and their like in [`words`](super::words).
+//! The only module that writes a resource's row, together with its audit entry and its event. Slices write
+//! through [`insert`], [`update`] and their like in [`words`](super::words).
 
 use std::collections::BTreeMap;
 
@@ -24,16 +24,16 @@ pub struct OwnerRow {
     pub rid: i64,
     /// Its id.
     pub id: Uuid,
-    /// Its key, as it is kept, when it is a person.
+    /// Its key as it is stored, encrypted, when it is a person.
     pub person_key: Option<Vec<u8>>,
 }
 
-/// What a change that no body asks for is told as.
+/// How a change that no body requests is audited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuditAction {
-    /// Not at all: run-time state, such as a counter.
+    /// Not audited, and no event: run-time state, such as a counter.
     Silent,
-    /// As an entry of this action, and an event of this name.
+    /// Audited with an entry of this action, and announced by an event of this name.
     As(&'static str, &'static str),
 }
 
@@ -73,7 +73,7 @@ pub fn insert(
     shape.after_insert.map_or(Ok(()), |after_insert| after_insert(context, tx, values))
 }
 
-/// Writes a new row that is itself a record of what happened: no entry tells of it.
+/// Writes a new row that is itself a record of what happened, and so is not audited.
 ///
 /// # Errors
 /// The store's.
@@ -109,7 +109,7 @@ fn write_new(
     Ok(())
 }
 
-/// Writes the changed columns of a row and its new token, if it is still the row that was read.
+/// Writes the changed columns of a row and its new token, if the row is still as it was read.
 ///
 /// # Errors
 /// The store's.
@@ -125,8 +125,8 @@ pub fn update(
     change(context, tx, shape, was, values, token, ("Modified", "updated"))
 }
 
-/// Writes the changed columns of a row, whatever its token: a change of state. Nothing is done
-/// and nothing told when nothing changed.
+/// Writes the changed columns of a row, whatever its token: a change of state. Nothing is written or audited
+/// when nothing changed.
 ///
 /// # Errors
 /// The store's.
@@ -148,9 +148,9 @@ pub fn update_unversioned(
     }
 }
 
-/// Writes the changed columns of a row and its new token, if it is still the row that was read, and
-/// tells it as this: a step of a workflow. Of two that were taken at once from the same state, one
-/// is done and the other is run again, to find the new one.
+/// Writes the changed columns of a row and its new token, if the row is still as it was read, and audits the
+/// change as given: a step of a workflow. Of two steps taken at once from the same state, one is done; the
+/// other runs again and finds the new state.
 ///
 /// # Errors
 /// The store's.
@@ -170,7 +170,7 @@ pub fn advance(
     change(context, tx, shape, was, &values, token, action)
 }
 
-/// Writes the changed columns of a row, and its entry and event.
+/// Writes the changed columns of a row, and the change's audit entry and event.
 fn change(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -200,7 +200,7 @@ fn change(
     )
 }
 
-/// The number of the next entry of a row.
+/// The number of the next audit entry of a row.
 fn next_number(context: &Context, was: &Stored) -> i64 {
     context.app.audit_signer.number(context.now, was.last_entry)
 }
@@ -244,7 +244,7 @@ fn write_columns(
     Ok(changed)
 }
 
-/// Removes a row, or hides it where the resource has a quarantine that is on.
+/// Deletes a row, or hides it where the resource has a quarantine that is on.
 ///
 /// # Errors
 /// The store's.
@@ -252,7 +252,7 @@ pub fn delete(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -
     let shape = shape.base();
     let hides = hides(context, shape);
     if matches!(shape.personal, Personal::Is(_)) && !hides {
-        // the key goes with the person: contents sealed now could never be read
+        // the key is deleted with the person: contents encrypted now could never be read
         return destroy(context, tx, shape, was, "deleted");
     }
     let person = person(context, tx, shape, &was.values, was.owner.as_ref())?;
@@ -290,8 +290,8 @@ pub fn delete(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -
     )
 }
 
-/// Removes a row for good, and with a person its key: what the trail says of them is gone. An entry
-/// `Deleted` without contents tells of it, and nothing else does: it is what excuses the gaps.
+/// Purges a row, and with a person the person's key, so that contents in the audit trail can no longer be
+/// read. The entry `Deleted`, without contents, is the only one about it: it explains the gaps.
 ///
 /// # Errors
 /// The store's.
@@ -309,7 +309,7 @@ fn destroy(
 ) -> Result<(), Problem> {
     remove(context, tx, shape, was)?;
     if matches!(shape.personal, Personal::Is(_)) {
-        // what is kept of answers that show many persons has no key of its own
+        // stored answers that show many persons are not encrypted under a key of this person alone
         let text =
             "UPDATE idempotent_answer SET answer = ?1, persons = ?2, shows_of = NULL WHERE shows_of = ?3";
         let parameters =
@@ -340,7 +340,7 @@ fn remove(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Re
     retire_id(context, tx, shape, was)
 }
 
-/// Takes along what else goes with rows that are gone for good.
+/// Deletes or checks what depends on purged rows, by the resource's `on_purge`.
 ///
 /// # Errors
 /// The store's.
@@ -352,8 +352,8 @@ pub fn purged(context: &mut Context, tx: &mut Tx<'_>, shape: &Shape, rows: &[Sto
     ids.chunks(LIST).try_for_each(|chunk| on_purge(context, tx, chunk))
 }
 
-/// Removes for good the rows that have waited in quarantine since this moment or longer, the
-/// longest first; at most so many, and how many.
+/// Purges the rows that have been in quarantine since this moment or longer, those waiting longest first, and
+/// at most so many. Returns how many.
 ///
 /// # Errors
 /// The store's.
@@ -377,7 +377,7 @@ pub fn purge_due(
     Ok(due.len())
 }
 
-/// Whether a DELETE hides rows of this resource, here and now.
+/// Whether a DELETE hides rows of this resource, in this store, instead of removing them.
 pub fn hides(context: &Context, shape: &Shape) -> bool {
     matches!(shape.deletion, Deletion::Quarantine { option, .. } if is_on(context, option))
 }
@@ -386,7 +386,7 @@ fn is_on(context: &Context, option: &str) -> bool {
     matches!(&context.scope, Scope::Store(store) if store.options.flag(option))
 }
 
-/// What follows from any write of a row.
+/// Does what follows from any write of a row: after-write function, postcondition, epoch.
 fn finish(context: &Context, tx: &mut Tx<'_>, shape: &Shape, values: &[Value]) -> Result<(), Problem> {
     if let Some(after_write) = shape.after_write {
         after_write(context, tx, values)?;
@@ -398,7 +398,7 @@ fn finish(context: &Context, tx: &mut Tx<'_>, shape: &Shape, values: &[Value]) -
     Ok(())
 }
 
-/// The values as they are kept: secrets sealed.
+/// The values as they are stored, with secrets encrypted.
 fn kept<'a>(context: &Context, shape: &Shape, values: &'a [Value]) -> std::borrow::Cow<'a, [Value]> {
     if !shape.plan().seals || !(shape.secret)(values) {
         return values.into();
@@ -412,7 +412,7 @@ fn kept<'a>(context: &Context, shape: &Shape, values: &'a [Value]) -> std::borro
 }
 
 fn retire_id(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
-    // what is known by another's id can be made again
+    // rows that are identified by another row's id can be created again
     if let (id @ Value::Id(_), Some("id")) = (was.value(shape.plan().key), shape.key().map(|key| key.column))
     {
         let parameters = vec![Value::Int(context.scope.store()), shape.name.into(), id.clone()];
@@ -421,8 +421,8 @@ fn retire_id(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) ->
     Ok(())
 }
 
-/// Records that links were added and removed: one entry with the ids, not the whole set. The
-/// links themselves are written by `relate`.
+/// Audits links that were added and removed: one entry with the ids, not the complete set. `relate` writes
+/// the links themselves.
 pub fn related(
     context: &Context,
     tx: &mut Tx<'_>,

@@ -1,5 +1,5 @@
-//! What a body says of rows: its elements, each against the field table, then the rows that they name,
-//! then the rules.
+//! The elements of a body, each checked against the field table; then the rows that they name; then the
+//! rules.
 
 use std::collections::{HashMap, HashSet};
 
@@ -49,11 +49,11 @@ pub fn bodies(call: &Call, writing: Writing) -> Result<&[Json], Problem> {
     Ok(elements)
 }
 
-/// Reads every element against the field table; those that are wrong are left out. Whether one that may be
-/// either is new shows later.
+/// Reads every element against the field table; invalid ones are left out. Whether an element of
+/// [`Rows::Either`] is new shows only later.
 ///
 /// # Errors
-/// There is nothing left to do.
+/// No valid element is left.
 pub fn read(call: &Call, writing: Writing, failures: &mut Failures) -> Result<Vec<Element>, Problem> {
     let shape = call.request.op.shape;
     let form = if writing.rows == Rows::New { Form::Create } else { writing.form };
@@ -76,7 +76,7 @@ pub fn read(call: &Call, writing: Writing, failures: &mut Failures) -> Result<Ve
     Ok(elements)
 }
 
-/// A body without the members that an operation on some members does not write.
+/// A body reduced to the members that an operation on some members writes.
 fn only_members(shape: &Shape, kept: &[&Field], body: &Json) -> Json {
     let Json::Object(members) = body else { return body.clone() };
     let other = |name: &str| {
@@ -88,10 +88,11 @@ fn only_members(shape: &Shape, kept: &[&Field], body: &Json) -> Json {
     Json::Object(members.iter().filter(|(name, _)| !other(name)).cloned().collect())
 }
 
-/// The rows as they are to be: found, by the rules, and valid against the data. What is wrong is noted.
+/// The rows to be written: found, with the rules applied, and valid against the data. Errors are added to
+/// `failures`.
 ///
 /// # Errors
-/// The store's, and what is wrong with the whole body.
+/// The store's, and errors of the body as a whole.
 pub fn to_rows(
     call: &mut Call,
     tx: &mut Tx<'_>,
@@ -131,8 +132,8 @@ pub fn to_rows(
     Ok(rows)
 }
 
-/// The keys of rows that may be there: the path's, or those that elements name. One that is missing where
-/// it is needed, or there twice, is noted, and its element left out.
+/// The keys of the rows that may exist: the path's, or those that elements name. An element whose key is
+/// missing where it is needed, or occurs twice, is recorded as a failure and left out.
 fn keys(
     call: &Call,
     writing: Writing,
@@ -150,7 +151,7 @@ fn keys(
     let mut seen = HashSet::new();
     elements.retain(|Element { number, draft }| {
         if draft.given(key).is_none() && token.is_some_and(|token| draft.given(token).is_some()) {
-            // the token that was to name the row is no row's any more
+            // no row has the token that was to identify it any more
             let at = pointer(&writing.base(*number), "concurrencyToken");
             let error = FieldError::new(at, "is stale: no item has it now. Read the item again");
             failures.add(*number, ProblemKind::ConcurrencyConflict, error);
@@ -169,7 +170,7 @@ fn keys(
     Ok(elements.iter().filter_map(|element| element.draft.given(key).cloned()).collect())
 }
 
-/// The values of a new row by the rules.
+/// The values of a new row, with the rules applied.
 fn new_row(
     call: &Call,
     (writing, owner): (Writing, Option<&OwnerRow>),
@@ -194,7 +195,7 @@ fn new_row(
     Ok(values.map_err(|errors| failures.add_wrong(number, errors)).ok())
 }
 
-/// The values of a changed row by the rules.
+/// The values of a changed row, with the rules applied.
 fn changed_row(
     call: &mut Call,
     tx: &mut Tx<'_>,
@@ -211,7 +212,7 @@ fn changed_row(
     Ok(values.map_err(|refusal| failures.add_refusal(number, refusal)).ok())
 }
 
-/// Gives elements that name no key that of the row which has their token.
+/// Gives each element that names no key the key of the row with the element's token.
 fn find_by_token(
     context: &Context,
     tx: &mut Tx<'_>,

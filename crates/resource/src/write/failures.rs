@@ -1,4 +1,4 @@
-//! What is wrong with the elements of a body, and where.
+//! The failures of a body's elements: what is wrong, and where.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,28 +15,29 @@ use crate::{
     },
 };
 
-/// What is said of an id that is or was somebody's: whose, and whether it still is, is nobody else's to know.
+/// The detail for an id that is or was in use. It does not show by whom or whether still: that is no other
+/// caller's business.
 const USED: &str = "is taken, or was once: an id is never used again";
 
-/// What is wrong with the elements of a body: each error with its element and the kind of problem it is. Those
-/// of the first elements are kept, the others are counted.
+/// The failures of a body's elements: each error with its element and the kind of problem. Those of the first
+/// elements are kept, the others are counted.
 pub struct Failures {
     writing: Writing,
     all: Vec<(usize, ProblemKind, FieldError)>,
     more: usize,
-    /// What is wrong with the one row as a whole, where there is one.
+    /// The problem of an operation on one row, which is the complete answer.
     whole: Option<Problem>,
-    /// Where something that is taken was told.
+    /// The pointers at which a taken key was reported.
     taken: HashSet<String>,
 }
 
 impl Failures {
-    /// None yet.
+    /// No failures yet.
     pub fn of(writing: Writing) -> Self {
         Self { writing, all: Vec::new(), more: 0, whole: None, taken: HashSet::new() }
     }
 
-    /// These, and none from now on.
+    /// Takes all failures out, and leaves none.
     pub fn take(&mut self) -> Self {
         std::mem::replace(self, Self::of(self.writing))
     }
@@ -49,7 +50,7 @@ impl Failures {
         }
     }
 
-    /// Adds what is wrong with the members of an element.
+    /// Adds errors of an element's members.
     pub fn add_wrong(&mut self, element: usize, errors: impl Into<FieldErrors>) {
         let errors = errors.into();
         self.more += errors.more();
@@ -58,32 +59,32 @@ impl Failures {
         }
     }
 
-    /// Adds what is wrong with an element as a whole.
+    /// Adds an error of an element itself.
     pub fn add_whole(&mut self, element: usize, kind: ProblemKind, detail: impl Into<String>) {
         self.add(element, kind, FieldError::new(self.writing.base(element), detail));
     }
 
-    /// Adds that an element names a row that is not there.
+    /// Adds that an element names a row that does not exist; reported at the key.
     pub fn add_unknown(&mut self, shape: &Shape, element: usize) {
         let key = shape.key().map_or("id", |key| key.wire());
         let error = FieldError::new(pointer(&self.writing.base(element), key), unknown(shape));
         self.add_or_be(element, ProblemKind::NotFound, error, || Problem::not_found(shape.name));
     }
 
-    /// Adds that an element is the key of no row.
+    /// Adds that an element, itself a key, is the key of no row.
     pub fn add_unknown_whole(&mut self, shape: &Shape, element: usize) {
         let error = FieldError::new(self.writing.base(element), unknown(shape));
         self.add_or_be(element, ProblemKind::NotFound, error, || Problem::not_found(shape.name));
     }
 
-    /// Adds that a row stays, because of what belongs to it.
+    /// Adds that a row cannot be deleted, because of the rows that belong to it.
     pub fn add_held(&mut self, shape: &Shape, element: usize, detail: String) {
         let whole = format!("The {} {detail}.", shape.name);
         let error = FieldError::new(self.writing.base(element), detail);
         self.add_or_be(element, ProblemKind::Conflict, error, || Problem::conflict(whole));
     }
 
-    /// Adds why a row is not changed.
+    /// Adds why a row was not changed.
     pub fn add_refusal(&mut self, element: usize, refusal: Refusal) {
         match refusal {
             Refusal::Wrong(errors) => self.add_wrong(element, errors),
@@ -95,7 +96,8 @@ impl Failures {
         }
     }
 
-    /// Adds an error of one element of many; of one row it is the whole answer.
+    /// Adds an error of one of many elements; of an operation on one row, sets the problem that is the
+    /// answer.
     fn add_or_be(
         &mut self,
         element: usize,
@@ -112,10 +114,10 @@ impl Failures {
         self.all.truncate(MOST_ERRORS);
     }
 
-    /// The errors in the order of the elements; the first one's kind is the answer's.
+    /// All errors in the order of their elements. The kind of the first is the kind of the problem.
     ///
     /// # Errors
-    /// There are some.
+    /// The problem with these errors, if there are any.
     pub fn into_result(mut self) -> Result<(), Problem> {
         if let Some(whole) = self.whole {
             return Err(whole);
@@ -146,7 +148,7 @@ fn stale(current: String) -> Problem {
     .with_member("currentConcurrencyToken", current)
 }
 
-/// Finds elements with ids that were used once.
+/// Finds elements with ids that were used before.
 pub fn find_retired(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -176,7 +178,7 @@ pub fn find_retired(
 /// Validates the rows against the data, all at once.
 ///
 /// # Errors
-/// The store's; work that is needed first.
+/// The store's; a request for work that is needed first.
 pub fn validate_rows(
     call: &Call,
     tx: &mut Tx<'_>,
@@ -197,8 +199,8 @@ pub fn validate_rows(
     Ok(())
 }
 
-/// Finds elements that collide with each other and, once something is known to be wrong, with
-/// what is stored. A batch that is right asks the database nothing.
+/// Finds elements whose unique keys collide with each other's and, once something is known to be wrong, with
+/// those of stored rows. For a valid batch the database is not queried.
 pub fn find_taken(
     call: &Call,
     tx: &mut Tx<'_>,
@@ -247,7 +249,7 @@ fn comparable(shape: &Shape, column: &str, place: usize, value: &Value) -> Value
 
 fn add_taken(shape: &Shape, unique: &Unique, element: usize, failures: &mut Failures) {
     let error = taken(shape, unique.index, &failures.writing.base(element));
-    // an element is told once, even if it collides twice
+    // an element is reported once, even if two keys collide
     if let Some(error) = error
         && failures.taken.insert(error.pointer.clone())
     {
@@ -269,7 +271,7 @@ fn find_stored(
         columns.iter().filter_map(|(_, place)| shape.fields.get(*place)).map(|field| field.kind).collect();
     let names: Vec<String> = columns.iter().map(|(column, _)| format!("t.{column}")).collect();
     for chunk in keys.chunks(LIST) {
-        // what is in quarantine is hidden, but its keys are taken: no condition on visibility
+        // rows in quarantine still hold their keys, so there is no condition that hides them
         let mut sql = Sql::new(format!("SELECT {} FROM {} t WHERE ", names.join(", "), shape.table));
         if shape.reach.is_store() {
             sql = sql.push("t.store = ").bind(context.scope.store()).push(" AND ");
@@ -291,7 +293,7 @@ fn find_stored(
     Ok(())
 }
 
-/// The error of the member behind a unique index.
+/// The error that reports a violation of this unique index, at the member behind the index.
 pub fn taken(shape: &Shape, index: &str, base: &str) -> Option<FieldError> {
     let unique = shape.unique.iter().find(|unique| unique.index == index)?;
     let field = shape.own(unique.told)?;

@@ -1,5 +1,5 @@
-//! Who belongs to whom: a new row names parents that the caller's scope covers, and a row that has
-//! children stays.
+//! Integrity between rows: a new row names parents that the caller's scope covers, and a row that has
+//! children cannot be deleted.
 
 use std::collections::{HashMap, HashSet, hash_map::Entry};
 
@@ -15,10 +15,10 @@ use crate::{
     read::load::key_name,
 };
 
-/// Children that are named; the others are counted as more.
+/// The most children that an error names; the others are counted.
 const NAMED: usize = 5;
 
-/// Finds rows that name a parent which is not there, or not the caller's.
+/// Finds rows that name a parent which does not exist, or which the caller's scope does not cover.
 pub fn find_strangers(
     shape: &Shape,
     context: &Context,
@@ -41,12 +41,12 @@ pub fn find_strangers(
     Ok(violations)
 }
 
-/// The row that a field names which it did not name before.
+/// The parent that a field names, if it did not name it before.
 fn names_anew(row: &Proposed<'_>, field: &Field) -> Option<Uuid> {
     field.id(row.values).filter(|id| row.was.and_then(|was| field.id(&was.values)) != Some(*id))
 }
 
-/// Finds rows that name a parent which has as many as it may.
+/// Finds rows that name a parent which already has as many rows as it may.
 pub fn find_crowds(shape: &Shape, tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let mut violations = Vec::new();
     for Parent { field, shape: parent, most } in shape.parents {
@@ -79,7 +79,7 @@ pub fn find_crowds(shape: &Shape, tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Res
     Ok(violations)
 }
 
-/// Those of these ids that the caller's scope covers, with the numbers of their rows.
+/// Those of these ids that the caller's scope covers, with their row numbers.
 pub fn visible(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -89,7 +89,7 @@ pub fn visible(
     visible_to(&context.scope, context, tx, shape, ids)
 }
 
-/// Those of these ids that another scope covers.
+/// Those of these ids that the given scope covers.
 pub fn visible_to(
     scope: &Scope,
     context: &Context,
@@ -111,7 +111,7 @@ pub fn visible_to(
     Ok(known)
 }
 
-/// Finds rows that still have children: the place of the row, and what is to be told.
+/// Finds rows that still have children: the index of each row, and the detail to report.
 pub fn find_children(
     tx: &mut Tx<'_>,
     shape: &Shape,
@@ -152,16 +152,16 @@ pub fn find_children(
 
 /// A row that was just written.
 pub struct Written<'a> {
-    /// Where its body stands.
+    /// The JSON Pointer of its body.
     pub base: String,
-    /// Whether it was not there before.
+    /// Whether it was just created.
     pub is_new: bool,
     /// Its values.
     pub values: &'a [Value],
 }
 
-/// Refuses rows just written that the caller's rights do not cover as they are now: nobody makes
-/// or moves what they could not touch then.
+/// Refuses rows that were just written and that the caller's rights do not cover as they are now: nobody may
+/// create a row, or move one to where they could not change it.
 ///
 /// # Errors
 /// Every such row; a conflict, where one was covered before.
@@ -171,7 +171,7 @@ pub fn confine<'a>(
     shape: &Shape,
     rows: impl Iterator<Item = Written<'a>>,
 ) -> Result<(), Problem> {
-    // a part is reached through its owner, which was
+    // a part is reached through its owner, which the scope covers
     if !matches!(context.scope, Scope::Parts { .. }) || matches!(shape.reach, Reach::Part) {
         return Ok(());
     }
@@ -205,11 +205,11 @@ pub fn confine<'a>(
     }
 }
 
-/// Why a change is refused that its caller could not undo.
+/// The detail of a change that is refused because its caller could not undo it.
 const OUT_OF_REACH: &str = "would be out of what your roles cover; \
     somebody whose roles cover it before and afterwards can make this change";
 
-/// Notes what must hold when the operation ends, because a row of this resource was written.
+/// Records the postcondition of a resource of which a row was written, to be checked when the operation ends.
 pub fn note_postcondition(context: &Context, shape: &Shape) {
     let Some(wanted) = shape.postcondition else { return };
     let mut noted = context.postconditions.borrow_mut();
@@ -218,10 +218,10 @@ pub fn note_postcondition(context: &Context, shape: &Shape) {
     }
 }
 
-/// Holds what was written to what must hold afterwards.
+/// Checks the postconditions of all resources that were written.
 ///
 /// # Errors
-/// What would not hold.
+/// The problem of the first that does not hold.
 pub fn check_postconditions(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
     let noted = context.postconditions.take();
     noted.into_iter().try_for_each(|postcondition| postcondition(context, tx))

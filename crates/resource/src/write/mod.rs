@@ -1,5 +1,5 @@
-//! How rows are written: one way for one and for many (`pipeline`), whose last step is `change`, the one
-//! place that writes a resource's row together with its audit entry and its event.
+//! How rows are written: the same way for one and for many (`pipeline`). Its last step is `change`, the only
+//! module that writes a resource's row together with its audit entry and its event.
 
 pub mod change;
 pub mod elements;

@@ -1,4 +1,4 @@
-//! What the words of the standard pattern mean, for one resource.
+//! Operations of the standard pattern, run for one resource.
 
 use chancery_record::{Form, Others, Record, read_draft};
 use chancery_store::{self as store, Tx};
@@ -19,11 +19,11 @@ use crate::{
     },
 };
 
-/// Runs an operation, up to [`finish`]. It may be called again with the same call when the transaction is
+/// Runs an operation, up to [`finish`]. It is called again with the same call when the transaction is
 /// repeated.
 ///
 /// # Errors
-/// What the caller is to be told; a store's failure that decides about a repetition.
+/// The problem to answer; a store's error, which decides whether the transaction is repeated.
 pub fn run(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     call.answer.restart()?;
     call.context.begin();
@@ -60,18 +60,18 @@ pub fn run(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     answer.map_err(|problem| explain(call, tx, problem))
 }
 
-/// Sends what an operation has left to be sent, with the word to commit, and explains what refuses it: the last
-/// thing that is done in its transaction.
+/// Sends the statements that an operation still has queued, together with the commit, and explains a refusal
+/// by the database: the last step in the operation's transaction.
 ///
 /// # Errors
-/// What the caller is to be told; a store's failure that decides about a repetition.
+/// The problem to answer; a store's error, which decides whether the transaction is repeated.
 pub fn finish(call: &mut Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
     tx.finish().map_err(|error| explain(call, tx, error.into()))
 }
 
-/// Finds out which member a unique index refused. The operation runs once more where that shows only when it
-/// looks before it writes, as for the elements of a batch, and where no body can be the reason: then another
-/// operation came first, and its rows are there to be found.
+/// Finds the member behind a unique index that was violated. The operation runs once more where only looking
+/// before writing shows it, as for the elements of a batch, and where the body cannot be the reason: then
+/// another operation came first, and its rows can be found now.
 fn explain(call: &mut Call, tx: &mut Tx<'_>, mut problem: Problem) -> Problem {
     let Some(store::Error::Unique(index)) = &problem.cause else { return problem };
     let refused = taken(call.request.op.shape, index, "");
@@ -86,7 +86,7 @@ fn explain(call: &mut Call, tx: &mut Tx<'_>, mut problem: Problem) -> Problem {
     problem
 }
 
-/// The body as a record of its own.
+/// Reads the body as a record of the operation's own.
 ///
 /// # Errors
 /// Every member that is unknown, missing, of the wrong type or out of bounds.

@@ -1,8 +1,8 @@
-//! The one way to write rows, for one and for many: read the body, find what is there, apply the rules,
-//! validate against the data, write, confine, relate, answer. One is a batch of one.
+//! The only way to write rows, for one and for many: read the body, find the existing rows, apply the rules,
+//! validate against the data, write, confine, relate, answer. One row is a batch of one.
 //!
-//! Each row is written together with its audit entry and its event (see [`change`]). What must hold
-//! afterwards is looked at when the operation ends (see [`run`](super::operation::run)).
+//! Each row is written together with its audit entry and its event (see [`change`]). Postconditions are
+//! checked when the operation ends (see [`run`](super::operation::run)).
 
 use chancery_record::{Field, Form, Value};
 use chancery_store::Tx;
@@ -24,14 +24,14 @@ use crate::{
     },
 };
 
-/// Which rows a body is about.
+/// The rows that a body is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rows {
-    /// New ones.
+    /// New rows.
     New,
-    /// Those that are there: the one that the path names, or those whose keys the elements name.
+    /// Existing rows: the one that the path names, or those whose keys the elements name.
     There,
-    /// Those that are there by the keys in the body, and new ones.
+    /// Existing rows where the keys in the body name some, and new ones otherwise.
     Either,
 }
 
@@ -40,11 +40,11 @@ pub enum Rows {
 pub struct Writing {
     /// Which rows.
     pub rows: Rows,
-    /// How the body changes what is there; what is new is read as [`Form::Create`].
+    /// The form in which changes of existing rows are read; new rows are read as [`Form::Create`].
     pub form: Form,
-    /// The fields that it may write; all, where none are named.
+    /// The fields that the operation may write; all, where `None`.
     pub only: Option<&'static [&'static Field]>,
-    /// Whether the body is an array of elements: all of them are done, or none.
+    /// Whether the body is an array of elements, which are all written, or none.
     pub is_many: bool,
 }
 
@@ -65,20 +65,20 @@ impl Writing {
     }
 }
 
-/// A row as it is to be.
+/// A row to be written.
 pub struct Row {
     /// The number of its element.
     pub element: usize,
-    /// What is there now.
+    /// The row as it is stored now; `None` for a new one.
     pub was: Option<Stored>,
     /// The values of its fields, in order.
     pub values: Vec<Value>,
 }
 
-/// Creates and changes rows as the body says.
+/// Creates and changes rows as the body requests.
 ///
 /// # Errors
-/// All that is wrong with the body and with each of its elements; not found; a stale token.
+/// All errors of the body and of each of its elements; not found; a stale token.
 pub fn write_rows(call: &mut Call, tx: &mut Tx<'_>, writing: Writing) -> Result<Answer, Problem> {
     let shape = call.request.op.shape;
     let mut failures = Failures::of(writing);
@@ -106,13 +106,13 @@ pub fn write_rows(call: &mut Call, tx: &mut Tx<'_>, writing: Writing) -> Result<
 }
 
 impl Writing {
-    /// Where an element stands in the body.
+    /// The JSON Pointer of an element in the body.
     pub fn base(self, element: usize) -> String {
         if self.is_many { format!("/{element}") } else { String::new() }
     }
 }
 
-/// Answers with new rows that are just what their bodies say: nothing is read for it.
+/// Answers with new rows that hold nothing but what their bodies provide, without reading them back.
 fn answer_plain(
     call: &mut Call,
     tx: &mut Tx<'_>,
@@ -147,7 +147,7 @@ struct Done {
     row: Stored,
 }
 
-/// The rows with their numbers: those of new ones are asked for.
+/// The rows with their numbers; those of new rows are queried.
 fn store_numbers(
     call: &Call,
     tx: &mut Tx<'_>,
@@ -170,7 +170,7 @@ fn store_numbers(
     done.collect()
 }
 
-/// Makes the sets of the rows what their bodies list.
+/// Replaces the sets of the rows by those that their bodies list.
 fn relate(call: &Call, tx: &mut Tx<'_>, writing: Writing, done: &[Done]) -> Result<(), Problem> {
     let bodies = elements::bodies(call, writing)?;
     let body = |element: usize| bodies.get(element).unwrap_or(&chancery_record::Json::Null);

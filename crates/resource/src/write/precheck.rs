@@ -1,15 +1,15 @@
-//! A look at a large body before there is a transaction, so that nobody's write waits for what is only
-//! refused.
+//! A check of a large body before its transaction begins, so that other writes do not wait for one that is
+//! going to be refused.
 
 use chancery_record::{FieldErrors, Form, Json, Others, read_draft};
 
 use crate::{Action, Body, Custom, Op, Problem};
 
-/// Refuses a body that is wrong in more places than are told. What is wrong in fewer is found by the
-/// operation itself, together with what the data say.
+/// Refuses a body with more errors than are reported. Fewer errors are found by the operation itself,
+/// together with those against the data.
 ///
 /// # Errors
-/// The first of what is wrong.
+/// The first errors.
 pub fn check_body(op: &Op, body: &Json, merges: bool) -> Result<(), Problem> {
     let form = match op.action {
         Action::Create | Action::CreateBatch => Form::Create,
@@ -19,7 +19,7 @@ pub fn check_body(op: &Op, body: &Json, merges: bool) -> Result<(), Problem> {
         | Action::Custom(Custom { body: Body::Resources, .. }) => Form::Put,
         Action::Patch if merges => Form::MergePatch,
         Action::Patch => Form::Patch,
-        // version 1 reads forms under names of its own
+        // version 1 reads forms under other names
         Action::Custom(Custom { body: Body::Form(form), .. }) if op.successor.is_none() => {
             let read = read_draft(form.fields, Others::Named(&[]), Form::Create, body, "");
             return refuse(read.err().unwrap_or_default());

@@ -28,7 +28,7 @@ type Link = (Uuid, i64);
 /// Replaces, adds to or reduces a set by the ids of the body.
 ///
 /// # Errors
-/// Unknown and foreign ids, each with its place; not found.
+/// Unknown ids and those outside of the scope, each with its pointer; not found.
 pub fn relate(call: &mut Call, tx: &mut Tx<'_>, name: &str, how: Relating) -> Result<Answer, Problem> {
     let shape = call.request.op.shape;
     let relation = shape.relation(name).ok_or_else(|| Problem::not_found(name))?;
@@ -46,7 +46,7 @@ pub fn relate(call: &mut Call, tx: &mut Tx<'_>, name: &str, how: Relating) -> Re
     answer_with(call, tx, shape, &owner)
 }
 
-/// Links a row to others by their ids, as the server itself does: an audit entry and an event tell of it.
+/// Links a row to others by their ids, on behalf of the server itself; audited, with an event.
 ///
 /// # Errors
 /// An id that names nothing within the scope; the store's.
@@ -64,7 +64,7 @@ pub fn link(
     apply(context, tx, shape, &all, std::iter::once(written))
 }
 
-/// A row, and what its body says of its sets.
+/// A row, and the body that may list its sets.
 pub struct RelationBody<'a> {
     /// The row.
     pub owner: &'a Stored,
@@ -72,16 +72,17 @@ pub struct RelationBody<'a> {
     pub is_new: bool,
     /// Its body.
     pub body: &'a Json,
-    /// Where the body stands.
+    /// The JSON Pointer of the body.
     pub base: String,
 }
 
-/// Makes the sets of rows what their bodies list by ids, where a body may list them. All that is taken
-/// out goes first: what moves from one set to another is in neither in between. Rows that were there before
-/// must be within the caller's reach afterwards.
+/// Replaces the sets of rows by those that their bodies list by ids, where a body may list them. All removals
+/// come first, so that what moves from one set to another is in neither in between. Rows that existed before
+/// must be within the caller's scope afterwards.
 ///
 /// # Errors
-/// Unknown and foreign ids, each with its place; a conflict, where a row is out of reach now.
+/// Unknown ids and those outside of the scope, each with its pointer; a conflict, where a row is out of scope
+/// now.
 pub fn relate_rows(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -107,7 +108,7 @@ pub fn relate_rows(
     apply(context, tx, shape, &all, written)
 }
 
-/// Takes out and puts in links, and confines the rows whose sets they are.
+/// Removes and adds links, and confines the rows whose sets they are in.
 fn apply<'a>(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -127,25 +128,25 @@ fn apply<'a>(
     confine(context, tx, shape, written)
 }
 
-/// What the set of a row is to hold: nothing else, or this besides what is there.
+/// The requested content of a row's set: exactly these links, or these besides the present ones.
 struct Wanted<'a> {
     owner: &'a Stored,
     is_all: bool,
     listed: Named,
 }
 
-/// What becomes of the set of a row.
+/// The change to the set of a row.
 struct Change<'a> {
     relation: &'a Relation,
     owner: &'a Stored,
-    /// Where the body lists it.
+    /// The JSON Pointer of the list in the body.
     at: String,
     added: Vec<Link>,
     removed: Vec<Link>,
 }
 
-/// What has to be done for what is wanted of one relation. A link that is there and may be read may be
-/// named by who may not make it; who may not make it does not take it out.
+/// The changes that the requested sets of one relation need. A caller may list a present link that it can
+/// read but not create; one that it may not create is not removed either.
 fn changes<'a>(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -194,7 +195,7 @@ fn changes<'a>(
     Ok(changes)
 }
 
-/// Refuses changes to sets of rows that the caller reaches through a tenant alone.
+/// Refuses changes to sets of rows that the caller reaches only through a tenant.
 fn check_owners(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -216,7 +217,7 @@ fn check_owners(
 }
 
 impl Change<'_> {
-    /// Limits what was asked for to what is not so yet.
+    /// Drops the requested links that are there already, or that are not there to be removed.
     fn limit(&mut self, tx: &mut Tx<'_>, how: Relating) -> Result<(), Problem> {
         if how != Relating::Set {
             let linked = linked_of(tx, self.relation, self.owner.rid, &self.added)?;
@@ -236,7 +237,7 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// Puts in what is new, and tells the change: one audit entry and one event.
+    /// Adds the new links, and audits the change of the set: one entry and one event.
     fn put_in(&self, context: &Context, tx: &mut Tx<'_>, shape: &Shape) -> Result<(), Problem> {
         let Self { relation, owner, at, added, removed } = self;
         if let (Some(guard), false) = (relation.guard, added.is_empty()) {
@@ -258,7 +259,7 @@ impl Change<'_> {
     }
 }
 
-/// A refusal of new links, at the set that lists them.
+/// A refusal of new links, reported at the list.
 fn at_set(mut problem: Problem, at: &str) -> Problem {
     if problem.errors.is_empty() && problem.cause.is_none() {
         problem.errors.note(|| FieldError::new(at, problem.detail.clone()));
@@ -266,18 +267,18 @@ fn at_set(mut problem: Problem, at: &str) -> Problem {
     problem
 }
 
-/// The ids that a body lists, each once, and where each stands.
+/// The ids that a body lists, each once, with their pointers.
 struct Named {
-    /// Where the list stands.
+    /// The JSON Pointer of the list.
     at: String,
-    /// Where the id stands in an item.
+    /// The rest of the pointer from an item to its id.
     end: &'static str,
     places: Vec<usize>,
     ids: Vec<Uuid>,
 }
 
 impl Named {
-    /// `None` where the body says nothing of the relation.
+    /// Reads the list of a relation; `None` where the body does not provide it.
     fn read(relation: &Relation, body: &Json, base: &str) -> Result<Option<Self>, Problem> {
         let at = pointer(base, relation.name);
         let items = match body.get(relation.name) {
@@ -320,7 +321,7 @@ impl Named {
         format!("{}/{place}{}", self.at, self.end)
     }
 
-    /// Where an id stands, by its number.
+    /// The JSON Pointer of the id at this index.
     fn at(&self, number: usize) -> String {
         self.pointer(self.places.get(number).copied().unwrap_or(number))
     }
@@ -391,7 +392,7 @@ fn all_linked(
             target.table
         ));
         sql.add_list(chunk.iter().copied().map(Value::Int));
-        // what the caller does not see stays as it is
+        // links that the caller does not see stay as they are
         target.add_nested_reach(&mut sql, scope);
         sql.add(&format!(" LIMIT {}", MAX_REPLACED + 1));
         tx.query(&sql.text, &sql.parameters, |row| {
@@ -406,7 +407,7 @@ fn all_linked(
     Ok(linked)
 }
 
-/// Which of these are linked already.
+/// Those of these rows that are linked already.
 fn linked_of(
     tx: &mut Tx<'_>,
     relation: &Relation,

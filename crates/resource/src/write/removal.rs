@@ -1,4 +1,4 @@
-//! Deleting rows, one or many: a batch all or none.
+//! Deleting rows, one or many; of a batch all or none.
 
 use std::collections::HashSet;
 
@@ -24,7 +24,7 @@ use crate::{
 /// Deletes the row that the path names, or those whose keys the body lists.
 ///
 /// # Errors
-/// Each key that is none, or no row's; a row that still has children.
+/// Each key that is malformed or names no row; a row that still has children.
 pub fn delete(call: &mut Call, tx: &mut Tx<'_>, is_many: bool) -> Result<Answer, Problem> {
     let shape = call.request.op.shape;
     let writing = Writing { is_many, ..Writing::one(Rows::There, Form::Put) };
@@ -63,7 +63,7 @@ pub fn delete(call: &mut Call, tx: &mut Tx<'_>, is_many: bool) -> Result<Answer,
     reply(call, tx, owner.as_ref(), None)
 }
 
-/// The keys that a body lists, each once, with the number of its element.
+/// The keys that a body lists, each once, with the index of its element.
 fn listed_keys(shape: &Shape, elements: &[Json], failures: &mut Failures) -> Vec<(usize, Value)> {
     let (mut keys, mut seen) = (Vec::new(), HashSet::new());
     for (element, body) in elements.iter().enumerate() {

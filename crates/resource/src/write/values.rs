@@ -1,4 +1,4 @@
-//! The values of a row to be: what a body says, what the server gives, what the rules make of it.
+//! The values of a row to be written: provided by the body, set by the server, adjusted by the rules.
 
 use chancery_record::{Column, Draft, Field, FieldError, Given, Value, pointer};
 
@@ -7,11 +7,11 @@ use crate::{
     write::change::OwnerRow,
 };
 
-/// The values of a new row that no body asks for: a record's, with a new id where it has none, and
-/// a new token.
+/// The values of a new row that no body requests: the record's, with a new id where it has none, and a new
+/// token.
 ///
 /// # Errors
-/// A rule of its own.
+/// A violation of the resource's own rules.
 pub fn new_row(
     context: &Context,
     shape: &Shape,
@@ -27,8 +27,8 @@ pub fn new_row(
     new_values(context, shape, owner, &draft, "")?.map_err(Problem::wrong)
 }
 
-/// The values of a new row from what a body says: ids, token, defaults, rules. The inner error
-/// is the body's.
+/// The values of a new row from what a body provides: ids, token, defaults, rules. The inner error is the
+/// body's.
 pub fn new_values(
     context: &Context,
     shape: &Shape,
@@ -65,16 +65,16 @@ pub fn new_values(
     shape.apply_rules(values, None, draft, (base, false))
 }
 
-/// Why a change of one row is refused.
+/// Why a change of a row is refused.
 pub enum Refusal {
     /// The body breaks rules.
     Wrong(Vec<FieldError>),
-    /// The token is stale; the current one.
+    /// The token is stale; this is the current one.
     Stale(String),
 }
 
-/// Whether what is said of a create-only member is not what is kept. One that is kept in another form, such as
-/// a digest, is the resource's to compare.
+/// Whether the value provided for a create-only member differs from the stored one. Where it is stored in
+/// another form, such as a digest, the resource compares it itself.
 fn differs(field: &Field, given: &Given, was: &Value) -> bool {
     match given {
         Given::Nothing => false,

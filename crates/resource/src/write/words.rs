@@ -1,5 +1,5 @@
-//! The words by which a slice or the server itself changes a row: audited, and confined to what the actor's
-//! roles cover before and afterwards.
+//! The functions by which a slice or the server itself changes a row: audited, and confined to the scope of
+//! the actor's roles before and afterwards.
 
 use chancery_record::Value;
 use chancery_store::Tx;
@@ -28,7 +28,7 @@ pub fn insert(
     confine_one(context, tx, shape, true, values)
 }
 
-/// Writes the changed columns of a row and its new token, if it is still the row that was read.
+/// Writes the changed columns of a row and its new token, if the row is still as it was read.
 ///
 /// # Errors
 /// The store's; a row that would be out of what the actor's roles cover.
@@ -43,8 +43,8 @@ pub fn update(
     confine_one(context, tx, shape, false, values)
 }
 
-/// Writes the changed columns of a row, whatever its token: a change of state. Nothing is done and nothing
-/// audited when nothing changed.
+/// Writes the changed columns of a row, whatever its token: a change of state. Nothing is written or audited
+/// when nothing changed.
 ///
 /// # Errors
 /// The store's; a row that would be out of what the actor's roles cover.
@@ -60,9 +60,9 @@ pub fn update_unversioned(
     confine_one(context, tx, shape, false, values)
 }
 
-/// Writes the changed columns of a row and its new token, if it is still the row that was read, and audits it
-/// as this: a step of a workflow. Of two that were taken at once from the same state, one is done and the other
-/// is run again, to find the new one.
+/// Writes the changed columns of a row and its new token, if the row is still as it was read, and audits the
+/// change as given: a step of a workflow. Of two steps taken at once from the same state, one is done; the
+/// other runs again and finds the new state.
 ///
 /// # Errors
 /// The store's; a row that would be out of what the actor's roles cover.

@@ -1,4 +1,4 @@
-//! Which certificates there are of a type, and for whom.
+//! Looking certificates up: by type, and by whom they are for.
 
 use chancery_record::{FieldOf, FieldType, Kind};
 use chancery_resource::{
@@ -36,7 +36,7 @@ pub static OPERATIONS: &[Op] = &[
     ),
 ];
 
-/// The type that the path names.
+/// The certificate type that the path names.
 fn wanted(call: &Call) -> Result<&'static str, Problem> {
     let Kind::Choice(names) = <CertType as chancery_record::FieldType>::KIND else {
         return Err(Problem::not_found("certType"));

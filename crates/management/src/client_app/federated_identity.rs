@@ -1,4 +1,4 @@
-//! Federated identities of a client app: tokens of another issuer that stand for its secret.
+//! Federated identities of a client app: it authenticates with another issuer's tokens (RFC 7523).
 
 use chancery_record::{Description, FIXED, Identifier, KEY, Name, OPEN, SHOWN, Token, Url, id_types, record};
 use chancery_resource::{Op, Parent, Reach, Shape, Unique, added, standard};

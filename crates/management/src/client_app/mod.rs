@@ -1,4 +1,4 @@
-//! Client apps: what asks for tokens, for itself or for people.
+//! Client apps: the clients that request tokens, for themselves or for people.
 
 pub mod administrator;
 pub mod configuration;
@@ -216,7 +216,7 @@ record! {
     }
 }
 
-/// Who sees client apps.
+/// The reach of client apps.
 static SEEN_BY: Reach =
     Reach::Assigned(ClientApp::SUBSCRIPTION_ID.field(), "tenant_client_app", "client_app_rid");
 

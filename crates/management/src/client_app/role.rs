@@ -1,4 +1,4 @@
-//! Roles of a client app: what it may do here.
+//! Roles of a client app: what it may do on this server.
 
 use std::collections::HashSet;
 
@@ -60,7 +60,8 @@ impl Rules for ClientAppRole {
 }
 
 impl ClientAppRole {
-    /// What it is given at; that its customer and its subscription are the client app's own is no choice.
+    /// The targets of the role. Customer and subscription are not among them: these are always the client
+    /// app's own.
     fn targets(&self) -> [Target; 2] {
         [
             (ScopeKind::Tenant, Self::APPLY_TO_TENANT_ID.field(), self.apply_to_tenant_id.map(|id| id.0)),

@@ -1,4 +1,4 @@
-//! Scopes and resources of a client app: what it may ask tokens for.
+//! Scopes and resources of a client app: what it may request tokens for.
 
 use chancery_record::{Description, FIXED, KEY, Key, Name, OPEN, SHOWN, Token, id_types, record};
 use chancery_resource::{
@@ -74,7 +74,7 @@ impl Rules for ClientAppResource {
     }
 }
 
-/// Scopes of a client app: the token endpoint reads all of them.
+/// The most scopes of a client app: the token endpoint reads all of them.
 const MOST_SCOPES: usize = 1000;
 
 /// Scopes.
@@ -122,7 +122,7 @@ pub static RESOURCES: [Op; 9] = standard!(
     &CLIENT_APP_RESOURCE
 );
 
-/// The list of those parts that belong to one client app.
+/// The operation that lists the parts of one client app.
 pub const fn of_client_app(name: &'static str, path: &'static str, shape: &'static Shape, run: Run) -> Op {
     let about = "Lists what belongs to a client app.";
     Op::new(name, M::Get, path, TenantMember, shape, A::Custom(Custom::listing(run)), about)

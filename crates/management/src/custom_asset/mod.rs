@@ -172,8 +172,8 @@ fn create_expanded(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> 
     create_from(call, tx, body)
 }
 
-/// Creates a row from another body than the one that was sent, which is the call's again afterwards:
-/// an operation can run twice.
+/// Creates a row from another body than the one that was sent. Afterwards the call has the sent one again,
+/// since an operation can run twice.
 ///
 /// # Errors
 /// What is wrong with the body.

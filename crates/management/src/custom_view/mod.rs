@@ -1,4 +1,4 @@
-//! Custom views: the pages that people meet, as templates.
+//! Custom views: templates of the pages that people see.
 
 use chancery_presentation::{location::Kind as Wanted, shipped, view};
 use chancery_record::{HIDDEN, Json, KEY, Name, OPEN, SHOWN, Token, ViewText, record};

@@ -1,4 +1,4 @@
-//! Customers: who the subscriptions belong to.
+//! Customers: the owners of subscriptions.
 
 use chancery_record::{Description, KEY, Name, OPEN, SHOWN, Token, id_types, record};
 use chancery_resource::{Child, Op, Reach, Shape, Unique, standard};

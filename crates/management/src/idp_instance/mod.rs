@@ -231,8 +231,8 @@ fn can_stand_in_a_path(name: &str) -> bool {
     name.chars().all(plain) && name.chars().any(|letter| letter != '.') && Uuid::try_parse(name).is_err()
 }
 
-/// Finds the types of new rows, which say what serves them: the first field names the type, the second holds
-/// what serves it.
+/// Resolves the types of new rows: the first field names a row's type, the second gets the type's
+/// `factoryType`. Finds types that are not active or not of the wanted kind.
 pub fn settle_types<R: Record>(
     tx: &mut Tx<'_>,
     rows: &mut [Proposed<'_>],
@@ -242,7 +242,7 @@ pub fn settle_types<R: Record>(
     if rows.iter().all(|row| row.was.is_some()) {
         return Ok(Vec::new());
     }
-    // there are few types
+    // all types are read: there are few
     let mut types = HashMap::new();
     tx.query("SELECT id, factory_type, provider_type, is_active FROM idp_type", &[], |row| {
         let fits = row.text(2)? == wanted.name() && row.bool(3)?;
@@ -310,7 +310,7 @@ mod tests {
 
     use super::IDP_INSTANCE;
 
-    /// The view that tells a missing option knows those that the catalogue calls mandatory, and no other.
+    /// The SQL view that reports missing options lists exactly those that the catalogue calls mandatory.
     #[test]
     fn the_view_knows_what_is_mandatory() {
         let view = IDP_INSTANCE.view.unwrap();

@@ -32,7 +32,7 @@ record! {
 }
 
 impl Rules for IpAddressRange {
-    /// Addresses are kept in their shortest form.
+    /// Brings the addresses into their shortest form.
     fn adjust(&mut self, _: Option<&Self>, _: &ProvidedFields<'_, Self>) {
         for end in [&mut self.lower, &mut self.upper] {
             let plain = end.as_str().parse::<IpAddr>().map(|address| address.to_string());

@@ -1,4 +1,4 @@
-//! Second factors: what a person proves beside who they are.
+//! MFA instances: second factors that people can use.
 
 use chancery_record::{FIXED, HIDDEN, KEY, Name, OPEN, Preset, SEEN, SHOWN, Token, Value, id_types, record};
 use chancery_resource::settings::Owner;

@@ -1,4 +1,4 @@
-//! Options: what instances and tenants are set to. A change takes effect at once, everywhere.
+//! Options: the settings of instances and tenants. A change takes effect at once, in every process.
 
 mod look_up;
 mod rules;
@@ -59,7 +59,7 @@ record! {
     }
 }
 
-/// Whom an option is seen by: who has its tenant, and who sees its instance.
+/// The reach of options: whoever reaches the tenant or the instance that one applies to.
 static REACH: [Reach; 3] = [
     Reach::Tenant(OptionRow::SUBSCRIPTION_ID.field(), OptionRow::APPLY_TO_TENANT_ID.field()),
     Reach::Of(OptionRow::APPLY_TO_IDP_INSTANCE_ID.field(), &IDP_INSTANCE),
@@ -93,10 +93,10 @@ pub static OPTION: Shape = Shape::of::<OptionRow>("Option", "option_value", Reac
     .secret_when(rules::is_secret)
     .bumps_epoch();
 
-/// Its operations: who sees what an instance is set to need not be one who may change it.
+/// The operations on options: reading needs a lower role than writing.
 pub static OPERATIONS: [Op; 9] = added(standard!("Option", "/Option", TenantMember, TenantAdmin, &OPTION));
 
-/// The option of this name of an instance, if it is there.
+/// An instance's option of this name, if there is one.
 ///
 /// # Errors
 /// The store's.
@@ -110,7 +110,7 @@ pub fn find(call: &Call, tx: &mut Tx<'_>, instance: Uuid, name: &str) -> Result<
     }
 }
 
-/// Sets an option of an instance, which is made where it was deleted.
+/// Sets an option of an instance, and creates it where it was deleted.
 ///
 /// # Errors
 /// The store's.

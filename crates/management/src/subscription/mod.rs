@@ -1,4 +1,4 @@
-//! Subscriptions: what a customer has of the platform; tenants, instances and client apps are in one.
+//! Subscriptions of customers to the platform. Each tenant, instance and client app belongs to one.
 
 pub mod resolve;
 

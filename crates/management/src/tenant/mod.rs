@@ -1,4 +1,4 @@
-//! Tenants: who signs in where; what is assigned to one is what its people meet.
+//! Tenants: the people of one sign in at the instances, and use the client apps, that are assigned to it.
 
 use chancery_record::{Description, FIXED, KEY, Name, OPEN, Preset, SHOWN, Token, Value, id_types, record};
 use chancery_resource::settings::Owner;

@@ -1,4 +1,4 @@
-//! Security events: what happened around a user's passkeys. Written once, never changed.
+//! Security events of a user's passkeys: written once, never changed.
 
 use chancery_record::{
     FIXED, KEY, Record as _, SHOWN, ShortText, Timestamp, Uuid, choice_types, id_types, record,
@@ -87,7 +87,7 @@ pub static OPERATIONS: &[Op] = &[Op::new(
     "Lists what happened around passkeys.",
 )];
 
-/// Notes an event.
+/// Records an event.
 pub fn record(
     call: &Call,
     tx: &mut Tx<'_>,

@@ -1,5 +1,5 @@
-//! Passkeys of users: the credentials, the ceremonies that make and use them, and what keeps a
-//! user from being locked out with them.
+//! Passkeys of users: the credentials, the ceremonies that register and use them, and the passes and
+//! recoveries that let users back in who lost theirs.
 
 mod access_pass;
 mod authenticator_model;
@@ -71,7 +71,7 @@ pub static PASSKEY: Shape =
             ),
         ]);
 
-/// What a client's WebAuthn interface answered: `credential.toJSON()`.
+/// The answer of a client's WebAuthn interface: `credential.toJSON()`.
 static ANSWER: JsonForm = JsonForm {
     name: "PasskeyAnswer",
     schema: || {
@@ -166,7 +166,7 @@ pub static OPERATIONS: &[Op] = &[
     .added(),
 ];
 
-/// The store's rules for passkeys.
+/// The store's policy for passkeys.
 fn policy(context: &Context) -> Result<Policy, Problem> {
     let options = options(context)?;
     let maturity = options.span("PasskeyBindingMaturity");

@@ -1,4 +1,4 @@
-//! Passwords: set, reset, changed, with the attempts that fail.
+//! Passwords: set, reset and changed; counting the attempts at them.
 
 mod attempt;
 pub mod mail;

@@ -189,7 +189,7 @@ fn by_login_name(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     read_one(call, tx, call.request.op.shape, None, &sql)
 }
 
-/// What mirrors users and what is on its way to them goes with them.
+/// Deletes the queued mails and the mirrors of purged users.
 fn forget(context: &mut Context, tx: &mut Tx<'_>, ids: &[Uuid]) -> Result<(), Problem> {
     chancery_mail::forget(tx, context.scope.store(), ids)?;
     USERS.forget(context, tx, ids)

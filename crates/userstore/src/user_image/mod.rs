@@ -1,4 +1,4 @@
-//! A user's image: checked, stripped, stored anew.
+//! A user's image: checked, stripped of metadata and encoded anew before it is stored.
 
 use chancery_picture::{MAX_BODY_BYTES, Picture, Refused, normalize, parse};
 use chancery_record::{FieldError, KEY, Name, OWNER, Record as _, SHOWN, Token, Value, id_types, record};

@@ -101,7 +101,7 @@ impl Mirror {
     /// trail says of them.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub fn forget(&self, context: &mut Context, tx: &mut Tx<'_>, ids: &[Uuid]) -> Result<(), Problem> {
         if ids.is_empty() {
             return Ok(());

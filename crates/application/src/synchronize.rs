@@ -37,7 +37,7 @@ struct Progress {
 /// Reconciles the next part of the mirror of the caller's store; the last time, answers with the result.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn synchronize(call: &mut Call, tx: &mut Tx<'_>, mirror: &Mirror) -> Result<Answer, Problem> {
     let mut progress = match call.result::<Progress>(0)? {
         None => begin(call, tx, mirror)?,

@@ -95,7 +95,7 @@ static OPERATIONS: &[&[Op]] = &[
     &audit_trail::OPERATIONS,
 ];
 
-/// The service.
+/// The management service, version 2.
 pub static SERVICE: Service = Service {
     name: "management",
     version: "v2",

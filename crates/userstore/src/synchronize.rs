@@ -49,7 +49,7 @@ const fn op(
     Op::new(name, M::Post, path, UserStore, shape, A::Custom(custom), summary).beside()
 }
 
-/// Its operations.
+/// The operations that synchronize.
 pub static OPERATIONS: &[Op] = &[
     op(
         "SynchronizeAllUsers",

@@ -28,7 +28,7 @@ const fn group(name: &'static str, path: &'static str, action: A, summary: &'sta
 
 const OF_TENANT: A = A::Custom(Custom::listing(of_tenant));
 
-/// Its operations.
+/// The operations on platform users and groups.
 pub static OPERATIONS: &[Op] = &[
     user("GetApplicationUsers", "/ApplicationUser", A::List, "Lists the platform users."),
     user("GetApplicationUser", "/ApplicationUser/{id}", A::Read, "Reads a platform user."),

@@ -13,7 +13,7 @@ const fn op(name: &'static str, path: &'static str, run: Run, about: &'static st
     Op::new(name, M::Get, path, TenantAdmin, &CERT_STORE, A::Custom(Custom::listing(run)), about)
 }
 
-/// Its operations.
+/// The operations that look certificates up.
 pub static OPERATIONS: &[Op] = &[
     op("GetCertStoresByType", "/CertStore/type/{type}", of_type, "Lists the certificates of a type."),
     op(

@@ -183,7 +183,7 @@ impl Rules for CertStore {
     }
 }
 
-/// The resource.
+/// The shape of cert stores.
 pub static CERT_STORE: Shape = Shape::of::<CertStore>(
     "CertStore",
     "cert_store",
@@ -205,9 +205,9 @@ pub static CERT_STORE: Shape = Shape::of::<CertStore>(
 .validate_rows(upload::read_upload)
 .bumps_epoch();
 
-/// Its operations.
+/// The operations on cert stores.
 pub static OPERATIONS: [Op; 9] = standard!("CertStore", "/CertStore", TenantAdmin, TenantAdmin, &CERT_STORE);
-/// Its instances.
+/// Operations on a cert store's instances.
 pub static IDP_INSTANCES: [Op; 3] = relation!(
     "CertStoreIdpInstances",
     "/CertStore/{id}/idpinstances",

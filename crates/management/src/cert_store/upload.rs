@@ -99,10 +99,10 @@ fn finish(
         let outcome = match upload {
             Ok(Some(upload)) => match known.get(&upload.digest()) {
                 Some(Ok(kept)) => match row.was {
-                    Some(was) if upload.is_told_apart && !kept.is_in(was)? => {
+                    Some(was) if upload.is_separate && !kept.is_in(was)? => {
                         Err((INPUT.field(), "is set at creation alone: it cannot become another".to_owned()))
                     }
-                    Some(_) if upload.is_told_apart => {
+                    Some(_) if upload.is_separate => {
                         restore(row.values, row.was);
                         Ok(())
                     }
@@ -135,7 +135,7 @@ type Refused = (&'static Field, String);
 #[derive(Clone)]
 struct Upload {
     /// Whether the upload was sent as `certificateInput`.
-    is_told_apart: bool,
+    is_separate: bool,
     format: CertificateStorageFormat,
     data: Vec<u8>,
     private_key: Option<Secret>,
@@ -148,7 +148,7 @@ const MAX_SLOW: usize = 32;
 impl Upload {
     /// The member that the upload was sent in.
     const fn member(&self) -> &'static Field {
-        if self.is_told_apart { INPUT.field() } else { CertStore::CERTIFICATE.field() }
+        if self.is_separate { INPUT.field() } else { CertStore::CERTIFICATE.field() }
     }
 
     /// Whether a key may have to be derived from a password, with as many iterations as the file demands.
@@ -249,7 +249,7 @@ fn uploaded(store: &CertStore, was: Option<&Stored>, says_format: bool) -> Resul
         (None, Some(_)) => Ok(None),
         (Some(file), Some(Value::Bytes(before))) if file.0 == *before => Ok(None),
         (Some(file), _) => Ok(Some(Upload {
-            is_told_apart: false,
+            is_separate: false,
             // a form without the member leaves the format to the file
             format: if says_format { store.certificate_storage_format } else { format_of(&file.0) },
             data: file.0.clone(),
@@ -288,7 +288,7 @@ fn read_input(text: &str) -> Result<Upload, Refused> {
         decoded.map_err(|_| (member, format!("{name} must be PEM or base64")))
     };
     Ok(Upload {
-        is_told_apart: true,
+        is_separate: true,
         format: input.format,
         data: file(input.data.as_str(), "data")?,
         private_key: input

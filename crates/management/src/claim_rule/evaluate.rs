@@ -25,7 +25,7 @@ const MAX_TOLD: usize = 10;
 static BODY: JsonForm = JsonForm { name: "ClaimRuleEvaluation", schema: body_schema };
 static REPLY: JsonForm = JsonForm { name: "ClaimRuleOutcome", schema: reply_schema };
 
-/// Its operations.
+/// The operation that evaluates claim rules.
 pub static OPERATIONS: &[Op] = &[Op::new(
     "EvaluateClaimRules",
     M::Post,

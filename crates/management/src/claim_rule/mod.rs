@@ -216,7 +216,7 @@ impl Rules for ClaimRule {
     }
 }
 
-/// The resource.
+/// The shape of claim rules.
 pub static CLAIM_RULE: Shape = Shape::of::<ClaimRule>(
     "ClaimRule",
     "claim_rule",
@@ -286,9 +286,9 @@ fn weigh(rule: &Rule) -> Result<u64, Vec<Wrong>> {
     rule.weigh().map_err(|wrong| wrong.into_iter().map(|(member, detail)| (field(member), detail)).collect())
 }
 
-/// Its operations.
+/// The operations on claim rules.
 pub static OPERATIONS: [Op; 9] =
     standard!("ClaimRule", "/ClaimRule", TenantMember, TenantMember, &CLAIM_RULE);
-/// Its client apps.
+/// Operations on a claim rule's client apps.
 pub static CLIENT_APPS: [Op; 3] =
     relation!("ClaimRuleClientApps", "/ClaimRule/{id}/clientapps", TenantMember, &CLAIM_RULE, "clientApps");

@@ -132,7 +132,7 @@ impl Rules for ClientAppAuthenticationConfiguration {
     }
 }
 
-/// The resource.
+/// The shape of authentication configurations.
 pub static CLIENT_APP_AUTHENTICATION_CONFIGURATION: Shape =
     Shape::of::<ClientAppAuthenticationConfiguration>(
         "ClientAppAuthenticationConfiguration",
@@ -221,7 +221,7 @@ pub fn which_sign(tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<HashSet<Uuid>, Probl
     )
 }
 
-/// Its operations.
+/// The operations on authentication configurations.
 pub static OPERATIONS: [Op; 9] = standard!(
     "ClientAppAuthenticationConfiguration",
     "/ClientAppAuthenticationConfiguration",

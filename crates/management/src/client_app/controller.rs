@@ -28,7 +28,7 @@ pub fn note(context: &Context, tx: &mut Tx<'_>, ClientAppId(app): ClientAppId) -
 /// any client app, and is trusted not to.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn are_one(tx: &mut Tx<'_>, actor: Uuid, others: &[Uuid]) -> Result<bool, Problem> {
     let others = || others.iter().copied().map(Value::Id);
     let mut sql = Sql::new("WITH RECURSIVE ");

@@ -32,7 +32,7 @@ record! {
     }
 }
 
-/// The resource.
+/// The shape of federated identities.
 pub static CLIENT_APP_FEDERATED_IDENTITY: Shape = Shape::of::<ClientAppFederatedIdentity>(
     "ClientAppFederatedIdentity",
     "client_app_federated_identity",
@@ -48,7 +48,7 @@ pub static CLIENT_APP_FEDERATED_IDENTITY: Shape = Shape::of::<ClientAppFederated
 ])
 .after_write(|context, tx, values| note(context, tx, ClientAppFederatedIdentity::CLIENT_APP_ID.get(values)?));
 
-/// Its operations.
+/// The operations on federated identities.
 pub static OPERATIONS: [Op; 9] = added(standard!(
     "ClientAppFederatedIdentity",
     "/ClientAppFederatedIdentity",

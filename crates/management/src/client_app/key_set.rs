@@ -109,7 +109,7 @@ impl Rules for ClientAppKeySet {
     }
 }
 
-/// The resource.
+/// The shape of key sets.
 pub static CLIENT_APP_KEY_SET: Shape = Shape::of::<ClientAppKeySet>(
     "ClientAppKeySet",
     "client_app_key_set",
@@ -192,7 +192,7 @@ fn algorithms(signs: bool) -> Vec<&'static str> {
     Algorithm::ALL.iter().filter(|one| !one.is_symmetric()).map(|one| one.name()).collect()
 }
 
-/// Its operations.
+/// The operations on key sets.
 pub static OPERATIONS: [Op; 9] = added(standard!(
     "ClientAppKeySet",
     "/ClientAppKeySet",

@@ -55,7 +55,7 @@ pub fn claim(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<
 /// one, creates them without.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn adopt(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     let text = StateTable::ResourceOwner.insert("(key, subscription_id) \
         SELECT r.key, a.subscription_id FROM client_app_resource r JOIN client_app a ON a.id = r.client_app_id \

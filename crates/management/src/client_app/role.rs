@@ -74,7 +74,7 @@ impl ClientAppRole {
     }
 }
 
-/// The resource.
+/// The shape of roles of client apps.
 pub static CLIENT_APP_ROLE: Shape = Shape::of::<ClientAppRole>(
     "ClientAppRole",
     "client_app_role",
@@ -126,10 +126,10 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
     Ok(violations)
 }
 
-/// Its operations.
+/// The operations on roles of client apps.
 pub static OPERATIONS: [Op; 9] =
     standard!("ClientAppRole", "/ClientAppRole", TenantMember, SubscriptionAdmin, &CLIENT_APP_ROLE);
-/// Those of a client app.
+/// The operation that lists the roles of a client app.
 pub static OF_CLIENT_APP: &[Op] = &[of_client_app(
     "GetClientAppRolesByClientApp",
     "/ClientAppRole/clientapp/{clientAppId}",

@@ -77,7 +77,7 @@ impl Rules for ClientAppResource {
 /// The most scopes of a client app: the token endpoint reads all of them.
 const MOST_SCOPES: usize = 1000;
 
-/// Scopes.
+/// The shape of scopes.
 pub static CLIENT_APP_SCOPE: Shape = Shape::of::<ClientAppScope>(
     "ClientAppScope",
     "client_app_scope",
@@ -93,7 +93,7 @@ pub static CLIENT_APP_SCOPE: Shape = Shape::of::<ClientAppScope>(
 ])
 .ruled::<ClientAppScope>();
 
-/// Resources.
+/// The shape of resources.
 pub static CLIENT_APP_RESOURCE: Shape = Shape::of::<ClientAppResource>(
     "ClientAppResource",
     "client_app_resource",
@@ -128,14 +128,14 @@ pub const fn of_client_app(name: &'static str, path: &'static str, shape: &'stat
     Op::new(name, M::Get, path, TenantMember, shape, A::Custom(Custom::listing(run)), about)
 }
 
-/// Scopes of a client app.
+/// The operation that lists the scopes of a client app.
 pub static SCOPES_OF: &[Op] = &[of_client_app(
     "GetClientAppScopesByClientApp",
     "/ClientAppScope/clientapp/{clientAppId}",
     &CLIENT_APP_SCOPE,
     |call, tx| list_of(call, tx, &CLIENT_APP, 0, ClientAppScope::CLIENT_APP_ID),
 )];
-/// Resources of a client app.
+/// The operation that lists the resources of a client app.
 pub static RESOURCES_OF: &[Op] = &[of_client_app(
     "GetClientAppResourcesByClientApp",
     "/ClientAppResource/clientapp/{clientAppId}",

@@ -43,7 +43,7 @@ record! {
     }
 }
 
-/// The resource.
+/// The shape of secrets.
 pub static CLIENT_APP_SECRET: Shape = Shape::of::<ClientAppSecret>(
     "ClientAppSecret",
     "client_app_secret",
@@ -116,10 +116,10 @@ fn make(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<V
     Ok(violations)
 }
 
-/// Its operations.
+/// The operations on secrets.
 pub static OPERATIONS: [Op; 9] =
     standard!("ClientAppSecret", "/ClientAppSecret", TenantMember, SubscriptionAdmin, &CLIENT_APP_SECRET);
-/// Those of a client app.
+/// The operation that lists the secrets of a client app.
 pub static OF_CLIENT_APP: &[Op] = &[of_client_app(
     "GetClientAppSecretsByClientApp",
     "/ClientAppSecret/clientapp/{clientAppId}",

@@ -113,7 +113,7 @@ impl Rules for ClientAppRedirectUri {
     }
 }
 
-/// Request URIs.
+/// The shape of request URIs.
 pub static CLIENT_APP_REQUEST_URI: Shape = Shape::of::<ClientAppRequestUri>(
     "ClientAppRequestUri",
     "client_app_request_uri",
@@ -129,7 +129,7 @@ pub static CLIENT_APP_REQUEST_URI: Shape = Shape::of::<ClientAppRequestUri>(
 ])
 .ruled::<ClientAppRequestUri>();
 
-/// Redirect URIs.
+/// The shape of redirect URIs.
 pub static CLIENT_APP_REDIRECT_URI: Shape = Shape::of::<ClientAppRedirectUri>(
     "ClientAppRedirectUri",
     "client_app_redirect_uri",
@@ -151,7 +151,7 @@ pub static CLIENT_APP_REDIRECT_URI: Shape = Shape::of::<ClientAppRedirectUri>(
 .ruled::<ClientAppRedirectUri>()
 .validate_rows(|_, tx, rows| check_uris(tx, rows));
 
-/// Operations on request URIs. The documents list the batches and the PATCH.
+/// Operations on request URIs. The contract lists the batches and the PATCH.
 pub static REQUEST_URIS: [Op; 9] = added_at(
     standard!(
         "ClientAppRequestUri",

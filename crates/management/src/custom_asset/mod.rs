@@ -55,7 +55,7 @@ record! {
     }
 }
 
-/// The resource.
+/// The shape of custom assets.
 pub static CUSTOM_ASSET: Shape = Shape::of::<CustomAsset>(
     "CustomAsset",
     "custom_asset",
@@ -120,10 +120,10 @@ fn mime_types_schema() -> serde_json::Value {
     json!({ "type": "array", "description": "Media types.", "items": { "type": "string", "examples": ["image/png"] } })
 }
 
-/// Its operations.
+/// The operations on custom assets.
 pub static OPERATIONS: [Op; 9] =
     standard!("CustomAsset", "/CustomAsset", TenantAdmin, TenantAdmin, &CUSTOM_ASSET);
-/// Those beside the pattern.
+/// Operations on custom assets beside the pattern.
 pub static MORE: &[Op] = &[
     Op::new(
         "GetCustomAssetMimeTypes",

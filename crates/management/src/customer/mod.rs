@@ -27,7 +27,7 @@ record! {
     }
 }
 
-/// The resource.
+/// The shape of customers.
 pub static CUSTOMER: Shape =
     Shape::of::<Customer>("Customer", "customer", Reach::Customer(Customer::ID.field()))
         .unique(&[Unique::new("customer__id", &[Customer::ID.field()])])
@@ -41,5 +41,5 @@ pub static CUSTOMER: Shape =
             ),
         ]);
 
-/// Its operations.
+/// The operations on customers.
 pub static OPERATIONS: [Op; 9] = standard!("Customer", "/Customer", CustomerAdmin, SystemAdmin, &CUSTOMER);

@@ -63,7 +63,7 @@ const fn op(
     )
 }
 
-/// Its operations.
+/// The operations that read effective permissions.
 pub static OPERATIONS: &[Op] = &[
     op(
         "GetEffectivePermissionsOfPlatformUser",

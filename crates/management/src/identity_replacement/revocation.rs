@@ -47,7 +47,7 @@ pub(super) fn begin(tx: &mut Tx<'_>, rid: i64, now: Timestamp) -> Result<(), Sto
 /// Revocations that are due and not leased, the oldest first, at most `limit`.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn due(tx: &mut Tx<'_>, now: Timestamp, limit: usize) -> Result<Vec<i64>, StoreError> {
     let mut found = Vec::new();
     let text = format!(
@@ -65,7 +65,7 @@ pub fn due(tx: &mut Tx<'_>, now: Timestamp, limit: usize) -> Result<Vec<i64>, St
 /// whether the revocation was still free.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn lease(tx: &mut Tx<'_>, rid: i64, lease: Uuid, now: Timestamp) -> Result<bool, StoreError> {
     let changed = tx.execute(
         &StateTable::IdentityRevocation.update(
@@ -117,7 +117,7 @@ pub fn complete(
 /// Delays a revocation that failed, longer each time. Returns whether the lease still held.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn fail(context: &Context, tx: &mut Tx<'_>, rid: i64, lease: Uuid, why: &str) -> Result<bool, Problem> {
     let Some(attempts) = attempts(tx, rid, lease)? else { return Ok(false) };
     let Some(was) = load_rows(context, tx, &IDENTITY_REPLACEMENT, &[rid])?.pop() else { return Ok(false) };
@@ -151,7 +151,7 @@ fn rest(attempts: i64) -> i64 {
 /// Whether there are open requests that have expired.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn is_overdue(tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, StoreError> {
     let text =
         "SELECT 1 FROM identity_replacement WHERE open_user_id IS NOT NULL AND expires_on <= ?1 LIMIT 1";
@@ -161,7 +161,7 @@ pub fn is_overdue(tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, StoreError> {
 /// Closes expired requests, at most `limit`, and releases their identities. Returns how many it closed.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn expire_due(context: &mut Context, tx: &mut Tx<'_>, limit: usize) -> Result<usize, Problem> {
     let mut rids = Vec::new();
     let text = format!(

@@ -35,7 +35,7 @@ const fn op(
     Op::new(name, M::Get, path, permit, &IDP_INSTANCE, A::Custom(action), about)
 }
 
-/// Its operations.
+/// The operations that look instances up.
 pub static OPERATIONS: &[Op] = &[
     op(
         "GetIdpInstancesByTenantAndClientApp",

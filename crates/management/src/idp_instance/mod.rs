@@ -82,7 +82,7 @@ record! {
     }
 }
 
-/// The resource.
+/// The shape of identity provider instances.
 pub static IDP_INSTANCE: Shape = Shape::of::<IdpInstance>(
     "IdpInstance",
     "idp_instance",
@@ -270,13 +270,13 @@ fn make_options(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<
     option::make_all(context, tx, owner, IdpInstance::ID.get(values)?.0, subscription.0)
 }
 
-/// Its operations.
+/// The operations on identity provider instances.
 pub static OPERATIONS: [Op; 9] =
     standard!("IdpInstance", "/IdpInstance", TenantMember, SubscriptionAdmin, &IDP_INSTANCE);
-/// Its tenants.
+/// Operations on an instance's tenants.
 pub static TENANTS: [Op; 3] =
     relation!("IdpInstanceTenants", "/IdpInstance/{id}/tenants", SubscriptionAdmin, &IDP_INSTANCE, "tenants");
-/// Its certificates.
+/// Operations on an instance's certificates.
 pub static CERT_STORES: [Op; 3] = relation!(
     "IdpInstanceCertStores",
     "/IdpInstance/{id}/certstores",
@@ -284,7 +284,7 @@ pub static CERT_STORES: [Op; 3] = relation!(
     &IDP_INSTANCE,
     "certStores"
 );
-/// Its client apps.
+/// Operations on an instance's client apps.
 pub static CLIENT_APPS: [Op; 3] = relation!(
     "IdpInstanceClientApps",
     "/IdpInstance/{id}/clientapps",
@@ -292,7 +292,7 @@ pub static CLIENT_APPS: [Op; 3] = relation!(
     &IDP_INSTANCE,
     "clientApps"
 );
-/// Its second factors.
+/// Operations on an instance's second factors.
 pub static MFA_INSTANCES: [Op; 3] = chancery_resource::added_at(
     relation!(
         "IdpInstanceMfaInstances",

@@ -89,7 +89,7 @@ record! {
     }
 }
 
-/// The resource.
+/// The shape of types.
 pub static IDP_TYPE: Shape = Shape::of::<IdpType>("IdpType", "idp_type", Reach::All)
     .unique(&[Unique::new("idp_type__id", &[IdpType::ID.field()]), Unique::new("idp_type__name_key", &[IdpType::NAME.field()])])
     .relations(&[Relation::new(
@@ -162,10 +162,10 @@ fn with_instances(tx: &mut Tx<'_>, types: &[(usize, Uuid)]) -> Result<HashSet<Uu
     Ok(used)
 }
 
-/// Its operations.
+/// The operations on types.
 pub static OPERATIONS: [Op; 9] =
     added(standard!("IdpType", "/IdpType", TenantMember, SystemAdmin, &IDP_TYPE));
-/// Those beside the pattern.
+/// Operations on types beside the pattern.
 pub static LOOK_UPS: &[Op] = &[Op::new(
     "GetIdpTypeByName",
     M::Get,

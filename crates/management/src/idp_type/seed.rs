@@ -27,7 +27,7 @@ pub const fn id_of(factory: FactoryType) -> Uuid {
 /// Creates the types that are missing.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn seed(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
     let mut known = Vec::new();
     tx.query("SELECT id FROM idp_type WHERE is_seeded", &[], |row| {

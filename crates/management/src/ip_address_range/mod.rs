@@ -60,7 +60,7 @@ impl Rules for IpAddressRange {
     }
 }
 
-/// The resource.
+/// The shape of IP address ranges.
 pub static IP_ADDRESS_RANGE: Shape = Shape::of::<IpAddressRange>(
     "IpAddressRange",
     "ip_address_range",
@@ -70,10 +70,10 @@ pub static IP_ADDRESS_RANGE: Shape = Shape::of::<IpAddressRange>(
 .unique(&[Unique::new("ip_address_range__id", &[IpAddressRange::ID.field()])])
 .ruled::<IpAddressRange>();
 
-/// Its operations.
+/// The operations on IP address ranges.
 pub static OPERATIONS: [Op; 9] =
     added(standard!("IpAddressRange", "/IpAddressRange", TenantMember, SubscriptionAdmin, &IP_ADDRESS_RANGE));
-/// Those beside the pattern.
+/// Operations on IP address ranges beside the pattern.
 pub static LOOK_UPS: &[Op] = &[Op::new(
     "GetIpAddressRangesByTenant",
     M::Get,

@@ -23,7 +23,7 @@ const fn op(name: &'static str, path: &'static str, custom: Custom, about: &'sta
     Op::new(name, M::Get, path, TenantMember, &OPTION, A::Custom(custom), about).choosing(&TARGETS).added()
 }
 
-/// Its operations.
+/// The operations that look options up.
 pub static OPERATIONS: &[Op] = &[
     op(
         "GetOptionsByTypeAndRef",

@@ -66,7 +66,7 @@ static REACH: [Reach; 3] = [
     Reach::Of(OptionRow::APPLY_TO_MFA_INSTANCE_ID.field(), &MFA_INSTANCE),
 ];
 
-/// The resource.
+/// The shape of options.
 pub static OPTION: Shape = Shape::of::<OptionRow>("Option", "option_value", Reach::Any(&REACH))
     .belonging(&[
         Parent::new(OptionRow::APPLY_TO_IDP_INSTANCE_ID, &IDP_INSTANCE),
@@ -99,7 +99,7 @@ pub static OPERATIONS: [Op; 9] = added(standard!("Option", "/Option", TenantMemb
 /// An instance's option of this name, if there is one.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn find(call: &Call, tx: &mut Tx<'_>, instance: Uuid, name: &str) -> Result<Option<Stored>, Problem> {
     let sql = select_where(&call.context, &OPTION, OptionRow::APPLY_TO_IDP_INSTANCE_ID, instance.into());
     let sql = sql.push(&format!(" AND t.{} = ", OptionRow::NAME)).bind(name);
@@ -113,7 +113,7 @@ pub fn find(call: &Call, tx: &mut Tx<'_>, instance: Uuid, name: &str) -> Result<
 /// Sets an option of an instance, and creates it where it was deleted.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn set(call: &Call, tx: &mut Tx<'_>, instance: &Stored, name: &str, value: Value) -> Result<(), Problem> {
     let id = instance.get(IdpInstance::ID)?.0;
     let Some(subscription) = instance.get(IdpInstance::SUBSCRIPTION_ID)? else { return Ok(()) };

@@ -12,7 +12,7 @@ use super::{OPTION, OptionRow};
 /// Creates a new owner's options, with their defaults.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn make_all(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -26,7 +26,7 @@ pub fn make_all(
 /// Creates one of an owner's options, with its default.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn make_one(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -71,7 +71,7 @@ fn make(
 /// changed an entry's form.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn add_new_entries(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
     let mut known = HashMap::new();
     tx.query("SELECT owner, name, COALESCE(form, '') FROM option_entry", &[], |row| {

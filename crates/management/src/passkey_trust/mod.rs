@@ -107,7 +107,7 @@ const fn op(name: &'static str, method: M, path: &'static str, custom: Custom, s
     Op::new(name, method, path, SystemAdmin, &TRUST_SNAPSHOT, action, summary)
 }
 
-/// Its operations.
+/// The operations on the metadata.
 pub static OPERATIONS: &[Op] = &[
     op(
         "GetPasskeyTrustStatus",

@@ -43,7 +43,7 @@ pub fn status_of(values: Vec<Value>) -> Result<PasskeyTrustStatus, Problem> {
 /// Ends a refresh. A failed one leaves the snapshot in use and records the reason.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn finish(
     context: &Context,
     tx: &mut Tx<'_>,

@@ -115,7 +115,7 @@ static REACH: [Reach; 4] = [
 ];
 static OF_INSTANCE: Reach = Reach::Of(RoleAssignment::APPLY_TO_IDP_INSTANCE_ID.field(), &IDP_INSTANCE);
 
-/// The resource.
+/// The shape of role assignments.
 pub static ROLE_ASSIGNMENT: Shape =
     Shape::of::<RoleAssignment>("RoleAssignment", "role_assignment", Reach::Any(&REACH))
         .belonging(&[

@@ -44,7 +44,7 @@ pub fn is_covered(sql: &mut Sql, column: &str, scope: &Scope) {
 /// is the caller's only one. `is_global` rows have none.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn resolve_subscription<R: Record>(
     context: &Context,
     tx: &mut Tx<'_>,

@@ -106,7 +106,7 @@ impl Rules for UserQuestionnaireItem {
     }
 }
 
-/// The resource.
+/// The shape of questionnaire items.
 pub static USER_QUESTIONNAIRE_ITEM: Shape = Shape::of::<UserQuestionnaireItem>(
     "UserQuestionnaireItem",
     "user_questionnaire_item",
@@ -142,7 +142,7 @@ fn check_patterns(call: &Call, _: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Res
     })
 }
 
-/// Its operations.
+/// The operations on questionnaire items.
 pub static OPERATIONS: [Op; 9] = added(standard!(
     "UserQuestionnaireItem",
     "/UserQuestionnaireItem",

@@ -67,7 +67,7 @@ record! {
     }
 }
 
-/// The resource.
+/// The shape of temporary access passes.
 pub static ACCESS_PASS: Shape =
     Shape::of::<TemporaryAccessPass>("TemporaryAccessPass", "temporary_access_pass", Reach::Store)
         .seen_as(
@@ -143,7 +143,7 @@ const fn op(name: &'static str, method: M, path: &'static str, custom: Custom, s
     Op::new(name, method, path, UserStore, &ACCESS_PASS, A::Custom(custom), summary)
 }
 
-/// Its operations.
+/// The operations on temporary access passes.
 pub static OPERATIONS: &[Op] = &[
     op(
         "ListTemporaryAccessPasses",

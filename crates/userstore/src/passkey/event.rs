@@ -71,12 +71,12 @@ record! {
     }
 }
 
-/// The resource.
+/// The shape of security events.
 pub static EVENT: Shape =
     Shape::of::<PasskeySecurityEvent>("PasskeySecurityEvent", "passkey_security_event", Reach::Store)
         .of_person(&USER, PasskeySecurityEvent::USER_ID);
 
-/// Its operations.
+/// The operations on security events.
 pub static OPERATIONS: &[Op] = &[Op::new(
     "ListPasskeySecurityEvents",
     M::Get,

@@ -59,7 +59,7 @@ record! {
     }
 }
 
-/// The resource.
+/// The shape of passkeys.
 pub static PASSKEY: Shape =
     Shape::of::<PasskeyCredential>("PasskeyCredential", "passkey_credential", Reach::Store)
         .owned(&USER, "user_rid")
@@ -110,7 +110,7 @@ const fn op(name: &'static str, method: M, path: &'static str, action: A, summar
 
 const USER_PATH: &str = "/administration/PasskeyCredential/user/{userId}";
 
-/// Its operations.
+/// The operations on passkeys.
 pub static OPERATIONS: &[Op] = &[
     op("GetPasskeyCredentialsByUserId", M::Get, USER_PATH, A::List, "Lists a user's passkeys."),
     op(

@@ -137,7 +137,7 @@ static OPERATIONS_OVERVIEW: JsonForm = JsonForm {
     },
 };
 
-/// Its operations.
+/// The operations that read overviews.
 pub static OPERATIONS: &[Op] = &[
     Op::new(
         "GetUserOverview",

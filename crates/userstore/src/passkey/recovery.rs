@@ -76,7 +76,7 @@ record! {
     }
 }
 
-/// The resource.
+/// The shape of recovery transactions.
 pub static RECOVERY: Shape =
     Shape::of::<RecoveryTransaction>("RecoveryTransaction", "recovery_transaction", Reach::Store)
         .seen_as(
@@ -107,7 +107,7 @@ const fn op(name: &'static str, method: M, path: &'static str, custom: Custom, s
     Op::new(name, method, path, UserStore, &RECOVERY, A::Custom(custom), summary)
 }
 
-/// Its operations.
+/// The operations on recovery transactions.
 pub static OPERATIONS: &[Op] = &[
     op(
         "ListRecoveryTransactions",

@@ -32,7 +32,7 @@ const fn op(name: &'static str, path: &'static str, custom: Custom, summary: &'s
     Op::new(name, M::Post, path, UserStore, &USER, A::Custom(custom), summary)
 }
 
-/// Its operations.
+/// The operations on a user's state.
 pub static STATE_OPERATIONS: &[Op] = &[
     op(
         "ResetAccessFailedCount",

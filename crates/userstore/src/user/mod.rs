@@ -108,7 +108,7 @@ record! {
     }
 }
 
-/// The resource.
+/// The shape of users.
 pub static USER: Shape = Shape::of::<User>("User", "user_account", Reach::Store)
     .ruled::<User>()
     .validate_rows(unique_email::find_taken)
@@ -136,7 +136,7 @@ const fn op(name: &'static str, method: M, path: &'static str, action: A, summar
     Op::new(name, method, path, UserStore, &USER, action, summary)
 }
 
-/// Its operations.
+/// The operations on users.
 pub static OPERATIONS: &[Op] = &[
     op("GetUsers", M::Get, ALL, A::List, "Lists the users."),
     op("CreateUser", M::Post, ALL, A::Create, "Creates a user."),

@@ -20,7 +20,7 @@ pub struct Resource {
     pub path: &'static str,
     /// The operations of the resource in version 2.
     pub successors: &'static [Op],
-    /// Whether the contract lists only list, create, create or update, read and replace: the others are then
+    /// Whether the documents list only list, create, create or update, read and replace: the others are then
     /// additions.
     pub is_partly_added: bool,
 }

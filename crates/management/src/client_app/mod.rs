@@ -384,7 +384,7 @@ pub static CLIENT_APP: Shape =
         .postcondition(administrator::keep_one)
         .bumps_epoch();
 
-/// The operations on client apps. The contract lists neither those on a single one nor the DELETE of many.
+/// The operations on client apps. The documents list neither those on a single one nor the DELETE of many.
 pub static OPERATIONS: [Op; 9] = added_at(
     standard!("ClientApp", "/ClientApp", TenantMember, SubscriptionAdmin, &CLIENT_APP),
     [2, 3, 4, 5, 8],

@@ -151,7 +151,7 @@ pub static CLIENT_APP_REDIRECT_URI: Shape = Shape::of::<ClientAppRedirectUri>(
 .ruled::<ClientAppRedirectUri>()
 .validate_rows(|_, tx, rows| check_uris(tx, rows));
 
-/// Operations on request URIs. The contract lists the batches and the PATCH.
+/// Operations on request URIs. The documents list the batches and the PATCH.
 pub static REQUEST_URIS: [Op; 9] = added_at(
     standard!(
         "ClientAppRequestUri",

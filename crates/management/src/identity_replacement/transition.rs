@@ -114,7 +114,7 @@ pub fn approve(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 }
 
 /// Refuses an approval that is not independent: by an exchanged token, or by a client app that the requester
-/// or an earlier approver controls, that controls one of them, or that a third controls together with one.
+/// or an earlier approver controls, that controls one of them, or that has a controller in common with one.
 fn check_independence(
     context: &Context,
     tx: &mut Tx<'_>,

@@ -30,7 +30,7 @@ record! {
 
 static RELATIONS: [Relation; 1] = [identities(&APPLICATION_GROUP_IDENTITY, "application_group_rid")];
 
-/// The resource.
+/// The shape of platform groups.
 pub static APPLICATION_GROUP: Shape = Shape::of::<ApplicationGroup>(
     "ApplicationGroup",
     "application_group",

@@ -1,4 +1,4 @@
-//! Who a platform user or group is at an identity provider instance.
+//! Identities: who a platform user or group is at an identity provider instance.
 
 use chancery_record::{KEY, Name, OWNER, OptionValue, SHOWN, choice_types, id_types, record};
 use chancery_resource::{Reach, Relation, Shape};
@@ -55,7 +55,8 @@ pub static APPLICATION_GROUP_IDENTITY: Shape =
     Shape::of::<ApplicationIdentity>("ApplicationGroupIdentity", "application_group_identity", Reach::Part)
         .owned(&APPLICATION_GROUP, "application_group_rid");
 
-/// The relation with what belongs to one alone: its table is the table of pairs.
+/// The relation from a platform user or group to its identities. Each identity has one owner, so the
+/// relation's table of pairs is the table of the identities. `own`: the owner's column there.
 pub const fn identities(shape: &'static Shape, own: &'static str) -> Relation {
     Relation::new("identities", "Who it is at identity provider instances.", (shape.table, own, "rid"), shape)
         .showing_all()

@@ -1,7 +1,7 @@
 //! Platform users and groups: persons and groups as the platform knows them, wherever they come
 //! from, and how they follow the user store that they come from.
 //!
-//! The user store service writes them and the management service shows them, so they are below both.
+//! The user store service writes them and the management service shows them, so this crate is below both.
 
 mod group;
 mod identity;

@@ -1,4 +1,4 @@
-//! What of a user store is mirrored, and as what: reading both sides.
+//! The mirror of a user store on the platform: which fields are mirrored, and reading both sides.
 
 use std::collections::BTreeMap;
 
@@ -8,21 +8,21 @@ use uuid::Uuid;
 
 use crate::LifecycleStatus;
 
-/// What of a user store is mirrored, and as what.
+/// How users, or groups, of a user store are mirrored on the platform.
 pub struct Mirror {
-    /// The resource of the store.
+    /// The mirrored resource of the user store.
     pub from: &'static Shape,
-    /// What it is to the platform.
+    /// The resource of the platform that mirrors it.
     pub to: &'static Shape,
-    /// What is mirrored: each field of the store's with the one of the platform's.
+    /// The mirrored fields: each of the store's with the platform's that mirrors it.
     pub fields: &'static [(&'static Field, &'static Field)],
-    /// The platform's field with the subscription.
+    /// The platform's field for the subscription.
     pub subscription: &'static Field,
-    /// The platform's field with the instance.
+    /// The platform's field for the identity provider instance.
     pub instance: &'static Field,
 }
 
-/// The instance that they come from.
+/// The user store that is mirrored, as an identity provider instance.
 #[derive(Clone, Debug)]
 pub struct Home {
     pub store: i64,
@@ -31,38 +31,38 @@ pub struct Home {
     pub issuer: String,
 }
 
-/// One of the store: its id, and what is mirrored.
+/// A user or group of the store: its id, and the values of the mirrored fields.
 pub struct Source {
     pub id: Uuid,
     pub values: Vec<Value>,
-    /// Whether it waits to be deleted.
+    /// Whether it is in the deletion quarantine.
     pub is_hidden: bool,
 }
 
-/// What is known of one of the store.
+/// The identity that the platform has of a user or group of the store.
 pub struct Identity {
     pub rid: i64,
-    /// The id in the store.
+    /// The id of the user or group in the store.
     pub subject: Uuid,
     pub issuer: String,
-    /// Whether it is the one that counts.
+    /// Whether the identity's lifecycle status is `Active`.
     pub is_active: bool,
-    /// The row that has it.
+    /// The row number of the platform user or group that has the identity.
     pub owner: i64,
 }
 
-/// Some of the store beside what is known of them, and those that are known only; then up to where
-/// that goes, if that was not all.
+/// A part of the store beside the platform's identities, by the id in the store; either side can be missing.
+/// Then the last id of the part, `None` where nothing follows.
 pub type Read = (BTreeMap<Uuid, (Option<Source>, Option<Identity>)>, Option<Uuid>);
 
 impl Mirror {
-    /// Where identities are kept.
+    /// The relation to the identities.
     pub(crate) fn identities(&self) -> Result<&'static Relation, StoreError> {
         let none = || StoreError::Internal(format!("{} has no identities", self.to.name));
         self.to.relation("identities").ok_or_else(none)
     }
 
-    /// Reads what comes next in the store and in its mirror, both in the order of the ids.
+    /// Reads the next part of the store and of its identities, both in the order of the ids.
     pub(crate) fn read(&self, tx: &mut Tx<'_>, home: &Home, after: Option<Uuid>) -> Result<Read, Problem> {
         let (from, identities) = (self.from, self.identities()?);
         let hidden = from
@@ -79,7 +79,7 @@ impl Mirror {
         ))
         .bind(home.instance);
         if let Some(after) = after {
-            // the text of an id has the order of the id
+            // subjects are texts: the text of an id sorts as the id does
             store = store.push(" AND id > ").bind(after);
             mirrored = mirrored.push(" AND subject > ").bind(after.to_string());
         }
@@ -112,7 +112,7 @@ impl Mirror {
         })?;
         let read = sources.last().filter(|_| sources.len() == LIST).map(|source| source.id);
         let seen = known.last().filter(|_| known.len() == LIST).map(|identity| identity.subject);
-        // beyond the nearer end one side is not known yet
+        // one side is read no further than the nearer end
         let end = read.into_iter().chain(seen).min();
         let within = |id: Uuid| end.is_none_or(|end| id <= end);
         let sources = sources.into_iter().filter(|source| within(source.id));
@@ -124,23 +124,24 @@ impl Mirror {
         Ok((pairs, end))
     }
 
-    /// Whether a row comes from this instance.
+    /// Whether a platform row follows this instance.
     pub(crate) fn is_of(&self, row: &Stored, instance: Uuid) -> bool {
         self.instance.id(&row.values) == Some(instance)
     }
 
-    /// What a field of the platform's mirrors of one of the store.
+    /// The value that a field of the platform mirrors; `None` for a field that mirrors nothing.
     pub(crate) fn mirrored<'a>(&self, source: &'a Source, field: &Field) -> Option<&'a Value> {
         let place = self.fields.iter().position(|(_, to)| to.is(field))?;
         source.values.get(place)
     }
 
-    /// Whether a row mirrors one of the store as it is.
+    /// Whether a platform row has the values that the source has now.
     pub(crate) fn is_same(&self, row: &Stored, source: &Source) -> bool {
         self.fields.iter().zip(&source.values).all(|((_, to), value)| to.value(&row.values) == value)
     }
 
-    /// Whether one of the store can be mirrored: it was read as it is kept, whoever wrote it.
+    /// Whether the source's values fit the platform's fields; if not, that is logged. The values were read
+    /// from the store unchecked.
     pub(crate) fn fits(&self, source: &Source) -> bool {
         let fits = self.fields.iter().zip(&source.values).all(|((_, to), value)| match (to.kind, value) {
             (Kind::Text(rule), Value::Text(text)) => rule.check(text.clone()).is_ok(),

@@ -1,5 +1,5 @@
-//! How platform users or groups follow those of a user store: what the mirror lacks, has too much or
-//! has otherwise is changed, each with its entry in the configuration's trail.
+//! Reconciling platform users or groups with those of a user store: creates, updates, hides and deletes
+//! mirrors, each change with its entry in the configuration's audit trail.
 
 use std::collections::HashMap;
 
@@ -15,12 +15,12 @@ use crate::{
     mirror::{Home, Identity, Read, Source},
 };
 
-/// Changes in one transaction: others write, too, and do not wait long.
+/// The most changes in one transaction, so that other writers do not wait long.
 const CHANGES: usize = 128;
 
 impl Mirror {
-    /// Makes the mirror the same as the store, in the order of the ids, as far as one transaction may
-    /// go; up to where, if that was not all. `call` has the configuration's scope.
+    /// Reconciles the pairs in the order of their ids, with at most [`CHANGES`] changes. Returns the last id
+    /// that is done, `None` where nothing is left. `context` must have the configuration's scope.
     pub(crate) fn reconcile(
         &self,
         context: &Context,
@@ -32,7 +32,7 @@ impl Mirror {
         let rids: Vec<i64> =
             pairs.values().filter_map(|pair| pair.1.as_ref()).map(|known| known.owner).collect();
         let rows = self.load(context, tx, &rids)?;
-        // one that comes from another instance is left to it
+        // a platform user or group that follows another instance is left to that
         let rows = rows.into_iter().filter(|row| self.is_of(row, home.instance));
         let mut rows: HashMap<i64, Stored> = rows.map(|row| (row.rid, row)).collect();
         let mut identities = Identities::default();
@@ -97,18 +97,18 @@ impl Mirror {
         Ok(end)
     }
 
-    /// Forgets the mirrors of some of the store, at most 512, that are gone for good, with what
-    /// the trail says of them.
+    /// Purges the mirrors of users or groups that were deleted for good, at most 512, with what the audit
+    /// trail says of them.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub fn forget(&self, context: &mut Context, tx: &mut Tx<'_>, ids: &[Uuid]) -> Result<(), Problem> {
         if ids.is_empty() {
             return Ok(());
         }
         let (identities, instance) = (self.identities()?, context.scope.of_store()?.id);
         let text = format!("SELECT {} FROM {} WHERE idp_instance_id = ", identities.own, identities.table);
-        // who has come to be somebody else here, or is to be, stays
+        // only active identities: one that was replaced, or is pending, is no reason to purge its owner
         let mut sql = Sql::new(text).bind(instance).push(" AND lifecycle_status = ");
         sql = sql.bind(LifecycleStatus::Active.name()).push(" AND subject IN ");
         sql.add_list(ids.iter().map(|id| id.to_string().into()));
@@ -124,7 +124,7 @@ impl Mirror {
         })
     }
 
-    /// Rows of the mirror, hidden or not.
+    /// Platform rows by their numbers, hidden or not.
     fn load(&self, context: &Context, tx: &mut Tx<'_>, rids: &[i64]) -> Result<Vec<Stored>, Problem> {
         let mut rows = load_rows(context, tx, self.to, rids)?;
         rows.extend(load_hidden_rows(context, tx, self.to, rids)?);
@@ -135,8 +135,8 @@ impl Mirror {
         self.to.deletion.hiding().is_some_and(|hiding| !hiding.value(&row.values).is_null())
     }
 
-    /// Hides a row while who it mirrors waits to be deleted: with a restore it comes back, and what
-    /// refers to it holds again.
+    /// Hides a mirror while its source is in the deletion quarantine: a restore shows it again, with all that
+    /// refers to it.
     fn hide(&self, context: &Context, tx: &mut Tx<'_>, row: &Stored) -> Result<(), Problem> {
         let mut values = row.values.clone();
         if let Some(hiding) = self.to.deletion.hiding() {
@@ -145,7 +145,7 @@ impl Mirror {
         update_unversioned(context, tx, self.to, row, &values, AuditAction::As("Modified", "hidden"))
     }
 
-    /// Makes the mirror of one; its id.
+    /// Creates the mirror of a source; returns its id.
     fn create(
         &self,
         context: &Context,
@@ -183,12 +183,12 @@ impl Mirror {
     }
 }
 
-/// The identities that the rows of one transaction get or change: read and written together.
+/// The identities that one transaction creates or changes: read and written together.
 #[derive(Default)]
 struct Identities {
-    /// New rows by their ids, each with its id in the store.
+    /// The ids of created mirrors, each with the id of its source.
     new: Vec<(Value, Uuid)>,
-    /// Rows whose store has another issuer now, each with the number of its identity.
+    /// Mirrors whose store has another issuer now, each with the row number of its identity.
     moved: Vec<(Stored, i64)>,
 }
 

@@ -1,5 +1,5 @@
-//! Synchronizing: a whole store, however large, in pieces that each are a transaction. Nothing is
-//! remembered between runs: what a run that broke off has done, the next one finds done.
+//! Synchronizing the platform with a user store of any size, in parts that each are one transaction.
+//! Nothing is stored between runs: after an interrupted run the next one finds its changes made.
 
 use chancery_record::{SHOWN, record};
 use chancery_resource::{Answer, Call, Problem, StoreError, Tx, answer_form};
@@ -23,21 +23,21 @@ record! {
     }
 }
 
-/// Where a run stands.
+/// The progress of a run.
 #[derive(Clone)]
 struct Progress {
     home: Home,
     total: u64,
-    /// Up to where everything is done.
+    /// The last id that is done; `None` before the first part and after the last.
     after: Option<Uuid>,
     is_over: bool,
     result: SynchronizeResult,
 }
 
-/// Does the next piece of making the mirror of the caller's store the same as the store.
+/// Reconciles the next part of the mirror of the caller's store; the last time, answers with the result.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn synchronize(call: &mut Call, tx: &mut Tx<'_>, mirror: &Mirror) -> Result<Answer, Problem> {
     let mut progress = match call.result::<Progress>(0)? {
         None => begin(call, tx, mirror)?,

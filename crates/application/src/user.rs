@@ -44,7 +44,7 @@ record! {
 
 static RELATIONS: [Relation; 1] = [identities(&APPLICATION_IDENTITY, "application_user_rid")];
 
-/// The resource.
+/// The shape of platform users.
 pub static APPLICATION_USER: Shape = Shape::of::<ApplicationUser>(
     "ApplicationUser",
     "application_user",

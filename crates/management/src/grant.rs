@@ -1,4 +1,4 @@
-//! Who may grant which role at what: nobody one that they do not hold, in a scope that covers the target.
+//! Granting roles: nobody grants a role that they do not hold themselves, in a scope that covers the target.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,13 +8,13 @@ use chancery_resource::{
 };
 use uuid::Uuid;
 
-/// What a role is given at, of one kind: the field that names it, and what it names.
+/// A target of a role: its kind, the field that names it, and its id.
 pub type Target = (ScopeKind, &'static Field, Option<Uuid>);
 
-/// A role, and what it covers where it is given; none where it cannot be given there.
+/// A role with the scope that a grant would give it; `None` where it cannot be granted at the targets.
 pub type Grant = (RoleType, Option<RoleScope>);
 
-/// What a role is given at of a kind. A user store is an instance.
+/// The id of the target of this kind. A user store is an instance.
 pub fn target_of(
     kind: ScopeKind,
     targets: impl IntoIterator<Item = (ScopeKind, Option<Uuid>)>,
@@ -40,7 +40,7 @@ pub fn check_targets(role: RoleType, targets: &[Target], wrong: &mut Findings) {
                 wrong.add(*field, format!("must be empty: a {name} is given at one thing alone"));
             }
             (Some(_), Some(_)) => is_given = true,
-            // the only one that it can be given at
+            // the only kind of target that the role has
             (None, Some(only)) if role.line().given_at.len() == 1 => {
                 wrong.add(*field, format!("is missing: a {name} is one of a {}", only.noun()));
             }
@@ -49,7 +49,7 @@ pub fn check_targets(role: RoleType, targets: &[Target], wrong: &mut Findings) {
     }
 }
 
-/// Finds roles for a user store that are given at an instance of another type: reported at `field`.
+/// Finds roles for a user store that are granted at an instance of another type; violations are at `field`.
 pub fn check_stores(
     tx: &mut Tx<'_>,
     grants: &[Grant],
@@ -80,8 +80,8 @@ pub fn check_stores(
     Ok(grants.iter().enumerate().filter_map(wrong).collect())
 }
 
-/// Finds grants of what the caller does not hold: told of `field`. That targets are the caller's is the resources'
-/// own rule.
+/// Finds grants of roles that the caller does not hold; violations are at `field`. That the targets are
+/// within the caller's scope is a rule of the resources themselves.
 pub fn check_grants(context: &Context, grants: &[Grant], field: &'static Field) -> Vec<Violation> {
     let refused =
         grants.iter().enumerate().filter(|(_, (role, scope))| !holds(&context.scope, *role, *scope));
@@ -103,13 +103,13 @@ fn holds(caller: &Scope, role: RoleType, scope: Option<RoleScope>) -> bool {
     match scope {
         None | Some(RoleScope::System) => false,
         Some(RoleScope::Customer(id)) => is_customer_s && customers.contains(&id),
-        // whether the rest is what the caller's scope covers is looked at where it is named
+        // whether the caller's scope covers the other targets is checked where the row names them
         Some(RoleScope::Tenant(id)) if RoleType::TenantAdmin.implies(role) && tenants.contains(&id) => true,
         _ => is_customer_s || is_subscription_s,
     }
 }
 
-/// Whether a client app of this customer and subscription is within what is the caller's as a whole.
+/// Whether the caller's scope covers this customer, or this subscription, as a whole.
 pub fn is_home(caller: &Scope, (customer, subscription): (Uuid, Uuid)) -> bool {
     let Scope::Parts { customers, subscriptions, .. } = caller else { return true };
     customers.contains(&customer) || subscriptions.contains(&subscription)

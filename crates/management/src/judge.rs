@@ -1,5 +1,5 @@
-//! What is slow to judge of a call, such as patterns and files: it is judged between two transactions, for
-//! a transaction must not hold up others that write.
+//! Slow validation, such as compiling patterns: it runs between two transactions of a call, so that no
+//! transaction holds up other writers.
 
 use std::time::{Duration, Instant};
 
@@ -8,25 +8,26 @@ use chancery_resource::{Call, Problem, ProblemKind, Purpose, Violation, Work, Wr
 
 use crate::subscription::resolve::wrong;
 
-/// How heavy the rows of one call may be together.
+/// The greatest weight that the rows of one call may have together.
 const MAX_WEIGHT: u64 = 16_000_000;
-/// How long those of one call may take to read; rules to compile, and to run.
+/// How long validating the rows of one call may take; also compiling claim rules, and evaluating them.
 pub const TIME: Duration = Duration::from_secs(2);
-/// After so many rows that are wrong the others are not looked at.
+/// After so many invalid rows the others are not validated.
 const MAX_WRONG: usize = 100;
 
-/// What came of it.
+/// The outcome of a validation.
 struct Judged<T> {
-    /// What was judged, each in its row's place.
+    /// The validated items, in the order of their rows.
     items: Vec<T>,
     wrong: Vec<(usize, Vec<Wrong>)>,
     is_too_much: bool,
 }
 
-/// What is wrong with the rows, or else how heavy each is: `weigh` tells it.
+/// Validates the items of a call's rows: `weigh` returns an item's weight, or what is wrong with it.
 ///
 /// # Errors
-/// It is not known yet: the call runs again when it is. Or all of them are too much for one call.
+/// The outcome is not there yet: the call runs again once it is. The items changed between the two runs.
+/// The items are too much for one call.
 pub fn judge<T: PartialEq + Send + Sync + 'static>(
     call: &Call,
     purpose: Purpose,
@@ -60,7 +61,7 @@ fn weigh_all<T>(items: Vec<T>, weigh: fn(&T) -> Result<u64, Vec<Wrong>>, go_on: 
             Ok(one) => weight = weight.saturating_add(one),
             Err(wrongs) => wrong.push((place, wrongs)),
         }
-        // one row alone is read to its end, however busy the machine is
+        // a single row is validated to its end, however busy the machine is
         is_late = place + 1 < items.len() && !go_on();
         if weight > MAX_WEIGHT || wrong.len() >= MAX_WRONG || is_late {
             break;
@@ -74,7 +75,7 @@ mod tests {
     use super::{MAX_WEIGHT, MAX_WRONG, weigh_all};
     use crate::claim_rule::ClaimRule;
 
-    /// A6: what is read for one call has an end, good or bad.
+    /// Validating one call's rows is bounded, whether they are valid or not.
     #[test]
     fn a_call_has_an_end() {
         let judged = weigh_all(vec![MAX_WEIGHT / 2; 2], |weight| Ok(*weight), &|| true);

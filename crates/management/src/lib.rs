@@ -28,7 +28,7 @@ pub mod user_questionnaire_item;
 use chancery_resource::Figure;
 use chancery_resource::{Op, Service};
 
-/// All operations, a list a resource.
+/// All operations, one list for each resource.
 static OPERATIONS: &[&[Op]] = &[
     &customer::OPERATIONS,
     &subscription::OPERATIONS,
@@ -95,7 +95,7 @@ static OPERATIONS: &[&[Op]] = &[
     &audit_trail::OPERATIONS,
 ];
 
-/// The service.
+/// The management service, version 2.
 pub static SERVICE: Service = Service {
     name: "management",
     version: "v2",
@@ -105,6 +105,6 @@ pub static SERVICE: Service = Service {
     is_deprecated: false,
 };
 
-/// What operators see of the configuration, a list a resource.
+/// The figures of the configuration, for operators, one list for each resource.
 pub static FIGURES: &[&[Figure]] =
     &[&identity_replacement::FIGURES, &passkey_trust::FIGURES, &cert_store::FIGURES];

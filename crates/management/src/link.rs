@@ -1,11 +1,11 @@
-//! Links between two subscriptions: only of client apps that say that they allow it.
+//! Links between two subscriptions: only those of client apps that allow it.
 
 use chancery_record::Value;
 use chancery_resource::{LIST, Problem, Sql, Tx};
 use uuid::Uuid;
 
-/// The tables of pairs that link client apps, each with the columns of the client app and of the other, and
-/// the other's table.
+/// The tables of pairs that link client apps, each with the column of the client app, the column of the
+/// linked resource, and that resource's table.
 const OF_CLIENT_APPS: [(&str, &str, &str, &str); 8] = [
     ("tenant_client_app", "client_app_rid", "tenant_rid", "tenant"),
     ("idp_instance_client_app", "client_app_rid", "idp_instance_rid", "idp_instance"),
@@ -17,11 +17,11 @@ const OF_CLIENT_APPS: [(&str, &str, &str, &str); 8] = [
     ("client_app_token_exchange", "allowed_rid", "client_app_rid", "client_app"),
 ];
 
-/// Refuses new links with what is of another subscription, unless a client app is linked, and each client app of
-/// the link has `allowCrossSubscription`. What is everyone's is of none.
+/// Refuses new links between two subscriptions, unless a client app is linked and each linked client app
+/// has `allowCrossSubscription`. What is everyone's belongs to no subscription.
 ///
 /// # Errors
-/// There is such a link.
+/// A link that is not allowed.
 pub fn check_subscriptions(
     tx: &mut Tx<'_>,
     (table, row): (&str, i64),
@@ -29,7 +29,7 @@ pub fn check_subscriptions(
 ) -> Result<(), Problem> {
     let apps = [(table, "a"), (other_table, "b")].into_iter().filter(|(table, _)| *table == "client_app");
     let allowed: Vec<String> = apps.map(|(_, alias)| format!("{alias}.allow_cross_subscription")).collect();
-    // nothing but a client app can say that it may
+    // only a client app can allow it
     let allowed = if allowed.is_empty() { "FALSE".to_owned() } else { allowed.join(" AND ") };
     for chunk in others.chunks(LIST) {
         let mut sql = Sql::new(format!("SELECT 1 FROM {table} a CROSS JOIN {other_table} b WHERE a.rid = "))
@@ -49,7 +49,7 @@ pub fn check_subscriptions(
     Ok(())
 }
 
-/// Whether a client app has a link to something of another subscription.
+/// Whether a client app has a link to another subscription.
 pub fn crosses_subscriptions(tx: &mut Tx<'_>, app: Uuid) -> Result<bool, Problem> {
     for (pairs, own, other, table) in OF_CLIENT_APPS {
         let text = format!(

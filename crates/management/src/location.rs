@@ -1,4 +1,4 @@
-//! Locations of assets and views, and whom one belongs to: what its level says.
+//! Locations of assets and views: the level in a location says whom the asset or view belongs to.
 
 use std::collections::HashSet;
 
@@ -28,7 +28,7 @@ choice_types! {
     }
 }
 
-/// Where an asset or a view is: a path.
+/// The location of an asset or a view: a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location(pub String);
 
@@ -61,9 +61,9 @@ impl FieldType for Location {
     }
 }
 
-/// The fields of what has a location: that, and whom it belongs to.
+/// The fields of a resource with a location: the location, and whom it belongs to.
 pub struct Located<R> {
-    /// Its location.
+    /// The location.
     pub location: FieldOf<R, Location>,
     /// The subscription.
     pub subscription: FieldOf<R, Option<Uuid>>,
@@ -73,7 +73,7 @@ pub struct Located<R> {
     pub tenant: FieldOf<R, Option<Uuid>>,
 }
 
-/// Finds whom new locations belong to.
+/// Resolves whom new locations belong to. Finds locations whose level names nothing visible to the caller.
 pub fn settle_levels<R: Record>(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -108,7 +108,7 @@ pub fn settle_levels<R: Record>(
     Ok(violations)
 }
 
-/// The location that a create body gives or leaves to its other members.
+/// The location of a create body, or the one that follows from its other members.
 ///
 /// # Errors
 /// A member that is missing or does not fit the level.

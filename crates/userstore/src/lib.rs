@@ -25,7 +25,7 @@ id_types! {
     GroupId,
 }
 
-/// The service.
+/// The user store service, version 2.
 pub static SERVICE: Service = Service {
     name: "userstore",
     version: "v2",

@@ -1,4 +1,4 @@
-//! Synchronizing: the platform's users and groups follow those of the store.
+//! Synchronizing the platform's users and groups with those of the store.
 
 use chancery_application::{
     APPLICATION_GROUP, APPLICATION_USER, ApplicationGroup, ApplicationUser, Mirror, SynchronizeResult,
@@ -13,7 +13,7 @@ use crate::{
     user::{USER, User},
 };
 
-/// How users are mirrored.
+/// The mirror of users.
 pub static USERS: Mirror = Mirror {
     from: &USER,
     to: &APPLICATION_USER,
@@ -37,7 +37,7 @@ static GROUPS: Mirror = Mirror {
 
 static RESULT: BodyForm = BodyForm::of::<SynchronizeResult>("SynchronizeResult");
 
-/// It changes the configuration, not the store.
+/// An operation that synchronizes. It changes the configuration, not the store.
 const fn op(
     name: &'static str,
     path: &'static str,
@@ -49,7 +49,7 @@ const fn op(
     Op::new(name, M::Post, path, UserStore, shape, A::Custom(custom), summary).beside()
 }
 
-/// Its operations.
+/// The operations that synchronize.
 pub static OPERATIONS: &[Op] = &[
     op(
         "SynchronizeAllUsers",

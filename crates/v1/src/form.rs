@@ -1,9 +1,9 @@
-//! What version 1 shows of a resource: some of its members, a few under other names.
+//! Forms of version 1: some of a resource's members, a few under other names.
 
 use chancery_record::{Access, Field, FieldOf, FieldType, Kind, OPEN, Record};
 use chancery_resource::{Listed, Relation, Shape, Shown};
 
-/// A member of version 1.
+/// A member of a form of version 1.
 #[derive(Clone, Copy)]
 pub struct Member {
     field: &'static Field,
@@ -12,23 +12,23 @@ pub struct Member {
     is_open: bool,
 }
 
-/// The member of this field, with the name that it has in version 2.
+/// The member for this field, with its name in version 2.
 pub const fn same<R: Record, T: FieldType>(field: FieldOf<R, T>) -> Member {
     Member { field: field.field(), name: None, is_number: false, is_open: false }
 }
 
 impl Member {
-    /// The same by this name.
+    /// Renames the member.
     pub const fn called(self, name: &'static str) -> Self {
         Self { name: Some(name), ..self }
     }
 
-    /// A choice, told by its number.
+    /// Writes the member, a choice, as its number.
     pub const fn number(self) -> Self {
         Self { is_number: true, ..self }
     }
 
-    /// One that version 2 does not know, and that is written here.
+    /// Makes writable a member that version 2 does not show.
     pub const fn open(self) -> Self {
         Self { is_open: true, ..self }
     }
@@ -44,7 +44,7 @@ impl Member {
     }
 }
 
-/// A set of others that version 1 shows, and whether a body replaces it.
+/// A set of related resources that version 1 shows, and whether a body replaces it.
 pub struct Array {
     name: &'static str,
     of: &'static str,
@@ -53,39 +53,39 @@ pub struct Array {
     shown: Option<Shown>,
 }
 
-/// A set that a body replaces, as version 2 calls it.
+/// A set that a body replaces, with its name in version 2.
 pub const fn written(name: &'static str) -> Array {
     Array { listed: Listed::Everywhere, ..shown(name) }
 }
 
-/// A set that is shown alone.
+/// A set that is only shown, with its name in version 2.
 pub const fn shown(name: &'static str) -> Array {
     Array { name, of: name, listed: Listed::Nowhere, target: None, shown: None }
 }
 
 impl Array {
-    /// The set of this name in version 2.
+    /// Names the set in version 2, where that differs.
     pub const fn of(self, of: &'static str) -> Self {
         Self { of, ..self }
     }
 
-    /// Written only by who administers more than tenants.
+    /// Lets only administrators of more than tenants write the set.
     pub const fn above_tenants(self) -> Self {
         Self { listed: Listed::AboveTenants, ..self }
     }
 
-    /// Its items in this form.
+    /// Shows the set's items in this form.
     pub const fn in_form(self, target: &'static Shape) -> Self {
         Self { target: Some(target), ..self }
     }
 
-    /// These fields of its items.
+    /// Shows these fields of the set's items.
     pub const fn showing(self, fields: &'static [&'static Field]) -> Self {
         Self { shown: Some(Shown::Fields(fields)), ..self }
     }
 }
 
-/// The form of a resource that has these members and sets, and such sets as only version 1 shows.
+/// The legacy view of a resource with these members and sets; `more` are sets that only version 1 has.
 pub fn form(whole: &'static Shape, members: &[Member], arrays: &[Array], more: Vec<Relation>) -> Shape {
     let fields = whole.fields.iter().map(|field| {
         let member = members.iter().find(|member| member.field.is(field) && is_there(field, member));
@@ -105,7 +105,7 @@ const fn is_there(field: &Field, member: &Member) -> bool {
     field.access.shown || member.is_open
 }
 
-/// The field as one that version 1 does not know: kept, and left alone.
+/// A field that version 1 does not have: neither shown nor written, its value stays.
 fn hidden(field: Field) -> Field {
     let access = Access { create: false, put: false, patch: false, shown: false, ..field.access };
     field.with(field.kind, access)

@@ -1,4 +1,4 @@
-//! JSON Patch (RFC 6902) over the form of version 1. `op` and the names in paths are read in any case.
+//! JSON Patch (RFC 6902) on the forms of version 1. `op` and the names in paths are read in any case.
 
 use std::collections::BTreeMap;
 
@@ -12,27 +12,27 @@ use serde_json::Value;
 
 /// The most operations of a patch.
 const MAX_OPERATIONS: usize = 1000;
-/// The most bytes that a patch may put in, those of a batch counted together: of copies of copies the size
-/// would double with each, and what is put into thousands is there thousands of times.
+/// The most bytes that the patches of one request may add together: copies of copies double the size with
+/// each operation, and a batch adds the same value to thousands of rows.
 const MAX_PUT_IN: usize = 16 << 20;
 
-/// What a patch did.
+/// The outcome of a patch.
 pub struct Patched {
-    /// The whole, as it is then.
+    /// The document after the patch.
     pub whole: Value,
-    /// The members that were written, each with the operation that did it last.
+    /// The members that were written, each with the index of the last operation that wrote it.
     pub written: BTreeMap<String, usize>,
 }
 
-/// What may be written and what is there.
+/// The members of a form, and which of them a patch may write.
 pub struct Rules<'a> {
     /// The members of the form.
     pub members: &'a [&'a str],
-    /// Whether a body may write a member.
+    /// Whether a patch may write a member.
     pub may_write: &'a dyn Fn(&str) -> bool,
 }
 
-/// The members that the paths of a patch name, those that are not there left out.
+/// The members that the paths of a patch name; unknown names are left out.
 pub fn touched<'a>(operations: &Json, members: &[&'a str]) -> Vec<&'a str> {
     let Json::Array(operations) = operations else { return Vec::new() };
     let paths = operations.iter().flat_map(|one| [member_of(one, "path"), member_of(one, "from")]);
@@ -40,12 +40,12 @@ pub fn touched<'a>(operations: &Json, members: &[&'a str]) -> Vec<&'a str> {
     names.filter_map(|name| find(members, &name)).collect()
 }
 
-/// Applies a patch: the members that it wrote, each with the operation that did it last. `at` is where the
-/// patch stands in its document; the bytes that it puts in count together with those of patches before. When
-/// it fails, what there is then is of no use.
+/// Applies a patch to `whole`; returns the members that it wrote, each with the index of the last operation
+/// that wrote it. `at` is the JSON Pointer of the patch in the body; `put_in` counts the bytes that this and
+/// earlier patches add. After an error `whole` is unusable.
 ///
 /// # Errors
-/// The first operation that cannot be done; 409 where a test fails.
+/// The first operation that cannot be applied; 409 where a test fails.
 pub fn apply_within(
     whole: &mut Value,
     operations: &Json,
@@ -82,7 +82,7 @@ pub fn apply_within(
     Ok(written)
 }
 
-/// Whether a number in it is not whole or too large: its digits are not kept.
+/// Whether a value holds a number that is not an integer or is too large, whose digits were not kept.
 fn has_other_number(value: &Json) -> bool {
     match value {
         Json::Number => true,
@@ -92,7 +92,7 @@ fn has_other_number(value: &Json) -> bool {
     }
 }
 
-/// How deep a value nests. What is patched is never deeper than a body may be.
+/// The levels that a value nests. A patched document is never deeper than a body may be.
 fn depth(value: &Value) -> usize {
     let inner = match value {
         Value::Array(items) => items.iter().map(depth).max(),
@@ -102,7 +102,7 @@ fn depth(value: &Value) -> usize {
     1 + inner.unwrap_or(0)
 }
 
-/// One operation, read, and the members that it writes.
+/// A parsed operation, and the members that it writes.
 struct Step {
     operation: PatchOperation,
     writes: Vec<String>,
@@ -154,7 +154,7 @@ impl Step {
         Ok(Self { operation, writes })
     }
 
-    /// What it puts in, if that is there.
+    /// The value that the operation adds, if there is one.
     fn new_value<'a>(&'a self, whole: &'a Value) -> Option<&'a Value> {
         match &self.operation {
             PatchOperation::Add(AddOperation { value, .. })
@@ -176,7 +176,7 @@ impl Step {
     }
 }
 
-/// A member of an operation, its name in any case.
+/// A member of an operation, by its name in any case.
 fn given<'a>(operation: &'a Json, name: &str) -> Option<&'a Json> {
     let Json::Object(members) = operation else { return None };
     members.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)
@@ -201,13 +201,13 @@ fn first(path: &str) -> Option<String> {
     path.strip_prefix('/')?.split('/').next().map(unescape)
 }
 
-/// The name as it is, else without regard to case.
+/// The name that is equal, or else equal without regard to case.
 fn find<'a>(names: &[&'a str], wanted: &str) -> Option<&'a str> {
     let exact = names.iter().find(|name| **name == wanted);
     exact.or_else(|| names.iter().find(|name| name.eq_ignore_ascii_case(wanted))).copied()
 }
 
-/// The member that a path begins with, and the path with the names as they are.
+/// The member that a path begins with, and the path with the names in their own case.
 fn resolve(whole: &Value, path: &str, rules: &Rules<'_>) -> Option<(String, String)> {
     let tokens = path.strip_prefix('/')?.split('/').map(unescape);
     let (mut here, mut resolved, mut member) = (Some(whole), String::new(), None);

@@ -1,6 +1,5 @@
-//! Version 1 of both services, which is deprecated: the same operations and resources as version 2, in
-//! other forms. No rule lives here. Whoever wants to be rid of it removes this folder, its line in
-//! `server` and its feature.
+//! Version 1 of both services, which is deprecated: the operations and resources of version 2 in other
+//! forms, without rules of its own. To remove it, remove this folder, its line in `server` and its feature.
 
 mod form;
 mod json_patch;

@@ -214,7 +214,7 @@ fn resources() -> Vec<Op> {
     operations
 }
 
-/// A form of version 2 of which a choice is a number here.
+/// A form of version 2 with one choice written as its number.
 fn numbered_form<R: Record>(name: &'static str, numbered: &Field) -> BodyForm {
     let fields: Vec<Field> = R::FIELDS
         .iter()
@@ -241,7 +241,7 @@ static TEMPLATE: LazyLock<BodyForm> = LazyLock::new(|| {
 
 type Outcome = Result<Answer, Problem>;
 
-/// The names of the choices of a form.
+/// The names of a choice field of a form; none if the field is no numbered choice.
 fn choices(fields: &[Field], name: &str) -> &'static [&'static str] {
     match fields.iter().find(|field| field.wire() == name).map(|field| field.kind) {
         Some(Kind::Numbered(names)) => names,
@@ -249,7 +249,7 @@ fn choices(fields: &[Field], name: &str) -> &'static [&'static str] {
     }
 }
 
-/// Creates from a form whose choices may be numbers.
+/// Creates from a form whose choices may be written as numbers.
 fn create_from(call: &mut Call, tx: &mut Tx<'_>, form: &'static BodyForm) -> Outcome {
     let names: Vec<(&str, &str)> = form.fields.iter().map(|field| (field.wire(), field.wire())).collect();
     renamed(call, tx, &names, |name, value| match value {
@@ -274,7 +274,7 @@ fn of_type(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
     in_path(call, tx, |given| given.parse().ok().and_then(|place: usize| names.get(place)).copied())
 }
 
-/// What options can be of, each by its name and its number, and what version 2 calls it.
+/// What options can apply to, by names and numbers of version 1, and by names of version 2.
 const TARGETS: [&str; 6] = ["IdpInstance", "TwoFactorInstance", "Tenant", "0", "1", "2"];
 const NEW_TARGETS: [&str; 3] = ["IdpInstance", "MfaInstance", "Tenant"];
 
@@ -309,7 +309,7 @@ fn specials() -> Vec<Op> {
     ])
 }
 
-/// The service.
+/// The management service, version 1.
 pub static SERVICE: LazyLock<Service> = LazyLock::new(|| Service {
     name: "management",
     version: "v1",

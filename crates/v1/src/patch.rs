@@ -1,5 +1,5 @@
-//! PATCH of version 1: a JSON Patch over the form. Only what it writes is written: what it leaves alone
-//! is not said again.
+//! PATCH of version 1: a JSON Patch on the form. Only the members that it writes are sent on, as a merge
+//! patch.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,9 +13,9 @@ use serde_json::json;
 
 use crate::json_patch::{Patched, Rules, apply_within, touched};
 
-/// A patch of one.
+/// The body of a patch of one row.
 pub static ONE: JsonForm = JsonForm { name: "JsonPatch", schema: one };
-/// Patches of many.
+/// The body of patches of many rows.
 pub static MANY: JsonForm = JsonForm { name: "JsonPatches", schema: many };
 
 fn one() -> serde_json::Value {
@@ -40,7 +40,7 @@ fn many() -> serde_json::Value {
     })
 }
 
-/// What a form lets a patch do.
+/// The members of a form: all, those that a patch may write, and the sets.
 struct Reading {
     members: Vec<&'static str>,
     written: Vec<&'static str>,
@@ -83,7 +83,7 @@ impl Reading {
         Ok(Patched { whole, written })
     }
 
-    /// What a patch wrote, as a merge patch (RFC 7396). A set that was removed is empty.
+    /// The members that a patch wrote, as a merge patch (RFC 7396). A removed set is empty.
     fn merged(&self, patched: &Patched) -> Vec<(String, Json)> {
         let value = |name: &String| match patched.whole.get(name) {
             None | Some(serde_json::Value::Null) if self.arrays.contains(&name.as_str()) => {
@@ -98,7 +98,7 @@ impl Reading {
 /// Patches the row that the path names.
 ///
 /// # Errors
-/// The operation that cannot be done, or what is wrong with what comes of it.
+/// The operation that cannot be applied, or what is wrong with the outcome.
 pub fn patch_one(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let shape = call.request.op.shape;
     let (reading, patch) = (Reading::of(shape), call.request.body()?.clone());
@@ -116,7 +116,7 @@ pub fn patch_one(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         patched.written.get(member).map(|number| format!("/{number}/value"))
     };
     if patched.written.keys().all(|name| reading.arrays.contains(&name.as_str())) {
-        // the sets alone: the row stays what it was
+        // only sets were written: the row itself does not change
         let said = RelationBody { owner: &was, is_new: false, body: &said, base: String::new() };
         relate_rows(&call.context, tx, shape, &[said]).map_err(|problem| at_operations(problem, place))?;
         return answer_with(call, tx, shape, &was);
@@ -128,7 +128,7 @@ pub fn patch_one(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     outcome.map_err(|problem| at_operations(problem, place))
 }
 
-/// Does something with another body than the one that was sent, which is the call's again afterwards.
+/// Runs `act` with another body than the one that was sent. Afterwards the call has the sent one again.
 pub fn instead<T>(call: &mut Call, body: Json, act: impl FnOnce(&mut Call) -> T) -> T {
     let sent = call.request.body.replace(body);
     let (merges, held) = (call.request.merge_patch, call.request.preconditions.if_match.clone());
@@ -138,7 +138,7 @@ pub fn instead<T>(call: &mut Call, body: Json, act: impl FnOnce(&mut Call) -> T)
     outcome
 }
 
-/// The same problem, told at the operations that it comes from.
+/// The problem with its errors at the operations that caused them.
 fn at_operations(mut problem: Problem, place: impl Fn(&FieldError) -> Option<String>) -> Problem {
     for error in &mut problem.errors {
         if let Some(pointer) = place(error) {
@@ -151,10 +151,10 @@ fn at_operations(mut problem: Problem, place: impl Fn(&FieldError) -> Option<Str
     problem
 }
 
-/// The most operations of a batch, those of a patch counted for each of its ids.
+/// The most operations of a batch; those of a patch count once for each of its ids.
 const MAX_STEPS: usize = 100_000;
 
-/// An element of a batch, read.
+/// A parsed element of a batch.
 struct Element<'a> {
     keys: Vec<Value>,
     patch: &'a Json,
@@ -208,7 +208,7 @@ fn elements<'a>(shape: &Shape, body: &'a Json) -> Result<Vec<Element<'a>>, Probl
 /// Patches many rows, all or none.
 ///
 /// # Errors
-/// What cannot be done, with its place.
+/// The operations that cannot be applied, or what is wrong with the outcome, with their JSON Pointers.
 pub fn patch_many(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let shape = call.request.op.shape;
     let (reading, sent) = (Reading::of(shape), call.request.body()?.clone());

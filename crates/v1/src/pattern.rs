@@ -1,4 +1,4 @@
-//! The standard pattern of version 1: twelve operations a resource.
+//! The standard pattern of version 1: twelve operations for each resource.
 
 use std::mem::discriminant;
 
@@ -12,15 +12,16 @@ use crate::{
 /// A resource of version 1.
 #[derive(Clone, Copy)]
 pub struct Resource {
-    /// What its operations are called after.
+    /// The name in the names of its operations.
     pub name: &'static str,
-    /// Its form.
+    /// The form of the resource.
     pub shape: &'static Shape,
-    /// Its path.
+    /// The path of the resource.
     pub path: &'static str,
-    /// The operations of version 2.
+    /// The operations of the resource in version 2.
     pub successors: &'static [Op],
-    /// Whether the documents list no more than list, create, create or update, read and replace.
+    /// Whether the documents list only list, create, create or update, read and replace: the others are then
+    /// additions.
     pub is_partly_added: bool,
 }
 
@@ -29,10 +30,10 @@ struct Word {
     /// The operation's name before and after the resource's.
     name: (&'static str, &'static str),
     method: Method,
-    /// The end of its path.
+    /// The end of the operation's path.
     end: &'static str,
     action: Action,
-    /// What version 2 has in its place, the nearest first.
+    /// The actions of version 2 that can succeed it, the nearest first.
     like: &'static [Action],
     about: &'static str,
 }
@@ -106,18 +107,18 @@ fn words(key: &'static str) -> [Word; 12] {
     ]
 }
 
-/// The operations of a resource.
+/// The operations of a resource by the pattern.
 pub fn pattern(resource: &Resource) -> Vec<Op> {
     let Resource { name, shape, path, .. } = *resource;
     let key = if shape.owner.is_some() { "/{key}" } else { "/{id}" };
     let op = |(place, word): (usize, Word)| {
         let Word { name: (before, after), method, end, action, about, .. } = word;
-        // what lists entries of an owner is not called as what reads one
+        // the list of an owner's entries must not have the name of the operation that reads one
         let after = if after == "s" && shape.owner.is_some() { "Entries" } else { after };
         let successor = resource.successor(&word);
         let named = format!("{before}{name}{after}");
         let (path, about) = (format!("{path}{end}"), format!("{about} {name}."));
-        // nobody but the administrator of everything, should a list ever have nothing to go by
+        // an operation without a successor is for SystemAdmin alone
         let permit = successor.map_or(Permit::SystemAdmin, |op| op.permit);
         let op = Op::new(named.leak(), method, path.leak(), permit, shape, action, about.leak());
         let status = match (before, after) {
@@ -131,7 +132,7 @@ pub fn pattern(resource: &Resource) -> Vec<Op> {
 }
 
 impl Resource {
-    /// The operation of version 2 that does this, or what comes nearest.
+    /// The operation of version 2 that succeeds this one, or comes nearest to it.
     fn successor(&self, word: &Word) -> Option<&'static Op> {
         let is = |op: &&Op, action: &Action| discriminant(&op.action) == discriminant(action);
         word.like.iter().find_map(|action| self.successors.iter().find(|op| is(op, action)))

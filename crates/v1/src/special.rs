@@ -1,12 +1,12 @@
-//! Operations beside the pattern: those of version 2, in the forms and under the names of version 1.
+//! Operations beside the pattern: those of version 2, in the forms of version 1.
 
 use chancery_record::{FieldError, Json};
 use chancery_resource::{
     Action, Answer, Body, BodyForm, Call, Custom, Method, Op, Problem, Reply, Run, Service, Shape, Tx,
 };
 
-/// An operation of version 2, found by its name, as version 1 has it; nothing where there is none, which
-/// the test against the list of operations tells.
+/// An operation of version 2, found by its name and adapted to version 1; `None` for an unknown name, which
+/// the test against the list of operations finds.
 pub struct Special(Option<Op>);
 
 /// The operation of a service with this name.
@@ -15,39 +15,39 @@ pub fn find(service: &'static Service, name: &str) -> Special {
     Special(successor.map(|op| Op { successor, addition: false, ..*op }))
 }
 
-/// Those that there are.
+/// The operations, without unknown ones.
 pub fn all(specials: impl IntoIterator<Item = Special>) -> Vec<Op> {
     specials.into_iter().filter_map(|special| special.0).collect()
 }
 
 impl Special {
-    /// In the form of version 1.
+    /// Answers in this form of version 1.
     pub fn in_form(self, shape: &'static Shape) -> Self {
         Self(self.0.map(|op| Op { shape, ..op }))
     }
 
-    /// With another method and an empty answer.
+    /// Uses another method and answers with an empty body.
     pub fn quietly(self, method: Method) -> Self {
         let special = self.through(|custom| custom.replying(Reply::Empty));
         Self(special.0.map(|op| Op { method, reply: Reply::Empty, ..op }))
     }
 
-    /// Run by this, which hands it on.
+    /// Runs this function, which calls that of version 2.
     pub fn run_by(self, run: Run) -> Self {
         self.through(|custom| Custom { run, ..custom })
     }
 
-    /// With a body of this form.
+    /// Takes a body of this form.
     pub fn taking(self, form: &'static BodyForm) -> Self {
         self.through(|custom| custom.taking(Body::Form(form)))
     }
 
-    /// Where `{type}` in the path is one of these.
+    /// Restricts `{type}` in the path to these choices.
     pub fn choosing(self, choices: &'static [&'static str]) -> Self {
         Self(self.0.map(|op| op.choosing(choices)))
     }
 
-    /// With a body that may be missing.
+    /// Makes the body optional.
     pub fn optionally(self) -> Self {
         self.through(Custom::optionally)
     }
@@ -60,7 +60,7 @@ impl Special {
     }
 }
 
-/// What version 2 runs in the place of a call.
+/// The function of version 2 for a call.
 pub fn run_of(call: &Call) -> Result<Run, Problem> {
     match call.request.op.successor.map(|op| op.action) {
         Some(Action::Custom(custom)) => Ok(custom.run),
@@ -68,8 +68,8 @@ pub fn run_of(call: &Call) -> Result<Run, Problem> {
     }
 }
 
-/// Runs what version 2 does with a body whose members have other names there. What has no name there is
-/// read and ignored; what is wrong is told by the names of version 1.
+/// Runs the function of version 2 with the members renamed: `names` are pairs of version 1 and version 2.
+/// Other members are ignored. Errors have the names of version 1.
 ///
 /// # Errors
 /// Those of version 2.
@@ -108,7 +108,8 @@ fn told_by(mut problem: Problem, names: &[(&str, &str)]) -> Problem {
     problem
 }
 
-/// Runs what version 2 does with another name in the place of the path's first parameter, where it is known.
+/// Runs the function of version 2 with the path's first parameter replaced, where `known` has another name
+/// for it.
 ///
 /// # Errors
 /// Those of version 2.

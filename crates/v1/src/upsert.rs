@@ -1,9 +1,9 @@
-//! createorupdate: what is there by the key in the body is replaced, what is not is created.
+//! createorupdate: a row with the key in the body is replaced, and created if there is none.
 
 use chancery_record::Form;
 use chancery_resource::{Answer, Call, Problem, Rows, Tx, Writing, write_rows};
 
-/// Creates or replaces one.
+/// Creates or replaces one row.
 ///
 /// # Errors
 /// What is wrong with the body.
@@ -11,7 +11,7 @@ pub fn upsert(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     write_rows(call, tx, Writing::one(Rows::Either, Form::Put))
 }
 
-/// Creates or replaces many, all or none.
+/// Creates or replaces many rows, all or none.
 ///
 /// # Errors
 /// What is wrong with the elements.

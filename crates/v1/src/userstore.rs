@@ -144,7 +144,7 @@ fn resources() -> Vec<Op> {
     operations
 }
 
-/// The list of an owner's entries at its second path.
+/// The list of an owner's entries once more, at its second path.
 pub fn again(resource: &Resource, end: &str) -> Option<Op> {
     let list = pattern(resource).into_iter().next()?;
     let (name, path) = (format!("{}Again", list.name), format!("{}{end}", list.path));
@@ -199,7 +199,7 @@ fn change(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
     renamed(call, tx, &names, |_, value| value.clone())
 }
 
-/// A state that says nothing changes nothing.
+/// Sets a user's state. A body without any of its members changes nothing.
 fn state(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
     let names = ["isUserActive", "isUserLocked", "lockedUntil", "concurrencyToken"];
     let says = |body: &Json| match body {
@@ -215,7 +215,8 @@ fn state(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
     answer_with(call, tx, shape, &stored)
 }
 
-/// What synchronizing comes to is not told here. It is a GET that changes something.
+/// Synchronizes, without the result in the answer. Since it is a GET that changes data, the answer must not
+/// be cached.
 fn synchronize(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
     let run = run_of(call)?;
     let mut answer = run(call, tx)?;
@@ -252,7 +253,7 @@ fn specials() -> Vec<Op> {
     ])
 }
 
-/// The service.
+/// The user store service, version 1.
 pub static SERVICE: LazyLock<Service> = LazyLock::new(|| Service {
     name: "userstore",
     version: "v1",

@@ -28,7 +28,7 @@ const fn group(name: &'static str, path: &'static str, action: A, summary: &'sta
 
 const OF_TENANT: A = A::Custom(Custom::listing(of_tenant));
 
-/// Its operations.
+/// The operations on platform users and groups.
 pub static OPERATIONS: &[Op] = &[
     user("GetApplicationUsers", "/ApplicationUser", A::List, "Lists the platform users."),
     user("GetApplicationUser", "/ApplicationUser/{id}", A::Read, "Reads a platform user."),
@@ -66,7 +66,7 @@ pub static OPERATIONS: &[Op] = &[
 
 fn of_tenant(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let (tenant, _) = find_row(&call.context, tx, &TENANT, call.request.parameter(0))?;
-    // asked of each row: rows come in the order of their ids, whatever the instance
+    // EXISTS for each row: the list is in the order of ids, whatever the instance
     list_where(call, tx, &|sql| {
         sql.add(
             " AND EXISTS (SELECT 1 FROM tenant_idp_instance a JOIN idp_instance i ON i.rid = a.idp_instance_rid \

@@ -1,4 +1,4 @@
-//! Which certificates there are of a type, and for whom.
+//! Looking certificates up: by type, and by whom they are for.
 
 use chancery_record::{FieldOf, FieldType, Kind};
 use chancery_resource::{
@@ -13,7 +13,7 @@ const fn op(name: &'static str, path: &'static str, run: Run, about: &'static st
     Op::new(name, M::Get, path, TenantAdmin, &CERT_STORE, A::Custom(Custom::listing(run)), about)
 }
 
-/// Its operations.
+/// The operations that look certificates up.
 pub static OPERATIONS: &[Op] = &[
     op("GetCertStoresByType", "/CertStore/type/{type}", of_type, "Lists the certificates of a type."),
     op(
@@ -36,7 +36,7 @@ pub static OPERATIONS: &[Op] = &[
     ),
 ];
 
-/// The type that the path names.
+/// The certificate type that the path names.
 fn wanted(call: &Call) -> Result<&'static str, Problem> {
     let Kind::Choice(names) = <CertType as chancery_record::FieldType>::KIND else {
         return Err(Problem::not_found("certType"));

@@ -1,4 +1,4 @@
-//! Cert stores: certificates, perhaps with their private keys, which never leave.
+//! Cert stores: certificates, perhaps with their private keys, which no answer shows.
 
 mod look_up;
 mod upload;
@@ -22,7 +22,7 @@ use crate::{
 
 pub use look_up::OPERATIONS as LOOK_UPS;
 
-/// What operators see of certificates.
+/// The figures of certificates, for operators.
 pub static FIGURES: [Figure; 1] = [Figure {
     name: "signing_certificate_end_time",
     help: "When the first tenant, subscription, the audit trail or all are left without a signing certificate; 0 for none",
@@ -161,7 +161,7 @@ record! {
 
 impl Rules for CertStore {
     fn adjust(&mut self, was: Option<&Self>, provided: &ProvidedFields<'_, Self>) {
-        // an upload that is repeated is compared with the certificate that is there, not sent beside one
+        // a repeated certificateInput is compared with the stored certificate, so the member is left empty
         if was.is_some() && self.certificate_input.is_some() && !provided.contains(Self::CERTIFICATE) {
             self.certificate = None;
         }
@@ -183,7 +183,7 @@ impl Rules for CertStore {
     }
 }
 
-/// The resource.
+/// The shape of cert stores.
 pub static CERT_STORE: Shape = Shape::of::<CertStore>(
     "CertStore",
     "cert_store",
@@ -205,9 +205,9 @@ pub static CERT_STORE: Shape = Shape::of::<CertStore>(
 .validate_rows(upload::read_upload)
 .bumps_epoch();
 
-/// Its operations.
+/// The operations on cert stores.
 pub static OPERATIONS: [Op; 9] = standard!("CertStore", "/CertStore", TenantAdmin, TenantAdmin, &CERT_STORE);
-/// Its instances.
+/// Operations on a cert store's instances.
 pub static IDP_INSTANCES: [Op; 3] = relation!(
     "CertStoreIdpInstances",
     "/CertStore/{id}/idpinstances",

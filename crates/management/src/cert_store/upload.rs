@@ -1,4 +1,4 @@
-//! From an upload to what is kept of it.
+//! Uploads of certificates: reading a file into the fields of its cert store.
 
 use std::collections::HashMap;
 
@@ -20,14 +20,14 @@ use crate::{
     subscription::resolve::{resolve_subscription, wrong},
 };
 
-/// The member of an upload told apart, which only a creation makes.
+/// The member `certificateInput`: an upload apart from the certificate, set at creation alone.
 const INPUT: FieldOf<CertStore, Option<CertificateInputText>> = CertStore::CERTIFICATE_INPUT;
 
-/// What was read of uploads, each by what it is.
+/// What was read of uploads, by their digests.
 type Known = HashMap<[u8; 32], Result<Kept, Refused>>;
 
-/// Settles whom rows are for, and what their uploads hold. Opening a file can take long, so it is
-/// done between two transactions.
+/// Resolves whom rows are for, and reads their uploads. Opening a file can take long, so it happens between
+/// two transactions: the first run of the operation asks for it, the second finds the outcome.
 pub fn read_upload(
     call: &Call,
     tx: &mut Tx<'_>,
@@ -99,10 +99,10 @@ fn finish(
         let outcome = match upload {
             Ok(Some(upload)) => match known.get(&upload.digest()) {
                 Some(Ok(kept)) => match row.was {
-                    Some(was) if upload.is_told_apart && !kept.is_in(was)? => {
+                    Some(was) if upload.is_separate && !kept.is_in(was)? => {
                         Err((INPUT.field(), "is set at creation alone: it cannot become another".to_owned()))
                     }
-                    Some(_) if upload.is_told_apart => {
+                    Some(_) if upload.is_separate => {
                         restore(row.values, row.was);
                         Ok(())
                     }
@@ -134,29 +134,29 @@ type Refused = (&'static Field, String);
 
 #[derive(Clone)]
 struct Upload {
-    /// Whether it is in a member of its own, beside its password.
-    is_told_apart: bool,
+    /// Whether the upload was sent as `certificateInput`.
+    is_separate: bool,
     format: CertificateStorageFormat,
     data: Vec<u8>,
     private_key: Option<Secret>,
     password: Option<Secret>,
 }
 
-/// The most files of a call that can take seconds each to open.
+/// The most files of one call whose keys are derived from a password: each can take seconds to open.
 const MAX_SLOW: usize = 32;
 
 impl Upload {
-    /// The member that holds it.
+    /// The member that the upload was sent in.
     const fn member(&self) -> &'static Field {
-        if self.is_told_apart { INPUT.field() } else { CertStore::CERTIFICATE.field() }
+        if self.is_separate { INPUT.field() } else { CertStore::CERTIFICATE.field() }
     }
 
-    /// Whether keys may have to be derived from a password, as often as the file says.
+    /// Whether a key may have to be derived from a password, with as many iterations as the file demands.
     const fn is_slow(&self) -> bool {
         self.password.is_some() || matches!(self.format, CertificateStorageFormat::Pkcs12)
     }
 
-    /// What tells it from another.
+    /// SHA-256 over all parts of the upload, which identifies it in the second run.
     fn digest(&self) -> [u8; 32] {
         let mut context = Context::new(&SHA256);
         let secret = |secret: &'_ Option<Secret>| secret.as_ref().map(|secret| secret.expose().to_vec());
@@ -185,7 +185,7 @@ impl Upload {
     }
 }
 
-/// What is kept of an upload: fields and values, the private key apart.
+/// What is stored of an upload: fields with their values, and the private key.
 struct Kept {
     values: Vec<(&'static Field, Value)>,
     private_key: Option<Secret>,
@@ -212,7 +212,7 @@ impl Kept {
         Self { values, private_key: read.private_key.as_ref().map(encoded) }
     }
 
-    /// Whether a row has it already.
+    /// Whether a stored row has the certificate already, and a private key if the upload has one.
     fn is_in(&self, was: &Stored) -> Result<bool, Problem> {
         let certificate = CertStore::CERTIFICATE.field();
         let is_there = self
@@ -231,13 +231,13 @@ impl Kept {
     }
 }
 
-/// Whether the operation's form has a member for the format.
+/// Whether the operation's form has a member for the storage format.
 fn says_format(call: &Call) -> bool {
     let own = call.request.op.shape.own(CertStore::CERTIFICATE_STORAGE_FORMAT.field());
     own.is_none_or(|field| field.access.shown)
 }
 
-/// What a body uploads, if it does.
+/// The upload of a body; `None` where the stored certificate is kept.
 fn uploaded(store: &CertStore, was: Option<&Stored>, says_format: bool) -> Result<Option<Upload>, Refused> {
     if let Some(input) = &store.certificate_input {
         return read_input(&input.0).map(Some);
@@ -249,8 +249,8 @@ fn uploaded(store: &CertStore, was: Option<&Stored>, says_format: bool) -> Resul
         (None, Some(_)) => Ok(None),
         (Some(file), Some(Value::Bytes(before))) if file.0 == *before => Ok(None),
         (Some(file), _) => Ok(Some(Upload {
-            is_told_apart: false,
-            // a form without that member leaves it to the file
+            is_separate: false,
+            // a form without the member leaves the format to the file
             format: if says_format { store.certificate_storage_format } else { format_of(&file.0) },
             data: file.0.clone(),
             private_key: None,
@@ -288,7 +288,7 @@ fn read_input(text: &str) -> Result<Upload, Refused> {
         decoded.map_err(|_| (member, format!("{name} must be PEM or base64")))
     };
     Ok(Upload {
-        is_told_apart: true,
+        is_separate: true,
         format: input.format,
         data: file(input.data.as_str(), "data")?,
         private_key: input
@@ -300,7 +300,7 @@ fn read_input(text: &str) -> Result<Upload, Refused> {
     })
 }
 
-/// Keeps what was there: no new certificate was sent.
+/// Restores the stored certificate's fields: no new one was sent.
 fn restore(values: &mut [Value], was: Option<&Stored>) {
     let Some(was) = was else { return };
     for field in [

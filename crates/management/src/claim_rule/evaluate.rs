@@ -1,4 +1,4 @@
-//! What the rules in force make of claims, without a token.
+//! Evaluating the claim rules in force on claims that the caller provides, without issuing a token.
 
 use std::time::Instant;
 
@@ -19,13 +19,13 @@ use crate::{client_app::CLIENT_APP, idp_instance::IDP_INSTANCE, judge::TIME, ten
 const MAX_CLAIMS: usize = 10_000;
 /// The most rules that are in force at once.
 const MAX_RULES: usize = 1_000;
-/// The most rules that are named because they cannot be used.
+/// The most unusable rules that a refusal names.
 const MAX_TOLD: usize = 10;
 
 static BODY: JsonForm = JsonForm { name: "ClaimRuleEvaluation", schema: body_schema };
 static REPLY: JsonForm = JsonForm { name: "ClaimRuleOutcome", schema: reply_schema };
 
-/// Its operations.
+/// The operation that evaluates claim rules.
 pub static OPERATIONS: &[Op] = &[Op::new(
     "EvaluateClaimRules",
     M::Post,
@@ -86,14 +86,14 @@ fn reply_schema() -> serde_json::Value {
     })
 }
 
-/// The sets of rules that were compiled last, of whatever installation is served by this process.
+/// The rule sets that this process compiled last.
 static COMPILED: RuleSets = RuleSets::new();
 
-/// What came of it: the claims, or why there is none.
+/// The outcome of an evaluation, or why there is none.
 type Evaluated = Result<Outcome, String>;
 
-/// Rules and claims are read in the transaction. To compile the one and run the other takes its time, and
-/// does so in the pool.
+/// Reads rules and claims in the transaction. Compiling and evaluating take time, so both happen in the pool
+/// of workers, between two transactions.
 fn evaluate(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if let Some(evaluated) = call.result::<Evaluated>(0)? {
         let outcome = Result::as_ref(&evaluated).map_err(|detail| Problem::conflict(detail.clone()))?;
@@ -105,7 +105,7 @@ fn evaluate(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     Ok(Answer::after(Work::new(Purpose::Pattern, move || run(&key, &rules, &claims))))
 }
 
-/// To compile the rules has its time, and to run them: what was compiled is remembered.
+/// Compiles the rules, unless they are cached, and evaluates the claims; each may take [`TIME`].
 fn run(key: &[u8], rules: &[Rule], claims: &[Claim]) -> Evaluated {
     let started = Instant::now();
     let set =
@@ -170,7 +170,7 @@ fn read_claim(index: usize, item: &Json) -> Result<Claim, Problem> {
     Ok(Claim { claim_type: text("type")?, value: text("value")?, source })
 }
 
-/// The id in a member, of something that the caller sees; with its row number.
+/// The id in a member with its row number; it must be visible to the caller.
 fn named(
     call: &Call,
     tx: &mut Tx<'_>,
@@ -189,7 +189,7 @@ fn named(
 }
 
 /// The active rules that apply: those of the subscription, the tenant, the client app, and the client
-/// app with the instance. With them what tells them from others: which they are, and as of when.
+/// app with the instance. With them their cache key, of which rules they are and as of when.
 fn in_force(call: &Call, tx: &mut Tx<'_>) -> Result<(Vec<u8>, Vec<Rule>), Problem> {
     let app = named(call, tx, "clientAppId", &CLIENT_APP)?;
     let instance = named(call, tx, "idpInstanceId", &IDP_INSTANCE)?;

@@ -1,4 +1,4 @@
-//! Which claim rules take client apps: those whose level is of client apps.
+//! Links from claim rules to client apps: only for rules whose level is one of client apps.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ pub fn has_no_client_apps(level: &str) -> bool {
     [RuleLevel::Subscription, RuleLevel::Tenant].iter().any(|known| known.name() == level)
 }
 
-/// Those of these rules that client apps are linked to.
+/// Those of these rules that have client apps linked.
 pub fn with_client_apps(tx: &mut Tx<'_>, rules: &[i64]) -> Result<HashSet<i64>, Problem> {
     let mut linked = HashSet::new();
     for chunk in rules.chunks(LIST) {
@@ -27,10 +27,10 @@ pub fn with_client_apps(tx: &mut Tx<'_>, rules: &[i64]) -> Result<HashSet<i64>, 
     Ok(linked)
 }
 
-/// Refuses client apps for rules whose level takes none.
+/// Refuses links of client apps to rules whose level takes none.
 ///
 /// # Errors
-/// The rule that takes none.
+/// A rule whose level takes no client apps.
 pub fn take_client_apps(tx: &mut Tx<'_>, rules: &[i64]) -> Result<(), Problem> {
     for chunk in rules.chunks(LIST) {
         let mut sql = Sql::new("SELECT name, rule_level FROM claim_rule WHERE rid IN ");

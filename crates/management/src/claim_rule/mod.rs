@@ -1,4 +1,4 @@
-//! Claim rules: which claims go where, and as what.
+//! Claim rules: which claims go into which tokens, and how they are rewritten.
 
 mod evaluate;
 
@@ -145,13 +145,13 @@ record! {
     }
 }
 
-/// The word as the engine of claims knows it; else its column, and what is wrong.
+/// A parsed choice; if it was not found, its column and what is wrong.
 fn known<T>(column: &'static str, word: &str, found: Option<T>) -> Result<T, (&'static str, String)> {
     found.ok_or_else(|| (column, format!("{word:?} is no word that claim rules know")))
 }
 
 impl ClaimRule {
-    /// The rule as the engine of claims knows it; a word that it does not know, by its column.
+    /// The rule in the form of the claims engine; else the column of a choice that the engine does not know.
     fn to_rule(&self) -> Result<Rule, (&'static str, String)> {
         macro_rules! word {
             ($kind:ident, $field:ident) => {
@@ -182,13 +182,13 @@ impl ClaimRule {
         })
     }
 
-    /// The same; a word that is kept and not known is a fault of ours.
+    /// [`Self::to_rule`], with an unknown choice as an internal error: what is stored must be known.
     fn known(&self) -> Result<Rule, Problem> {
         let unknown = |(column, detail)| StoreError::Internal(format!("a claim rule's {column}: {detail}"));
         Ok(self.to_rule().map_err(unknown)?)
     }
 
-    /// What each level needs and refuses.
+    /// Finds members that the rule's level needs and lacks, or does not take.
     fn check_level(&self, wrong: &mut Findings) {
         let level = self.rule_level.name();
         let instance = self.rule_level == RuleLevel::ClientAppIdpInstance;
@@ -216,7 +216,7 @@ impl Rules for ClaimRule {
     }
 }
 
-/// The resource.
+/// The shape of claim rules.
 pub static CLAIM_RULE: Shape = Shape::of::<ClaimRule>(
     "ClaimRule",
     "claim_rule",
@@ -241,7 +241,7 @@ pub static CLAIM_RULE: Shape = Shape::of::<ClaimRule>(
 .ruled::<ClaimRule>()
 .validate_rows(check);
 
-/// A rule has good patterns and applies within its subscription, at its level.
+/// Validates that rules have valid patterns, and apply within their subscriptions and at their levels.
 fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let targets = [
         (ClaimRule::APPLY_TO_TENANT_ID.field(), "tenant"),
@@ -249,7 +249,7 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
         (ClaimRule::APPLY_TO_SUBSCRIPTION_ID.field(), "subscription"),
     ];
     let rules = rows.iter().map(|row| ClaimRule::from_values(row.values.clone()));
-    // a new row has another id each time
+    // a new row gets another id in each run, and the second run compares the rules with those judged
     let rules = rules.map(|rule| Ok(Rule { id: Uuid::nil(), ..rule?.known()? }));
     let rules = rules.collect::<Result<Vec<_>, Problem>>()?;
     let mut violations = judge(call, Purpose::Pattern, rules, weigh)?;
@@ -273,7 +273,7 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
     Ok(violations)
 }
 
-/// How heavy a rule's patterns are, or what is wrong with it.
+/// The weight of a rule's patterns, or what is wrong with the rule.
 fn weigh(rule: &Rule) -> Result<u64, Vec<Wrong>> {
     let field = |member| match member {
         Member::TypeEvaluationRule => ClaimRule::TYPE_EVALUATION_RULE.field(),
@@ -286,9 +286,9 @@ fn weigh(rule: &Rule) -> Result<u64, Vec<Wrong>> {
     rule.weigh().map_err(|wrong| wrong.into_iter().map(|(member, detail)| (field(member), detail)).collect())
 }
 
-/// Its operations.
+/// The operations on claim rules.
 pub static OPERATIONS: [Op; 9] =
     standard!("ClaimRule", "/ClaimRule", TenantMember, TenantMember, &CLAIM_RULE);
-/// Its client apps.
+/// Operations on a claim rule's client apps.
 pub static CLIENT_APPS: [Op; 3] =
     relation!("ClaimRuleClientApps", "/ClaimRule/{id}/clientapps", TenantMember, &CLAIM_RULE, "clientApps");

@@ -1,5 +1,5 @@
-//! The administrator of everything: there is always one who can get a token, and nobody becomes it
-//! through a client app that has more rights than they.
+//! The SystemAdmin: at least one client app with that role can always get a token, and nobody gains a role
+//! through a client app that has more rights than they have.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use chancery_resource::{Context, Problem, Role, Scope, ScopeKind, Sql, Tx, role_
 
 use crate::subscription::resolve;
 
-/// The condition that a role `r` covers more than any part of the configuration gives.
+/// The condition that a role `r` is given at the system.
 static COVERS_ALL: LazyLock<String> = LazyLock::new(|| {
     let is_always = |line: &Role| line.given_at == [ScopeKind::System];
     let can_be = |line: &Role| line.given_at.contains(&ScopeKind::System) && !is_always(line);
@@ -18,16 +18,16 @@ static COVERS_ALL: LazyLock<String> = LazyLock::new(|| {
     format!("{always} OR ({sometimes} AND {nowhere})")
 });
 
-/// The condition that a role `r` covers the customer of its client app.
+/// The condition that a role `r` is given at the customer of its client app.
 static COVERS_CUSTOMER: LazyLock<String> =
     LazyLock::new(|| role_condition("r.role_type", |line| line.given_at.contains(&ScopeKind::Customer)));
 
-/// Roles of parts of the configuration, each with what it is of and where that is.
+/// The columns that a role's target can be in, each with the target's table.
 const TARGETS: [(&str, &str); 2] =
     [("apply_to_tenant_id", "tenant"), ("apply_to_idp_instance_id", "idp_instance")];
 
-/// Adds: the client app has no rights beyond those of the scope. Who could change one that has could
-/// take its rights.
+/// Adds the condition that the client app has no rights beyond the scope: whoever can change a client app
+/// can take over its rights.
 pub fn is_no_higher(sql: &mut Sql, alias: &str, scope: &Scope) {
     sql.add(&format!(
         "NOT EXISTS (SELECT 1 FROM client_app_role r WHERE r.client_app_id = {alias}.id AND ({} \
@@ -54,8 +54,8 @@ pub fn is_no_higher(sql: &mut Sql, alias: &str, scope: &Scope) {
     sql.add("))");
 }
 
-/// Whether some client app of an active subscription is SystemAdmin and can prove itself; `?2` is whether certificates can be shown
-/// here.
+/// Selects a client app of an active subscription that is SystemAdmin and can authenticate at `?1`; `?2` is
+/// whether this server asks for client certificates.
 const ONE_IS_THERE: &str = "SELECT 1 FROM client_app a \
     JOIN client_app_role r ON r.client_app_id = a.id AND r.role_type = 'SystemAdmin' \
     JOIN subscription y ON y.id = a.subscription_id AND y.status = 'Active' \
@@ -72,7 +72,7 @@ const ONE_IS_THERE: &str = "SELECT 1 FROM client_app a \
      AND (k.valid_from IS NULL OR k.valid_from <= ?1) AND (k.valid_to IS NULL OR k.valid_to > ?1))) \
     OR (?2 AND c.token_endpoint_auth_method = 'tls_client_auth')) LIMIT 1";
 
-/// Refuses a change that leaves nobody who is SystemAdmin and can get a token.
+/// Refuses a change that leaves no SystemAdmin who can get a token.
 pub fn keep_one(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
     let parameters = [Value::Int(context.now.0), Value::Bool(context.app.asks_for_certificates)];
     if tx.one(ONE_IS_THERE, &parameters, |_| Ok(()))?.is_some() {

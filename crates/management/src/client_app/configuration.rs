@@ -1,4 +1,4 @@
-//! How a client app proves who it is, and what its tokens are bound to.
+//! Authentication configurations: how a client app authenticates, and what its tokens are bound to.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -71,7 +71,7 @@ record! {
     }
 }
 
-/// A member that names a certificate: its field, what it says, what it must be.
+/// A member that names a certificate: its field, its value, and what the value must be.
 type Member<'a> = (
     FieldOf<ClientAppAuthenticationConfiguration, Option<CertificateName>>,
     &'a Option<CertificateName>,
@@ -132,7 +132,7 @@ impl Rules for ClientAppAuthenticationConfiguration {
     }
 }
 
-/// The resource.
+/// The shape of authentication configurations.
 pub static CLIENT_APP_AUTHENTICATION_CONFIGURATION: Shape =
     Shape::of::<ClientAppAuthenticationConfiguration>(
         "ClientAppAuthenticationConfiguration",
@@ -154,7 +154,8 @@ pub static CLIENT_APP_AUTHENTICATION_CONFIGURATION: Shape =
     .postcondition(administrator::keep_one)
     .bumps_epoch();
 
-/// Without a configuration a client app proves itself by its secret, which FAPI does not allow.
+/// Keeps the configurations of client apps with a FAPI profile: without one a client app authenticates by
+/// its secret, which FAPI does not allow.
 fn keep_of_fapi(_: &mut Context, tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<(), Problem> {
     let mut sql = Sql::new("SELECT name FROM client_app WHERE security_profile <> 'None' AND id IN ");
     sql.add_list(apps.iter().copied().map(Value::Id));
@@ -166,7 +167,7 @@ fn keep_of_fapi(_: &mut Context, tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<(), P
     })
 }
 
-/// One that signs with its secret needs a secret that can be used for it.
+/// Validates that a client app with `client_secret_jwt` has a secret that can sign.
 fn check(_: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let mut violations = check_configurations(tx, rows)?;
     let signing = TokenEndpointAuthMethod::ClientSecretJwt;
@@ -210,7 +211,7 @@ fn which_have_sealed(tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<HashSet<Uuid>, Pr
     ids(tx, "SELECT client_app_id FROM client_app_secret WHERE sealed_secret IS NOT NULL", apps)
 }
 
-/// Those of these client apps that sign with their secret.
+/// Those of these client apps that authenticate by `client_secret_jwt`.
 pub fn which_sign(tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<HashSet<Uuid>, Problem> {
     ids(
         tx,
@@ -220,7 +221,7 @@ pub fn which_sign(tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<HashSet<Uuid>, Probl
     )
 }
 
-/// Its operations.
+/// The operations on authentication configurations.
 pub static OPERATIONS: [Op; 9] = standard!(
     "ClientAppAuthenticationConfiguration",
     "/ClientAppAuthenticationConfiguration",

@@ -1,5 +1,6 @@
-//! Who could act as a client app: who made it, or changed its secrets, key sets, roles or another means to
-//! prove itself. Kept with every such change, for good: what somebody knew once they may know still.
+//! Controllers of a client app, who could act as it: whoever created it, or changed its secrets, key sets,
+//! roles or authentication. Recorded with every such change and never removed: a controller may still know
+//! the secret.
 
 use chancery_record::Value;
 use chancery_resource::{Context, Problem, Sql, StateTable, Tx};
@@ -7,12 +8,12 @@ use uuid::Uuid;
 
 use super::{ClientApp, ClientAppId};
 
-/// Notes who calls as one who could act as the new client app.
+/// Records the caller as a controller of a new client app.
 pub fn note_maker(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
     note(context, tx, ClientApp::ID.get(values)?)
 }
 
-/// Notes who calls as one who could act as this client app, which a row that changes belongs to.
+/// Records the caller as a controller of this client app.
 pub fn note(context: &Context, tx: &mut Tx<'_>, ClientAppId(app): ClientAppId) -> Result<(), Problem> {
     let text = StateTable::ClientAppController
         .insert("(client_app_id, actor_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING");
@@ -22,12 +23,12 @@ pub fn note(context: &Context, tx: &mut Tx<'_>, ClientAppId(app): ClientAppId) -
     Ok(())
 }
 
-/// Whether somebody could act as one of the others, or one of them as they, or somebody else as both:
-/// directly, or through client apps in between. Who is SystemAdmin may act as all and is trusted not to:
-/// where it alone made both, they are two, while it is SystemAdmin.
+/// Whether the actor controls one of the others, one of them controls the actor, or a third controls both:
+/// directly, or through client apps in between. A third that is SystemAdmin does not count: it may act as
+/// any client app, and is trusted not to.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn are_one(tx: &mut Tx<'_>, actor: Uuid, others: &[Uuid]) -> Result<bool, Problem> {
     let others = || others.iter().copied().map(Value::Id);
     let mut sql = Sql::new("WITH RECURSIVE ");
@@ -45,7 +46,7 @@ pub fn are_one(tx: &mut Tx<'_>, actor: Uuid, others: &[Uuid]) -> Result<bool, Pr
     Ok(tx.one(&sql.text, &sql.parameters, |_| Ok(()))?.is_some())
 }
 
-/// Adds a table of those who could act as one of these client apps.
+/// Adds a recursive table of the controllers of these client apps.
 fn add_controllers(sql: &mut Sql, table: &str, apps: impl IntoIterator<Item = Value>) {
     sql.add(&format!("{table} (id) AS (SELECT actor_id FROM client_app_controller WHERE client_app_id IN "));
     sql.add_list(apps);

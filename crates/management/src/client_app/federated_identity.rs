@@ -1,4 +1,4 @@
-//! Federated identities of a client app: tokens of another issuer that stand for its secret.
+//! Federated identities of a client app: it authenticates with another issuer's tokens (RFC 7523).
 
 use chancery_record::{Description, FIXED, Identifier, KEY, Name, OPEN, SHOWN, Token, Url, id_types, record};
 use chancery_resource::{Op, Parent, Reach, Shape, Unique, added, standard};
@@ -32,7 +32,7 @@ record! {
     }
 }
 
-/// The resource.
+/// The shape of federated identities.
 pub static CLIENT_APP_FEDERATED_IDENTITY: Shape = Shape::of::<ClientAppFederatedIdentity>(
     "ClientAppFederatedIdentity",
     "client_app_federated_identity",
@@ -48,7 +48,7 @@ pub static CLIENT_APP_FEDERATED_IDENTITY: Shape = Shape::of::<ClientAppFederated
 ])
 .after_write(|context, tx, values| note(context, tx, ClientAppFederatedIdentity::CLIENT_APP_ID.get(values)?));
 
-/// Its operations.
+/// The operations on federated identities.
 pub static OPERATIONS: [Op; 9] = added(standard!(
     "ClientAppFederatedIdentity",
     "/ClientAppFederatedIdentity",

@@ -1,4 +1,4 @@
-//! Key sets of a client app: its own keys, by which it signs and is written to.
+//! Key sets of a client app: the public keys that it signs with, or that content is encrypted to.
 
 use chancery_certificate::facts_of;
 use chancery_oauth::{Algorithm, JwkSet, KEY_ENCRYPTION, Status};
@@ -109,7 +109,7 @@ impl Rules for ClientAppKeySet {
     }
 }
 
-/// The resource.
+/// The shape of key sets.
 pub static CLIENT_APP_KEY_SET: Shape = Shape::of::<ClientAppKeySet>(
     "ClientAppKeySet",
     "client_app_key_set",
@@ -129,11 +129,11 @@ pub static CLIENT_APP_KEY_SET: Shape = Shape::of::<ClientAppKeySet>(
 .postcondition(administrator::keep_one)
 .bumps_epoch();
 
-/// Key sets of a client app: the token endpoint reads all that can be used.
+/// The most key sets of a client app: the token endpoint reads all that can be used.
 const MOST: usize = 100;
 
-/// A key set goes from one status to the next, never back. What it says of its keys is judged when it is said:
-/// one of old must be able to end.
+/// Validates that a key set's status only moves forward. Its keys are validated only when they change, so
+/// that an old key set that would not pass today can still be retired.
 #[expect(clippy::unnecessary_wraps, reason = "the engine calls it by this form")]
 fn check(_: &Call, _: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let status = |values: &[Value]| ClientAppKeySet::STATUS.text(values).and_then(Status::named);
@@ -175,7 +175,7 @@ fn check(_: &Call, _: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Viol
     Ok(violations)
 }
 
-/// Whether keys that sign, or those that are written to, are used with this algorithm here.
+/// Whether this server supports the algorithm, for signatures or else for encryption.
 fn is_served(algorithm: &str, signs: bool) -> bool {
     if signs {
         Algorithm::named(algorithm).is_some_and(|known| !known.is_symmetric())
@@ -184,7 +184,7 @@ fn is_served(algorithm: &str, signs: bool) -> bool {
     }
 }
 
-/// The names of those algorithms.
+/// The names of the supported algorithms, for signatures or else for encryption.
 fn algorithms(signs: bool) -> Vec<&'static str> {
     if !signs {
         return KEY_ENCRYPTION.to_vec();
@@ -192,7 +192,7 @@ fn algorithms(signs: bool) -> Vec<&'static str> {
     Algorithm::ALL.iter().filter(|one| !one.is_symmetric()).map(|one| one.name()).collect()
 }
 
-/// Its operations.
+/// The operations on key sets.
 pub static OPERATIONS: [Op; 9] = added(standard!(
     "ClientAppKeySet",
     "/ClientAppKeySet",

@@ -23,7 +23,7 @@ record! {
     }
 }
 
-/// The resource. Who reaches the client app reaches its entries.
+/// The shape of client app metadata: within the reach of whoever reaches the client app.
 pub static CLIENT_APP_METADATA: Shape =
     Shape::of::<ClientAppMetadata>("ClientAppMetadata", "client_app_metadata", Reach::All)
         .owned(&CLIENT_APP, "client_app_rid")
@@ -46,7 +46,7 @@ const fn op(
     Op::new(name, method, path, permit, &CLIENT_APP_METADATA, action, about).added()
 }
 
-/// Its operations.
+/// The operations on client app metadata.
 pub static OPERATIONS: &[Op] = &[
     op("GetClientAppMetadata", M::Get, ALL, TenantMember, A::List, "Lists the entries of a client app."),
     op("CreateClientAppMetadata", M::Post, ALL, SubscriptionAdmin, A::Create, "Creates an entry."),

@@ -1,4 +1,4 @@
-//! Client apps: what asks for tokens, for itself or for people.
+//! Client apps: the clients that request tokens, for themselves or for people.
 
 pub mod administrator;
 pub mod configuration;
@@ -216,11 +216,11 @@ record! {
     }
 }
 
-/// Who sees client apps.
+/// The reach of client apps.
 static SEEN_BY: Reach =
     Reach::Assigned(ClientApp::SUBSCRIPTION_ID.field(), "tenant_client_app", "client_app_rid");
 
-/// The resource.
+/// The shape of client apps.
 pub static CLIENT_APP: Shape =
     Shape::of::<ClientApp>("ClientApp", "client_app", Reach::Unless(&SEEN_BY, administrator::is_no_higher))
         .unique(&[
@@ -384,17 +384,17 @@ pub static CLIENT_APP: Shape =
         .postcondition(administrator::keep_one)
         .bumps_epoch();
 
-/// Its operations. Those on a single one are not listed in the documents, nor is the DELETE of many.
+/// The operations on client apps. The documents list neither those on a single one nor the DELETE of many.
 pub static OPERATIONS: [Op; 9] = added_at(
     standard!("ClientApp", "/ClientApp", TenantMember, SubscriptionAdmin, &CLIENT_APP),
     [2, 3, 4, 5, 8],
 );
-/// Its tenants.
+/// Operations on a client app's tenants.
 pub static TENANTS: [Op; 3] = added_at(
     relation!("ClientAppTenants", "/ClientApp/{id}/tenants", TenantMember, &CLIENT_APP, "tenants"),
     [0, 1],
 );
-/// Its instances.
+/// Operations on a client app's instances.
 pub static IDP_INSTANCES: [Op; 3] = relation!(
     "ClientAppIdpInstances",
     "/ClientApp/{id}/idpinstances",
@@ -402,7 +402,7 @@ pub static IDP_INSTANCES: [Op; 3] = relation!(
     &CLIENT_APP,
     "idpInstances"
 );
-/// Its second factors.
+/// Operations on a client app's second factors.
 pub static MFA_INSTANCES: [Op; 3] = relation!(
     "ClientAppMfaInstances",
     "/ClientApp/{id}/mfainstances",
@@ -410,7 +410,7 @@ pub static MFA_INSTANCES: [Op; 3] = relation!(
     &CLIENT_APP,
     "mfaInstances"
 );
-/// Its claim rules.
+/// Operations on a client app's claim rules.
 pub static CLAIM_RULES: [Op; 3] = relation!(
     "ClientAppClaimRules",
     "/ClientApp/{id}/claimrules",
@@ -418,7 +418,7 @@ pub static CLAIM_RULES: [Op; 3] = relation!(
     &CLIENT_APP,
     "claimRules"
 );
-/// Who may exchange its tokens.
+/// Operations on the client apps that may exchange a client app's tokens.
 pub static TOKEN_EXCHANGE: [Op; 3] = relation!(
     "ClientAppAllowedTokenExchangeClientApps",
     "/ClientApp/{id}/allowedtokenexchangeclientapps",
@@ -426,7 +426,7 @@ pub static TOKEN_EXCHANGE: [Op; 3] = relation!(
     &CLIENT_APP,
     "allowedTokenExchangeClientApps"
 );
-/// Who may use it.
+/// Operations on the platform users who may use a client app.
 pub static AUTHORIZED_USERS: [Op; 3] = relation!(
     "ClientAppAuthorizedUsers",
     "/ClientApp/{id}/authorizedusers",
@@ -434,7 +434,7 @@ pub static AUTHORIZED_USERS: [Op; 3] = relation!(
     &CLIENT_APP,
     "authorizedPlatformUsers"
 );
-/// Whose members may use it.
+/// Operations on the platform groups whose members may use a client app.
 pub static AUTHORIZED_GROUPS: [Op; 3] = relation!(
     "ClientAppAuthorizedGroups",
     "/ClientApp/{id}/authorizedgroups",

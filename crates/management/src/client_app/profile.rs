@@ -1,5 +1,5 @@
-//! What holds between a client app, how it proves who it is, and where people are sent back to:
-//! looked at whenever one of them changes.
+//! Rules of a security profile between a client app, its authentication configuration and its redirect
+//! URIs: checked whenever one of these changes.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,12 +17,12 @@ use crate::subscription::resolve::wrong;
 
 type Configuration = ClientAppAuthenticationConfiguration;
 
-/// What is kept of client apps.
+/// The stored client apps, with their configurations and redirect URIs.
 #[derive(Default)]
 struct Known {
     apps: HashMap<Uuid, ClientApp>,
     configurations: HashMap<Uuid, Configuration>,
-    /// By the redirect URI's own id.
+    /// The login redirect URIs of each client app, by their ids.
     uris: HashMap<Uuid, HashMap<Uuid, String>>,
 }
 
@@ -43,7 +43,7 @@ impl Known {
         Ok(known)
     }
 
-    /// Keeps an address that people are sent back to when they signed in; no rule is about the others.
+    /// Adds a redirect URI for logins, or removes one that is now for logouts, which no rule is about.
     fn keep(&mut self, one: &ClientAppRedirectUri) {
         let uris = self.uris.entry(one.client_app_id.0).or_default();
         match one.redirect_uri_type {
@@ -75,13 +75,13 @@ fn load_records<R: Record>(
     Ok(rows.into_iter().map(R::from_values).collect::<Result<_, _>>()?)
 }
 
-/// The client apps of rows, each once.
+/// The client apps that rows belong to, each once.
 fn apps_of<R: Record>(rows: &[Proposed<'_>], field: FieldOf<R, ClientAppId>) -> Result<Vec<Uuid>, Mismatch> {
     let apps = rows.iter().map(|row| row.get(field).map(|app| app.0)).collect::<Result<HashSet<_>, _>>()?;
     Ok(apps.into_iter().collect())
 }
 
-/// Finds client apps that contradict themselves.
+/// Finds client apps that break the rules of their profile.
 pub fn check_apps(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let known = Known::load(tx, &apps_of(rows, ClientApp::ID)?)?;
     let mut violations = Vec::new();
@@ -100,7 +100,7 @@ pub fn check_apps(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violatio
     Ok(violations)
 }
 
-/// Finds configurations that contradict their client apps.
+/// Finds configurations that break the rules of their client apps' profiles.
 pub fn check_configurations(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let shape = &CLIENT_APP_AUTHENTICATION_CONFIGURATION;
     let known = Known::load(tx, &apps_of(rows, Configuration::CLIENT_APP_ID)?)?;
@@ -122,7 +122,7 @@ pub fn check_configurations(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Ve
     Ok(violations)
 }
 
-/// Finds redirect URIs that their client apps cannot have, those of one request together.
+/// Finds redirect URIs that break the rules of their client apps' profiles, those of one request together.
 pub fn check_uris(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let shape = &CLIENT_APP_REDIRECT_URI;
     let mut known = Known::load(tx, &apps_of(rows, ClientAppRedirectUri::CLIENT_APP_ID)?)?;
@@ -140,19 +140,19 @@ pub fn check_uris(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violatio
     Ok(violations)
 }
 
-/// A sentence as it goes on after a member's name.
+/// A sentence's text as it continues after a member's name.
 fn in_a_sentence(text: &str) -> String {
     let text = text.trim_end_matches('.');
     let mut letters = text.chars();
     let first = letters.next();
-    // what begins with a name in capitals stays as it is
+    // a first word in capitals is a name and stays as it is
     match first.filter(|_| !letters.clone().next().is_some_and(char::is_uppercase)) {
         Some(first) => first.to_lowercase().chain(letters).collect(),
         None => text.to_owned(),
     }
 }
 
-/// Tells what is found at the member of the body, or at another one where the body has none.
+/// Adds a violation at the member of the body, or at another member where the body lacks that one.
 fn tell(
     shape: &'static Shape,
     other: &'static Field,

@@ -1,5 +1,5 @@
-//! Whose a resource is: of the subscription whose client app named it first, for as long as one of its
-//! client apps does. Else who names the same would get tokens for another's API.
+//! Owners of resource keys: the subscription whose client app named the resource first owns it, for as long
+//! as one of its client apps names it. Otherwise anybody could name it too, and get tokens for another's API.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,9 +13,9 @@ use uuid::Uuid;
 use super::{CLIENT_APP, scope_and_resource::ClientAppResource};
 use crate::subscription::resolve::{conflict, subscriptions_of};
 
-/// Takes the resources that rows name for the subscriptions of their client apps, and finds those that are
-/// another's. One row of the database stands for each resource, so that of two who name it at once one gets
-/// it.
+/// Claims the resources that rows name for the subscriptions of their client apps, and finds those that
+/// another subscription owns. Each resource has one row in the database, so that of two concurrent claims
+/// one wins.
 pub fn claim(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let app_of = |row: &Proposed<'_>| row.get(ClientAppResource::CLIENT_APP_ID).map(|app| app.0);
     let apps = rows.iter().map(app_of).collect::<Result<HashSet<_>, _>>()?;
@@ -51,10 +51,11 @@ pub fn claim(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<
     Ok(violations)
 }
 
-/// Takes resources for who named them first where a program that knew of no owners made them, beside this one.
+/// Claims resources without an owner for whoever named them first: an older release, running beside this
+/// one, creates them without.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn adopt(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     let text = StateTable::ResourceOwner.insert("(key, subscription_id) \
         SELECT r.key, a.subscription_id FROM client_app_resource r JOIN client_app a ON a.id = r.client_app_id \
@@ -64,7 +65,7 @@ pub fn adopt(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     tx.execute(&text, &[]).map(drop)
 }
 
-/// Takes resources for subscriptions where they are free; whose each is then.
+/// Claims free resources for subscriptions; returns the owner of each resource then.
 fn take(tx: &mut Tx<'_>, wanted: &BTreeMap<&str, Uuid>) -> Result<HashMap<String, Uuid>, Problem> {
     let (mut owners, wanted): (_, Vec<_>) = (HashMap::new(), wanted.iter().collect());
     for chunk in wanted.chunks(LIST) {

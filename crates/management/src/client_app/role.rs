@@ -1,4 +1,4 @@
-//! Roles of a client app: what it may do here.
+//! Roles of a client app: what it may do on this server.
 
 use std::collections::HashSet;
 
@@ -60,7 +60,8 @@ impl Rules for ClientAppRole {
 }
 
 impl ClientAppRole {
-    /// What it is given at; that its customer and its subscription are the client app's own is no choice.
+    /// The targets of the role. Customer and subscription are not among them: these are always the client
+    /// app's own.
     fn targets(&self) -> [Target; 2] {
         [
             (ScopeKind::Tenant, Self::APPLY_TO_TENANT_ID.field(), self.apply_to_tenant_id.map(|id| id.0)),
@@ -73,7 +74,7 @@ impl ClientAppRole {
     }
 }
 
-/// The resource.
+/// The shape of roles of client apps.
 pub static CLIENT_APP_ROLE: Shape = Shape::of::<ClientAppRole>(
     "ClientAppRole",
     "client_app_role",
@@ -125,10 +126,10 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
     Ok(violations)
 }
 
-/// Its operations.
+/// The operations on roles of client apps.
 pub static OPERATIONS: [Op; 9] =
     standard!("ClientAppRole", "/ClientAppRole", TenantMember, SubscriptionAdmin, &CLIENT_APP_ROLE);
-/// Those of a client app.
+/// The operation that lists the roles of a client app.
 pub static OF_CLIENT_APP: &[Op] = &[of_client_app(
     "GetClientAppRolesByClientApp",
     "/ClientAppRole/clientapp/{clientAppId}",

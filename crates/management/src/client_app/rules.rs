@@ -1,4 +1,4 @@
-//! A client app's rules.
+//! The rules of a client app.
 
 use chancery_record::{Name, Value, fold};
 use chancery_resource::{Call, Findings, Problem, Proposed, ProvidedFields, ROOT, Rules, Tx, Violation};
@@ -21,7 +21,7 @@ const RESPONSE_TYPES: [&str; 8] = [
     "none",
 ];
 
-/// Response types in their usual order of words, each once; `None` where one is unknown.
+/// Response types, each once and with its words in the usual order; `None` where one is unknown.
 fn response_types(text: &str) -> Option<String> {
     let mut known: Vec<&str> = Vec::new();
     for part in text.split(',') {
@@ -62,7 +62,7 @@ impl Rules for ClientApp {
     }
 }
 
-/// A client app's rules against the data.
+/// Validates client apps against the data.
 pub fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let own = ClientApp::SUBSCRIPTION_ID;
     let mut violations = resolve_subscription(&call.context, tx, rows, own, &[], |_| Ok(false))?;
@@ -72,8 +72,8 @@ pub fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<
     Ok(violations)
 }
 
-/// Finds rows that would be called as the installation's own client app, which alone may be named where
-/// tokens are asked for.
+/// Finds rows that would have the name of the installation's own client app, the only one that a token
+/// request may name instead of its id.
 fn find_namesakes(rows: &[Proposed<'_>]) -> Vec<Violation> {
     let is_root = |values: &[Value]| ClientApp::NAME.text(values).is_some_and(|name| fold(name) == ROOT);
     let namesakes = rows
@@ -84,7 +84,7 @@ fn find_namesakes(rows: &[Proposed<'_>]) -> Vec<Violation> {
     namesakes.map(|(place, _)| refuse(place)).collect()
 }
 
-/// Finds client apps that no longer allow the links to other subscriptions that they have.
+/// Finds client apps that have links to other subscriptions and would no longer allow them.
 fn find_crossing(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let allows = ClientApp::ALLOW_CROSS_SUBSCRIPTION;
     let mut violations = Vec::new();

@@ -1,4 +1,4 @@
-//! Scopes and resources of a client app: what it may ask tokens for.
+//! Scopes and resources of a client app: what it may request tokens for.
 
 use chancery_record::{Description, FIXED, KEY, Key, Name, OPEN, SHOWN, Token, id_types, record};
 use chancery_resource::{
@@ -74,10 +74,10 @@ impl Rules for ClientAppResource {
     }
 }
 
-/// Scopes of a client app: the token endpoint reads all of them.
+/// The most scopes of a client app: the token endpoint reads all of them.
 const MOST_SCOPES: usize = 1000;
 
-/// Scopes.
+/// The shape of scopes.
 pub static CLIENT_APP_SCOPE: Shape = Shape::of::<ClientAppScope>(
     "ClientAppScope",
     "client_app_scope",
@@ -93,7 +93,7 @@ pub static CLIENT_APP_SCOPE: Shape = Shape::of::<ClientAppScope>(
 ])
 .ruled::<ClientAppScope>();
 
-/// Resources.
+/// The shape of resources.
 pub static CLIENT_APP_RESOURCE: Shape = Shape::of::<ClientAppResource>(
     "ClientAppResource",
     "client_app_resource",
@@ -122,20 +122,20 @@ pub static RESOURCES: [Op; 9] = standard!(
     &CLIENT_APP_RESOURCE
 );
 
-/// The list of those parts that belong to one client app.
+/// The operation that lists the parts of one client app.
 pub const fn of_client_app(name: &'static str, path: &'static str, shape: &'static Shape, run: Run) -> Op {
     let about = "Lists what belongs to a client app.";
     Op::new(name, M::Get, path, TenantMember, shape, A::Custom(Custom::listing(run)), about)
 }
 
-/// Scopes of a client app.
+/// The operation that lists the scopes of a client app.
 pub static SCOPES_OF: &[Op] = &[of_client_app(
     "GetClientAppScopesByClientApp",
     "/ClientAppScope/clientapp/{clientAppId}",
     &CLIENT_APP_SCOPE,
     |call, tx| list_of(call, tx, &CLIENT_APP, 0, ClientAppScope::CLIENT_APP_ID),
 )];
-/// Resources of a client app.
+/// The operation that lists the resources of a client app.
 pub static RESOURCES_OF: &[Op] = &[of_client_app(
     "GetClientAppResourcesByClientApp",
     "/ClientAppResource/clientapp/{clientAppId}",

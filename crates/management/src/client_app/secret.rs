@@ -1,4 +1,4 @@
-//! Secrets of a client app. A value is in the answer to its creation, and never again.
+//! Secrets of a client app. The answer to a creation shows the value, and no answer after it.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_record::{
@@ -43,7 +43,7 @@ record! {
     }
 }
 
-/// The resource.
+/// The shape of secrets.
 pub static CLIENT_APP_SECRET: Shape = Shape::of::<ClientAppSecret>(
     "ClientAppSecret",
     "client_app_secret",
@@ -63,14 +63,14 @@ pub static CLIENT_APP_SECRET: Shape = Shape::of::<ClientAppSecret>(
 .postcondition(administrator::keep_one)
 .bumps_epoch();
 
-/// Secrets of a client app: the token endpoint reads all of them.
+/// The most secrets of a client app: the token endpoint reads all of them.
 const MOST: usize = 1000;
 /// Fewest and most characters of a value.
 const LENGTHS: std::ops::RangeInclusive<usize> = 16..=512;
-/// Fewest bytes of a value that signs (RFC 7518, section 3.2, for HS256).
+/// Fewest bytes of a value that can sign (RFC 7518, section 3.2, for HS256).
 const SIGNING: usize = 32;
 
-/// Gives new rows their value, or digests the one that was given. An older one may be repeated.
+/// Generates the values of new rows, or digests those provided. A replacement may repeat the stored value.
 fn make(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let apps = rows.iter().map(|row| Ok(row.get(ClientAppSecret::CLIENT_APP_ID)?.0));
     let apps = apps.collect::<Result<Vec<_>, Mismatch>>()?;
@@ -116,10 +116,10 @@ fn make(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<V
     Ok(violations)
 }
 
-/// Its operations.
+/// The operations on secrets.
 pub static OPERATIONS: [Op; 9] =
     standard!("ClientAppSecret", "/ClientAppSecret", TenantMember, SubscriptionAdmin, &CLIENT_APP_SECRET);
-/// Those of a client app.
+/// The operation that lists the secrets of a client app.
 pub static OF_CLIENT_APP: &[Op] = &[of_client_app(
     "GetClientAppSecretsByClientApp",
     "/ClientAppSecret/clientapp/{clientAppId}",

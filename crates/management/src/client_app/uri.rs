@@ -52,7 +52,7 @@ record! {
     }
 }
 
-/// The scheme of an address that is whole.
+/// The scheme of an absolute URI.
 pub fn scheme(uri: &str) -> Option<&str> {
     let (scheme, rest) = uri.split_once(':')?;
     let mut letters = scheme.chars();
@@ -61,7 +61,7 @@ pub fn scheme(uri: &str) -> Option<&str> {
     (good && !rest.is_empty() && !uri.contains(char::is_whitespace)).then_some(scheme)
 }
 
-/// The host of an http address, without port and without somebody's name.
+/// The host of an http URI, without port and user info.
 pub fn host(uri: &str) -> Option<&str> {
     let (_, rest) = uri.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
@@ -113,7 +113,7 @@ impl Rules for ClientAppRedirectUri {
     }
 }
 
-/// Request URIs.
+/// The shape of request URIs.
 pub static CLIENT_APP_REQUEST_URI: Shape = Shape::of::<ClientAppRequestUri>(
     "ClientAppRequestUri",
     "client_app_request_uri",
@@ -129,7 +129,7 @@ pub static CLIENT_APP_REQUEST_URI: Shape = Shape::of::<ClientAppRequestUri>(
 ])
 .ruled::<ClientAppRequestUri>();
 
-/// Redirect URIs.
+/// The shape of redirect URIs.
 pub static CLIENT_APP_REDIRECT_URI: Shape = Shape::of::<ClientAppRedirectUri>(
     "ClientAppRedirectUri",
     "client_app_redirect_uri",

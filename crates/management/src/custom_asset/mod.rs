@@ -55,7 +55,7 @@ record! {
     }
 }
 
-/// The resource.
+/// The shape of custom assets.
 pub static CUSTOM_ASSET: Shape = Shape::of::<CustomAsset>(
     "CustomAsset",
     "custom_asset",
@@ -120,10 +120,10 @@ fn mime_types_schema() -> serde_json::Value {
     json!({ "type": "array", "description": "Media types.", "items": { "type": "string", "examples": ["image/png"] } })
 }
 
-/// Its operations.
+/// The operations on custom assets.
 pub static OPERATIONS: [Op; 9] =
     standard!("CustomAsset", "/CustomAsset", TenantAdmin, TenantAdmin, &CUSTOM_ASSET);
-/// Those beside the pattern.
+/// Operations on custom assets beside the pattern.
 pub static MORE: &[Op] = &[
     Op::new(
         "GetCustomAssetMimeTypes",
@@ -172,8 +172,8 @@ fn create_expanded(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> 
     create_from(call, tx, body)
 }
 
-/// Creates a row from another body than the one that was sent, which is the call's again afterwards:
-/// an operation can run twice.
+/// Creates a row from another body than the one that was sent. Afterwards the call has the sent one again,
+/// since an operation can run twice.
 ///
 /// # Errors
 /// What is wrong with the body.

@@ -1,4 +1,4 @@
-//! Custom views: the pages that people meet, as templates.
+//! Custom views: templates of the pages that people see.
 
 use chancery_presentation::{location::Kind as Wanted, shipped, view};
 use chancery_record::{HIDDEN, Json, KEY, Name, OPEN, SHOWN, Token, ViewText, record};
@@ -34,7 +34,7 @@ record! {
     }
 }
 
-/// The resource.
+/// The shape of custom views.
 pub static CUSTOM_VIEW: Shape = Shape::of::<CustomView>(
     "CustomView",
     "custom_view",
@@ -92,10 +92,10 @@ fn content_schema() -> serde_json::Value {
     json!({ "type": "string", "description": "A template.", "examples": ["<p>{{ title }}</p>"] })
 }
 
-/// Its operations.
+/// The operations on custom views.
 pub static OPERATIONS: [Op; 9] =
     standard!("CustomView", "/CustomView", TenantAdmin, TenantAdmin, &CUSTOM_VIEW);
-/// Those beside the pattern.
+/// Operations on custom views beside the pattern.
 pub static MORE: &[Op] = &[
     Op::new(
         "CreateCustomViewFromTemplate",

@@ -1,4 +1,4 @@
-//! Customers: who the subscriptions belong to.
+//! Customers: the owners of subscriptions.
 
 use chancery_record::{Description, KEY, Name, OPEN, SHOWN, Token, id_types, record};
 use chancery_resource::{Child, Op, Reach, Shape, Unique, standard};
@@ -27,7 +27,7 @@ record! {
     }
 }
 
-/// The resource.
+/// The shape of customers.
 pub static CUSTOMER: Shape =
     Shape::of::<Customer>("Customer", "customer", Reach::Customer(Customer::ID.field()))
         .unique(&[Unique::new("customer__id", &[Customer::ID.field()])])
@@ -41,5 +41,5 @@ pub static CUSTOMER: Shape =
             ),
         ]);
 
-/// Its operations.
+/// The operations on customers.
 pub static OPERATIONS: [Op; 9] = standard!("Customer", "/Customer", CustomerAdmin, SystemAdmin, &CUSTOMER);

@@ -1,4 +1,4 @@
-//! Effective permissions: what somebody may do here, and why.
+//! Effective permissions: what a principal may do on this server, and by which roles.
 
 mod roles;
 
@@ -63,7 +63,7 @@ const fn op(
     )
 }
 
-/// Its operations.
+/// The operations that read effective permissions.
 pub static OPERATIONS: &[Op] = &[
     op(
         "GetEffectivePermissionsOfPlatformUser",
@@ -85,7 +85,7 @@ pub static OPERATIONS: &[Op] = &[
     ),
 ];
 
-/// The principal that the path names: one that the caller sees, or the caller.
+/// The principal that the path names: one visible to the caller, or the caller itself.
 fn principal(call: &Call, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
     let shape = call.request.op.shape;
     let not_found = || Problem::not_found(shape.name);
@@ -116,8 +116,8 @@ fn of_client_app(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     answer(call, tx, "ClientApp", roles::of_client_app)
 }
 
-/// Answers with what somebody's roles come to. There may be very many: each is written as it is found, and
-/// nothing is kept of it but its type and how wide it is.
+/// Answers with a principal's roles and permissions. There can be very many roles: each is written when it is
+/// read, and only its type and the widest scope stay in memory.
 fn answer(
     call: &mut Call,
     tx: &mut Tx<'_>,
@@ -164,7 +164,7 @@ fn write_assignment(one: &Assigned, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// What the roles allow: the operations that they may call, as `Resource.Read` and
+/// The permissions of the roles: the operations that they may call, as `Resource.Read` and
 /// `Resource.Write`.
 fn permissions(context: &Context, roles: &BTreeSet<RoleType>) -> BTreeSet<String> {
     let operations = context.app.services.iter().flat_map(|service| service.all());

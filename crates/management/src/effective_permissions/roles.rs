@@ -1,4 +1,4 @@
-//! Which roles somebody has: their own, and those of the groups that they are in.
+//! The roles of a principal: its own, and those of the groups that it is in.
 
 use chancery_record::Value;
 use chancery_resource::{
@@ -10,25 +10,25 @@ use uuid::Uuid;
 
 use crate::grant::target_of;
 
-/// The most groups that count.
+/// The most groups whose roles are read.
 const MAX_GROUPS: usize = 10_000;
-/// The most roles that are told.
+/// The most roles that one query reads.
 const MAX_ROLES: usize = 100_000;
 
-/// A role, through what it is held, and what it covers.
+/// A role of a principal, with the assignment's source and its scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assigned {
     /// The role.
     pub role: RoleType,
     /// `Direct`, `Group` or `ClientApp`.
     pub source: &'static str,
-    /// Who was given it.
+    /// The id of the user, group or client app that the role was assigned to.
     pub source_id: Uuid,
-    /// What it covers.
+    /// The role's scope.
     pub scope: RoleScope,
 }
 
-/// Reads a role, with what it covers by these columns.
+/// Reads a role with its scope; `columns` hold its targets.
 fn read_role(
     row: &Row<'_>,
     column: usize,
@@ -44,10 +44,11 @@ fn read_role(
     Ok((role, scope))
 }
 
-/// What is done with a role as it is found.
+/// Called with each role when it is read.
 pub type Tell<'a> = &'a mut dyn FnMut(&Assigned);
 
-/// Tells the roles of a client app. Those of an administrator are of its own customer or subscription.
+/// Reads the roles of a client app. CustomerAdmin and SubscriptionAdmin are roles at its own customer and
+/// subscription.
 pub fn of_client_app(tx: &mut Tx<'_>, id: Uuid, tell: Tell<'_>) -> Result<(), Problem> {
     let text = format!(
         "SELECT r.role_type, r.apply_to_tenant_id, r.apply_to_idp_instance_id, s.customer_id, s.id \
@@ -63,7 +64,7 @@ pub fn of_client_app(tx: &mut Tx<'_>, id: Uuid, tell: Tell<'_>) -> Result<(), Pr
     Ok(())
 }
 
-/// Tells the roles of a platform user: their own, and those of the groups that they are in.
+/// Reads the roles of a platform user: its own, and those of the groups that it is in.
 pub fn of_user(tx: &mut Tx<'_>, id: Uuid, tell: Tell<'_>) -> Result<(), Problem> {
     let text = "SELECT i.idp_instance_id, i.subject FROM application_identity i \
         JOIN application_user u ON u.rid = i.application_user_rid \
@@ -75,7 +76,7 @@ pub fn of_user(tx: &mut Tx<'_>, id: Uuid, tell: Tell<'_>) -> Result<(), Problem>
     direct(tx, &groups, "Group", tell)
 }
 
-/// Tells the roles of a platform group: its own, and those of the groups that it is in.
+/// Reads the roles of a platform group: its own, and those of the groups that it is in.
 pub fn of_group(tx: &mut Tx<'_>, id: Uuid, tell: Tell<'_>) -> Result<(), Problem> {
     let text = "SELECT i.idp_instance_id, i.subject FROM application_group_identity i \
         JOIN application_group g ON g.rid = i.application_group_rid \
@@ -88,8 +89,8 @@ pub fn of_group(tx: &mut Tx<'_>, id: Uuid, tell: Tell<'_>) -> Result<(), Problem
     direct(tx, &groups, "Group", tell)
 }
 
-/// The platform groups that somebody is in, at any depth: who they are in a store, the groups there
-/// that `first` finds and all above those, and who those are to the platform.
+/// The platform groups that a user or group is in, at any depth: its `identities` in user stores, the groups
+/// there that `first` finds with all above them, and the platform groups of these.
 fn groups_above(tx: &mut Tx<'_>, identities: &str, first: &str, id: Uuid) -> Result<Vec<Uuid>, Problem> {
     let mut known = Vec::new();
     tx.query(identities, &[Value::Id(id)], |row| {
@@ -129,7 +130,7 @@ fn groups_above(tx: &mut Tx<'_>, identities: &str, first: &str, id: Uuid) -> Res
     Ok(groups)
 }
 
-/// Tells the roles that these were given.
+/// Reads the roles that were assigned to the principals themselves.
 fn direct(tx: &mut Tx<'_>, principals: &[Uuid], source: &'static str, tell: Tell<'_>) -> Result<(), Problem> {
     for chunk in principals.chunks(LIST) {
         let mut sql = Sql::new(

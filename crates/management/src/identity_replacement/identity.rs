@@ -1,4 +1,5 @@
-//! What a replacement does to the identities of a platform user. Each change has its own entry.
+//! The identities of a platform user in a replacement: reserved, released, exchanged. Each change has an
+//! audit entry of its own.
 
 use std::collections::HashMap;
 
@@ -20,13 +21,13 @@ use crate::idp_instance::{IDP_INSTANCE, IdpInstance};
 pub struct Person {
     /// Its row.
     pub row: Stored,
-    /// The same as the owner of its identities.
+    /// The row as the owner of its identities.
     owner: OwnerRow,
-    /// Whether who it follows waits to be deleted.
+    /// Whether the user that it mirrors is in the deletion quarantine.
     pub is_hidden: bool,
 }
 
-/// The identity that is to take another's place.
+/// The identity that is to replace the current one.
 pub struct Wanted {
     pub instance: Uuid,
     pub issuer: OptionValue,
@@ -34,7 +35,7 @@ pub struct Wanted {
     pub is_user_store: bool,
 }
 
-/// Nothing where there is nothing.
+/// A problem of status 404 as `None`.
 pub fn optional<T>(found: Result<T, Problem>) -> Result<Option<T>, Problem> {
     match found {
         Err(problem) if problem.status() == 404 => Ok(None),
@@ -43,7 +44,7 @@ pub fn optional<T>(found: Result<T, Problem>) -> Result<Option<T>, Problem> {
 }
 
 impl Person {
-    /// A platform user that the caller reaches, hidden or not.
+    /// A platform user within the caller's reach, hidden or not.
     pub fn find(context: &Context, tx: &mut Tx<'_>, id: Uuid) -> Result<Self, Problem> {
         let (row, is_hidden) = match optional(load(context, tx, &APPLICATION_USER, None, Value::Id(id)))? {
             Some(row) => (row, false),
@@ -62,7 +63,7 @@ impl Person {
         optional(load(context, tx, &APPLICATION_IDENTITY, Some(&self.owner), Value::Id(id.0)))
     }
 
-    /// The identity that the platform user has now: the one where it comes from before others.
+    /// The platform user's active identity, preferably at the instance that it comes from.
     pub fn current(&self, context: &mut Context, tx: &mut Tx<'_>) -> Result<ApplicationIdentityId, Problem> {
         let home = self.row.get(ApplicationUser::IDP_INSTANCE_ID)?;
         let found = context.on_configuration(|context| {
@@ -78,8 +79,8 @@ impl Person {
         found.map(|identity| identity.id).ok_or_else(none)
     }
 
-    /// Makes the new identity, or takes an old one of the platform user up again, so that nobody
-    /// else gets it while the request is open.
+    /// Creates the new identity as pending, or makes an old one of the platform user pending again, so that
+    /// no other platform user gets it while the request is open.
     pub fn reserve(
         &self,
         context: &mut Context,
@@ -118,8 +119,8 @@ impl Person {
         Ok(id)
     }
 
-    /// Lets go of the new identity of a request that comes to nothing: it goes, unless it is one
-    /// that the platform user had before.
+    /// Releases the new identity of a request that ends without a replacement: it is deleted, unless the
+    /// platform user had it before.
     pub fn release(
         &self,
         context: &mut Context,
@@ -138,7 +139,7 @@ impl Person {
         })
     }
 
-    /// Puts the new identity in the place of the old one.
+    /// Makes the old identity replaced and the new one active.
     pub fn exchange(
         &self,
         context: &mut Context,
@@ -183,14 +184,14 @@ fn change(
     update_unversioned(context, tx, &APPLICATION_IDENTITY, row, &identity.into_values(), telling)
 }
 
-/// Who has an identity, in whatever state.
+/// The holder of an identity, whatever its lifecycle status.
 pub struct Holder {
     pub identity: Uuid,
     owner: i64,
     status: String,
 }
 
-/// Who has the wanted identity already.
+/// The holder of the wanted identity, if it exists already.
 pub fn holder(tx: &mut Tx<'_>, wanted: &Wanted) -> Result<Option<Holder>, Problem> {
     let text = "SELECT id, application_user_rid, lifecycle_status FROM application_identity \
                 WHERE idp_instance_id = ?1 AND subject = ?2";
@@ -200,7 +201,7 @@ pub fn holder(tx: &mut Tx<'_>, wanted: &Wanted) -> Result<Option<Holder>, Proble
     })?)
 }
 
-/// The identity that a body asks for.
+/// The identity that a body requests.
 pub fn wanted(context: &Context, tx: &mut Tx<'_>, form: &NewIdentityReplacement) -> Result<Wanted, Problem> {
     let instance = form.replacement_idp_instance_id.0;
     let found = optional(load(context, tx, &IDP_INSTANCE, None, Value::Id(instance)))?;
@@ -233,7 +234,7 @@ pub fn wanted(context: &Context, tx: &mut Tx<'_>, form: &NewIdentityReplacement)
     Ok(Wanted { instance, issuer: OptionValue::new(issuer).map_err(wrong)?, subject, is_user_store })
 }
 
-/// The subject of a user of a store: one that is there.
+/// The subject of an identity in a user store: the id of a user who is there.
 fn user_of(tx: &mut Tx<'_>, instance: Uuid, unique: &Name, subject: &Name) -> Result<Name, Problem> {
     let no_user = || Problem::wrong_at("/replacementUniqueUserId", "names no User of the instance");
     let user = parse_id(unique.as_str()).ok_or_else(no_user)?;
@@ -249,7 +250,7 @@ fn user_of(tx: &mut Tx<'_>, instance: Uuid, unique: &Name, subject: &Name) -> Re
     Name::new(user.to_string()).map_err(|wrong| Problem::wrong_at("/replacementUniqueUserId", wrong))
 }
 
-/// Whether a store has this user, and not in quarantine.
+/// Whether a user store has this user, not in the deletion quarantine.
 pub fn is_there(tx: &mut Tx<'_>, instance: Uuid, user: Uuid) -> Result<bool, Problem> {
     let text = "SELECT 1 FROM user_account u JOIN idp_instance i ON i.rid = u.store \
                 WHERE i.id = ?1 AND u.id = ?2 AND u.quarantined_on IS NULL";

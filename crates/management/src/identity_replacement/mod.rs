@@ -1,5 +1,5 @@
-//! Identity replacements: one identity of a platform user takes another's place. Asked for by one,
-//! approved by others, executed once; what the replaced identity still had is ended afterwards.
+//! Identity replacements: one identity of a platform user replaces another. Requested by one, approved by
+//! others, executed once; sessions and tokens of the replaced identity are revoked afterwards.
 
 mod identity;
 mod record;
@@ -19,7 +19,7 @@ pub use revocation::{Replaced, STEPS, Step, complete, due, expire_due, fail, is_
 
 use record::{NewIdentityReplacement, Proof};
 
-/// What operators see of replaced identities.
+/// The figures of replaced identities, for operators.
 pub static FIGURES: [Figure; 2] = [
     Figure {
         name: "revocations_waiting",
@@ -31,13 +31,13 @@ pub static FIGURES: [Figure; 2] = [
         name: "revocations_failed",
         help: "Those of them for which that has failed: it is tried again",
         unit: FigureUnit::Count,
-        // of those that wait, so that the others of many are not walked for it
+        // counts rows of the queue alone: replacements can be very many
         source: FigureSource::Rows("last_error", "identity_revocation"),
     },
 ];
 
-/// The identities that take or took a place. The row of one goes when its request comes to nothing;
-/// what it was is then told by the request.
+/// The identities that replace others. The row of one is deleted when its request ends without a
+/// replacement; the request still says what it was.
 static REPLACEMENT_IDENTITY: Shape = Shape::of::<ApplicationIdentity>(
     "ApplicationIdentity",
     "(SELECT r.rid, r.replacement_identity_id AS id, r.replacement_idp_instance_id AS idp_instance_id, \
@@ -72,7 +72,7 @@ static RELATIONS: [Relation; 2] = [
     .single(),
 ];
 
-/// The resource: who reaches the platform user reaches it.
+/// The shape of identity replacements: within the reach of whoever reaches the platform user.
 pub static IDENTITY_REPLACEMENT: Shape = Shape::of::<IdentityReplacement>(
     "IdentityReplacement",
     "identity_replacement",
@@ -112,7 +112,7 @@ const QUEUE: Custom = Custom::listing(|call, tx| {
     })
 });
 
-/// Its operations. Names are those of the contract.
+/// The operations on identity replacements. Names are those of the contract.
 pub static OPERATIONS: &[Op] = &[
     op(
         "GetIdentityReplacements",

@@ -1,4 +1,4 @@
-//! What an identity replacement is, and the bodies that bring it about.
+//! The record of an identity replacement, and the bodies of its operations.
 
 use chancery_application::{ApplicationIdentityId, ApplicationUserId};
 use chancery_record::{

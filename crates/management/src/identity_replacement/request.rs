@@ -1,4 +1,4 @@
-//! Asking for a replacement.
+//! Requesting a replacement.
 
 use chancery_record::{FieldOf, FieldType, Ids, Name, Record as _, Token, Uuid, Value};
 use chancery_resource::{
@@ -45,7 +45,7 @@ pub fn request(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         return Err(Problem::conflict(detail));
     }
     if let Some(holder) = holder(tx, &wanted)? {
-        // another platform user's request may have held it for longer than it was open
+        // closes another platform user's expired request, which may still hold the identity
         find_open(&mut call.context, tx, IdentityReplacement::REPLACEMENT_IDENTITY_ID, holder.identity)?;
     }
     let current = person.current(&mut call.context, tx)?;
@@ -83,7 +83,7 @@ pub fn request(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     answer(call, tx, id.0)
 }
 
-/// The open request with this in a field. One whose time is over is closed, and is none.
+/// The open request whose field has this id. An expired one is closed, and not returned.
 fn find_open<T: FieldType>(
     context: &mut Context,
     tx: &mut Tx<'_>,

@@ -1,5 +1,5 @@
-//! What is left to do once an identity was replaced: what it still has, such as sessions and
-//! tokens, is ended. A background job does it, and does it again until it is done.
+//! Revocations: once an identity was replaced, a background job ends what it still has, such as sessions
+//! and tokens, and retries until that succeeds.
 
 use chancery_record::{Record as _, Timestamp, Uuid, Value};
 use chancery_resource::{
@@ -12,15 +12,14 @@ use super::{
     transition::expire,
 };
 
-/// How long whoever took a revocation up has for it, in milliseconds.
+/// How long the lease of a revocation lasts, in milliseconds.
 const LEASE: i64 = 120_000;
-/// How long it is rested after the first failure, in milliseconds; after each further one twice as
-/// long.
+/// The delay after the first failure, in milliseconds; it doubles with each further one.
 const REST: i64 = 10_000;
-/// The longest rest, in milliseconds.
+/// The longest delay, in milliseconds.
 const LONGEST_REST: i64 = 3_600_000;
 
-/// Whose identity was replaced, and which.
+/// A replaced identity and its platform user.
 #[derive(Clone, Copy, Debug)]
 pub struct Replaced {
     /// The platform user.
@@ -29,14 +28,14 @@ pub struct Replaced {
     pub identity: Uuid,
 }
 
-/// Ends one kind of what a replaced identity has. It may be called again for what it has ended.
+/// Ends one kind of what a replaced identity has. It must be idempotent: it can run again.
 pub type Step = fn(&Context, &mut Tx<'_>, Replaced) -> Result<(), Problem>;
 
-/// The steps of a revocation: all of them, or none is done. What gives people sessions or tokens
-/// adds the step that ends them; nothing here does yet.
+/// The steps of a revocation, all in one transaction. Whatever gives people sessions or tokens adds the step
+/// that ends them; nothing does so far.
 pub static STEPS: &[Step] = &[];
 
-/// Leaves the revocation to the job.
+/// Queues the revocation for the job.
 pub(super) fn begin(tx: &mut Tx<'_>, rid: i64, now: Timestamp) -> Result<(), StoreError> {
     tx.queue(
         &StateTable::IdentityRevocation
@@ -45,10 +44,10 @@ pub(super) fn begin(tx: &mut Tx<'_>, rid: i64, now: Timestamp) -> Result<(), Sto
     )
 }
 
-/// Revocations that are due and that nobody works on, the oldest first, at most so many.
+/// Revocations that are due and not leased, the oldest first, at most `limit`.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn due(tx: &mut Tx<'_>, now: Timestamp, limit: usize) -> Result<Vec<i64>, StoreError> {
     let mut found = Vec::new();
     let text = format!(
@@ -62,11 +61,11 @@ pub fn due(tx: &mut Tx<'_>, now: Timestamp, limit: usize) -> Result<Vec<i64>, St
     Ok(found)
 }
 
-/// Takes a revocation up and counts the attempt, so that one that kills its process is counted,
-/// too. Whether it was still to be had.
+/// Leases a revocation and counts the attempt, so that one that kills its process is counted too. Returns
+/// whether the revocation was still free.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn lease(tx: &mut Tx<'_>, rid: i64, lease: Uuid, now: Timestamp) -> Result<bool, StoreError> {
     let changed = tx.execute(
         &StateTable::IdentityRevocation.update(
@@ -78,17 +77,17 @@ pub fn lease(tx: &mut Tx<'_>, rid: i64, lease: Uuid, now: Timestamp) -> Result<b
     Ok(changed == 1)
 }
 
-/// How often it was tried, if the lease still holds.
+/// The attempts at a revocation, if the lease still holds.
 fn attempts(tx: &mut Tx<'_>, rid: i64, lease: Uuid) -> Result<Option<i64>, StoreError> {
     let text = "SELECT attempts FROM identity_revocation WHERE replacement_rid = ?1 AND lease = ?2";
     tx.one(text, &[Value::Int(rid), Value::Id(lease)], |row| row.int(0))
 }
 
-/// Takes the steps of a revocation that was taken up, and with them completes the replacement.
-/// Whether the lease still held.
+/// Runs the steps of a leased revocation, and with them completes the replacement. Returns whether the lease
+/// still held.
 ///
 /// # Errors
-/// That of a step: nothing of any step is done then. The store's.
+/// The error of a step, and then no step has any effect. Errors of the store.
 pub fn complete(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -115,10 +114,10 @@ pub fn complete(
     Ok(true)
 }
 
-/// Puts a revocation off that failed, for longer each time. Whether the lease still held.
+/// Delays a revocation that failed, longer each time. Returns whether the lease still held.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn fail(context: &Context, tx: &mut Tx<'_>, rid: i64, lease: Uuid, why: &str) -> Result<bool, Problem> {
     let Some(attempts) = attempts(tx, rid, lease)? else { return Ok(false) };
     let Some(was) = load_rows(context, tx, &IDENTITY_REPLACEMENT, &[rid])?.pop() else { return Ok(false) };
@@ -135,7 +134,7 @@ pub fn fail(context: &Context, tx: &mut Tx<'_>, rid: i64, lease: Uuid, why: &str
     replacement.revocation_attempts = attempts;
     let values = replacement.into_values();
     if had_failed {
-        // one more attempt is a counter: it is not told
+        // the number of attempts is a counter: it is not audited
         update_unversioned(context, tx, &IDENTITY_REPLACEMENT, &was, &values, AuditAction::Silent)?;
     } else {
         advance(context, tx, &IDENTITY_REPLACEMENT, &was, values, ("Modified", "revocationfailed"))?;
@@ -143,27 +142,26 @@ pub fn fail(context: &Context, tx: &mut Tx<'_>, rid: i64, lease: Uuid, why: &str
     Ok(true)
 }
 
-/// How long it is rested after so many attempts.
+/// The delay after so many attempts, in milliseconds.
 fn rest(attempts: i64) -> i64 {
     let doublings = u32::try_from(attempts.saturating_sub(1).clamp(0, 20)).unwrap_or(0);
     (REST << doublings).min(LONGEST_REST)
 }
 
-/// Whether there are open requests whose time is over.
+/// Whether there are open requests that have expired.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn is_overdue(tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, StoreError> {
     let text =
         "SELECT 1 FROM identity_replacement WHERE open_user_id IS NOT NULL AND expires_on <= ?1 LIMIT 1";
     Ok(tx.one(text, &[Value::Int(now.0)], |_| Ok(()))?.is_some())
 }
 
-/// Closes some of the requests whose time is over, at most so many; how many. What they held for
-/// the platform user is free again.
+/// Closes expired requests, at most `limit`, and releases their identities. Returns how many it closed.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn expire_due(context: &mut Context, tx: &mut Tx<'_>, limit: usize) -> Result<usize, Problem> {
     let mut rids = Vec::new();
     let text = format!(

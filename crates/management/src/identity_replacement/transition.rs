@@ -1,4 +1,4 @@
-//! The steps from state to state. Each is taken from the state that was read, or not at all.
+//! The transitions of a replacement. Each starts from the state that was read, or does not happen.
 
 use chancery_application::{APPLICATION_USER, ApplicationUser};
 use chancery_record::{Ids, Record as _, Uuid, Value};
@@ -16,17 +16,17 @@ use super::{
 };
 use crate::client_app::controller::are_one;
 
-/// A replacement that a step is taken on.
+/// A replacement: its row and its record.
 type Found = (Stored, IdentityReplacement);
 
-/// What comes before a step: the replacement, or the answer where there is no step to take.
+/// The start of a transition: the replacement, or the answer where there is no transition.
 enum Start {
     Step(Box<Found>),
     Over(Answer),
 }
 
-/// The replacement that the path names, in one of these states. One whose time is over is closed,
-/// and that stays, though the caller is refused.
+/// The replacement that the path names, in one of these states. An expired one is closed, and that is
+/// committed although the caller is refused.
 fn start(call: &mut Call, tx: &mut Tx<'_>, from: &[Status]) -> Result<Start, Problem> {
     let key = IDENTITY_REPLACEMENT.read_key(call.request.parameter(0))?;
     let was = load(&call.context, tx, &IDENTITY_REPLACEMENT, None, key)?;
@@ -46,7 +46,7 @@ fn start(call: &mut Call, tx: &mut Tx<'_>, from: &[Status]) -> Result<Start, Pro
     Err(refusal)
 }
 
-/// Takes a step: a change of the replacement, and how it is told.
+/// Writes a transition, audited as `event`, and answers with the replacement.
 fn step(
     call: &mut Call,
     tx: &mut Tx<'_>,
@@ -59,21 +59,21 @@ fn step(
     answer(call, tx, id)
 }
 
-/// Closes a request whose time is over.
+/// Closes an expired request.
 pub fn expire(
     context: &mut Context,
     tx: &mut Tx<'_>,
     was: &Stored,
     mut replacement: IdentityReplacement,
 ) -> Result<(), Problem> {
-    // what was read says already what time made of it; what is written is still what it was
+    // reading shows the state as expired already, but the row still has the one before: that is what changes
     let open =
         if replacement.approval_satisfied_on.is_some() { Status::Approved } else { Status::PendingApproval };
     let mut values = was.values.clone();
     IdentityReplacement::STATUS.set(&mut values, open)?;
     let was = was.with(values);
     let user = replacement.platform_user_id.0;
-    // whoever comes upon it: that it is over is nobody's decision
+    // in the configuration's scope, whoever the caller is: a request expires by time, not by a decision
     let person = context.on_configuration(|context| Person::find(context, tx, user))?;
     person.release(context, tx, &replacement)?;
     replacement.status = Status::Expired;
@@ -113,8 +113,8 @@ pub fn approve(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     step(call, tx, &was, replacement, "approved")
 }
 
-/// An approval is another's: of no client app that who asked or approved before could act as, nor the other
-/// way round, nor one of a third who could act as both, and not one in another's place.
+/// Refuses an approval that is not independent: by an exchanged token, or by a client app that the requester
+/// or an earlier approver controls, that controls one of them, or that has a controller in common with one.
 fn check_independence(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -195,7 +195,7 @@ pub fn execute(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         }
     }
     person.exchange(&mut call.context, tx, &replacement)?;
-    // the platform user comes from where its identity is now, and follows that
+    // from now on the platform user follows the instance of its new identity
     let text = "SELECT subscription_id FROM idp_instance WHERE id = ?1";
     let subscription = tx.one(text, &[Value::Id(instance)], |row| row.id(0))?;
     let subscription =
@@ -212,7 +212,7 @@ pub fn execute(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     step(call, tx, &was, replacement, "executed")
 }
 
-/// The proofs that the settings ask for are there.
+/// Refuses a replacement that lacks a proof which the settings require.
 fn check_proofs(context: &Context, replacement: &IdentityReplacement) -> Result<(), Problem> {
     let proofs = context.app.proofs;
     let mut missing = Vec::new();

@@ -1,4 +1,4 @@
-//! Which instances there are for a tenant, a client app or a subscription, and whether one works.
+//! Looking instances up: those of a tenant, a client app or a subscription, and the health of one.
 
 use chancery_record::{Record as _, parse_id, record};
 use chancery_resource::{
@@ -35,7 +35,7 @@ const fn op(
     Op::new(name, M::Get, path, permit, &IDP_INSTANCE, A::Custom(action), about)
 }
 
-/// Its operations.
+/// The operations that look instances up.
 pub static OPERATIONS: &[Op] = &[
     op(
         "GetIdpInstancesByTenantAndClientApp",
@@ -73,7 +73,7 @@ fn assigned_to_tenant(sql: &mut Sql, tenant: i64) {
     sql.add(")");
 }
 
-/// The whole set comes by position, then by name; pages and filtered sets as any list does.
+/// A list without a query is in the order of position, then name; pages and filtered lists are like any list.
 fn list(call: &mut Call, tx: &mut Tx<'_>, condition: &dyn Fn(&mut Sql)) -> Result<Answer, Problem> {
     if !call.request.query.is_empty() {
         return list_where(call, tx, condition);
@@ -107,7 +107,7 @@ fn of_subscription(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> 
     })
 }
 
-/// The instance that a path names, by its id or its name.
+/// The instance that the path names, by id or by name.
 pub fn find(call: &Call, tx: &mut Tx<'_>, shape: &Shape) -> Result<Stored, Problem> {
     let named = call.request.parameter(0);
     if parse_id(named).is_some() {

@@ -23,7 +23,7 @@ record! {
     }
 }
 
-/// The resource. Who reaches the instance reaches its entries.
+/// The shape of instance metadata: within the reach of whoever reaches the instance.
 pub static IDP_INSTANCE_METADATA: Shape =
     Shape::of::<IdpInstanceMetadata>("IdpInstanceMetadata", "idp_instance_metadata", Reach::All)
         .owned(&IDP_INSTANCE, "idp_instance_rid")
@@ -46,7 +46,7 @@ const fn op(
     Op::new(name, method, path, permit, &IDP_INSTANCE_METADATA, action, about).added()
 }
 
-/// Its operations.
+/// The operations on instance metadata.
 pub static OPERATIONS: &[Op] = &[
     op("GetIdpInstanceMetadata", M::Get, ALL, TenantMember, A::List, "Lists the entries of an instance."),
     op("CreateIdpInstanceMetadata", M::Post, ALL, SubscriptionAdmin, A::Create, "Creates an entry."),

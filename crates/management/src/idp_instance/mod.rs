@@ -82,7 +82,7 @@ record! {
     }
 }
 
-/// The resource.
+/// The shape of identity provider instances.
 pub static IDP_INSTANCE: Shape = Shape::of::<IdpInstance>(
     "IdpInstance",
     "idp_instance",
@@ -231,8 +231,8 @@ fn can_stand_in_a_path(name: &str) -> bool {
     name.chars().all(plain) && name.chars().any(|letter| letter != '.') && Uuid::try_parse(name).is_err()
 }
 
-/// Finds the types of new rows, which say what serves them: the first field names the type, the second holds
-/// what serves it.
+/// Resolves the types of new rows: the first field names a row's type, the second gets the type's
+/// `factoryType`. Finds types that are not active or not of the wanted kind.
 pub fn settle_types<R: Record>(
     tx: &mut Tx<'_>,
     rows: &mut [Proposed<'_>],
@@ -242,7 +242,7 @@ pub fn settle_types<R: Record>(
     if rows.iter().all(|row| row.was.is_some()) {
         return Ok(Vec::new());
     }
-    // there are few types
+    // all types are read: there are few
     let mut types = HashMap::new();
     tx.query("SELECT id, factory_type, provider_type, is_active FROM idp_type", &[], |row| {
         let fits = row.text(2)? == wanted.name() && row.bool(3)?;
@@ -270,13 +270,13 @@ fn make_options(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<
     option::make_all(context, tx, owner, IdpInstance::ID.get(values)?.0, subscription.0)
 }
 
-/// Its operations.
+/// The operations on identity provider instances.
 pub static OPERATIONS: [Op; 9] =
     standard!("IdpInstance", "/IdpInstance", TenantMember, SubscriptionAdmin, &IDP_INSTANCE);
-/// Its tenants.
+/// Operations on an instance's tenants.
 pub static TENANTS: [Op; 3] =
     relation!("IdpInstanceTenants", "/IdpInstance/{id}/tenants", SubscriptionAdmin, &IDP_INSTANCE, "tenants");
-/// Its certificates.
+/// Operations on an instance's certificates.
 pub static CERT_STORES: [Op; 3] = relation!(
     "IdpInstanceCertStores",
     "/IdpInstance/{id}/certstores",
@@ -284,7 +284,7 @@ pub static CERT_STORES: [Op; 3] = relation!(
     &IDP_INSTANCE,
     "certStores"
 );
-/// Its client apps.
+/// Operations on an instance's client apps.
 pub static CLIENT_APPS: [Op; 3] = relation!(
     "IdpInstanceClientApps",
     "/IdpInstance/{id}/clientapps",
@@ -292,7 +292,7 @@ pub static CLIENT_APPS: [Op; 3] = relation!(
     &IDP_INSTANCE,
     "clientApps"
 );
-/// Its second factors.
+/// Operations on an instance's second factors.
 pub static MFA_INSTANCES: [Op; 3] = chancery_resource::added_at(
     relation!(
         "IdpInstanceMfaInstances",
@@ -310,7 +310,7 @@ mod tests {
 
     use super::IDP_INSTANCE;
 
-    /// The view that tells a missing option knows those that the catalogue calls mandatory, and no other.
+    /// The SQL view that reports missing options lists exactly those that the catalogue calls mandatory.
     #[test]
     fn the_view_knows_what_is_mandatory() {
         let view = IDP_INSTANCE.view.unwrap();

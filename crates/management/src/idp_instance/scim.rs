@@ -12,7 +12,7 @@ use crate::{
     option::{self, OptionRow},
 };
 
-/// Its operations.
+/// The operations on provisioning tokens.
 pub static OPERATIONS: &[Op] = &[Op::new(
     "CreateIdpInstanceScimToken",
     M::Post,

@@ -89,7 +89,7 @@ record! {
     }
 }
 
-/// The resource.
+/// The shape of types.
 pub static IDP_TYPE: Shape = Shape::of::<IdpType>("IdpType", "idp_type", Reach::All)
     .unique(&[Unique::new("idp_type__id", &[IdpType::ID.field()]), Unique::new("idp_type__name_key", &[IdpType::NAME.field()])])
     .relations(&[Relation::new(
@@ -105,7 +105,7 @@ pub static IDP_TYPE: Shape = Shape::of::<IdpType>("IdpType", "idp_type", Reach::
     .held_by(&[
         Child::new("instance", &IDP_INSTANCE, IdpInstance::IDP_TYPE_ID, IdpInstance::NAME),
         Child::new("MFA instance", &MFA_INSTANCE, MfaInstance::IDP_TYPE_ID, MfaInstance::NAME),
-        // what came with the server stays
+        // a type that came with the server cannot be deleted
         Child::in_table(
             "its place in the server, as a type that came with it,",
             "(SELECT rid, id AS of_id, name FROM idp_type WHERE is_seeded)",
@@ -115,8 +115,8 @@ pub static IDP_TYPE: Shape = Shape::of::<IdpType>("IdpType", "idp_type", Reach::
     ])
     .validate_rows(stay_whole);
 
-/// A type that came with the server keeps what it is, one of instances what serves them, and that fits what
-/// they do.
+/// Validates that a type's `factoryType` fits its `providerType`, that a seeded type keeps its name and
+/// `factoryType`, and that a type with instances keeps its `factoryType`.
 fn stay_whole(_: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let (mut violations, mut changed) = (Vec::new(), Vec::new());
     for (place, row) in rows.iter().enumerate() {
@@ -146,7 +146,7 @@ fn stay_whole(_: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Ve
     Ok(violations)
 }
 
-/// Those of these types that instances are of.
+/// Those of these types that have instances.
 fn with_instances(tx: &mut Tx<'_>, types: &[(usize, Uuid)]) -> Result<HashSet<Uuid>, Problem> {
     let mut used = HashSet::new();
     for chunk in types.chunks(LIST) {
@@ -162,10 +162,10 @@ fn with_instances(tx: &mut Tx<'_>, types: &[(usize, Uuid)]) -> Result<HashSet<Uu
     Ok(used)
 }
 
-/// Its operations.
+/// The operations on types.
 pub static OPERATIONS: [Op; 9] =
     added(standard!("IdpType", "/IdpType", TenantMember, SystemAdmin, &IDP_TYPE));
-/// Those beside the pattern.
+/// Operations on types beside the pattern.
 pub static LOOK_UPS: &[Op] = &[Op::new(
     "GetIdpTypeByName",
     M::Get,

@@ -24,10 +24,10 @@ pub const fn id_of(factory: FactoryType) -> Uuid {
     Uuid::from_u128(0x0c4a_4ce7_0000_8000_8000_0000_0000_0000 + factory as u128 + 1)
 }
 
-/// Makes the types that are missing.
+/// Creates the types that are missing.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn seed(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
     let mut known = Vec::new();
     tx.query("SELECT id FROM idp_type WHERE is_seeded", &[], |row| {

@@ -32,7 +32,7 @@ record! {
 }
 
 impl Rules for IpAddressRange {
-    /// Addresses are kept in their shortest form.
+    /// Brings the addresses into their shortest form.
     fn adjust(&mut self, _: Option<&Self>, _: &ProvidedFields<'_, Self>) {
         for end in [&mut self.lower, &mut self.upper] {
             let plain = end.as_str().parse::<IpAddr>().map(|address| address.to_string());
@@ -60,7 +60,7 @@ impl Rules for IpAddressRange {
     }
 }
 
-/// The resource.
+/// The shape of IP address ranges.
 pub static IP_ADDRESS_RANGE: Shape = Shape::of::<IpAddressRange>(
     "IpAddressRange",
     "ip_address_range",
@@ -70,10 +70,10 @@ pub static IP_ADDRESS_RANGE: Shape = Shape::of::<IpAddressRange>(
 .unique(&[Unique::new("ip_address_range__id", &[IpAddressRange::ID.field()])])
 .ruled::<IpAddressRange>();
 
-/// Its operations.
+/// The operations on IP address ranges.
 pub static OPERATIONS: [Op; 9] =
     added(standard!("IpAddressRange", "/IpAddressRange", TenantMember, SubscriptionAdmin, &IP_ADDRESS_RANGE));
-/// Those beside the pattern.
+/// Operations on IP address ranges beside the pattern.
 pub static LOOK_UPS: &[Op] = &[Op::new(
     "GetIpAddressRangesByTenant",
     M::Get,

@@ -1,4 +1,4 @@
-//! Second factors: what a person proves beside who they are.
+//! MFA instances: second factors that people can use.
 
 use chancery_record::{FIXED, HIDDEN, KEY, Name, OPEN, Preset, SEEN, SHOWN, Token, Value, id_types, record};
 use chancery_resource::settings::Owner;
@@ -47,7 +47,7 @@ record! {
     }
 }
 
-/// The resource.
+/// The shape of MFA instances.
 pub static MFA_INSTANCE: Shape = Shape::of::<MfaInstance>(
     "MfaInstance",
     "mfa_instance",
@@ -113,10 +113,10 @@ fn make_options(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<
     option::make_all(context, tx, owner, MfaInstance::ID.get(values)?.0, subscription.0)
 }
 
-/// Its operations.
+/// The operations on MFA instances.
 pub static OPERATIONS: [Op; 9] =
     added(standard!("MfaInstance", "/MfaInstance", TenantMember, SubscriptionAdmin, &MFA_INSTANCE));
-/// Its tenants.
+/// Operations on an MFA instance's tenants.
 pub static TENANTS: [Op; 3] = added(relation!(
     "MfaInstanceTenants",
     "/MfaInstance/{id}/tenants",
@@ -124,7 +124,7 @@ pub static TENANTS: [Op; 3] = added(relation!(
     &MFA_INSTANCE,
     "tenants"
 ));
-/// Its instances.
+/// Operations on an MFA instance's instances.
 pub static IDP_INSTANCES: [Op; 3] = added(relation!(
     "MfaInstanceIdpInstances",
     "/MfaInstance/{id}/idpinstances",
@@ -132,7 +132,7 @@ pub static IDP_INSTANCES: [Op; 3] = added(relation!(
     &MFA_INSTANCE,
     "idpInstances"
 ));
-/// Its client apps.
+/// Operations on an MFA instance's client apps.
 pub static CLIENT_APPS: [Op; 3] = added(relation!(
     "MfaInstanceClientApps",
     "/MfaInstance/{id}/clientapps",

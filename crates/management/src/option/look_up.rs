@@ -1,4 +1,4 @@
-//! Options by what they are of.
+//! Looking options up by what they apply to.
 
 use chancery_record::{FieldOf, Uuid, Value};
 use chancery_resource::{
@@ -23,7 +23,7 @@ const fn op(name: &'static str, path: &'static str, custom: Custom, about: &'sta
     Op::new(name, M::Get, path, TenantMember, &OPTION, A::Custom(custom), about).choosing(&TARGETS).added()
 }
 
-/// Its operations.
+/// The operations that look options up.
 pub static OPERATIONS: &[Op] = &[
     op(
         "GetOptionsByTypeAndRef",
@@ -45,9 +45,9 @@ pub static OPERATIONS: &[Op] = &[
     ),
 ];
 
-/// What options can be of.
+/// What options can apply to.
 const TARGETS: [&str; 3] = ["IdpInstance", "MfaInstance", "Tenant"];
-/// The field that names each, and the resource.
+/// The field that names each of [`TARGETS`], and its resource.
 static FIELDS: [Target; 3] = [
     (OptionRow::APPLY_TO_IDP_INSTANCE_ID, &IDP_INSTANCE),
     (OptionRow::APPLY_TO_MFA_INSTANCE_ID, &MFA_INSTANCE),
@@ -56,7 +56,7 @@ static FIELDS: [Target; 3] = [
 
 type Target = (FieldOf<OptionRow, Option<Uuid>>, &'static Shape);
 
-/// What the path says that options are of: the field and the resource.
+/// The target that the path names: its field and its resource.
 fn target(call: &Call) -> Result<Target, Problem> {
     let given = call.request.parameter(0);
     let place = TARGETS.iter().position(|name| name.eq_ignore_ascii_case(given));

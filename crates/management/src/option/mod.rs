@@ -1,4 +1,4 @@
-//! Options: what instances and tenants are set to. A change takes effect at once, everywhere.
+//! Options: the settings of instances and tenants. A change takes effect at once, in every process.
 
 mod look_up;
 mod rules;
@@ -59,14 +59,14 @@ record! {
     }
 }
 
-/// Whom an option is seen by: who has its tenant, and who sees its instance.
+/// The reach of options: whoever reaches the tenant or the instance that one applies to.
 static REACH: [Reach; 3] = [
     Reach::Tenant(OptionRow::SUBSCRIPTION_ID.field(), OptionRow::APPLY_TO_TENANT_ID.field()),
     Reach::Of(OptionRow::APPLY_TO_IDP_INSTANCE_ID.field(), &IDP_INSTANCE),
     Reach::Of(OptionRow::APPLY_TO_MFA_INSTANCE_ID.field(), &MFA_INSTANCE),
 ];
 
-/// The resource.
+/// The shape of options.
 pub static OPTION: Shape = Shape::of::<OptionRow>("Option", "option_value", Reach::Any(&REACH))
     .belonging(&[
         Parent::new(OptionRow::APPLY_TO_IDP_INSTANCE_ID, &IDP_INSTANCE),
@@ -93,13 +93,13 @@ pub static OPTION: Shape = Shape::of::<OptionRow>("Option", "option_value", Reac
     .secret_when(rules::is_secret)
     .bumps_epoch();
 
-/// Its operations: who sees what an instance is set to need not be one who may change it.
+/// The operations on options: reading needs a lower role than writing.
 pub static OPERATIONS: [Op; 9] = added(standard!("Option", "/Option", TenantMember, TenantAdmin, &OPTION));
 
-/// The option of this name of an instance, if it is there.
+/// An instance's option of this name, if there is one.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn find(call: &Call, tx: &mut Tx<'_>, instance: Uuid, name: &str) -> Result<Option<Stored>, Problem> {
     let sql = select_where(&call.context, &OPTION, OptionRow::APPLY_TO_IDP_INSTANCE_ID, instance.into());
     let sql = sql.push(&format!(" AND t.{} = ", OptionRow::NAME)).bind(name);
@@ -110,10 +110,10 @@ pub fn find(call: &Call, tx: &mut Tx<'_>, instance: Uuid, name: &str) -> Result<
     }
 }
 
-/// Sets an option of an instance, which is made where it was deleted.
+/// Sets an option of an instance, and creates it where it was deleted.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn set(call: &Call, tx: &mut Tx<'_>, instance: &Stored, name: &str, value: Value) -> Result<(), Problem> {
     let id = instance.get(IdpInstance::ID)?.0;
     let Some(subscription) = instance.get(IdpInstance::SUBSCRIPTION_ID)? else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! An option's rules: one target, a form for its value, and a target that is there.
+//! The rules of an option: exactly one target, which exists, and a value in the form of the catalogue.
 
 use std::collections::{HashMap, HashSet};
 
@@ -37,10 +37,10 @@ impl Rules for OptionRow {
             .collect();
         let empties = Self::TARGETS.iter().any(|field| provided.clears(*field));
         if !given.contains(&true) && !empties {
-            // a body that names no target keeps it
+            // a body without a target keeps the stored one
             self.set_targets(was.targets());
         } else if given.iter().filter(|given| **given).count() == 1 {
-            // one that names another clears the rest
+            // a body with another target clears the rest
             let mut targets = self.targets();
             for (target, given) in targets.iter_mut().zip(given) {
                 *target = target.filter(|_| given);
@@ -57,18 +57,18 @@ impl Rules for OptionRow {
     }
 }
 
-/// Whether a row holds a secret: what the catalogue says of its name.
+/// Whether a row holds a secret, by its name in the catalogue.
 pub fn is_secret(values: &[Value]) -> bool {
     let owner = OptionRow::OWNER_TYPE.text(values).and_then(Owner::of_type);
     let name = OptionRow::NAME.text(values);
     owner.zip(name).and_then(|(owner, name)| owner.entry(name)).is_some_and(|entry| entry.secret)
 }
 
-/// The tables of the targets, and what tells their kind.
+/// The tables of the targets, each with the SQL expression of the target's kind.
 const TABLES: [(&str, &str); 3] =
     [("idp_instance", "idp_type"), ("mfa_instance", "idp_type"), ("tenant", "'Tenant'")];
 
-/// What is known of targets: their subscription and kind.
+/// The subscription and the kind of each target.
 type Targets = HashMap<Uuid, (Uuid, String)>;
 
 fn load_targets(tx: &mut Tx<'_>, table: &str, kind: &str, ids: &[Uuid]) -> Result<Targets, Problem> {
@@ -84,7 +84,8 @@ fn load_targets(tx: &mut Tx<'_>, table: &str, kind: &str, ids: &[Uuid]) -> Resul
     Ok(targets)
 }
 
-/// What follows from the kind of the targets. That they are the caller's is the resource's own rule.
+/// Sets what follows from the targets' kinds. That targets are within the caller's reach is a rule of the
+/// resource itself.
 pub fn find_targets(
     call: &Call,
     tx: &mut Tx<'_>,
@@ -99,7 +100,7 @@ pub fn find_targets(
     for (place, row) in rows.iter_mut().enumerate() {
         let option = OptionRow::from_values(row.values.clone())?;
         let target = option.targets().into_iter().flatten().next().and_then(|id| targets.get(&id));
-        // an unknown target is told by the resource
+        // the resource itself reports an unknown target
         let Some((subscription, kind)) = target else { continue };
         let owner = Owner::of_type(kind);
         let entry = owner.and_then(|owner| owner.entry(option.name.as_str()));
@@ -139,7 +140,7 @@ fn settled(
     let is_kept = was.is_some_and(|was| {
         was.value == option.value && was.name == option.name && was.owner_type.as_ref() == Some(&owner_type)
     });
-    // what is kept can be wrong now: bounds change; a secret has none
+    // a stored value can be wrong by now, since a release can change bounds; a secret has none
     if !is_kept || !entry.is_some_and(|entry| entry.secret) {
         let value = plain.unwrap_or_default();
         option.has_configuration_error = entry.is_some_and(|entry| entry.is_wrong(&value));

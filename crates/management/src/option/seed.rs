@@ -1,4 +1,4 @@
-//! Rows for the catalogue: one an entry when an owner is made, and when a release adds an entry.
+//! Rows for the catalogue's entries: created with each owner, and when a release adds an entry.
 
 use std::collections::HashMap;
 
@@ -9,10 +9,10 @@ use uuid::Uuid;
 
 use super::{OPTION, OptionRow};
 
-/// Makes a new owner's options, with their defaults.
+/// Creates a new owner's options, with their defaults.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn make_all(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -23,10 +23,10 @@ pub fn make_all(
     owner.entries().try_for_each(|entry| make(context, tx, entry, target, subscription))
 }
 
-/// Makes one of an owner's options, with its default.
+/// Creates one of an owner's options, with its default.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn make_one(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -67,11 +67,11 @@ fn make(
     insert(context, tx, &OPTION, None, &new_row(context, &OPTION, None, values)?)
 }
 
-/// Gives every owner that there is already the entries that this release added, and judges values again where
-/// it changed what they may be.
+/// Creates the entries that this release added for all existing owners, and validates values again where it
+/// changed an entry's form.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn add_new_entries(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
     let mut known = HashMap::new();
     tx.query("SELECT owner, name, COALESCE(form, '') FROM option_entry", &[], |row| {
@@ -99,9 +99,9 @@ pub fn add_new_entries(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem
     Ok(())
 }
 
-/// Flags the values of an entry that are not of its form any more, and those that are by now.
+/// Updates `hasConfigurationError` of an entry's values after its form changed.
 fn judge_again(context: &Context, tx: &mut Tx<'_>, entry: &Entry) -> Result<(), Problem> {
-    // it is sealed, and any text is good
+    // a secret is sealed, and may be any text
     if entry.secret {
         return Ok(());
     }

@@ -1,7 +1,7 @@
-//! What is known of makes of authenticators: FIDO's signed metadata, refreshed or imported.
+//! Metadata of authenticator models: FIDO's signed metadata, refreshed or imported.
 //!
-//! Fetching and verifying are work between transactions. What was verified takes effect in every
-//! process at once: the security epoch advances, and each reads the new snapshot when it needs it.
+//! Fetching and verifying happen between transactions. A verified snapshot takes effect in every process
+//! at once: the security epoch advances, and each reads the new snapshot when it needs it.
 
 mod refresh;
 
@@ -17,10 +17,10 @@ use chancery_trust::{Anchors, Refusal, Snapshot, verify};
 
 pub use refresh::{Finished, finish};
 
-/// Whose metadata they are: the word of the path, and the key of the one row.
+/// The source of the metadata: its name in paths, and the key of the one row.
 const SOURCE: &str = "mds";
 
-/// What operators see of metadata of authenticators.
+/// The figures of the metadata, for operators.
 pub static FIGURES: [Figure; 3] = [
     Figure {
         name: "passkey_trust_refreshed_time",
@@ -96,7 +96,7 @@ record! {
     }
 }
 
-/// The resource: one row.
+/// The shape of the snapshot in use: one row.
 pub static TRUST_SNAPSHOT: Shape = Shape::of::<TrustSnapshot>("TrustSnapshot", "passkey_trust", Reach::All);
 
 static STATUS: BodyForm = BodyForm::of::<PasskeyTrustStatus>("PasskeyTrustStatus");
@@ -107,7 +107,7 @@ const fn op(name: &'static str, method: M, path: &'static str, custom: Custom, s
     Op::new(name, method, path, SystemAdmin, &TRUST_SNAPSHOT, action, summary)
 }
 
-/// Its operations.
+/// The operations on the metadata.
 pub static OPERATIONS: &[Op] = &[
     op(
         "GetPasskeyTrustStatus",
@@ -132,20 +132,20 @@ pub static OPERATIONS: &[Op] = &[
     ),
 ];
 
-/// What was read of a text, ready to be kept; or why it is not believed.
+/// A snapshot whose signature was verified.
 #[derive(Debug)]
 pub struct Verified {
-    /// What it says.
+    /// The snapshot.
     pub snapshot: Snapshot,
-    /// The same to be stored.
+    /// The snapshot as it is stored.
     pub bytes: Vec<u8>,
 }
 
 impl Verified {
-    /// Reads a text after checking who signed it. It takes a while: nothing for a transaction.
+    /// Verifies and reads a signed text. This takes too long for a transaction.
     ///
     /// # Errors
-    /// It is not to be believed, or the configured root is none.
+    /// The text cannot be verified, or the configured root is not a certificate.
     pub fn read(jwt: &str, source: &MetadataSource, now: Timestamp) -> Result<Self, Refusal> {
         let anchors = match source.root.as_deref() {
             Some((root, name)) => Anchors::of(root, name)?,
@@ -155,10 +155,10 @@ impl Verified {
         Ok(Self { bytes: snapshot.to_bytes(), snapshot })
     }
 
-    /// Reads what was fetched; a failure is told for people.
+    /// Verifies and reads a fetched text.
     ///
     /// # Errors
-    /// It was not fetched, or is not to be believed.
+    /// Why the text could not be fetched or verified, for people.
     pub fn of_fetched(fetched: &Fetched, source: &MetadataSource, now: Timestamp) -> Result<Self, String> {
         let bytes = fetched.as_ref().map_err(|why| format!("The source does not answer well: {why}."))?;
         let text =

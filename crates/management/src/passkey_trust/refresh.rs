@@ -1,4 +1,4 @@
-//! Taking a verified snapshot into use, or noting why there is none.
+//! Taking a verified snapshot into use, or recording why a refresh failed.
 
 use chancery_record::{Name, Record as _, ShortText, Value};
 use chancery_resource::{
@@ -8,10 +8,10 @@ use chancery_trust::{Step, accepts};
 
 use super::{PasskeyTrustStatus, SOURCE, TRUST_SNAPSHOT, TrustSnapshot, Verified, row};
 
-/// The longest reason that is kept.
+/// The longest reason that is stored, in characters.
 const REASON: usize = 1000;
 
-/// What came of a refresh.
+/// The outcome of a refresh.
 pub struct Finished {
     /// The status after it.
     pub status: PasskeyTrustStatus,
@@ -40,10 +40,10 @@ pub fn status_of(values: Vec<Value>) -> Result<PasskeyTrustStatus, Problem> {
     })
 }
 
-/// Ends a refresh. A failed one leaves the snapshot in use and says why it failed.
+/// Ends a refresh. A failed one leaves the snapshot in use and records the reason.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn finish(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -68,7 +68,7 @@ pub fn finish(
     Ok(Finished { status: status_of(values)?, failure })
 }
 
-/// Ends an import, which fails where it cannot be used.
+/// Ends an import.
 ///
 /// # Errors
 /// Conflict: the snapshot is older than the one in use.
@@ -89,7 +89,7 @@ fn older(current: Option<i64>, verified: &Verified) -> String {
     )
 }
 
-/// Takes a snapshot into use: on every process, from the next operation on.
+/// Takes a snapshot into use: in every process, from the next operation on.
 fn take(
     context: &Context,
     tx: &mut Tx<'_>,

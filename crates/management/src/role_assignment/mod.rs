@@ -63,7 +63,7 @@ record! {
 }
 
 impl RoleAssignment {
-    /// What it is given at.
+    /// The targets of the assignment.
     fn targets(&self) -> [Target; 4] {
         [
             (
@@ -99,8 +99,8 @@ impl Rules for RoleAssignment {
     }
 }
 
-/// Who sees an assignment: who has what it is of.
-/// An instance that is only assigned to a tenant is not its administrators' to say who administers.
+/// The reach of assignments: whoever reaches the target. For an instance that is only assigned to a tenant,
+/// the tenant's administrators do not decide who administers it.
 static REACH: [Reach; 4] = [
     Reach::Of(RoleAssignment::APPLY_TO_CUSTOMER_ID.field(), &CUSTOMER),
     Reach::Of(RoleAssignment::APPLY_TO_SUBSCRIPTION_ID.field(), &SUBSCRIPTION),
@@ -115,7 +115,7 @@ static REACH: [Reach; 4] = [
 ];
 static OF_INSTANCE: Reach = Reach::Of(RoleAssignment::APPLY_TO_IDP_INSTANCE_ID.field(), &IDP_INSTANCE);
 
-/// The resource.
+/// The shape of role assignments.
 pub static ROLE_ASSIGNMENT: Shape =
     Shape::of::<RoleAssignment>("RoleAssignment", "role_assignment", Reach::Any(&REACH))
         .belonging(&[
@@ -167,6 +167,6 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
     Ok(violations)
 }
 
-/// Its operations. What an assignment says does not change: another is made instead.
+/// The operations on role assignments. An assignment does not change: another is created instead.
 pub static OPERATIONS: [Op; 9] =
     added(standard!("RoleAssignment", "/RoleAssignment", TenantMember, TenantMember, &ROLE_ASSIGNMENT));

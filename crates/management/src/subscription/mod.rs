@@ -1,4 +1,4 @@
-//! Subscriptions: what a customer has of the platform; tenants, instances and client apps are in one.
+//! Subscriptions of customers to the platform. Each tenant, instance and client app belongs to one.
 
 pub mod resolve;
 
@@ -49,7 +49,7 @@ record! {
     }
 }
 
-/// The resource.
+/// The shape of subscriptions.
 pub static SUBSCRIPTION: Shape =
     Shape::of::<Subscription>("Subscription", "subscription", Reach::Subscription(Subscription::ID.field()))
         .belonging(&[Parent::new(Subscription::CUSTOMER_ID, &CUSTOMER)])
@@ -79,6 +79,6 @@ pub static SUBSCRIPTION: Shape =
         .postcondition(keep_one)
         .bumps_epoch();
 
-/// Its operations.
+/// The operations on subscriptions.
 pub static OPERATIONS: [Op; 9] =
     added(standard!("Subscription", "/Subscription", SubscriptionAdmin, CustomerAdmin, &SUBSCRIPTION));

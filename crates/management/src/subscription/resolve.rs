@@ -1,4 +1,4 @@
-//! Where a row belongs: its subscription, said or known from what it applies to.
+//! The subscription that a row belongs to: provided, or known from what the row applies to.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,20 +10,20 @@ use uuid::Uuid;
 
 use crate::subscription::{SUBSCRIPTION, Subscription, SubscriptionId};
 
-/// Fields that name something of a subscription, each with its table.
+/// Fields that name something that belongs to a subscription, each with its table.
 pub type Targets = [(&'static Field, &'static str)];
 
-/// A member that is wrong.
+/// A violation: the member is invalid.
 pub fn wrong(row: usize, field: impl Into<&'static Field>, detail: impl Into<String>) -> Violation {
     Violation { row, kind: ProblemKind::InvalidRequest, field: field.into(), detail: detail.into() }
 }
 
-/// What the state does not allow.
+/// A violation: the member conflicts with the state.
 pub fn conflict(row: usize, field: impl Into<&'static Field>, detail: impl Into<String>) -> Violation {
     Violation { row, kind: ProblemKind::Conflict, field: field.into(), detail: detail.into() }
 }
 
-/// Adds: the subscription in this column is within the parts that are the caller's as a whole.
+/// Adds the condition that the scope covers the whole of the subscription in this column.
 pub fn is_covered(sql: &mut Sql, column: &str, scope: &Scope) {
     let Scope::Parts { customers, subscriptions, .. } = scope else { return sql.add("TRUE") };
     sql.add("(FALSE");
@@ -39,12 +39,12 @@ pub fn is_covered(sql: &mut Sql, column: &str, scope: &Scope) {
     sql.add(")");
 }
 
-/// Settles the subscriptions of rows, which are in `own`: what a row applies to must be of its
-/// subscription, and gives it one. A new row that names none gets `Default` while that is the only one the caller has.
-/// `is_global` rows have none.
+/// Resolves the subscriptions of rows, in the field `own`. The targets of a row must belong to its
+/// subscription, and provide it where the row names none. A new row without either gets `Default`, if that
+/// is the caller's only one. `is_global` rows have none.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn resolve_subscription<R: Record>(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -97,7 +97,7 @@ pub fn resolve_subscription<R: Record>(
     Ok(violations)
 }
 
-/// The subscription `Default`, while it is the only one the caller has.
+/// The subscription `Default`, if it is the only one that the caller sees.
 fn only_subscription(context: &Context, tx: &mut Tx<'_>) -> Result<Option<SubscriptionId>, Problem> {
     let found = load_first(context, tx, &SUBSCRIPTION, 2)?;
     let [only] = found.as_slice() else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! Tenants: who signs in where; what is assigned to one is what its people meet.
+//! Tenants: the people of one sign in at the instances, and use the client apps, that are assigned to it.
 
 use chancery_record::{Description, FIXED, KEY, Name, OPEN, Preset, SHOWN, Token, Value, id_types, record};
 use chancery_resource::settings::Owner;
@@ -48,7 +48,7 @@ record! {
     }
 }
 
-/// The resource.
+/// The shape of tenants.
 pub static TENANT: Shape = Shape::of::<Tenant>(
     "Tenant",
     "tenant",
@@ -113,10 +113,10 @@ fn make_options(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<
     option::make_all(context, tx, Owner::Tenant, id.0, subscription.0)
 }
 
-/// Its operations.
+/// The operations on tenants.
 pub static OPERATIONS: [Op; 9] =
     added(standard!("Tenant", "/Tenant", TenantMember, SubscriptionAdmin, &TENANT));
-/// Its instances.
+/// Operations on a tenant's instances.
 pub static IDP_INSTANCES: [Op; 3] = added(relation!(
     "TenantIdpInstances",
     "/Tenant/{id}/idpinstances",
@@ -124,7 +124,7 @@ pub static IDP_INSTANCES: [Op; 3] = added(relation!(
     &TENANT,
     "idpInstances"
 ));
-/// Its second factors.
+/// Operations on a tenant's second factors.
 pub static MFA_INSTANCES: [Op; 3] = added(relation!(
     "TenantMfaInstances",
     "/Tenant/{id}/mfainstances",
@@ -132,6 +132,6 @@ pub static MFA_INSTANCES: [Op; 3] = added(relation!(
     &TENANT,
     "mfaInstances"
 ));
-/// Its client apps.
+/// Operations on a tenant's client apps.
 pub static CLIENT_APPS: [Op; 3] =
     added(relation!("TenantClientApps", "/Tenant/{id}/clientapps", SubscriptionAdmin, &TENANT, "clientApps"));

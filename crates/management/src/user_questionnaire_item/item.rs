@@ -1,4 +1,4 @@
-//! One item, as it is configured.
+//! The rules of one item's configuration.
 
 use chancery_claims::Pattern;
 use uuid::Uuid;
@@ -8,9 +8,9 @@ use super::ValidationFormat;
 /// A question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// Its id.
+    /// The id of the item.
     pub id: Uuid,
-    /// What the answer is called in the user's profile.
+    /// The key of the answer in the user's profile.
     pub key: String,
     /// The question, for people.
     pub label: String,
@@ -18,15 +18,15 @@ pub struct Item {
     pub is_required: bool,
     /// The fewest characters of an answer.
     pub min_length: Option<i64>,
-    /// The most.
+    /// The most characters of an answer.
     pub max_length: Option<i64>,
     /// The form of an answer.
     pub format: ValidationFormat,
-    /// The regular expression of [`ValidationFormat::Regex`]; without meaning for the other formats.
+    /// The regular expression of [`ValidationFormat::Regex`]; ignored for other formats.
     pub pattern: Option<String>,
 }
 
-/// A member of an item that something can be wrong with.
+/// A member of an item that can be invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Member {
     /// The fewest characters of an answer.
@@ -38,7 +38,7 @@ pub enum Member {
 }
 
 impl Item {
-    /// The pattern that counts; the empty one where the format has none.
+    /// The pattern in effect; empty where the format has none.
     fn counted(&self) -> Result<&str, String> {
         match (self.format, self.pattern.as_deref().unwrap_or_default()) {
             (ValidationFormat::Regex, "") => Err("is required when validationFormat is Regex".to_owned()),
@@ -47,18 +47,19 @@ impl Item {
         }
     }
 
-    /// The compiled pattern; one that matches everything where the format has none.
+    /// The pattern in effect, compiled; an empty one matches everything.
     pub(crate) fn compiled(&self) -> Result<Pattern, String> {
         Pattern::new(self.counted()?)
     }
 
-    /// How heavy its pattern is, or what is wrong with it, for people. Light work for one item, not for thousands.
+    /// The weight of the item's pattern, or what is wrong with it, for people. Quick for one item, not for
+    /// thousands.
     pub fn weigh(&self) -> Result<u64, (Member, String)> {
         self.counted().and_then(Pattern::weigh).map_err(|detail| (Member::ValidationPattern, detail))
     }
 }
 
-/// What is wrong with an item but for its pattern (see [`Item::weigh`]), for people.
+/// What is wrong with an item, for people; its pattern aside, see [`Item::weigh`].
 pub fn check_item(item: &Item) -> Vec<(Member, String)> {
     let mut wrong = Vec::new();
     for (member, length) in [(Member::MinLength, item.min_length), (Member::MaxLength, item.max_length)] {

@@ -83,7 +83,7 @@ record! {
 }
 
 impl UserQuestionnaireItem {
-    /// The item as its rules know it.
+    /// The item in the form of its rules.
     fn as_item(&self) -> Item {
         Item {
             id: self.id.0,
@@ -106,7 +106,7 @@ impl Rules for UserQuestionnaireItem {
     }
 }
 
-/// The resource.
+/// The shape of questionnaire items.
 pub static USER_QUESTIONNAIRE_ITEM: Shape = Shape::of::<UserQuestionnaireItem>(
     "UserQuestionnaireItem",
     "user_questionnaire_item",
@@ -131,10 +131,10 @@ const fn field_of(member: Member) -> &'static Field {
     }
 }
 
-/// An item's pattern is one.
+/// Validates the patterns of items.
 fn check_patterns(call: &Call, _: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let items = rows.iter().map(|row| UserQuestionnaireItem::from_values(row.values.clone()));
-    // a new row has another id each time
+    // a new row gets another id in each run, and the second run compares the items with those judged
     let items = items.map(|item| Ok(Item { id: Uuid::nil(), ..item?.as_item() }));
     let items = items.collect::<Result<Vec<_>, Problem>>()?;
     judge(call, Purpose::Pattern, items, |item| {
@@ -142,7 +142,7 @@ fn check_patterns(call: &Call, _: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Res
     })
 }
 
-/// Its operations.
+/// The operations on questionnaire items.
 pub static OPERATIONS: [Op; 9] = added(standard!(
     "UserQuestionnaireItem",
     "/UserQuestionnaireItem",

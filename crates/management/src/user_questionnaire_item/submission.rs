@@ -1,4 +1,4 @@
-//! What a user answered, against the items. No detail repeats what the user wrote.
+//! Checking a user's answers against the items. No detail repeats what the user wrote.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,18 +10,20 @@ use super::{Item, ValidationFormat};
 /// What is wrong with the answer to one item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Which item, or what was taken for one.
+    /// The id of the item, as it was submitted.
     pub item: Uuid,
     /// What to do, for people.
     pub detail: String,
 }
 
-/// Checks a submission against all items; `Err` has a finding for each item that is not answered
-/// well. The good answers come in the order of the items, as they were given; blank ones are empty.
+/// Checks a submission against all items; returns the answers in the order of the items, blank ones empty.
 ///
-/// Each item is in the submission once, also when the answer is blank, and nothing else is. A
-/// blank answer is nothing but white space: it is for an item that is not required, and is held to
-/// nothing else. Any other one is also what the value of a profile takes, where it is going.
+/// A submission must have each item exactly once, also when the answer is blank, and nothing else. An answer
+/// of white space alone is blank: an optional item takes it without further checks. Any other answer must
+/// also be a valid value of a profile entry, where it is stored.
+///
+/// # Errors
+/// A finding for each item without a valid answer.
 pub fn check_submission(
     items: &[Item],
     answers: &[(Uuid, String)],
@@ -73,7 +75,7 @@ fn check_answer(item: &Item, answer: &str) -> Result<String, String> {
         ValidationFormat::Regex => match item.compiled() {
             Ok(pattern) if pattern.is_match(&answer) == Ok(true) => Ok(answer),
             Ok(_) => Err("is not in the form that is asked for".to_owned()),
-            // checked when it was configured; one that is bad all the same admits nothing
+            // the pattern was checked when it was configured; an invalid one accepts nothing all the same
             Err(_) => Err("cannot be checked: the item's pattern is not valid".to_owned()),
         },
     }

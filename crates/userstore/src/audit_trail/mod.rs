@@ -5,10 +5,10 @@ use chancery_resource::{Op, Reach, Shape, audit_operations, audit_trail::AuditTr
 
 use crate::user::USER;
 
-/// The resource.
+/// The shape of the audit trail.
 pub static AUDIT_TRAIL: Shape =
     Shape::of::<AuditTrail>("AuditTrail", "audit_entry", Reach::Store).tells(&[&USER, &APPLICATION_USER]);
 
-/// Its operations.
+/// The operations on the audit trail.
 pub static OPERATIONS: [Op; 5] =
     audit_operations!("/administration/CustomAuditTrail", UserStoreAudit, &AUDIT_TRAIL);

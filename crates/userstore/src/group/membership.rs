@@ -1,4 +1,4 @@
-//! The graph of groups: no group inside itself, none nested too deep; who is in what.
+//! The graph of groups: no group inside itself, none nested too deeply; memberships at any depth.
 
 use chancery_record::Value;
 use chancery_resource::{Answer, Call, Problem, Sql, Tx, find_row, list_where};
@@ -6,17 +6,17 @@ use chancery_resource::{Answer, Call, Problem, Sql, Tx, find_row, list_where};
 use super::GROUP;
 use crate::user::USER;
 
-/// How many groups may be inside one another.
+/// The most levels that groups may nest.
 const MAX_NESTING: i64 = 100;
 
-/// New parents of a group: none may be the group or below it.
+/// Refuses new parents of a group that are the group itself or below it, or that nest it too deeply.
 pub fn guard_parents(tx: &mut Tx<'_>, group: i64, parents: &[i64]) -> Result<(), Problem> {
     let below = reach(tx, &[group], Direction::Down)?;
     let above = reach(tx, parents, Direction::Up)?;
     judge(&below, &above, parents)
 }
 
-/// New members of a group: none may be the group or above it.
+/// Refuses new members of a group that are the group itself or above it, or that nest too deeply.
 pub fn guard_members(tx: &mut Tx<'_>, group: i64, members: &[i64]) -> Result<(), Problem> {
     let above = reach(tx, &[group], Direction::Up)?;
     let below = reach(tx, members, Direction::Down)?;
@@ -29,7 +29,7 @@ enum Direction {
     Down,
 }
 
-/// What can be reached from some groups, themselves included, with the longest way to each.
+/// The groups that some groups reach, themselves included, each with the length of the longest path.
 type Reached = Vec<(i64, i64)>;
 
 fn reach(tx: &mut Tx<'_>, from: &[i64], direction: Direction) -> Result<Reached, Problem> {
@@ -56,7 +56,8 @@ fn reach(tx: &mut Tx<'_>, from: &[i64], direction: Direction) -> Result<Reached,
     Ok(longest.into_iter().collect())
 }
 
-/// The groups on one side, those on the other, and the new links between them.
+/// Refuses new links between the groups on one side and those on the other if they close a circle or nest
+/// too deeply. `linked`: the groups on the other side that get a link.
 fn judge(ours: &Reached, theirs: &Reached, linked: &[i64]) -> Result<(), Problem> {
     if ours.iter().any(|(rid, _)| linked.contains(rid)) {
         return Err(Problem::conflict(
@@ -72,7 +73,7 @@ fn judge(ours: &Reached, theirs: &Reached, linked: &[i64]) -> Result<(), Problem
     Ok(())
 }
 
-/// All groups below a group.
+/// Lists all groups below a group.
 pub fn below_group(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let (group, _) = find_row(&call.context, tx, &GROUP, call.request.parameter(0))?;
     list_where(call, tx, &|sql| {
@@ -88,7 +89,7 @@ pub fn below_group(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> 
     })
 }
 
-/// The groups of a user and all above them.
+/// Lists the groups of a user and all above them.
 pub fn of_user(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let (user, _) = find_row(&call.context, tx, &USER, call.request.parameter(0))?;
     list_where(call, tx, &|sql| {

@@ -26,7 +26,7 @@ record! {
     }
 }
 
-/// The resource.
+/// The shape of groups.
 pub static GROUP: Shape = Shape::of::<Group>("Group", "user_group", Reach::Store)
     .unique(&[
         Unique::new("user_group__store__id", &[Group::ID.field()]),
@@ -78,7 +78,7 @@ const fn list(run: chancery_resource::Run) -> A {
     A::Custom(Custom::listing(run))
 }
 
-/// Its operations.
+/// The operations on groups.
 pub static OPERATIONS: &[Op] = &[
     op("GetGroups", M::Get, ALL, A::List, "Lists the groups."),
     op("CreateGroup", M::Post, ALL, A::Create, "Creates a group."),

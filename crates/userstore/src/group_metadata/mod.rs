@@ -21,7 +21,7 @@ record! {
     }
 }
 
-/// The resource.
+/// The shape of group metadata.
 pub static GROUP_METADATA: Shape =
     Shape::of::<GroupMetadata>("GroupMetadata", "group_metadata", Reach::Store)
         .owned(&GROUP, "group_rid")
@@ -35,7 +35,7 @@ const fn op(name: &'static str, method: M, path: &'static str, action: A, summar
     Op::new(name, method, path, UserStore, &GROUP_METADATA, action, summary)
 }
 
-/// Its operations.
+/// The operations on group metadata.
 pub static OPERATIONS: &[Op] = &[
     op("GetGroupMetadataByGroupId", M::Get, ALL, A::List, "Lists the entries of a group."),
     op(

@@ -1,5 +1,5 @@
 //! Temporary access passes: a value that lets a user in once, or for a while. Only its digest is
-//! kept.
+//! stored.
 
 use chancery_credential::lockout::{self, Begun};
 use chancery_record::{
@@ -67,7 +67,7 @@ record! {
     }
 }
 
-/// The resource.
+/// The shape of temporary access passes.
 pub static ACCESS_PASS: Shape =
     Shape::of::<TemporaryAccessPass>("TemporaryAccessPass", "temporary_access_pass", Reach::Store)
         .seen_as(
@@ -143,7 +143,7 @@ const fn op(name: &'static str, method: M, path: &'static str, custom: Custom, s
     Op::new(name, method, path, UserStore, &ACCESS_PASS, A::Custom(custom), summary)
 }
 
-/// Its operations.
+/// The operations on temporary access passes.
 pub static OPERATIONS: &[Op] = &[
     op(
         "ListTemporaryAccessPasses",
@@ -180,7 +180,8 @@ pub static OPERATIONS: &[Op] = &[
     .added(),
 ];
 
-/// Letters and digits that are not mistaken for one another: 32, so that a byte picks evenly.
+/// Letters and digits that are not mistaken for one another: 32, so that a random byte picks each equally
+/// often.
 const ALPHABET: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 const MINUTE: i64 = 60_000;
 
@@ -242,7 +243,7 @@ fn issue(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let values = new_row(&call.context, &ACCESS_PASS, None, pass.into_values())?;
     insert(&call.context, tx, &ACCESS_PASS, None, &values)?;
     event::record(call, tx, found.user.id, EventType::TemporaryAccessPassIssued, None, None)?;
-    // what is answered is what a list would show
+    // read again, since the view derives the status that a list would show
     let stored = load(&call.context, tx, &ACCESS_PASS, None, Value::Id(id))?;
     chancery_resource::write_stored(call, tx, &ACCESS_PASS, &stored)?;
     call.answer.bytes.pop();
@@ -276,7 +277,7 @@ fn revoke(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     Ok(Answer::new(call.request.op.status))
 }
 
-/// Revokes the passes of a user who just came back from the quarantine: none outlives it.
+/// Revokes the passes of a user who was restored from the deletion quarantine: none outlives it.
 pub fn revoke_passes(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result<(), Problem> {
     let mut open = Vec::new();
     let text = "SELECT rid FROM temporary_access_pass WHERE store = ?1 AND user_id = ?2 AND status = 'Active' LIMIT 512";
@@ -299,7 +300,7 @@ pub fn revoke_passes(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result
     Ok(())
 }
 
-/// Uses a pass. Attempts count towards the locks like those at a password.
+/// Redeems a pass. Attempts count towards the locks as those at a password do.
 fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form: Redemption = read_form(call)?;
     let options = options(&call.context)?;
@@ -323,7 +324,7 @@ fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let Some(id) = pass else {
         let failed = lockout::fail(state, &limits, call.context.now, attempt);
         crate::password::record_failure(&call.context, tx, found, &failed)?;
-        // a guess counts even when nothing else is to be done
+        // the attempt counts although the operation is refused
         tx.keep();
         return Ok(Answer::refusing(refused()));
     };
@@ -349,7 +350,7 @@ fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     Ok(answer_form(call, Entry { user_id: user, temporary_access_pass_id: PassId(id), redeemed_on }))
 }
 
-/// The pass of a user that has this value and serves now.
+/// The user's pass with this value, if it is valid now.
 fn find(call: &Call, tx: &mut Tx<'_>, found: &Found, value: &Secret) -> Result<Option<Uuid>, Problem> {
     let typed: Vec<u8> =
         value.expose().iter().filter(|byte| !b" -".contains(byte)).map(u8::to_ascii_uppercase).collect();

@@ -1,12 +1,12 @@
-//! What is known of makes of authenticators: the snapshot in use, read once by each process.
+//! Metadata of authenticator models: the snapshot in use, read once by each process.
 
 use std::sync::Arc;
 
 use chancery_resource::{Context, Problem, StoreError, Tx};
 use chancery_trust::Snapshot;
 
-/// The snapshot in use, if there is one. Which one it is, is known with the store's options, of the
-/// same epoch.
+/// The snapshot in use, if there is one. The store's options say which one that is, as of the same
+/// security epoch.
 pub fn snapshot(context: &Context, tx: &mut Tx<'_>) -> Result<Option<Arc<Snapshot>>, Problem> {
     let Some(number) = context.scope.of_store()?.metadata else { return Ok(None) };
     if let Some(known) = context.app.snapshot.recall(number) {
@@ -14,7 +14,7 @@ pub fn snapshot(context: &Context, tx: &mut Tx<'_>) -> Result<Option<Arc<Snapsho
     }
     let text = "SELECT content FROM passkey_trust_snapshot WHERE source = 'mds' AND snapshot_number = ?1";
     let snapshot = tx.one(text, &[number.into()], |row| Ok(row.bytes(0)?.to_vec()))?;
-    // gone: a newer one came, and the epoch that this call began in is over
+    // a newer snapshot replaced it, so the epoch that this call began in is over
     let snapshot = snapshot.ok_or(StoreError::Stale)?;
     let snapshot = Snapshot::from_bytes(&snapshot).map_err(|refusal| StoreError::Internal(refusal.detail))?;
     let snapshot = Arc::new(snapshot);

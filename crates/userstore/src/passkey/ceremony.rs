@@ -1,4 +1,5 @@
-//! Ceremonies: a passkey is made, a passkey is used. Begun and finished in two calls.
+//! WebAuthn ceremonies, registration and authentication: each begins with one call and finishes with
+//! another.
 
 use chancery_passkey::{Credential, Kind, Makes, Policy, Refusal, Used, User as Person};
 use chancery_record::{
@@ -50,8 +51,7 @@ record! {
 pub static START: BodyForm = BodyForm::of::<StartAuthentication>("PasskeyAuthenticationStart");
 pub static AUTHENTICATED: BodyForm = BodyForm::of::<Admitted>("PasskeyAuthenticated");
 
-/// A refusal as a problem; which of the proofs is wrong is told, since only who made them can
-/// mend them.
+/// A refusal as a problem. It names the proof that is wrong: only the client that made it can mend that.
 fn refuse(refusal: &Refusal) -> Problem {
     match refusal.kind {
         Kind::Disabled | Kind::AlreadyRegistered => Problem::conflict(refusal.detail.clone()),
@@ -63,7 +63,7 @@ fn place(id: Uuid) -> String {
     format!("passkey_ceremony/{id}")
 }
 
-/// Keeps what a ceremony must be finished with, sealed, and answers with what the client needs.
+/// Stores a ceremony's state, sealed, and answers with what the client needs.
 fn begin(
     call: &mut Call,
     tx: &mut Tx<'_>,
@@ -91,7 +91,7 @@ fn begin(
     Ok(Answer::new(call.request.op.status))
 }
 
-/// Takes a ceremony out: it is finished once, well or not.
+/// Removes a ceremony and returns its user and state: it is finished once, whatever the outcome.
 fn take(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -114,7 +114,7 @@ fn take(
     if end <= context.now.0 { Err(gone()) } else { Ok((user, state.expose().to_vec())) }
 }
 
-/// A passkey as it is kept, with its row.
+/// A stored passkey, with its row.
 struct Kept {
     row: Stored,
     credential: Credential,
@@ -131,7 +131,7 @@ fn of_user(tx: &mut Tx<'_>, owner: &OwnerRow) -> Result<Vec<Credential>, Problem
     kept.iter().map(|bytes| open(bytes)).collect()
 }
 
-/// A passkey as it is kept. That it cannot be read is not the caller's mistake.
+/// Decodes a stored passkey. If that fails, it is an internal error and not the caller's mistake.
 fn open(kept: &[u8]) -> Result<Credential, Problem> {
     let broken =
         |refusal: Refusal| StoreError::Internal(format!("a kept passkey cannot be read: {}", refusal.detail));
@@ -156,7 +156,7 @@ pub fn start_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Pr
     begin(call, tx, Some(owner.rid), true, &started)
 }
 
-/// What came of checking a registration.
+/// The outcome of verifying a registration.
 type Registered = Result<Credential, Refusal>;
 
 pub fn finish_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
@@ -199,7 +199,7 @@ pub fn finish_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, P
     Ok(Answer::resource(call.request.op.status))
 }
 
-/// The body as it came, for the library that reads it.
+/// The body as it was sent, for the library that reads it.
 fn answer(call: &Call) -> Result<serde_json::Value, Problem> {
     Ok(call.request.body()?.to_serde())
 }
@@ -209,7 +209,7 @@ pub fn start_authentication(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, 
     let policy = policy(&call.context)?;
     let (mut user, mut allowed) = (None, None);
     if let Some(name) = form.login_name {
-        // who is unknown gets a ceremony that nobody can finish
+        // an unknown login name gets a ceremony that nobody can finish, so that the answer does not differ
         let known = by_login(&call.context, tx, name.as_str())?;
         let mut credentials = Vec::new();
         if let Some(found) = known {
@@ -224,7 +224,7 @@ pub fn start_authentication(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, 
     begin(call, tx, user, false, &started)
 }
 
-/// What came of checking an authentication: the passkey's row, the user's, and the proof.
+/// The outcome of verifying an authentication: the passkey, its user, and the proof.
 struct Proved {
     id: Uuid,
     user: Uuid,
@@ -276,7 +276,7 @@ fn find(call: &Call, tx: &mut Tx<'_>, user: Uuid, passkey: Uuid) -> Result<Kept,
     Ok(Kept { row, credential })
 }
 
-/// Writes down what was proved, and by whom.
+/// Records the outcome of an authentication.
 fn finish(call: &mut Call, tx: &mut Tx<'_>, proved: &Proved) -> Result<Answer, Problem> {
     let kept = find(call, tx, proved.user, proved.id)?;
     let user = UserId(proved.user);
@@ -303,7 +303,7 @@ fn finish(call: &mut Call, tx: &mut Tx<'_>, proved: &Proved) -> Result<Answer, P
         event::record(call, tx, user, EventType::PasskeyAuthenticationFailed, Some(proved.id), Some(detail))?;
         return Ok(Answer::refusing(Problem::invalid("The user's state does not let the user sign in now.")));
     }
-    // of two answers with one count, one is a copy's: the row decides
+    // of two answers with one count, one comes from a copy: the row decides which is first
     if proof.sign_count != 0 && proof.sign_count <= kept.credential.sign_count {
         event::record(call, tx, user, EventType::PasskeyCloneSuspected, Some(proved.id), None)?;
         return Ok(Answer::refusing(Problem::invalid("The passkey's count of uses went backwards.")));

@@ -1,4 +1,4 @@
-//! Security events: what happened around a user's passkeys. Written once, never changed.
+//! Security events of a user's passkeys: written once, never changed.
 
 use chancery_record::{
     FIXED, KEY, Record as _, SHOWN, ShortText, Timestamp, Uuid, choice_types, id_types, record,
@@ -71,12 +71,12 @@ record! {
     }
 }
 
-/// The resource.
+/// The shape of security events.
 pub static EVENT: Shape =
     Shape::of::<PasskeySecurityEvent>("PasskeySecurityEvent", "passkey_security_event", Reach::Store)
         .of_person(&USER, PasskeySecurityEvent::USER_ID);
 
-/// Its operations.
+/// The operations on security events.
 pub static OPERATIONS: &[Op] = &[Op::new(
     "ListPasskeySecurityEvents",
     M::Get,
@@ -87,7 +87,7 @@ pub static OPERATIONS: &[Op] = &[Op::new(
     "Lists what happened around passkeys.",
 )];
 
-/// Notes an event.
+/// Records an event.
 pub fn record(
     call: &Call,
     tx: &mut Tx<'_>,

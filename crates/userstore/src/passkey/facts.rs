@@ -1,4 +1,4 @@
-//! What is known of users and their passkeys, for a judgement of their readiness: read for many at
+//! The facts by which users' readiness for signing in without a password is assessed, read for many users at
 //! once.
 
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 use super::authenticator_model;
 
-/// A user with what is known of them.
+/// A user with the facts of their readiness.
 pub struct Person {
     pub rid: i64,
     pub id: Uuid,
@@ -20,12 +20,12 @@ pub struct Person {
 }
 
 impl Person {
-    /// The contract's `user` of an overview.
+    /// The member `user` of an overview.
     pub fn user(&self) -> Json {
         json!({ "id": self.id, "loginName": self.login_name, "displayName": self.display_name })
     }
 
-    /// The contract's `readiness`, and whether there is nothing in the way.
+    /// The member `readiness` of an overview, and whether the user is ready.
     pub fn readiness(&self, policy: &Policy, now: Timestamp) -> (Json, bool) {
         let judged = readiness(policy, &self.facts, now);
         (told(self.id, &judged), judged.ready_for_password_removal)

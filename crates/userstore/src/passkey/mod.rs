@@ -1,5 +1,5 @@
-//! Passkeys of users: the credentials, the ceremonies that make and use them, and what keeps a
-//! user from being locked out with them.
+//! Passkeys of users: the credentials, the ceremonies that register and use them, and the passes and
+//! recoveries that let users back in who lost theirs.
 
 mod access_pass;
 mod authenticator_model;
@@ -59,7 +59,7 @@ record! {
     }
 }
 
-/// The resource.
+/// The shape of passkeys.
 pub static PASSKEY: Shape =
     Shape::of::<PasskeyCredential>("PasskeyCredential", "passkey_credential", Reach::Store)
         .owned(&USER, "user_rid")
@@ -71,7 +71,7 @@ pub static PASSKEY: Shape =
             ),
         ]);
 
-/// What a client's WebAuthn interface answered: `credential.toJSON()`.
+/// The answer of a client's WebAuthn interface: `credential.toJSON()`.
 static ANSWER: JsonForm = JsonForm {
     name: "PasskeyAnswer",
     schema: || {
@@ -110,7 +110,7 @@ const fn op(name: &'static str, method: M, path: &'static str, action: A, summar
 
 const USER_PATH: &str = "/administration/PasskeyCredential/user/{userId}";
 
-/// Its operations.
+/// The operations on passkeys.
 pub static OPERATIONS: &[Op] = &[
     op("GetPasskeyCredentialsByUserId", M::Get, USER_PATH, A::List, "Lists a user's passkeys."),
     op(
@@ -166,7 +166,7 @@ pub static OPERATIONS: &[Op] = &[
     .added(),
 ];
 
-/// The store's rules for passkeys.
+/// The store's policy for passkeys.
 fn policy(context: &Context) -> Result<Policy, Problem> {
     let options = options(context)?;
     let maturity = options.span("PasskeyBindingMaturity");

@@ -1,4 +1,4 @@
-//! Overviews: one user's passkeys and what is around them; those of a whole store.
+//! Overviews of passkeys, passes, recoveries and security events: of one user, and of a store.
 
 use chancery_passkey::{CredentialFacts, Makes, Policy, is_usable};
 use chancery_record::{Timestamp, Value, format_timestamp};
@@ -13,9 +13,9 @@ use super::{
 };
 use crate::user::USER;
 
-/// Users in the operations overview.
+/// The most users in a store's overview.
 const MOST_USERS: usize = 1000;
-/// Items of each other array of an overview: the newest.
+/// The items of each other array of an overview: the newest 100.
 const NEWEST: &str = " ORDER BY t.id DESC LIMIT 100";
 
 fn items(name: &str) -> Json {
@@ -137,7 +137,7 @@ static OPERATIONS_OVERVIEW: JsonForm = JsonForm {
     },
 };
 
-/// Its operations.
+/// The operations that read overviews.
 pub static OPERATIONS: &[Op] = &[
     Op::new(
         "GetUserOverview",
@@ -167,7 +167,7 @@ fn push(call: &mut Call, before: &str, json: &Json) {
     call.answer.bytes.extend_from_slice(json.to_string().as_bytes());
 }
 
-/// Writes the newest rows of a resource, of one user or of all.
+/// Writes the newest rows of a resource, those of one user or of all users.
 fn push_newest(
     call: &mut Call,
     tx: &mut Tx<'_>,
@@ -201,7 +201,7 @@ fn of_user(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     Ok(Answer::resource(call.request.op.status))
 }
 
-/// A user's passkeys in their own form, and whether they count.
+/// A user's passkeys in their own form, each with whether it is usable.
 fn credentials(
     call: &mut Call,
     tx: &mut Tx<'_>,
@@ -253,7 +253,7 @@ fn of_store(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     Ok(Answer::resource(call.request.op.status))
 }
 
-/// The users that an operator looks at first: those who are not ready, then the others.
+/// The users of a store: first those who are not ready, then the others.
 fn users(context: &Context, tx: &mut Tx<'_>) -> Result<Vec<Json>, Problem> {
     let policy = policy(context)?;
     let (mut blocked, mut ready) = (Vec::new(), Vec::new());

@@ -1,4 +1,5 @@
-//! Recovery transactions: a user who lost every authenticator is let back in by two people.
+//! Recovery transactions: a user who lost every authenticator is let back in, requested by one and approved
+//! by another.
 
 use chancery_record::{
     FIXED, HIDDEN, KEY, Name, OPEN, Record as _, SHOWN, ShortText, Timestamp, Uuid, Value, choice_types,
@@ -75,7 +76,7 @@ record! {
     }
 }
 
-/// The resource.
+/// The shape of recovery transactions.
 pub static RECOVERY: Shape =
     Shape::of::<RecoveryTransaction>("RecoveryTransaction", "recovery_transaction", Reach::Store)
         .seen_as(
@@ -106,7 +107,7 @@ const fn op(name: &'static str, method: M, path: &'static str, custom: Custom, s
     Op::new(name, method, path, UserStore, &RECOVERY, A::Custom(custom), summary)
 }
 
-/// Its operations.
+/// The operations on recovery transactions.
 pub static OPERATIONS: &[Op] = &[
     op(
         "ListRecoveryTransactions",
@@ -178,7 +179,8 @@ fn start(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     answer(call, tx, id)
 }
 
-/// A transaction that expired is open no more: the database learns of it when the next begins.
+/// Closes a user's expired transaction before the next begins; an open one is a conflict. Until then only
+/// reading shows that it expired.
 fn close_expired(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result<(), Problem> {
     let sql = select_where(context, &RECOVERY, RecoveryTransaction::OPEN_USER_ID, Value::Id(user.0));
     let was = match load_by(context, tx, &RECOVERY, None, &sql) {
@@ -200,7 +202,7 @@ fn close_expired(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result<(),
     )
 }
 
-/// Moves a transaction from one of these states to another.
+/// Changes the status of a transaction from one of `from` to `to`.
 fn advance(
     call: &mut Call,
     tx: &mut Tx<'_>,

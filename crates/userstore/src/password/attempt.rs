@@ -1,4 +1,4 @@
-//! An attempt: a password that somebody says is a user's. It is counted before it is checked.
+//! Attempts at a user's password: each is counted before the password is verified.
 
 use chancery_credential::{
     hash::{Verified, hash, verify, verify_nobody},
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::user::{Found, USER, User, limits};
 
-/// The user that the path names: by id or, where nobody is known, by login name.
+/// The user that the path names: by id or, in a public operation, by login name.
 pub fn find(call: &mut Call, tx: &mut Tx<'_>) -> Result<Option<Found>, Problem> {
     if call.request.op.permit != Permit::Public {
         return Found::in_path(call, tx).map(Some);
@@ -27,8 +27,8 @@ pub fn find(call: &mut Call, tx: &mut Tx<'_>) -> Result<Option<Found>, Problem> 
     by_login(&call.context, tx, call.request.parameter(0))
 }
 
-/// The user who signs in by this name: by login name first, then, where the store has it so, by
-/// an e-mail address that is only this user's.
+/// The user who signs in by this name: by login name first, then, if `LoginByEmailEnabled` is on, by an
+/// e-mail address that no other user has.
 pub fn by_login(context: &Context, tx: &mut Tx<'_>, name: &str) -> Result<Option<Found>, Problem> {
     let sql = select_by(context, &USER, User::LOGIN_NAME, name);
     match load_by(context, tx, &USER, None, &sql) {
@@ -54,27 +54,26 @@ pub fn by_login(context: &Context, tx: &mut Tx<'_>, name: &str) -> Result<Option
     load_by(context, tx, &USER, None, &sql).and_then(Found::new).map(Some)
 }
 
-/// What an attempt came to before its password was looked at.
+/// An attempt that was counted, before its password is verified.
 struct Counted {
     attempt: Uuid,
     user: i64,
-    /// What the password was compared with.
+    /// The stored hash that the password is verified against.
     hash: Option<Secret>,
 }
 
-/// What came of checking the password.
+/// The outcome of verifying the password.
 struct Checked {
-    /// The attempt, if it was let through.
+    /// The attempt; `None` if it was refused.
     counted: Option<Counted>,
     right: bool,
-    /// The old password hashed anew, when its hash was made with other parameters than are wanted
-    /// now.
+    /// The old password hashed anew, if its hash has other parameters than the present ones.
     rehashed: Option<Secret>,
-    /// The new password, when the old one was right.
+    /// The new password, if the old one was right.
     made: Option<Made>,
 }
 
-/// One refusal for all that must not be told apart.
+/// The one refusal for all reasons that a caller must not distinguish.
 pub fn refusal(call: &Call, member: &str) -> Problem {
     if call.request.op.permit == Permit::Public {
         return Problem::invalid(
@@ -94,7 +93,7 @@ pub fn change(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     }
 }
 
-/// Counts the attempt; the check comes next, and takes as long for nobody.
+/// Counts the attempt; the verification comes next, and takes as long for an unknown user.
 fn begin(call: &mut Call, tx: &mut Tx<'_>, form: ChangePassword) -> Result<Answer, Problem> {
     let parameters = stored_hash::parameters(&call.context);
     let options = options(&call.context)?;
@@ -120,7 +119,7 @@ fn begin(call: &mut Call, tx: &mut Tx<'_>, form: ChangePassword) -> Result<Answe
             } else {
                 count_for_nobody(&call.context, tx)?;
             }
-            // the throttle is there to spare the work, but not where it would tell who is known
+            // the throttle spares the work of hashing, but not where the time would reveal which users exist
             let spends = reason != Reason::Throttled || call.request.op.permit == Permit::Public;
             return Ok(refused(spends, old));
         }
@@ -130,25 +129,26 @@ fn begin(call: &mut Call, tx: &mut Tx<'_>, form: ChangePassword) -> Result<Answe
     let making = set::making(&call.context, tx, &found, form.new_password.0.clone())?;
     let counted = Counted { attempt, user: found.was.rid, hash: hashes.secret().cloned() };
     found.save(&call.context, tx, AuditAction::Silent)?;
-    // a guess counts even when nothing else is to be done
+    // the attempt counts although the operation may be refused
     tx.keep();
     let new = form.new_password.0;
     Ok(Answer::after(Work::new(Purpose::Password, move || {
         let Verified { right, needs_rehash } = check(&hashes, &old, &parameters);
         let is_same = right && new.matches(old.expose());
         let made = right.then(|| if is_same { Made::Used } else { making() });
-        // a new hash takes the place of the old one anyway
+        // the hash of a new password replaces the old one anyway
         let stays = needs_rehash && !matches!(made, Some(Made::Hash(_)));
         let rehashed = if stays { hash(&old, &parameters).ok().map(Secret::new) } else { None };
         Checked { counted: Some(counted), right, rehashed, made }
     })))
 }
 
-/// How many rows stand in for users whom nobody knows: as many attempts at once meet as at real ones.
+/// The number of rows that stand in for unknown users: concurrent attempts contend for them as they do for
+/// users' rows.
 const NOBODIES: u8 = 64;
 
-/// Writes as durably as an attempt at a user's password does, for nobody: else the time that a write takes
-/// would tell which names are known.
+/// Writes as durably as an attempt at a user's password does, for an unknown user: otherwise the time of the
+/// write would reveal which login names exist.
 fn count_for_nobody(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
     let attempt = context.new_id();
     let slot = attempt.as_bytes().last().copied().unwrap_or(0) % NOBODIES;
@@ -171,7 +171,7 @@ fn check(hashes: &Hashes, password: &Secret, wanted: &chancery_credential::hash:
     Verified { right: false, needs_rehash: false }
 }
 
-/// Writes down what the check came to.
+/// Records the outcome of the verification.
 fn end(call: &mut Call, tx: &mut Tx<'_>, checked: &Checked) -> Result<Answer, Problem> {
     let refused = refusal(call, "oldPassword");
     let Some(counted) = &checked.counted else {
@@ -182,7 +182,7 @@ fn end(call: &mut Call, tx: &mut Tx<'_>, checked: &Checked) -> Result<Answer, Pr
         return Ok(Answer::refusing(refused));
     };
     let options = options(&call.context)?;
-    // a password that was replaced meanwhile proves nothing any more
+    // a password that was replaced in the meantime proves nothing
     if !checked.right || !stored_hash::is_current(tx, counted.user, counted.hash.as_ref())? {
         let failed =
             lockout::fail(found.user.lockout(), &limits(&options), call.context.now, counted.attempt);
@@ -219,7 +219,7 @@ fn end(call: &mut Call, tx: &mut Tx<'_>, checked: &Checked) -> Result<Answer, Pr
     finish(call, tx, found, "password-changed")
 }
 
-/// Answers as a change would, with nothing done but that the right password was counted as such.
+/// Answers a dry run as a change would be answered. Only the successful attempt is recorded.
 fn try_only(
     call: &mut Call,
     tx: &mut Tx<'_>,
@@ -243,7 +243,7 @@ fn try_only(
     Ok(Answer::resource(call.request.op.status))
 }
 
-/// Answers a change that a user may have made: with the user only to an administrator.
+/// Saves a change and answers it: an administrator gets the user, a public operation an empty answer.
 pub fn finish(
     call: &mut Call,
     tx: &mut Tx<'_>,
@@ -264,7 +264,7 @@ fn is_expired(context: &Context, found: &Found) -> bool {
     !user.password_never_expires && user.password_expiration.is_some_and(|end| end <= context.now)
 }
 
-/// Writes down a failed attempt; a lock is told, and to operators who want to know.
+/// Records a failed attempt. A lock is audited, and mailed to the operators that the store names.
 pub fn record_failure(
     context: &Context,
     tx: &mut Tx<'_>,

@@ -1,4 +1,4 @@
-//! Mails about passwords: queued within the operation's own transaction, sent later.
+//! Mails about passwords: queued in the operation's own transaction, sent later.
 
 use chancery_credential::lockout::Failed;
 use chancery_mail::{Kind, NewMail, enqueue, place};
@@ -40,7 +40,7 @@ pub fn send_token(
     end: Timestamp,
 ) -> Result<(), Problem> {
     let user = &found.user;
-    // without a mail server the operator's program finds its own way
+    // without a mail server the operator's reset program delivers the token, and needs no address
     let address = user.email_address.as_ref().map_or("", Email::as_str);
     let token = String::from_utf8(token.expose().to_vec()).unwrap_or_default();
     let mut data = json!({
@@ -67,7 +67,7 @@ fn fill(template: &str, login_name: &str, token: &str) -> String {
     template.replace("{loginName}", &encoded(login_name)).replace("{token}", &encoded(token))
 }
 
-/// Tells the operators that the store names of a lock.
+/// Mails a notice of a lock to the operators that the store names.
 pub fn notify_lock(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -116,7 +116,7 @@ pub fn send(
     Ok(enqueue(tx, mail)?)
 }
 
-/// What a user is called in a mail.
+/// The name of a user in a mail.
 pub fn display_name(user: &User) -> String {
     let names = [&user.first_name, &user.last_name];
     let names: Vec<&str> = names.into_iter().flatten().map(Name::as_str).collect();

@@ -1,4 +1,4 @@
-//! Passwords: set, reset, changed, with the attempts that fail.
+//! Passwords: set, reset and changed; counting the attempts at them.
 
 mod attempt;
 pub mod mail;
@@ -84,7 +84,7 @@ const fn public(name: &'static str, path: &'static str, custom: Custom, summary:
     Op::new(name, M::Post, path, Permit::Public, &USER, A::Custom(custom), summary)
 }
 
-/// Its operations.
+/// The operations on passwords.
 pub static OPERATIONS: &[Op] = &[
     op(
         "SetInitialPassword",

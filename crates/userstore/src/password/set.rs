@@ -16,20 +16,20 @@ use chancery_resource::{
 use super::{InitialPassword, ResetPassword, stored_hash};
 use crate::user::{Found, UPDATED};
 
-/// What came of checking and hashing a new password.
+/// The outcome of checking and hashing a new password.
 pub enum Made {
-    /// It breaks these rules.
+    /// The password breaks these rules of the policy.
     Broken(Vec<Broken>),
-    /// It was used before.
+    /// The password was used before.
     Used,
-    /// Its hash.
+    /// The hash of the password.
     Hash(Secret),
-    /// It could not be hashed.
+    /// The password could not be hashed.
     Failed(HashError),
 }
 
 impl Made {
-    /// The hash, as it is kept.
+    /// The hash as it is stored; otherwise the problem, at `member`.
     pub fn hash(&self, member: &str) -> Result<&str, Problem> {
         match self {
             Self::Broken(broken) => Err(stored_hash::refuse_broken(member, broken)),
@@ -42,12 +42,12 @@ impl Made {
     }
 }
 
-/// The options of the store that the call is in.
+/// The options of the call's user store.
 pub fn options(context: &Context) -> Result<Arc<Options>, Problem> {
     context.scope.of_store().map(|store| Arc::clone(&store.options))
 }
 
-/// Checks and hashes a new password of a user: takes as long as a hash.
+/// The work of checking and hashing a user's new password; it takes as long as hashing does.
 pub fn making(
     context: &Context,
     tx: &mut Tx<'_>,

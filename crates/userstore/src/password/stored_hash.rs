@@ -1,4 +1,4 @@
-//! What is kept of a password: its hash, those before it, and the one token that resets it.
+//! What is stored of a user's password: its hash, and the history of former hashes.
 
 use chancery_credential::{
     hash::Parameters,
@@ -10,28 +10,28 @@ use chancery_resource::{Call, Context, Problem, StateTable, StoreError, Tx};
 
 use crate::user::{Found, User};
 
-/// Hashes of a user's password, the newest first. They are not to be printed.
+/// The hashes of a user's passwords, the newest first. They cannot be printed.
 #[derive(Clone)]
 pub struct Hashes(Vec<Secret>);
 
 impl Hashes {
-    /// The one that counts.
+    /// The current hash.
     pub fn secret(&self) -> Option<&Secret> {
         self.0.first()
     }
 
-    /// The one that counts, as its text.
+    /// The current hash as text.
     pub fn current(&self) -> Option<&str> {
         self.secret().and_then(|hash| std::str::from_utf8(hash.expose()).ok())
     }
 
-    /// All, as texts.
+    /// All hashes as texts.
     pub fn all(&self) -> Vec<&str> {
         self.0.iter().filter_map(|hash| std::str::from_utf8(hash.expose()).ok()).collect()
     }
 }
 
-/// Reads a user's hash and, as far as the store's options ask for them, those before it.
+/// Reads a user's current hash and as many former ones as the option `PasswordHistoryCount` requires.
 pub fn hashes(tx: &mut Tx<'_>, user: i64, options: &Options) -> Result<Hashes, StoreError> {
     let mut hashes = Vec::new();
     let mut take = |row: &chancery_resource::Row<'_>| {
@@ -44,13 +44,13 @@ pub fn hashes(tx: &mut Tx<'_>, user: i64, options: &Options) -> Result<Hashes, S
         let text =
             "SELECT hash FROM user_password_history WHERE user_rid = ?1 ORDER BY changed_on DESC LIMIT 24";
         tx.query(text, &[Value::Int(user)], &mut take)?;
-        // the one that counts is the first of those that must not come again
+        // the current hash is the first of those that must not be used again
         hashes.truncate(usize::try_from(count).unwrap_or(0).max(1));
     }
     Ok(Hashes(hashes))
 }
 
-/// Whether this hash, or none, is still the one that counts.
+/// Whether this hash, or none, is still the user's current one.
 pub fn is_current(tx: &mut Tx<'_>, user: i64, hash: Option<&Secret>) -> Result<bool, StoreError> {
     let text = "SELECT hash FROM user_password WHERE user_rid = ?1";
     let kept = tx.one(text, &[Value::Int(user)], |row| Ok(Secret::new(row.text(0)?)))?;
@@ -60,8 +60,8 @@ pub fn is_current(tx: &mut Tx<'_>, user: i64, hash: Option<&Secret>) -> Result<b
     })
 }
 
-/// Puts a new hash in the place of the one before, which goes to the history while there is one,
-/// and ends the token that resets it.
+/// Stores a new hash. The one before goes into the history, if the store has one, and the reset token is
+/// deleted.
 pub fn put(
     tx: &mut Tx<'_>,
     user: i64,
@@ -80,7 +80,7 @@ pub fn put(
             vec![rid.clone()],
         )?;
     }
-    // the new one is the first of those that must not come again
+    // the new hash is the first of those that must not be used again
     tx.queue(
         &StateTable::UserPasswordHistory.delete("WHERE user_rid = ?1 AND changed_on < COALESCE((SELECT MIN(changed_on) \
          FROM (SELECT changed_on FROM user_password_history WHERE user_rid = ?1 ORDER BY changed_on DESC LIMIT ?2) newest), ?3)"),
@@ -96,7 +96,7 @@ pub fn put(
     tx.queue(&StateTable::PasswordReset.delete("WHERE user_rid = ?1"), vec![rid])
 }
 
-/// Puts another hash of the same password in the place of the one that counts.
+/// Replaces the current hash by another of the same password.
 pub fn rehash(tx: &mut Tx<'_>, user: i64, hash: &Secret) -> Result<(), StoreError> {
     let hash = std::str::from_utf8(hash.expose()).unwrap_or_default();
     tx.queue(
@@ -105,13 +105,13 @@ pub fn rehash(tx: &mut Tx<'_>, user: i64, hash: &Secret) -> Result<(), StoreErro
     )
 }
 
-/// The parameters that passwords are hashed with now.
+/// The parameters for hashing new passwords.
 pub fn parameters(context: &Context) -> Parameters {
     let wanted = context.app.hashing;
     Parameters::new(wanted.memory_kib, wanted.iterations, wanted.parallelism).unwrap_or_default()
 }
 
-/// The policy that a store's options make.
+/// The password policy of a store's options.
 pub fn policy(options: &Options) -> Policy {
     let length = |name| usize::try_from(options.number(name)).unwrap_or(0);
     Policy {
@@ -127,7 +127,7 @@ pub fn policy(options: &Options) -> Policy {
     }
 }
 
-/// What a policy finds wrong with a user's new password.
+/// The rules of a policy that a user's new password breaks.
 pub fn broken(policy: &Policy, user: &User, password: &Secret) -> Vec<Broken> {
     let person = Person {
         login_name: user.login_name.as_str(),
@@ -138,7 +138,7 @@ pub fn broken(policy: &Policy, user: &User, password: &Secret) -> Vec<Broken> {
     policy.check(password, &person)
 }
 
-/// The problem of a password that breaks rules: every one of them.
+/// The problem of a password that breaks rules; it names every one.
 pub fn refuse_broken(member: &str, broken: &[Broken]) -> Problem {
     let errors: Vec<_> = broken
         .iter()
@@ -147,8 +147,7 @@ pub fn refuse_broken(member: &str, broken: &[Broken]) -> Problem {
     Problem::wrong(errors)
 }
 
-/// Sets a user's own fields after a password was set: when it expires, and that it need not be
-/// changed.
+/// Sets a user's own fields after the password was set: when it expires, and that it need not be changed.
 pub fn finish(call: &Call, found: &mut Found, options: &Options) -> Result<(), Problem> {
     let days = options.number("PasswordExpirationDays");
     let user = &mut found.user;

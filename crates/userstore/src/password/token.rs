@@ -1,4 +1,4 @@
-//! Tokens that reset a password: 256 random bits, kept as a digest, one at a time, used once.
+//! Tokens that reset a password: 256 random bits, stored as a digest, one for each user, used once.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_credential::{hash::verify_nobody, lockout};
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::user::Found;
 
-/// Makes the one token of a user: the one before is dead.
+/// Creates a user's token, which replaces the one before.
 fn make(call: &Call, tx: &mut Tx<'_>, user: i64) -> Result<(Secret, Timestamp), Problem> {
     let token = Secret::new(BASE64_URL_SAFE_NO_PAD.encode(random::<32>()));
     let lifetime = options(&call.context)?.span("PasswordResetTokenLifetime");
@@ -69,17 +69,17 @@ pub fn request(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 fn deliver(call: &mut Call, tx: &mut Tx<'_>, found: Found) -> Result<Answer, Problem> {
     let (token, end) = make(call, tx, found.was.rid)?;
     mail::send_token(&call.context, tx, &found, &token, end)?;
-    // the user's own fields stay as they are: that a token was asked for is an entry of its own
+    // no field of the user changes: the request for a token is an audit entry of its own
     found.tell_and_answer(call, tx, "password-reset-requested")
 }
 
-/// What came of a token and a new password.
+/// The outcome of checking and hashing the new password; without a user, the token was refused.
 struct Redeemed {
     user: Option<i64>,
     made: Option<Made>,
 }
 
-/// Sets a password; the token is the proof. It works during a temporary lock and ends it.
+/// Sets a password; the token is the proof. This works during a temporary lock and ends it.
 pub fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form: ResetPasswordWithToken = read_form(call)?;
     let refused = |call: &Call| Answer::refusing(refusal(call, "token"));
@@ -123,7 +123,7 @@ pub fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 }
 
 impl Found {
-    /// Tells something of a user that changes none of the user's fields, and answers with the user.
+    /// Audits an event of a user that changes none of the user's fields, and answers with the user.
     fn tell_and_answer(
         mut self,
         call: &mut Call,

@@ -11,11 +11,11 @@ use serde_json::json;
 use super::{ContactCode, SECURITY_CONTACT, SecurityContact};
 use crate::password::mail;
 
-/// How long a code is good, in milliseconds.
+/// How long a code is valid, in milliseconds.
 const LIFETIME: i64 = 15 * 60 * 1000;
 const ATTEMPTS: i64 = 5;
 
-/// Makes a contact's code and mails it.
+/// Creates a contact's code and mails it.
 pub fn send(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -45,12 +45,12 @@ pub fn send(
     mail::send(context, tx, about, contact.value.as_str(), locale.flatten(), &data, end)
 }
 
-/// A code is short: its digest is keyed, and of one contact.
+/// The digest of a code: keyed, since a code is short, and bound to the contact.
 fn digest(context: &Context, contact: &SecurityContact, code: &[u8]) -> Vec<u8> {
     context.app.master.digest(&format!("security-contact/{}", contact.id.0), code)
 }
 
-/// Verifies a contact. Attempts are counted before the code is looked at, and stay counted.
+/// Verifies a contact. Attempts are counted before the code is checked, and stay counted.
 pub fn verify(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form: ContactCode = read_form(call)?;
     let owner = owner_of(call, tx, &SECURITY_CONTACT)?.ok_or_else(|| Problem::not_found("User"))?;
@@ -71,7 +71,7 @@ pub fn verify(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         return Err(Problem::conflict(detail));
     };
     if !kept.matches(&digest(&call.context, &contact, form.code.as_str().trim().as_bytes())) {
-        // a guess counts even when nothing else is to be done
+        // the attempt counts although the operation is refused
         tx.keep();
         return Ok(Answer::refusing(Problem::wrong_at("/code", "is not the code that was sent")));
     }

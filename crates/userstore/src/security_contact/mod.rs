@@ -68,7 +68,7 @@ record! {
     }
 }
 
-/// The resource.
+/// The shape of security contacts.
 pub static SECURITY_CONTACT: Shape =
     Shape::of::<SecurityContact>("SecurityContact", "security_contact", Reach::Store)
         .owned(&USER, "user_rid")
@@ -98,7 +98,7 @@ const fn op(name: &'static str, method: M, path: &'static str, action: A, summar
     Op::new(name, method, path, UserStore, &SECURITY_CONTACT, action, summary).added()
 }
 
-/// Its operations.
+/// The operations on security contacts.
 pub static OPERATIONS: &[Op] = &[
     op("GetSecurityContacts", M::Get, ALL, A::List, "Lists a user's security contacts."),
     Op {

@@ -1,4 +1,4 @@
-//! A user's state: locks, counters, activity, quarantine.
+//! A user's state: locks, counters of attempts, activity, deletion quarantine.
 
 use chancery_credential::lockout::{self, Closing, Limits, State};
 use chancery_record::{OPEN, Record as _, Timestamp, Token, Value, record};
@@ -32,7 +32,7 @@ const fn op(name: &'static str, path: &'static str, custom: Custom, summary: &'s
     Op::new(name, M::Post, path, UserStore, &USER, A::Custom(custom), summary)
 }
 
-/// Its operations.
+/// The operations on a user's state.
 pub static STATE_OPERATIONS: &[Op] = &[
     op(
         "ResetAccessFailedCount",
@@ -65,7 +65,7 @@ pub static STATE_OPERATIONS: &[Op] = &[
 ];
 
 impl User {
-    /// Where attempts to sign in stand.
+    /// The lockout state of the user, for the rules in `chancery_credential`.
     pub fn lockout(&self) -> State {
         State {
             is_lock_enabled: self.is_user_lock_enabled,
@@ -82,7 +82,7 @@ impl User {
         }
     }
 
-    /// Takes over where attempts stand now.
+    /// Sets the lockout state of the user.
     pub fn set_lockout(&mut self, state: State) {
         self.is_user_locked = state.is_locked;
         self.locked_until = state.locked_until;
@@ -94,21 +94,21 @@ impl User {
         self.closing_since = state.closing.map(|closing| closing.since);
     }
 
-    /// Whether the user may sign in at this moment, locks aside.
+    /// Whether the user may sign in at this time, locks aside.
     pub fn is_admitted(&self, now: Timestamp) -> bool {
         self.is_user_active
             && self.user_valid_from.is_none_or(|from| from <= now)
             && self.user_valid_to.is_none_or(|to| now < to)
     }
 
-    /// Gives the user a new concurrency token: an own field changed.
+    /// Gives the user a new concurrency token, since a field of the user changed.
     pub fn renew_token(&mut self, context: &Context) -> Result<(), Problem> {
         self.concurrency_token = chancery_record::FieldType::from_value(context.new_token())?;
         Ok(())
     }
 }
 
-/// The limits that a store's options set.
+/// The lockout limits of a store's options.
 pub fn limits(options: &Options) -> Limits {
     Limits {
         attempts_before_user_locked: options.number("AttemptsBeforeUserLocked"),
@@ -121,28 +121,28 @@ pub fn limits(options: &Options) -> Limits {
     }
 }
 
-/// A user as it is read for a change: the row and the record.
+/// A user that was read for a change: the row and the record.
 pub struct Found {
-    /// The row.
+    /// The row as it was read.
     pub was: Stored,
-    /// Its record, to be changed.
+    /// The record, to be changed.
     pub user: User,
 }
 
 impl Found {
-    /// From a row.
+    /// Reads the record from a row.
     pub fn new(was: Stored) -> Result<Self, Problem> {
         let user = User::from_values(was.values.clone())?;
         Ok(Self { was, user })
     }
 
-    /// The user that the path names first, if `If-Match` holds. A later step of the same call asks
-    /// no more: its own first step may have changed what it names.
+    /// The user that the first parameter of the path names, if `If-Match` holds. Later steps of the call skip
+    /// that check: the first step may have changed the token.
     pub fn in_path(call: &mut Call, tx: &mut Tx<'_>) -> Result<Self, Problem> {
         let key = key_in_path(call)?;
         let found = load(&call.context, tx, &USER, None, key)?;
         if call.steps.results.is_empty() {
-            // who is asked for, in the form that the operation answers with
+            // If-Match is about the form that the operation answers with
             let shape = call.request.op.shape;
             let form = if shape.table == USER.table { shape } else { &USER };
             check_if_match(call, tx, form, &found)?;
@@ -150,8 +150,8 @@ impl Found {
         Self::new(found)
     }
 
-    /// How a change of the state is told. Counters are run-time state: they change no token and are
-    /// no entry.
+    /// How a change of the state is audited. Counters are run-time state: a change of them alone renews no
+    /// concurrency token and is not audited.
     fn telling_since(
         &mut self,
         context: &Context,
@@ -166,14 +166,14 @@ impl Found {
         Ok(telling)
     }
 
-    /// Writes what changed, and tells it so.
+    /// Writes what changed, audited as `telling` says.
     pub fn save(self, context: &Context, tx: &mut Tx<'_>, telling: AuditAction) -> Result<Stored, Problem> {
         let values = self.user.into_values();
         update_unversioned(context, tx, &USER, &self.was, &values, telling)?;
         Ok(self.was.with(values))
     }
 
-    /// Writes what changed, told as a change of the user, and answers with the user.
+    /// Writes what changed, audited as `telling` says, and answers with the user.
     pub fn save_and_answer(
         self,
         call: &mut Call,
@@ -190,7 +190,7 @@ fn key_in_path(call: &Call) -> Result<Value, Problem> {
     USER.read_key(call.request.parameter(0))
 }
 
-/// How a change of the user is told.
+/// How an update of the user is audited.
 pub const UPDATED: AuditAction = AuditAction::As("Modified", "updated");
 
 fn reset_lockout(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
@@ -239,7 +239,7 @@ fn restore(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         found => found?,
     };
     let mut found = Found::new(hidden)?;
-    // a deletion ends tokens and passes for good
+    // tokens and passes do not outlive a deletion
     tx.queue(&StateTable::PasswordReset.delete("WHERE user_rid = ?1"), vec![Value::Int(found.was.rid)])?;
     found.user.quarantined_on = None;
     found.user.renew_token(&call.context)?;

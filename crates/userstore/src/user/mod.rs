@@ -108,7 +108,7 @@ record! {
     }
 }
 
-/// The resource.
+/// The shape of users.
 pub static USER: Shape = Shape::of::<User>("User", "user_account", Reach::Store)
     .ruled::<User>()
     .validate_rows(unique_email::find_taken)
@@ -136,7 +136,7 @@ const fn op(name: &'static str, method: M, path: &'static str, action: A, summar
     Op::new(name, method, path, UserStore, &USER, action, summary)
 }
 
-/// Its operations.
+/// The operations on users.
 pub static OPERATIONS: &[Op] = &[
     op("GetUsers", M::Get, ALL, A::List, "Lists the users."),
     op("CreateUser", M::Post, ALL, A::Create, "Creates a user."),
@@ -189,7 +189,7 @@ fn by_login_name(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     read_one(call, tx, call.request.op.shape, None, &sql)
 }
 
-/// What mirrors users and what is on its way to them goes with them.
+/// Deletes the queued mails and the mirrors of purged users.
 fn forget(context: &mut Context, tx: &mut Tx<'_>, ids: &[Uuid]) -> Result<(), Problem> {
     chancery_mail::forget(tx, context.scope.store(), ids)?;
     USERS.forget(context, tx, ids)

@@ -7,7 +7,7 @@ use super::User;
 impl Rules for User {
     fn adjust(&mut self, was: Option<&Self>, provided: &ProvidedFields<'_, Self>) {
         let Some(was) = was else { return };
-        // a proof is of one address: it does not carry over to another
+        // the confirmation is of one address and does not carry over to another
         if self.email_address != was.email_address && !provided.contains(Self::EMAIL_ADDRESS_CONFIRMED) {
             self.email_address_confirmed = false;
         }

@@ -1,5 +1,5 @@
-//! E-mail addresses that must be one user's alone, where the store has it so: as addresses, and
-//! as what somebody signs in with. A user in quarantine keeps the own one.
+//! Unique e-mail addresses, where the store's options require them: unique as addresses, and as what users
+//! sign in with. A user in the deletion quarantine keeps their address.
 
 use std::collections::{HashMap, HashSet};
 
@@ -26,7 +26,7 @@ impl Member {
         }
     }
 
-    /// The member among a row's values, folded.
+    /// The member's value in a row, folded.
     fn of(self, values: &[Value]) -> Option<String> {
         match self.field().value(values) {
             Value::Text(text) => Some(fold(text)),
@@ -35,15 +35,15 @@ impl Member {
     }
 }
 
-/// What a row is to have that it did not have before.
+/// A value of a row that is new to the row.
 struct Claim {
     row: usize,
     member: Member,
     key: String,
 }
 
-/// What must not be another's: the address, and where addresses sign in, the login name too. That
-/// login names differ is the index's to see.
+/// Which members must be unique: addresses and, where users sign in by address, an address also among login
+/// names. Login names among themselves are kept unique by an index.
 #[derive(Clone, Copy)]
 struct Rule {
     signs_in: bool,
@@ -60,7 +60,7 @@ impl Rule {
 }
 
 /// Finds users whose new address or login name is another's address, or whose new address is
-/// another's login name, as far as the store's options ask for it.
+/// another's login name, as far as the store's options forbid it.
 pub fn find_taken(
     call: &Call,
     tx: &mut Tx<'_>,
@@ -94,8 +94,8 @@ pub fn find_taken(
     Ok(violations.collect())
 }
 
-/// Ends the reset tokens of users whose address changes: a token is for whoever reads the address that it
-/// went to.
+/// Deletes the reset tokens of users whose address changes: a token is for whoever reads the address that it
+/// was sent to.
 fn end_reset_tokens(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<(), Problem> {
     let address = User::EMAIL_ADDRESS.field();
     let moved = |row: &&Proposed<'_>| {
@@ -112,7 +112,7 @@ fn end_reset_tokens(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<(), Proble
 
 type Held = HashMap<(Member, String), usize>;
 
-/// What the rows claim anew, and what they keep.
+/// The rows' new values, and those that they keep.
 fn claims(rule: Rule, rows: &[Proposed<'_>]) -> (Vec<Claim>, Held) {
     let (mut claims, mut held) = (Vec::new(), Held::new());
     for (place, row) in rows.iter().enumerate() {
@@ -128,7 +128,7 @@ fn claims(rule: Rule, rows: &[Proposed<'_>]) -> (Vec<Claim>, Held) {
     (claims, held)
 }
 
-/// Which claims clash with what other rows keep, or claimed before them.
+/// The claims that clash with values that other rows keep, or with earlier claims.
 fn among_each_other(rule: Rule, claims: &[Claim], mut held: Held) -> HashSet<usize> {
     let mut taken = HashSet::new();
     for (place, claim) in claims.iter().enumerate() {
@@ -145,7 +145,7 @@ fn among_each_other(rule: Rule, claims: &[Claim], mut held: Held) -> HashSet<usi
     taken
 }
 
-/// Finds what other users have of some keys.
+/// Calls `found` with each claimed value that another stored user has.
 fn find_stored(
     context: &Context,
     tx: &mut Tx<'_>,

@@ -1,4 +1,4 @@
-//! A user's image: checked, stripped, stored anew.
+//! A user's image: checked, stripped of metadata and encoded anew before it is stored.
 
 use chancery_picture::{MAX_BODY_BYTES, Picture, Refused, normalize, parse};
 use chancery_record::{FieldError, KEY, Name, OWNER, Record as _, SHOWN, Token, Value, id_types, record};
@@ -34,7 +34,7 @@ record! {
     }
 }
 
-/// The resource.
+/// The shape of user images.
 pub static USER_IMAGE: Shape =
     Shape::of::<UserImage>("UserImage", "user_image", Reach::Store).owned(&USER, "user_rid");
 
@@ -55,7 +55,7 @@ const fn op(name: &'static str, method: M, path: &'static str, custom: Custom, s
     Op::new(name, method, path, UserStore, &USER_IMAGE, A::Custom(custom), summary)
 }
 
-/// Its operations.
+/// The operations on user images.
 pub static OPERATIONS: &[Op] = &[
     op("GetUserImage", M::Get, ONE, Custom::reading(read), "Reads what is known of a user's image."),
     op(

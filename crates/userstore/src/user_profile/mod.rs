@@ -21,7 +21,7 @@ record! {
     }
 }
 
-/// The resource.
+/// The shape of user profiles.
 pub static USER_PROFILE: Shape = Shape::of::<UserProfile>("UserProfile", "user_profile", Reach::Store)
     .owned(&USER, "user_rid")
     .unique(&[Unique::new("user_profile__user_rid__key", &[UserProfile::KEY.field()])]);
@@ -33,7 +33,7 @@ const fn op(name: &'static str, method: M, path: &'static str, action: A, summar
     Op::new(name, method, path, UserStore, &USER_PROFILE, action, summary)
 }
 
-/// Its operations.
+/// The operations on user profiles.
 pub static OPERATIONS: &[Op] = &[
     op("GetUserProfiles", M::Get, ALL, A::List, "Lists the entries of a user."),
     op("CreateUserProfile", M::Post, ALL, A::Create, "Creates an entry.").answering(202, Reply::Owner),

@@ -90,7 +90,7 @@ impl Watch {
     }
 
     fn checkpoint(&self, pragma: &str) {
-        if let Err(error) = self.connection.query(pragma, &[], &mut |_| Ok(())) {
+        if let Err(error) = self.connection.returning(pragma, &[], &mut |_| Ok(())) {
             tracing::warn!(%error, "checkpoint failed");
         }
     }

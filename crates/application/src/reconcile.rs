@@ -206,7 +206,7 @@ impl Identities {
         let mut owners = load_keys(context, tx, mirror.to, None, &ids)?;
         for (id, subject) in self.new {
             let owner = owners.remove(&key_name(&id)).ok_or_else(|| Problem::not_found(mirror.to.name))?;
-            let owner = owner.as_owner(mirror.to);
+            let owner = owner.as_owner(mirror.to)?;
             let identity = ApplicationIdentity {
                 id: ApplicationIdentityId(context.new_id()),
                 owner_id: owner.id,
@@ -223,7 +223,7 @@ impl Identities {
             load_rows(context, tx, shape, &rids)?.into_iter().map(|row| (row.rid, row)).collect();
         for (row, rid) in self.moved {
             let Some(was) = found.remove(&rid) else { continue };
-            let was = Stored { owner: Some(row.as_owner(mirror.to)), ..was };
+            let was = Stored { owner: Some(row.as_owner(mirror.to)?), ..was };
             let mut values = was.values.clone();
             ApplicationIdentity::ISSUER.set(&mut values, issuer.clone())?;
             let action = AuditAction::As("Modified", "updated");

@@ -58,7 +58,10 @@ pub use read::precondition::{Preconditions, check_if_match, token_in};
 pub use read::sql::{LIST, Sql};
 pub use seal::master_key::{MasterKey, SealingKey};
 pub use seal::sealed::{PersonKey, Persons, open_secret};
-pub use write::change::{AuditAction, OwnerRow, delete, insert_unaudited, purge, purge_due, purged};
+pub use write::change::{
+    AuditAction, OwnerRow, advance, insert, insert_unaudited, update, update_unversioned,
+};
+pub use write::deletion::{delete, purge, purge_due, purged};
 pub use write::elements::MAX_BATCH;
 pub use write::integrity::{check_postconditions, visible};
 pub use write::operation::{finish, read_form, run};
@@ -66,4 +69,3 @@ pub use write::pipeline::{Rows, Writing, write_rows};
 pub use write::precheck::check_body;
 pub use write::relate::{MAX_RELATED, RelationBody, link, relate_rows};
 pub use write::values::new_row;
-pub use write::words::{advance, insert, update, update_unversioned};

@@ -50,7 +50,7 @@ impl Person {
             Some(row) => (row, false),
             None => (load_hidden(context, tx, &APPLICATION_USER, Value::Id(id))?, true),
         };
-        let owner = row.as_owner(&APPLICATION_USER);
+        let owner = row.as_owner(&APPLICATION_USER)?;
         Ok(Self { row, owner, is_hidden })
     }
 

@@ -2,7 +2,6 @@
 
 use chancery_record::{Column, Field, FieldOf, FieldType, Mismatch, Record, Sealing, Value, write_cell};
 use chancery_store::Row;
-use uuid::Uuid;
 
 use crate::{
     Context, MasterKey, Personal, Problem, Scope, Shape,
@@ -128,8 +127,13 @@ impl Stored {
     }
 
     /// The row as the owner of others.
-    pub fn as_owner(&self, shape: &Shape) -> OwnerRow {
-        let id = if let Value::Id(id) = self.value(shape.plan().key) { *id } else { Uuid::nil() };
+    ///
+    /// # Errors
+    /// A resource whose key is no id owns nothing.
+    pub fn as_owner(&self, shape: &Shape) -> Result<OwnerRow, Problem> {
+        let Value::Id(id) = *self.value(shape.plan().key) else {
+            return Err(chancery_store::Error::Internal(format!("{} owns nothing", shape.name)).into());
+        };
         let person_key = match shape.personal {
             Personal::Is(field) => match field.value(&self.values) {
                 Value::Bytes(key) => Some(key.clone()),
@@ -137,7 +141,7 @@ impl Stored {
             },
             _ => None,
         };
-        OwnerRow { rid: self.rid, id, person_key }
+        Ok(OwnerRow { rid: self.rid, id, person_key })
     }
 
     /// The same row with other values.

@@ -3,18 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use chancery_record::{Column, Field, Sealing, Timestamp, Value, fold};
+use chancery_record::{Column, Field, Sealing, Value, fold};
 use chancery_store::{Tx, raw};
 use uuid::Uuid;
 
 use crate::{
-    Context, Deletion, LIST, Problem, Relation, Scope, Shape,
+    Context, Problem, Relation, Shape,
     audit::entry::{Details, Entry, Links, changed_members, content, fields_with, key_text, record, written},
     audit::person::person,
-    declare::shape::Personal,
     read::emit::Stored,
     seal::sealed::seal_secret,
-    write::integrity::note_postcondition,
+    write::integrity::{Written, confine, note_postcondition},
 };
 
 /// The owning row of an owned resource.
@@ -40,8 +39,23 @@ pub enum AuditAction {
 /// Writes a new row.
 ///
 /// # Errors
-/// The store's.
+/// The store's; a row that is not within what the actor's roles cover.
 pub fn insert(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    owner: Option<&OwnerRow>,
+    values: &[Value],
+) -> Result<(), Problem> {
+    insert_row(context, tx, shape, owner, values)?;
+    confine_one(context, tx, shape, true, values)
+}
+
+/// Writes a new row, which the caller confines.
+///
+/// # Errors
+/// The store's.
+pub fn insert_row(
     context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
@@ -112,7 +126,7 @@ fn write_new(
 /// Writes the changed columns of a row and its new token, if the row is still as it was read.
 ///
 /// # Errors
-/// The store's.
+/// The store's; a row that would be out of what the actor's roles cover.
 pub fn update(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -120,16 +134,30 @@ pub fn update(
     was: &Stored,
     values: &[Value],
 ) -> Result<(), Problem> {
+    update_row(context, tx, shape, was, values)?;
+    confine_one(context, tx, shape, false, values)
+}
+
+/// The same, which the caller confines.
+///
+/// # Errors
+/// The store's.
+pub fn update_row(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    was: &Stored,
+    values: &[Value],
+) -> Result<(), Problem> {
     let shape = shape.base();
-    let token = shape.plan().token;
-    change(context, tx, shape, was, values, token, ("Modified", "updated"))
+    change(context, tx, shape, was, values, shape.plan().token, ("Modified", "updated"))
 }
 
 /// Writes the changed columns of a row, whatever its token: a change of state. Nothing is written or audited
 /// when nothing changed.
 ///
 /// # Errors
-/// The store's.
+/// The store's; a row that would be out of what the actor's roles cover.
 pub fn update_unversioned(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -138,14 +166,15 @@ pub fn update_unversioned(
     values: &[Value],
     action: AuditAction,
 ) -> Result<(), Problem> {
-    let shape = shape.base();
+    let base = shape.base();
     if was.values == values {
         return Ok(());
     }
     match action {
-        AuditAction::Silent => write_columns(context, tx, shape, was, values, (None, None)).map(drop),
-        AuditAction::As(action, event) => change(context, tx, shape, was, values, None, (action, event)),
+        AuditAction::Silent => write_columns(context, tx, base, was, values, (None, None)).map(drop)?,
+        AuditAction::As(action, event) => change(context, tx, base, was, values, None, (action, event))?,
     }
+    confine_one(context, tx, shape, false, values)
 }
 
 /// Writes the changed columns of a row and its new token, if the row is still as it was read, and audits the
@@ -153,7 +182,7 @@ pub fn update_unversioned(
 /// other runs again and finds the new state.
 ///
 /// # Errors
-/// The store's.
+/// The store's; a row that would be out of what the actor's roles cover.
 pub fn advance(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -162,12 +191,23 @@ pub fn advance(
     mut values: Vec<Value>,
     action: (&'static str, &'static str),
 ) -> Result<(), Problem> {
-    let shape = shape.base();
-    let token = shape.plan().token;
-    if let Some(value) = token.and_then(|place| values.get_mut(place)) {
+    let base = shape.base();
+    let token = base.plan().token;
+    if let Some(value) = token.and_then(|index| values.get_mut(index)) {
         *value = context.new_token();
     }
-    change(context, tx, shape, was, &values, token, action)
+    change(context, tx, base, was, &values, token, action)?;
+    confine_one(context, tx, shape, false, &values)
+}
+
+fn confine_one(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    is_new: bool,
+    values: &[Value],
+) -> Result<(), Problem> {
+    confine(context, tx, shape, std::iter::once(Written { base: String::new(), is_new, values }))
 }
 
 /// Writes the changed columns of a row, and the change's audit entry and event.
@@ -201,7 +241,7 @@ fn change(
 }
 
 /// The number of the next audit entry of a row.
-fn next_number(context: &Context, was: &Stored) -> i64 {
+pub(super) fn next_number(context: &Context, was: &Stored) -> i64 {
     context.app.audit_signer.number(context.now, was.last_entry)
 }
 
@@ -244,150 +284,13 @@ fn write_columns(
     Ok(changed)
 }
 
-/// Deletes a row, or hides it where the resource has a quarantine that is on.
-///
-/// # Errors
-/// The store's.
-pub fn delete(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
-    let shape = shape.base();
-    let hides = hides(context, shape);
-    if matches!(shape.personal, Personal::Is(_)) && !hides {
-        // the key is deleted with the person: contents encrypted now could never be read
-        return destroy(context, tx, shape, was, "deleted");
-    }
-    let person = person(context, tx, shape, &was.values, was.owner.as_ref())?;
-    let number = next_number(context, was);
-    match shape.deletion {
-        Deletion::Quarantine { field, .. } if hides => {
-            let column = field.column;
-            let text = format!(
-                "UPDATE {} SET {column} = ?1, last_entry = ?3 WHERE rid = ?2 AND {column} IS NULL",
-                shape.table
-            );
-            raw::queue_one(
-                tx,
-                &text,
-                vec![Value::Int(context.now.0), Value::Int(was.rid), Value::Int(number)],
-            )?;
-        }
-        _ => remove(context, tx, shape, was)?,
-    }
-    finish(context, tx, shape, &was.values)?;
-    record(
-        context,
-        tx,
-        Entry {
-            number,
-            person,
-            area: shape.name,
-            key: key_text(shape, &was.values),
-            action: "Deleted",
-            event: "deleted",
-            original: Some(content(shape, &was.values)),
-            current: None,
-            details: Details::None {},
-        },
-    )
-}
-
-/// Purges a row, and with a person the person's key, so that contents in the audit trail can no longer be
-/// read. The entry `Deleted`, without contents, is the only one about it: it explains the gaps.
-///
-/// # Errors
-/// The store's.
-pub fn purge(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
-    let shape = shape.base();
-    destroy(context, tx, shape, was, "purged")
-}
-
-fn destroy(
+/// Does what follows from any write of a row: after-write function, postcondition, epoch.
+pub(super) fn finish(
     context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
-    was: &Stored,
-    event: &'static str,
+    values: &[Value],
 ) -> Result<(), Problem> {
-    remove(context, tx, shape, was)?;
-    if matches!(shape.personal, Personal::Is(_)) {
-        // stored answers that show many persons are not encrypted under a key of this person alone
-        let text =
-            "UPDATE idempotent_answer SET answer = ?1, persons = ?2, shows_of = NULL WHERE shows_of = ?3";
-        let parameters =
-            vec![Value::Bytes(Vec::new()), Value::Bytes(vec![0; 16]), Value::Int(context.scope.store())];
-        raw::queue(tx, text, parameters)?;
-    }
-    finish(context, tx, shape, &was.values)?;
-    record(
-        context,
-        tx,
-        Entry {
-            number: next_number(context, was),
-            person: None,
-            area: shape.name,
-            key: key_text(shape, &was.values),
-            action: "Deleted",
-            event,
-            original: None,
-            current: None,
-            details: Details::None {},
-        },
-    )
-}
-
-fn remove(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
-    let text = format!("DELETE FROM {} WHERE rid = ?1", shape.table);
-    raw::queue_one(tx, &text, vec![Value::Int(was.rid)])?;
-    retire_id(context, tx, shape, was)
-}
-
-/// Deletes or checks what depends on purged rows, by the resource's `on_purge`.
-///
-/// # Errors
-/// The store's.
-pub fn purged(context: &mut Context, tx: &mut Tx<'_>, shape: &Shape, rows: &[Stored]) -> Result<(), Problem> {
-    let shape = shape.base();
-    let Some(on_purge) = shape.on_purge else { return Ok(()) };
-    let id = |row: &Stored| if let Value::Id(id) = row.value(shape.plan().key) { Some(*id) } else { None };
-    let ids: Vec<Uuid> = rows.iter().filter_map(id).collect();
-    ids.chunks(LIST).try_for_each(|chunk| on_purge(context, tx, chunk))
-}
-
-/// Purges the rows that have been in quarantine since this moment or longer, those waiting longest first, and
-/// at most so many. Returns how many.
-///
-/// # Errors
-/// The store's.
-pub fn purge_due(
-    context: &mut Context,
-    tx: &mut Tx<'_>,
-    shape: &Shape,
-    since: Timestamp,
-    limit: usize,
-) -> Result<usize, Problem> {
-    let Some(column) = shape.deletion.hiding().map(|field| field.column) else { return Ok(0) };
-    let sql = shape.select_hidden(context).push(&format!(" AND t.{column} <= ")).bind(since.0);
-    let sql = sql.push(&format!(" ORDER BY t.{column} LIMIT {limit}"));
-    let mut due = Vec::new();
-    tx.query(&sql.text, &sql.parameters, |row| {
-        due.push(Stored::read(shape, &context.scope, None, row)?);
-        Ok(())
-    })?;
-    due.iter().try_for_each(|row| purge(context, tx, shape, row))?;
-    purged(context, tx, shape, &due)?;
-    Ok(due.len())
-}
-
-/// Whether a DELETE hides rows of this resource, in this store, instead of removing them.
-pub fn hides(context: &Context, shape: &Shape) -> bool {
-    matches!(shape.deletion, Deletion::Quarantine { option, .. } if is_on(context, option))
-}
-
-fn is_on(context: &Context, option: &str) -> bool {
-    matches!(&context.scope, Scope::Store(store) if store.options.flag(option))
-}
-
-/// Does what follows from any write of a row: after-write function, postcondition, epoch.
-fn finish(context: &Context, tx: &mut Tx<'_>, shape: &Shape, values: &[Value]) -> Result<(), Problem> {
     if let Some(after_write) = shape.after_write {
         after_write(context, tx, values)?;
     }
@@ -409,16 +312,6 @@ fn kept<'a>(context: &Context, shape: &Shape, values: &'a [Value]) -> std::borro
         _ => value.clone(),
     });
     kept.collect()
-}
-
-fn retire_id(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
-    // rows that are identified by another row's id can be created again
-    if let (id @ Value::Id(_), Some("id")) = (was.value(shape.plan().key), shape.key().map(|key| key.column))
-    {
-        let parameters = vec![Value::Int(context.scope.store()), shape.name.into(), id.clone()];
-        raw::queue(tx, "INSERT INTO retired_id (store, resource, id) VALUES (?1, ?2, ?3)", parameters)?;
-    }
-    Ok(())
 }
 
 /// Audits links that were added and removed: one entry with the ids, not the complete set. `relate` writes

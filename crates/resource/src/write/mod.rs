@@ -2,6 +2,8 @@
 //! module that writes a resource's row together with its audit entry and its event.
 
 pub mod change;
+pub mod delete_rows;
+pub mod deletion;
 pub mod elements;
 pub mod failures;
 pub mod integrity;
@@ -9,6 +11,4 @@ pub mod operation;
 pub mod pipeline;
 pub mod precheck;
 pub mod relate;
-pub mod removal;
 pub mod values;
-pub mod words;

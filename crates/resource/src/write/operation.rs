@@ -11,11 +11,11 @@ use crate::{
         load::{key_of, owner_of, select_key},
     },
     write::{
+        delete_rows::delete_rows,
         failures::taken,
         integrity::check_postconditions,
         pipeline::{Rows, Writing, write_rows},
         relate::relate,
-        removal::delete,
     },
 };
 
@@ -46,10 +46,10 @@ pub fn run(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
             let form = if call.request.merge_patch { Form::MergePatch } else { Form::Patch };
             write_rows(call, tx, Writing::one(Rows::There, form))
         }
-        Action::Delete => delete(call, tx, false),
+        Action::Delete => delete_rows(call, tx, false),
         Action::CreateBatch => write_rows(call, tx, Writing::many(Rows::New, Form::Create)),
         Action::ReplaceBatch => write_rows(call, tx, Writing::many(Rows::There, Form::Put)),
-        Action::DeleteBatch => delete(call, tx, true),
+        Action::DeleteBatch => delete_rows(call, tx, true),
         Action::Relate(name, how) => relate(call, tx, name, how),
         Action::Custom(custom) => (custom.run)(call, tx),
     };

@@ -88,8 +88,8 @@ pub fn write_rows(call: &mut Call, tx: &mut Tx<'_>, writing: Writing) -> Result<
     failures.into_result()?;
     for row in &rows {
         match &row.was {
-            Some(was) => change::update(&call.context, tx, shape, was, &row.values)?,
-            None => change::insert(&call.context, tx, shape, owner.as_ref(), &row.values)?,
+            Some(was) => change::update_row(&call.context, tx, shape, was, &row.values)?,
+            None => change::insert_row(&call.context, tx, shape, owner.as_ref(), &row.values)?,
         }
     }
     let new = rows.iter().filter(|row| row.was.is_none());

@@ -13,7 +13,7 @@ use crate::{
         precondition::check_if_match,
     },
     write::{
-        change,
+        deletion,
         elements::bodies,
         failures::Failures,
         integrity::find_children,
@@ -25,7 +25,7 @@ use crate::{
 ///
 /// # Errors
 /// Each key that is malformed or names no row; a row that still has children.
-pub fn delete(call: &mut Call, tx: &mut Tx<'_>, is_many: bool) -> Result<Answer, Problem> {
+pub fn delete_rows(call: &mut Call, tx: &mut Tx<'_>, is_many: bool) -> Result<Answer, Problem> {
     let shape = call.request.op.shape;
     let writing = Writing { is_many, ..Writing::one(Rows::There, Form::Put) };
     let mut failures = Failures::of(writing);
@@ -52,10 +52,10 @@ pub fn delete(call: &mut Call, tx: &mut Tx<'_>, is_many: bool) -> Result<Answer,
     }
     failures.into_result()?;
     for row in &rows {
-        change::delete(&call.context, tx, shape, row)?;
+        deletion::delete(&call.context, tx, shape, row)?;
     }
-    if !change::hides(&call.context, shape) {
-        change::purged(&mut call.context, tx, shape, &rows)?;
+    if !deletion::hides(&call.context, shape) {
+        deletion::purged(&mut call.context, tx, shape, &rows)?;
     }
     if is_many {
         return Ok(Answer::new(call.request.op.status));

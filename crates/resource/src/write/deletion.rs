@@ -1,0 +1,166 @@
+//! Deleting a resource's row, with its audit entry and its event: hidden in the quarantine, or gone for good.
+
+use chancery_record::{Timestamp, Value};
+use chancery_store::{Tx, raw};
+use uuid::Uuid;
+
+use crate::{
+    Context, Deletion, LIST, Problem, Scope, Shape,
+    audit::entry::{Details, Entry, content, key_text, record},
+    audit::person::person,
+    declare::shape::Personal,
+    read::emit::Stored,
+    write::change::{finish, next_number},
+};
+
+/// Deletes a row, or hides it where the resource has a quarantine that is on.
+///
+/// # Errors
+/// The store's.
+pub fn delete(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
+    let shape = shape.base();
+    let hides = hides(context, shape);
+    if matches!(shape.personal, Personal::Is(_)) && !hides {
+        // the key is deleted with the person: contents encrypted now could never be read
+        return destroy(context, tx, shape, was, "deleted");
+    }
+    let person = person(context, tx, shape, &was.values, was.owner.as_ref())?;
+    let number = next_number(context, was);
+    match shape.deletion {
+        Deletion::Quarantine { field, .. } if hides => {
+            let column = field.column;
+            let text = format!(
+                "UPDATE {} SET {column} = ?1, last_entry = ?3 WHERE rid = ?2 AND {column} IS NULL",
+                shape.table
+            );
+            raw::queue_one(
+                tx,
+                &text,
+                vec![Value::Int(context.now.0), Value::Int(was.rid), Value::Int(number)],
+            )?;
+        }
+        _ => remove(context, tx, shape, was)?,
+    }
+    finish(context, tx, shape, &was.values)?;
+    record(
+        context,
+        tx,
+        Entry {
+            number,
+            person,
+            area: shape.name,
+            key: key_text(shape, &was.values),
+            action: "Deleted",
+            event: "deleted",
+            original: Some(content(shape, &was.values)),
+            current: None,
+            details: Details::None {},
+        },
+    )
+}
+
+/// Purges a row, and with a person the person's key, so that contents in the audit trail can no longer be
+/// read. The entry `Deleted`, without contents, is the only one about it: it explains the gaps.
+///
+/// # Errors
+/// The store's.
+pub fn purge(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
+    let shape = shape.base();
+    destroy(context, tx, shape, was, "purged")
+}
+
+fn destroy(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    was: &Stored,
+    event: &'static str,
+) -> Result<(), Problem> {
+    remove(context, tx, shape, was)?;
+    if matches!(shape.personal, Personal::Is(_)) {
+        // stored answers that show many persons are not encrypted under a key of this person alone
+        let text =
+            "UPDATE idempotent_answer SET answer = ?1, persons = ?2, shows_of = NULL WHERE shows_of = ?3";
+        let parameters =
+            vec![Value::Bytes(Vec::new()), Value::Bytes(vec![0; 16]), Value::Int(context.scope.store())];
+        raw::queue(tx, text, parameters)?;
+    }
+    finish(context, tx, shape, &was.values)?;
+    record(
+        context,
+        tx,
+        Entry {
+            number: next_number(context, was),
+            person: None,
+            area: shape.name,
+            key: key_text(shape, &was.values),
+            action: "Deleted",
+            event,
+            original: None,
+            current: None,
+            details: Details::None {},
+        },
+    )
+}
+
+fn remove(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
+    let text = format!("DELETE FROM {} WHERE rid = ?1", shape.table);
+    raw::queue_one(tx, &text, vec![Value::Int(was.rid)])?;
+    retire_id(context, tx, shape, was)
+}
+
+/// Deletes or checks what depends on purged rows, by the resource's `on_purge`.
+///
+/// # Errors
+/// The store's.
+pub fn purged(context: &mut Context, tx: &mut Tx<'_>, shape: &Shape, rows: &[Stored]) -> Result<(), Problem> {
+    let shape = shape.base();
+    let Some(on_purge) = shape.on_purge else { return Ok(()) };
+    let id = |row: &Stored| if let Value::Id(id) = row.value(shape.plan().key) { Some(*id) } else { None };
+    let ids: Vec<Uuid> = rows.iter().filter_map(id).collect();
+    ids.chunks(LIST).try_for_each(|chunk| on_purge(context, tx, chunk))
+}
+
+/// Purges the rows that have been in quarantine since this moment or longer, those waiting longest first, and
+/// at most so many. Returns how many.
+///
+/// # Errors
+/// The store's.
+pub fn purge_due(
+    context: &mut Context,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    since: Timestamp,
+    limit: usize,
+) -> Result<usize, Problem> {
+    let Some(column) = shape.deletion.hiding().map(|field| field.column) else { return Ok(0) };
+    let sql = shape.select_hidden(context).push(&format!(" AND t.{column} <= ")).bind(since.0);
+    let sql = sql.push(&format!(" ORDER BY t.{column} LIMIT {limit}"));
+    let mut due = Vec::new();
+    tx.query(&sql.text, &sql.parameters, |row| {
+        due.push(Stored::read(shape, &context.scope, None, row)?);
+        Ok(())
+    })?;
+    due.iter().try_for_each(|row| purge(context, tx, shape, row))?;
+    purged(context, tx, shape, &due)?;
+    Ok(due.len())
+}
+
+/// Whether a DELETE hides rows of this resource, in this store, instead of removing them.
+pub fn hides(context: &Context, shape: &Shape) -> bool {
+    matches!(shape.deletion, Deletion::Quarantine { option, .. } if is_on(context, option))
+}
+
+fn is_on(context: &Context, option: &str) -> bool {
+    matches!(&context.scope, Scope::Store(store) if store.options.flag(option))
+}
+
+fn retire_id(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
+    // rows that are identified by another row's id can be created again
+    if let (id @ Value::Id(_), Some("id")) = (was.value(shape.plan().key), shape.key().map(|key| key.column))
+    {
+        let parameters = vec![Value::Int(context.scope.store()), shape.name.into(), id.clone()];
+        raw::queue(tx, "INSERT INTO retired_id (store, resource, id) VALUES (?1, ?2, ?3)", parameters)?;
+    }
+    Ok(())
+}

@@ -241,7 +241,8 @@ async fn check_children(world: World) {
         if table == "option_value" || column == "apply_to_subscription_id" {
             continue;
         }
-        let known = shapes.iter().filter(|shape| shape.table == parent).flat_map(|shape| shape.children);
+        let known =
+            shapes.iter().filter(|shape| shape.table == parent).flat_map(|shape| shape.deletes.children);
         let mut known = known.filter(|child| child.column == column);
         assert!(known.any(|child| child.table.contains(&table)), "{parent} does not know {table}.{column}");
     }

@@ -66,6 +66,7 @@ impl Mirror {
     pub(crate) fn read(&self, tx: &mut Tx<'_>, home: &Home, after: Option<Uuid>) -> Result<Read, Problem> {
         let (from, identities) = (self.from, self.identities()?);
         let hidden = from
+            .deletes
             .deletion
             .hiding()
             .map_or_else(|| "FALSE".to_owned(), |field| format!("{} IS NOT NULL", field.column));

@@ -132,14 +132,14 @@ impl Mirror {
     }
 
     fn is_hidden(&self, row: &Stored) -> bool {
-        self.to.deletion.hiding().is_some_and(|hiding| !hiding.value(&row.values).is_null())
+        self.to.deletes.deletion.hiding().is_some_and(|hiding| !hiding.value(&row.values).is_null())
     }
 
     /// Hides a mirror while its source is in the deletion quarantine: a restore shows it again, with all that
     /// refers to it.
     fn hide(&self, context: &Context, tx: &mut Tx<'_>, row: &Stored) -> Result<(), Problem> {
         let mut values = row.values.clone();
-        if let Some(hiding) = self.to.deletion.hiding() {
+        if let Some(hiding) = self.to.deletes.deletion.hiding() {
             hiding.set(&mut values, Value::Int(context.now.0));
         }
         update_unversioned(context, tx, self.to, row, &values, AuditAction::As("Modified", "hidden"))
@@ -173,7 +173,7 @@ impl Mirror {
         let values = self.to.fields.iter().zip(&row.values).map(|(field, value)| {
             if field.is_token() {
                 context.new_token()
-            } else if self.to.deletion.hiding().is_some_and(|hiding| hiding.is(field)) {
+            } else if self.to.deletes.deletion.hiding().is_some_and(|hiding| hiding.is(field)) {
                 Value::Null
             } else {
                 self.mirrored(source, field).unwrap_or(value).clone()

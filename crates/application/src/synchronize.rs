@@ -56,7 +56,7 @@ pub fn synchronize(call: &mut Call, tx: &mut Tx<'_>, mirror: &Mirror) -> Result<
 fn begin(call: &Call, tx: &mut Tx<'_>, mirror: &Mirror) -> Result<Progress, Problem> {
     let store = call.context.scope.of_store()?;
     let table = mirror.from.table;
-    let hidden = mirror.from.deletion.hiding().map_or_else(String::new, |field| {
+    let hidden = mirror.from.deletes.deletion.hiding().map_or_else(String::new, |field| {
         format!(" - (SELECT count(*) FROM {table} WHERE store = ?1 AND {} IS NOT NULL)", field.column)
     });
     let text = format!(

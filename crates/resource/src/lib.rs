@@ -33,6 +33,8 @@ pub use chancery_store::{
     Error as StoreError, Figure, FigureSource, FigureUnit, Mode, Row, StateTable, Tx, Write,
 };
 pub use declare::custom::{Body, BodyForm, Custom, JsonForm, Reply, Run};
+
+pub use declare::deletes::Deletion;
 pub use declare::operation::{Action, Method, Op, Permit, Relating};
 pub use declare::platform::{MANAGEMENT_AUDIENCE, PLATFORM, ROOT, USER_STORE_AUDIENCE};
 pub use declare::reach::Reach;
@@ -41,8 +43,9 @@ pub use declare::relation::{Guard, Listed, Relation, Shown};
 pub use declare::role::{ROLES, Role, RoleScope, RoleType, ScopeKind, role_condition};
 pub use declare::rules::{Findings, Proposed, ProvidedFields, Rules, ValidateRows, Violation, Wrong};
 pub use declare::service::Service;
-pub use declare::shape::{AfterInsert, Deletion, Personal, Postcondition, Shape};
+pub use declare::shape::{Personal, Shape};
 pub use declare::standard::{added, added_at};
+pub use declare::writes::{AfterInsert, Postcondition};
 pub use read::answer::{answer_form, answer_with, read_later, read_one, write_stored};
 pub use read::answer_many::represent;
 pub use read::cursor::CursorKey;

@@ -313,7 +313,7 @@ mod tests {
     /// The SQL view that reports missing options lists exactly those that the catalogue calls mandatory.
     #[test]
     fn the_view_knows_what_is_mandatory() {
-        let view = IDP_INSTANCE.view.unwrap();
+        let view = IDP_INSTANCE.reads.view.unwrap();
         let mandatory = CATALOGUE.iter().filter(|entry| entry.mandatory && !entry.owner.is_second_factor());
         let mut count = 0;
         for entry in mandatory {

@@ -205,7 +205,7 @@ pub fn fields_with<'a>(
 
 /// The audit form: the resource's own fields as canonical JSON, without secrets.
 pub fn content(shape: &Shape, values: &[Value]) -> String {
-    let is_secret = |field: &Field| field.access.sealing == Sealing::Secret && (shape.secret)(values);
+    let is_secret = |field: &Field| field.access.sealing == Sealing::Secret && (shape.writes.secret)(values);
     let is_kept = |field: &Field| !matches!(field.access.column, Column::Given | Column::Seen);
     let shown = fields_with(shape, values).filter(|(field, _)| is_audited(field) && is_kept(field));
     canonical_json(

@@ -1,9 +1,11 @@
 //! The declaration of a resource: its shape, the rules of its fields, relations, references, operations.
 
 pub mod custom;
+pub mod deletes;
 pub mod operation;
 pub mod platform;
 pub mod reach;
+pub mod reads;
 pub mod references;
 pub mod relation;
 pub mod role;
@@ -11,6 +13,7 @@ pub mod rules;
 pub mod service;
 pub mod shape;
 pub mod standard;
+pub mod writes;
 
 /// Requires that a declaration holds, at compile time: one that does not is a compile error with `fault`.
 const fn ask(holds: bool, fault: &'static str) {

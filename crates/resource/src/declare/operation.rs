@@ -221,7 +221,7 @@ impl Op {
     /// How it uses the store.
     pub const fn mode(&self) -> Mode {
         match self.action {
-            Action::Read if self.shape.large => Mode::Long,
+            Action::Read if self.shape.reads.large => Mode::Long,
             Action::Read => Mode::Quick,
             Action::List => Mode::Long,
             Action::Custom(custom) => custom.mode,

@@ -160,7 +160,7 @@ impl Shape {
         let mut sql =
             Sql { text: String::with_capacity(text.len() + 256), parameters: Vec::with_capacity(4) };
         sql.add(text);
-        if self.view.is_some_and(|view| view.contains("?1")) {
+        if self.reads.view.is_some_and(|view| view.contains("?1")) {
             sql.parameters.push(Value::Int(context.now.0));
         }
         sql
@@ -168,7 +168,7 @@ impl Shape {
 
     /// The source of its rows: the table, or the view of it.
     pub(crate) fn source(&self) -> &'static str {
-        self.view.unwrap_or(self.table)
+        self.reads.view.unwrap_or(self.table)
     }
 
     /// Adds the condition that limits rows to the scope and excludes those in quarantine.
@@ -198,7 +198,7 @@ impl Shape {
         }
         if let Personal::Of(person, id) = self.personal
             && person.reach.is_store()
-            && let Some(hiding) = person.deletion.hiding()
+            && let Some(hiding) = person.deletes.deletion.hiding()
         {
             // rows of a person who is in quarantine are hidden, too
             sql.add(&format!(
@@ -206,7 +206,7 @@ impl Shape {
                 person.table, id.column, hiding.column
             ));
         }
-        if let Some(field) = self.deletion.hiding() {
+        if let Some(field) = self.deletes.deletion.hiding() {
             sql.add(" AND t.");
             sql.add(field.column);
             sql.add(if hidden { " IS NOT NULL" } else { " IS NULL" });
@@ -215,7 +215,7 @@ impl Shape {
 
     /// Adds the condition that the row called `o`, which another shows nested, is within the scope.
     pub(crate) fn add_nested_reach(&self, sql: &mut Sql, scope: &Scope) {
-        if let Some(field) = self.deletion.hiding() {
+        if let Some(field) = self.deletes.deletion.hiding() {
             sql.add(&format!(" AND o.{} IS NULL", field.column));
         }
         if matches!(scope, Scope::Parts { .. })

@@ -128,7 +128,7 @@ impl Shape {
         rows: &mut [Proposed<'_>],
         base: impl Fn(usize) -> String,
     ) -> Result<Vec<(usize, ProblemKind, FieldError)>, Problem> {
-        let mut violations = match self.validate_rows {
+        let mut violations = match self.writes.validate_rows {
             Some(validate) => validate(call, tx, rows)?,
             None => Vec::new(),
         };
@@ -163,7 +163,7 @@ impl Shape {
         draft: &Draft,
         (base, merges): (&str, bool),
     ) -> Result<Result<Vec<Value>, Vec<FieldError>>, Problem> {
-        let Some(apply) = self.apply else { return Ok(Ok(values)) };
+        let Some(apply) = self.writes.apply else { return Ok(Ok(values)) };
         let (values, wrong) = apply(values, was, draft, merges)?;
         if wrong.is_empty() {
             return Ok(Ok(values));

@@ -6,39 +6,12 @@ use chancery_record::{
     Column, Draft, Field, FieldErrors, FieldOf, FieldType, Form, Json, Kind, Others, Record, Value, parse_id,
     read_draft,
 };
-use chancery_store::Tx;
-use uuid::Uuid;
 
 use crate::{
-    Child, Context, Owner, Parent, Problem, Reach, Relation, Unique, ValidateRows,
-    declare::ask,
-    declare::rules::{Apply, Rules, apply_rules},
+    Owner, Parent, Problem, Reach, Relation, Unique,
+    declare::{ask, deletes::Deletes, reads::Reads, writes::Writes},
     read::statements::Plan,
 };
-
-/// What a DELETE does.
-#[derive(Clone, Copy, Debug)]
-pub enum Deletion {
-    /// The row is deleted.
-    Gone,
-    /// While the store's option is on, the row stays in quarantine: hidden, with the time in the field.
-    Quarantine {
-        /// The field with the time.
-        field: &'static Field,
-        /// The option that turns quarantine on.
-        option: &'static str,
-    },
-}
-
-impl Deletion {
-    /// The field that hides a row when it is not null.
-    pub const fn hiding(self) -> Option<&'static Field> {
-        match self {
-            Self::Gone => None,
-            Self::Quarantine { field, .. } => Some(field),
-        }
-    }
-}
 
 /// Whether rows belong to a person, so that their contents in the audit trail are encrypted under that
 /// person's key.
@@ -53,18 +26,6 @@ pub enum Personal {
     /// The row is an audit entry, perhaps about a person of one of these resources.
     Tells(&'static [&'static Shape]),
 }
-
-/// Deletes or checks what depends on purged rows: gets their ids, at most `LIST` of them.
-pub type OnPurge = fn(&mut Context, &mut Tx<'_>, &[Uuid]) -> Result<(), Problem>;
-
-/// Creates what a new row needs besides itself: gets the row's values.
-pub type AfterInsert = fn(&Context, &mut Tx<'_>, &[Value]) -> Result<(), Problem>;
-
-/// Records who wrote or removed a row, beyond the audit trail: gets the row's values.
-pub type AfterWrite = fn(&Context, &mut Tx<'_>, &[Value]) -> Result<(), Problem>;
-
-/// A postcondition: checks what must hold after every write.
-pub type Postcondition = fn(&Context, &mut Tx<'_>) -> Result<(), Problem>;
 
 /// A resource without its Rust types. It is declared by the handles of its record's fields:
 ///
@@ -133,37 +94,16 @@ pub struct Shape {
     pub relations: &'static [Relation],
     /// The unique indexes that the values of a body can violate.
     pub unique: &'static [Unique],
-    /// What a DELETE does.
-    pub deletion: Deletion,
-    /// Whether one item can be large, so that reading it must leave the worker (`Mode::Long`).
-    pub large: bool,
-    /// A query in brackets that is read instead of the table; its `?1` is the time. For members that change
-    /// with time alone, such as that something expired.
-    pub view: Option<&'static str>,
     /// Whether it belongs to a person.
     pub personal: Personal,
-    /// The rows that must be deleted before a row can be.
-    pub children: &'static [Child],
     /// The fields that hold ids of rows of other resources.
     pub parents: &'static [Parent],
-    /// Deletes or checks what depends on purged rows.
-    pub on_purge: Option<OnPurge>,
-    /// Creates what a new row needs besides itself.
-    pub after_insert: Option<AfterInsert>,
-    /// Records who wrote or removed a row, beyond the audit trail.
-    pub after_write: Option<AfterWrite>,
-    /// The postcondition of every write.
-    pub postcondition: Option<Postcondition>,
-    /// Whether a change of a row advances the security epoch, so that no process goes on using what it
-    /// cached.
-    pub bumps_epoch: bool,
-    /// The rule that reads other rows.
-    pub validate_rows: Option<ValidateRows>,
-    /// Whether an element of a batch that holds no key is found by its concurrency token.
-    pub found_by_token: bool,
-    /// Whether a row with these values holds a secret in its sealed fields.
-    pub secret: fn(&[Value]) -> bool,
-    pub(crate) apply: Option<Apply>,
+    /// How its rows are read.
+    pub reads: Reads,
+    /// What its writes check, and what follows from them.
+    pub writes: Writes,
+    /// What deletes its rows, and what keeps them.
+    pub deletes: Deletes,
     plan: OnceLock<Plan>,
 }
 
@@ -182,21 +122,11 @@ impl Shape {
             owner: None,
             relations: &[],
             unique: &[],
-            deletion: Deletion::Gone,
-            large: false,
-            view: None,
-            personal: Personal::No,
-            children: &[],
             parents: &[],
-            on_purge: None,
-            after_insert: None,
-            after_write: None,
-            postcondition: None,
-            bumps_epoch: false,
-            validate_rows: None,
-            found_by_token: false,
-            secret: |_| true,
-            apply: None,
+            personal: Personal::No,
+            reads: Reads::new(),
+            writes: Writes::new(),
+            deletes: Deletes::new(),
             plan: OnceLock::new(),
         }
     }
@@ -207,17 +137,9 @@ impl Shape {
     }
 
     /// A field, which must be of this shape's record: any other does not compile.
-    const fn declared<R: Record, T: FieldType>(&self, field: FieldOf<R, T>) -> &'static Field {
+    pub(super) const fn declared<R: Record, T: FieldType>(&self, field: FieldOf<R, T>) -> &'static Field {
         ask(self.is_of(R::TYPE_NAME), "the field is of another record");
         field.field()
-    }
-
-    /// The same, with the rules of its record.
-    #[must_use]
-    pub const fn ruled<R: Rules>(mut self) -> Self {
-        ask(self.is_of(R::TYPE_NAME), "the rules are of another record");
-        self.apply = Some(apply_rules::<R>);
-        self
     }
 
     /// The same, owned by another resource.
@@ -248,17 +170,6 @@ impl Shape {
         self
     }
 
-    /// The same, where a DELETE hides the row instead of removing it while this option of the store is on.
-    #[must_use]
-    pub const fn quarantined<R: Record, T: FieldType>(
-        mut self,
-        field: FieldOf<R, T>,
-        option: &'static str,
-    ) -> Self {
-        self.deletion = Deletion::Quarantine { field: self.declared(field), option };
-        self
-    }
-
     /// The same, where each row is a person, with the person's key in this field.
     #[must_use]
     pub const fn person<R: Record, T: FieldType>(mut self, key: FieldOf<R, T>) -> Self {
@@ -277,24 +188,10 @@ impl Shape {
         self
     }
 
-    /// The same, read from this query, whose `?1` is the time.
-    #[must_use]
-    pub const fn seen_as(mut self, query: &'static str) -> Self {
-        self.view = Some(query);
-        self
-    }
-
     /// The same, as audit entries that may be about a person of one of these resources.
     #[must_use]
     pub const fn tells(mut self, persons: &'static [&'static Self]) -> Self {
         self.personal = Personal::Tells(persons);
-        self
-    }
-
-    /// The same, where a row cannot be deleted while it has these children.
-    #[must_use]
-    pub const fn held_by(mut self, children: &'static [Child]) -> Self {
-        self.children = children;
         self
     }
 
@@ -308,69 +205,6 @@ impl Shape {
             at += 1;
         }
         self.parents = parents;
-        self
-    }
-
-    /// The same, with what is to be deleted or checked when rows are purged.
-    #[must_use]
-    pub const fn on_purge(mut self, on_purge: OnPurge) -> Self {
-        self.on_purge = Some(on_purge);
-        self
-    }
-
-    /// The same, with what is to be created with a new row.
-    #[must_use]
-    pub const fn after_insert(mut self, after_insert: AfterInsert) -> Self {
-        self.after_insert = Some(after_insert);
-        self
-    }
-
-    /// The same, recording who wrote or removed a row, beyond the audit trail.
-    #[must_use]
-    pub const fn after_write(mut self, after_write: AfterWrite) -> Self {
-        self.after_write = Some(after_write);
-        self
-    }
-
-    /// The same, with a postcondition of every write.
-    #[must_use]
-    pub const fn postcondition(mut self, check: Postcondition) -> Self {
-        self.postcondition = Some(check);
-        self
-    }
-
-    /// The same, where a change advances the security epoch, so that no process goes on using what it cached.
-    #[must_use]
-    pub const fn bumps_epoch(mut self) -> Self {
-        self.bumps_epoch = true;
-        self
-    }
-
-    /// The same, with a rule that reads other rows.
-    #[must_use]
-    pub const fn validate_rows(mut self, rule: ValidateRows) -> Self {
-        self.validate_rows = Some(rule);
-        self
-    }
-
-    /// The same, with the condition for a row to hold a secret in its sealed fields.
-    #[must_use]
-    pub const fn secret_when(mut self, secret: fn(&[Value]) -> bool) -> Self {
-        self.secret = secret;
-        self
-    }
-
-    /// The same, where an element of a batch that holds no key is found by its concurrency token.
-    #[must_use]
-    pub const fn found_by_token(mut self) -> Self {
-        self.found_by_token = true;
-        self
-    }
-
-    /// The same, where one item can be large.
-    #[must_use]
-    pub const fn large(mut self) -> Self {
-        self.large = true;
         self
     }
 
@@ -424,7 +258,7 @@ impl Shape {
 
     /// Whether a new row has members that its body does not provide, so that the answer must be read back.
     pub(crate) fn is_read_back(&self) -> bool {
-        self.after_insert.is_some()
+        self.writes.after_insert.is_some()
             || self.relations.iter().any(|relation| relation.listed.at_creation())
             || self.fields.iter().any(|field| field.access.column == Column::Seen)
     }

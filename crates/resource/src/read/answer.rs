@@ -167,7 +167,7 @@ pub fn answer_with(
         return Ok(minimal(call, shape, stored));
     }
     let mut answer = Answer::resource(call.request.op.status);
-    if shape.large && call.request.reads_later {
+    if shape.reads.large && call.request.reads_later {
         // the headers of the answer where the row cannot be read afterwards
         answer.headers = minimal(call, shape, stored).headers;
         answer.read_later = Some(stored.value(shape.plan().key).clone());

@@ -237,7 +237,7 @@ fn seen(
     value: &Value,
 ) -> Option<Value> {
     let (Sealing::Secret, Value::Text(text)) = (field.access.sealing, value) else { return None };
-    if !scope.reveals() && (shape.secret)(values) {
+    if !scope.reveals() && (shape.writes.secret)(values) {
         return Some(Value::Null);
     }
     let key = values.get(shape.plan().key).unwrap_or(&Value::Null);

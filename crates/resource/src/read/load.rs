@@ -131,7 +131,7 @@ pub fn load_hidden_rows(
     shape: &Shape,
     rids: &[i64],
 ) -> Result<Vec<Stored>, Problem> {
-    if shape.deletion.hiding().is_none() {
+    if shape.deletes.deletion.hiding().is_none() {
         return Ok(Vec::new());
     }
     load_some(context, tx, shape, rids, &shape.select_hidden(context))

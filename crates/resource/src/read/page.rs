@@ -39,7 +39,7 @@ pub struct Position {
 
 impl Page {
     pub fn read(call: &Call, shape: &'static Shape) -> Result<Self, Problem> {
-        let has_quarantine = shape.deletion.hiding().is_some();
+        let has_quarantine = shape.deletes.deletion.hiding().is_some();
         let known: Vec<&str> =
             KNOWN.into_iter().filter(|name| has_quarantine || *name != QUARANTINED).collect();
         if let Some((name, _)) = call.request.query.iter().find(|(name, _)| !known.contains(&name.as_str())) {

@@ -84,7 +84,7 @@ pub fn insert_row(
             details: changed_members(changed.map(|(field, _)| field)),
         },
     )?;
-    shape.after_insert.map_or(Ok(()), |after_insert| after_insert(context, tx, values))
+    shape.writes.after_insert.map_or(Ok(()), |after_insert| after_insert(context, tx, values))
 }
 
 /// Writes a new row that is itself a record of what happened, and so is not audited.
@@ -291,11 +291,11 @@ pub(super) fn finish(
     shape: &Shape,
     values: &[Value],
 ) -> Result<(), Problem> {
-    if let Some(after_write) = shape.after_write {
+    if let Some(after_write) = shape.writes.after_write {
         after_write(context, tx, values)?;
     }
     note_postcondition(context, shape);
-    if shape.bumps_epoch {
+    if shape.writes.bumps_epoch {
         tx.advance_epoch()?;
     }
     Ok(())
@@ -303,7 +303,7 @@ pub(super) fn finish(
 
 /// The values as they are stored, with secrets encrypted.
 fn kept<'a>(context: &Context, shape: &Shape, values: &'a [Value]) -> std::borrow::Cow<'a, [Value]> {
-    if !shape.plan().seals || !(shape.secret)(values) {
+    if !shape.plan().seals || !(shape.writes.secret)(values) {
         return values.into();
     }
     let key = values.get(shape.plan().key).unwrap_or(&Value::Null);
@@ -331,7 +331,7 @@ pub fn related(
     }
     let links = Links { added, removed };
     let change = written(&BTreeMap::from([(relation.audited_as, links)]))?;
-    if shape.bumps_epoch {
+    if shape.writes.bumps_epoch {
         tx.advance_epoch()?;
     }
     let person = person(context, tx, shape, &owner.values, None)?;

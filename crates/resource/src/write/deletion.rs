@@ -26,7 +26,7 @@ pub fn delete(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -
     }
     let person = person(context, tx, shape, &was.values, was.owner.as_ref())?;
     let number = next_number(context, was);
-    match shape.deletion {
+    match shape.deletes.deletion {
         Deletion::Quarantine { field, .. } if hides => {
             let column = field.column;
             let text = format!(
@@ -115,7 +115,7 @@ fn remove(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Re
 /// The store's.
 pub fn purged(context: &mut Context, tx: &mut Tx<'_>, shape: &Shape, rows: &[Stored]) -> Result<(), Problem> {
     let shape = shape.base();
-    let Some(on_purge) = shape.on_purge else { return Ok(()) };
+    let Some(on_purge) = shape.deletes.on_purge else { return Ok(()) };
     let id = |row: &Stored| if let Value::Id(id) = row.value(shape.plan().key) { Some(*id) } else { None };
     let ids: Vec<Uuid> = rows.iter().filter_map(id).collect();
     ids.chunks(LIST).try_for_each(|chunk| on_purge(context, tx, chunk))
@@ -133,7 +133,7 @@ pub fn purge_due(
     since: Timestamp,
     limit: usize,
 ) -> Result<usize, Problem> {
-    let Some(column) = shape.deletion.hiding().map(|field| field.column) else { return Ok(0) };
+    let Some(column) = shape.deletes.deletion.hiding().map(|field| field.column) else { return Ok(0) };
     let sql = shape.select_hidden(context).push(&format!(" AND t.{column} <= ")).bind(since.0);
     let sql = sql.push(&format!(" ORDER BY t.{column} LIMIT {limit}"));
     let mut due = Vec::new();
@@ -148,7 +148,7 @@ pub fn purge_due(
 
 /// Whether a DELETE hides rows of this resource, in this store, instead of removing them.
 pub fn hides(context: &Context, shape: &Shape) -> bool {
-    matches!(shape.deletion, Deletion::Quarantine { option, .. } if is_on(context, option))
+    matches!(shape.deletes.deletion, Deletion::Quarantine { option, .. } if is_on(context, option))
 }
 
 fn is_on(context: &Context, option: &str) -> bool {

@@ -101,7 +101,7 @@ pub fn to_rows(
     failures: &mut Failures,
 ) -> Result<Vec<Row>, Problem> {
     let shape = call.request.op.shape;
-    if shape.found_by_token {
+    if shape.reads.found_by_token {
         find_by_token(&call.context, tx, shape, &mut elements)?;
     }
     let keys = keys(call, writing, &mut elements, failures)?;
@@ -147,7 +147,7 @@ fn keys(
         _ => {}
     }
     let (key, wire) = (shape.plan().key, shape.key().map_or("id", |key| key.wire()));
-    let token = shape.plan().token.filter(|_| shape.found_by_token);
+    let token = shape.plan().token.filter(|_| shape.reads.found_by_token);
     let mut seen = HashSet::new();
     elements.retain(|Element { number, draft }| {
         if draft.given(key).is_none() && token.is_some_and(|token| draft.given(token).is_some()) {

@@ -119,7 +119,7 @@ pub fn find_children(
 ) -> Result<Vec<(usize, String)>, Problem> {
     let key = shape.plan().key;
     let mut held: HashMap<Uuid, Vec<String>> = HashMap::new();
-    for Child { what, table, column, name } in shape.children {
+    for Child { what, table, column, name } in shape.deletes.children {
         let by = if *column == "store" { "rid" } else { "id" };
         for chunk in rows.chunks(LIST) {
             let mut sql = Sql::new(format!(
@@ -211,7 +211,7 @@ const OUT_OF_REACH: &str = "would be out of what your roles cover; \
 
 /// Records the postcondition of a resource of which a row was written, to be checked when the operation ends.
 pub fn note_postcondition(context: &Context, shape: &Shape) {
-    let Some(wanted) = shape.postcondition else { return };
+    let Some(wanted) = shape.writes.postcondition else { return };
     let mut noted = context.postconditions.borrow_mut();
     if !noted.iter().any(|known| std::ptr::fn_addr_eq(*known, wanted)) {
         noted.push(wanted);

@@ -120,7 +120,7 @@ fn parameters(service: &Service, op: &Op) -> Vec<Value> {
         query(name, about, json!({ "type": "integer", "format": "int64", "minimum": 0 }))
     }));
     if op.reply.is_list() && op.mode() == Mode::Long {
-        if op.shape.deletion.hiding().is_some() && matches!(op.action, Action::List) {
+        if op.shape.deletes.deletion.hiding().is_some() && matches!(op.action, Action::List) {
             let about = "Those that wait to be deleted, and only them.";
             parameters.push(query("quarantined", about, json!({ "type": "boolean", "default": false })));
         }

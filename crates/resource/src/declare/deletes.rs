@@ -1,0 +1,78 @@
+//! What deletes the rows of a resource, and what keeps them.
+
+use chancery_record::{Field, FieldOf, FieldType, Record};
+use chancery_store::Tx;
+use uuid::Uuid;
+
+use crate::{Child, Context, Problem, Shape};
+
+/// What a DELETE does.
+#[derive(Clone, Copy, Debug)]
+pub enum Deletion {
+    /// The row is deleted.
+    Gone,
+    /// While the store's option is on, the row stays in quarantine: hidden, with the time in the field.
+    Quarantine {
+        /// The field with the time.
+        field: &'static Field,
+        /// The option that turns quarantine on.
+        option: &'static str,
+    },
+}
+
+impl Deletion {
+    /// The field that hides a row when it is not null.
+    pub const fn hiding(self) -> Option<&'static Field> {
+        match self {
+            Self::Gone => None,
+            Self::Quarantine { field, .. } => Some(field),
+        }
+    }
+}
+
+/// Deletes or checks what depends on purged rows: gets their ids, at most `LIST` of them.
+pub type OnPurge = fn(&mut Context, &mut Tx<'_>, &[Uuid]) -> Result<(), Problem>;
+
+/// What deletes the rows of a resource, and what keeps them.
+#[derive(Clone, Copy)]
+pub struct Deletes {
+    /// What a DELETE does.
+    pub deletion: Deletion,
+    /// The rows that must be deleted before a row can be.
+    pub children: &'static [Child],
+    /// Deletes or checks what depends on purged rows.
+    pub on_purge: Option<OnPurge>,
+}
+
+impl Deletes {
+    pub(super) const fn new() -> Self {
+        Self { deletion: Deletion::Gone, children: &[], on_purge: None }
+    }
+}
+
+impl Shape {
+    /// The same, where a DELETE hides the row instead of removing it while this option of the store is on.
+    #[must_use]
+    pub const fn quarantined<R: Record, T: FieldType>(
+        mut self,
+        field: FieldOf<R, T>,
+        option: &'static str,
+    ) -> Self {
+        self.deletes.deletion = Deletion::Quarantine { field: self.declared(field), option };
+        self
+    }
+
+    /// The same, where a row cannot be deleted while it has these children.
+    #[must_use]
+    pub const fn held_by(mut self, children: &'static [Child]) -> Self {
+        self.deletes.children = children;
+        self
+    }
+
+    /// The same, with what is to be deleted or checked when rows are purged.
+    #[must_use]
+    pub const fn on_purge(mut self, on_purge: OnPurge) -> Self {
+        self.deletes.on_purge = Some(on_purge);
+        self
+    }
+}

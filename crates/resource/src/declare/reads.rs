@@ -1,0 +1,44 @@
+//! How the rows of a resource are read.
+
+use crate::Shape;
+
+/// How the rows of a resource are read.
+#[derive(Clone, Copy)]
+pub struct Reads {
+    /// A query in brackets that is read instead of the table; its `?1` is the time. For members that change
+    /// with time alone, such as that something expired.
+    pub view: Option<&'static str>,
+    /// Whether one item can be large, so that reading it must leave the worker (`Mode::Long`).
+    pub large: bool,
+    /// Whether an element of a batch that holds no key is found by its concurrency token.
+    pub found_by_token: bool,
+}
+
+impl Reads {
+    pub(super) const fn new() -> Self {
+        Self { view: None, large: false, found_by_token: false }
+    }
+}
+
+impl Shape {
+    /// The same, read from this query, whose `?1` is the time.
+    #[must_use]
+    pub const fn seen_as(mut self, query: &'static str) -> Self {
+        self.reads.view = Some(query);
+        self
+    }
+
+    /// The same, where one item can be large.
+    #[must_use]
+    pub const fn large(mut self) -> Self {
+        self.reads.large = true;
+        self
+    }
+
+    /// The same, where an element of a batch that holds no key is found by its concurrency token.
+    #[must_use]
+    pub const fn found_by_token(mut self) -> Self {
+        self.reads.found_by_token = true;
+        self
+    }
+}

@@ -1,0 +1,105 @@
+//! What the writes of a resource check, and what follows from them.
+
+use chancery_record::Value;
+use chancery_store::Tx;
+
+use crate::{
+    Context, Problem, Shape, ValidateRows,
+    declare::ask,
+    declare::rules::{Apply, Rules, apply_rules},
+};
+
+/// Creates what a new row needs besides itself: gets the row's values.
+pub type AfterInsert = fn(&Context, &mut Tx<'_>, &[Value]) -> Result<(), Problem>;
+
+/// Records who wrote or removed a row, beyond the audit trail: gets the row's values.
+pub type AfterWrite = fn(&Context, &mut Tx<'_>, &[Value]) -> Result<(), Problem>;
+
+/// A postcondition: checks what must hold after every write.
+pub type Postcondition = fn(&Context, &mut Tx<'_>) -> Result<(), Problem>;
+
+/// What the writes of a resource check, and what follows from them.
+#[derive(Clone, Copy)]
+pub struct Writes {
+    /// The rules of its record; none where it has none of its own.
+    pub(crate) apply: Option<Apply>,
+    /// The rule that reads other rows.
+    pub validate_rows: Option<ValidateRows>,
+    /// Whether a row with these values holds a secret in its sealed fields.
+    pub secret: fn(&[Value]) -> bool,
+    /// Creates what a new row needs besides itself.
+    pub after_insert: Option<AfterInsert>,
+    /// Records who wrote or removed a row, beyond the audit trail.
+    pub after_write: Option<AfterWrite>,
+    /// The postcondition of every write.
+    pub postcondition: Option<Postcondition>,
+    /// Whether a change of a row advances the security epoch, so that no process goes on using what it
+    /// cached.
+    pub bumps_epoch: bool,
+}
+
+impl Writes {
+    pub(super) const fn new() -> Self {
+        Self {
+            apply: None,
+            validate_rows: None,
+            secret: |_| true,
+            after_insert: None,
+            after_write: None,
+            postcondition: None,
+            bumps_epoch: false,
+        }
+    }
+}
+
+impl Shape {
+    /// The same, with the rules of its record.
+    #[must_use]
+    pub const fn ruled<R: Rules>(mut self) -> Self {
+        ask(self.is_of(R::TYPE_NAME), "the rules are of another record");
+        self.writes.apply = Some(apply_rules::<R>);
+        self
+    }
+
+    /// The same, with a rule that reads other rows.
+    #[must_use]
+    pub const fn validate_rows(mut self, rule: ValidateRows) -> Self {
+        self.writes.validate_rows = Some(rule);
+        self
+    }
+
+    /// The same, with the condition for a row to hold a secret in its sealed fields.
+    #[must_use]
+    pub const fn secret_when(mut self, secret: fn(&[Value]) -> bool) -> Self {
+        self.writes.secret = secret;
+        self
+    }
+
+    /// The same, with what is to be created with a new row.
+    #[must_use]
+    pub const fn after_insert(mut self, after_insert: AfterInsert) -> Self {
+        self.writes.after_insert = Some(after_insert);
+        self
+    }
+
+    /// The same, recording who wrote or removed a row, beyond the audit trail.
+    #[must_use]
+    pub const fn after_write(mut self, after_write: AfterWrite) -> Self {
+        self.writes.after_write = Some(after_write);
+        self
+    }
+
+    /// The same, with a postcondition of every write.
+    #[must_use]
+    pub const fn postcondition(mut self, check: Postcondition) -> Self {
+        self.writes.postcondition = Some(check);
+        self
+    }
+
+    /// The same, where a change advances the security epoch, so that no process goes on using what it cached.
+    #[must_use]
+    pub const fn bumps_epoch(mut self) -> Self {
+        self.writes.bumps_epoch = true;
+        self
+    }
+}

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use chancery_presentation::location::{ApplyTo, Kind as Wanted, expand, level_of, normalise};
-use chancery_record::{FieldOf, FieldType, Kind, Mismatch, Record, TextRule, Value, choice_types};
+use chancery_record::{Field, FieldOf, FieldType, Kind, Mismatch, Record, TextRule, Value, choice_types};
 use chancery_resource::{Context, Problem, Proposed, Tx, Violation, visible};
 use uuid::Uuid;
 
@@ -108,30 +108,44 @@ pub fn settle_levels<R: Record>(
     Ok(violations)
 }
 
-/// The location of a create body, or the one that follows from its other members.
-///
-/// # Errors
-/// A member that is missing or does not fit the level.
-pub fn expanded(
-    wanted: Wanted,
-    given: Option<&Location>,
-    apply_to: ApplyToType,
-    ids: [(&'static str, Option<Uuid>); 3],
-    (pointer, name): (&'static str, &str),
-) -> Result<String, Problem> {
-    if let Some(location) = given {
-        return Ok(location.0.clone());
+/// What the body of a create says of a location: itself, or the members that it follows from.
+pub struct NamedLocation<'a> {
+    /// The location.
+    pub given: Option<&'a Location>,
+    /// Its level.
+    pub apply_to: ApplyToType,
+    /// The tenant of that level, with the field that names it.
+    pub tenant: (&'static Field, Option<Uuid>),
+    /// The client app of that level, with the field that names it.
+    pub client_app: (&'static Field, Option<Uuid>),
+    /// The subscription of that level, with the field that names it.
+    pub subscription: (&'static Field, Option<Uuid>),
+    /// The name at that level, with its field.
+    pub name: (&'static Field, &'a str),
+}
+
+impl NamedLocation<'_> {
+    /// The whole location.
+    ///
+    /// # Errors
+    /// A member that is missing or does not fit the level.
+    pub fn expand(self, wanted: Wanted) -> Result<String, Problem> {
+        if let Some(location) = self.given {
+            return Ok(location.0.clone());
+        }
+        let needed = match self.apply_to {
+            ApplyToType::Global => None,
+            ApplyToType::Subscription => Some(self.subscription),
+            ApplyToType::ClientApp => Some(self.client_app),
+            ApplyToType::Tenant => Some(self.tenant),
+        };
+        let level = self.apply_to.name();
+        if let Some((missing, None)) = needed {
+            return Err(Problem::wrong_field(missing, format!("is missing: applyToType is {level}")));
+        }
+        let (field, name) = self.name;
+        let id = needed.and_then(|(_, id)| id);
+        expand(wanted, ApplyTo::named(level).unwrap_or(ApplyTo::Global), id, name)
+            .map_err(|detail| Problem::wrong_field(field, detail))
     }
-    let level = ApplyTo::named(apply_to.name()).unwrap_or(ApplyTo::Global);
-    let needed = match apply_to {
-        ApplyToType::Global => None,
-        ApplyToType::Subscription => Some("/subscriptionId"),
-        ApplyToType::ClientApp => Some("/clientAppId"),
-        ApplyToType::Tenant => Some("/tenantId"),
-    };
-    let id = ids.iter().find(|(pointer, _)| Some(*pointer) == needed).and_then(|(_, id)| *id);
-    if let (Some(missing), None) = (needed, id) {
-        return Err(Problem::wrong_at(missing, format!("is missing: applyToType is {}", apply_to.name())));
-    }
-    expand(wanted, level, id, name).map_err(|detail| Problem::wrong_at(pointer, detail))
 }

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::{
     judge::judge,
-    location::{ApplyToType, Located, Location, expanded, settle_levels},
+    location::{ApplyToType, Located, Location, NamedLocation, settle_levels},
 };
 
 /// A media type that an asset can have.
@@ -154,13 +154,16 @@ fn mime_types(call: &mut Call, _: &mut Tx<'_>) -> Result<Answer, Problem> {
 
 fn create_expanded(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form = read_form::<CustomAssetCreateByExpander>(call)?;
-    let ids = [
-        ("/tenantId", form.tenant_id),
-        ("/clientAppId", form.client_app_id),
-        ("/subscriptionId", form.subscription_id),
-    ];
-    let name = ("/assetFileName", form.asset_file_name.as_str());
-    let location = expanded(Wanted::Asset, form.location.as_ref(), form.apply_to_type, ids, name)?;
+    type Form = CustomAssetCreateByExpander;
+    let named = NamedLocation {
+        given: form.location.as_ref(),
+        apply_to: form.apply_to_type,
+        tenant: (Form::TENANT_ID.field(), form.tenant_id),
+        client_app: (Form::CLIENT_APP_ID.field(), form.client_app_id),
+        subscription: (Form::SUBSCRIPTION_ID.field(), form.subscription_id),
+        name: (Form::ASSET_FILE_NAME.field(), form.asset_file_name.as_str()),
+    };
+    let location = named.expand(Wanted::Asset)?;
     let given = |member: &str| {
         call.request.body.as_ref().and_then(|body| body.get(member)).cloned().unwrap_or(Json::Null)
     };

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::{
     custom_asset::create_from,
-    location::{ApplyToType, Located, Location, expanded, settle_levels},
+    location::{ApplyToType, Located, Location, NamedLocation, settle_levels},
     subscription::resolve::wrong,
 };
 
@@ -145,15 +145,18 @@ fn create_from_template(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Prob
     let name = form.view_name.as_str();
     let Some(content) = shipped::content(name) else {
         let detail = format!("names no shipped view; there are {}", shipped::names().join(", "));
-        return Err(Problem::wrong_at("/viewName", detail));
+        return Err(Problem::wrong_field(CustomViewCreateFromTemplate::VIEW_NAME, detail));
     };
-    let ids = [
-        ("/tenantId", form.tenant_id),
-        ("/clientAppId", form.client_app_id),
-        ("/subscriptionId", form.subscription_id),
-    ];
-    let location =
-        expanded(Wanted::View, form.location.as_ref(), form.apply_to_type, ids, ("/viewName", name))?;
+    type Form = CustomViewCreateFromTemplate;
+    let named = NamedLocation {
+        given: form.location.as_ref(),
+        apply_to: form.apply_to_type,
+        tenant: (Form::TENANT_ID.field(), form.tenant_id),
+        client_app: (Form::CLIENT_APP_ID.field(), form.client_app_id),
+        subscription: (Form::SUBSCRIPTION_ID.field(), form.subscription_id),
+        name: (Form::VIEW_NAME.field(), name),
+    };
+    let location = named.expand(Wanted::View)?;
     let body = Json::Object(vec![
         ("location".to_owned(), Json::Text(location)),
         ("content".to_owned(), Json::Text(content.to_owned())),

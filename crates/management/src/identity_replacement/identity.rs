@@ -205,19 +205,28 @@ pub fn holder(tx: &mut Tx<'_>, wanted: &Wanted) -> Result<Option<Holder>, Proble
 pub fn wanted(context: &Context, tx: &mut Tx<'_>, form: &NewIdentityReplacement) -> Result<Wanted, Problem> {
     let instance = form.replacement_idp_instance_id.0;
     let found = optional(load(context, tx, &IDP_INSTANCE, None, Value::Id(instance)))?;
-    let found =
-        found.ok_or_else(|| Problem::wrong_at("/replacementIdpInstanceId", "names no IdpInstance"))?;
+    let found = found.ok_or_else(|| {
+        Problem::wrong_field(NewIdentityReplacement::REPLACEMENT_IDP_INSTANCE_ID, "names no IdpInstance")
+    })?;
     let is_user_store = found.text(IdpInstance::STORE_NAME_KEY).is_some();
     if form.is_user_store_identity.is_some_and(|said| said != is_user_store) {
         let is = if is_user_store { "true: the instance is" } else { "false: the instance is not" };
-        return Err(Problem::wrong_at("/isUserStoreIdentity", format!("must be {is} a user store")));
+        return Err(Problem::wrong_field(
+            NewIdentityReplacement::IS_USER_STORE_IDENTITY,
+            format!("must be {is} a user store"),
+        ));
     }
     let given = form.replacement_issuer.clone().filter(|issuer| !issuer.as_str().is_empty());
     let subject = form.replacement_subject.clone().unwrap_or_else(|| form.replacement_unique_user_id.clone());
     if !is_user_store {
         let authority = option_of(tx, instance, "Authority")?.unwrap_or_default();
         let issuer = given.or_else(|| OptionValue::new(authority).ok());
-        let missing = || Problem::wrong_at("/replacementIssuer", "is missing: the instance has no Authority");
+        let missing = || {
+            Problem::wrong_field(
+                NewIdentityReplacement::REPLACEMENT_ISSUER,
+                "is missing: the instance has no Authority",
+            )
+        };
         return Ok(Wanted { instance, issuer: issuer.ok_or_else(missing)?, subject, is_user_store });
     }
     let subject = user_of(tx, instance, &form.replacement_unique_user_id, &subject)?;
@@ -225,29 +234,35 @@ pub fn wanted(context: &Context, tx: &mut Tx<'_>, form: &NewIdentityReplacement)
     let options = Options::new(Owner::UserStore, HashMap::from_iter(values));
     let issuer = options.text("ClaimIssuer");
     if given.is_some_and(|given| given.as_str() != issuer) {
-        return Err(Problem::wrong_at(
-            "/replacementIssuer",
+        return Err(Problem::wrong_field(
+            NewIdentityReplacement::REPLACEMENT_ISSUER,
             format!("must be {issuer:?}, as the store's ClaimIssuer"),
         ));
     }
-    let wrong = |wrong| Problem::wrong_at("/replacementIssuer", wrong);
+    let wrong = |wrong| Problem::wrong_field(NewIdentityReplacement::REPLACEMENT_ISSUER, wrong);
     Ok(Wanted { instance, issuer: OptionValue::new(issuer).map_err(wrong)?, subject, is_user_store })
 }
 
 /// The subject of an identity in a user store: the id of a user who is there.
 fn user_of(tx: &mut Tx<'_>, instance: Uuid, unique: &Name, subject: &Name) -> Result<Name, Problem> {
-    let no_user = || Problem::wrong_at("/replacementUniqueUserId", "names no User of the instance");
+    let no_user = || {
+        Problem::wrong_field(
+            NewIdentityReplacement::REPLACEMENT_UNIQUE_USER_ID,
+            "names no User of the instance",
+        )
+    };
     let user = parse_id(unique.as_str()).ok_or_else(no_user)?;
     if parse_id(subject.as_str()) != Some(user) {
-        return Err(Problem::wrong_at(
-            "/replacementSubject",
+        return Err(Problem::wrong_field(
+            NewIdentityReplacement::REPLACEMENT_SUBJECT,
             "must be the user's id, as replacementUniqueUserId",
         ));
     }
     if !is_there(tx, instance, user)? {
         return Err(no_user());
     }
-    Name::new(user.to_string()).map_err(|wrong| Problem::wrong_at("/replacementUniqueUserId", wrong))
+    Name::new(user.to_string())
+        .map_err(|wrong| Problem::wrong_field(NewIdentityReplacement::REPLACEMENT_UNIQUE_USER_ID, wrong))
 }
 
 /// Whether a user store has this user, not in the deletion quarantine.

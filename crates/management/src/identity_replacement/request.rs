@@ -27,10 +27,14 @@ pub fn request(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         return Err(Problem::new(ProblemKind::Forbidden, detail));
     }
     if form.reason.as_str().trim().is_empty() {
-        return Err(Problem::wrong_at("/reason", "is empty: say why the identity is replaced"));
+        return Err(Problem::wrong_field(
+            NewIdentityReplacement::REASON,
+            "is empty: say why the identity is replaced",
+        ));
     }
     let user = form.platform_user_id;
-    let nobody = || Problem::wrong_at("/platformUserId", "names no ApplicationUser");
+    let nobody =
+        || Problem::wrong_field(NewIdentityReplacement::PLATFORM_USER_ID, "names no ApplicationUser");
     let person = optional(Person::find(&call.context, tx, user.0))?.filter(|person| !person.is_hidden);
     let person = person.ok_or_else(nobody)?;
     let wanted = wanted(&call.context, tx, &form)?;

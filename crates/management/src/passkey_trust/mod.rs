@@ -201,10 +201,9 @@ fn import(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         let work = move || Verified::read(form.signed_blob_jwt.as_str(), &context.metadata, now);
         return Ok(Answer::after(Work::new(Purpose::Passkey, work)));
     };
-    let verified = read
-        .as_ref()
-        .as_ref()
-        .map_err(|refusal| Problem::wrong_at("/signedBlobJwt", format!("is refused: {refusal}")))?;
+    let verified = read.as_ref().as_ref().map_err(|refusal| {
+        Problem::wrong_field(SignedBlob::SIGNED_BLOB_JWT, format!("is refused: {refusal}"))
+    })?;
     let status = refresh::import(call, tx, verified)?;
     Ok(answer_form(call, status))
 }

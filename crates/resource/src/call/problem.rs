@@ -1,6 +1,6 @@
 //! Problems: errors as they are answered to the caller (RFC 9457).
 
-use chancery_record::{FieldError, FieldErrors};
+use chancery_record::{Field, FieldError, FieldErrors, pointer};
 use chancery_store as store;
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 
@@ -149,6 +149,11 @@ impl Problem {
     /// A request with one error in its body.
     pub fn wrong_at(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::wrong(vec![FieldError::new(pointer, detail)])
+    }
+
+    /// A request whose body has this error in this field.
+    pub fn wrong_field(field: impl Into<&'static Field>, detail: impl Into<String>) -> Self {
+        Self::wrong_at(pointer("", field.into().wire()), detail)
     }
 
     /// An item that is not found. The answer does not depend on whether it does not exist or is outside of

@@ -199,7 +199,7 @@ fn digest(context: &Context, user: Uuid, value: &[u8]) -> Vec<u8> {
 pub fn user_in_body(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result<Found, Problem> {
     match load(context, tx, &USER, None, Value::Id(user.0)) {
         Err(problem) if problem.status() == 404 => {
-            Err(Problem::wrong_at("/userId", "names no user of this store"))
+            Err(Problem::wrong_field(NewPass::USER_ID, "names no user of this store"))
         }
         found => found.and_then(Found::new),
     }
@@ -219,7 +219,7 @@ fn issue(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if lifetime < MINUTE || lifetime > most {
         let detail =
             format!("must be from 1 to {}, the store's TemporaryAccessPassMaxLifetime", most / MINUTE);
-        return Err(Problem::wrong_at("/lifetimeMinutes", detail));
+        return Err(Problem::wrong_field(NewPass::LIFETIME_MINUTES, detail));
     }
     let found = user_in_body(&call.context, tx, form.user_id)?;
     let valid_from = form.valid_from.unwrap_or(call.context.now).max(call.context.now);
@@ -304,8 +304,12 @@ pub fn revoke_passes(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result
 fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form: Redemption = read_form(call)?;
     let options = options(&call.context)?;
-    let refused =
-        || Problem::wrong_at("/value", "is not accepted, or the user's state does not let the user in now");
+    let refused = || {
+        Problem::wrong_field(
+            Redemption::VALUE,
+            "is not accepted, or the user's state does not let the user in now",
+        )
+    };
     let known = by_login(&call.context, tx, form.login_name.as_str())?
         .filter(|found| found.user.is_admitted(call.context.now));
     let Some(mut found) = known else { return Ok(Answer::refusing(refused())) };

@@ -154,7 +154,7 @@ pub static OPERATIONS: &[Op] = &[
 fn start(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form: NewRecovery = read_form(call)?;
     if form.reason.as_str().trim().is_empty() {
-        return Err(Problem::wrong_at("/reason", "must not be blank: say why access was lost"));
+        return Err(Problem::wrong_field(NewRecovery::REASON, "must not be blank: say why access was lost"));
     }
     let found = user_in_body(&call.context, tx, form.user_id)?;
     let user = found.user.id;

@@ -73,7 +73,10 @@ pub fn verify(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if !kept.matches(&digest(&call.context, &contact, form.code.as_str().trim().as_bytes())) {
         // the attempt counts although the operation is refused
         tx.keep();
-        return Ok(Answer::refusing(Problem::wrong_at("/code", "is not the code that was sent")));
+        return Ok(Answer::refusing(Problem::wrong_field(
+            ContactCode::CODE,
+            "is not the code that was sent",
+        )));
     }
     tx.queue(&StateTable::SecurityContactCode.delete("WHERE contact_rid = ?1"), vec![Value::Int(was.rid)])?;
     contact.is_verified = true;

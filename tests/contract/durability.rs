@@ -79,6 +79,19 @@ async fn no_answered_write_is_lost_with_two_processes_on_postgres() {
     kill_under_load(Engine::Postgres, 2).await;
 }
 
+/// The write-ahead log does not grow until the server ends: what it holds goes into the file meanwhile.
+#[tokio::test]
+async fn the_write_ahead_log_is_checkpointed() {
+    let database = Database::create(Engine::Sqlite);
+    let server = Process::start(&database, &[]).await;
+    let file = database.folder().join("chancery.sqlite");
+    let size = || std::fs::metadata(&file).unwrap().len();
+    let before = size();
+    let users: Vec<_> = (0..1_000).map(|number| json!({ "loginName": format!("u{number}") })).collect();
+    server.admin.post(&format!("{USERS}/batch"), json!(users)).await.expect(200);
+    until("the file has grown", || async { size() > before }).await;
+}
+
 /// Two processes on one PostgreSQL see each other's writes, and rights, at once.
 #[tokio::test]
 async fn two_processes_are_one_service() {

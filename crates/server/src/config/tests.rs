@@ -1,0 +1,83 @@
+use super::Config;
+use crate::arguments::Options;
+
+fn read(toml: &str) -> Result<Config, String> {
+    let options: Options = toml::from_str(toml).map_err(|error| error.to_string())?;
+    Config::from_options(options).map_err(|error| error.0)
+}
+
+#[test]
+fn defaults_are_those_of_the_documentation() {
+    let config = read("").unwrap();
+    assert_eq!(config.listen.to_string(), "127.0.0.1:8080");
+    assert_eq!(
+        config.display().lines().find(|line| line.starts_with("database")),
+        Some("database = \"sqlite:./data/chancery.sqlite\"")
+    );
+    assert_eq!(config.public_rate_limit, Some(60));
+}
+
+#[test]
+fn secrets_are_hidden() {
+    let config =
+        read("root_client_secret = 'hush-hush-hush-hush'\ndatabase = 'postgres://me:hush-hush@db/x'")
+            .unwrap();
+    assert!(!config.display().contains("hush"), "{}", config.display());
+    assert!(!format!("{config:?}").contains("hush"), "{config:?}");
+    assert!(config.display().contains("postgres://me@db/x"));
+}
+
+#[test]
+fn mistakes_name_the_option() {
+    for (toml, word) in [
+        ("listen = 'here'", "listen"),
+        ("database = 'mysql://x'", "database"),
+        ("database_connections = 1", "database_connections"),
+        ("database_insecure = 'yes'", "database_insecure"),
+        ("public_rate_limit = '0'", "public_rate_limit"),
+        ("tls_key = 'x'", "tls_certificate"),
+        ("tls_client_ca = 'x'", "tls_certificate"),
+        ("public_url = 'id.example.com'", "public_url"),
+        ("lisen = 'x'", "lisen"),
+        ("root_client_secret = ''", "root_client_secret"),
+        // the token endpoint accepts attempts: a secret must not be a dictionary word
+        ("root_client_secret = '123456789012345'", "root_client_secret"),
+        ("drain = 601", "drain"),
+        ("max_connections = 0", "max_connections"),
+        ("max_connections_per_address = 0", "max_connections_per_address"),
+        ("idle_time = 0", "idle_time"),
+        ("answer_time = 0", "answer_time"),
+        ("max_body = 0", "max_body"),
+        ("max_batch_body = 2000", "max_batch_body"),
+        ("password_memory = 1024", "password_memory"),
+        ("identity_replacement_proofs = 'some'", "identity_replacement_proofs"),
+        ("mds_url = 'http://mds.example'", "mds_url"),
+        ("mds_url = 'http://127.0.0.1.example'", "mds_url"),
+        ("mds_url = 'mds.example'", "mds_url"),
+        ("private_destinations = '10.0.0.0/40'", "private_destinations"),
+        ("mds_root = 'root.pem'", "mds_name"),
+    ] {
+        let error = read(toml).unwrap_err();
+        assert!(error.contains(word), "{toml}: {error}");
+    }
+}
+
+#[test]
+fn metadata_come_from_the_configured_url() {
+    let config = read("").unwrap();
+    assert!(config.mds_url.is_none() && config.mds_root.is_none());
+    assert!(read("mds_url = ''").unwrap().mds_url.is_none());
+    for url in ["https://mds.example/", "http://127.0.0.1:8/x", "http://localhost", "http://[::1]:8/"] {
+        assert_eq!(read(&format!("mds_url = '{url}'")).unwrap().mds_url.as_deref(), Some(url));
+    }
+    let config = read("mds_root = 'root.pem'\nmds_name = 'mds.example'").unwrap();
+    assert!(config.display().contains("mds_name = \"mds.example\""), "{}", config.display());
+}
+
+#[test]
+fn what_is_stronger_wins() {
+    let strong: Options = toml::from_str("log = 'debug'").unwrap();
+    let weak: Options = toml::from_str("log = 'warn'\nlisten = '127.0.0.1:1'").unwrap();
+    let both = strong.or(weak).unwrap();
+    assert_eq!((both.log.as_deref(), both.listen.as_deref()), (Some("debug"), Some("127.0.0.1:1")));
+}

@@ -8,7 +8,7 @@ use webauthn_rs_core::proto::{
 };
 
 use crate::{
-    Attestation, Credential, Kind, Makes, Policy, Refusal,
+    Attestation, AuthenticatorModels, Credential, Kind, Policy, Refusal,
     answer::{
         MAX_ATTESTATION, MAX_CLIENT_DATA, bytes, check_origin, credential_id_of, malformed, response_of,
         to_base64,
@@ -74,7 +74,7 @@ pub fn start_registration(
 /// attestation's certificates are the model's where the policy depends on it.
 pub fn finish_registration(
     policy: &Policy,
-    makes: Makes<'_>,
+    models: AuthenticatorModels<'_>,
     state: &[u8],
     answer: &Value,
 ) -> Result<Credential, Refusal> {
@@ -112,7 +112,7 @@ pub fn finish_registration(
     attested.keep_checked(&made.attestation.data);
     check_key(&made.cred)?;
     check_verified(policy, made.user_verified)?;
-    attested.check(policy, makes, &made.attestation.data)?;
+    attested.check(policy, models, &made.attestation.data)?;
     Ok(Credential {
         id,
         user,

@@ -1,7 +1,9 @@
 //! WebAuthn ceremonies, registration and authentication: each begins with one call and finishes with
 //! another.
 
-use chancery_passkey::{Credential, Kind, Makes, Policy, Refusal, Used, User as Person};
+use chancery_passkey::{
+    AuthenticationResult, AuthenticatorModels, Credential, Kind, Policy, Refusal, User as Person,
+};
 use chancery_record::{
     Bytes, LoginName, Name, OPEN, Record as _, SHOWN, Timestamp, Uuid, Value, parse_id, record,
 };
@@ -169,8 +171,8 @@ pub fn finish_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, P
         let (policy, answer) = (policy(&call.context)?, answer(call)?);
         let (snapshot, now) = (authenticator_model::snapshot(&call.context, tx)?, call.context.now);
         return Ok(Answer::after(Work::new(Purpose::Passkey, move || -> Registered {
-            let makes = Makes::new(snapshot.as_deref(), now);
-            chancery_passkey::finish_registration(&policy, makes, &state, &answer)
+            let models = AuthenticatorModels::new(snapshot.as_deref(), now);
+            chancery_passkey::finish_registration(&policy, models, &state, &answer)
         })));
     };
     let credential = match registered.as_ref() {
@@ -228,7 +230,7 @@ pub fn start_authentication(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, 
 struct Proved {
     id: Uuid,
     user: Uuid,
-    used: Result<Used, Refusal>,
+    used: Result<AuthenticationResult, Refusal>,
 }
 
 pub fn finish_authentication(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
@@ -260,9 +262,9 @@ fn check(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let policy: Policy = policy(&call.context)?;
     let (snapshot, now) = (authenticator_model::snapshot(&call.context, tx)?, call.context.now);
     Ok(Answer::after(Work::new(Purpose::Passkey, move || {
-        let makes = Makes::new(snapshot.as_deref(), now);
+        let models = AuthenticatorModels::new(snapshot.as_deref(), now);
         let outcome =
-            chancery_passkey::finish_authentication(&policy, makes, &state, &answer, &kept.credential);
+            chancery_passkey::finish_authentication(&policy, models, &state, &answer, &kept.credential);
         Proved { id: passkey, user, used: outcome }
     })))
 }

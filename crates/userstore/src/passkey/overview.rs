@@ -1,6 +1,6 @@
 //! Overviews of passkeys, passes, recoveries and security events: of one user, and of a store.
 
-use chancery_passkey::{CredentialFacts, Makes, Policy, is_usable};
+use chancery_passkey::{AuthenticatorModels, CredentialFacts, Policy, is_usable};
 use chancery_record::{Timestamp, Value, format_timestamp};
 use chancery_resource::{
     Action as A, Answer, Call, Context, Custom, JsonForm, LIST, Method as M, Mode, Op, Permit::UserStore,
@@ -215,7 +215,7 @@ fn credentials(
     let mut passkeys: Vec<serde_json::Map<String, Json>> =
         serde_json::from_slice(&written).unwrap_or_default();
     let snapshot = authenticator_model::snapshot(&call.context, tx)?;
-    let makes = Makes::new(snapshot.as_deref(), call.context.now);
+    let models = AuthenticatorModels::new(snapshot.as_deref(), call.context.now);
     for passkey in &mut passkeys {
         let aaguid = aaguid(passkey.get("aaguidHex"));
         let usable = is_usable(
@@ -226,11 +226,11 @@ fn credentials(
                 last_used_on: None,
                 is_backed_up: false,
                 is_backup_eligible: false,
-                has_undesired_status: makes.is_undesired(aaguid),
+                has_undesired_status: models.is_undesired(aaguid),
             },
         );
         passkey.insert("isUsable".into(), usable.into());
-        passkey.insert("authenticatorName".into(), makes.name(aaguid).into());
+        passkey.insert("authenticatorName".into(), models.name(aaguid).into());
     }
     Ok(passkeys.into())
 }

@@ -11,7 +11,7 @@ use aws_lc_rs::{
 };
 use chancery_certificate::{facts_of, matches_subject, names_of};
 use chancery_oauth::{
-    Algorithm, Expected, Jwk, JwkSet, Keys, LEEWAY, MAX_LIFETIME, Proven, PublicKey, check_claims,
+    Algorithm, Expected, Jwk, JwkSet, Keys, LEEWAY, MAX_LIFETIME, PublicKey, VerifiedAssertion, check_claims,
     verify_assertion,
 };
 use chancery_record::{Secret, Timestamp};
@@ -20,10 +20,10 @@ use tokio::time::timeout;
 
 use crate::{
     Bearer, ClientCertificate, Issuer, OAuthError,
-    client::{Asked, ClientApp, KeptSecret, KeySet, Method, find, refresh},
-    presented::{EndpointRequest, Presented, Proof},
+    client::{ClientApp, ClientQuery, KeySet, Method, StoredSecret, find, refresh},
+    presented::{EndpointRequest, PresentedCredential, Proof},
     refusal::INVALID_CLIENT,
-    used::Used,
+    replay::ReplayId,
 };
 
 /// The detail with which [`verify_assertion`] refuses a signature, after all checks before it passed.
@@ -35,11 +35,11 @@ const ENDPOINTS: [&str; 3] = ["/connect/token", "/connect/introspect", "/connect
 const FETCHING_TIME: Duration = Duration::from_secs(10);
 
 /// A client that authenticated, or that is public and cannot.
-pub struct Authenticated {
+pub struct AuthenticatedClient {
     /// The client app.
     pub app: ClientApp,
     /// The id of the client's assertion, which is good once; still to be claimed.
-    pub used: Option<Used>,
+    pub used: Option<ReplayId>,
     /// The security epoch read before the client app was: what was read is no older.
     pub epoch: i64,
 }
@@ -55,10 +55,10 @@ pub async fn authenticate(
     bearer: &Bearer,
     request: &EndpointRequest,
     (resources, scopes): (Vec<String>, bool),
-) -> Result<Authenticated, OAuthError> {
-    let Presented { client, proof } = request.presented()?;
+) -> Result<AuthenticatedClient, OAuthError> {
+    let PresentedCredential { client, proof } = request.presented()?;
     let now = request.now;
-    let asked = Asked { tenant: request.issuer.tenant_id(), resources, scopes };
+    let query = ClientQuery { tenant: request.issuer.tenant_id(), resources, scopes };
     let digest = match &proof {
         Proof::Basic(secret) | Proof::Post(secret) => {
             Some(Secret::new(bearer.master.secret_digest(secret.expose())))
@@ -66,14 +66,14 @@ pub async fn authenticate(
         _ => None,
     };
     if let Some(digest) = &digest
-        && let Some((known, epoch)) = bearer.proven.recall(&client, digest, asked.tenant)
+        && let Some((known, epoch)) = bearer.authenticated_clients.recall(&client, digest, query.tenant)
         && has_secret(Some(known.as_ref()), &proof, digest, now)
-        && let Some(app) = refresh(store, (known.as_ref(), epoch), asked.clone()).await?
+        && let Some(app) = refresh(store, (known.as_ref(), epoch), query.clone()).await?
     {
-        return Ok(Authenticated { app, used: None, epoch });
+        return Ok(AuthenticatedClient { app, used: None, epoch });
     }
-    let tenant = asked.tenant;
-    let (app, epoch) = find(store, &client, asked, now).await?;
+    let tenant = query.tenant;
+    let (app, epoch) = find(store, &client, query, now).await?;
     let method = app.as_ref().map(|app| app.configuration.method);
     let mut used = None;
     let is_proven = match (&proof, &digest) {
@@ -84,7 +84,7 @@ pub async fn authenticate(
             let proven = timeout(FETCHING_TIME, proven).await.ok().flatten();
             if let (Some(app), Some(proven)) = (&app, &proven) {
                 let owner = app.id.to_string();
-                used = Some(Used::new("assertion", &owner, &proven.jti, proven.expires_on));
+                used = Some(ReplayId::new("assertion", &owner, &proven.jti, proven.expires_on));
             }
             proven.is_some()
         }
@@ -101,9 +101,9 @@ pub async fn authenticate(
     match app {
         Some(app) if is_proven & app.enabled => {
             if let Some(digest) = &digest {
-                bearer.proven.remember(&client, digest, tenant, (&app, epoch));
+                bearer.authenticated_clients.remember(&client, digest, tenant, (&app, epoch));
             }
-            Ok(Authenticated { app, used, epoch })
+            Ok(AuthenticatedClient { app, used, epoch })
         }
         _ => Err(INVALID_CLIENT),
     }
@@ -113,7 +113,7 @@ pub async fn authenticate(
 /// to.
 fn has_secret(app: Option<&ClientApp>, proof: &Proof, digest: &Secret, now: Timestamp) -> bool {
     let Some(app) = app else { return false };
-    let fits = |proven, kept: &KeptSecret| proven | (digest.matches(&kept.digest) & kept.is_current(now));
+    let fits = |proven, kept: &StoredSecret| proven | (digest.matches(&kept.digest) & kept.is_current(now));
     let is_proven = app.secrets.iter().fold(false, fits);
     let by_method = match app.configuration.method {
         Method::Either => true,
@@ -130,7 +130,7 @@ async fn check_assertion(
     assertion: &str,
     (client, issuer): (&str, &Issuer),
     now: Timestamp,
-) -> Option<Proven> {
+) -> Option<VerifiedAssertion> {
     let endpoints = ENDPOINTS.map(|path| issuer.endpoint(path));
     let mut audiences: Vec<&str> = endpoints.iter().map(String::as_str).collect();
     audiences.push(&issuer.url);

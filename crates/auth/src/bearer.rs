@@ -12,10 +12,10 @@ use serde_json::json;
 
 use crate::{
     Claims, Issuer, Keyring,
+    authenticated_clients::AuthenticatedClients,
     issuer::{ServingTenants, issuer_url},
-    proven::Proven,
     remote_keys::RemoteKeys,
-    signer::{Unverified, sign},
+    signer::{UnverifiedToken, sign},
     signing_certificate::Certificates,
 };
 
@@ -37,14 +37,14 @@ pub struct Bearer {
     /// Keys that client apps publish at their `jwksUri`.
     pub(crate) remote: RemoteKeys,
     /// Client apps that authenticated by a secret.
-    pub(crate) proven: Proven,
+    pub(crate) authenticated_clients: AuthenticatedClients,
     tenants: ServingTenants,
     certificates: RwLock<Arc<Certificates>>,
 }
 
 /// A presented token, before its rights are looked up.
 #[derive(Debug)]
-pub enum Shown {
+pub enum OpenedToken {
     /// A JWT whose signature is verified. If a certificate's key signed it: the epoch at which that key was
     /// valid.
     Signed(Box<Claims>, Option<i64>),
@@ -58,7 +58,7 @@ impl Bearer {
         Self {
             nonces: Nonces::new(&master.derive("dpop-nonce")),
             remote: RemoteKeys::new(policy),
-            proven: Proven::default(),
+            authenticated_clients: AuthenticatedClients::default(),
             tenants: ServingTenants::default(),
             certificates: RwLock::default(),
             keyring,
@@ -128,17 +128,17 @@ impl Bearer {
         store: &Store,
         token: &str,
         now: Timestamp,
-    ) -> Result<Option<Shown>, Error> {
-        let Some(unverified) = Unverified::read(token) else {
+    ) -> Result<Option<OpenedToken>, Error> {
+        let Some(unverified) = UnverifiedToken::read(token) else {
             let is_reference = token.len() == REFERENCE_LENGTH && !token.contains('.');
-            return Ok(is_reference.then(|| Shown::Reference(self.reference_digest(token))));
+            return Ok(is_reference.then(|| OpenedToken::Reference(self.reference_digest(token))));
         };
         let kid = unverified.header.kid.as_str();
         if let Some(key) = self.keyring.token_keys.get(kid) {
             let claims = unverified.verified(key, Algorithm::Es256);
             return Ok(claims
                 .filter(|claims| self.issued(claims))
-                .map(|claims| Shown::Signed(claims.into(), None)));
+                .map(|claims| OpenedToken::Signed(claims.into(), None)));
         }
         let certificates = self.certificates(store).await?;
         let mut named = certificates.named(kid, now);
@@ -147,7 +147,7 @@ impl Bearer {
             one.may_sign_at(claims.tid).then_some(claims)
         });
         let claims = claims.filter(|claims| self.issued(claims));
-        Ok(claims.map(|claims| Shown::Signed(claims.into(), Some(certificates.epoch))))
+        Ok(claims.map(|claims| OpenedToken::Signed(claims.into(), Some(certificates.epoch))))
     }
 
     fn issued(&self, claims: &Claims) -> bool {

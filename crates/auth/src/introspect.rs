@@ -8,8 +8,8 @@ use serde_json::json;
 
 use crate::{
     Bearer, Claims, OAuthError, Rights,
-    authenticate::{Authenticated, authenticate},
-    bearer::Shown,
+    authenticate::{AuthenticatedClient, authenticate},
+    bearer::OpenedToken,
     presented::EndpointRequest,
     refusal::{INVALID_CLIENT, invalid},
 };
@@ -26,7 +26,8 @@ pub async fn introspect(
     request: &EndpointRequest,
 ) -> Result<String, OAuthError> {
     request.check_single()?;
-    let Authenticated { app, used, .. } = authenticate(store, bearer, request, (Vec::new(), false)).await?;
+    let AuthenticatedClient { app, used, .. } =
+        authenticate(store, bearer, request, (Vec::new(), false)).await?;
     if app.is_public {
         return Err(INVALID_CLIENT);
     }
@@ -100,7 +101,8 @@ pub async fn revoke(
     request: &EndpointRequest,
 ) -> Result<(), OAuthError> {
     request.check_single()?;
-    let Authenticated { app, used, .. } = authenticate(store, bearer, request, (Vec::new(), false)).await?;
+    let AuthenticatedClient { app, used, .. } =
+        authenticate(store, bearer, request, (Vec::new(), false)).await?;
     let token = request.one("token").ok_or(invalid("token is missing."))?;
     if let Some(used) = used
         && !used.claim_alone(store).await?
@@ -113,7 +115,7 @@ pub async fn revoke(
         return Err(OAuthError::new(400, "invalid_grant", "The token was issued to another client."));
     }
     let reference = match bearer.open(store, token, request.now).await? {
-        Some(Shown::Reference(digest)) => Some(digest),
+        Some(OpenedToken::Reference(digest)) => Some(digest),
         _ => None,
     };
     store.run("RevokeToken", Mode::Write, None, move |tx| forget(tx, reference.as_deref(), &claims)).await?;

@@ -2,6 +2,7 @@
 //! permits.
 
 mod authenticate;
+mod authenticated_clients;
 mod bearer;
 mod claims;
 mod client;
@@ -11,13 +12,12 @@ mod issuer;
 mod keyring;
 mod permit;
 mod presented;
-mod proven;
 mod refusal;
 mod remote_keys;
+mod replay;
 mod rights;
 mod signer;
 mod signing_certificate;
-mod used;
 
 pub use bearer::Bearer;
 pub use claims::{Audience, Claims, Confirmation};
@@ -25,11 +25,11 @@ pub use grant::{TokenGrant, grant};
 pub use introspect::{introspect, revoke};
 pub use issuer::{Issuer, IssuingTenant};
 pub use keyring::{Keyring, ensure_keys};
-pub use permit::{Refused, decide};
+pub use permit::{AccessDenied, decide};
 pub use presented::{ClientCertificate, EndpointRequest, Proof, certificate_thumbprint};
 pub use refusal::OAuthError;
-pub use rights::{Caller, HeldRole, Known, Opened, Place, Rights, load_store_context};
-pub use used::Used;
+pub use replay::ReplayId;
+pub use rights::{Caller, HeldRole, Rights, RightsLookup, SecurityContext, StoreContext, load_store_context};
 
 /// Verification of DPoP proofs, for the services' own endpoints.
 pub use chancery_oauth::{Code, NoncePolicy, Request as ProofRequest, verify_proof};

@@ -20,7 +20,7 @@ use uuid::Uuid;
 use crate::{
     answer::{AnswerBody, add_headers, respond, stream},
     app::{App, now},
-    authority::{Rights, Wanted},
+    authority::{Requirement, Rights},
     body::{self, RequestBody, SMALL_BODY},
     complete::{complete, judge, wants_minimal},
     compress::{compress, is_compressible},
@@ -53,7 +53,7 @@ pub async fn execute(
     if op.permit == Permit::Public {
         app.admit_address(parts, now)?;
     }
-    let (wanted, allowed) = app.authorize(parts, op.permit, store.as_deref(), now).await?;
+    let (requirement, allowed) = app.authorize(parts, op.permit, store.as_deref(), now).await?;
     if op.permit == Permit::Public {
         let name = parameters.first().map_or("", String::as_str);
         app.limiter.admit_name(allowed.scope.store(), name, now)?;
@@ -96,7 +96,7 @@ pub async fn execute(
         return Err(Error::Busy.into());
     }
     let caller = allowed.caller.as_ref().map(|caller| (caller.id, caller.subscription));
-    let asking = Asking { app, parts, wanted, store, caller, now };
+    let asking = Asking { app, parts, requirement, store, caller, now };
     let mut rights = Rights::Remembered(allowed.epoch);
     let key = idempotency::key(parts)?.filter(|_| !dry_run && op.writes());
     let claim = match key.zip(allowed.caller.as_ref()) {
@@ -147,7 +147,7 @@ pub async fn execute(
 struct Asking<'a> {
     app: &'a App,
     parts: &'a Parts,
-    wanted: Wanted,
+    requirement: Requirement,
     store: Option<String>,
     /// The client app that calls, and its subscription.
     caller: Option<(Uuid, Uuid)>,
@@ -157,7 +157,7 @@ struct Asking<'a> {
 impl Asking<'_> {
     /// The rights after a change that made the earlier ones stale.
     async fn overtaken(&self, over: &Rights) -> Result<Rights, Problem> {
-        self.app.overtaken(self.parts, &self.wanted, self.store.as_deref(), over).await
+        self.app.overtaken(self.parts, &self.requirement, self.store.as_deref(), over).await
     }
 
     /// Claims an idempotency key, with rights that are current then.

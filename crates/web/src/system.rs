@@ -292,7 +292,7 @@ impl SystemRoute {
         app: &App,
         address: IpAddr,
         request: &EndpointRequest,
-    ) -> Result<Asked, i64> {
+    ) -> Result<EndpointResult, i64> {
         let Ok(presented) = request.presented() else { return Ok(self.call(app, request).await) };
         // a certificate alone can authenticate a client
         let has_proof = request.certificate.is_some() || !matches!(presented.proof, Proof::Bare);
@@ -307,7 +307,7 @@ impl SystemRoute {
     }
 
     /// Calls the endpoint.
-    async fn call(self, app: &App, request: &EndpointRequest) -> Asked {
+    async fn call(self, app: &App, request: &EndpointRequest) -> EndpointResult {
         let (store, bearer, rights) = (&app.store.with(Class::Urgent), &app.bearer, &app.rights);
         match self {
             Self::Introspect => Ok((introspect(store, bearer, rights, request).await?, None, 200)),
@@ -324,7 +324,7 @@ impl SystemRoute {
 }
 
 /// The body, the nonce for the next proof, the status.
-type Asked = Result<(String, Option<String>, u16), OAuthError>;
+type EndpointResult = Result<(String, Option<String>, u16), OAuthError>;
 
 fn too_many(wait: i64) -> Response<AnswerBody> {
     let detail = format!("Too many wrong proofs came. Try again in {wait} seconds.");

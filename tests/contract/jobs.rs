@@ -12,7 +12,7 @@ use std::{
 
 use chancery::{Job, Leases, Post, jobs, prune_piece, purge_due, supervise};
 use chancery_record::{Timestamp, Value};
-use chancery_store::{Error, Mode, Store, when_broken};
+use chancery_store::{Error, Mode, Store, on_panic};
 use chancery_testkit::{Database, Engine, Process, World, no_words, on_both_engines, run_with};
 use chancery_web::now;
 use serde_json::json;
@@ -200,7 +200,7 @@ static BROKEN: AtomicBool = AtomicBool::new(false);
 fn a_job_that_panics_is_not_missed_in_silence() {
     run_with(Engine::Sqlite, no_words, |world| {
         Box::pin(async move {
-            when_broken(|_| BROKEN.store(true, Ordering::SeqCst));
+            on_panic(|_| BROKEN.store(true, Ordering::SeqCst));
             let leases = Arc::new(Leases::new(&world.app.store, now, &world.base));
             let rest = Duration::from_millis(1);
             let panics = Job::new("panics", rest, || async { panic!("on purpose") });

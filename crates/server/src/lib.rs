@@ -15,7 +15,7 @@ mod start;
 pub use arguments::{Arguments, Command};
 pub use audit::{AuditCommand, ExportError, Exported, export};
 pub use config::{Config, ConfigError};
-pub use end::{BROKEN, end_when_broken};
+pub use end::{BROKEN, exit_on_panic};
 pub use first_start::{Root, Welcome};
 pub use jobs::{
     Job, Leases, jobs,

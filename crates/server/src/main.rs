@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use chancery::{Arguments, Command, Config, Log, Root, Server, Welcome, end_when_broken, recover_root};
+use chancery::{Arguments, Command, Config, Log, Root, Server, Welcome, exit_on_panic, recover_root};
 use clap::Parser as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
 }
 
 fn serve(config: &Config, arguments: &Arguments) -> Result<(), String> {
-    end_when_broken();
+    exit_on_panic();
     // the allocator asks for huge pages, and each of them is resident as soon as one byte of it is used:
     // with a heap for each thread that is half of all memory
     #[cfg(target_os = "linux")]

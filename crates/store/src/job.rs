@@ -164,16 +164,16 @@ pub fn attempt(
     };
     if good && tx.doom().is_none() {
         // a dry run sends its queued statements too, so that their errors show
-        if tx.is_only_tried() {
+        if tx.is_dry_run() {
             tx.flush()?;
         }
     }
     // a refusal that rests on cached rights must be confirmed against the current epoch
     if !good && tx.doom().is_none() {
-        let _ = tx.prove_epoch();
+        let _ = tx.check_epoch();
     }
     match tx.doom() {
         Some(error) => Err(error),
-        None => Ok(good && !tx.is_only_tried()),
+        None => Ok(good && !tx.is_dry_run()),
     }
 }

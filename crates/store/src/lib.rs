@@ -29,7 +29,7 @@ use tokio::sync::oneshot;
 
 pub use error::Error;
 pub use figure::{Figure, FigureSource, FigureUnit};
-pub use guard::{broken, when_broken};
+pub use guard::{on_panic, report_panic};
 pub use health::Health;
 pub use migrate::{checksums as migration_checksums, schema_version};
 pub use row::Row;
@@ -286,7 +286,7 @@ impl Store {
     pub fn long_places(&self) -> usize {
         match &self.engine {
             Engine::Sqlite(sqlite) => sqlite.long_places,
-            Engine::Postgres(postgres) => postgres.queue.heavy_places(),
+            Engine::Postgres(postgres) => postgres.queue.heavy_limit(),
         }
     }
 

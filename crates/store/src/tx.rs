@@ -9,14 +9,14 @@ use crate::{Error, Row, Write, postgres::Session, sqlite::Connection};
 pub struct Tx<'c> {
     engine: Engine<'c>,
     doom: Option<Error>,
-    only_try: bool,
-    proof: Option<Proof>,
-    finished: Option<Finished>,
+    is_dry_run: bool,
+    proof: Option<CommitProof>,
+    commit_outcome: Option<CommitOutcome>,
 }
 
 /// The outcome of a commit that the operation itself requested.
 #[derive(Debug)]
-pub enum Finished {
+pub enum CommitOutcome {
     /// The commit succeeded.
     Committed,
     /// The connection was lost meanwhile.
@@ -24,7 +24,7 @@ pub enum Finished {
 }
 
 /// A query that finds a row if and only if the transaction was committed.
-pub type Proof = (String, Vec<Value>);
+pub type CommitProof = (String, Vec<Value>);
 
 pub enum Engine<'c> {
     Sqlite(&'c Connection),
@@ -36,7 +36,7 @@ pub type Statement<'a> = (&'a str, &'a [Value]);
 
 impl<'c> Tx<'c> {
     pub(crate) const fn new(engine: Engine<'c>) -> Self {
-        Self { engine, doom: None, only_try: false, proof: None, finished: None }
+        Self { engine, doom: None, is_dry_run: false, proof: None, commit_outcome: None }
     }
 
     /// Reads rows; `each` gets every row as it arrives.
@@ -62,8 +62,8 @@ impl<'c> Tx<'c> {
         self.still_there()?;
         let outcome = match &mut self.engine {
             Engine::Sqlite(connection) => {
-                statements.iter().enumerate().try_for_each(|(place, (sql, parameters))| {
-                    connection.query(sql, parameters, &mut |row| each(place, row))
+                statements.iter().enumerate().try_for_each(|(index, (sql, parameters))| {
+                    connection.query(sql, parameters, &mut |row| each(index, row))
                 })
             }
             Engine::Postgres(session) => session.query_all(statements, each),
@@ -193,17 +193,17 @@ impl<'c> Tx<'c> {
     /// whether the commit succeeded, and the operation goes on as if it had.
     pub fn finish(&mut self) -> Result<(), Error> {
         self.still_there()?;
-        let only_try = self.only_try;
+        let is_dry_run = self.is_dry_run;
         let outcome = match &mut self.engine {
             Engine::Sqlite(_) => return Ok(()),
-            Engine::Postgres(session) if only_try => session.flush(),
+            Engine::Postgres(session) if is_dry_run => session.flush(),
             Engine::Postgres(session) => match session.commit() {
                 Ok(()) => {
-                    self.finished = Some(Finished::Committed);
+                    self.commit_outcome = Some(CommitOutcome::Committed);
                     Ok(())
                 }
                 Err(Error::Unknown(why)) => {
-                    self.finished = Some(Finished::Unknown(why));
+                    self.commit_outcome = Some(CommitOutcome::Unknown(why));
                     Ok(())
                 }
                 Err(error) => Err(error),
@@ -212,31 +212,31 @@ impl<'c> Tx<'c> {
         self.note(outcome)
     }
 
-    pub(crate) const fn take_finished(&mut self) -> Option<Finished> {
-        self.finished.take()
+    pub(crate) const fn take_commit_outcome(&mut self) -> Option<CommitOutcome> {
+        self.commit_outcome.take()
     }
 
     /// Provides a query that finds a row if and only if this transaction was committed. It is run where the
     /// connection is lost during the commit; the first one provided counts.
-    pub fn prove_by(&mut self, sql: &str, parameters: Vec<Value>) {
+    pub fn set_commit_proof(&mut self, sql: &str, parameters: Vec<Value>) {
         if self.proof.is_none() {
             self.proof = Some((sql.to_owned(), parameters));
         }
     }
 
-    pub(crate) const fn take_proof(&mut self) -> Option<Proof> {
+    pub(crate) const fn take_commit_proof(&mut self) -> Option<CommitProof> {
         self.proof.take()
     }
 
     /// Makes the operation a dry run: it is rolled back at the end, whatever it returns.
-    pub const fn only_try(&mut self) {
-        self.only_try = true;
+    pub const fn set_dry_run(&mut self) {
+        self.is_dry_run = true;
     }
 
     /// Commits at the end even of a dry run, for changes that must stay, such as a counted attempt at a
     /// secret.
-    pub const fn keep(&mut self) {
-        self.only_try = false;
+    pub const fn commit_dry_run(&mut self) {
+        self.is_dry_run = false;
     }
 
     /// The security epoch.
@@ -260,10 +260,10 @@ impl<'c> Tx<'c> {
     }
 
     /// Sends the check of the epoch if it is still queued; otherwise does nothing.
-    pub(crate) fn prove_epoch(&mut self) -> Result<(), Error> {
+    pub(crate) fn check_epoch(&mut self) -> Result<(), Error> {
         let outcome = match &mut self.engine {
             Engine::Sqlite(_) => Ok(()),
-            Engine::Postgres(session) => session.prove_epoch(),
+            Engine::Postgres(session) => session.check_epoch(),
         };
         self.note(outcome)
     }
@@ -277,13 +277,13 @@ impl<'c> Tx<'c> {
         self.doom.clone()
     }
 
-    pub(crate) const fn is_only_tried(&self) -> bool {
-        self.only_try
+    pub(crate) const fn is_dry_run(&self) -> bool {
+        self.is_dry_run
     }
 
     /// Fails when the transaction is doomed or over: outside one, each statement would commit by itself.
     fn still_there(&self) -> Result<(), Error> {
-        if self.finished.is_some() {
+        if self.commit_outcome.is_some() {
             return Err(Error::Internal("a statement after the end of its transaction".into()));
         }
         match &self.doom {

@@ -157,7 +157,7 @@ impl Ours {
             )?;
         }
         let [caller, key] = row;
-        tx.prove_by(
+        tx.set_commit_proof(
             "SELECT 1 FROM idempotent_answer WHERE caller = ?1 AND key_digest = ?2 AND attempt = ?3",
             vec![caller.clone(), key.clone(), Value::Id(self.attempt)],
         );

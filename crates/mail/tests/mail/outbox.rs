@@ -212,7 +212,7 @@ async fn what_is_rolled_back_is_not_sent(store: Store) {
     let (office, sink) = office(store).await;
     let queue = |tx: &mut chancery_store::Tx<'_>| {
         chancery_mail::enqueue(tx, mail(1))?;
-        tx.only_try();
+        tx.set_dry_run();
         Ok(())
     };
     office.store.run::<_, Error, _>("Try", Mode::Write, None, queue).await.unwrap();

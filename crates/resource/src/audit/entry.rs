@@ -108,7 +108,7 @@ pub fn record(context: &Context, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<()
     let signature = signature.ok_or_else(|| Error::Internal("an audit entry cannot be signed".into()))?;
     // two processes may choose the same number, but no two entries have the same signature
     let proof = "SELECT 1 FROM audit_entry WHERE rid = ?1 AND signature = ?2";
-    tx.prove_by(proof, vec![Value::Int(id), signature.bytes.clone().into()]);
+    tx.set_commit_proof(proof, vec![Value::Int(id), signature.bytes.clone().into()]);
     let (original, original_salt) = hidden(id, original, entry.person.as_ref(), ORIGINAL);
     let (current, current_salt) = hidden(id, current, entry.person.as_ref(), CURRENT);
     raw::queue(

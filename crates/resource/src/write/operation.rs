@@ -28,7 +28,7 @@ pub fn run(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     call.answer.restart()?;
     call.context.begin();
     if call.request.dry_run {
-        tx.only_try();
+        tx.set_dry_run();
     }
     if let (true, Scope::Store(store)) = (call.request.op.changes_store(), &call.context.scope)
         && store.options.flag("IsDatabaseReadOnlyMode")

@@ -17,7 +17,7 @@ pub static FIGURES: [Figure; 3] = [
         name: "audit_certificates_broken",
         help: "Certificates for the audit trail whose private keys cannot be opened, so that others sign",
         unit: FigureUnit::Count,
-        source: FigureSource::Noted,
+        source: FigureSource::Recorded,
     },
     Figure {
         name: "audit_unlogged",

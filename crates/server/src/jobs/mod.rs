@@ -12,7 +12,7 @@ pub mod trust;
 use std::{pin::Pin, sync::Arc, time::Duration};
 
 use chancery_record::Timestamp;
-use chancery_store::{Store, broken};
+use chancery_store::{Store, report_panic};
 use chancery_web::{App, trace};
 use tokio::task::JoinSet;
 use tracing::Instrument as _;
@@ -108,7 +108,7 @@ pub async fn supervise(app: Arc<App>, leases: Arc<Leases>, jobs: Vec<Job>) {
     }
     while let Some(ended) = running.join_next().await {
         if ended.is_err_and(|error| error.is_panic()) {
-            broken("a job");
+            report_panic("a job");
         }
     }
 }

@@ -314,7 +314,7 @@ fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         Begun::Refused(_, failed) => {
             if let Some(failed) = failed {
                 crate::password::record_failure(&call.context, tx, found, &failed)?;
-                tx.keep();
+                tx.commit_dry_run();
             }
             return Ok(Answer::refusing(refused()));
         }
@@ -325,7 +325,7 @@ fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         let failed = lockout::fail(state, &limits, call.context.now, attempt);
         crate::password::record_failure(&call.context, tx, found, &failed)?;
         // the attempt counts although the operation is refused
-        tx.keep();
+        tx.commit_dry_run();
         return Ok(Answer::refusing(refused()));
     };
     found.user.set_lockout(lockout::succeed(state, call.context.now, attempt).state);

@@ -115,7 +115,7 @@ fn begin(call: &mut Call, tx: &mut Tx<'_>, form: ChangePassword) -> Result<Answe
         Begun::Refused(reason, failed) => {
             if let Some(failed) = failed {
                 record_failure(&call.context, tx, found, &failed)?;
-                tx.keep();
+                tx.commit_dry_run();
             } else {
                 count_for_nobody(&call.context, tx)?;
             }
@@ -130,7 +130,7 @@ fn begin(call: &mut Call, tx: &mut Tx<'_>, form: ChangePassword) -> Result<Answe
     let counted = Counted { attempt, user: found.was.rid, hash: hashes.secret().cloned() };
     found.save(&call.context, tx, AuditAction::Silent)?;
     // the attempt counts although the operation may be refused
-    tx.keep();
+    tx.commit_dry_run();
     let new = form.new_password.0;
     Ok(Answer::after(Work::new(Purpose::Password, move || {
         let Verified { right, needs_rehash } = check(&hashes, &old, &parameters);
@@ -159,7 +159,7 @@ fn count_for_nobody(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
         ),
         vec![Value::Int(context.scope.store()), Value::Int(slot.into()), Value::Id(attempt)],
     )?;
-    tx.keep();
+    tx.commit_dry_run();
     Ok(())
 }
 
@@ -187,7 +187,7 @@ fn end(call: &mut Call, tx: &mut Tx<'_>, checked: &Checked) -> Result<Answer, Pr
         let failed =
             lockout::fail(found.user.lockout(), &limits(&options), call.context.now, counted.attempt);
         record_failure(&call.context, tx, found, &failed)?;
-        tx.keep();
+        tx.commit_dry_run();
         return Ok(Answer::refusing(refused));
     }
     let succeeded = lockout::succeed(found.user.lockout(), call.context.now, counted.attempt);
@@ -207,7 +207,7 @@ fn end(call: &mut Call, tx: &mut Tx<'_>, checked: &Checked) -> Result<Answer, Pr
             if let Some(hash) = &checked.rehashed {
                 stored_hash::rehash(tx, counted.user, hash)?;
             }
-            tx.keep();
+            tx.commit_dry_run();
             return Ok(Answer::refusing(problem));
         }
     };
@@ -234,7 +234,7 @@ fn try_only(
         &found.user.clone().into_values(),
         AuditAction::Silent,
     )?;
-    tx.keep();
+    tx.commit_dry_run();
     if call.request.op.permit == Permit::Public {
         return Ok(Answer::new(call.request.op.status));
     }

@@ -9,7 +9,7 @@ use std::{
 use http::Version;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::door::Stage;
+use crate::connections::Stage;
 
 /// The timeout of a connection's first head, and of any head that has begun.
 pub const HEAD_TIME: Duration = Duration::from_secs(10);
@@ -79,8 +79,8 @@ struct State {
     stage: Stage,
     /// When the server began to close.
     closing: Option<Instant>,
-    told_to_go: Option<Instant>,
-    gives_way: bool,
+    goaway_sent: Option<Instant>,
+    is_evicted: bool,
     waker: Option<Waker>,
 }
 
@@ -109,8 +109,8 @@ impl Activity {
             shut: None,
             stage,
             closing: (stage == Stage::Closing).then_some(now),
-            told_to_go: None,
-            gives_way: false,
+            goaway_sent: None,
+            is_evicted: false,
             waker: None,
         };
         Arc::new(Self { times, state: Mutex::new(new) })
@@ -128,7 +128,7 @@ impl Activity {
     /// Whether it never sent a complete head.
     pub fn is_silent(&self) -> bool {
         let state = self.state();
-        !state.has_asked && !state.gives_way
+        !state.has_asked && !state.is_evicted
     }
 
     /// Since when it is idle, if it is.
@@ -138,12 +138,12 @@ impl Activity {
     }
 
     /// Ends the connection to make room for another one.
-    pub fn give_way(&self) {
-        self.change(|state| state.gives_way = true);
+    pub fn evict(&self) {
+        self.change(|state| state.is_evicted = true);
     }
 
     /// Announces the stage of the server's stop.
-    pub fn tell(&self, stage: Stage) {
+    pub fn set_stage(&self, stage: Stage) {
         self.change(|state| {
             state.stage = stage;
             if stage == Stage::Closing {
@@ -213,7 +213,7 @@ impl Activity {
             let (due, verdict) = state.due(&self.times);
             if due <= Instant::now() {
                 if verdict == Verdict::GoAway {
-                    state.told_to_go = Some(Instant::now());
+                    state.goaway_sent = Some(Instant::now());
                 }
                 return Poll::Ready(verdict);
             }
@@ -251,14 +251,14 @@ impl Activity {
 impl State {
     /// When something must be done next, and what.
     fn due(&self, times: &Times) -> (Instant, Verdict) {
-        if self.gives_way {
+        if self.is_evicted {
             return (self.since, Verdict::End("it gave way"));
         }
         if let Some(shut) = self.shut {
             let due = (self.heard.max(shut) + LINGER.0).min(shut + LINGER.1);
             return (due, Verdict::End("it was answered for the last time"));
         }
-        if self.stage != Stage::Open && self.is_http2 && self.told_to_go.is_none() {
+        if self.stage != Stage::Open && self.is_http2 && self.goaway_sent.is_none() {
             return (self.since, Verdict::GoAway);
         }
         let mut due = (self.running == 0).then(|| self.idle_due(times));
@@ -290,10 +290,10 @@ impl State {
             due = due.min(if is_coming { closing + LAST_TIME } else { closing.max(self.since) + MOMENT });
             reason = "the server stops";
         }
-        match self.told_to_go {
+        match self.goaway_sent {
             _ if !self.is_http2 => {}
             None => return (due, Verdict::GoAway),
-            Some(told) => due = due.max(told + MOMENT).min(told + LINGER.0),
+            Some(sent) => due = due.max(sent + MOMENT).min(sent + LINGER.0),
         }
         (due, Verdict::End(reason))
     }

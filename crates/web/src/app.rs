@@ -18,19 +18,19 @@ use crate::{
     activity::Times,
     answer::{self, AnswerBody, respond},
     body::{Bodies, RequestBody},
-    compress::Published,
+    compress::CompressedText,
+    connections::{ConnectionLimits, Connections},
     deprecation::Deprecation,
-    door::{Door, Room},
     execute,
-    guesses::Guesses,
+    fair_shares::LongReads,
     limiter::Limiter,
     listener::Peer,
     metrics::Metrics,
     openapi,
     pool::Pool,
+    proof_limiter::ProofLimiter,
     route::{Entry, Routes, Target, choose},
     trace::{self, AccessLog},
-    turns::LongReads,
 };
 
 /// Limits on requests, connections and bodies.
@@ -88,12 +88,12 @@ pub struct App {
     /// The number of lines that the log could not write.
     pub dropped_lines: fn() -> u64,
     /// The open connections, and the stage of the server's stop.
-    pub(crate) door: Arc<Door>,
+    pub(crate) connections: Arc<Connections>,
     pub(crate) pool: Pool,
     /// Shares long reads between client apps and subscriptions.
     pub(crate) reads: LongReads,
     pub(crate) limiter: Limiter,
-    pub(crate) guesses: Guesses,
+    pub(crate) proof_limiter: ProofLimiter,
     /// Permits for reading larger bodies.
     pub(crate) readers: Arc<Semaphore>,
     /// Memory for bodies that are not tiny.
@@ -111,19 +111,19 @@ pub struct Document {
     /// The name of the document's file.
     pub name: String,
     service: &'static Service,
-    published: OnceLock<Published>,
+    text: OnceLock<CompressedText>,
 }
 
 impl Document {
     fn of(service: &'static Service) -> Self {
         let name = format!("{}-{}.json", service.name, service.version);
-        Self { name, service, published: OnceLock::new() }
+        Self { name, service, text: OnceLock::new() }
     }
 
     /// The document's published text.
-    pub fn published(&self) -> &Published {
-        self.published.get_or_init(|| {
-            Published::new("application/json", openapi::document(self.service).to_string().into())
+    pub fn text(&self) -> &CompressedText {
+        self.text.get_or_init(|| {
+            CompressedText::new("application/json", openapi::document(self.service).to_string().into())
         })
     }
 }
@@ -141,14 +141,16 @@ impl App {
         services: &[&'static Service],
         figures: &[&'static [Figure]],
     ) -> Result<Self, String> {
-        let room = Room { connections: limits.connections, per_address: limits.connections_per_address };
-        let door = Door::new(room, Times { idle: limits.idle_time, answer: limits.answer_time });
+        let bounds =
+            ConnectionLimits { total: limits.connections, per_address: limits.connections_per_address };
+        let connections =
+            Connections::new(bounds, Times { idle: limits.idle_time, answer: limits.answer_time });
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Ok(Self {
             routes: Routes::new(services).map_err(|error| error.to_string())?,
-            metrics: Metrics::new(services, figures, &door),
-            door,
-            guesses: Guesses::new(limits.public_rate),
+            metrics: Metrics::new(services, figures, &connections),
+            connections,
+            proof_limiter: ProofLimiter::new(limits.public_rate),
             readers: Arc::new(Semaphore::new(processors)),
             documents: services.iter().map(|service| Document::of(service)).collect(),
             rights: Rights::default(),
@@ -255,7 +257,7 @@ impl App {
     pub async fn metrics_text(&self) -> Response<AnswerBody> {
         self.metrics.figures.read(&self.store).await;
         self.metrics.log_dropped.set((self.dropped_lines)());
-        self.metrics.connections.set(i64::try_from(self.door.connections()).unwrap_or(i64::MAX));
+        self.metrics.connections.set(i64::try_from(self.connections.count()).unwrap_or(i64::MAX));
         for purpose in Purpose::ALL {
             self.metrics.note_work(purpose.name(), self.pool.waiting(purpose));
         }

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use chancery::{Job, Leases, Post, jobs, prune_piece, purge_due, supervise};
+use chancery::{Job, Leases, MailSettings, jobs, prune_piece, purge_due, supervise};
 use chancery_record::{Timestamp, Value};
 use chancery_store::{Error, Mode, Store, on_panic};
 use chancery_testkit::{Database, Engine, Process, World, no_words, on_both_engines, run_with};
@@ -26,8 +26,11 @@ fn eight_days_ahead() -> Timestamp {
 
 /// Everything that the server of this world does in the background, by another clock.
 fn jobs_by(world: &World, now: fn() -> Timestamp) -> Vec<Job> {
-    let post =
-        Post { master: world.app.context.master.clone(), program: None, networks: "".parse().unwrap() };
+    let post = MailSettings {
+        master: world.app.context.master.clone(),
+        program: None,
+        networks: "".parse().unwrap(),
+    };
     jobs(&world.app, &post, now)
 }
 
@@ -48,7 +51,7 @@ on_both_engines! { [with_metadata]
         let all = ["certify", "count", "mail", "prune", "purge", "refresh", "revoke", "tree"];
         assert_eq!(names, BTreeSet::from(all));
         // the server of this test has the leases, and rests for minutes
-        let soon = |job| Job { rest: Duration::from_millis(100), alone: false, ..job };
+        let soon = |job| Job { rest: Duration::from_millis(100), is_exclusive: false, ..job };
         let mut jobs: Vec<Job> = jobs_by(&world, now).into_iter().map(soon).collect();
         jobs.push(soon(Job::new("fails", Duration::ZERO, || async { Err("on purpose".to_owned()) })));
         let leases = Arc::new(Leases::new(&world.app.store, now, &world.base));

@@ -149,7 +149,7 @@ on_both_engines! {
         let send = world.path(&format!("/User/{}/password/reset/request", id(&user)));
         world.admin.send(http::Method::POST, &send, &[], vec![]).await.expect(200);
         let program = std::path::PathBuf::from("/bin/false");
-        let post = chancery::Post { master: world.app.context.master.clone(), program: Some(program), networks: "".parse().unwrap() };
+        let post = chancery::MailSettings { master: world.app.context.master.clone(), program: Some(program), networks: "".parse().unwrap() };
         let delivered = chancery::deliver(&world.app.store, &post, chancery_web::now()).await.unwrap();
         assert_eq!((delivered.sent, delivered.died), (0, 0));
         let why = texts(&world, "SELECT last_error FROM mail_message").await;

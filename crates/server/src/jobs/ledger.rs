@@ -47,7 +47,7 @@ pub fn job(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
         let app = Arc::clone(&app);
         async move { append_pending(&app, now()).await.map(drop).map_err(|error| error.to_string()) }
     };
-    Job::new("tree", REST, work).alone()
+    Job::new("tree", REST, work).exclusive()
 }
 
 /// Loads the current signing certificates, in each process: another one may be appending the leaves.
@@ -241,9 +241,9 @@ fn insert(tx: &mut Tx<'_>, (table, columns): (StateTable, &str), rows: &[Vec<Val
     for length in [LIST, 64, 8, 1] {
         while let Some((now, later)) = left.split_at_checked(length) {
             let mut sql = Sql::new(format!("{columns} VALUES "));
-            for (place, row) in now.iter().enumerate() {
+            for (index, row) in now.iter().enumerate() {
                 for (column, value) in row.iter().enumerate() {
-                    sql.add(match (place, column) {
+                    sql.add(match (index, column) {
                         (0, 0) => "(",
                         (_, 0) => "), (",
                         _ => ", ",

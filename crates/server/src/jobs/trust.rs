@@ -29,7 +29,7 @@ pub fn job(store: &Store, context: &Arc<AppContext>, now: fn() -> Timestamp) -> 
         let (store, context) = (store.clone(), Arc::clone(&context));
         async move { refresh_due(&store, &context, now()).await.map(drop).map_err(cause_of) }
     };
-    Job::new("refresh", REST, work).alone()
+    Job::new("refresh", REST, work).exclusive()
 }
 
 /// Refreshes if it is due and no other process has leased the refresh; whether it did.

@@ -87,8 +87,8 @@ impl Mirror {
         mirrored.add(&format!(" ORDER BY subject LIMIT {LIST}"));
         let (mut sources, mut known) = (Vec::<Source>::new(), Vec::<Identity>::new());
         let statements = [&store, &mirrored].map(|sql| (sql.text.as_str(), sql.parameters.as_slice()));
-        tx.query_all(&statements, &mut |place, row| {
-            if place == 0 {
+        tx.query_all(&statements, &mut |index, row| {
+            if index == 0 {
                 let fields = self.fields.iter().enumerate();
                 let values = fields.map(|(at, (field, _))| row.value(at + 1, &field.kind));
                 sources.push(Source {
@@ -131,8 +131,8 @@ impl Mirror {
 
     /// The value that a field of the platform mirrors; `None` for a field that mirrors nothing.
     pub(crate) fn mirrored<'a>(&self, source: &'a Source, field: &Field) -> Option<&'a Value> {
-        let place = self.fields.iter().position(|(_, to)| to.is(field))?;
-        source.values.get(place)
+        let index = self.fields.iter().position(|(_, to)| to.is(field))?;
+        source.values.get(index)
     }
 
     /// Whether a platform row has the values that the source has now.

@@ -266,14 +266,14 @@ const OWN: &str = "(SELECT f.id FROM client_app f WHERE f.rid = (SELECT min(r.ri
 /// The statement for those of these resources that exist in the subscription of the client app that `who`
 /// selects, with how often each is its own. The names are the parameters from the second on.
 fn resources_there(who: &str, resources: &[String]) -> String {
-    let places: Vec<String> = (2..2 + resources.len()).map(|number| format!("?{number}")).collect();
+    let placeholders: Vec<String> = (2..2 + resources.len()).map(|number| format!("?{number}")).collect();
     // CROSS JOIN keeps SQLite from walking all client apps of the subscription
     format!(
         "SELECT r.key, count(CASE WHEN a.id = c.id THEN 1 END) FROM client_app c CROSS JOIN client_app_resource r \
          CROSS JOIN client_app a CROSS JOIN resource_owner o WHERE c.id = {who} AND a.id = r.client_app_id \
          AND a.subscription_id = c.subscription_id AND o.key = r.key AND o.subscription_id = c.subscription_id \
          AND r.key IN ({}) GROUP BY r.key",
-        if places.is_empty() { "NULL".to_owned() } else { places.join(", ") }
+        if placeholders.is_empty() { "NULL".to_owned() } else { placeholders.join(", ") }
     )
 }
 

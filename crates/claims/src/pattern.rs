@@ -112,11 +112,11 @@ impl Pattern {
         let references = replacement.matches('$').count();
         let mut written = String::new();
         let mut end = 0;
-        for (place, groups) in compiled.regex.captures_iter(text).enumerate() {
+        for (index, groups) in compiled.regex.captures_iter(text).enumerate() {
             let Some(found) = groups.get_match() else { continue };
             // no group is longer than the match, so an expansion's length is bounded before it is written
             let longest = replacement.len().saturating_add(references.saturating_mul(found.len()));
-            if place >= MAX_PLACES || written.len() > most || longest > most.saturating_mul(16) {
+            if index >= MAX_PLACES || written.len() > most || longest > most.saturating_mul(16) {
                 return Err(Overflow::Text);
             }
             if !go_on() {

@@ -22,9 +22,9 @@ impl Fate {
     }
 
     /// The fate after a rule: from group to group the narrower counts.
-    pub(crate) fn through(&self, place: usize, rule: &Compiled) -> Self {
+    pub(crate) fn through(&self, index: usize, rule: &Compiled) -> Self {
         let mut path = self.path.clone();
-        path.insert(place);
+        path.insert(index);
         Self {
             destination: self.destination & rule.destination,
             on_request: self.on_request || rule.on_request,

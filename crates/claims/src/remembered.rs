@@ -24,7 +24,7 @@ impl RuleSets {
     pub fn compiled(&self, key: &[u8], rules: &[Rule], go_on: GoOn<'_>) -> Result<Arc<RuleSet>, Unusable> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let set = match kept.iter().position(|(known, _)| known == key) {
-            Some(place) => kept.remove(place).1,
+            Some(index) => kept.remove(index).1,
             None => Arc::new(RuleSet::new(rules, go_on)?),
         };
         kept.push((key.to_vec(), Arc::clone(&set)));

@@ -99,7 +99,7 @@ impl RuleSet {
             source: claim.source,
             destination: fate.destination,
             on_request: fate.on_request,
-            path: fate.path.iter().filter_map(|place| Some(self.rules.get(*place)?.id)).collect(),
+            path: fate.path.iter().filter_map(|index| Some(self.rules.get(*index)?.id)).collect(),
         }
     }
 }
@@ -149,39 +149,39 @@ fn run(
             continue;
         }
         let mut looking = Vec::new();
-        for (place, rule) in rules().filter(|(_, rule)| rule.looks_at(claim.source)) {
+        for (index, rule) in rules().filter(|(_, rule)| rule.looks_at(claim.source)) {
             if !go_on() {
                 return Err(Exceeded::Time);
             }
-            looking.push((place, rule, rule.is_match(claim)?));
+            looking.push((index, rule, rule.is_match(claim)?));
         }
         let removed = looking.iter().any(|(_, rule, matched)| *matched && rule.rule_type == RuleType::Remove);
         let mut decided = false;
-        for (place, rule, matched) in looking {
+        for (index, rule, matched) in looking {
             decided |= rule.rule_type != RuleType::Add;
             let passes = match rule.rule_type {
                 RuleType::Filter if matched => Some(claim.clone()),
                 RuleType::Remove if !removed => Some(claim.clone()),
                 RuleType::Transform if matched => rule.rewrite(claim, go_on)?,
                 RuleType::Add if matched => {
-                    reasons.insert(place);
+                    reasons.insert(index);
                     None
                 }
                 _ => None,
             };
             if let Some(passes) = passes {
-                forwarded.put(passes, fate.through(place, rule))?;
+                forwarded.put(passes, fate.through(index, rule))?;
             }
         }
         if !decided {
             forwarded.put(claim.clone(), fate.clone())?;
         }
     }
-    for (place, rule) in rules().filter(|(_, rule)| rule.rule_type == RuleType::Add) {
+    for (index, rule) in rules().filter(|(_, rule)| rule.rule_type == RuleType::Add) {
         if let Some(claim) = rule.addition()
-            && (rule.is_unconditional() || reasons.contains(&place))
+            && (rule.is_unconditional() || reasons.contains(&index))
         {
-            forwarded.put(claim, Fate::fresh().through(place, rule))?;
+            forwarded.put(claim, Fate::fresh().through(index, rule))?;
         }
     }
     Ok(forwarded.into_claims())

@@ -133,7 +133,7 @@ impl Policy {
             "Use a password other than your e-mail address.",
         );
         let common = broken.iter().position(|broken| broken.code == "PasswordBlocklistEnabled");
-        if let Some(told) = common.or(broken.len().checked_sub(1)).and_then(|place| broken.get_mut(place))
+        if let Some(told) = common.or(broken.len().checked_sub(1)).and_then(|index| broken.get_mut(index))
             && (common.is_some() || (length >= self.min_length && short_enough))
             && let Some(advice) = advice(password, person)
         {

@@ -127,7 +127,7 @@ impl Tile {
                     report.entry(FindingKind::Altered, position, claim.id, detail);
                 }
                 (None, None) if at < end => {
-                    report.place(FindingKind::Removed, position, "its entry is missing");
+                    report.at(FindingKind::Removed, position, "its entry is missing");
                 }
                 _ => {}
             }
@@ -143,7 +143,7 @@ impl Tile {
         sorted.sort_unstable();
         for (position, other) in self.order.iter().zip(sorted).filter(|(one, other)| *one != other) {
             let detail = format!("it stands where {other} should");
-            report.place(FindingKind::Reordered, *position, detail);
+            report.at(FindingKind::Reordered, *position, detail);
         }
     }
 }

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::{
     Kind, MailServer,
     compose::compose,
-    outbox::{Outcome, Waiting, bury, due, finish, lease, place},
+    outbox::{Outcome, Waiting, associated_data, bury, due, finish, lease},
     program,
     send::{Failure, send},
 };
@@ -26,7 +26,7 @@ const MARGIN: Duration = Duration::from_mins(1);
 /// The rest after the first attempt, and the longest, in milliseconds.
 const RESTS: (i64, i64) = (30_000, 3_600_000);
 
-/// Decrypts a mail's data, by its associated data ([`place`]) and the stored bytes. `None`: it cannot.
+/// Decrypts a mail's data, by its associated data ([`associated_data`]) and the stored bytes. `None`: it cannot.
 pub type Open = dyn Fn(&str, &[u8]) -> Option<Secret> + Send + Sync;
 
 /// The means of delivery of a store's mail.
@@ -156,7 +156,7 @@ async fn attempt(
     began: Instant,
     open: &Open,
 ) -> Outcome {
-    let failure = match (carrier, open(&place(mail.id), &mail.sealed_data)) {
+    let failure = match (carrier, open(&associated_data(mail.id), &mail.sealed_data)) {
         (None, _) => Failure::Now("the store has no valid mail server".to_owned()),
         (_, None) => Failure::Now("its data cannot be decrypted".to_owned()),
         // the program stands in for a missing mail server, and only where a user could not go on without the

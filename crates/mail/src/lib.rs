@@ -19,5 +19,5 @@ mod template;
 
 pub use config::{MailServer, is_valid};
 pub use job::{ATTEMPTS, Carrier, Delivered, Open, ServerOf, deliver_due};
-pub use outbox::{Counts, FIGURES, NewMail, count, enqueue, forget, place, prune};
+pub use outbox::{Counts, FIGURES, NewMail, associated_data, count, enqueue, forget, prune};
 pub use template::{Kind, Rendered, render};

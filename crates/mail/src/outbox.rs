@@ -44,7 +44,7 @@ pub struct NewMail {
     pub recipient: String,
     /// The recipient's language (BCP 47).
     pub locale: Option<String>,
-    /// The template's data as JSON (see [`Kind`]), sealed with [`place`] of `id` as associated data.
+    /// The template's data as JSON (see [`Kind`]), sealed with [`associated_data`] of `id` as associated data.
     pub sealed_data: Vec<u8>,
     /// The time of queueing, also the mail's `Date`.
     pub created_on: Timestamp,
@@ -53,7 +53,7 @@ pub struct NewMail {
 }
 
 /// The associated data that a mail's data is sealed with.
-pub fn place(id: Uuid) -> String {
+pub fn associated_data(id: Uuid) -> String {
     format!("mail_message/{id}")
 }
 

@@ -94,10 +94,10 @@ pub fn settle_levels<R: Record>(
         let known: Vec<Uuid> =
             visible(context, tx, parent, &ids.into_iter().collect::<Vec<_>>())?.into_keys().collect();
         let owners = subscriptions_of(tx, table, &known)?;
-        for (place, row) in rows.iter_mut().enumerate() {
+        for (index, row) in rows.iter_mut().enumerate() {
             let Some(id) = named(row) else { continue };
             let Some(subscription) = owners.get(&id) else {
-                violations.push(wrong(place, fields.location, format!("names no {}", apply_to.name())));
+                violations.push(wrong(index, fields.location, format!("names no {}", apply_to.name())));
                 continue;
             };
             row.set(fields.subscription, Some(*subscription))?;

@@ -107,8 +107,8 @@ pub fn read_draft(
     let mut named = vec![false; fields.len()];
     for (name, value) in members {
         let known = |field: &Field| field.access.shown || field.access.create;
-        let place = fields.iter().position(|field| known(field) && field.is_named(name));
-        let Some((place, field)) = place.and_then(|at| Some((at, fields.get(at)?))) else {
+        let index = fields.iter().position(|field| known(field) && field.is_named(name));
+        let Some((index, field)) = index.and_then(|at| Some((at, fields.get(at)?))) else {
             if let Others::Named(names) = others
                 && !names.contains(&name.as_str())
             {
@@ -124,13 +124,13 @@ pub fn read_draft(
         }
         match read_member(field, form, value) {
             Ok(given) => {
-                if let (Some(slot), Some(name)) = (draft.get_mut(place), named.get_mut(place)) {
+                if let (Some(slot), Some(name)) = (draft.get_mut(index), named.get_mut(index)) {
                     *name = given != Given::Nothing;
                     *slot = given;
                 }
             }
             Err(detail) => {
-                if let Some(name) = named.get_mut(place) {
+                if let Some(name) = named.get_mut(index) {
                     *name = true;
                 }
                 errors.note(|| FieldError::new(pointer(base, name), detail));
@@ -204,8 +204,8 @@ fn read_value(kind: Kind, value: &Json) -> Result<Value, String> {
             let text = value.to_text().ok_or("holds a number that is not whole: send the object as text")?;
             return rule.check(text).map(Value::Text);
         }
-        (Kind::Numbered(names), Json::Int(place)) => {
-            let found = usize::try_from(*place).ok().and_then(|place| names.get(place));
+        (Kind::Numbered(names), Json::Int(index)) => {
+            let found = usize::try_from(*index).ok().and_then(|index| names.get(index));
             return found
                 .map(|name| Value::Text((*name).to_owned()))
                 .ok_or_else(|| format!("must be from 0 to {}", names.len().saturating_sub(1)));

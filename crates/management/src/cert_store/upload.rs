@@ -41,9 +41,9 @@ pub fn read_upload(
     let own = CertStore::SUBSCRIPTION_ID;
     let mut violations = resolve_subscription(&call.context, tx, rows, own, &targets, is_global)?;
     let mut uploads = Vec::with_capacity(rows.len());
-    for (place, row) in rows.iter_mut().enumerate() {
+    for (index, row) in rows.iter_mut().enumerate() {
         let store = CertStore::from_values(row.values.clone())?;
-        settle_target(place, row, &store, &mut violations)?;
+        settle_target(index, row, &store, &mut violations)?;
         uploads.push(uploaded(&store, row.was, says_format(call)));
     }
     if uploads.iter().flatten().flatten().filter(|upload| upload.is_slow()).count() > MAX_SLOW {
@@ -68,14 +68,14 @@ pub fn read_upload(
 }
 
 fn settle_target(
-    place: usize,
+    index: usize,
     row: &mut Proposed<'_>,
     store: &CertStore,
     violations: &mut Vec<Violation>,
 ) -> Result<(), Problem> {
     if row.was.is_some() && store.cert_type.is_global() != store.subscription_id.is_none() {
         violations.push(wrong(
-            place,
+            index,
             CertStore::CERT_TYPE,
             "does not change between what is everyone's and what is not",
         ));
@@ -95,7 +95,7 @@ fn finish(
     known: &Known,
     mut violations: Vec<Violation>,
 ) -> Result<Vec<Violation>, Problem> {
-    for ((place, row), upload) in rows.iter_mut().enumerate().zip(uploads) {
+    for ((index, row), upload) in rows.iter_mut().enumerate().zip(uploads) {
         let outcome = match upload {
             Ok(Some(upload)) => match known.get(&upload.digest()) {
                 Some(Ok(kept)) => match row.was {
@@ -123,7 +123,7 @@ fn finish(
         row.set(CertStore::PASSWORD, None)?;
         row.set(INPUT, None)?;
         if let Err((member, detail)) = outcome {
-            violations.push(wrong(place, member, detail));
+            violations.push(wrong(index, member, detail));
         }
     }
     Ok(violations)

@@ -256,19 +256,19 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
     let own = ClaimRule::SUBSCRIPTION_ID;
     violations.extend(resolve_subscription(&call.context, tx, rows, own, &targets, |_| Ok(false))?);
     let mut narrowed = Vec::new();
-    for (place, row) in rows.iter_mut().enumerate() {
+    for (index, row) in rows.iter_mut().enumerate() {
         if row.get(ClaimRule::APPLY_TO_SUBSCRIPTION_ID)?.is_none() {
             row.set(ClaimRule::APPLY_TO_SUBSCRIPTION_ID, row.get(own)?)?;
         }
         let level = row.get(ClaimRule::RULE_LEVEL)?;
         if let (Some(was), true) = (row.was, has_no_client_apps(level.name())) {
-            narrowed.push((place, was.rid));
+            narrowed.push((index, was.rid));
         }
     }
     let linked = with_client_apps(tx, &narrowed.iter().map(|(_, rid)| *rid).collect::<Vec<_>>())?;
-    for (place, _) in narrowed.into_iter().filter(|(_, rid)| linked.contains(rid)) {
+    for (index, _) in narrowed.into_iter().filter(|(_, rid)| linked.contains(rid)) {
         let detail = "does not fit: the rule has client apps, which this level does not take";
-        violations.push(wrong(place, ClaimRule::RULE_LEVEL, detail));
+        violations.push(wrong(index, ClaimRule::RULE_LEVEL, detail));
     }
     Ok(violations)
 }

@@ -172,20 +172,20 @@ fn check(_: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Vio
     let mut violations = check_configurations(tx, rows)?;
     let signing = TokenEndpointAuthMethod::ClientSecretJwt;
     let mut asked = HashMap::new();
-    for (place, row) in rows.iter().enumerate() {
+    for (index, row) in rows.iter().enumerate() {
         let to_be = ClientAppAuthenticationConfiguration::from_values(row.values.clone())?;
         if to_be.token_endpoint_auth_method == signing {
-            asked.insert(to_be.client_app_id.0, place);
+            asked.insert(to_be.client_app_id.0, index);
         }
     }
     let apps: Vec<Uuid> = asked.keys().copied().collect();
     let with_sealed = which_have_sealed(tx, &apps)?;
     let with_secret = ids(tx, "SELECT client_app_id FROM client_app_secret WHERE TRUE", &apps)?;
-    for (app, place) in asked {
+    for (app, index) in asked {
         if with_secret.contains(&app) && !with_sealed.contains(&app) {
             let detail = "needs a secret that is kept for signing: delete the client app's secrets, set this, then make a new one";
             violations.push(conflict(
-                place,
+                index,
                 ClientAppAuthenticationConfiguration::TOKEN_ENDPOINT_AUTH_METHOD,
                 detail,
             ));

@@ -84,7 +84,7 @@ impl Rules for ClientAppKeySet {
             match JwkSet::parse(jwks.as_str().as_bytes()) {
                 Ok(set) if set.skipped.is_empty() => {}
                 Ok(set) => {
-                    let kinds = set.skipped.iter().map(|place| format!("/keys/{place}")).collect::<Vec<_>>();
+                    let kinds = set.skipped.iter().map(|index| format!("/keys/{index}")).collect::<Vec<_>>();
                     wrong.add(
                         Self::JWKS,
                         format!("holds keys of a kind that is not known here: {}", kinds.join(", ")),
@@ -138,13 +138,13 @@ const MOST: usize = 100;
 fn check(_: &Call, _: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let status = |values: &[Value]| ClientAppKeySet::STATUS.text(values).and_then(Status::named);
     let mut violations = Vec::new();
-    for (place, row) in rows.iter().enumerate() {
+    for (index, row) in rows.iter().enumerate() {
         let before = row.was.and_then(|was| status(&was.values));
         if let (Some(before), Some(next)) = (before, status(row.values))
             && !before.may_become(next)
         {
             let detail = format!("goes from {} to another, but not to {}", before.name(), next.name());
-            violations.push(conflict(place, ClientAppKeySet::STATUS, detail));
+            violations.push(conflict(index, ClientAppKeySet::STATUS, detail));
         }
         let told = |values: &[Value]| {
             [
@@ -164,12 +164,12 @@ fn check(_: &Call, _: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Viol
         if let (Some(set), Some(kid)) = (keys, &kid)
             && !set.keys.iter().any(|key| key.kid.as_ref() == Some(kid))
         {
-            violations.push(wrong(place, ClientAppKeySet::KID, "names none of the keys in jwks"));
+            violations.push(wrong(index, ClientAppKeySet::KID, "names none of the keys in jwks"));
         }
         let signs = key_use.as_deref() == Some(KeyUse::Signing.name());
         if algorithm.is_some_and(|algorithm| !is_served(&algorithm, signs)) {
             let detail = format!("must be one of {}", algorithms(signs).join(", "));
-            violations.push(wrong(place, ClientAppKeySet::ALGORITHM, detail));
+            violations.push(wrong(index, ClientAppKeySet::ALGORITHM, detail));
         }
     }
     Ok(violations)

@@ -85,14 +85,14 @@ fn apps_of<R: Record>(rows: &[Proposed<'_>], field: FieldOf<R, ClientAppId>) -> 
 pub fn check_apps(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let known = Known::load(tx, &apps_of(rows, ClientApp::ID)?)?;
     let mut violations = Vec::new();
-    for (place, row) in rows.iter().enumerate() {
+    for (index, row) in rows.iter().enumerate() {
         let app = ClientApp::from_values(row.values.clone())?;
         let uris: Vec<&str> =
             known.uris.get(&app.id.0).into_iter().flat_map(HashMap::values).map(String::as_str).collect();
         tell(
             &CLIENT_APP,
             ClientApp::ID.field(),
-            place,
+            index,
             &facts(&app, known.configurations.get(&app.id.0), &uris),
             &mut violations,
         );
@@ -105,7 +105,7 @@ pub fn check_configurations(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Ve
     let shape = &CLIENT_APP_AUTHENTICATION_CONFIGURATION;
     let known = Known::load(tx, &apps_of(rows, Configuration::CLIENT_APP_ID)?)?;
     let mut violations = Vec::new();
-    for (place, row) in rows.iter().enumerate() {
+    for (index, row) in rows.iter().enumerate() {
         let configuration = Configuration::from_values(row.values.clone())?;
         let id = configuration.client_app_id.0;
         let Some(app) = known.apps.get(&id) else { continue };
@@ -114,7 +114,7 @@ pub fn check_configurations(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Ve
         tell(
             shape,
             Configuration::CLIENT_APP_ID.field(),
-            place,
+            index,
             &facts(app, Some(&configuration), &uris),
             &mut violations,
         );
@@ -127,7 +127,7 @@ pub fn check_uris(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violatio
     let shape = &CLIENT_APP_REDIRECT_URI;
     let mut known = Known::load(tx, &apps_of(rows, ClientAppRedirectUri::CLIENT_APP_ID)?)?;
     let mut violations = Vec::new();
-    for (place, row) in rows.iter().enumerate() {
+    for (index, row) in rows.iter().enumerate() {
         let new = ClientAppRedirectUri::from_values(row.values.clone())?;
         let id = new.client_app_id.0;
         known.keep(&new);
@@ -135,7 +135,7 @@ pub fn check_uris(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violatio
         let uris: Vec<&str> =
             known.uris.get(&id).into_iter().flat_map(HashMap::values).map(String::as_str).collect();
         let told = ClientAppRedirectUri::URI.field();
-        tell(shape, told, place, &facts(app, known.configurations.get(&id), &uris), &mut violations);
+        tell(shape, told, index, &facts(app, known.configurations.get(&id), &uris), &mut violations);
     }
     Ok(violations)
 }
@@ -156,7 +156,7 @@ fn in_a_sentence(text: &str) -> String {
 fn tell(
     shape: &'static Shape,
     other: &'static Field,
-    place: usize,
+    index: usize,
     facts: &ClientFacts<'_>,
     violations: &mut Vec<Violation>,
 ) {
@@ -164,8 +164,8 @@ fn tell(
         let own = shape.fields.iter().find(|field| field.is_named(finding.member));
         let detail = in_a_sentence(finding.detail);
         violations.push(match own {
-            Some(field) => wrong(place, field, detail),
-            None => wrong(place, other, format!("contradicts {}: {detail}", finding.member)),
+            Some(field) => wrong(index, field, detail),
+            None => wrong(index, other, format!("contradicts {}: {detail}", finding.member)),
         });
     }
 }

@@ -80,19 +80,19 @@ fn find_namesakes(rows: &[Proposed<'_>]) -> Vec<Violation> {
         .iter()
         .enumerate()
         .filter(|(_, row)| is_root(row.values) && !row.was.is_some_and(|was| is_root(&was.values)));
-    let refuse = |place| conflict(place, ClientApp::NAME, "is the name of the installation's own client app");
-    namesakes.map(|(place, _)| refuse(place)).collect()
+    let refuse = |index| conflict(index, ClientApp::NAME, "is the name of the installation's own client app");
+    namesakes.map(|(index, _)| refuse(index)).collect()
 }
 
 /// Finds client apps that have links to other subscriptions and would no longer allow them.
 fn find_crossing(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let allows = ClientApp::ALLOW_CROSS_SUBSCRIPTION;
     let mut violations = Vec::new();
-    for (place, row) in rows.iter().enumerate() {
+    for (index, row) in rows.iter().enumerate() {
         let Some(was) = row.was else { continue };
         if was.get(allows)? && !row.get(allows)? && crosses_subscriptions(tx, row.get(ClientApp::ID)?.0)? {
             let detail = "must stay true: the client app is linked to something of another subscription";
-            violations.push(conflict(place, allows, detail));
+            violations.push(conflict(index, allows, detail));
         }
     }
     Ok(violations)

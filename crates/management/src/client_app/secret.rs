@@ -76,32 +76,32 @@ fn make(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<V
     let apps = apps.collect::<Result<Vec<_>, Mismatch>>()?;
     let signing = configuration::which_sign(tx, &apps)?;
     let mut violations = Vec::new();
-    for (place, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.was.is_some()) {
+    for (index, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.was.is_some()) {
         let given = row
             .text(ClientAppSecret::SECRET)
             .map(|secret| Bytes(call.context.app.master.secret_digest(secret.as_bytes())));
         if given.is_some() && given != row.get(ClientAppSecret::DIGEST)? {
             violations.push(wrong(
-                place,
+                index,
                 ClientAppSecret::SECRET,
                 "is set at creation alone: make a new secret, then delete this one",
             ));
         }
         row.set(ClientAppSecret::SECRET, None)?;
     }
-    for (place, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.was.is_none()) {
+    for (index, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.was.is_none()) {
         let given = row.text(ClientAppSecret::SECRET).map(str::to_owned);
         let secret = given.unwrap_or_else(|| BASE64_URL_SAFE_NO_PAD.encode(random::<32>()));
         let signs = signing.contains(&row.get(ClientAppSecret::CLIENT_APP_ID)?.0);
         if !LENGTHS.contains(&secret.chars().count()) {
             violations.push(wrong(
-                place,
+                index,
                 ClientAppSecret::SECRET,
                 "must have 16 to 512 characters, or be left to the server",
             ));
         } else if signs && secret.len() < SIGNING {
             violations.push(wrong(
-                place,
+                index,
                 ClientAppSecret::SECRET,
                 "must have at least 32 bytes: the client app signs with it",
             ));

@@ -53,10 +53,10 @@ const LOCATED: Located<CustomView> = Located {
 
 fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let mut violations = settle_levels(&call.context, tx, &LOCATED, rows)?;
-    for (place, row) in rows.iter().enumerate() {
+    for (index, row) in rows.iter().enumerate() {
         if let Err(refusal) = view::check(row.text(CustomView::CONTENT).unwrap_or_default()) {
             let detail = format!("line {}, column {}: {}", refusal.line, refusal.column, refusal.detail);
-            violations.push(wrong(place, CustomView::CONTENT, detail));
+            violations.push(wrong(index, CustomView::CONTENT, detail));
         }
     }
     Ok(violations)

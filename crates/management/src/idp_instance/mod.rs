@@ -212,14 +212,14 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
     let mut violations = resolve_subscription(&call.context, tx, rows, own, &[], |_| Ok(false))?;
     let fields = (IdpInstance::IDP_TYPE_ID, IdpInstance::IDP_FACTORY_TYPE);
     violations.extend(settle_types(tx, rows, fields, ProviderType::IdentityProvider)?);
-    for (place, row) in rows.iter_mut().enumerate() {
+    for (index, row) in rows.iter_mut().enumerate() {
         if row.text(IdpInstance::IDP_FACTORY_TYPE) != Some(FactoryType::UserStore.name()) {
             continue;
         }
         let name = row.get(IdpInstance::NAME)?;
         if !can_stand_in_a_path(name.as_str()) {
             let detail = "names a user store, so it stands in paths: letters, digits, `-`, `.`, `_` and `~`, and no UUID";
-            violations.push(wrong(place, IdpInstance::NAME, detail));
+            violations.push(wrong(index, IdpInstance::NAME, detail));
         }
         IdpInstance::STORE_NAME_KEY.field().set(row.values, fold(name.as_str()).into());
     }
@@ -250,14 +250,14 @@ pub fn settle_types<R: Record>(
         Ok(())
     })?;
     let mut violations = Vec::new();
-    for (place, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.was.is_none()) {
+    for (index, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.was.is_none()) {
         match types.get(&row.get(type_id)?.0) {
             Some((factory, true)) => served_by.field().set(row.values, factory.as_str().into()),
             Some((_, false)) => {
                 let detail = format!("names a type that is not active, or is none of {}", wanted.name());
-                violations.push(wrong(place, type_id, detail));
+                violations.push(wrong(index, type_id, detail));
             }
-            None => violations.push(wrong(place, type_id, "names no IdpType")),
+            None => violations.push(wrong(index, type_id, "names no IdpType")),
         }
     }
     Ok(violations)

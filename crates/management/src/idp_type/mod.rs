@@ -119,12 +119,12 @@ pub static IDP_TYPE: Shape = Shape::of::<IdpType>("IdpType", "idp_type", Reach::
 /// `factoryType`, and that a type with instances keeps its `factoryType`.
 fn stay_whole(_: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
     let (mut violations, mut changed) = (Vec::new(), Vec::new());
-    for (place, row) in rows.iter().enumerate() {
+    for (index, row) in rows.iter().enumerate() {
         let to_be = IdpType::from_values(row.values.clone())?;
         if to_be.factory_type.provider() != to_be.provider_type {
             let fits = to_be.factory_type.provider().name();
             violations.push(wrong(
-                place,
+                index,
                 IdpType::PROVIDER_TYPE,
                 format!("must be {fits} for this factoryType"),
             ));
@@ -133,15 +133,15 @@ fn stay_whole(_: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Ve
         let was = IdpType::from_values(was.values.clone())?;
         let is_same = was.name == to_be.name && was.factory_type == to_be.factory_type;
         if was.is_seeded && !is_same {
-            violations.push(conflict(place, IdpType::NAME, "stays: the type came with the server"));
+            violations.push(conflict(index, IdpType::NAME, "stays: the type came with the server"));
         }
         if was.factory_type != to_be.factory_type {
-            changed.push((place, was.id.0));
+            changed.push((index, was.id.0));
         }
     }
     let used = with_instances(tx, &changed)?;
-    for (place, _) in changed.into_iter().filter(|(_, id)| used.contains(id)) {
-        violations.push(conflict(place, IdpType::FACTORY_TYPE, "stays: there are instances of the type"));
+    for (index, _) in changed.into_iter().filter(|(_, id)| used.contains(id)) {
+        violations.push(conflict(index, IdpType::FACTORY_TYPE, "stays: there are instances of the type"));
     }
     Ok(violations)
 }

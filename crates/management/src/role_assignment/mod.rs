@@ -160,8 +160,8 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
             || assignments.iter().enumerate().filter(|(_, assigned)| assigned.principal_type == kind);
         let ids: HashSet<Uuid> = of_kind().map(|(_, assigned)| assigned.principal_id).collect();
         let known = visible(&call.context, tx, shape, &ids.into_iter().collect::<Vec<_>>())?;
-        for (place, _) in of_kind().filter(|(_, assigned)| !known.contains_key(&assigned.principal_id)) {
-            violations.push(wrong(place, RoleAssignment::PRINCIPAL_ID, format!("names no {}", kind.name())));
+        for (index, _) in of_kind().filter(|(_, assigned)| !known.contains_key(&assigned.principal_id)) {
+            violations.push(wrong(index, RoleAssignment::PRINCIPAL_ID, format!("names no {}", kind.name())));
         }
     }
     Ok(violations)

@@ -218,10 +218,10 @@ mod tests {
         let mut chance = 20_261_122_u64;
         // each writes 500 a second for 20 seconds: one in two milliseconds
         for millisecond in (1..=20_000).step_by(2) {
-            for (place, process) in processes.iter().enumerate() {
+            for (index, process) in processes.iter().enumerate() {
                 chance =
                     chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                let now = Timestamp(millisecond + i64::from(place % 2 == 1));
+                let now = Timestamp(millisecond + i64::from(index % 2 == 1));
                 taken.insert(process.number_from(now, 0, i64::try_from((chance >> 33) % 1000).unwrap()));
                 made += 1;
             }

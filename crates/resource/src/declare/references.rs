@@ -128,7 +128,7 @@ impl Unique {
     pub(crate) fn columns(&self) -> Vec<(&'static str, usize)> {
         let mut names: Vec<&'static str> = self.index.rsplit("__").take(self.fields.len()).collect();
         names.reverse();
-        names.into_iter().zip(self.fields).map(|(column, field)| (column, field.place())).collect()
+        names.into_iter().zip(self.fields).map(|(column, field)| (column, field.index())).collect()
     }
 }
 

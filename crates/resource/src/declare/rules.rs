@@ -18,7 +18,7 @@ pub struct ProvidedFields<'a, R> {
 
 impl<R: Record> ProvidedFields<'_, R> {
     fn given<T: FieldType>(&self, field: FieldOf<R, T>) -> Option<&Given> {
-        self.draft.0.get(field.field().place())
+        self.draft.0.get(field.field().index())
     }
 
     /// Whether a merge patch emptied this field with null, rather than leaving it out.

@@ -431,7 +431,7 @@ impl Shape {
 
     /// The field as this view of the resource has it; `None` for one of another record.
     pub fn own(&self, field: &Field) -> Option<&'static Field> {
-        self.fields.get(field.place()).filter(|own| own.is(field))
+        self.fields.get(field.index()).filter(|own| own.is(field))
     }
 
     /// The plan derived from the declaration: its statements and labels.

@@ -42,8 +42,8 @@ pub fn read_one(
     let mut items: Vec<nested::Items> = relations.iter().map(|_| nested::Items::default()).collect();
     let mut rid = None;
     let (out, scope, master) = (&mut call.answer, &call.context.scope, &call.context.app.master);
-    tx.query_all(&statements, &mut |place, row| {
-        if let Some(relation) = place.checked_sub(1) {
+    tx.query_all(&statements, &mut |index, row| {
+        if let Some(relation) = index.checked_sub(1) {
             nested::collect(shape.relations, &mut items, relation, row)
         } else {
             rid = Some(row.int(0)?);

@@ -151,8 +151,8 @@ impl Stored {
     }
 
     /// The value of the field at this index.
-    pub(crate) fn value(&self, place: usize) -> &Value {
-        self.values.get(place).unwrap_or(&Value::Null)
+    pub(crate) fn value(&self, index: usize) -> &Value {
+        self.values.get(index).unwrap_or(&Value::Null)
     }
 
     /// The value of a field.

@@ -333,9 +333,9 @@ fn bind_literal(field: &Field, operator: Operator, value: &Literal) -> Result<Va
                 .map(|known| Value::from(*known))
                 .ok_or_else(|| format!("{name} has no value {text:?}: it is one of {}", names.join(", ")))
         }
-        (Kind::Numbered(names), Literal::Int(place)) => {
-            let found = usize::try_from(*place).ok().and_then(|place| names.get(place));
-            found.map(|found| Value::from(*found)).ok_or_else(|| format!("{name} has no value {place}"))
+        (Kind::Numbered(names), Literal::Int(index)) => {
+            let found = usize::try_from(*index).ok().and_then(|index| names.get(index));
+            found.map(|found| Value::from(*found)).ok_or_else(|| format!("{name} has no value {index}"))
         }
         (Kind::Id, Literal::Text(text)) => {
             parse_id(text).map(Value::Id).ok_or_else(|| format!("{name} compares with a UUID"))

@@ -214,7 +214,7 @@ pub fn load_keys(
     keys: &[Value],
 ) -> Result<HashMap<String, Stored>, Problem> {
     let mut found = HashMap::with_capacity(keys.len());
-    let place = shape.plan().key;
+    let index = shape.plan().key;
     let column = shape.key().map_or("id", |key| key.column);
     let mut loaded = 0;
     for chunk in keys.chunks(LIST) {
@@ -225,7 +225,7 @@ pub fn load_keys(
             if loaded <= MAX_LOADED {
                 let stored = Stored::read(shape, &context.scope, owner, row)?;
                 loaded += stored.values.iter().map(Value::size).sum::<usize>();
-                found.insert(key_name(stored.value(place)), stored);
+                found.insert(key_name(stored.value(index)), stored);
             }
             Ok(())
         })?;

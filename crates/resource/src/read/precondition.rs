@@ -89,7 +89,7 @@ pub fn check_if_match(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, was: &Sto
 
 /// The concurrency token of a row.
 fn token_of<'a>(shape: &Shape, row: &'a Stored) -> Option<&'a str> {
-    match shape.plan().token.map(|place| row.value(place)) {
+    match shape.plan().token.map(|index| row.value(index)) {
         Some(Value::Text(token)) => Some(token),
         _ => None,
     }

@@ -73,7 +73,7 @@ impl Plan {
                 columns.join(", "),
                 shape.source()
             ),
-            key_column: read().position(|field| field.access.key).map(|place| place + 1),
+            key_column: read().position(|field| field.access.key).map(|index| index + 1),
             person_columns: (columns.len() + 1, columns.len() + 2),
             last_entry_column: (!is_entry).then_some(columns.len() + 1),
             labels: labels.collect(),

@@ -276,8 +276,8 @@ fn write_columns(
         sql = sql.push(", last_entry = ").bind(number);
     }
     sql = sql.push(" WHERE rid = ").bind(was.rid);
-    if let Some(place) = token {
-        sql = sql.push(" AND concurrency_token = ").bind(was.value(place).clone());
+    if let Some(index) = token {
+        sql = sql.push(" AND concurrency_token = ").bind(was.value(index).clone());
     }
     raw::queue_one(tx, &sql.text, sql.parameters)?;
     finish(context, tx, shape, values)?;

@@ -207,8 +207,8 @@ fn changed_row(
     if !writing.is_many {
         check_if_match(call, tx, shape, was)?;
     }
-    let place = (writing.base(number), call.request.merge_patch);
-    let values = changed_values(&call.context, shape, was, draft, (&place.0, place.1))?;
+    let location = (writing.base(number), call.request.merge_patch);
+    let values = changed_values(&call.context, shape, was, draft, (&location.0, location.1))?;
     Ok(values.map_err(|refusal| failures.add_refusal(number, refusal)).ok())
 }
 

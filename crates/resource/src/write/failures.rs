@@ -215,8 +215,8 @@ pub fn find_taken(
     for unique in shape.unique {
         let columns = unique.columns();
         let of = |values: &[Value]| -> Vec<Value> {
-            let value = |place: usize| values.get(place).unwrap_or(&Value::Null);
-            columns.iter().map(|(column, place)| comparable(shape, column, *place, value(*place))).collect()
+            let value = |index: usize| values.get(index).unwrap_or(&Value::Null);
+            columns.iter().map(|(column, index)| comparable(shape, column, *index, value(*index))).collect()
         };
         let mut first: HashMap<String, usize> = HashMap::new();
         let mut keys = Vec::new();
@@ -238,8 +238,8 @@ pub fn find_taken(
 }
 
 /// A value as a unique index compares it.
-fn comparable(shape: &Shape, column: &str, place: usize, value: &Value) -> Value {
-    match (shape.fields.get(place), value) {
+fn comparable(shape: &Shape, column: &str, index: usize, value: &Value) -> Value {
+    match (shape.fields.get(index), value) {
         (Some(field), Value::Text(text)) if field.access.folded && field.column != column => {
             Value::Text(fold(text))
         }
@@ -268,7 +268,7 @@ fn find_stored(
 ) -> Result<(), Problem> {
     let Some((last, _)) = columns.last() else { return Ok(()) };
     let kinds: Vec<Kind> =
-        columns.iter().filter_map(|(_, place)| shape.fields.get(*place)).map(|field| field.kind).collect();
+        columns.iter().filter_map(|(_, index)| shape.fields.get(*index)).map(|field| field.kind).collect();
     let names: Vec<String> = columns.iter().map(|(column, _)| format!("t.{column}")).collect();
     for chunk in keys.chunks(LIST) {
         // rows in quarantine still hold their keys, so there is no condition that hides them

@@ -143,8 +143,8 @@ pub fn find_children(
         let named: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
         format!("still has {}{more}: delete them first", named.join(", "))
     };
-    let holds = rows.iter().enumerate().filter_map(|(place, row)| match row.value(key) {
-        Value::Id(id) => held.get(id).map(|names| (place, told(names))),
+    let holds = rows.iter().enumerate().filter_map(|(index, row)| match row.value(key) {
+        Value::Id(id) => held.get(id).map(|names| (index, told(names))),
         _ => None,
     });
     Ok(holds.collect())

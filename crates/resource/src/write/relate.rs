@@ -58,7 +58,7 @@ pub fn link(
     others: Vec<Uuid>,
 ) -> Result<(), Problem> {
     let relation = shape.relation(name).ok_or_else(|| Problem::not_found(name))?;
-    let listed = Named { at: String::new(), end: "", places: (0..others.len()).collect(), ids: others };
+    let listed = Named { at: String::new(), end: "", indices: (0..others.len()).collect(), ids: others };
     let all = changes(context, tx, shape, relation, vec![Wanted { owner, is_all: false, listed }])?;
     let written = Written { base: String::new(), is_new: false, values: &owner.values };
     apply(context, tx, shape, &all, std::iter::once(written))
@@ -273,7 +273,7 @@ struct Named {
     at: String,
     /// The rest of the pointer from an item to its id.
     end: &'static str,
-    places: Vec<usize>,
+    indices: Vec<usize>,
     ids: Vec<Uuid>,
 }
 
@@ -298,32 +298,32 @@ impl Named {
         ids: impl Iterator<Item = Option<&'a Json>>,
     ) -> Result<Self, Problem> {
         let mut seen = HashSet::new();
-        let mut listed = Self { at, end, places: Vec::new(), ids: Vec::new() };
+        let mut listed = Self { at, end, indices: Vec::new(), ids: Vec::new() };
         let mut errors = Vec::new();
-        for (place, id) in ids.enumerate() {
+        for (index, id) in ids.enumerate() {
             let id = match id {
                 Some(Json::Text(text)) => parse_id(text),
                 _ => None,
             };
             match id {
                 Some(id) if seen.insert(id) => {
-                    listed.places.push(place);
+                    listed.indices.push(index);
                     listed.ids.push(id);
                 }
                 Some(_) => {}
-                None => errors.push(FieldError::new(listed.pointer(place), "must be a UUID")),
+                None => errors.push(FieldError::new(listed.pointer(index), "must be a UUID")),
             }
         }
         if errors.is_empty() { Ok(listed) } else { Err(Problem::wrong(errors)) }
     }
 
-    fn pointer(&self, place: usize) -> String {
-        format!("{}/{place}{}", self.at, self.end)
+    fn pointer(&self, index: usize) -> String {
+        format!("{}/{index}{}", self.at, self.end)
     }
 
     /// The JSON Pointer of the id at this index.
     fn at(&self, number: usize) -> String {
-        self.pointer(self.places.get(number).copied().unwrap_or(number))
+        self.pointer(self.indices.get(number).copied().unwrap_or(number))
     }
 }
 

@@ -56,7 +56,7 @@ pub fn new_values(
     if let Some(key @ Value::Null) = values.get_mut(plan.key) {
         *key = Value::Id(context.new_id());
     }
-    if let Some(token) = plan.token.and_then(|place| values.get_mut(place)) {
+    if let Some(token) = plan.token.and_then(|index| values.get_mut(index)) {
         *token = context.new_token();
     }
     if let (Personal::Is(key), Some(Value::Id(id))) = (shape.personal, values.get(plan.key).cloned()) {
@@ -101,15 +101,15 @@ pub fn changed_values(
         return Ok(Err(Refusal::Wrong(vec![error])));
     }
     let mut values = draft.apply(&was.values);
-    if let Some(place) = plan.token {
-        if shape.base.is_none() && draft.given(place) != Some(was.value(place)) {
-            let current = match was.value(place) {
+    if let Some(index) = plan.token {
+        if shape.base.is_none() && draft.given(index) != Some(was.value(index)) {
+            let current = match was.value(index) {
                 Value::Text(current) => current.clone(),
                 _ => String::new(),
             };
             return Ok(Err(Refusal::Stale(current)));
         }
-        if let Some(token) = values.get_mut(place) {
+        if let Some(token) = values.get_mut(index) {
             *token = context.new_token();
         }
     }

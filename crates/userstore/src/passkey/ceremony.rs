@@ -61,7 +61,7 @@ fn refuse(refusal: &Refusal) -> Problem {
     }
 }
 
-fn place(id: Uuid) -> String {
+fn associated_data(id: Uuid) -> String {
     format!("passkey_ceremony/{id}")
 }
 
@@ -84,7 +84,7 @@ fn begin(
             call.context.scope.store().into(),
             user.into(),
             is_registration.into(),
-            call.context.app.master.seal(&place(id), state).into(),
+            call.context.app.master.seal(&associated_data(id), state).into(),
             (call.context.now.0 + LIFETIME).into(),
         ],
     )?;
@@ -112,7 +112,7 @@ fn take(
         Ok((user, row.bytes(1)?.to_vec(), row.int(2)?))
     };
     let (user, state, end) = tx.returning(&text, &parameters, read)?.ok_or_else(gone)?;
-    let state = context.app.master.open(&place(id), &state).ok_or_else(gone)?;
+    let state = context.app.master.open(&associated_data(id), &state).ok_or_else(gone)?;
     if end <= context.now.0 { Err(gone()) } else { Ok((user, state.expose().to_vec())) }
 }
 

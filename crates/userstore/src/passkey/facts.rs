@@ -143,9 +143,9 @@ fn add_credentials(
     ];
     let statements: Vec<_> =
         statements.iter().map(|sql| (sql.text.as_str(), sql.parameters.as_slice())).collect();
-    tx.query_all(&statements, &mut |place, row| {
+    tx.query_all(&statements, &mut |index, row| {
         let Some(facts) = facts.get_mut(&row.int(0)?) else { return Ok(()) };
-        match place {
+        match index {
             0 => facts.password.set = true,
             1 => facts.verified_security_contacts = row.int(1)?,
             _ => {

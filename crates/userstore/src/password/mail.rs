@@ -1,7 +1,7 @@
 //! Mails about passwords: queued in the operation's own transaction, sent later.
 
 use chancery_credential::lockout::Failed;
-use chancery_mail::{Kind, NewMail, enqueue, place};
+use chancery_mail::{Kind, NewMail, associated_data, enqueue};
 use chancery_record::{Email, Name, Secret, Timestamp};
 use chancery_resource::{Context, Problem, Tx};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -109,7 +109,7 @@ pub fn send(
         sender: options(context)?.text("EMailSenderAddress").to_owned(),
         recipient: recipient.to_owned(),
         locale,
-        sealed_data: context.app.master.seal(&place(id), data.to_string().as_bytes()),
+        sealed_data: context.app.master.seal(&associated_data(id), data.to_string().as_bytes()),
         created_on: context.now,
         expires_on: end,
     };

@@ -270,7 +270,7 @@ pub fn kind(field: &Field, form: Form) -> Value {
         Kind::Choice(names) => json!({ "type": "string", "enum": names, "examples": [names.first()] }),
         Kind::Numbered(names) => {
             let about: Vec<String> =
-                names.iter().enumerate().map(|(place, name)| format!("{place} {name}")).collect();
+                names.iter().enumerate().map(|(index, name)| format!("{index} {name}")).collect();
             json!({
                 "type": "integer", "format": "int32", "minimum": 0, "maximum": names.len().saturating_sub(1),
                 "examples": [0], "x-enum-varnames": names, "title": about.join(", "),

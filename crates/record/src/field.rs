@@ -2,7 +2,9 @@
 
 use uuid::Uuid;
 
-use crate::{Access, Column, FieldType, Mismatch, Preset, Record, Value, text::TextRule, value::Encoding};
+use crate::{
+    Access, Column, DefaultValue, FieldType, Mismatch, Record, Value, text::TextRule, value::Encoding,
+};
 
 /// The kind of value that a field holds, with its bounds.
 #[derive(Clone, Copy, Debug)]
@@ -128,11 +130,11 @@ impl Field {
 
     /// Whether a create body must hold it.
     pub fn required(&self) -> bool {
-        let Access { create, key, column, preset, .. } = self.access;
+        let Access { create, key, column, default, .. } = self.access;
         create
             && !self.nullable
-            && preset == Preset::None
-            && matches!(column, Column::Own | Column::Given)
+            && default == DefaultValue::None
+            && matches!(column, Column::Own | Column::Unstored)
             && !(key && matches!(self.kind, Kind::Id))
     }
 

@@ -37,7 +37,7 @@ pub use declare::operation::{Action, Method, Op, Permit, Relating};
 pub use declare::platform::{MANAGEMENT_AUDIENCE, PLATFORM, ROOT, USER_STORE_AUDIENCE};
 pub use declare::reach::Reach;
 pub use declare::references::{Child, Owner, Parent, Unique};
-pub use declare::relation::{Guard, Listed, Relation, Shown};
+pub use declare::relation::{Guard, Listed, NestedFields, Relation};
 pub use declare::role::{ROLES, Role, RoleScope, RoleType, ScopeKind, role_condition};
 pub use declare::rules::{Findings, Proposed, ProvidedFields, Rules, ValidateRows, Violation, Wrong};
 pub use declare::service::Service;

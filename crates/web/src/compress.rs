@@ -104,11 +104,11 @@ fn holds_secrets(shape: &Shape) -> bool {
     let is_secret = |shape: &Shape| {
         shape.fields.iter().any(|field| {
             field.access.sealing == Sealing::Secret
-                || (field.access.column == Column::Given && field.access.shown)
+                || (field.access.column == Column::Unstored && field.access.shown)
         })
     };
     is_secret(shape)
-        || matches!(shape.personal, Personal::Tells(_))
+        || matches!(shape.personal, Personal::AuditOf(_))
         || shape.relations.iter().any(|relation| is_secret(relation.target))
 }
 

@@ -6,7 +6,8 @@ mod link;
 
 use chancery_claims::{Member, Rule};
 use chancery_record::{
-    FIXED, KEY, Name, OPEN, PatternText, Preset, Record as _, SHOWN, Token, choice_types, id_types, record,
+    DefaultValue, FIXED, KEY, Name, OPEN, PatternText, Record as _, SHOWN, Token, choice_types, id_types,
+    record,
 };
 use chancery_resource::{
     Call, Findings, Op, Parent, Problem, Proposed, ProvidedFields, Purpose, Reach, Relation, Rules, Shape,
@@ -105,19 +106,19 @@ record! {
         /// What it does.
         rule_type: RuleType = OPEN,
         /// What of a claim is matched.
-        filter_target: ClaimTarget = OPEN.or(Preset::Text("ClaimType")),
+        filter_target: ClaimTarget = OPEN.or(DefaultValue::Text("ClaimType")),
         /// What of a claim is rewritten.
-        transform_target: ClaimTarget = OPEN.or(Preset::Text("ClaimType")),
+        transform_target: ClaimTarget = OPEN.or(DefaultValue::Text("ClaimType")),
         /// Where it applies.
         rule_level: RuleLevel = OPEN,
         /// Where its claims go.
-        destination: Destination = OPEN.or(Preset::Text("IdTokenAndAccessToken")),
+        destination: Destination = OPEN.or(DefaultValue::Text("IdTokenAndAccessToken")),
         /// Whose claims it looks at.
-        input_source: InputSource = OPEN.or(Preset::Text("All")),
+        input_source: InputSource = OPEN.or(DefaultValue::Text("All")),
         /// When its claims are told.
-        disclosure_mode: DisclosureMode = OPEN.or(Preset::Text("Always")),
+        disclosure_mode: DisclosureMode = OPEN.or(DefaultValue::Text("Always")),
         /// Rules of one priority run on the same claims; a lower one runs first.
-        priority: i64 = OPEN.or(Preset::Int(0)),
+        priority: i64 = OPEN.or(DefaultValue::Int(0)),
         /// The pattern of the types that it matches; an empty one matches all.
         type_evaluation_rule: Option<PatternText> = OPEN,
         /// The pattern of the values that it matches; an empty one matches all.
@@ -131,7 +132,7 @@ record! {
         /// What it is rewritten to; of a rule that adds, the claim's value.
         value_transformation_replacement: Option<PatternText> = OPEN,
         /// Whether it is used.
-        is_active: bool = OPEN.or(Preset::Bool(true)),
+        is_active: bool = OPEN.or(DefaultValue::Bool(true)),
         /// The subscription that owns it; `Default` where that is the only one.
         subscription_id: Option<SubscriptionId> = FIXED,
         /// The instance whose people it is about.

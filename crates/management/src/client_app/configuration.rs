@@ -7,7 +7,7 @@ use std::{
 
 use chancery_certificate::normalised_name;
 use chancery_record::{
-    CertificateName, Email, FieldOf, KEY, OPEN, Preset, Record as _, SHOWN, Token, Value, choice_types,
+    CertificateName, DefaultValue, Email, FieldOf, KEY, OPEN, Record as _, SHOWN, Token, Value, choice_types,
     record,
 };
 use chancery_resource::{
@@ -41,7 +41,7 @@ choice_types! {
     }
 }
 
-const NO: Preset = Preset::Bool(false);
+const NO: DefaultValue = DefaultValue::Bool(false);
 
 record! {
     /// How a client app proves who it is. While there is none it is by its secret, in the header.
@@ -49,7 +49,7 @@ record! {
         /// The client app.
         client_app_id: ClientAppId = KEY,
         /// How it proves who it is.
-        token_endpoint_auth_method: TokenEndpointAuthMethod = OPEN.or(Preset::Text("client_secret_basic")),
+        token_endpoint_auth_method: TokenEndpointAuthMethod = OPEN.or(DefaultValue::Text("client_secret_basic")),
         /// Whether its tokens are bound to its certificate (RFC 8705).
         require_certificate_bound_access_tokens: bool = OPEN.or(NO),
         /// Whether its tokens are bound to a key that it shows (RFC 9449).

@@ -3,7 +3,7 @@
 use chancery_certificate::facts_of;
 use chancery_oauth::{Algorithm, JwkSet, KEY_ENCRYPTION, Status};
 use chancery_record::{
-    Bytes, FIXED, Identifier, JwksText, KEY, Name, OPEN, Preset, SHOWN, Timestamp, Token, Url, Value,
+    Bytes, DefaultValue, FIXED, Identifier, JwksText, KEY, Name, OPEN, SHOWN, Timestamp, Token, Url, Value,
     choice_types, id_types, record,
 };
 use chancery_resource::{
@@ -62,7 +62,7 @@ record! {
         /// The only algorithm that the keys are used with, where there is one.
         algorithm: Option<Name> = OPEN.like("ES256"),
         /// Where it stands: from Pending to Active to Retiring to Retired, and from any to Revoked.
-        status: KeySetStatus = OPEN.or(Preset::Text("Pending")),
+        status: KeySetStatus = OPEN.or(DefaultValue::Text("Pending")),
         /// From when it can be used.
         valid_from: Option<Timestamp> = OPEN,
         /// Until when it can be used.

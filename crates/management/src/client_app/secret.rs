@@ -26,10 +26,10 @@ record! {
         /// The secret.
         id: ClientAppSecretId = KEY,
         /// Its name.
-        name: Label = OPEN.or(chancery_record::Preset::Text("")),
+        name: Label = OPEN.or(chancery_record::DefaultValue::Text("")),
         /// Its value: 16 to 512 characters, or left to the server, which takes 32 random bytes. It is
         /// told when it is made and never again.
-        secret: Option<ShortText> = FIXED.not_kept(),
+        secret: Option<ShortText> = FIXED.unstored(),
         /// When it ends.
         expiry: Option<Timestamp> = OPEN,
         /// The client app.
@@ -56,7 +56,7 @@ pub static CLIENT_APP_SECRET: Shape = Shape::of::<ClientAppSecret>(
         "client_app_secret__client_app_id__digest",
         &[ClientAppSecret::CLIENT_APP_ID.field(), ClientAppSecret::DIGEST.field()],
     )
-    .told_of(ClientAppSecret::SECRET),
+    .reported_at(ClientAppSecret::SECRET),
 ])
 .validate_rows(make)
 .after_write(|context, tx, values| note(context, tx, ClientAppSecret::CLIENT_APP_ID.get(values)?))

@@ -101,7 +101,7 @@ record! {
         /// Its bytes.
         data: Bytes = OPEN,
         /// Whom it is for.
-        apply_to_type: ApplyToType = OPEN.or(chancery_record::Preset::Text("Global")),
+        apply_to_type: ApplyToType = OPEN.or(chancery_record::DefaultValue::Text("Global")),
         /// The tenant that it is for.
         tenant_id: Option<Uuid> = OPEN,
         /// The client app that it is for.

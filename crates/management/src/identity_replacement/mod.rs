@@ -88,7 +88,7 @@ pub static IDENTITY_REPLACEMENT: Shape = Shape::of::<IdentityReplacement>(
      open_user_id, concurrency_token, last_entry FROM identity_replacement)",
 )
 .unique(&[Unique::new("identity_replacement__open_user_id", &[IdentityReplacement::OPEN_USER_ID.field()])
-    .told_of(IdentityReplacement::PLATFORM_USER_ID)])
+    .reported_at(IdentityReplacement::PLATFORM_USER_ID)])
 .relations(&RELATIONS)
 .of_person(&APPLICATION_USER, IdentityReplacement::PLATFORM_USER_ID);
 

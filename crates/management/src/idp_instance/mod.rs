@@ -11,8 +11,8 @@ use chancery_application::{
     ApplicationIdentity, ApplicationUser,
 };
 use chancery_record::{
-    Description, FIXED, FieldOf, HIDDEN, KEY, Name, OPEN, Preset, Record, SEEN, SHOWN, Token, Value, fold,
-    id_types, record,
+    DERIVED, DefaultValue, Description, FIXED, FieldOf, HIDDEN, KEY, Name, OPEN, Record, SHOWN, Token, Value,
+    fold, id_types, record,
 };
 use chancery_resource::settings::Owner;
 use chancery_resource::{
@@ -56,15 +56,15 @@ record! {
         /// unique in the installation and can stand in a path.
         name: Name = OPEN.folded(),
         /// Its place among others.
-        position: i64 = OPEN.or(Preset::Int(0)),
+        position: i64 = OPEN.or(DefaultValue::Int(0)),
         /// Whether people can sign in there.
-        is_active: bool = OPEN.or(Preset::Bool(true)),
+        is_active: bool = OPEN.or(DefaultValue::Bool(true)),
         /// Whether claims that it gives of a second factor are believed.
-        treat_mfa_factor_claims_as_confirmed: bool = OPEN.or(Preset::Bool(false)),
+        treat_mfa_factor_claims_as_confirmed: bool = OPEN.or(DefaultValue::Bool(false)),
         /// Whether somebody who signs in for the first time becomes a platform user.
-        auto_create_platform_user: bool = OPEN.or(Preset::Bool(true)),
+        auto_create_platform_user: bool = OPEN.or(DefaultValue::Bool(true)),
         /// Whether it is not offered to people who choose.
-        is_hidden: bool = OPEN.or(Preset::Bool(false)),
+        is_hidden: bool = OPEN.or(DefaultValue::Bool(false)),
         /// Its type.
         idp_type_id: IdpTypeId = FIXED,
         /// The subscription; `Default` where that is the only one.
@@ -76,7 +76,7 @@ record! {
         /// Its picture, which version 1 knows.
         icon: Option<Description> = HIDDEN.audited(),
         /// Whether an option of it is mandatory and empty, or cannot be read.
-        has_configuration_error: bool = SEEN.or(Preset::Bool(false)),
+        has_configuration_error: bool = DERIVED.or(DefaultValue::Bool(false)),
         /// Changes with every write to the instance.
         concurrency_token: Token = SHOWN,
     }
@@ -108,7 +108,7 @@ pub static IDP_INSTANCE: Shape = Shape::of::<IdpInstance>(
         &[IdpInstance::SUBSCRIPTION_ID.field(), IdpInstance::NAME.field()],
     ),
     Unique::new("idp_instance__store_name_key", &[IdpInstance::STORE_NAME_KEY.field()])
-        .told_of(IdpInstance::NAME),
+        .reported_at(IdpInstance::NAME),
 ])
 .held_by(&[
     Child::in_table("user", "user_account", "store", "login_name"),

@@ -5,7 +5,7 @@ mod seed;
 use std::collections::HashSet;
 
 use chancery_record::{
-    HIDDEN, KEY, Name, OPEN, Preset, Record as _, SHOWN, Token, Value, choice_types, id_types, record,
+    DefaultValue, HIDDEN, KEY, Name, OPEN, Record as _, SHOWN, Token, Value, choice_types, id_types, record,
 };
 use chancery_resource::{
     Action as A, Call, Child, Custom, LIST, Method as M, Op, Permit::TenantMember, Problem, Proposed, Reach,
@@ -81,9 +81,9 @@ record! {
         /// What serves them.
         factory_type: FactoryType = OPEN,
         /// Whether instances of it can be made.
-        is_active: bool = OPEN.or(Preset::Bool(true)),
+        is_active: bool = OPEN.or(DefaultValue::Bool(true)),
         /// Whether it came with the server.
-        is_seeded: bool = HIDDEN.or(Preset::Bool(false)),
+        is_seeded: bool = HIDDEN.or(DefaultValue::Bool(false)),
         /// Changes with every write to the type.
         concurrency_token: Token = SHOWN,
     }

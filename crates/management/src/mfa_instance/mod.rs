@@ -1,6 +1,8 @@
 //! MFA instances: second factors that people can use.
 
-use chancery_record::{FIXED, HIDDEN, KEY, Name, OPEN, Preset, SEEN, SHOWN, Token, Value, id_types, record};
+use chancery_record::{
+    DERIVED, DefaultValue, FIXED, HIDDEN, KEY, Name, OPEN, SHOWN, Token, Value, id_types, record,
+};
 use chancery_resource::settings::Owner;
 use chancery_resource::{
     Call, Context, Op, Problem, Proposed, Reach, Relation, Shape, Tx, Unique, Violation, added, children,
@@ -31,9 +33,9 @@ record! {
         /// Its name, unique in the subscription without regard to case.
         name: Name = OPEN.folded(),
         /// Its place among others.
-        position: i64 = OPEN.or(Preset::Int(0)),
+        position: i64 = OPEN.or(DefaultValue::Int(0)),
         /// Whether it can be used.
-        is_active: bool = OPEN.or(Preset::Bool(true)),
+        is_active: bool = OPEN.or(DefaultValue::Bool(true)),
         /// Its type.
         idp_type_id: IdpTypeId = FIXED,
         /// The subscription; `Default` where that is the only one.
@@ -41,7 +43,7 @@ record! {
         /// What serves it.
         idp_type: Option<Name> = HIDDEN,
         /// Whether an option of it is mandatory and empty, or cannot be read.
-        has_configuration_error: bool = SEEN.or(Preset::Bool(false)),
+        has_configuration_error: bool = DERIVED.or(DefaultValue::Bool(false)),
         /// Changes with every write to the second factor.
         concurrency_token: Token = SHOWN,
     }

@@ -5,8 +5,8 @@ mod rules;
 mod seed;
 
 use chancery_record::{
-    FieldType as _, HIDDEN, KEY, Name, OPEN, OptionValue, Preset, SHOWN, Sealing, Token, Value, id_types,
-    record,
+    DefaultValue, FieldType as _, HIDDEN, KEY, Name, OPEN, OptionValue, SHOWN, Sealing, Token, Value,
+    id_types, record,
 };
 use chancery_resource::settings::Owner;
 use chancery_resource::{
@@ -37,13 +37,13 @@ record! {
         /// Its name, unique for what it applies to.
         name: Name = OPEN,
         /// Its value: text, in the form that dataType names. Empty takes the default.
-        value: OptionValue = OPEN.or(Preset::Text("")).sealed(Sealing::Secret),
+        value: OptionValue = OPEN.or(DefaultValue::Text("")).sealed(Sealing::Secret),
         /// What the value stands for: a hint for editors.
-        data_type: Name = SHOWN.or(Preset::Text("String")).like("String"),
+        data_type: Name = SHOWN.or(DefaultValue::Text("String")).like("String"),
         /// What edits it: a hint for editors.
-        editor_type: Name = SHOWN.or(Preset::Text("Text")).like("Text"),
+        editor_type: Name = SHOWN.or(DefaultValue::Text("Text")).like("Text"),
         /// Whether it is mandatory and empty, or its value cannot be read.
-        has_configuration_error: bool = SHOWN.or(Preset::Bool(false)),
+        has_configuration_error: bool = SHOWN.or(DefaultValue::Bool(false)),
         /// The identity provider instance that it applies to.
         apply_to_idp_instance_id: Option<Uuid> = OPEN,
         /// The MFA instance that it applies to.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use chancery_application::{APPLICATION_GROUP, APPLICATION_USER};
 use chancery_record::{
-    FIXED, HIDDEN, KEY, Name, Preset, Record as _, SHOWN, Token, choice_types, id_types, record,
+    DefaultValue, FIXED, HIDDEN, KEY, Name, Record as _, SHOWN, Token, choice_types, id_types, record,
 };
 use chancery_resource::{
     Call, Findings, Op, Parent, Problem, Proposed, ProvidedFields, Reach, RoleType, Rules, ScopeKind, Shape,
@@ -56,7 +56,7 @@ record! {
         /// The instance, of a UserStoreAdmin or an ApplicationDataReader.
         apply_to_idp_instance_id: Option<IdpInstanceId> = FIXED,
         /// What it applies to, as text.
-        target_key: Name = HIDDEN.or(Preset::Text("")),
+        target_key: Name = HIDDEN.or(DefaultValue::Text("")),
         /// Changes with every write to the assignment.
         concurrency_token: Token = SHOWN,
     }
@@ -134,7 +134,7 @@ pub static ROLE_ASSIGNMENT: Shape =
                     RoleAssignment::TARGET_KEY.field(),
                 ],
             )
-            .told_of(RoleAssignment::ROLE_TYPE),
+            .reported_at(RoleAssignment::ROLE_TYPE),
         ])
         .ruled::<RoleAssignment>()
         .validate_rows(check)

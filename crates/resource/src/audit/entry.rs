@@ -206,7 +206,7 @@ pub fn fields_with<'a>(
 /// The audit form: the resource's own fields as canonical JSON, without secrets.
 pub fn content(shape: &Shape, values: &[Value]) -> String {
     let is_secret = |field: &Field| field.access.sealing == Sealing::Secret && (shape.secret)(values);
-    let is_kept = |field: &Field| !matches!(field.access.column, Column::Given | Column::Seen);
+    let is_kept = |field: &Field| !matches!(field.access.column, Column::Unstored | Column::Derived);
     let shown = fields_with(shape, values).filter(|(field, _)| is_audited(field) && is_kept(field));
     canonical_json(
         shown.map(|(field, value)| if is_secret(field) { (field, &Value::Null) } else { (field, value) }),

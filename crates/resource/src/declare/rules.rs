@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use chancery_record::{
-    Access, Draft, Field, FieldError, FieldOf, FieldType, Given, Mismatch, Record, Value, pointer,
+    Access, Draft, Field, FieldError, FieldOf, FieldType, Mismatch, Provided, Record, Value, pointer,
 };
 use chancery_store::Tx;
 
@@ -17,18 +17,18 @@ pub struct ProvidedFields<'a, R> {
 }
 
 impl<R: Record> ProvidedFields<'_, R> {
-    fn given<T: FieldType>(&self, field: FieldOf<R, T>) -> Option<&Given> {
+    fn provided<T: FieldType>(&self, field: FieldOf<R, T>) -> Option<&Provided> {
         self.draft.0.get(field.field().index())
     }
 
     /// Whether a merge patch emptied this field with null, rather than leaving it out.
     pub fn clears<T: FieldType>(&self, field: FieldOf<R, T>) -> bool {
-        self.merges && self.given(field) == Some(&Given::Empty)
+        self.merges && self.provided(field) == Some(&Provided::Empty)
     }
 
     /// Whether the body provided this field: gave it a value, or emptied it.
     pub fn contains<T: FieldType>(&self, field: FieldOf<R, T>) -> bool {
-        self.given(field).is_some_and(|given| *given != Given::Nothing)
+        self.provided(field).is_some_and(|provided| *provided != Provided::Nothing)
     }
 }
 
@@ -132,8 +132,8 @@ impl Shape {
             Some(validate) => validate(call, tx, rows)?,
             None => Vec::new(),
         };
-        violations.extend(integrity::find_strangers(self, &call.context, tx, rows)?);
-        violations.extend(integrity::find_crowds(self, tx, rows)?);
+        violations.extend(integrity::find_unknown_parents(self, &call.context, tx, rows)?);
+        violations.extend(integrity::find_full_parents(self, tx, rows)?);
         let errors = violations.into_iter().map(|Violation { row, kind, field, detail }| {
             (row, kind, self.error_at(&base(row), field, detail))
         });

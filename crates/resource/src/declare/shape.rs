@@ -20,7 +20,7 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub enum Deletion {
     /// The row is deleted.
-    Gone,
+    Permanent,
     /// While the store's option is on, the row stays in quarantine: hidden, with the time in the field.
     Quarantine {
         /// The field with the time.
@@ -34,7 +34,7 @@ impl Deletion {
     /// The field that hides a row when it is not null.
     pub const fn hiding(self) -> Option<&'static Field> {
         match self {
-            Self::Gone => None,
+            Self::Permanent => None,
             Self::Quarantine { field, .. } => Some(field),
         }
     }
@@ -51,7 +51,7 @@ pub enum Personal {
     /// The row belongs to the person of this resource whose id is in this field.
     Of(&'static Shape, &'static Field),
     /// The row is an audit entry, perhaps about a person of one of these resources.
-    Tells(&'static [&'static Shape]),
+    AuditOf(&'static [&'static Shape]),
 }
 
 /// Deletes or checks what depends on purged rows: gets their ids, at most `LIST` of them.
@@ -182,7 +182,7 @@ impl Shape {
             owner: None,
             relations: &[],
             unique: &[],
-            deletion: Deletion::Gone,
+            deletion: Deletion::Permanent,
             large: false,
             view: None,
             personal: Personal::No,
@@ -287,7 +287,7 @@ impl Shape {
     /// The same, as audit entries that may be about a person of one of these resources.
     #[must_use]
     pub const fn tells(mut self, persons: &'static [&'static Self]) -> Self {
-        self.personal = Personal::Tells(persons);
+        self.personal = Personal::AuditOf(persons);
         self
     }
 
@@ -426,7 +426,7 @@ impl Shape {
     pub(crate) fn is_read_back(&self) -> bool {
         self.after_insert.is_some()
             || self.relations.iter().any(|relation| relation.listed.at_creation())
-            || self.fields.iter().any(|field| field.access.column == Column::Seen)
+            || self.fields.iter().any(|field| field.access.column == Column::Derived)
     }
 
     /// The field as this view of the resource has it; `None` for one of another record.

@@ -112,11 +112,11 @@ impl Stored {
         let mut column = 0;
         let values = shape.fields.iter().map(|field| {
             Ok(match field.access.column {
-                Column::Own | Column::Seen => {
+                Column::Own | Column::Derived => {
                     column += 1;
                     row.value(column, &field.kind)?
                 }
-                Column::Given => Value::Null,
+                Column::Unstored => Value::Null,
                 Column::Scope => Value::from(scope.store_id()),
                 Column::Owner => Value::from(owner.map(|owner| owner.id)),
             })
@@ -191,11 +191,11 @@ pub fn write_row(
         separator = b',';
         out.extend_from_slice(label.as_bytes());
         match field.access.column {
-            Column::Given => write_cell(&field.kind, Value::Null.cell(), out),
-            Column::Own | Column::Seen if field.access.sealing == Sealing::Open => {
+            Column::Unstored => write_cell(&field.kind, Value::Null.cell(), out),
+            Column::Own | Column::Derived if field.access.sealing == Sealing::Open => {
                 write_cell(&field.kind, row.cell(column)?, out);
             }
-            Column::Own | Column::Seen => {
+            Column::Own | Column::Derived => {
                 let value = reveal(master, scope, shape, field, row, column)?;
                 write_cell(&field.kind, value.cell(), out);
             }

@@ -76,7 +76,7 @@ pub fn find_field<'a>(shape: &'a Shape, name: &str, column: usize) -> Result<&'a
     let found = shape.fields.iter().find(|field| {
         field.access.shown
             && field.wire().eq_ignore_ascii_case(name)
-            && !matches!(field.access.column, Column::Owner | Column::Given)
+            && !matches!(field.access.column, Column::Owner | Column::Unstored)
     });
     let found =
         found.ok_or_else(|| problem_at(column, &format!("{} has no attribute {name:?}", shape.name)))?;

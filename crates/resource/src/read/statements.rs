@@ -60,10 +60,10 @@ impl Plan {
         insert.extend(own().map(|field| field.column.to_owned()));
         insert.extend(own().filter(|field| field.access.folded).map(|field| format!("{}_key", field.column)));
         let (more, join) = match shape.personal {
-            Personal::Tells(persons) => join_persons(persons),
+            Personal::AuditOf(persons) => join_persons(persons),
             _ => (String::new(), String::new()),
         };
-        let is_entry = matches!(shape.personal, Personal::Tells(_));
+        let is_entry = matches!(shape.personal, Personal::AuditOf(_));
         let last_entry = if is_entry { "" } else { ", t.last_entry" };
         insert.extend((!is_entry).then(|| "last_entry".to_owned()));
         let marks: Vec<String> = (1..=insert.len()).map(|number| format!("?{number}")).collect();

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use chancery_record::{Draft, Field, FieldError, Form, Given, Json, Value, pointer};
+use chancery_record::{Draft, Field, FieldError, Form, Json, Provided, Value, pointer};
 use chancery_store::Tx;
 
 use crate::{
@@ -109,7 +109,7 @@ pub fn to_rows(
     let mut path_key = (!writing.is_many && writing.rows == Rows::There).then(|| keys.first()).flatten();
     let (mut rows, mut brought) = (Vec::new(), Vec::new());
     for Element { number, draft } in elements {
-        let key = path_key.take().or_else(|| draft.given(shape.plan().key));
+        let key = path_key.take().or_else(|| draft.provided(shape.plan().key));
         let was = key.and_then(|key| found.remove(&key_name(key)));
         let values = match (&was, writing.rows) {
             (None, Rows::There) => {
@@ -150,14 +150,14 @@ fn keys(
     let token = shape.plan().token.filter(|_| shape.found_by_token);
     let mut seen = HashSet::new();
     elements.retain(|Element { number, draft }| {
-        if draft.given(key).is_none() && token.is_some_and(|token| draft.given(token).is_some()) {
+        if draft.provided(key).is_none() && token.is_some_and(|token| draft.provided(token).is_some()) {
             // no row has the token that was to identify it any more
             let at = pointer(&writing.base(*number), "concurrencyToken");
             let error = FieldError::new(at, "is stale: no item has it now. Read the item again");
             failures.add(*number, ProblemKind::ConcurrencyConflict, error);
             return false;
         }
-        let wrong = match draft.given(key) {
+        let wrong = match draft.provided(key) {
             None if writing.rows == Rows::Either => return true,
             None => "is missing: in a batch each element names its own",
             Some(value) if !seen.insert(key_name(value)) => "is in this batch twice",
@@ -167,7 +167,7 @@ fn keys(
         failures.add(*number, ProblemKind::InvalidRequest, error);
         false
     });
-    Ok(elements.iter().filter_map(|element| element.draft.given(key).cloned()).collect())
+    Ok(elements.iter().filter_map(|element| element.draft.provided(key).cloned()).collect())
 }
 
 /// The values of a new row, with the rules applied.
@@ -221,7 +221,7 @@ fn find_by_token(
 ) -> Result<(), Problem> {
     let (key, Some(token)) = (shape.plan().key, shape.plan().token) else { return Ok(()) };
     let column = shape.key().map_or("id", |key| key.column);
-    let is_unnamed = |draft: &&mut Draft| draft.given(key).is_none() && draft.given(token).is_some();
+    let is_unnamed = |draft: &&mut Draft| draft.provided(key).is_none() && draft.provided(token).is_some();
     let drafts = elements.iter_mut().map(|element| &mut element.draft);
     let mut unnamed: Vec<&mut Draft> = drafts.filter(is_unnamed).collect();
     for chunk in unnamed.chunks_mut(LIST) {
@@ -229,19 +229,19 @@ fn find_by_token(
             .begin(context, &format!("SELECT t.concurrency_token, t.{column} FROM {} t WHERE ", shape.table));
         shape.add_reach(&mut sql, &context.scope, None);
         sql.add(" AND t.concurrency_token IN ");
-        sql.add_list(chunk.iter().filter_map(|draft| draft.given(token).cloned()));
+        sql.add_list(chunk.iter().filter_map(|draft| draft.provided(token).cloned()));
         let mut found = HashMap::new();
         tx.query(&sql.text, &sql.parameters, |row| {
             found.insert(row.text(0)?.to_owned(), row.id(1)?);
             Ok(())
         })?;
         for draft in chunk {
-            let id = match draft.given(token) {
+            let id = match draft.provided(token) {
                 Some(Value::Text(token)) => found.get(token).copied(),
                 _ => None,
             };
             if let (Some(id), Some(slot)) = (id, draft.0.get_mut(key)) {
-                *slot = Given::Value(Value::Id(id));
+                *slot = Provided::Value(Value::Id(id));
             }
         }
     }

@@ -296,7 +296,7 @@ fn find_stored(
 /// The error that reports a violation of this unique index, at the member behind the index.
 pub fn taken(shape: &Shape, index: &str, base: &str) -> Option<FieldError> {
     let unique = shape.unique.iter().find(|unique| unique.index == index)?;
-    let field = shape.own(unique.told)?;
+    let field = shape.own(unique.reported_at)?;
     let mut error = FieldError::new(pointer(base, field.wire()), "is taken");
     if field.access.key {
         error.detail = USED.into();

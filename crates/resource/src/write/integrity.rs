@@ -19,7 +19,7 @@ use crate::{
 const NAMED: usize = 5;
 
 /// Finds rows that name a parent which does not exist, or which the caller's scope does not cover.
-pub fn find_strangers(
+pub fn find_unknown_parents(
     shape: &Shape,
     context: &Context,
     tx: &mut Tx<'_>,
@@ -30,8 +30,8 @@ pub fn find_strangers(
         let named = |row: &Proposed<'_>| names_anew(row, field);
         let wanted: HashSet<Uuid> = rows.iter().filter_map(named).collect();
         let known = visible(context, tx, parent, &wanted.into_iter().collect::<Vec<_>>())?;
-        let strangers = rows.iter().enumerate().filter_map(|(row, proposed)| Some((row, named(proposed)?)));
-        violations.extend(strangers.filter(|(_, id)| !known.contains_key(id)).map(|(row, _)| Violation {
+        let unknown = rows.iter().enumerate().filter_map(|(row, proposed)| Some((row, named(proposed)?)));
+        violations.extend(unknown.filter(|(_, id)| !known.contains_key(id)).map(|(row, _)| Violation {
             row,
             kind: ProblemKind::InvalidRequest,
             field,
@@ -47,7 +47,11 @@ fn names_anew(row: &Proposed<'_>, field: &Field) -> Option<Uuid> {
 }
 
 /// Finds rows that name a parent which already has as many rows as it may.
-pub fn find_crowds(shape: &Shape, tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+pub fn find_full_parents(
+    shape: &Shape,
+    tx: &mut Tx<'_>,
+    rows: &[Proposed<'_>],
+) -> Result<Vec<Violation>, Problem> {
     let mut violations = Vec::new();
     for Parent { field, shape: parent, most } in shape.parents {
         let Some(most) = *most else { continue };

@@ -3,8 +3,8 @@
 mod code;
 
 use chancery_record::{
-    FIXED, KEY, Name, OPEN, OWNER, Preset, Record as _, SHOWN, ShortText, Timestamp, choice_types, id_types,
-    record,
+    DefaultValue, FIXED, KEY, Name, OPEN, OWNER, Record as _, SHOWN, ShortText, Timestamp, choice_types,
+    id_types, record,
 };
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Call, Custom, Findings, Method as M, Op, Permit::UserStore, Problem,
@@ -40,7 +40,7 @@ record! {
         /// The address or number.
         value: Name = FIXED.folded(),
         /// Whether the user showed to own it.
-        is_verified: bool = SHOWN.or(Preset::Bool(false)),
+        is_verified: bool = SHOWN.or(DefaultValue::Bool(false)),
         /// When.
         verified_on: Option<Timestamp> = SHOWN,
         /// When it was made.

@@ -5,8 +5,8 @@ mod rules;
 mod unique_email;
 
 use chancery_record::{
-    Birthdate, Bytes, Email, Field, Gender, HIDDEN, KEY, Locale, LoginName, Name, OPEN, Phone, Preset, SCOPE,
-    SHOWN, Timestamp, Token, Url, Zone, record,
+    Birthdate, Bytes, DefaultValue, Email, Field, Gender, HIDDEN, KEY, Locale, LoginName, Name, OPEN, Phone,
+    SCOPE, SHOWN, Timestamp, Token, Url, Zone, record,
 };
 use chancery_resource::{
     Action as A, Answer, Call, Context, Custom, Method as M, Op, Permit::UserStore, Problem, Reach, Relating,
@@ -19,8 +19,8 @@ pub use lock::{Found, STATE_OPERATIONS, UPDATED, limits};
 
 use crate::{InstanceId, UserId, group::GROUP, synchronize::USERS};
 
-const TRUE: Preset = Preset::Bool(true);
-const FALSE: Preset = Preset::Bool(false);
+const TRUE: DefaultValue = DefaultValue::Bool(true);
+const FALSE: DefaultValue = DefaultValue::Bool(false);
 
 record! {
     /// A person who signs in.
@@ -76,9 +76,9 @@ record! {
         /// Whether the user is locked until somebody unlocks.
         is_user_locked: bool = SHOWN.or(FALSE),
         /// Failed sign-ins that count towards the permanent lock.
-        failed_user_login_attempts: i64 = SHOWN.or(Preset::Int(0)),
+        failed_user_login_attempts: i64 = SHOWN.or(DefaultValue::Int(0)),
         /// Failed sign-ins that count towards the temporary lock.
-        failed_temporary_lock_attempts: i64 = SHOWN.or(Preset::Int(0)),
+        failed_temporary_lock_attempts: i64 = SHOWN.or(DefaultValue::Int(0)),
         /// Until when the user is locked.
         locked_until: Option<Timestamp> = SHOWN,
         /// Whether the password never expires.
@@ -94,7 +94,7 @@ record! {
         /// Since when the user waits to be deleted.
         quarantined_on: Option<Timestamp> = HIDDEN,
         /// Attempts to sign in since the last success, which the throttle slows.
-        throttle_step: i64 = HIDDEN.or(Preset::Int(0)),
+        throttle_step: i64 = HIDDEN.or(DefaultValue::Int(0)),
         /// Until when attempts are refused by the throttle.
         throttled_until: Option<Timestamp> = HIDDEN,
         /// The attempt that reached a limit and is being decided: others wait.

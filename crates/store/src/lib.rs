@@ -191,7 +191,7 @@ impl Store {
     }
 
     /// Runs an operation in a transaction. It commits when the closure returns `Ok`, unless
-    /// [`Tx::only_try`] was called, and rolls back otherwise. The result is returned only after the
+    /// [`Tx::set_dry_run`] was called, and rolls back otherwise. The result is returned only after the
     /// commit is durable.
     ///
     /// An operation that has waited three seconds in its queue is refused where many wait or none is being

@@ -137,8 +137,8 @@ fn written(moment: Timestamp, language: Language) -> Result<String, minijinja::E
 
 /// Text in one line: a line break in a name could add a header.
 fn one_line(text: &str) -> String {
-    let breaks = |letter: char| letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}');
-    let words = text.split(|letter| breaks(letter) || letter == ' ').filter(|word| !word.is_empty());
+    let breaks = |message: char| message.is_control() || matches!(message, '\u{2028}' | '\u{2029}');
+    let words = text.split(|message| breaks(message) || message == ' ').filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join(" ").chars().take(SUBJECT).collect()
 }
 
@@ -248,7 +248,7 @@ mod tests {
             let mut data = reset("Ann");
             data["store"] = format!("{store}\r\nBcc: all@example.com").into();
             let mail = render(Kind::PasswordReset, None, &data).unwrap();
-            prop_assert!(!mail.subject.contains(|letter: char| letter.is_control()));
+            prop_assert!(!mail.subject.contains(|message: char| message.is_control()));
             prop_assert!(mail.subject.chars().count() <= 200);
         }
     }

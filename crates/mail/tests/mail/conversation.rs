@@ -2,7 +2,7 @@
 
 use chancery_mail::{
     MailServer,
-    sink::{Manner, Security, Sink, Step, Trouble},
+    sink::{Fault, Security, Sink, SinkConfig, Step},
 };
 
 use crate::{
@@ -13,10 +13,10 @@ use crate::{
 const CREDENTIALS: Option<(&str, &str)> = Some(("mailer", "p\u{e4}ssword"));
 
 /// Runs a test with one mail in an outbox and a sink of its own.
-fn send(manner: Manner, server: impl FnOnce(&Sink) -> MailServer, then: impl AsyncFnOnce(Office, Sink)) {
+fn send(config: SinkConfig, server: impl FnOnce(&Sink) -> MailServer, then: impl AsyncFnOnce(Office, Sink)) {
     let (_folder, target) = engine::sqlite();
     engine::on(&target, async |store| {
-        let sink = Sink::start(manner).await.unwrap();
+        let sink = Sink::start(config).await.unwrap();
         let office = Office::new(store, server(&sink));
         office.queue(mail(1)).await;
         then(office, sink).await;
@@ -34,7 +34,7 @@ fn trusted(sink: &Sink) -> MailServer {
 
 #[test]
 fn plain_where_nothing_else_is_offered() {
-    send(Manner::PLAIN, trusted, async |office, sink| {
+    send(SinkConfig::PLAIN, trusted, async |office, sink| {
         assert_eq!(office.deliver(NOW, 1).await, delivered(1, 0, 0));
         let received = sink.received();
         assert_eq!(received.len(), 1);
@@ -52,11 +52,11 @@ fn plain_where_nothing_else_is_offered() {
 fn encrypted_where_it_is_offered_or_asked_for() {
     for security in [Security::StartTls, Security::Tls] {
         for mechanisms in ["PLAIN LOGIN", "LOGIN"] {
-            let manner = Manner { security, credentials: CREDENTIALS, mechanisms };
-            send(manner, trusted, async |office, sink| {
-                assert_eq!(office.deliver(NOW, 1).await, delivered(1, 0, 0), "{manner:?}");
+            let config = SinkConfig { security, credentials: CREDENTIALS, mechanisms };
+            send(config, trusted, async |office, sink| {
+                assert_eq!(office.deliver(NOW, 1).await, delivered(1, 0, 0), "{config:?}");
                 let received = sink.received();
-                assert!(received[0].encrypted, "{manner:?}");
+                assert!(received[0].encrypted, "{config:?}");
                 let first = mechanisms.split(' ').next().unwrap();
                 assert_eq!(received[0].login, Some((first.to_owned(), "mailer".to_owned())));
             });
@@ -67,9 +67,9 @@ fn encrypted_where_it_is_offered_or_asked_for() {
 #[test]
 fn a_certificate_that_nobody_vouches_for_is_refused() {
     for security in [Security::StartTls, Security::Tls] {
-        let manner = Manner { security, ..Manner::PLAIN };
+        let config = SinkConfig { security, ..SinkConfig::PLAIN };
         let untrusted = |sink: &Sink| on_this_machine(&sink.config());
-        send(manner, untrusted, async |office, sink| {
+        send(config, untrusted, async |office, sink| {
             assert_eq!(office.deliver(NOW, 1).await, delivered(0, 1, 0));
             let (why, _) = office.last_error(1).await;
             assert!(why.to_lowercase().contains("certificate"), "{why}");
@@ -80,13 +80,13 @@ fn a_certificate_that_nobody_vouches_for_is_refused() {
 
 #[test]
 fn a_certificate_for_another_host_is_refused() {
-    let manner = Manner { security: Security::Tls, ..Manner::PLAIN };
+    let config = SinkConfig { security: Security::Tls, ..SinkConfig::PLAIN };
     // the sink's certificate names 127.0.0.1 and localhost
     let elsewhere = |sink: &Sink| {
         let config = sink.config().replace("127.0.0.1", "127.0.0.2");
         on_this_machine(&config).trusting(sink.root().to_vec())
     };
-    send(manner, elsewhere, async |office, sink| {
+    send(config, elsewhere, async |office, sink| {
         assert_eq!(office.deliver(NOW, 1).await, delivered(0, 1, 0));
         assert!(sink.received().is_empty());
     });
@@ -96,12 +96,12 @@ fn a_certificate_for_another_host_is_refused() {
 /// password in its reply; it is not recorded.
 #[test]
 fn a_wrong_password_is_tried_again_and_never_shown() {
-    let manner = Manner { security: Security::Tls, credentials: CREDENTIALS, mechanisms: "PLAIN LOGIN" };
+    let config = SinkConfig { security: Security::Tls, credentials: CREDENTIALS, mechanisms: "PLAIN LOGIN" };
     let wrong = |sink: &Sink| {
         let config = sink.config().replace("p\u{e4}ssword", "hyacinth");
         on_this_machine(&config).trusting(sink.root().to_vec())
     };
-    send(manner, wrong, async |office, sink| {
+    send(config, wrong, async |office, sink| {
         assert_eq!(office.deliver(NOW, 1).await, delivered(0, 1, 0));
         assert_eq!(office.last_error(1).await.0, "the mail server answered 535 5.7.8");
         assert!(sink.received().is_empty());
@@ -110,7 +110,7 @@ fn a_wrong_password_is_tried_again_and_never_shown() {
 
 #[test]
 fn an_address_that_the_server_cannot_read_is_final() {
-    send(Manner::PLAIN, trusted, async |office, sink| {
+    send(SinkConfig::PLAIN, trusted, async |office, sink| {
         office.deliver(NOW, 1).await;
         let mut unreadable = mail(2);
         unreadable.recipient = String::from("jörg@example.com");
@@ -137,16 +137,16 @@ fn every_trouble_at_every_step_is_survived() {
 }
 
 fn survive(step: Step) {
-    let manner = Manner { security: Security::None, credentials: CREDENTIALS, mechanisms: "PLAIN" };
-    send(manner, trusted, async |office, sink| {
+    let config = SinkConfig { security: Security::None, credentials: CREDENTIALS, mechanisms: "PLAIN" };
+    send(config, trusted, async |office, sink| {
         let mut now = NOW;
-        let mut troubles = vec![Trouble::Drop, Trouble::Stall];
+        let mut faults = vec![Fault::Drop, Fault::Stall];
         if step != Step::Content {
-            troubles.push(Trouble::Reply("451 4.7.1 tulip, later"));
+            faults.push(Fault::Reply("451 4.7.1 tulip, later"));
         }
-        for (lease, trouble) in (1..).zip(troubles) {
-            sink.next(step, trouble);
-            assert_eq!(office.deliver(now, lease).await, delivered(0, 1, 0), "{step:?} {trouble:?}");
+        for (lease, fault) in (1..).zip(faults) {
+            sink.next(step, fault);
+            assert_eq!(office.deliver(now, lease).await, delivered(0, 1, 0), "{step:?} {fault:?}");
             let (why, kept) = office.last_error(1).await;
             assert!(!why.contains("tulip") && kept > 0, "{why}");
             now = now.plus(10 * MINUTE);
@@ -162,7 +162,7 @@ fn survive(step: Step) {
 #[test]
 fn a_server_in_our_own_network_is_not_called() {
     let private = |sink: &Sink| MailServer::parse(&sink.config()).unwrap().trusting(sink.root().to_vec());
-    send(Manner::PLAIN, private, async |office, sink| {
+    send(SinkConfig::PLAIN, private, async |office, sink| {
         assert_eq!(office.deliver(NOW, 1).await, delivered(0, 1, 0));
         let (why, _) = office.last_error(1).await;
         assert!(why.contains("CHANCERY_PRIVATE_DESTINATIONS"), "{why}");

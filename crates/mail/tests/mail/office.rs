@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chancery_mail::{
-    Counts, Delivered, Kind, MailServer, NewMail, ServerOf, associated_data, count, deliver_due, enqueue,
+    Counts, DeliveryReport, Kind, MailServer, NewMail, ServerOf, associated_data, count, deliver_due, enqueue,
 };
 use chancery_record::{Secret, Timestamp};
 use chancery_store::{Error, Mode, Store};
@@ -62,7 +62,7 @@ impl Office {
     }
 
     /// One call of `deliver_due`, with a lease of its own.
-    pub async fn deliver(&self, now: Timestamp, lease: u128) -> Delivered {
+    pub async fn deliver(&self, now: Timestamp, lease: u128) -> DeliveryReport {
         deliver_due(&self.store, now, now, Uuid::from_u128(lease), &open, &self.server_of).await.unwrap()
     }
 
@@ -83,6 +83,6 @@ impl Office {
     }
 }
 
-pub const fn delivered(sent: u32, retried: u32, died: u32) -> Delivered {
-    Delivered { sent, retried, died, left: false }
+pub const fn delivered(sent: u32, retried: u32, given_up: u32) -> DeliveryReport {
+    DeliveryReport { sent, retried, given_up, left: false }
 }

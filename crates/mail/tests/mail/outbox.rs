@@ -1,8 +1,8 @@
 //! The outcomes of mails in the outbox, on both engines.
 
 use chancery_mail::{
-    ATTEMPTS, Delivered, MailServer, deliver_due, prune,
-    sink::{Manner, Received, Sink, Step, Trouble},
+    ATTEMPTS, DeliveryReport, MailServer, deliver_due, prune,
+    sink::{Fault, ReceivedMail, Sink, SinkConfig, Step},
 };
 use chancery_record::Timestamp;
 use chancery_store::{Error, Mode, Store};
@@ -48,7 +48,7 @@ on_engines!(
 );
 
 async fn office(store: Store) -> (Office, Sink) {
-    let sink = Sink::start(Manner::PLAIN).await.unwrap();
+    let sink = Sink::start(SinkConfig::PLAIN).await.unwrap();
     let server = sink.server().unwrap();
     (Office::new(store, server), sink)
 }
@@ -56,7 +56,7 @@ async fn office(store: Store) -> (Office, Sink) {
 async fn refused_for_now_it_is_sent_later(store: Store) {
     let (office, sink) = office(store).await;
     office.queue(mail(1)).await;
-    sink.next(Step::Recipient, Trouble::Reply("450 4.2.0 greylisted"));
+    sink.next(Step::Recipient, Fault::Reply("450 4.2.0 greylisted"));
     assert_eq!(office.deliver(NOW, 1).await, delivered(0, 1, 0));
     assert_eq!(office.last_error(1).await.0, "the mail server answered 450 4.2.0");
     assert_eq!(office.deliver(NOW.plus(30 * SECOND - 1), 2).await, delivered(0, 0, 0));
@@ -72,7 +72,7 @@ async fn refused_for_good_it_dies(store: Store) {
     let steps = [Step::From, Step::Recipient, Step::Data, Step::End];
     for (number, step) in (1..).zip(steps) {
         office.queue(mail(number)).await;
-        sink.next(step, Trouble::Reply("550 5.1.1 nobody here called tulip"));
+        sink.next(step, Fault::Reply("550 5.1.1 nobody here called tulip"));
         assert_eq!(office.deliver(NOW, number).await, delivered(0, 0, 1), "{step:?}");
         let expected = ("the mail server answered 550 5.1.1".to_owned(), 0);
         assert_eq!(office.last_error(number).await, expected, "its token is not kept");
@@ -111,8 +111,8 @@ async fn a_server_that_is_not_there_is_tried_ever_more_rarely(store: Store) {
 async fn a_server_that_dies_before_its_last_word_may_get_it_twice(store: Store) {
     let (office, sink) = office(store).await;
     office.queue(mail(1)).await;
-    for (lease, trouble) in [(1, Trouble::Drop), (2, Trouble::Stall)] {
-        sink.next(Step::End, trouble);
+    for (lease, fault) in [(1, Fault::Drop), (2, Fault::Stall)] {
+        sink.next(Step::End, fault);
         let now = NOW.plus(MINUTE * i64::try_from(lease).unwrap());
         assert_eq!(office.deliver(now, lease).await, delivered(0, 1, 0));
     }
@@ -131,7 +131,7 @@ async fn several_jobs_send_each_mail_once(store: Store) {
         let mut sent = 0;
         for lease in first.. {
             let delivered = office.deliver(NOW, lease).await;
-            assert_eq!((delivered.retried, delivered.died), (0, 0));
+            assert_eq!((delivered.retried, delivered.given_up), (0, 0));
             sent += delivered.sent;
             if !delivered.left {
                 break;
@@ -141,7 +141,7 @@ async fn several_jobs_send_each_mail_once(store: Store) {
     };
     let (one, two, three) = tokio::join!(work(100), work(200), work(300));
     assert_eq!(one + two + three, 13);
-    let mut ids: Vec<String> = sink.received().iter().map(Received::message_id).collect();
+    let mut ids: Vec<String> = sink.received().iter().map(ReceivedMail::message_id).collect();
     assert_eq!(ids.len(), 13);
     ids.sort();
     ids.dedup();
@@ -174,7 +174,7 @@ const LEASE: i64 = SECOND + MINUTE;
 async fn a_job_that_dies_before_the_mail_is_sent_loses_nothing(store: Store) {
     let (office, sink) = office(store).await;
     office.queue(mail(1)).await;
-    sink.next(Step::Greeting, Trouble::Stall);
+    sink.next(Step::Greeting, Fault::Stall);
     killed(&office, &sink, NOW, 1, 1).await;
     assert_eq!(office.counts().await, (1, 0));
     assert_eq!(office.deliver(NOW.plus(LEASE - 1), 2).await, delivered(0, 0, 0));
@@ -186,7 +186,7 @@ async fn a_job_that_dies_before_the_mail_is_sent_loses_nothing(store: Store) {
 async fn a_job_that_dies_after_the_mail_was_sent_repeats_it_by_its_id(store: Store) {
     let (office, sink) = office(store).await;
     office.queue(mail(1)).await;
-    sink.next(Step::End, Trouble::Stall);
+    sink.next(Step::End, Fault::Stall);
     killed(&office, &sink, NOW, 1, 1).await;
     assert_eq!(sink.received().len(), 1);
     assert_eq!(office.deliver(NOW.plus(LEASE), 2).await, delivered(1, 0, 0));
@@ -200,7 +200,7 @@ async fn a_mail_that_kills_its_jobs_dies_in_the_end(store: Store) {
     office.queue(mail(1)).await;
     let mut now = NOW;
     for stalls in 1..=usize::try_from(ATTEMPTS).unwrap() {
-        sink.next(Step::Greeting, Trouble::Stall);
+        sink.next(Step::Greeting, Fault::Stall);
         killed(&office, &sink, now, 1, stalls).await;
         now = now.plus(LEASE);
     }
@@ -244,7 +244,7 @@ async fn without_a_server_or_a_key_it_waits(store: Store) {
 
 async fn a_store_whose_server_stalls_does_not_hold_up_others(store: Store) {
     let (slow, stalling) = office(store).await;
-    let sink = Sink::start(Manner::PLAIN).await.unwrap();
+    let sink = Sink::start(SinkConfig::PLAIN).await.unwrap();
     let server = sink.server().unwrap();
     let (of_slow, mut others) = (slow.server_of.clone(), mail(100));
     let office = Office {
@@ -254,7 +254,7 @@ async fn a_store_whose_server_stalls_does_not_hold_up_others(store: Store) {
         }),
     };
     for number in 1..=9 {
-        stalling.next(Step::Recipient, Trouble::Stall);
+        stalling.next(Step::Recipient, Fault::Stall);
         office.queue(mail(number)).await;
     }
     others.store += 1;
@@ -274,16 +274,17 @@ async fn the_dead_are_kept_and_then_pruned(store: Store) {
     for number in 1..=5 {
         office.queue(mail(number)).await;
     }
-    let died = NOW.plus(2 * HOUR);
+    let given_up = NOW.plus(2 * HOUR);
     for lease in [1, 2] {
-        let some = office.deliver(died, lease).await;
-        assert_eq!(some, Delivered { died: 2, left: true, ..Delivered::default() });
+        let some = office.deliver(given_up, lease).await;
+        assert_eq!(some, DeliveryReport { given_up: 2, left: true, ..DeliveryReport::default() });
     }
-    assert_eq!(office.deliver(died.plus(1), 3).await, delivered(0, 0, 1));
+    assert_eq!(office.deliver(given_up.plus(1), 3).await, delivered(0, 0, 1));
     let mut waiting = mail(6);
     waiting.expires_on = NOW.plus(24 * HOUR);
     office.queue(waiting).await;
-    for (before, expected, left) in [(died, 0, (1, 5)), (died.plus(1), 4, (1, 1)), (died.plus(9), 1, (1, 0))]
+    for (before, expected, left) in
+        [(given_up, 0, (1, 5)), (given_up.plus(1), 4, (1, 1)), (given_up.plus(9), 1, (1, 0))]
     {
         let prune = move |tx: &mut chancery_store::Tx<'_>| prune(tx, before);
         let pruned = office.store.run::<_, Error, _>("Prune", Mode::Write, None, prune).await.unwrap();

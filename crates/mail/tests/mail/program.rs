@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, sync::Arc};
 
-use chancery_mail::Carrier;
+use chancery_mail::Transport;
 use chancery_store::Store;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -20,7 +20,7 @@ fn program(folder: &TempDir, script: &str) -> PathBuf {
 }
 
 fn office(store: Store, program: PathBuf) -> Office {
-    Office { store, server_of: Arc::new(move |_, _| Ok(Some(Carrier::Program(program.clone())))) }
+    Office { store, server_of: Arc::new(move |_, _| Ok(Some(Transport::Program(program.clone())))) }
 }
 
 #[test]

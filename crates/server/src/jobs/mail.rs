@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use chancery_fetch::Networks;
-use chancery_mail::{Carrier, Delivered, MailServer, ServerOf, deliver_due};
+use chancery_mail::{DeliveryReport, MailServer, ServerOf, Transport, deliver_due};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{MasterKey, open_secret, random};
 use chancery_store::{Class, Error, Store, Tx};
@@ -47,18 +47,18 @@ pub async fn deliver(
     store: &Store,
     mail_settings: &MailSettings,
     now: Timestamp,
-) -> Result<Delivered, Error> {
+) -> Result<DeliveryReport, Error> {
     let key = mail_settings.master.clone();
     let open = move |associated_data: &str, sealed: &[u8]| key.open(associated_data, sealed);
     let mail_settings = mail_settings.clone();
-    let server_of: ServerOf = Arc::new(move |tx: &mut Tx<'_>, store| carrier(tx, &mail_settings, store));
+    let server_of: ServerOf = Arc::new(move |tx: &mut Tx<'_>, store| transport(tx, &mail_settings, store));
     // a clock that jumped ahead gives up no mail, and one that was corrected delays none
     let over = bounded(store, now);
     deliver_due(store, now, over, Uuid::from_bytes(random::<16>()), &open, &server_of).await
 }
 
 /// The carrier of a store's mail: the server of its option `MailServerConfig`, the program if that is empty.
-fn carrier(tx: &mut Tx<'_>, mail_settings: &MailSettings, store: i64) -> Result<Option<Carrier>, Error> {
+fn transport(tx: &mut Tx<'_>, mail_settings: &MailSettings, store: i64) -> Result<Option<Transport>, Error> {
     let text = "SELECT o.id, o.value FROM option_value o JOIN idp_instance i \
                 ON i.id = o.apply_to_idp_instance_id WHERE i.rid = ?1 AND o.name = 'MailServerConfig'";
     let found = tx.one(text, &[Value::Int(store)], |row| Ok((row.id(0)?, row.text(1)?.to_owned())))?;
@@ -74,7 +74,7 @@ fn carrier(tx: &mut Tx<'_>, mail_settings: &MailSettings, store: i64) -> Result<
         return Ok(None);
     };
     if opened.is_empty() {
-        return Ok(mail_settings.program.clone().map(Carrier::Program));
+        return Ok(mail_settings.program.clone().map(Transport::Program));
     }
     Ok(mail_server(store, &opened).map(|server| server.within(mail_settings.networks.clone()).into()))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chancery_record::{Field, Kind, Value};
-use chancery_resource::{LIST, Problem, Relation, Shape, Sql, StoreError, Stored, Tx};
+use chancery_resource::{LIST, Problem, Relation, Shape, Sql, StoreError, StoredRow, Tx};
 use uuid::Uuid;
 
 use crate::LifecycleStatus;
@@ -125,7 +125,7 @@ impl Mirror {
     }
 
     /// Whether a platform row follows this instance.
-    pub(crate) fn is_of(&self, row: &Stored, instance: Uuid) -> bool {
+    pub(crate) fn is_of(&self, row: &StoredRow, instance: Uuid) -> bool {
         self.instance.id(&row.values) == Some(instance)
     }
 
@@ -136,7 +136,7 @@ impl Mirror {
     }
 
     /// Whether a platform row has the values that the source has now.
-    pub(crate) fn is_same(&self, row: &Stored, source: &Source) -> bool {
+    pub(crate) fn is_same(&self, row: &StoredRow, source: &Source) -> bool {
         self.fields.iter().zip(&source.values).all(|((_, to), value)| to.value(&row.values) == value)
     }
 

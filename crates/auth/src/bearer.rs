@@ -201,9 +201,9 @@ impl Bearer {
     ///
     /// # Errors
     /// Errors of the store.
-    pub async fn certify(&self, store: &Store, seal: &AuditSigner, now: Timestamp) -> Result<(), Error> {
+    pub async fn certify(&self, store: &Store, signer: &AuditSigner, now: Timestamp) -> Result<(), Error> {
         let certificates = self.certificates(store).await?;
-        if certificates.epoch == seal.certified_at() {
+        if certificates.epoch == signer.certified_at() {
             return Ok(());
         }
         let (mut usable, mut broken) = (Vec::new(), Vec::new());
@@ -213,18 +213,18 @@ impl Bearer {
                 None => broken.push(one.id),
             }
         }
-        let new = usable.iter().filter(|(_, key)| !seal.knows(key));
+        let new = usable.iter().filter(|(_, key)| !signer.knows(key));
         let new: Vec<_> = new.map(|(one, _)| (one.kid.clone(), one.jwk.to_string())).collect();
         if !new.is_empty() {
             store.run("KeepAuditKeys", Mode::Write, None, move |tx| keep_audit_keys(tx, &new, now)).await?;
         }
-        for cert_store in broken.iter().filter(|id| !seal.broken().contains(id)) {
+        for cert_store in broken.iter().filter(|id| !signer.broken().contains(id)) {
             tracing::error!(
                 %cert_store,
                 "the private key of a certificate for the audit trail cannot be opened: another key signs in its place"
             );
         }
-        seal.certify(certificates.epoch, usable.into_iter().map(|(_, key)| key).collect(), broken);
+        signer.certify(certificates.epoch, usable.into_iter().map(|(_, key)| key).collect(), broken);
         Ok(())
     }
 

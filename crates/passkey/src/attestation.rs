@@ -9,13 +9,13 @@ use webauthn_rs_core::{
 use crate::{Attestation, AuthenticatorModels, Kind, Policy, Refusal, answer::malformed};
 
 /// The parts of an attestation object that a policy checks.
-pub(crate) struct Attested {
+pub(crate) struct AttestationData {
     pub aaguid: [u8; 16],
     /// The certificates (DER), the authenticator's own first.
     pub chain: Vec<Vec<u8>>,
 }
 
-impl Attested {
+impl AttestationData {
     pub(crate) fn read(object: &[u8]) -> Result<Self, Refusal> {
         let unread = || malformed("the attestation object cannot be read");
         let object: Value = serde_cbor_2::from_slice(object).map_err(|_| unread())?;

@@ -13,7 +13,7 @@ use crate::{
         MAX_ATTESTATION, MAX_CLIENT_DATA, bytes, check_origin, credential_id_of, malformed, response_of,
         to_base64,
     },
-    attestation::Attested,
+    attestation::AttestationData,
     credential::{ALGORITHMS, check_key},
     state::{State, check_verified, relying_party},
 };
@@ -87,7 +87,7 @@ pub fn finish_registration(
     let client_data = bytes(response, "clientDataJSON", MAX_CLIENT_DATA)?;
     let object = bytes(response, "attestationObject", MAX_ATTESTATION)?;
     check_origin(policy, &client_data)?;
-    let mut attested = Attested::read(&object)?;
+    let mut attested = AttestationData::read(&object)?;
     let made = relying_party.register_credential(
         &RegisterPublicKeyCredential {
             id: to_base64(&id),

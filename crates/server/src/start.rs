@@ -14,7 +14,7 @@ use chancery_fetch::{Limits as FetchLimits, Networks, Policy, get};
 use chancery_ledger::AuditKeys;
 use chancery_management::{client_app::resource_key, option::add_new_entries};
 use chancery_resource::{
-    AppContext, AuditSigner, Context, CursorKey, Fetch, MasterKey, Memory, MetadataSource, Problem, Scope,
+    AppContext, AuditSigner, Context, CursorKey, Fetch, ItemCache, MasterKey, MetadataSource, Problem, Scope,
     Service,
 };
 use chancery_store::{Error, Figure, Mode, Store, Target};
@@ -239,7 +239,7 @@ async fn assemble(
         counter: AtomicU32::new(0),
         public_url: public_url.to_owned(),
         metadata,
-        snapshot: Memory::default(),
+        snapshot: ItemCache::default(),
     });
     let (mut acting, secret) = (own_context(&context, Scope::Everything), config.root_client_secret.clone());
     let root_access = store.run("FirstStart", Mode::Write, None, move |tx| {

@@ -17,7 +17,7 @@ const MAX_OPERATIONS: usize = 1000;
 const MAX_PUT_IN: usize = 16 << 20;
 
 /// The outcome of a patch.
-pub struct Patched {
+pub struct PatchOutcome {
     /// The document after the patch.
     pub whole: Value,
     /// The members that were written, each with the index of the last operation that wrote it.

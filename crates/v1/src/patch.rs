@@ -5,13 +5,13 @@ use std::collections::{HashMap, HashSet};
 
 use chancery_record::{Field, FieldError, Form, Json, Value};
 use chancery_resource::{
-    Answer, Call, JsonForm, MAX_BATCH, Method, Problem, ProblemKind, RelationBody, Rows, Shape, Stored, Tx,
-    Writing, answer_with, check_if_match, key_name, key_of, load, load_keys, owner_of, relate_rows,
+    Answer, Call, JsonForm, MAX_BATCH, Method, Problem, ProblemKind, RelationBody, Rows, Shape, StoredRow,
+    Tx, Writing, answer_with, check_if_match, key_name, key_of, load, load_keys, owner_of, relate_rows,
     represent, write_rows,
 };
 use serde_json::json;
 
-use crate::json_patch::{Patched, Rules, apply_within, touched};
+use crate::json_patch::{PatchOutcome, Rules, apply_within, touched};
 
 /// The body of a patch of one row.
 pub static ONE: JsonForm = JsonForm { name: "JsonPatch", schema: one };
@@ -76,15 +76,15 @@ impl Reading {
         patch: &Json,
         at: &str,
         put_in: &mut usize,
-    ) -> Result<Patched, Problem> {
+    ) -> Result<PatchOutcome, Problem> {
         let may_write = |member: &str| self.written.contains(&member);
         let rules = Rules { members: &self.members, may_write: &may_write };
         let written = apply_within(&mut whole, patch, &rules, at, put_in)?;
-        Ok(Patched { whole, written })
+        Ok(PatchOutcome { whole, written })
     }
 
     /// The members that a patch wrote, as a merge patch (RFC 7396). A removed set is empty.
-    fn merged(&self, patched: &Patched) -> Vec<(String, Json)> {
+    fn merged(&self, patched: &PatchOutcome) -> Vec<(String, Json)> {
         let value = |name: &String| match patched.whole.get(name) {
             None | Some(serde_json::Value::Null) if self.arrays.contains(&name.as_str()) => {
                 Json::Array(Vec::new())
@@ -217,7 +217,7 @@ pub fn patch_many(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let owner = owner_of(call, tx, shape)?;
     let all: Vec<Value> = elements.iter().flat_map(|element| element.keys.iter().cloned()).collect();
     let mut found = load_keys(&call.context, tx, shape, owner.as_ref(), &all)?;
-    let (mut rows, mut indices): (Vec<Stored>, Vec<(usize, usize)>) = (Vec::new(), Vec::new());
+    let (mut rows, mut indices): (Vec<StoredRow>, Vec<(usize, usize)>) = (Vec::new(), Vec::new());
     let mut unknown = Vec::new();
     for (number, element) in elements.iter().enumerate() {
         for (index, key) in element.keys.iter().enumerate() {

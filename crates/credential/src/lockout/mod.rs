@@ -141,17 +141,17 @@ pub enum Reason {
 
 /// The result of the beginning of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Begun {
+pub enum AttemptStart {
     /// The password must not be verified, and nothing was counted. With it comes a state to store, if an
     /// undecided attempt has now failed.
-    Refused(Reason, Option<Failed>),
+    Refused(Reason, Option<FailedAttempt>),
     /// Store this state and commit, then verify the password.
     Counted(State),
 }
 
 /// The result of a wrong password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Failed {
+pub struct FailedAttempt {
     /// The state to store.
     pub state: State,
     /// Whether this failure locked the user permanently, who was not so before.
@@ -162,7 +162,7 @@ pub struct Failed {
 
 /// The result of a right password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Succeeded {
+pub struct SucceededAttempt {
     /// The state to store.
     pub state: State,
     /// Whether the user was locked while the password was verified: answer as if it were wrong.

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use aws_lc_rs::digest::{SHA256, digest};
-use chancery_claims::{Claim, Fault, Outcome, Rule, RuleSets, Source, Unusable};
+use chancery_claims::{Claim, Fault, Outcome, Rule, RuleSetError, RuleSets, Source};
 use chancery_record::{Json, Record as _, Value, parse_id};
 use chancery_resource::{
     Action as A, Answer, Body, Call, Custom, JsonForm, Method as M, Mode, Op, Permit::TenantMember, Problem,
@@ -110,8 +110,10 @@ fn run(key: &[u8], rules: &[Rule], claims: &[Claim]) -> Evaluated {
     let started = Instant::now();
     let set =
         COMPILED.compiled(key, rules, &|| started.elapsed() < TIME).map_err(|unusable| match unusable {
-            Unusable::Faults(faults) => told(&faults),
-            Unusable::Time => "The rules in force take too long to compile: there are too many.".to_owned(),
+            RuleSetError::Faults(faults) => told(&faults),
+            RuleSetError::Time => {
+                "The rules in force take too long to compile: there are too many.".to_owned()
+            }
         })?;
     let started = Instant::now();
     set.evaluate(claims, &|| started.elapsed() < TIME).map_err(|exceeded| format!("{exceeded}."))

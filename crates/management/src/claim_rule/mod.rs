@@ -10,7 +10,7 @@ use chancery_record::{
     record,
 };
 use chancery_resource::{
-    Call, Findings, Op, Parent, Problem, Proposed, ProvidedFields, Purpose, Reach, Relation, Rules, Shape,
+    Call, Findings, Op, Parent, Problem, ProposedRow, ProvidedFields, Purpose, Reach, Relation, Rules, Shape,
     StoreError, Tx, Unique, Violation, Wrong, relation, standard,
 };
 use uuid::Uuid;
@@ -243,7 +243,7 @@ pub static CLAIM_RULE: Shape = Shape::of::<ClaimRule>(
 .validate_rows(check);
 
 /// Validates that rules have valid patterns, and apply within their subscriptions and at their levels.
-fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let targets = [
         (ClaimRule::APPLY_TO_TENANT_ID.field(), "tenant"),
         (ClaimRule::APPLY_TO_IDP_INSTANCE_ID.field(), "idp_instance"),

@@ -11,7 +11,7 @@ use chancery_record::{
     record,
 };
 use chancery_resource::{
-    Call, Context, Findings, LIST, Op, Parent, Problem, Proposed, Reach, Rules, Shape, Sql, Tx, Unique,
+    Call, Context, Findings, LIST, Op, Parent, Problem, ProposedRow, Reach, Rules, Shape, Sql, Tx, Unique,
     Violation, standard,
 };
 use uuid::Uuid;
@@ -168,7 +168,7 @@ fn keep_of_fapi(_: &mut Context, tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<(), P
 }
 
 /// Validates that a client app with `client_secret_jwt` has a secret that can sign.
-fn check(_: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+fn check(_: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let mut violations = check_configurations(tx, rows)?;
     let signing = TokenEndpointAuthMethod::ClientSecretJwt;
     let mut asked = HashMap::new();

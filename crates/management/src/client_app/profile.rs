@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use chancery_oauth::{Authentication, ClientFacts, Encryption, Method, SecurityProfile, findings};
 use chancery_record::{CertificateName, Field, FieldOf, Mismatch, Record, Url, Value};
-use chancery_resource::{LIST, Problem, Proposed, Shape, Sql, Tx, Violation};
+use chancery_resource::{LIST, Problem, ProposedRow, Shape, Sql, Tx, Violation};
 use uuid::Uuid;
 
 use super::{
@@ -76,13 +76,16 @@ fn load_records<R: Record>(
 }
 
 /// The client apps that rows belong to, each once.
-fn apps_of<R: Record>(rows: &[Proposed<'_>], field: FieldOf<R, ClientAppId>) -> Result<Vec<Uuid>, Mismatch> {
+fn apps_of<R: Record>(
+    rows: &[ProposedRow<'_>],
+    field: FieldOf<R, ClientAppId>,
+) -> Result<Vec<Uuid>, Mismatch> {
     let apps = rows.iter().map(|row| row.get(field).map(|app| app.0)).collect::<Result<HashSet<_>, _>>()?;
     Ok(apps.into_iter().collect())
 }
 
 /// Finds client apps that break the rules of their profile.
-pub fn check_apps(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+pub fn check_apps(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let known = Known::load(tx, &apps_of(rows, ClientApp::ID)?)?;
     let mut violations = Vec::new();
     for (index, row) in rows.iter().enumerate() {
@@ -101,7 +104,7 @@ pub fn check_apps(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violatio
 }
 
 /// Finds configurations that break the rules of their client apps' profiles.
-pub fn check_configurations(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+pub fn check_configurations(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let shape = &CLIENT_APP_AUTHENTICATION_CONFIGURATION;
     let known = Known::load(tx, &apps_of(rows, Configuration::CLIENT_APP_ID)?)?;
     let mut violations = Vec::new();
@@ -123,7 +126,7 @@ pub fn check_configurations(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Ve
 }
 
 /// Finds redirect URIs that break the rules of their client apps' profiles, those of one request together.
-pub fn check_uris(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+pub fn check_uris(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let shape = &CLIENT_APP_REDIRECT_URI;
     let mut known = Known::load(tx, &apps_of(rows, ClientAppRedirectUri::CLIENT_APP_ID)?)?;
     let mut violations = Vec::new();

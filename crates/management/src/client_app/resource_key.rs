@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chancery_record::Value;
 use chancery_resource::{
-    Call, LIST, PLATFORM, Problem, ProblemKind, Proposed, Scope, Sql, StateTable, StoreError, Tx, Violation,
-    visible,
+    Call, LIST, PLATFORM, Problem, ProblemKind, ProposedRow, Scope, Sql, StateTable, StoreError, Tx,
+    Violation, visible,
 };
 use uuid::Uuid;
 
@@ -16,8 +16,8 @@ use crate::subscription::resolve::{conflict, subscriptions_of};
 /// Claims the resources that rows name for the subscriptions of their client apps, and finds those that
 /// another subscription owns. Each resource has one row in the database, so that of two concurrent claims
 /// one wins.
-pub fn claim(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
-    let app_of = |row: &Proposed<'_>| row.get(ClientAppResource::CLIENT_APP_ID).map(|app| app.0);
+pub fn claim(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
+    let app_of = |row: &ProposedRow<'_>| row.get(ClientAppResource::CLIENT_APP_ID).map(|app| app.0);
     let apps = rows.iter().map(app_of).collect::<Result<HashSet<_>, _>>()?;
     let apps = visible(&call.context, tx, &CLIENT_APP, &apps.into_iter().collect::<Vec<_>>())?;
     let homes = subscriptions_of(tx, "client_app", &apps.into_keys().collect::<Vec<_>>())?;

@@ -7,8 +7,8 @@ use chancery_record::{
     record,
 };
 use chancery_resource::{
-    Call, Findings, Op, Parent, Problem, Proposed, ProvidedFields, Reach, RoleType, Rules, ScopeKind, Shape,
-    Tx, Unique, Violation, list_of, standard,
+    Call, Findings, Op, Parent, Problem, ProposedRow, ProvidedFields, Reach, RoleType, Rules, ScopeKind,
+    Shape, Tx, Unique, Violation, list_of, standard,
 };
 use uuid::Uuid;
 
@@ -103,7 +103,7 @@ pub static CLIENT_APP_ROLE: Shape = Shape::of::<ClientAppRole>(
 .postcondition(administrator::keep_one)
 .bumps_epoch();
 
-fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let roles = rows
         .iter()
         .map(|row| ClientAppRole::from_values(row.values.clone()))

@@ -6,7 +6,7 @@ use chancery_record::{
     Token, id_types, record,
 };
 use chancery_resource::{
-    Call, Op, Parent, Problem, Proposed, Reach, Shape, Tx, Unique, Violation, list_of, random, standard,
+    Call, Op, Parent, Problem, ProposedRow, Reach, Shape, Tx, Unique, Violation, list_of, random, standard,
 };
 
 use super::{
@@ -71,7 +71,7 @@ const LENGTHS: std::ops::RangeInclusive<usize> = 16..=512;
 const SIGNING: usize = 32;
 
 /// Generates the values of new rows, or digests those provided. A replacement may repeat the stored value.
-fn make(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+fn make(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let apps = rows.iter().map(|row| Ok(row.get(ClientAppSecret::CLIENT_APP_ID)?.0));
     let apps = apps.collect::<Result<Vec<_>, Mismatch>>()?;
     let signing = configuration::which_sign(tx, &apps)?;

@@ -5,14 +5,14 @@ use chancery_record::{HIDDEN, Json, KEY, Name, OPEN, SHOWN, Token, ViewText, rec
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Call, Custom, JsonForm, Method as M, Op,
     Permit::{Administrator, TenantAdmin},
-    Problem, Proposed, Reach, Reply, Shape, Tx, Unique, Violation, read_form, standard,
+    Problem, ProposedRow, Reach, Reply, Shape, Tx, Unique, Violation, read_form, standard,
 };
 use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
     custom_asset::create_from,
-    location::{ApplyToType, Located, Location, expanded, settle_levels},
+    location::{ApplyToType, Location, LocationFields, expanded, settle_levels},
     subscription::resolve::wrong,
 };
 
@@ -44,14 +44,14 @@ pub static CUSTOM_VIEW: Shape = Shape::of::<CustomView>(
 .validate_rows(check)
 .large();
 
-const LOCATED: Located<CustomView> = Located {
+const LOCATED: LocationFields<CustomView> = LocationFields {
     location: CustomView::LOCATION,
     subscription: CustomView::SUBSCRIPTION_ID,
     client_app: CustomView::CLIENT_APP_ID,
     tenant: CustomView::TENANT_ID,
 };
 
-fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let mut violations = settle_levels(&call.context, tx, &LOCATED, rows)?;
     for (index, row) in rows.iter().enumerate() {
         if let Err(refusal) = view::check(row.text(CustomView::CONTENT).unwrap_or_default()) {

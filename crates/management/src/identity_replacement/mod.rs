@@ -15,7 +15,7 @@ use chancery_resource::{
 use chancery_resource::{Figure, FigureSource, FigureUnit};
 
 pub use record::{IdentityReplacement, IdentityReplacementId, ReplacementStatus};
-pub use revocation::{Replaced, STEPS, Step, complete, due, expire_due, fail, is_overdue, lease};
+pub use revocation::{ReplacedIdentity, STEPS, Step, complete, due, expire_due, fail, is_overdue, lease};
 
 use record::{NewIdentityReplacement, Proof};
 

@@ -16,7 +16,7 @@ use chancery_record::{
 };
 use chancery_resource::settings::Owner;
 use chancery_resource::{
-    Call, Child, Context, Op, Problem, Proposed, Reach, Relation, Shape, Tx, Unique, Violation, children,
+    Call, Child, Context, Op, Problem, ProposedRow, Reach, Relation, Shape, Tx, Unique, Violation, children,
     relation, standard,
 };
 use uuid::Uuid;
@@ -207,7 +207,7 @@ const fn children_of_instance() -> Relation {
     )
 }
 
-fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let own = IdpInstance::SUBSCRIPTION_ID;
     let mut violations = resolve_subscription(&call.context, tx, rows, own, &[], |_| Ok(false))?;
     let fields = (IdpInstance::IDP_TYPE_ID, IdpInstance::IDP_FACTORY_TYPE);
@@ -235,7 +235,7 @@ fn can_stand_in_a_path(name: &str) -> bool {
 /// `factoryType`. Finds types that are not active or not of the wanted kind.
 pub fn settle_types<R: Record>(
     tx: &mut Tx<'_>,
-    rows: &mut [Proposed<'_>],
+    rows: &mut [ProposedRow<'_>],
     (type_id, served_by): (FieldOf<R, IdpTypeId>, FieldOf<R, Option<Name>>),
     wanted: ProviderType,
 ) -> Result<Vec<Violation>, Problem> {

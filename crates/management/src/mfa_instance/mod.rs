@@ -5,7 +5,7 @@ use chancery_record::{
 };
 use chancery_resource::settings::Owner;
 use chancery_resource::{
-    Call, Context, Op, Problem, Proposed, Reach, Relation, Shape, Tx, Unique, Violation, added, children,
+    Call, Context, Op, Problem, ProposedRow, Reach, Relation, Shape, Tx, Unique, Violation, added, children,
     relation, standard,
 };
 
@@ -100,7 +100,7 @@ pub static MFA_INSTANCE: Shape = Shape::of::<MfaInstance>(
 .validate_rows(check)
 .after_insert(make_options);
 
-fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let own = MfaInstance::SUBSCRIPTION_ID;
     let mut violations = resolve_subscription(&call.context, tx, rows, own, &[], |_| Ok(false))?;
     let fields = (MfaInstance::IDP_TYPE_ID, MfaInstance::IDP_TYPE);

@@ -10,8 +10,8 @@ use chancery_record::{
 };
 use chancery_resource::settings::Owner;
 use chancery_resource::{
-    Call, Op, Parent, Problem, ProblemKind, Reach, Shape, Stored, Tx, Unique, added, load_by, select_where,
-    standard, update,
+    Call, Op, Parent, Problem, ProblemKind, Reach, Shape, StoredRow, Tx, Unique, added, load_by,
+    select_where, standard, update,
 };
 use uuid::Uuid;
 
@@ -100,7 +100,7 @@ pub static OPERATIONS: [Op; 9] = added(standard!("Option", "/Option", TenantMemb
 ///
 /// # Errors
 /// Errors of the store.
-pub fn find(call: &Call, tx: &mut Tx<'_>, instance: Uuid, name: &str) -> Result<Option<Stored>, Problem> {
+pub fn find(call: &Call, tx: &mut Tx<'_>, instance: Uuid, name: &str) -> Result<Option<StoredRow>, Problem> {
     let sql = select_where(&call.context, &OPTION, OptionRow::APPLY_TO_IDP_INSTANCE_ID, instance.into());
     let sql = sql.push(&format!(" AND t.{} = ", OptionRow::NAME)).bind(name);
     match load_by(&call.context, tx, &OPTION, None, &sql) {
@@ -114,7 +114,13 @@ pub fn find(call: &Call, tx: &mut Tx<'_>, instance: Uuid, name: &str) -> Result<
 ///
 /// # Errors
 /// Errors of the store.
-pub fn set(call: &Call, tx: &mut Tx<'_>, instance: &Stored, name: &str, value: Value) -> Result<(), Problem> {
+pub fn set(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    instance: &StoredRow,
+    name: &str,
+    value: Value,
+) -> Result<(), Problem> {
     let id = instance.get(IdpInstance::ID)?.0;
     let Some(subscription) = instance.get(IdpInstance::SUBSCRIPTION_ID)? else { return Ok(()) };
     let mut was = find(call, tx, id, name)?;

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use chancery_record::{FieldOf, FieldType as _, Name, Record as _, Value};
 use chancery_resource::settings::{Entry, Owner};
 use chancery_resource::{
-    Call, Findings, LIST, Problem, Proposed, ProvidedFields, Rules, Sql, Tx, Violation, open_secret,
+    Call, Findings, LIST, Problem, ProposedRow, ProvidedFields, Rules, Sql, Tx, Violation, open_secret,
 };
 use uuid::Uuid;
 
@@ -89,7 +89,7 @@ fn load_targets(tx: &mut Tx<'_>, table: &str, kind: &str, ids: &[Uuid]) -> Resul
 pub fn find_targets(
     call: &Call,
     tx: &mut Tx<'_>,
-    rows: &mut [Proposed<'_>],
+    rows: &mut [ProposedRow<'_>],
 ) -> Result<Vec<Violation>, Problem> {
     let mut targets = Targets::new();
     for (field, (table, kind)) in OptionRow::TARGETS.into_iter().zip(TABLES) {

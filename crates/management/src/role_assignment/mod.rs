@@ -7,8 +7,8 @@ use chancery_record::{
     DefaultValue, FIXED, HIDDEN, KEY, Name, Record as _, SHOWN, Token, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Call, Findings, Op, Parent, Problem, Proposed, ProvidedFields, Reach, RoleType, Rules, ScopeKind, Shape,
-    Tx, Unique, Violation, added, standard, visible,
+    Call, Findings, Op, Parent, Problem, ProposedRow, ProvidedFields, Reach, RoleType, Rules, ScopeKind,
+    Shape, Tx, Unique, Violation, added, standard, visible,
 };
 use uuid::Uuid;
 
@@ -140,7 +140,7 @@ pub static ROLE_ASSIGNMENT: Shape =
         .validate_rows(check)
         .bumps_epoch();
 
-fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let assignments = rows
         .iter()
         .map(|row| RoleAssignment::from_values(row.values.clone()))

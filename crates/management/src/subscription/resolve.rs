@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use chancery_record::{Field, FieldOf, Mismatch, Record, Value, fold};
 use chancery_resource::{
-    Context, LIST, Problem, ProblemKind, Proposed, Scope, Sql, Tx, Violation, load_first, visible,
+    Context, LIST, Problem, ProblemKind, ProposedRow, Scope, Sql, Tx, Violation, load_first, visible,
 };
 use uuid::Uuid;
 
@@ -48,10 +48,10 @@ pub fn is_covered(sql: &mut Sql, column: &str, scope: &Scope) {
 pub fn resolve_subscription<R: Record>(
     context: &Context,
     tx: &mut Tx<'_>,
-    rows: &mut [Proposed<'_>],
+    rows: &mut [ProposedRow<'_>],
     own: FieldOf<R, Option<SubscriptionId>>,
     targets: &Targets,
-    is_global: impl Fn(&Proposed<'_>) -> Result<bool, Mismatch>,
+    is_global: impl Fn(&ProposedRow<'_>) -> Result<bool, Mismatch>,
 ) -> Result<Vec<Violation>, Problem> {
     let mut violations = Vec::new();
     let mut known_by_target = HashSet::new();

@@ -8,7 +8,7 @@ use chancery_record::{
     SHOWN, Token, Value, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Call, Findings, Op, Parent, Problem, Proposed, Purpose, Reach, Rules, Shape, Tx, Unique, Violation,
+    Call, Findings, Op, Parent, Problem, ProposedRow, Purpose, Reach, Rules, Shape, Tx, Unique, Violation,
     added, standard,
 };
 use uuid::Uuid;
@@ -132,7 +132,11 @@ const fn field_of(member: Member) -> &'static Field {
 }
 
 /// Validates the patterns of items.
-fn check_patterns(call: &Call, _: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+fn check_patterns(
+    call: &Call,
+    _: &mut Tx<'_>,
+    rows: &mut [ProposedRow<'_>],
+) -> Result<Vec<Violation>, Problem> {
     let items = rows.iter().map(|row| UserQuestionnaireItem::from_values(row.values.clone()));
     // a new row gets another id in each run, and the second run compares the items with those judged
     let items = items.map(|item| Ok(Item { id: Uuid::nil(), ..item?.as_item() }));

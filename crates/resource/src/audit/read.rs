@@ -14,7 +14,7 @@ use crate::{
 pub type Take<'a> = dyn FnMut(u64, &[u8]) -> Result<(), Error> + 'a;
 
 /// An entry to read: its position in the tree, and its number.
-pub type Placed = (u64, i64);
+pub type EntryPosition = (u64, i64);
 
 const LEAVES: &str = "SELECT position, entry FROM audit_leaf \
     WHERE store = ?1 AND position >= ?2 AND position < ?3 ORDER BY position LIMIT 512";
@@ -31,7 +31,7 @@ pub fn read_leaves(
     store: i64,
     start: u64,
     end: u64,
-) -> Result<(Vec<Placed>, Vec<Hash>), Error> {
+) -> Result<(Vec<EntryPosition>, Vec<Hash>), Error> {
     let parameters = [Value::Int(store), number(start), number(end)];
     let mut placed = Vec::new();
     let mut hashes = vec![Hash::default(); usize::try_from(end - start).unwrap_or_default()];
@@ -68,7 +68,7 @@ pub fn read_entries(
     tx: &mut Tx<'_>,
     (shape, master): (&Shape, &MasterKey),
     scope: &Scope,
-    entries: &[Placed],
+    entries: &[EntryPosition],
     each: &mut Take<'_>,
 ) -> Result<(), Error> {
     let mut json = Vec::new();

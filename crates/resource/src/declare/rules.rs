@@ -7,7 +7,7 @@ use chancery_record::{
 };
 use chancery_store::Tx;
 
-use crate::{Call, Problem, ProblemKind, Shape, read::emit::Stored, write::integrity};
+use crate::{Call, Problem, ProblemKind, Shape, read::emit::StoredRow, write::integrity};
 
 /// The fields of the record `R` that a body provided: gave a value, or emptied.
 pub struct ProvidedFields<'a, R> {
@@ -73,14 +73,14 @@ pub fn apply_rules<R: Rules>(
 }
 
 /// A row that is about to be written.
-pub struct Proposed<'a> {
+pub struct ProposedRow<'a> {
     /// The row as it is stored now; `None` for a new one.
-    pub was: Option<&'a Stored>,
+    pub was: Option<&'a StoredRow>,
     /// The values to be written.
     pub values: &'a mut Vec<Value>,
 }
 
-impl Proposed<'_> {
+impl ProposedRow<'_> {
     /// The new value of a field.
     ///
     /// # Errors
@@ -116,7 +116,7 @@ pub struct Violation {
 }
 
 /// A rule that reads other rows, on rows about to be written together.
-pub type ValidateRows = fn(&Call, &mut Tx<'_>, &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem>;
+pub type ValidateRows = fn(&Call, &mut Tx<'_>, &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem>;
 
 impl Shape {
     /// The violations by rows to be written together: for each the index of the row, the kind of problem and
@@ -125,7 +125,7 @@ impl Shape {
         &self,
         call: &Call,
         tx: &mut Tx<'_>,
-        rows: &mut [Proposed<'_>],
+        rows: &mut [ProposedRow<'_>],
         base: impl Fn(usize) -> String,
     ) -> Result<Vec<(usize, ProblemKind, FieldError)>, Problem> {
         let mut violations = match self.validate_rows {

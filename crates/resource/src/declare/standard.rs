@@ -112,7 +112,7 @@ macro_rules! standard {
 #[macro_export]
 macro_rules! relation {
     ($name:literal, $path:literal, $write:ident, $shape:expr, $relation:literal) => {{
-        use $crate::{Action as A, Method as M, Op, Permit, Relating as R};
+        use $crate::{Action as A, Method as M, Op, Permit, RelationChange as R};
         const WRITE: Permit = Permit::$write;
         [
             Op::new(

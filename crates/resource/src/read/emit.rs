@@ -59,7 +59,7 @@ impl Out {
     }
 
     /// Sends the collected bytes if they are many.
-    pub fn relieve(&mut self) -> Result<(), Problem> {
+    pub fn flush_if_large(&mut self) -> Result<(), Problem> {
         if self.bytes.len() < PIECE {
             return Ok(());
         }
@@ -90,7 +90,7 @@ fn gone() -> Problem {
 
 /// A row read for a change: its number and the values of its fields.
 #[derive(Clone, Debug)]
-pub struct Stored {
+pub struct StoredRow {
     /// Its number.
     pub rid: i64,
     /// The number of the newest audit entry of its own changes; 0 where there is none.
@@ -101,7 +101,7 @@ pub struct Stored {
     pub owner: Option<OwnerRow>,
 }
 
-impl Stored {
+impl StoredRow {
     /// Reads a row of [`Shape::select`].
     pub(crate) fn read(
         shape: &Shape,

@@ -413,7 +413,7 @@ impl Rows {
                 call.answer.bytes.extend_from_slice(self.json.get(start..*end).unwrap_or_default());
                 start = *end;
                 nested::write(tx, shape, &call.context.scope, &items, *rid, &mut call.answer)?;
-                call.answer.relieve()?;
+                call.answer.flush_if_large()?;
             }
         }
         Ok(())

@@ -196,7 +196,7 @@ fn write_set(
 ) -> Result<(), Problem> {
     let (json, all) = items.of(rid);
     out.bytes.extend_from_slice(json);
-    out.relieve()?;
+    out.flush_if_large()?;
     if !all {
         let after = if json.is_empty() { 0 } else { items.last };
         write_rest(tx, (relation, scope), rid, after, json.is_empty(), out)?;
@@ -253,7 +253,7 @@ fn write_rest(
             after = row.int(1)?;
             write_item(relation, row, bytes)
         })?;
-        out.relieve()?;
+        out.flush_if_large()?;
         if count < WINDOW {
             return Ok(());
         }

@@ -9,7 +9,7 @@ use chancery_store::Tx;
 use crate::{
     Call, Context, OwnerRow, Problem, ProblemKind, Shape,
     read::{
-        emit::Stored,
+        emit::StoredRow,
         load::{key_name, key_of, load_keys},
         precondition::check_if_match,
         sql::LIST,
@@ -200,7 +200,7 @@ fn changed_row(
     call: &mut Call,
     tx: &mut Tx<'_>,
     writing: Writing,
-    (number, draft, was): (usize, &Draft, &Stored),
+    (number, draft, was): (usize, &Draft, &StoredRow),
     failures: &mut Failures,
 ) -> Result<Option<Vec<Value>>, Problem> {
     let shape = call.request.op.shape;

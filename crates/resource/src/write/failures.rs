@@ -7,7 +7,7 @@ use chancery_store::Tx;
 
 use crate::{
     Call, Context, OwnerRow, Problem, ProblemKind, Shape, Sql, Unique,
-    declare::rules::Proposed,
+    declare::rules::ProposedRow,
     read::sql::LIST,
     write::{
         pipeline::{Row, Writing},
@@ -187,8 +187,8 @@ pub fn validate_rows(
     failures: &mut Failures,
 ) -> Result<(), Problem> {
     let elements: Vec<usize> = rows.iter().map(|row| row.element).collect();
-    let mut proposed: Vec<Proposed<'_>> =
-        rows.iter_mut().map(|row| Proposed { was: row.was.as_ref(), values: &mut row.values }).collect();
+    let mut proposed: Vec<ProposedRow<'_>> =
+        rows.iter_mut().map(|row| ProposedRow { was: row.was.as_ref(), values: &mut row.values }).collect();
     let element = |row: usize| elements.get(row).copied().unwrap_or(0);
     let writing = failures.writing;
     for (row, kind, error) in

@@ -3,7 +3,7 @@
 use chancery_record::{Column, Draft, Field, FieldError, Provided, Value, pointer};
 
 use crate::{
-    Context, Problem, Shape, declare::shape::Personal, read::emit::Stored, seal::sealed::PersonKey,
+    Context, Problem, Shape, declare::shape::Personal, read::emit::StoredRow, seal::sealed::PersonKey,
     write::change::OwnerRow,
 };
 
@@ -89,7 +89,7 @@ fn differs(field: &Field, provided: &Provided, was: &Value) -> bool {
 pub fn changed_values(
     context: &Context,
     shape: &Shape,
-    was: &Stored,
+    was: &StoredRow,
     draft: &Draft,
     (base, merges): (&str, bool),
 ) -> Result<Result<Vec<Value>, Refusal>, Problem> {

@@ -1,7 +1,7 @@
 //! Temporary access passes: a value that lets a user in once, or for a while. Only its digest is
 //! stored.
 
-use chancery_credential::lockout::{self, Begun};
+use chancery_credential::lockout::{self, AttemptStart};
 use chancery_record::{
     Bytes, FIXED, HIDDEN, KEY, LoginName, Name, OPEN, Record as _, SHOWN, Secret, Timestamp, Uuid, Value,
     choice_types, id_types, record, secret_types,
@@ -17,7 +17,7 @@ use super::event::{self, EventType};
 use crate::{
     UserId,
     password::{by_login, options},
-    user::{Found, USER, limits},
+    user::{USER, UserForUpdate, limits},
 };
 
 id_types! {
@@ -196,12 +196,12 @@ fn digest(context: &Context, user: Uuid, value: &[u8]) -> Vec<u8> {
 }
 
 /// The user that a body names.
-pub fn user_in_body(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result<Found, Problem> {
+pub fn user_in_body(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result<UserForUpdate, Problem> {
     match load(context, tx, &USER, None, Value::Id(user.0)) {
         Err(problem) if problem.status() == 404 => {
             Err(Problem::wrong_at("/userId", "names no user of this store"))
         }
-        found => found.and_then(Found::new),
+        found => found.and_then(UserForUpdate::new),
     }
 }
 
@@ -311,14 +311,14 @@ fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let Some(mut found) = known else { return Ok(Answer::refusing(refused())) };
     let (limits, attempt) = (limits(&options), call.context.new_id());
     let state = match lockout::begin(&found.user.lockout(), &limits, call.context.now, attempt) {
-        Begun::Refused(_, failed) => {
+        AttemptStart::Refused(_, failed) => {
             if let Some(failed) = failed {
                 crate::password::record_failure(&call.context, tx, found, &failed)?;
                 tx.commit_dry_run();
             }
             return Ok(Answer::refusing(refused()));
         }
-        Begun::Counted(state) => state,
+        AttemptStart::Counted(state) => state,
     };
     let pass = find(call, tx, &found, &form.value.0)?.filter(|_| options.flag("TemporaryAccessPassEnabled"));
     let Some(id) = pass else {
@@ -351,7 +351,12 @@ fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 }
 
 /// The user's pass with this value, if it is valid now.
-fn find(call: &Call, tx: &mut Tx<'_>, found: &Found, value: &Secret) -> Result<Option<Uuid>, Problem> {
+fn find(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    found: &UserForUpdate,
+    value: &Secret,
+) -> Result<Option<Uuid>, Problem> {
     let typed: Vec<u8> =
         value.expose().iter().filter(|byte| !b" -".contains(byte)).map(u8::to_ascii_uppercase).collect();
     let wanted = Secret::new(digest(&call.context, found.user.id.0, &typed));

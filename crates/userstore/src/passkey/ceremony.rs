@@ -9,7 +9,7 @@ use chancery_record::{
 };
 use chancery_resource::{
     Answer, AuditAction, BodyForm, Call, Context, OwnerRow, Problem, Purpose, Row, StateTable, StoreError,
-    Stored, Tx, Work, answer_form, audit_trail::Digest, find_owner, insert, load_by, new_row, owner_of,
+    StoredRow, Tx, Work, answer_form, audit_trail::Digest, find_owner, insert, load_by, new_row, owner_of,
     read_form, select_of, update_unversioned, write_stored,
 };
 use serde_json::json;
@@ -22,7 +22,7 @@ use super::{
 use crate::{
     InstanceId, UserId,
     password::{by_login, mail::display_name},
-    user::{Found, USER},
+    user::{USER, UserForUpdate},
 };
 
 /// How long a ceremony may take, in milliseconds.
@@ -40,7 +40,7 @@ record! {
 
 record! {
     /// Who was authenticated, and by what.
-    pub struct Admitted {
+    pub struct AuthenticatedPasskey {
         /// The user.
         user_id: UserId = SHOWN,
         /// The passkey.
@@ -51,7 +51,7 @@ record! {
 }
 
 pub static START: BodyForm = BodyForm::of::<StartAuthentication>("PasskeyAuthenticationStart");
-pub static AUTHENTICATED: BodyForm = BodyForm::of::<Admitted>("PasskeyAuthenticated");
+pub static AUTHENTICATED: BodyForm = BodyForm::of::<AuthenticatedPasskey>("PasskeyAuthenticated");
 
 /// A refusal as a problem. It names the proof that is wrong: only the client that made it can mend that.
 fn refuse(refusal: &Refusal) -> Problem {
@@ -118,7 +118,7 @@ fn take(
 
 /// A stored passkey, with its row.
 struct Kept {
-    row: Stored,
+    row: StoredRow,
     credential: Credential,
 }
 
@@ -141,7 +141,7 @@ fn open(kept: &[u8]) -> Result<Credential, Problem> {
 }
 
 pub fn start_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let found = Found::in_path(call, tx)?;
+    let found = UserForUpdate::in_path(call, tx)?;
     let owner = owner_of(call, tx, &PASSKEY)?.ok_or_else(|| Problem::not_found("User"))?;
     let existing: Vec<Vec<u8>> = of_user(tx, &owner)?.into_iter().map(|one| one.id).collect();
     if existing.len() >= MOST {
@@ -197,7 +197,7 @@ pub fn finish_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, P
     let values = new_row(&call.context, &PASSKEY, Some(&owner), passkey.into_values())?;
     insert(&call.context, tx, &PASSKEY, Some(&owner), &values)?;
     event::record(call, tx, UserId(owner.id), EventType::PasskeyRegistered, Some(id), None)?;
-    write_stored(call, tx, &PASSKEY, &Stored { rid: 0, last_entry: 0, values, owner: Some(owner) })?;
+    write_stored(call, tx, &PASSKEY, &StoredRow { rid: 0, last_entry: 0, values, owner: Some(owner) })?;
     Ok(Answer::resource(call.request.op.status))
 }
 
@@ -295,7 +295,7 @@ fn finish(call: &mut Call, tx: &mut Tx<'_>, proved: &Proved) -> Result<Answer, P
         }
     };
     let key = Value::Id(proved.user);
-    let found = Found::new(chancery_resource::load(&call.context, tx, &USER, None, key)?)?;
+    let found = UserForUpdate::new(chancery_resource::load(&call.context, tx, &USER, None, key)?)?;
     let lockout = found.user.lockout();
     if !found.user.is_admitted(call.context.now)
         || lockout.is_shut()
@@ -320,5 +320,8 @@ fn finish(call: &mut Call, tx: &mut Tx<'_>, proved: &Proved) -> Result<Answer, P
     update_unversioned(&call.context, tx, &PASSKEY, &row, &record.into_values(), AuditAction::Silent)?;
     event::record(call, tx, user, EventType::PasskeyUsed, Some(proved.id), None)?;
     let authenticated_on = call.context.now;
-    Ok(answer_form(call, Admitted { user_id: user, credential_id: PasskeyId(proved.id), authenticated_on }))
+    Ok(answer_form(
+        call,
+        AuthenticatedPasskey { user_id: user, credential_id: PasskeyId(proved.id), authenticated_on },
+    ))
 }

@@ -8,7 +8,7 @@ use chancery_record::{
 };
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Call, Custom, Findings, Method as M, Op, Permit::UserStore, Problem,
-    Reach, Rules, Shape, Stored, Tx, Unique, insert, new_row, owner_of, read_form, write_stored,
+    Reach, Rules, Shape, StoredRow, Tx, Unique, insert, new_row, owner_of, read_form, write_stored,
 };
 
 use crate::{UserId, user::USER};
@@ -139,6 +139,11 @@ fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if kind == ContactKind::Email {
         code::send(&call.context, tx, &owner, &contact)?;
     }
-    write_stored(call, tx, &SECURITY_CONTACT, &Stored { rid: 0, last_entry: 0, values, owner: Some(owner) })?;
+    write_stored(
+        call,
+        tx,
+        &SECURITY_CONTACT,
+        &StoredRow { rid: 0, last_entry: 0, values, owner: Some(owner) },
+    )?;
     Ok(Answer::resource(call.request.op.status))
 }

@@ -9,13 +9,13 @@ use chancery_record::{
     SCOPE, SHOWN, Timestamp, Token, Url, Zone, record,
 };
 use chancery_resource::{
-    Action as A, Answer, Call, Context, Custom, Method as M, Op, Permit::UserStore, Problem, Reach, Relating,
-    Relation, Shape, Tx, Unique, read_one, select_by,
+    Action as A, Answer, Call, Context, Custom, Method as M, Op, Permit::UserStore, Problem, Reach, Relation,
+    RelationChange, Shape, Tx, Unique, read_one, select_by,
 };
 
 use uuid::Uuid;
 
-pub use lock::{Found, STATE_OPERATIONS, UPDATED, limits};
+pub use lock::{STATE_OPERATIONS, UPDATED, UserForUpdate, limits};
 
 use crate::{InstanceId, UserId, group::GROUP, synchronize::USERS};
 
@@ -165,21 +165,21 @@ pub static OPERATIONS: &[Op] = &[
         "SetUserMemberOfGroups",
         M::Put,
         GROUPS,
-        A::Relate("memberOfGroups", Relating::Set),
+        A::Relate("memberOfGroups", RelationChange::Set),
         "Replaces the groups that a user is in.",
     ),
     op(
         "AddUserToGroup",
         M::Post,
         GROUPS,
-        A::Relate("memberOfGroups", Relating::Add),
+        A::Relate("memberOfGroups", RelationChange::Add),
         "Adds a user to groups.",
     ),
     op(
         "RemoveUserFromGroup",
         M::Delete,
         GROUPS,
-        A::Relate("memberOfGroups", Relating::Remove),
+        A::Relate("memberOfGroups", RelationChange::Remove),
         "Removes a user from groups.",
     ),
 ];

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use chancery_record::{Field, Value, fold};
 use chancery_resource::{
-    Call, Context, LIST, Problem, ProblemKind, Proposed, Sql, StateTable, Tx, Violation,
+    Call, Context, LIST, Problem, ProblemKind, ProposedRow, Sql, StateTable, Tx, Violation,
 };
 
 use super::User;
@@ -64,7 +64,7 @@ impl Rule {
 pub fn find_taken(
     call: &Call,
     tx: &mut Tx<'_>,
-    rows: &mut [Proposed<'_>],
+    rows: &mut [ProposedRow<'_>],
 ) -> Result<Vec<Violation>, Problem> {
     end_reset_tokens(tx, rows)?;
     let options = &call.context.scope.of_store()?.options;
@@ -96,9 +96,9 @@ pub fn find_taken(
 
 /// Deletes the reset tokens of users whose address changes: a token is for whoever reads the address that it
 /// was sent to.
-fn end_reset_tokens(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<(), Problem> {
+fn end_reset_tokens(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<(), Problem> {
     let address = User::EMAIL_ADDRESS.field();
-    let moved = |row: &&Proposed<'_>| {
+    let moved = |row: &&ProposedRow<'_>| {
         row.was.is_some_and(|was| address.value(row.values) != address.value(&was.values))
     };
     let users: Vec<i64> = rows.iter().filter(moved).filter_map(|row| row.was.map(|was| was.rid)).collect();
@@ -113,7 +113,7 @@ fn end_reset_tokens(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<(), Proble
 type Held = HashMap<(Member, String), usize>;
 
 /// The rows' new values, and those that they keep.
-fn claims(rule: Rule, rows: &[Proposed<'_>]) -> (Vec<Claim>, Held) {
+fn claims(rule: Rule, rows: &[ProposedRow<'_>]) -> (Vec<Claim>, Held) {
     let (mut claims, mut held) = (Vec::new(), Held::new());
     for (index, row) in rows.iter().enumerate() {
         for member in Member::ALL {

@@ -4,7 +4,7 @@ use chancery_picture::{MAX_BODY_BYTES, Picture, Refused, normalize, parse};
 use chancery_record::{FieldError, KEY, Name, OWNER, Record as _, SHOWN, Token, Value, id_types, record};
 use chancery_resource::{
     Action as A, Answer, AuditAction, Body, Call, Custom, Method as M, Op, OwnerRow, Permit::UserStore,
-    Problem, ProblemKind, Purpose, Reach, Reply, Shape, StateTable, Stored, Tx, Work, audit_trail::Digest,
+    Problem, ProblemKind, Purpose, Reach, Reply, Shape, StateTable, StoredRow, Tx, Work, audit_trail::Digest,
     check_if_match, delete, insert, load_by, new_row, owner_of, read_one, select_of, update_unversioned,
     write_stored,
 };
@@ -87,7 +87,7 @@ fn owner(call: &Call, tx: &mut Tx<'_>) -> Result<OwnerRow, Problem> {
     owner_of(call, tx, &USER_IMAGE)?.ok_or_else(|| Problem::not_found("User"))
 }
 
-fn find(call: &Call, tx: &mut Tx<'_>, owner: &OwnerRow) -> Result<Stored, Problem> {
+fn find(call: &Call, tx: &mut Tx<'_>, owner: &OwnerRow) -> Result<StoredRow, Problem> {
     load_by(&call.context, tx, &USER_IMAGE, Some(owner), &select_of(&call.context, &USER_IMAGE, owner))
 }
 
@@ -157,7 +157,7 @@ fn set(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     } else {
         let values = new_row(&call.context, &USER_IMAGE, Some(&owner), values)?;
         insert(&call.context, tx, &USER_IMAGE, Some(&owner), &values)?;
-        Stored { rid: 0, last_entry: 0, values, owner: Some(owner.clone()) }
+        StoredRow { rid: 0, last_entry: 0, values, owner: Some(owner.clone()) }
     };
     tx.queue(
         &StateTable::UserImageContent.insert(

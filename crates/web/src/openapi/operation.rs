@@ -4,8 +4,8 @@
 
 use chancery_record::{Column, Field, Kind, Sealing};
 use chancery_resource::{
-    Action, Body, Custom, MAX_BATCH, MAX_COUNT, Method, Op, Permit, ROLES, Relating, Reply, Role, Service,
-    Shape,
+    Action, Body, Custom, MAX_BATCH, MAX_COUNT, Method, Op, Permit, ROLES, RelationChange, Reply, Role,
+    Service, Shape,
 };
 use chancery_store::Mode;
 use serde_json::{Map, Value, json};
@@ -90,13 +90,13 @@ fn description(op: &Op) -> String {
         Action::ReplaceMembers(_) => {
             "Writes these members alone. The body must hold the item's current concurrency token."
         }
-        Action::Relate(_, Relating::Set) => {
+        Action::Relate(_, RelationChange::Set) => {
             "Afterwards the set is what the body lists. An unknown id refuses the whole call."
         }
-        Action::Relate(_, Relating::Add) => {
+        Action::Relate(_, RelationChange::Add) => {
             "What is there already is no error. An unknown id refuses the whole call."
         }
-        Action::Relate(_, Relating::Remove) => {
+        Action::Relate(_, RelationChange::Remove) => {
             "What is not there is no error. An unknown id refuses the whole call."
         }
         Action::Custom(_) if op.reply.is_list() => {

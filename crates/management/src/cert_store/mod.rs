@@ -81,7 +81,7 @@ impl CertType {
 }
 
 record! {
-    /// An upload, told apart from the certificate that it holds.
+    /// An upload, as distinct from the certificate that it holds.
     pub struct CertificateInput {
         /// How it is written.
         format: CertificateStorageFormat = OPEN.or(DefaultValue::Text("Pkcs12")),
@@ -122,9 +122,9 @@ record! {
         /// The certificate. A body holds the file, as base64; an answer the certificate, as DER. One
         /// that is absent or the same keeps the private key.
         certificate: Option<Bytes> = OPEN,
-        /// The password of the file. It is never told.
+        /// The password of the file. It is never returned.
         password: Option<ShortText> = OPEN.unstored(),
-        /// The upload told apart, in the place of certificate and password.
+        /// The parsed upload, in the place of certificate and password.
         certificate_input: Option<CertificateInputText> = FIXED.unstored().write_only(),
         /// SHA-1 over the certificate.
         thumbprint: Option<Name> = SHOWN.like("A9993E364706816ABA3E25717850C26C9CD0D89D"),

@@ -37,7 +37,7 @@ pub static OPERATIONS: &[Op] = &[Op::new(
             .taking(Body::Json(&BODY))
             .replying(Reply::Json(&REPLY)),
     ),
-    "Tells what the rules in force make of claims: where each goes, and the rules that it passed.",
+    "Evaluates the rules in force on claims: where each goes, and the rules that it passed.",
 )
 .added()];
 
@@ -77,7 +77,7 @@ fn reply_schema() -> serde_json::Value {
                     "value": { "type": "string", "description": "Its value." },
                     "source": { "type": "string", "description": "Whose it is." },
                     "destination": { "type": "string", "description": "Where it goes." },
-                    "onRequest": { "type": "boolean", "description": "Whether it is told only when asked for." },
+                    "onRequest": { "type": "boolean", "description": "Whether it is disclosed only when requested." },
                     "rules": { "type": "array", "description": "The rules that it passed, in order.",
                         "items": { "type": "string", "format": "uuid" } },
                 },

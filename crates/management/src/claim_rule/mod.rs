@@ -87,7 +87,7 @@ choice_types! {
         /// Those of the identity provider.
         IdentityProvider,
     }
-    /// When a claim is told.
+    /// When a claim is disclosed.
     DisclosureMode {
         /// Always.
         Always,
@@ -97,7 +97,7 @@ choice_types! {
 }
 
 record! {
-    /// A rule about claims: what people are, as tokens tell it.
+    /// A rule about claims: what people are, as tokens state it.
     pub struct ClaimRule {
         /// The rule.
         id: ClaimRuleId = KEY,
@@ -115,7 +115,7 @@ record! {
         destination: Destination = OPEN.or(DefaultValue::Text("IdTokenAndAccessToken")),
         /// Whose claims it looks at.
         input_source: InputSource = OPEN.or(DefaultValue::Text("All")),
-        /// When its claims are told.
+        /// When its claims are disclosed.
         disclosure_mode: DisclosureMode = OPEN.or(DefaultValue::Text("Always")),
         /// Rules of one priority run on the same claims; a lower one runs first.
         priority: i64 = OPEN.or(DefaultValue::Int(0)),

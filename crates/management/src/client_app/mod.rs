@@ -151,13 +151,13 @@ record! {
         client_uri: Option<WebAddress> = OPEN,
         /// Its picture.
         logo_uri: Option<WebAddress> = OPEN,
-        /// Where it is told that somebody signed out, by the server.
+        /// Where it is notified that somebody signed out, by the server.
         backchannel_logout_uri: Option<WebAddress> = OPEN,
-        /// Whether it must be told which session that was.
+        /// Whether the notification must name the session.
         backchannel_logout_session_required: bool = OPEN.or(NO),
-        /// Where it is told that somebody signed out, by the browser.
+        /// Where it is notified that somebody signed out, by the browser.
         frontchannel_logout_uri: Option<WebAddress> = OPEN,
-        /// Whether it must be told which session that was.
+        /// Whether the notification must name the session.
         frontchannel_logout_session_required: bool = OPEN.or(NO),
         /// Whether it may get and use tokens.
         enabled: bool = OPEN.or(YES),

@@ -28,7 +28,7 @@ record! {
         /// Its name.
         name: Label = OPEN.or(chancery_record::DefaultValue::Text("")),
         /// Its value: 16 to 512 characters, or left to the server, which takes 32 random bytes. It is
-        /// told when it is made and never again.
+        /// returned when it is created and never again.
         secret: Option<ShortText> = FIXED.unstored(),
         /// When it ends.
         expiry: Option<Timestamp> = OPEN,

@@ -80,7 +80,7 @@ record! {
         provider_type: ProviderType = OPEN,
         /// What serves them.
         factory_type: FactoryType = OPEN,
-        /// Whether instances of it can be made.
+        /// Whether instances of it can be created.
         is_active: bool = OPEN.or(DefaultValue::Bool(true)),
         /// Whether it came with the server.
         is_seeded: bool = HIDDEN.or(DefaultValue::Bool(false)),

@@ -43,7 +43,7 @@ pub static FIGURES: [Figure; 3] = [
 ];
 
 record! {
-    /// What is known of makes of authenticators: the snapshot in use of FIDO's signed metadata.
+    /// What is known of models of authenticators: the snapshot in use of FIDO's signed metadata.
     pub struct TrustSnapshot {
         /// Whose metadata they are.
         source: Name = KEY,
@@ -69,7 +69,7 @@ record! {
 }
 
 record! {
-    /// How far what is known of makes of authenticators can be relied on.
+    /// How far what is known of models of authenticators can be relied on.
     pub struct PasskeyTrustStatus {
         /// Whether there is a snapshot in use.
         has_last_known_good_snapshot: bool = SHOWN,
@@ -114,7 +114,7 @@ pub static OPERATIONS: &[Op] = &[
         M::Get,
         "/passkey-trust/mds",
         Custom::reading(show),
-        "Shows how old what is known of makes of authenticators is.",
+        "Shows how old what is known of models of authenticators is.",
     ),
     op(
         "RefreshPasskeyTrust",

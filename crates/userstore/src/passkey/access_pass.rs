@@ -42,13 +42,13 @@ choice_types! {
 }
 
 record! {
-    /// A temporary access pass. Its value was told when it was made, and is not kept.
+    /// A temporary access pass. Its value was returned when it was created, and is not stored.
     pub struct TemporaryAccessPass {
         /// The pass.
         id: PassId = KEY,
         /// The user.
         user_id: UserId = FIXED,
-        /// When it was made.
+        /// When it was created.
         created_on: Timestamp = SHOWN,
         /// From when on it serves.
         valid_from: Timestamp = SHOWN,
@@ -60,9 +60,9 @@ record! {
         status: PassStatus = SHOWN,
         /// When it was last used.
         used_on: Option<Timestamp> = SHOWN,
-        /// Who made it.
+        /// Who created it.
         created_by_actor_id: Option<Uuid> = SHOWN,
-        /// What is kept of its value.
+        /// What is stored of its value.
         digest: Bytes = HIDDEN,
     }
 }
@@ -79,7 +79,7 @@ pub static ACCESS_PASS: Shape =
         .of_person(&USER, TemporaryAccessPass::USER_ID);
 
 record! {
-    /// For whom a pass is made, and how long it serves.
+    /// For whom a pass is created, and how long it is valid.
     pub struct NewPass {
         /// The user.
         user_id: UserId = OPEN,
@@ -126,7 +126,7 @@ static ISSUED: JsonForm = JsonForm {
     name: "TemporaryAccessPassIssued",
     schema: || {
         json!({
-            "description": "A new pass, with its value: told now, and never again.",
+            "description": "A new pass, with its value: returned now, and never again.",
             "allOf": [
                 { "$ref": "#/components/schemas/TemporaryAccessPass" },
                 { "type": "object", "required": ["value"], "properties": {

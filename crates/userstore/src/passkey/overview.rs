@@ -76,7 +76,7 @@ fn readiness_schema() -> Json {
             ("requiredVerifiedSecurityContactCount", count("How many there must be.")),
             (
                 "credentialDiversitySatisfied",
-                flag("Two makes, or one passkey that is copied and one that cannot be."),
+                flag("Two models, or one passkey that is copied and one that cannot be."),
             ),
             ("recoveryRouteOperational", flag("Whether there is a way back in.")),
             ("matureBindingLineageAvailable", flag("Whether a passkey is old enough and was used.")),
@@ -93,8 +93,8 @@ static USER_OVERVIEW: JsonForm = JsonForm {
         let passkey = json!({ "allOf": [
             { "$ref": "#/components/schemas/PasskeyCredential" },
             { "type": "object", "required": ["isUsable", "authenticatorName"], "properties": {
-                "isUsable": flag("Whether the store's rules admit it, and nothing bad is known of its make."),
-                "authenticatorName": { "type": ["string", "null"], "description": "The make of authenticator, where it is known." },
+                "isUsable": flag("Whether the store's rules admit it, and nothing bad is known of its model."),
+                "authenticatorName": { "type": ["string", "null"], "description": "The model of the authenticator, where it is known." },
             } },
         ] });
         object(
@@ -123,7 +123,7 @@ static OPERATIONS_OVERVIEW: JsonForm = JsonForm {
             &[
                 (
                     "generatedOn",
-                    json!({ "type": "string", "format": "date-time", "description": "When it was made." }),
+                    json!({ "type": "string", "format": "date-time", "description": "When it was created." }),
                 ),
                 (
                     "users",

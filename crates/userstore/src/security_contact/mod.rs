@@ -43,7 +43,7 @@ record! {
         is_verified: bool = SHOWN.or(DefaultValue::Bool(false)),
         /// When.
         verified_on: Option<Timestamp> = SHOWN,
-        /// When it was made.
+        /// When it was created.
         created_on: Option<Timestamp> = SHOWN,
     }
 }

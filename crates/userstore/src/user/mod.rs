@@ -145,7 +145,7 @@ pub static OPERATIONS: &[Op] = &[
     op("DeleteBatch", M::Delete, BATCH, A::DeleteBatch, "Deletes many users, all or none."),
     op("GetUser", M::Get, ONE, A::Read, "Reads a user."),
     op("UpdateUser", M::Put, ONE, A::Replace, "Replaces a user."),
-    op("DeleteUser", M::Delete, ONE, A::Delete, "Deletes a user: hidden at once, gone later."),
+    op("DeleteUser", M::Delete, ONE, A::Delete, "Deletes a user: hidden at once, purged later."),
     op("PatchUser", M::Patch, ONE, A::Patch, "Changes a user."),
     op(
         "GetUserByLoginName",

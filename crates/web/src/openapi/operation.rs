@@ -83,10 +83,10 @@ fn description(op: &Op) -> String {
         }
         Action::Delete => "What belongs to the item alone goes with it.",
         Action::CreateBatch | Action::ReplaceBatch => {
-            "All or nothing, in one transaction; the answer is in the order of the request. What is wrong is \
-             told by pointers that begin with the element's place."
+            "All or nothing, in one transaction; the answer is in the order of the request. Errors are \
+             reported by pointers that begin with the element's index."
         }
-        Action::DeleteBatch => "All or nothing, in one transaction. An unknown id is told by its place.",
+        Action::DeleteBatch => "All or nothing, in one transaction. An unknown id is reported by its index.",
         Action::ReplaceMembers(_) => {
             "Writes these members alone. The body must hold the item's current concurrency token."
         }

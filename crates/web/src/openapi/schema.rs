@@ -358,7 +358,7 @@ pub fn shared() -> Map<String, Value> {
                     },
                     "maxItems": MOST_ERRORS,
                 },
-                "moreErrors": { "type": "integer", "minimum": 1, "description": "How many errors there are that are not told." },
+                "moreErrors": { "type": "integer", "minimum": 1, "description": "How many errors there are that are not reported." },
             },
         },
     });

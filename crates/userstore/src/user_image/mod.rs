@@ -1,6 +1,6 @@
 //! A user's image: checked, stripped of metadata and encoded anew before it is stored.
 
-use chancery_picture::{MAX_BODY_BYTES, Picture, Refused, normalize, parse};
+use chancery_picture::{MAX_BODY_BYTES, Picture, Refusal, normalize, parse};
 use chancery_record::{FieldError, KEY, Name, OWNER, Record as _, SHOWN, Token, Value, id_types, record};
 use chancery_resource::{
     Action as A, Answer, AuditAction, Body, Call, Custom, Method as M, Op, OwnerRow, Permit::UserStore,
@@ -121,7 +121,7 @@ fn content(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 
 fn set(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let owner = owner(call, tx)?;
-    let Some(made) = call.result::<Result<Picture, Refused>>(0)? else {
+    let Some(made) = call.result::<Result<Picture, Refusal>>(0)? else {
         let (kind, bytes) = call.request.bytes.clone().unwrap_or_default();
         return Ok(Answer::after(Work::new(Purpose::Image, move || {
             parse(Some(kind.as_str()).filter(|kind| !kind.is_empty()), &bytes)
@@ -170,11 +170,11 @@ fn set(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     Ok(Answer::resource(call.request.op.status))
 }
 
-fn refuse(refused: &Refused) -> Problem {
+fn refuse(refused: &Refusal) -> Problem {
     let kind = match refused {
-        Refused::UnsupportedType => ProblemKind::UnsupportedMediaType,
-        Refused::TooLarge(_) => ProblemKind::PayloadTooLarge,
-        Refused::Malformed(_) | Refused::Disagrees(_) | Refused::TooManyPixels(_) => {
+        Refusal::UnsupportedType => ProblemKind::UnsupportedMediaType,
+        Refusal::TooLarge(_) => ProblemKind::PayloadTooLarge,
+        Refusal::Malformed(_) | Refusal::Disagrees(_) | Refusal::TooManyPixels(_) => {
             ProblemKind::InvalidRequest
         }
     };

@@ -150,7 +150,8 @@ async fn check_assertion(
         match app.configuration.method {
             Method::SecretJwt => {
                 let current = app.secrets.iter().filter(|secret| secret.is_current(now));
-                let secrets: Vec<Secret> = current.filter_map(|kept| kept.opened(&bearer.master)).collect();
+                let secrets: Vec<Secret> =
+                    current.filter_map(|kept| kept.decrypted(&bearer.master)).collect();
                 match verify_assertion(assertion, Keys::Secrets(&secrets), &expected) {
                     Ok(proven) => return Some(proven),
                     Err(refusal) => reached_the_signature = refusal.detail == REACHED_THE_SIGNATURE,

@@ -89,7 +89,7 @@ impl StoredSecret {
     }
 
     /// The secret itself, decrypted, where it is stored beside its digest.
-    pub fn opened(&self, master: &MasterKey) -> Option<Secret> {
+    pub fn decrypted(&self, master: &MasterKey) -> Option<Secret> {
         let sealed = self.sealed.as_deref()?;
         open_secret(master, "client_app_secret", "sealed_secret", &Value::Id(self.id), sealed)
             .map(Secret::new)

@@ -45,7 +45,7 @@ impl fmt::Display for Member {
 }
 
 /// What is wrong with a member, for people.
-type Wrong = (Member, String);
+type MemberFault = (Member, String);
 
 /// A rule as it is configured. Empty text means that there is none. For the meaning see the [crate].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,7 +85,7 @@ pub struct Rule {
 impl Rule {
     /// Parses the rule's patterns, also those that the targets leave unused: a target may be changed later
     /// by a caller who does not see the patterns.
-    pub(crate) fn read(&self) -> Result<ParsedPatterns, Vec<Wrong>> {
+    pub(crate) fn read(&self) -> Result<ParsedPatterns, Vec<MemberFault>> {
         let whole_type = whole_or(&self.type_transformation_rule, &self.type_transformation_replacement);
         let whole_value = whole_or(&self.value_transformation_rule, &self.value_transformation_replacement);
         let at = |member| move |detail| (member, detail);
@@ -106,7 +106,7 @@ impl Rule {
         }
     }
 
-    fn too_long(&self) -> Vec<Wrong> {
+    fn too_long(&self) -> Vec<MemberFault> {
         let replacements = [
             (Member::TypeTransformationReplacement, &self.type_transformation_replacement),
             (Member::ValueTransformationReplacement, &self.value_transformation_replacement),
@@ -122,7 +122,7 @@ impl Rule {
 
     /// The weight of the rule's patterns together (see [`Pattern::weigh`]), or what is wrong with its members.
     /// Cheap for one rule, not for thousands.
-    pub fn weigh(&self) -> Result<u64, Vec<Wrong>> {
+    pub fn weigh(&self) -> Result<u64, Vec<MemberFault>> {
         self.read().map(|readings| readings.weight())
     }
 }
@@ -169,7 +169,7 @@ struct Rewriting {
 
 impl CompiledRule {
     /// Compiles the patterns that are used, with this many bytes for each of their tables.
-    pub(crate) fn new(rule: &Rule, read: &ParsedPatterns, table_bytes: usize) -> Result<Self, Wrong> {
+    pub(crate) fn new(rule: &Rule, read: &ParsedPatterns, table_bytes: usize) -> Result<Self, MemberFault> {
         let (filters_type, filters_value) = parts(rule.filter_target);
         let (rewrites_type, rewrites_value) = match rule.rule_type {
             // an added claim consists of the replacements, whatever the target

@@ -133,11 +133,11 @@ impl Policy {
             "Use a password other than your e-mail address.",
         );
         let common = broken.iter().position(|broken| broken.code == "PasswordBlocklistEnabled");
-        if let Some(told) = common.or(broken.len().checked_sub(1)).and_then(|index| broken.get_mut(index))
+        if let Some(reported) = common.or(broken.len().checked_sub(1)).and_then(|index| broken.get_mut(index))
             && (common.is_some() || (length >= self.min_length && short_enough))
             && let Some(advice) = advice(password, person)
         {
-            told.detail = format!("{} {advice}", told.detail);
+            reported.detail = format!("{} {advice}", reported.detail);
         }
         broken
     }

@@ -20,4 +20,4 @@ mod template;
 pub use config::{MailServer, is_valid};
 pub use job::{ATTEMPTS, DeliveryReport, Open, ServerOf, Transport, deliver_due};
 pub use outbox::{Counts, FIGURES, NewMail, associated_data, count, enqueue, forget, prune};
-pub use template::{Kind, Rendered, render};
+pub use template::{Kind, RenderedMail, render};

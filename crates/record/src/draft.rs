@@ -246,8 +246,8 @@ fn read_object(fields: &[Field], value: &Json) -> Result<Value, String> {
     match read_draft(fields, Others::Named(&[]), Form::Create, value, "") {
         Ok(draft) => Ok(Value::Text(canonical_json(fields.iter().zip(&draft.to_new(fields))))),
         Err(errors) => {
-            let told = errors.iter().map(|error| format!("{} {}", error.pointer, error.detail));
-            Err(format!("is wrong inside: {}", told.collect::<Vec<_>>().join("; ")))
+            let reported = errors.iter().map(|error| format!("{} {}", error.pointer, error.detail));
+            Err(format!("is wrong inside: {}", reported.collect::<Vec<_>>().join("; ")))
         }
     }
 }

@@ -39,7 +39,7 @@ pub use declare::reach::Reach;
 pub use declare::references::{Child, Owner, Parent, Unique};
 pub use declare::relation::{Guard, Listed, NestedFields, Relation};
 pub use declare::role::{ROLES, Role, RoleScope, RoleType, ScopeKind, role_condition};
-pub use declare::rules::{Findings, ProposedRow, ProvidedFields, Rules, ValidateRows, Violation, Wrong};
+pub use declare::rules::{FieldFault, Findings, ProposedRow, ProvidedFields, Rules, ValidateRows, Violation};
 pub use declare::service::Service;
 pub use declare::shape::{AfterInsert, Deletion, Personal, Postcondition, Shape};
 pub use declare::standard::{added, added_at};

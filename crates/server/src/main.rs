@@ -110,13 +110,13 @@ fn print_root(root_access: &RootAccess) {
 fn stop_signal(drain: Duration) -> std::io::Result<impl Future<Output = Duration>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let told = async |signal: &mut Signal| {
+    let received = async |signal: &mut Signal| {
         signal.recv().await;
     };
     Ok(async move {
         let drain = tokio::select! {
-            () = told(&mut terminate) => drain,
-            () = told(&mut interrupt) => Duration::ZERO,
+            () = received(&mut terminate) => drain,
+            () = received(&mut interrupt) => Duration::ZERO,
         };
         tracing::info!(seconds = drain.as_secs_f64(), "stopping");
         drain

@@ -4,11 +4,11 @@ use chancery_record::Value;
 
 use crate::{Error, Row, Write, postgres::Session, sqlite::Connection};
 
-/// A transaction on either engine. A failure dooms it: the first one is remembered, whatever the operation
+/// A transaction on either engine. A failure ends it: the first one is remembered, whatever the operation
 /// does with it, and decides whether the operation runs again.
 pub struct Tx<'c> {
     engine: Engine<'c>,
-    doom: Option<Error>,
+    failure: Option<Error>,
     is_dry_run: bool,
     proof: Option<CommitProof>,
     commit_outcome: Option<CommitOutcome>,
@@ -36,7 +36,7 @@ pub type Statement<'a> = (&'a str, &'a [Value]);
 
 impl<'c> Tx<'c> {
     pub(crate) const fn new(engine: Engine<'c>) -> Self {
-        Self { engine, doom: None, is_dry_run: false, proof: None, commit_outcome: None }
+        Self { engine, failure: None, is_dry_run: false, proof: None, commit_outcome: None }
     }
 
     /// Reads rows; `each` gets every row as it arrives.
@@ -59,7 +59,7 @@ impl<'c> Tx<'c> {
         if let Some((sql, _)) = statements.iter().find(|(sql, _)| !only_reads(sql)) {
             return Err(Error::Internal(format!("what is to be read would write: {sql}")));
         }
-        self.still_there()?;
+        self.check_open()?;
         let outcome = match &mut self.engine {
             Engine::Sqlite(connection) => {
                 statements.iter().enumerate().try_for_each(|(index, (sql, parameters))| {
@@ -100,7 +100,7 @@ impl<'c> Tx<'c> {
     }
 
     pub(crate) fn execute_text(&mut self, sql: &str, parameters: &[Value]) -> Result<u64, Error> {
-        self.still_there()?;
+        self.check_open()?;
         let outcome = match &mut self.engine {
             Engine::Sqlite(connection) => connection.execute(sql, parameters),
             Engine::Postgres(session) => session.execute(sql, parameters),
@@ -131,7 +131,7 @@ impl<'c> Tx<'c> {
         parameters: &[Value],
         each: &mut dyn FnMut(&Row<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        self.still_there()?;
+        self.check_open()?;
         let outcome = match &mut self.engine {
             Engine::Sqlite(connection) => connection.returning(sql, parameters, each),
             Engine::Postgres(session) => session.query_all(&[(sql, parameters)], &mut |_, row| each(row)),
@@ -146,7 +146,7 @@ impl<'c> Tx<'c> {
     }
 
     pub(crate) fn queue_text(&mut self, sql: &str, parameters: Vec<Value>) -> Result<(), Error> {
-        self.still_there()?;
+        self.check_open()?;
         let outcome = match &mut self.engine {
             Engine::Sqlite(connection) => connection.execute(sql, &parameters).map(drop),
             Engine::Postgres(session) => session.queue(sql, parameters),
@@ -161,7 +161,7 @@ impl<'c> Tx<'c> {
     }
 
     pub(crate) fn queue_one_text(&mut self, sql: &str, parameters: Vec<Value>) -> Result<(), Error> {
-        self.still_there()?;
+        self.check_open()?;
         let outcome = match &mut self.engine {
             Engine::Sqlite(connection) => match connection.execute(sql, &parameters) {
                 Ok(1) => Ok(()),
@@ -175,7 +175,7 @@ impl<'c> Tx<'c> {
 
     /// Sends the queued statements and waits for their results.
     pub fn flush(&mut self) -> Result<(), Error> {
-        self.still_there()?;
+        self.check_open()?;
         let outcome = match &mut self.engine {
             Engine::Sqlite(_) => Ok(()),
             Engine::Postgres(session) => session.flush(),
@@ -192,7 +192,7 @@ impl<'c> Tx<'c> {
     /// A queued statement's; [`Error::Retry`]. A lost connection is not an error here: the store finds out
     /// whether the commit succeeded, and the operation goes on as if it had.
     pub fn finish(&mut self) -> Result<(), Error> {
-        self.still_there()?;
+        self.check_open()?;
         let is_dry_run = self.is_dry_run;
         let outcome = match &mut self.engine {
             Engine::Sqlite(_) => return Ok(()),
@@ -270,23 +270,23 @@ impl<'c> Tx<'c> {
 
     /// Makes the operation run again, in a new transaction, whatever it returns now.
     pub fn run_again(&mut self) -> Error {
-        self.doom.get_or_insert(Error::Retry).clone()
+        self.failure.get_or_insert(Error::Retry).clone()
     }
 
-    pub(crate) fn doom(&self) -> Option<Error> {
-        self.doom.clone()
+    pub(crate) fn failure(&self) -> Option<Error> {
+        self.failure.clone()
     }
 
     pub(crate) const fn is_dry_run(&self) -> bool {
         self.is_dry_run
     }
 
-    /// Fails when the transaction is doomed or over: outside one, each statement would commit by itself.
-    fn still_there(&self) -> Result<(), Error> {
+    /// Fails when the transaction has failed or is over: outside one, each statement would commit by itself.
+    fn check_open(&self) -> Result<(), Error> {
         if self.commit_outcome.is_some() {
             return Err(Error::Internal("a statement after the end of its transaction".into()));
         }
-        match &self.doom {
+        match &self.failure {
             Some(error @ Error::Unavailable(_)) => Err(error.clone()),
             _ => Ok(()),
         }
@@ -294,9 +294,9 @@ impl<'c> Tx<'c> {
 
     fn note<T>(&mut self, outcome: Result<T, Error>) -> Result<T, Error> {
         if let Err(error @ (Error::Retry | Error::Stale | Error::Unavailable(_))) = &outcome
-            && self.doom.is_none()
+            && self.failure.is_none()
         {
-            self.doom = Some(error.clone());
+            self.failure = Some(error.clone());
         }
         outcome
     }

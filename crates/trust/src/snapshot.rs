@@ -119,7 +119,7 @@ impl Snapshot {
 
 /// How a new snapshot relates to the one in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum SnapshotOrder {
     /// The new snapshot follows the current one, or is the first.
     Newer,
     /// The new snapshot has the same number: nothing changes.
@@ -130,11 +130,11 @@ pub enum Step {
 }
 
 /// Whether a snapshot may follow the one with this number.
-pub fn accepts(current_no: Option<i64>, new: &Snapshot) -> Step {
+pub fn accepts(current_no: Option<i64>, new: &Snapshot) -> SnapshotOrder {
     match current_no.map(|current| new.no.cmp(&current)) {
-        None | Some(std::cmp::Ordering::Greater) => Step::Newer,
-        Some(std::cmp::Ordering::Equal) => Step::Same,
-        Some(std::cmp::Ordering::Less) => Step::Older,
+        None | Some(std::cmp::Ordering::Greater) => SnapshotOrder::Newer,
+        Some(std::cmp::Ordering::Equal) => SnapshotOrder::Same,
+        Some(std::cmp::Ordering::Less) => SnapshotOrder::Older,
     }
 }
 

@@ -124,7 +124,7 @@ pub fn patch_one(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     }
     let outcome = instead(call, said, |call| {
         call.request.preconditions.if_match = None;
-        write_rows(call, tx, Writing::one(Rows::There, Form::MergePatch))
+        write_rows(call, tx, Writing::one(Rows::Existing, Form::MergePatch))
     });
     outcome.map_err(|problem| at_operations(problem, pointer_of))
 }
@@ -251,7 +251,7 @@ pub fn patch_many(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         written.push(patched.written);
     }
     let outcome = instead(call, Json::Array(bodies), |call| {
-        write_rows(call, tx, Writing::many(Rows::There, Form::MergePatch))
+        write_rows(call, tx, Writing::many(Rows::Existing, Form::MergePatch))
     });
     let indices: HashMap<String, (usize, usize)> =
         indices.into_iter().enumerate().map(|(row, index)| (row.to_string(), index)).collect();

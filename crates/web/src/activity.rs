@@ -27,7 +27,7 @@ const LINGER: (Duration, Duration) = (Duration::from_secs(2), Duration::from_sec
 
 /// Configured timeouts.
 #[derive(Clone, Copy, Debug)]
-pub struct Times {
+pub struct Timeouts {
     /// How long a connection may be idle between requests.
     pub idle: Duration,
     /// How long a client may take to read an answer.
@@ -86,12 +86,12 @@ struct State {
 
 /// The state of a connection.
 pub struct Activity {
-    times: Times,
+    timeouts: Timeouts,
     state: Mutex<State>,
 }
 
 impl Activity {
-    pub fn new(times: Times, stage: Stage) -> Arc<Self> {
+    pub fn new(timeouts: Timeouts, stage: Stage) -> Arc<Self> {
         let now = Instant::now();
         let new = State {
             since: now,
@@ -113,7 +113,7 @@ impl Activity {
             is_evicted: false,
             waker: None,
         };
-        Arc::new(Self { times, state: Mutex::new(new) })
+        Arc::new(Self { timeouts, state: Mutex::new(new) })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -196,21 +196,21 @@ impl Activity {
     }
 
     /// Records that a complete head arrived.
-    pub fn ask(self: &Arc<Self>, version: Version) -> Answering {
+    pub fn ask(self: &Arc<Self>, version: Version) -> ActiveRequest {
         let mut state = self.state();
         state.has_asked = true;
         state.is_http2 = version == Version::HTTP_2;
         state.reading = None;
         state.running += 1;
         state.next += 1;
-        Answering { activity: Arc::clone(self), number: state.next }
+        ActiveRequest { activity: Arc::clone(self), number: state.next }
     }
 
     /// What must be done with the connection, as soon as it is due.
     pub fn poll(&self, sleep: &mut std::pin::Pin<Box<Sleep>>, context: &mut Context<'_>) -> Poll<Verdict> {
         loop {
             let mut state = self.state();
-            let (due, verdict) = state.due(&self.times);
+            let (due, verdict) = state.due(&self.timeouts);
             if due <= Instant::now() {
                 if verdict == Verdict::GoAway {
                     state.goaway_sent = Some(Instant::now());
@@ -250,7 +250,7 @@ impl Activity {
 
 impl State {
     /// When something must be done next, and what.
-    fn due(&self, times: &Times) -> (Instant, Verdict) {
+    fn due(&self, timeouts: &Timeouts) -> (Instant, Verdict) {
         if self.is_evicted {
             return (self.since, Verdict::End("it gave way"));
         }
@@ -261,7 +261,7 @@ impl State {
         if self.stage != Stage::Open && self.is_http2 && self.goaway_sent.is_none() {
             return (self.since, Verdict::GoAway);
         }
-        let mut due = (self.running == 0).then(|| self.idle_due(times));
+        let mut due = (self.running == 0).then(|| self.idle_due(timeouts));
         let mut consider = |moment: Instant, reason| {
             if due.is_none_or(|(known, _)| moment < known) {
                 due = Some((moment, Verdict::End(reason)));
@@ -271,7 +271,7 @@ impl State {
             consider(self.stalled_at(since), "its reader takes nothing");
         }
         for sending in &self.sending {
-            consider(sending.started + times.answer, "its reader is too slow");
+            consider(sending.started + timeouts.answer, "its reader is too slow");
             if !sending.waits_for_us {
                 consider(self.stalled_at(sending.moved.max(self.flowed)), "its reader takes nothing");
             }
@@ -279,11 +279,11 @@ impl State {
         due.unwrap_or_else(|| (Instant::now() + HEAD_TIME, Verdict::End("")))
     }
 
-    fn idle_due(&self, times: &Times) -> (Instant, Verdict) {
+    fn idle_due(&self, timeouts: &Timeouts) -> (Instant, Verdict) {
         let (mut due, mut reason) = match self.reading {
             _ if !self.has_asked => (self.since + HEAD_TIME, "no head came"),
             Some(reading) if !self.is_http2 => (reading + HEAD_TIME, "half a head came"),
-            _ => (self.since + times.idle, "it was idle"),
+            _ => (self.since + timeouts.idle, "it was idle"),
         };
         if let Some(closing) = self.closing {
             let is_coming = self.is_greeting || (self.reading.is_some() && !self.is_http2);
@@ -305,12 +305,12 @@ impl State {
 }
 
 /// A request in progress, until its answer is complete or given up.
-pub struct Answering {
+pub struct ActiveRequest {
     activity: Arc<Activity>,
     number: u64,
 }
 
-impl Answering {
+impl ActiveRequest {
     /// Records that the head of the answer is ready.
     pub fn begin(&self) {
         let now = Instant::now();
@@ -328,7 +328,7 @@ impl Answering {
     }
 }
 
-impl Drop for Answering {
+impl Drop for ActiveRequest {
     fn drop(&mut self) {
         let mut state = self.activity.state();
         state.running = state.running.saturating_sub(1);

@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use tracing::{Instrument as _, Span};
 
 use crate::{
-    activity::Times,
+    activity::Timeouts,
     answer::{self, AnswerBody, respond},
     body::{Bodies, RequestBody},
     compress::CompressedText,
@@ -144,7 +144,7 @@ impl App {
         let bounds =
             ConnectionLimits { total: limits.connections, per_address: limits.connections_per_address };
         let connections =
-            Connections::new(bounds, Times { idle: limits.idle_time, answer: limits.answer_time });
+            Connections::new(bounds, Timeouts { idle: limits.idle_time, answer: limits.answer_time });
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Ok(Self {
             routes: Routes::new(services).map_err(|error| error.to_string())?,

@@ -56,17 +56,17 @@ impl Authority {
 #[derive(Clone)]
 pub enum Rights {
     /// Cached rights of this epoch. At another the transaction does not run.
-    Remembered(i64),
+    Cached(i64),
     /// Rights that the transaction reads itself, because the cached ones are stale.
-    Own(Arc<Authority>),
+    Current(Arc<Authority>),
 }
 
 impl Rights {
     /// The epoch that the transaction must find.
     pub const fn epoch(&self) -> Option<i64> {
         match self {
-            Self::Remembered(epoch) => Some(*epoch),
-            Self::Own(_) => None,
+            Self::Cached(epoch) => Some(*epoch),
+            Self::Current(_) => None,
         }
     }
 
@@ -74,10 +74,10 @@ impl Rights {
     ///
     /// # Errors
     /// The refusal.
-    pub fn look(&self, tx: &mut Tx<'_>) -> Result<Option<Authorization>, Problem> {
+    pub fn authorize(&self, tx: &mut Tx<'_>) -> Result<Option<Authorization>, Problem> {
         match self {
-            Self::Remembered(_) => Ok(None),
-            Self::Own(authority) => authority.decide(tx).map(Some),
+            Self::Cached(_) => Ok(None),
+            Self::Current(authority) => authority.decide(tx).map(Some),
         }
     }
 }
@@ -147,7 +147,7 @@ impl App {
     ///
     /// # Errors
     /// The store fails.
-    pub async fn overtaken(
+    pub async fn renew_rights(
         &self,
         parts: &Parts,
         requirement: &Requirement,
@@ -161,7 +161,7 @@ impl App {
         let token = token.filter(|_| requirement.permit != Permit::Public);
         let urgent = self.store.with(Class::Urgent);
         let lookup = RightsLookup::new(&urgent, &self.bearer, token, store, requirement.now).await?;
-        Ok(Rights::Own(Arc::new(Authority { requirement: requirement.clone(), lookup })))
+        Ok(Rights::Current(Arc::new(Authority { requirement: requirement.clone(), lookup })))
     }
 }
 

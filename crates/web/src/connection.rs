@@ -20,7 +20,7 @@ use hyper_util::{
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::{
-    activity::{Activity, Answering, Verdict},
+    activity::{ActiveRequest, Activity, Verdict},
     answer::{AnswerBody, Interrupted},
     connections::{Connections, Stage},
 };
@@ -61,15 +61,15 @@ pub async fn converse<I, F>(
     let (connections, asked) = (Arc::clone(connections), Arc::clone(activity));
     let service = service_fn(move |request: Request<Incoming>| {
         let (connections, version) = (Arc::clone(&connections), request.version());
-        let answering = asked.ask(version);
+        let active = asked.ask(version);
         let answer = answer(request);
         async move {
             let mut response = answer.await;
             if connections.stage() != Stage::Open && version != Version::HTTP_2 {
                 response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
-            answering.begin();
-            Ok::<_, Infallible>(response.map(|body| Sent { body, answering }))
+            active.begin();
+            Ok::<_, Infallible>(response.map(|body| Sent { body, active }))
         }
     });
     let mut connection = pin!(builder.serve_connection(io, service));
@@ -181,7 +181,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ObservedStream<I> {
 /// An answer's body; reports to `Activity` when the connection takes a piece.
 struct Sent {
     body: AnswerBody,
-    answering: Answering,
+    active: ActiveRequest,
 }
 
 impl Body for Sent {
@@ -193,7 +193,7 @@ impl Body for Sent {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Interrupted>>> {
         let frame = Pin::new(&mut self.body).poll_frame(context);
-        self.answering.part(frame.is_ready());
+        self.active.part(frame.is_ready());
         frame
     }
 

@@ -11,7 +11,7 @@ use prometheus_client::metrics::counter::Counter;
 use tokio::sync::{Notify, watch};
 
 use crate::{
-    activity::{Activity, LAST_TIME, Times},
+    activity::{Activity, LAST_TIME, Timeouts},
     counts::network,
 };
 
@@ -82,7 +82,7 @@ impl OpenConnections {
 /// A server's open connections.
 pub struct Connections {
     limits: ConnectionLimits,
-    times: Times,
+    timeouts: Timeouts,
     stage: watch::Sender<Stage>,
     open: Mutex<OpenConnections>,
     emptied: Notify,
@@ -93,10 +93,10 @@ pub struct Connections {
 }
 
 impl Connections {
-    pub fn new(limits: ConnectionLimits, times: Times) -> Arc<Self> {
+    pub fn new(limits: ConnectionLimits, timeouts: Timeouts) -> Arc<Self> {
         Arc::new(Self {
             limits,
-            times,
+            timeouts,
             stage: watch::Sender::new(Stage::Open),
             open: Mutex::default(),
             emptied: Notify::new(),
@@ -128,7 +128,7 @@ impl Connections {
         }
         open.next += 1;
         let number = open.next;
-        let activity = Activity::new(self.times, self.stage());
+        let activity = Activity::new(self.timeouts, self.stage());
         *open.by_address.entry(address).or_default() += 1;
         open.open.insert(number, (address, Arc::clone(&activity)));
         drop(open);

@@ -98,7 +98,7 @@ pub async fn execute(
     }
     let caller = allowed.caller.as_ref().map(|caller| (caller.id, caller.subscription));
     let authorized = AuthorizedRequest { app, parts, requirement, store, caller, now };
-    let mut rights = Rights::Remembered(allowed.epoch);
+    let mut rights = Rights::Cached(allowed.epoch);
     let key = idempotency::key(parts)?.filter(|_| !dry_run && op.writes());
     let claim = match key.zip(allowed.caller.as_ref()) {
         Some((key, caller)) => match authorized
@@ -157,8 +157,8 @@ struct AuthorizedRequest<'a> {
 
 impl AuthorizedRequest<'_> {
     /// The rights after a change that made the earlier ones stale.
-    async fn overtaken(&self, over: &Rights) -> Result<Rights, Problem> {
-        self.app.overtaken(self.parts, &self.requirement, self.store.as_deref(), over).await
+    async fn renew_rights(&self, over: &Rights) -> Result<Rights, Problem> {
+        self.app.renew_rights(self.parts, &self.requirement, self.store.as_deref(), over).await
     }
 
     /// Claims an idempotency key, with rights that are current then.
@@ -172,7 +172,7 @@ impl AuthorizedRequest<'_> {
         for _ in 0..STALE {
             match idempotency::claim(self.app, about, rights, key, request.clone(), self.now).await {
                 Err(problem) if problem.cause == Some(Error::Stale) => {
-                    *rights = self.overtaken(rights).await?;
+                    *rights = self.renew_rights(rights).await?;
                 }
                 claimed => return claimed,
             }
@@ -229,7 +229,7 @@ impl Running<'_> {
             match outcome {
                 Err(problem) if problem.cause == Some(Error::Stale) => {
                     stale += 1;
-                    rights = self.authorized.overtaken(&rights).await?;
+                    rights = self.authorized.renew_rights(&rights).await?;
                 }
                 Ok(Sent::Whole((Answer { work: Some(work), .. }, _))) => {
                     let result = self
@@ -295,7 +295,7 @@ impl Running<'_> {
         let (claim, epoch, rights) = (claim.cloned(), rights.epoch(), rights.clone());
         let operation = move |tx: &mut Tx<'_>| -> Result<Done, Problem> {
             let mut call = call.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(allowed) = rights.look(tx)? {
+            if let Some(allowed) = rights.authorize(tx)? {
                 call.context.scope = allowed.scope.to_be_changed(call.request.op.writes());
             }
             let mut answer = operation(&mut call, tx)?;

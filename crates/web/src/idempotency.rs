@@ -109,7 +109,7 @@ pub async fn claim(
     };
     let (claim, rights) = (held.clone(), rights.clone());
     let found = app.store.run("ClaimIdempotencyKey", Mode::Write, rights.epoch(), move |tx| {
-        rights.look(tx)?;
+        rights.authorize(tx)?;
         claim.claim(tx, &request, now)
     });
     match found.await? {

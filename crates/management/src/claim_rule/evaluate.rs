@@ -20,7 +20,7 @@ const MAX_CLAIMS: usize = 10_000;
 /// The most rules that are in force at once.
 const MAX_RULES: usize = 1_000;
 /// The most unusable rules that a refusal names.
-const MAX_TOLD: usize = 10;
+const MAX_REPORTED: usize = 10;
 
 static BODY: JsonForm = JsonForm { name: "ClaimRuleEvaluation", schema: body_schema };
 static REPLY: JsonForm = JsonForm { name: "ClaimRuleOutcome", schema: reply_schema };
@@ -110,7 +110,7 @@ fn run(key: &[u8], rules: &[Rule], claims: &[Claim]) -> Evaluated {
     let started = Instant::now();
     let set =
         COMPILED.compiled(key, rules, &|| started.elapsed() < TIME).map_err(|unusable| match unusable {
-            RuleSetError::Faults(faults) => told(&faults),
+            RuleSetError::Faults(faults) => describe(&faults),
             RuleSetError::Time => {
                 "The rules in force take too long to compile: there are too many.".to_owned()
             }
@@ -119,13 +119,13 @@ fn run(key: &[u8], rules: &[Rule], claims: &[Claim]) -> Evaluated {
     set.evaluate(claims, &|| started.elapsed() < TIME).map_err(|exceeded| format!("{exceeded}."))
 }
 
-fn told(faults: &[Fault]) -> String {
-    let told: Vec<String> = faults
+fn describe(faults: &[Fault]) -> String {
+    let faults: Vec<String> = faults
         .iter()
-        .take(MAX_TOLD)
+        .take(MAX_REPORTED)
         .map(|fault| format!("{} of rule {}: {}", fault.member, fault.rule, fault.detail))
         .collect();
-    format!("A rule in force cannot be used: {}.", told.join("; "))
+    format!("A rule in force cannot be used: {}.", faults.join("; "))
 }
 
 fn read_claims(body: &Json) -> Result<Vec<Claim>, Problem> {

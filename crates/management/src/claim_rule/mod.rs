@@ -10,8 +10,8 @@ use chancery_record::{
     record,
 };
 use chancery_resource::{
-    Call, Findings, Op, Parent, Problem, ProposedRow, ProvidedFields, Purpose, Reach, Relation, Rules, Shape,
-    StoreError, Tx, Unique, Violation, Wrong, relation, standard,
+    Call, FieldFault, Findings, Op, Parent, Problem, ProposedRow, ProvidedFields, Purpose, Reach, Relation,
+    Rules, Shape, StoreError, Tx, Unique, Violation, relation, standard,
 };
 use uuid::Uuid;
 
@@ -275,7 +275,7 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<V
 }
 
 /// The weight of a rule's patterns, or what is wrong with the rule.
-fn weigh(rule: &Rule) -> Result<u64, Vec<Wrong>> {
+fn weigh(rule: &Rule) -> Result<u64, Vec<FieldFault>> {
     let field = |member| match member {
         Member::TypeEvaluationRule => ClaimRule::TYPE_EVALUATION_RULE.field(),
         Member::ValueEvaluationRule => ClaimRule::VALUE_EVALUATION_RULE.field(),

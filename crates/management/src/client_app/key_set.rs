@@ -146,7 +146,7 @@ fn check(_: &Call, _: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<V
             let detail = format!("goes from {} to another, but not to {}", before.name(), next.name());
             violations.push(conflict(index, ClientAppKeySet::STATUS, detail));
         }
-        let told = |values: &[Value]| {
+        let signing_data = |values: &[Value]| {
             [
                 ClientAppKeySet::JWKS.text(values),
                 ClientAppKeySet::KID.text(values),
@@ -155,8 +155,8 @@ fn check(_: &Call, _: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<V
             ]
             .map(|text| text.map(str::to_owned))
         };
-        let now = told(row.values);
-        if row.was.is_some_and(|was| told(&was.values) == now) {
+        let now = signing_data(row.values);
+        if row.was.is_some_and(|was| signing_data(&was.values) == now) {
             continue;
         }
         let [jwks, kid, key_use, algorithm] = now;

@@ -92,7 +92,7 @@ pub fn check_apps(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<Vec<Viola
         let app = ClientApp::from_values(row.values.clone())?;
         let uris: Vec<&str> =
             known.uris.get(&app.id.0).into_iter().flat_map(HashMap::values).map(String::as_str).collect();
-        tell(
+        report(
             &CLIENT_APP,
             ClientApp::ID.field(),
             index,
@@ -114,7 +114,7 @@ pub fn check_configurations(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result
         let Some(app) = known.apps.get(&id) else { continue };
         let uris: Vec<&str> =
             known.uris.get(&id).into_iter().flat_map(HashMap::values).map(String::as_str).collect();
-        tell(
+        report(
             shape,
             Configuration::CLIENT_APP_ID.field(),
             index,
@@ -137,8 +137,8 @@ pub fn check_uris(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<Vec<Viola
         let Some(app) = known.apps.get(&id) else { continue };
         let uris: Vec<&str> =
             known.uris.get(&id).into_iter().flat_map(HashMap::values).map(String::as_str).collect();
-        let told = ClientAppRedirectUri::URI.field();
-        tell(shape, told, index, &facts(app, known.configurations.get(&id), &uris), &mut violations);
+        let own = ClientAppRedirectUri::URI.field();
+        report(shape, own, index, &facts(app, known.configurations.get(&id), &uris), &mut violations);
     }
     Ok(violations)
 }
@@ -156,7 +156,7 @@ fn in_a_sentence(text: &str) -> String {
 }
 
 /// Adds a violation at the member of the body, or at another member where the body lacks that one.
-fn tell(
+fn report(
     shape: &'static Shape,
     other: &'static Field,
     index: usize,

@@ -4,7 +4,7 @@ use chancery_record::{Name, Record as _, ShortText, Value};
 use chancery_resource::{
     AuditAction, Call, Context, Problem, StateTable, StoreError, StoredRow, Tx, update_unversioned,
 };
-use chancery_trust::{Step, accepts};
+use chancery_trust::{SnapshotOrder, accepts};
 
 use super::{PasskeyTrustStatus, SOURCE, TRUST_SNAPSHOT, TrustSnapshot, VerifiedSnapshot, row};
 
@@ -54,16 +54,16 @@ pub fn finish(
     let failure = match outcome {
         Err(why) => Some(why.clone()),
         Ok(verified) => match accepts(record.snapshot_number, &verified.snapshot) {
-            Step::Newer => {
+            SnapshotOrder::Newer => {
                 return take(context, tx, &was, verified)
                     .map(|status| RefreshOutcome { status, failure: None });
             }
-            Step::Same => None,
-            Step::Older => Some(older(record.snapshot_number, verified)),
+            SnapshotOrder::Same => None,
+            SnapshotOrder::Older => Some(older(record.snapshot_number, verified)),
         },
     };
-    let told = failure.as_ref().map(|why| why.chars().take(REASON).collect::<String>());
-    record.last_refresh_error = told.map(ShortText::new).transpose().map_err(fault)?;
+    let reason = failure.as_ref().map(|why| why.chars().take(REASON).collect::<String>());
+    record.last_refresh_error = reason.map(ShortText::new).transpose().map_err(fault)?;
     let values = record.into_values();
     update_unversioned(context, tx, &TRUST_SNAPSHOT, &was, &values, AuditAction::As("Modified", "updated"))?;
     Ok(RefreshOutcome { status: status_of(values)?, failure })
@@ -81,9 +81,9 @@ pub fn import(
     let was = row(&call.context, tx)?;
     let current = TrustSnapshot::from_values(was.values.clone())?.snapshot_number;
     match accepts(current, &verified.snapshot) {
-        Step::Newer => take(&call.context, tx, &was, verified),
-        Step::Same => status_of(was.values),
-        Step::Older => Err(Problem::conflict(older(current, verified))),
+        SnapshotOrder::Newer => take(&call.context, tx, &was, verified),
+        SnapshotOrder::Same => status_of(was.values),
+        SnapshotOrder::Older => Err(Problem::conflict(older(current, verified))),
     }
 }
 

@@ -193,8 +193,8 @@ const fn is_audited(field: &Field) -> bool {
 }
 
 pub fn changed_members<'a>(fields: impl Iterator<Item = &'a Field>) -> Details<'a> {
-    let told = fields.filter(|field| is_audited(field) && !field.is_token());
-    Details::Members { changed: told.map(Field::wire).collect() }
+    let audited = fields.filter(|field| is_audited(field) && !field.is_token());
+    Details::Members { changed: audited.map(Field::wire).collect() }
 }
 
 pub fn fields_with<'a>(

@@ -139,8 +139,8 @@ impl Problem {
         let detail = match (errors.as_slice(), errors.more()) {
             ([one], 0) => format!("{} {}", location(&one.pointer), one.detail),
             (_, 0) => format!("{} places are not valid; see errors", errors.all()),
-            (told, _) => {
-                format!("{} places are not valid; errors has the first {}", errors.all(), told.len())
+            (reported, _) => {
+                format!("{} places are not valid; errors has the first {}", errors.all(), reported.len())
             }
         };
         Self { errors, ..Self::invalid(detail) }

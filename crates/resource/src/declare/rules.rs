@@ -33,11 +33,11 @@ impl<R: Record> ProvidedFields<'_, R> {
 }
 
 /// An invalid field, and what is wrong with it, for people.
-pub type Wrong = (&'static Field, String);
+pub type FieldFault = (&'static Field, String);
 
 /// The violations that the rules between fields find.
 #[derive(Default)]
-pub struct Findings(Vec<Wrong>);
+pub struct Findings(Vec<FieldFault>);
 
 impl Findings {
     /// Adds what is wrong with a field.
@@ -54,16 +54,16 @@ pub trait Rules: Record {
     fn check(&self, _wrong: &mut Findings) {}
 }
 
-pub type Apply = fn(Vec<Value>, Option<&[Value]>, &Draft, bool) -> Result<Ruled, Mismatch>;
+pub type Apply = fn(Vec<Value>, Option<&[Value]>, &Draft, bool) -> Result<RulesOutcome, Mismatch>;
 /// The values after the rules, and the violations that the rules found.
-pub type Ruled = (Vec<Value>, Vec<Wrong>);
+pub type RulesOutcome = (Vec<Value>, Vec<FieldFault>);
 
 pub fn apply_rules<R: Rules>(
     values: Vec<Value>,
     was: Option<&[Value]>,
     draft: &Draft,
     merges: bool,
-) -> Result<Ruled, Mismatch> {
+) -> Result<RulesOutcome, Mismatch> {
     let was = was.map(|was| R::from_values(was.to_vec())).transpose()?;
     let mut record = R::from_values(values)?;
     record.adjust(was.as_ref(), &ProvidedFields { draft, merges, record: PhantomData });

@@ -50,7 +50,7 @@ pub fn bodies(call: &Call, writing: Writing) -> Result<&[Json], Problem> {
 }
 
 /// Reads every element against the field table; invalid ones are left out. Whether an element of
-/// [`Rows::Either`] is new shows only later.
+/// [`Rows::Upsert`] is new shows only later.
 ///
 /// # Errors
 /// No valid element is left.
@@ -106,13 +106,13 @@ pub fn to_rows(
     }
     let keys = keys(call, writing, &mut elements, failures)?;
     let mut found = load_keys(&call.context, tx, shape, owner, &keys)?;
-    let mut path_key = (!writing.is_many && writing.rows == Rows::There).then(|| keys.first()).flatten();
+    let mut path_key = (!writing.is_many && writing.rows == Rows::Existing).then(|| keys.first()).flatten();
     let (mut rows, mut brought) = (Vec::new(), Vec::new());
     for Element { number, draft } in elements {
         let key = path_key.take().or_else(|| draft.provided(shape.plan().key));
         let was = key.and_then(|key| found.remove(&key_name(key)));
         let values = match (&was, writing.rows) {
-            (None, Rows::There) => {
+            (None, Rows::Existing) => {
                 failures.add_unknown(shape, number);
                 continue;
             }
@@ -143,7 +143,7 @@ fn keys(
     let shape = call.request.op.shape;
     match (writing.rows, writing.is_many) {
         (Rows::New, _) => return Ok(Vec::new()),
-        (Rows::There, false) => return Ok(vec![key_of(call, shape)?]),
+        (Rows::Existing, false) => return Ok(vec![key_of(call, shape)?]),
         _ => {}
     }
     let (key, wire) = (shape.plan().key, shape.key().map_or("id", |key| key.wire()));
@@ -158,7 +158,7 @@ fn keys(
             return false;
         }
         let wrong = match draft.provided(key) {
-            None if writing.rows == Rows::Either => return true,
+            None if writing.rows == Rows::Upsert => return true,
             None => "is missing: in a batch each element names its own",
             Some(value) if !seen.insert(key_name(value)) => "is in this batch twice",
             Some(_) => return true,

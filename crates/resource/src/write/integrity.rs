@@ -142,13 +142,13 @@ pub fn find_children(
             })?;
         }
     }
-    let told = |names: &[String]| {
+    let listed = |names: &[String]| {
         let more = if names.len() > NAMED { ", and more" } else { "" };
         let named: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
         format!("still has {}{more}: delete them first", named.join(", "))
     };
     let holds = rows.iter().enumerate().filter_map(|(index, row)| match row.value(key) {
-        Value::Id(id) => held.get(id).map(|names| (index, told(names))),
+        Value::Id(id) => held.get(id).map(|names| (index, listed(names))),
         _ => None,
     });
     Ok(holds.collect())

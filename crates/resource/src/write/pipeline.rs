@@ -30,9 +30,9 @@ pub enum Rows {
     /// New rows.
     New,
     /// Existing rows: the one that the path names, or those whose keys the elements name.
-    There,
+    Existing,
     /// Existing rows where the keys in the body name some, and new ones otherwise.
-    Either,
+    Upsert,
 }
 
 /// What an operation writes.
@@ -56,7 +56,7 @@ impl Writing {
 
     /// Writes these fields of the row that the path names, as a PUT does.
     pub const fn fields(fields: &'static [&'static Field]) -> Self {
-        Self { only: Some(fields), ..Self::one(Rows::There, Form::Put) }
+        Self { only: Some(fields), ..Self::one(Rows::Existing, Form::Put) }
     }
 
     /// Writes many rows, all or none.

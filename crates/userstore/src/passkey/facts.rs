@@ -30,11 +30,11 @@ impl Person {
     /// The member `readiness` of an overview, and whether the user is ready.
     pub fn readiness(&self, policy: &Policy, now: Timestamp) -> (Json, bool) {
         let judged = readiness(policy, &self.facts, now);
-        (told(self.id, &judged), judged.ready_for_password_removal)
+        (to_json(self.id, &judged), judged.ready_for_password_removal)
     }
 }
 
-fn told(id: Uuid, judged: &Readiness) -> Json {
+fn to_json(id: Uuid, judged: &Readiness) -> Json {
     json!({
         "userId": id,
         "passwordCredentialStatus": judged.password_credential_status,

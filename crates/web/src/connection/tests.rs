@@ -20,14 +20,14 @@ use tokio::{
 
 use super::{builder, converse};
 use crate::{
-    activity::{Activity, Times},
+    activity::{Activity, Timeouts},
     answer::{AnswerBody, respond, stream},
     body::{Bodies, RequestBody},
     connections::{ConnectionLimits, Connections, Slot, Stage},
 };
 
 const LIMITS: ConnectionLimits = ConnectionLimits { total: 4, per_address: 3 };
-const TIMES: Times = Times { idle: Duration::from_mins(1), answer: Duration::from_mins(10) };
+const TIMES: Timeouts = Timeouts { idle: Duration::from_mins(1), answer: Duration::from_mins(10) };
 const GET: &[u8] = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n";
 /// The preface of HTTP/2 with empty settings.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";

@@ -13,7 +13,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
-    Bearer, Claims, Confirmation, OAuthError, Rights,
+    Claims, Confirmation, OAuthError, Rights, TokenService,
     authenticate::{AuthenticatedClient, authenticate},
     client::ClientApp,
     presented::{EndpointRequest, certificate_thumbprint},
@@ -58,7 +58,7 @@ struct GrantedToken {
 /// [`OAuthError`], which the endpoint answers.
 pub async fn grant(
     store: &Store,
-    bearer: &Bearer,
+    token_service: &TokenService,
     rights: &Rights,
     request: &EndpointRequest,
 ) -> Result<TokenGrant, OAuthError> {
@@ -70,16 +70,16 @@ pub async fn grant(
         GrantRequest::Exchange(_) => (Vec::new(), true),
     };
     let AuthenticatedClient { app, used, epoch } =
-        authenticate(store, bearer, request, (resources, scopes)).await?;
+        authenticate(store, token_service, request, (resources, scopes)).await?;
     if app.is_public {
         let detail = "A public client app has no credentials, and gets no tokens of its own.";
         return Err(OAuthError::new(400, "unauthorized_client", detail));
     }
-    let (cnf, proof) = bind(bearer, &app, request)?;
+    let (cnf, proof) = bind(token_service, &app, request)?;
     let granted = match requested {
         GrantRequest::Own { resources, scope } => grant_own(&app, &resources, scope, request)?,
         GrantRequest::Exchange(exchange) => {
-            grant_exchange(store, bearer, rights, &app, &exchange, request).await?
+            grant_exchange(store, token_service, rights, &app, &exchange, request).await?
         }
     };
     let bound = granted.subject.as_ref().and_then(|subject| subject.cnf.as_ref());
@@ -99,14 +99,14 @@ pub async fn grant(
         tid: request.issuer.tenant_id(),
         from_jti: granted.subject.as_deref().map_or_else(Vec::new, lineage),
     };
-    claims.vouch(&bearer.master);
+    claims.vouch(&token_service.master);
     let claims = Arc::new(claims);
     let (token, kept) = if app.gets_references {
-        let (token, digest) = bearer.make_reference();
+        let (token, digest) = token_service.make_reference();
         (token, Some(digest))
     } else {
-        let certificates = bearer.certificates_since(store, epoch).await?;
-        (bearer.sign(&claims, &certificates, &request.issuer, request.now)?, None)
+        let certificates = token_service.certificates_since(store, epoch).await?;
+        (token_service.sign(&claims, &certificates, &request.issuer, request.now)?, None)
     };
     finish(store, (used, proof), kept, Arc::clone(&claims)).await?;
     let mut body = json!({
@@ -120,7 +120,7 @@ pub async fn grant(
             members.insert("issued_token_type".into(), json!(TokenType::AccessToken.name()));
         }
     }
-    let nonce = app.configuration.needs_nonce.then(|| bearer.nonces.make(request.now));
+    let nonce = app.configuration.needs_nonce.then(|| token_service.nonces.make(request.now));
     Ok(TokenGrant { body: body.to_string(), nonce })
 }
 
@@ -146,7 +146,7 @@ fn read_request(request: &EndpointRequest) -> Result<GrantRequest, OAuthError> {
 
 /// What the token is bound to, and the id of the DPoP proof, which is good once.
 fn bind(
-    bearer: &Bearer,
+    token_service: &TokenService,
     app: &ClientApp,
     request: &EndpointRequest,
 ) -> Result<(Confirmation, Option<ReplayId>), OAuthError> {
@@ -167,9 +167,9 @@ fn bind(
         _ => return Err(refused("There is more than one DPoP header.")),
     };
     let nonce = if configuration.needs_nonce {
-        NoncePolicy::Required(&bearer.nonces)
+        NoncePolicy::Required(&token_service.nonces)
     } else {
-        NoncePolicy::Optional(&bearer.nonces)
+        NoncePolicy::Optional(&token_service.nonces)
     };
     let url = request.issuer.endpoint(request.path);
     let requested = Request { method: "POST", url: &url, access_token: None, nonce, now: request.now };
@@ -231,7 +231,7 @@ fn grant_own(
 /// Exchanges another client app's token for one for this client app (RFC 8693), with no more rights.
 async fn grant_exchange(
     store: &Store,
-    bearer: &Bearer,
+    token_service: &TokenService,
     rights: &Rights,
     app: &ClientApp,
     exchange: &chancery_oauth::Exchange,
@@ -242,7 +242,7 @@ async fn grant_exchange(
         return Err(invalid("subject_token_type: access tokens can be exchanged."));
     }
     let Ok(token) = std::str::from_utf8(exchange.subject.token.expose()) else { return Err(unusable) };
-    let known = rights.load(store, bearer, Some(token), None, request.now).await?;
+    let known = rights.load(store, token_service, Some(token), None, request.now).await?;
     let is_good = |claims: &Arc<Claims>| claims.is_current(request.now) && claims.iss == request.issuer.url;
     let subject = known.claims.filter(is_good);
     let caller = known.caller.filter(|caller| caller.enabled);

@@ -3,7 +3,6 @@
 
 mod authenticate;
 mod authenticated_clients;
-mod bearer;
 mod claims;
 mod client;
 mod grant;
@@ -18,8 +17,8 @@ mod replay;
 mod rights;
 mod signer;
 mod signing_certificate;
+mod token_service;
 
-pub use bearer::Bearer;
 pub use claims::{Audience, Claims, Confirmation};
 pub use grant::{TokenGrant, grant};
 pub use introspect::{introspect, revoke};
@@ -30,6 +29,7 @@ pub use presented::{ClientCertificate, EndpointRequest, Proof, certificate_thumb
 pub use refusal::OAuthError;
 pub use replay::ReplayId;
 pub use rights::{Caller, HeldRole, Rights, RightsLookup, SecurityContext, StoreContext, load_store_context};
+pub use token_service::TokenService;
 
 /// Verification of DPoP proofs, for the services' own endpoints.
 pub use chancery_oauth::{Code, NoncePolicy, Request as ProofRequest, verify_proof};

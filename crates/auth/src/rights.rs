@@ -12,7 +12,7 @@ use chancery_store::{EPOCH, Error, Mode, Row, Store, Tx};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
-use crate::{Bearer, Claims, bearer::OpenedToken, client::serves};
+use crate::{Claims, TokenService, client::serves, token_service::OpenedToken};
 
 /// The number of tokens, and of stores, that are cached. Of more, the least used are evicted one by one.
 const CACHED: usize = 10_000;
@@ -133,13 +133,13 @@ impl Rights {
     pub async fn load(
         &self,
         store: &Store,
-        bearer: &Bearer,
+        token_service: &TokenService,
         token: Option<&str>,
         name: Option<&str>,
         now: Timestamp,
     ) -> Result<SecurityContext, Error> {
         for _ in 0..STALE {
-            let lookup = RightsLookup::new(store, bearer, token, name, now).await?;
+            let lookup = RightsLookup::new(store, token_service, token, name, now).await?;
             let found = store.run("LoadRights", Mode::Quick, None, move |tx| lookup.look_up(tx)).await;
             match found {
                 Err(Error::Stale) => {}
@@ -198,13 +198,13 @@ impl RightsLookup {
     /// Errors of the store.
     pub async fn new(
         store: &Store,
-        bearer: &Bearer,
+        token_service: &TokenService,
         token: Option<&str>,
         name: Option<&str>,
         now: Timestamp,
     ) -> Result<Self, Error> {
         let token = match token {
-            Some(token) => bearer.open(store, token, now).await?,
+            Some(token) => token_service.open(store, token, now).await?,
             None => None,
         };
         Ok(Self { token, name: name.map(str::to_owned) })

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use chancery_auth::{Bearer, ensure_keys};
+use chancery_auth::{TokenService, ensure_keys};
 use chancery_fetch::{Limits as FetchLimits, Networks, Policy, get};
 use chancery_ledger::AuditKeys;
 use chancery_management::{client_app::resource_key, option::add_new_entries};
@@ -225,7 +225,7 @@ async fn assemble(
         .ok_or_else(|| StartError::new("cannot start", "the cursor key is not usable"))?;
     let metadata = metadata_source(config)?;
     let policy = Policy { networks: config.private_destinations.clone(), ..Policy::default() };
-    let bearer = Bearer::new(keyring, public_url.to_owned(), master.clone(), policy);
+    let token_service = TokenService::new(keyring, public_url.to_owned(), master.clone(), policy);
     let services = if config.version_1 { services() } else { &CURRENT };
     let context = Arc::new(AppContext {
         master,
@@ -253,7 +253,7 @@ async fn assemble(
         .await
         .map_err(|problem: Problem| StartError::new("cannot prepare the database", cause_of(problem)))?;
     let limits = Limits { public_rate: config.public_rate_limit, ..config.limits };
-    let app = App::new(store, bearer, context, limits, services, figures());
+    let app = App::new(store, token_service, context, limits, services, figures());
     let mut app = app.map_err(|error| StartError::new("two operations share a path", error))?;
     app.dropped_lines = log::dropped;
     app.access_log = config.access_log;

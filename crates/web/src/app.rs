@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use chancery_auth::{Bearer, Rights};
+use chancery_auth::{Rights, TokenService};
 use chancery_record::Timestamp;
 use chancery_resource::{AppContext, Problem, ProblemKind, Purpose, Service};
 use chancery_store::{Figure, Store};
@@ -74,7 +74,7 @@ pub struct App {
     /// The database.
     pub store: Store,
     /// Issues and verifies tokens.
-    pub bearer: Bearer,
+    pub token_service: TokenService,
     /// What callers may do.
     pub rights: Rights,
     /// What operations share.
@@ -135,7 +135,7 @@ impl App {
     /// Two operations have paths that cannot be told apart.
     pub fn new(
         store: Store,
-        bearer: Bearer,
+        token_service: TokenService,
         context: Arc<AppContext>,
         limits: Limits,
         services: &[&'static Service],
@@ -157,7 +157,7 @@ impl App {
             bodies: Bodies::of(limits.bodies_mib),
             reads: LongReads::of(store.long_places()),
             store,
-            bearer,
+            token_service,
             context,
             pool: Pool::default(),
             limiter: Limiter::new(limits.public_rate),

@@ -139,7 +139,7 @@ impl App {
         store: Option<&str>,
         now: Timestamp,
     ) -> Result<SecurityContext, Problem> {
-        Ok(self.rights.load(&self.store.with(Class::Urgent), &self.bearer, token, store, now).await?)
+        Ok(self.rights.load(&self.store.with(Class::Urgent), &self.token_service, token, store, now).await?)
     }
 
     /// The rights of a request whose cached ones are stale: from now on it reads them itself, so that changes
@@ -160,7 +160,7 @@ impl App {
         let token = access_token(&parts.headers).map(|(_, token)| token);
         let token = token.filter(|_| requirement.permit != Permit::Public);
         let urgent = self.store.with(Class::Urgent);
-        let lookup = RightsLookup::new(&urgent, &self.bearer, token, store, requirement.now).await?;
+        let lookup = RightsLookup::new(&urgent, &self.token_service, token, store, requirement.now).await?;
         Ok(Rights::Current(Arc::new(Authority { requirement: requirement.clone(), lookup })))
     }
 }

@@ -71,8 +71,8 @@ pub async fn check(
     let [proof] = proofs.as_slice() else {
         return Err(challenge("Send one DPoP proof.", "invalid_dpop_proof"));
     };
-    let url = format!("{}{}", app.bearer.public_url, parts.uri.path());
-    let nonces = &app.bearer.nonces;
+    let url = format!("{}{}", app.token_service.public_url, parts.uri.path());
+    let nonces = &app.token_service.nonces;
     let request = ProofRequest {
         method: parts.method.as_str(),
         url: &url,

@@ -155,9 +155,9 @@ impl SystemRoute {
         }
         let parameter = parameters.first().map_or("", String::as_str);
         let issuer = match issuer_kind {
-            IssuerKind::Installation => app.bearer.installation(),
+            IssuerKind::Installation => app.token_service.installation(),
             IssuerKind::Tenant => {
-                let found = app.bearer.issuer_of(&app.store, parameter).await?;
+                let found = app.token_service.issuer_of(&app.store, parameter).await?;
                 found.ok_or_else(|| Problem::not_found("tenant that serves"))?
             }
         };
@@ -172,11 +172,11 @@ impl SystemRoute {
                 respond(200, "application/json", discovery(app, &issuer))
             }
             Self::Keys => {
-                let keys = app.bearer.jwks(&app.store, &issuer, now).await?;
+                let keys = app.token_service.jwks(&app.store, &issuer, now).await?;
                 respond(200, "application/jwk-set+json", keys)
             }
             Self::AuditKeys => {
-                respond(200, "application/jwk-set+json", app.bearer.audit_jwks(&app.store).await?)
+                respond(200, "application/jwk-set+json", app.token_service.audit_jwks(&app.store).await?)
             }
             Self::Token | Self::Introspect | Self::Revoke => {
                 self.endpoint(app, issuer, parts, body, now).await
@@ -216,7 +216,7 @@ fn ready(app: &App, parts: &Parts) -> Response<AnswerBody> {
 }
 
 fn discovery(app: &App, issuer: &Issuer) -> String {
-    let documentation = format!("{}{}", app.bearer.public_url, SystemRoute::Documentation.path());
+    let documentation = format!("{}{}", app.token_service.public_url, SystemRoute::Documentation.path());
     let mut methods = METHODS.to_vec();
     if app.context.asks_for_certificates {
         methods.extend(["tls_client_auth", "self_signed_tls_client_auth"]);
@@ -269,7 +269,7 @@ impl SystemRoute {
         let (mut response, nonce) = match answer {
             Ok((body, nonce, status)) => (respond(status, "application/json", body), nonce),
             Err(error) => {
-                let nonce = (error.error == "use_dpop_nonce").then(|| app.bearer.nonces.make(now));
+                let nonce = (error.error == "use_dpop_nonce").then(|| app.token_service.nonces.make(now));
                 (respond(error.status, "application/json", error.body()), nonce)
             }
         };
@@ -309,15 +309,16 @@ impl SystemRoute {
 
     /// Calls the endpoint.
     async fn call(self, app: &App, request: &EndpointRequest) -> EndpointResult {
-        let (store, bearer, rights) = (&app.store.with(Class::Urgent), &app.bearer, &app.rights);
+        let (store, token_service, rights) =
+            (&app.store.with(Class::Urgent), &app.token_service, &app.rights);
         match self {
-            Self::Introspect => Ok((introspect(store, bearer, rights, request).await?, None, 200)),
+            Self::Introspect => Ok((introspect(store, token_service, rights, request).await?, None, 200)),
             Self::Revoke => {
-                revoke(store, bearer, rights, request).await?;
+                revoke(store, token_service, rights, request).await?;
                 Ok((String::new(), None, 200))
             }
             _ => {
-                let granted = grant(store, bearer, rights, request).await?;
+                let granted = grant(store, token_service, rights, request).await?;
                 Ok((granted.body, granted.nonce, 200))
             }
         }

@@ -3,7 +3,9 @@
 use chancery_record::Timestamp;
 use uuid::Uuid;
 
-use super::{AttemptStart, CLOSING_MS, Closing, FailedAttempt, Limits, Reason, State, SucceededAttempt};
+use super::{
+    AttemptStart, CLOSING_MS, FailedAttempt, Limits, PendingAttempt, Reason, State, SucceededAttempt,
+};
 
 /// Counts an attempt before its password is verified, or refuses it. `attempt` is a new id.
 ///
@@ -43,7 +45,7 @@ fn count(mut state: State, limits: &Limits, now: Timestamp, attempt: Uuid) -> St
         state.failed_user_login_attempts = state.failed_user_login_attempts.saturating_add(1);
         state.failed_temporary_lock_attempts = state.failed_temporary_lock_attempts.saturating_add(1);
         if is_last(&state, limits) || is_last_for_now(&state, limits) {
-            state.closing = Some(Closing { attempt, since: now });
+            state.closing = Some(PendingAttempt { attempt, since: now });
         }
     }
     state

@@ -74,7 +74,7 @@ pub struct State {
     /// The time before which the throttle refuses attempts.
     pub throttled_until: Option<Timestamp>,
     /// The attempt that reached a limit and is undecided yet.
-    pub closing: Option<Closing>,
+    pub closing: Option<PendingAttempt>,
 }
 
 impl Default for State {
@@ -119,7 +119,7 @@ impl State {
 
 /// An attempt that closes the user for all others until it is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Closing {
+pub struct PendingAttempt {
     /// The attempt's id.
     pub attempt: Uuid,
     /// When the attempt began.

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use uuid::Uuid;
 
 use super::{
-    AttemptStart, Closing, Limits, Reason, State, begin, fail, reset, set_locked, set_locked_until, succeed,
-    token_used,
+    AttemptStart, Limits, PendingAttempt, Reason, State, begin, fail, reset, set_locked, set_locked_until,
+    succeed, token_used,
 };
 use crate::model::{Action, Expected, Model};
 
@@ -90,7 +90,7 @@ fn a_lock_set_meanwhile_refuses_the_right_password() {
         assert!(!exempt.refused);
         assert_eq!(exempt.state.is_locked, locked.is_locked);
     }
-    let closing = Some(Closing { attempt: id(1), since: NOON });
+    let closing = Some(PendingAttempt { attempt: id(1), since: NOON });
     let last = State { closing, failed_temporary_lock_attempts: 5, ..counted };
     let failed = fail(set_locked_until(last, week), &limits, NOON, id(1));
     assert_eq!((failed.state.locked_until, failed.locked_temporarily), (week, false));
@@ -225,7 +225,7 @@ proptest! {
             failed_temporary_lock_attempts: temporary,
             throttle_step: step,
             throttled_until: Some(Timestamp(throttled)),
-            closing: closing.then_some(Closing { attempt: id(1), since: Timestamp(since) }),
+            closing: closing.then_some(PendingAttempt { attempt: id(1), since: Timestamp(since) }),
         };
         let limits = Limits {
             attempts_before_user_locked: first,

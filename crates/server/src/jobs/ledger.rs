@@ -68,7 +68,7 @@ pub fn certify(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
 /// # Errors
 /// The store's.
 pub async fn learn_certificates(app: &App, store: &Store, now: Timestamp) -> Result<(), Error> {
-    app.bearer.certify(store, &app.context.audit_signer, now).await?;
+    app.token_service.certify(store, &app.context.audit_signer, now).await?;
     let broken = app.context.audit_signer.broken().len();
     app.note_figure(&FIGURES[0], i64::try_from(broken).unwrap_or(i64::MAX));
     Ok(())

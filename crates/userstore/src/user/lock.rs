@@ -1,6 +1,6 @@
 //! A user's state: locks, counters of attempts, activity, deletion quarantine.
 
-use chancery_credential::lockout::{self, Closing, Limits, State};
+use chancery_credential::lockout::{self, Limits, PendingAttempt, State};
 use chancery_record::{OPEN, Record as _, Timestamp, Token, Value, record};
 use chancery_resource::settings::Options;
 use chancery_resource::{
@@ -78,7 +78,7 @@ impl User {
             closing: self
                 .closing_attempt
                 .zip(self.closing_since)
-                .map(|(attempt, since)| Closing { attempt, since }),
+                .map(|(attempt, since)| PendingAttempt { attempt, since }),
         }
     }
 

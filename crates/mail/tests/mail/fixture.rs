@@ -44,12 +44,12 @@ pub fn open(associated_data: &str, sealed: &[u8]) -> Option<Secret> {
     Some(Secret::new(data))
 }
 
-pub struct Office {
+pub struct Fixture {
     pub store: Store,
     pub server_of: ServerOf,
 }
 
-impl Office {
+impl Fixture {
     pub fn new(store: Store, server: MailServer) -> Self {
         let server_of: ServerOf =
             Arc::new(move |_, number| Ok((number == STORE).then(|| server.clone().into())));

@@ -25,7 +25,7 @@ const REFERENCE: usize = 32;
 const REFERENCE_LENGTH: usize = 43;
 
 /// Issues and opens access tokens.
-pub struct Bearer {
+pub struct TokenService {
     /// The installation's own signing keys.
     pub keyring: Keyring,
     /// The URL of the installation: its issuer, and the beginning of the tenants' issuers.
@@ -52,7 +52,7 @@ pub enum OpenedToken {
     Reference(Vec<u8>),
 }
 
-impl Bearer {
+impl TokenService {
     /// Issues with these keys, at this URL. `policy` bounds where client apps' keys are fetched from.
     pub fn new(keyring: Keyring, public_url: String, master: MasterKey, policy: Policy) -> Self {
         Self {

@@ -13,8 +13,8 @@ pub enum AccessDenied {
     NotFound,
 }
 
-/// Whether a caller has a permit; if so, the scope that its roles cover. `store_context` is the user store that the
-/// path names, if there is such a store.
+/// Whether a caller has a permit; if so, the scope that its roles cover. `store_context` is the user
+/// store that the path names, if there is such a store.
 ///
 /// # Errors
 /// [`AccessDenied`].

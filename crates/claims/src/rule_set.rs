@@ -51,7 +51,7 @@ pub struct RuleSet {
 
 impl RuleSet {
     /// Compiles the rules, up to a weight of all together and as long as `go_on` says that there is time. It
-    /// is called before each rule; the work for one rule is bounded. `RuleSetError` names every invalid member.
+    /// is called before each rule; the work for one rule is bounded. The error names every invalid member.
     pub fn new(rules: &[Rule], go_on: GoOn<'_>) -> Result<Self, RuleSetError> {
         let (read, weight) = read(rules, go_on)?;
         let table_bytes = SET_TABLE_BYTES / TABLES / rules.len().max(1);

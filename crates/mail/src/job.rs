@@ -26,7 +26,8 @@ const MARGIN: Duration = Duration::from_mins(1);
 /// The rest after the first attempt, and the longest, in milliseconds.
 const RESTS: (i64, i64) = (30_000, 3_600_000);
 
-/// Decrypts a mail's data, by its associated data ([`associated_data`]) and the stored bytes. `None`: it cannot.
+/// Decrypts a mail's data, by its associated data ([`associated_data`]) and the stored bytes. `None`: it
+/// cannot.
 pub type Open = dyn Fn(&str, &[u8]) -> Option<Secret> + Send + Sync;
 
 /// The means of delivery of a store's mail.

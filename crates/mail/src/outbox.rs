@@ -44,7 +44,7 @@ pub struct NewMail {
     pub recipient: String,
     /// The recipient's language (BCP 47).
     pub locale: Option<String>,
-    /// The template's data as JSON (see [`Kind`]), sealed with [`associated_data`] of `id` as associated data.
+    /// The template's data as JSON (see [`Kind`]), sealed with the [`associated_data`] of `id`.
     pub sealed_data: Vec<u8>,
     /// The time of queueing, also the mail's `Date`.
     pub created_on: Timestamp,

@@ -1,8 +1,8 @@
 //! Authentication of OAuth clients and what they may request, as pure functions.
 //!
 //! Nothing here knows a clock, a database or HTTP: the time, the client's keys and the request are
-//! parameters. The caller stores the ids of used assertions and proofs until [`VerifiedAssertion::expires_on`] and
-//! [`Proof::expires_on`], so that none is good twice. `aws-lc-rs` alone verifies signatures; the kind of a
+//! parameters. The caller stores the ids of used assertions and proofs until
+//! [`VerifiedAssertion::expires_on`] and [`Proof::expires_on`], so that none is good twice. `aws-lc-rs` alone verifies signatures; the kind of a
 //! key decides which algorithms it may verify, never a header.
 
 mod algorithm;

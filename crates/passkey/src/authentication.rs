@@ -55,7 +55,8 @@ pub fn start_authentication(
 }
 
 /// Finishes an authentication with the client's answer (`credential.toJSON()`) and the credential that it is
-/// of, see [`credential_id_of`]. The caller stores [`AuthenticationResult`] and uses up the state in one transaction.
+/// of, see [`credential_id_of`]. The caller stores [`AuthenticationResult`] and uses up the state
+/// in one transaction.
 ///
 /// The library checks type, challenge, relying party, presence and verification of the user, that
 /// a credential does not change its backup eligibility, the signature, and that a counter grows

@@ -72,7 +72,8 @@ impl ClassQueues {
         }
     }
 
-    /// Removes the next operation for a kind of thread: urgent ones first, then the one that has waited longest.
+    /// Removes the next operation for a kind of thread: urgent ones first, then the one that has
+    /// waited longest.
     fn pop(&mut self, worker: WorkerKind, bounds: Bounds) -> Option<QueuedJob> {
         let classes: &[Class] = match worker {
             WorkerKind::Background => &[Class::Background],

@@ -65,7 +65,7 @@ same('create a client app with a scope', [scope.clientAppId, scope.name], [app.i
 
 // a secret is told once
 const secret = await secrets.createClientAppSecret({ clientAppSecretCreate: { clientAppId: app.id } });
-same('a secret is told when it is made', secret.secret?.length, 43);
+same('a secret is returned when it is created', secret.secret?.length, 43);
 same('and never again', (await secrets.getClientAppSecret({ id: secret.id })).secret, null);
 same('a client app gets a token with it', (await accessToken(app.id, secret.secret ?? '')).split('.').length, 3);
 

@@ -67,7 +67,7 @@ same("create a client app with a scope", (scope.client_app_id, scope.name), (app
 # a secret is told once
 secrets = "management.api.client_app_secret"
 secret = call(f"{secrets}.create_client_app_secret", body=management.ClientAppSecretCreate(client_app_id=app.id))
-same("a secret is told when it is made", len(secret.secret), 43)
+same("a secret is returned when it is created", len(secret.secret), 43)
 same("and never again", call(f"{secrets}.get_client_app_secret", secret.id).secret, None)
 same("a client app gets a token with it", len(access_token(app.id, secret.secret).split(".")), 3)
 

@@ -2,7 +2,7 @@
 
 use std::{future::pending, process::Command, sync::Arc, time::Duration};
 
-use chancery::{BROKEN, Job, Leases, Log, end_when_broken, supervise};
+use chancery::{BROKEN, Job, Leases, Log, exit_on_panic, supervise};
 use chancery_store::{Error, Mode, Settings, Store, Target};
 use chancery_testkit::{Database, Engine, no_words, on_both_engines, run_with};
 use chancery_web::now;
@@ -74,7 +74,7 @@ fn a_panic_ends_the_process() {
 /// Breaks this process as the server's own would.
 fn break_by(what: &str, url: String) {
     let _log = Log::start("info").unwrap();
-    end_when_broken();
+    exit_on_panic();
     if what == "job" {
         return run_with(Engine::Sqlite, no_words, |world| {
             Box::pin(async move {

@@ -10,9 +10,9 @@ use std::{
     time::Duration,
 };
 
-use chancery::{Job, Leases, Post, jobs, prune_piece, purge_due, supervise};
+use chancery::{Job, Leases, MailSettings, jobs, prune_piece, purge_due, supervise};
 use chancery_record::{Timestamp, Value};
-use chancery_store::{Error, Mode, Store, when_broken};
+use chancery_store::{Error, Mode, Store, on_panic};
 use chancery_testkit::{Database, Engine, Process, World, no_words, on_both_engines, run_with};
 use chancery_web::now;
 use serde_json::json;
@@ -26,8 +26,11 @@ fn eight_days_ahead() -> Timestamp {
 
 /// Everything that the server of this world does in the background, by another clock.
 fn jobs_by(world: &World, now: fn() -> Timestamp) -> Vec<Job> {
-    let post =
-        Post { master: world.app.context.master.clone(), program: None, networks: "".parse().unwrap() };
+    let post = MailSettings {
+        master: world.app.context.master.clone(),
+        program: None,
+        networks: "".parse().unwrap(),
+    };
     jobs(&world.app, &post, now)
 }
 
@@ -48,7 +51,7 @@ on_both_engines! { [with_metadata]
         let all = ["certify", "count", "mail", "prune", "purge", "refresh", "revoke", "tree"];
         assert_eq!(names, BTreeSet::from(all));
         // the server of this test has the leases, and rests for minutes
-        let soon = |job| Job { rest: Duration::from_millis(100), alone: false, ..job };
+        let soon = |job| Job { rest: Duration::from_millis(100), is_exclusive: false, ..job };
         let mut jobs: Vec<Job> = jobs_by(&world, now).into_iter().map(soon).collect();
         jobs.push(soon(Job::new("fails", Duration::ZERO, || async { Err("on purpose".to_owned()) })));
         let leases = Arc::new(Leases::new(&world.app.store, now, &world.base));
@@ -200,7 +203,7 @@ static BROKEN: AtomicBool = AtomicBool::new(false);
 fn a_job_that_panics_is_not_missed_in_silence() {
     run_with(Engine::Sqlite, no_words, |world| {
         Box::pin(async move {
-            when_broken(|_| BROKEN.store(true, Ordering::SeqCst));
+            on_panic(|_| BROKEN.store(true, Ordering::SeqCst));
             let leases = Arc::new(Leases::new(&world.app.store, now, &world.base));
             let rest = Duration::from_millis(1);
             let panics = Job::new("panics", rest, || async { panic!("on purpose") });

@@ -7,7 +7,7 @@ mod proof;
 mod tamper;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use chancery::{Exported, append_pending};
+use chancery::{ExportSummary, append_pending};
 use chancery_ledger::{
     AuditKeys, Checkpoint, Finding, Hash, Stamp, Summary, leaf_data, leaf_hash, verify, verify_consistency,
     verify_inclusion,
@@ -49,7 +49,7 @@ fn hashes(value: &Json) -> Vec<Hash> {
     value.as_array().unwrap().iter().map(hash).collect()
 }
 
-async fn export(world: &World, name: &str) -> (String, Exported) {
+async fn export(world: &World, name: &str) -> (String, ExportSummary) {
     let (store, master) = (&world.app.store, &world.app.context.master);
     let (out, exported) = chancery::export(store, master, name, NOW, Vec::new(), |_, _| ()).await.unwrap();
     (String::from_utf8(out).unwrap(), exported)

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use chancery_mail::sink::{Manner, Sink};
+use chancery_mail::sink::{Sink, SinkConfig};
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
 use crate::{id, signing::texts};
 
 async fn with_server(world: &World) -> Sink {
-    let sink = Sink::start(Manner::PLAIN).await.unwrap();
+    let sink = Sink::start(SinkConfig::PLAIN).await.unwrap();
     world.set_option("MailServerConfig", &sink.config()).await;
     world.set_option("EMailSenderAddress", "Chancery <noreply@example.com>").await;
     sink
@@ -149,9 +149,9 @@ on_both_engines! {
         let send = world.path(&format!("/User/{}/password/reset/request", id(&user)));
         world.admin.send(http::Method::POST, &send, &[], vec![]).await.expect(200);
         let program = std::path::PathBuf::from("/bin/false");
-        let post = chancery::Post { master: world.app.context.master.clone(), program: Some(program), networks: "".parse().unwrap() };
+        let post = chancery::MailSettings { master: world.app.context.master.clone(), program: Some(program), networks: "".parse().unwrap() };
         let delivered = chancery::deliver(&world.app.store, &post, chancery_web::now()).await.unwrap();
-        assert_eq!((delivered.sent, delivered.died), (0, 0));
+        assert_eq!((delivered.sent, delivered.given_up), (0, 0));
         let why = texts(&world, "SELECT last_error FROM mail_message").await;
         assert_eq!(why, ["the store has no valid mail server"], "the program was not asked");
         assert_eq!(texts(&world, "SELECT state FROM mail_message").await, ["Waiting"]);

@@ -1,4 +1,4 @@
-//! What is known of makes of authenticators: imported, refreshed, and what follows for passkeys.
+//! What is known of models of authenticators: imported, refreshed, and what follows for passkeys.
 
 use std::{
     collections::HashMap,

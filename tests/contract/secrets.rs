@@ -122,9 +122,9 @@ fn hex(bytes: &[u8]) -> String {
 
 /// Does all that there is to be done with passwords; the tokens that went into mails.
 async fn do_everything(server: &Process, collector: &Collector) -> Vec<String> {
-    let sink = chancery_mail::sink::Sink::start(chancery_mail::sink::Manner {
+    let sink = chancery_mail::sink::Sink::start(chancery_mail::sink::SinkConfig {
         credentials: Some(MAILER),
-        ..chancery_mail::sink::Manner::PLAIN
+        ..chancery_mail::sink::SinkConfig::PLAIN
     })
     .await
     .unwrap();

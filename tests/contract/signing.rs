@@ -179,7 +179,7 @@ pub async fn mails(world: &World) -> Vec<Value> {
     let rows = world.app.store.run("Test", Mode::Long, None, move |tx| {
         let mut mails = Vec::new();
         tx.query("SELECT id, sealed_data, recipient, kind FROM mail_message ORDER BY rid", &[], |row| {
-            let opened = master.open(&chancery_mail::place(row.id(0)?), row.bytes(1)?);
+            let opened = master.open(&chancery_mail::associated_data(row.id(0)?), row.bytes(1)?);
             let mut data: Value = serde_json::from_slice(opened.unwrap().expose()).unwrap();
             data["recipient"] = json!(row.text(2)?);
             data["kind"] = json!(row.text(3)?);

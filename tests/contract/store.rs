@@ -149,13 +149,13 @@ on_both_engines! {
     async fn a_try_answers_and_leaves_nothing(world: World) {
         let store = things(&world.app.store).await;
         let tried = write(&store, |tx| {
-            tx.only_try();
+            tx.set_dry_run();
             insert(tx, "a")?;
             tx.one("SELECT count(*) FROM thing", &[], |row| row.int(0))
         });
         assert_eq!(tried.await.unwrap(), Some(1));
         let tried = write(&store, |tx| {
-            tx.only_try();
+            tx.set_dry_run();
             insert(tx, "a")?;
             insert(tx, "a")
         });

@@ -8,7 +8,7 @@ use std::{
 
 use chancery::services;
 use chancery_record::{Column, Kind};
-use chancery_resource::{Action, Shape, Shown};
+use chancery_resource::{Action, NestedFields, Shape};
 use chancery_store::{Error, Mode, StateTable};
 use chancery_testkit::{Engine, World, no_words, on_both_engines, run_with};
 use toml::Table;
@@ -177,11 +177,11 @@ fn shapes_are_whole() {
         for field in shape.fields {
             assert!(!field.about.trim().is_empty(), "{name}.{} says what it is", field.column);
             let fits = matches!(
-                (field.access.preset, field.kind),
-                (chancery_record::Preset::None, _)
-                    | (chancery_record::Preset::Bool(_), Kind::Bool)
-                    | (chancery_record::Preset::Int(_), Kind::Int { .. })
-                    | (chancery_record::Preset::Text(_), Kind::Text(_) | Kind::Choice(_))
+                (field.access.default, field.kind),
+                (chancery_record::DefaultValue::None, _)
+                    | (chancery_record::DefaultValue::Bool(_), Kind::Bool)
+                    | (chancery_record::DefaultValue::Int(_), Kind::Int { .. })
+                    | (chancery_record::DefaultValue::Text(_), Kind::Text(_) | Kind::Choice(_))
             );
             assert!(fits, "{name}.{}: the default fits", field.column);
             let has_value = field.nullable
@@ -190,16 +190,16 @@ fn shapes_are_whole() {
                 || field.access.column != Column::Own;
             let never_made = !shape.fields.iter().any(|field| field.access.patch);
             assert!(
-                has_value || never_made || field.access.preset != chancery_record::Preset::None,
+                has_value || never_made || field.access.default != chancery_record::DefaultValue::None,
                 "{name}.{} has a value from the start",
                 field.column
             );
         }
         for relation in shape.relations {
             let shown = match relation.shown {
-                Shown::Names => 2,
-                Shown::Fields(fields) => fields.len(),
-                Shown::All => continue,
+                NestedFields::Names => 2,
+                NestedFields::Fields(fields) => fields.len(),
+                NestedFields::All => continue,
             };
             assert_eq!(relation.fields().count(), shown, "{name}.{} shows its target's", relation.name);
         }

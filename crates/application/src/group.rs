@@ -12,7 +12,7 @@ id_types! {
 }
 
 record! {
-    /// A group as the platform knows it. It is made by synchronizing a user store, and follows that
+    /// A group as the platform knows it. It is created by synchronizing a user store, and follows that
     /// store.
     pub struct ApplicationGroup {
         /// The platform group.

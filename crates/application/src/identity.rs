@@ -31,7 +31,7 @@ record! {
         /// The identity.
         id: ApplicationIdentityId = KEY,
         /// The platform user or group.
-        owner_id: Uuid = OWNER.unseen(),
+        owner_id: Uuid = OWNER.write_only(),
         /// The instance.
         idp_instance_id: Uuid = SHOWN,
         /// Who vouches for it: of a user store, its option ClaimIssuer.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chancery_record::{Field, Kind, Value};
-use chancery_resource::{LIST, Problem, Relation, Shape, Sql, StoreError, Stored, Tx};
+use chancery_resource::{LIST, Problem, Relation, Shape, Sql, StoreError, StoredRow, Tx};
 use uuid::Uuid;
 
 use crate::LifecycleStatus;
@@ -88,8 +88,8 @@ impl Mirror {
         mirrored.add(&format!(" ORDER BY subject LIMIT {LIST}"));
         let (mut sources, mut known) = (Vec::<Source>::new(), Vec::<Identity>::new());
         let statements = [&store, &mirrored].map(|sql| (sql.text.as_str(), sql.parameters.as_slice()));
-        tx.query_all(&statements, &mut |place, row| {
-            if place == 0 {
+        tx.query_all(&statements, &mut |index, row| {
+            if index == 0 {
                 let fields = self.fields.iter().enumerate();
                 let values = fields.map(|(at, (field, _))| row.value(at + 1, &field.kind));
                 sources.push(Source {
@@ -126,18 +126,18 @@ impl Mirror {
     }
 
     /// Whether a platform row follows this instance.
-    pub(crate) fn is_of(&self, row: &Stored, instance: Uuid) -> bool {
+    pub(crate) fn is_of(&self, row: &StoredRow, instance: Uuid) -> bool {
         self.instance.id(&row.values) == Some(instance)
     }
 
     /// The value that a field of the platform mirrors; `None` for a field that mirrors nothing.
     pub(crate) fn mirrored<'a>(&self, source: &'a Source, field: &Field) -> Option<&'a Value> {
-        let place = self.fields.iter().position(|(_, to)| to.is(field))?;
-        source.values.get(place)
+        let index = self.fields.iter().position(|(_, to)| to.is(field))?;
+        source.values.get(index)
     }
 
     /// Whether a platform row has the values that the source has now.
-    pub(crate) fn is_same(&self, row: &Stored, source: &Source) -> bool {
+    pub(crate) fn is_same(&self, row: &StoredRow, source: &Source) -> bool {
         self.fields.iter().zip(&source.values).all(|((_, to), value)| to.value(&row.values) == value)
     }
 

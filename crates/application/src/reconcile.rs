@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use chancery_record::{Name, OptionValue, Record as _, Value};
 use chancery_resource::{
-    AuditAction, Context, Problem, Sql, StoreError, Stored, Tx, delete, insert, key_name, load_hidden_rows,
-    load_keys, load_rows, new_row, purge, update, update_unversioned,
+    AuditAction, Context, Problem, Sql, StoreError, StoredRow, Tx, delete, insert, key_name,
+    load_hidden_rows, load_keys, load_rows, new_row, purge, update, update_unversioned,
 };
 use uuid::Uuid;
 
@@ -34,7 +34,7 @@ impl Mirror {
         let rows = self.load(context, tx, &rids)?;
         // a platform user or group that follows another instance is left to that
         let rows = rows.into_iter().filter(|row| self.is_of(row, home.instance));
-        let mut rows: HashMap<i64, Stored> = rows.map(|row| (row.rid, row)).collect();
+        let mut rows: HashMap<i64, StoredRow> = rows.map(|row| (row.rid, row)).collect();
         let mut identities = Identities::default();
         let (mut changes, mut end) = (0, end);
         for (id, (source, identity)) in pairs {
@@ -125,19 +125,19 @@ impl Mirror {
     }
 
     /// Platform rows by their numbers, hidden or not.
-    fn load(&self, context: &Context, tx: &mut Tx<'_>, rids: &[i64]) -> Result<Vec<Stored>, Problem> {
+    fn load(&self, context: &Context, tx: &mut Tx<'_>, rids: &[i64]) -> Result<Vec<StoredRow>, Problem> {
         let mut rows = load_rows(context, tx, self.to, rids)?;
         rows.extend(load_hidden_rows(context, tx, self.to, rids)?);
         Ok(rows)
     }
 
-    fn is_hidden(&self, row: &Stored) -> bool {
+    fn is_hidden(&self, row: &StoredRow) -> bool {
         self.to.deletes.deletion.hiding().is_some_and(|hiding| !hiding.value(&row.values).is_null())
     }
 
     /// Hides a mirror while its source is in the deletion quarantine: a restore shows it again, with all that
     /// refers to it.
-    fn hide(&self, context: &Context, tx: &mut Tx<'_>, row: &Stored) -> Result<(), Problem> {
+    fn hide(&self, context: &Context, tx: &mut Tx<'_>, row: &StoredRow) -> Result<(), Problem> {
         let mut values = row.values.clone();
         if let Some(hiding) = self.to.deletes.deletion.hiding() {
             hiding.set(&mut values, Value::Int(context.now.0));
@@ -167,7 +167,7 @@ impl Mirror {
         &self,
         context: &Context,
         tx: &mut Tx<'_>,
-        row: &Stored,
+        row: &StoredRow,
         source: &Source,
     ) -> Result<(), Problem> {
         let values = self.to.fields.iter().zip(&row.values).map(|(field, value)| {
@@ -189,11 +189,11 @@ struct Identities {
     /// The ids of created mirrors, each with the id of its source.
     new: Vec<(Value, Uuid)>,
     /// Mirrors whose store has another issuer now, each with the row number of its identity.
-    moved: Vec<(Stored, i64)>,
+    moved: Vec<(StoredRow, i64)>,
 }
 
 impl Identities {
-    fn note(&mut self, row: Stored, identity: &Identity, home: &Home) {
+    fn note(&mut self, row: StoredRow, identity: &Identity, home: &Home) {
         if identity.issuer != home.issuer {
             self.moved.push((row, identity.rid));
         }
@@ -219,11 +219,11 @@ impl Identities {
             insert(context, tx, shape, Some(&owner), &identity.into_values())?;
         }
         let rids: Vec<i64> = self.moved.iter().map(|(_, rid)| *rid).collect();
-        let mut found: HashMap<i64, Stored> =
+        let mut found: HashMap<i64, StoredRow> =
             load_rows(context, tx, shape, &rids)?.into_iter().map(|row| (row.rid, row)).collect();
         for (row, rid) in self.moved {
             let Some(was) = found.remove(&rid) else { continue };
-            let was = Stored { owner: Some(row.as_owner(mirror.to)?), ..was };
+            let was = StoredRow { owner: Some(row.as_owner(mirror.to)?), ..was };
             let mut values = was.values.clone();
             ApplicationIdentity::ISSUER.set(&mut values, issuer.clone())?;
             let action = AuditAction::As("Modified", "updated");

@@ -16,7 +16,7 @@ record! {
         created: i64 = SHOWN,
         /// How many had changed.
         updated: i64 = SHOWN,
-        /// How many were gone from the store. Those in quarantine are.
+        /// How many were no longer in the store. Those in quarantine are.
         deleted: i64 = SHOWN,
         /// How many hold what the platform does not take; the log names them. They stay as they were.
         failed: i64 = SHOWN,

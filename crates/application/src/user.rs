@@ -12,7 +12,7 @@ id_types! {
 }
 
 record! {
-    /// A person as the platform knows it, wherever it signs in. It is made by synchronizing a user
+    /// A person as the platform knows it, wherever it signs in. It is created by synchronizing a user
     /// store, and follows that store.
     pub struct ApplicationUser {
         /// The platform user.
@@ -23,11 +23,11 @@ record! {
         last_name: Option<Name> = SHOWN.folded(),
         /// E-mail address.
         email_address: Option<Email> = SHOWN.folded(),
-        /// The part of the organization that the person works in. User stores do not keep it.
+        /// The part of the organization that the person works in. User stores do not store it.
         organizational_unit: Option<Name> = SHOWN,
         /// Address of a picture of the person.
         picture: Option<Url> = SHOWN,
-        /// The platform user that the person reports to. User stores do not keep it.
+        /// The platform user that the person reports to. User stores do not store it.
         manager_id: Option<ApplicationUserId> = SHOWN,
         /// The subscription of the instance that the user comes from.
         subscription_id: Uuid = HIDDEN,

@@ -11,7 +11,7 @@ use aws_lc_rs::{
 };
 use chancery_certificate::{facts_of, matches_subject, names_of};
 use chancery_oauth::{
-    Algorithm, Expected, Jwk, JwkSet, Keys, LEEWAY, MAX_LIFETIME, Proven, PublicKey, check_claims,
+    Algorithm, Expected, Jwk, JwkSet, Keys, LEEWAY, MAX_LIFETIME, PublicKey, VerifiedAssertion, check_claims,
     verify_assertion,
 };
 use chancery_record::{Secret, Timestamp};
@@ -19,11 +19,11 @@ use chancery_store::Store;
 use tokio::time::timeout;
 
 use crate::{
-    Bearer, ClientCertificate, Issuer, OAuthError,
-    client::{Asked, ClientApp, KeptSecret, KeySet, Method, find, refresh},
-    presented::{EndpointRequest, Presented, Proof},
+    ClientCertificate, Issuer, OAuthError, TokenService,
+    client::{ClientApp, ClientQuery, KeySet, Method, StoredSecret, find, refresh},
+    presented::{EndpointRequest, PresentedCredential, Proof},
     refusal::INVALID_CLIENT,
-    used::Used,
+    replay::ReplayId,
 };
 
 /// The detail with which [`verify_assertion`] refuses a signature, after all checks before it passed.
@@ -35,11 +35,11 @@ const ENDPOINTS: [&str; 3] = ["/connect/token", "/connect/introspect", "/connect
 const FETCHING_TIME: Duration = Duration::from_secs(10);
 
 /// A client that authenticated, or that is public and cannot.
-pub struct Authenticated {
+pub struct AuthenticatedClient {
     /// The client app.
     pub app: ClientApp,
     /// The id of the client's assertion, which is good once; still to be claimed.
-    pub used: Option<Used>,
+    pub used: Option<ReplayId>,
     /// The security epoch read before the client app was: what was read is no older.
     pub epoch: i64,
 }
@@ -52,46 +52,48 @@ pub struct Authenticated {
 /// [`INVALID_CLIENT`] whatever the reason; a malformed request; errors of the store.
 pub async fn authenticate(
     store: &Store,
-    bearer: &Bearer,
+    token_service: &TokenService,
     request: &EndpointRequest,
     (resources, scopes): (Vec<String>, bool),
-) -> Result<Authenticated, OAuthError> {
-    let Presented { client, proof } = request.presented()?;
+) -> Result<AuthenticatedClient, OAuthError> {
+    let PresentedCredential { client, proof } = request.presented()?;
     let now = request.now;
-    let asked = Asked { tenant: request.issuer.tenant_id(), resources, scopes };
+    let query = ClientQuery { tenant: request.issuer.tenant_id(), resources, scopes };
     let digest = match &proof {
         Proof::Basic(secret) | Proof::Post(secret) => {
-            Some(Secret::new(bearer.master.secret_digest(secret.expose())))
+            Some(Secret::new(token_service.master.secret_digest(secret.expose())))
         }
         _ => None,
     };
     if let Some(digest) = &digest
-        && let Some((known, epoch)) = bearer.proven.recall(&client, digest, asked.tenant)
+        && let Some((known, epoch)) =
+            token_service.authenticated_clients.recall(&client, digest, query.tenant)
         && has_secret(Some(known.as_ref()), &proof, digest, now)
-        && let Some(app) = refresh(store, (known.as_ref(), epoch), asked.clone()).await?
+        && let Some(app) = refresh(store, (known.as_ref(), epoch), query.clone()).await?
     {
-        return Ok(Authenticated { app, used: None, epoch });
+        return Ok(AuthenticatedClient { app, used: None, epoch });
     }
-    let tenant = asked.tenant;
-    let (app, epoch) = find(store, &client, asked, now).await?;
+    let tenant = query.tenant;
+    let (app, epoch) = find(store, &client, query, now).await?;
     let method = app.as_ref().map(|app| app.configuration.method);
     let mut used = None;
     let is_proven = match (&proof, &digest) {
         (Proof::Basic(_) | Proof::Post(_), Some(digest)) => has_secret(app.as_ref(), &proof, digest, now),
         (Proof::Assertion(assertion), _) => {
             let about = (client.as_str(), &request.issuer);
-            let proven = check_assertion(bearer, app.as_ref(), assertion, about, now);
+            let proven = check_assertion(token_service, app.as_ref(), assertion, about, now);
             let proven = timeout(FETCHING_TIME, proven).await.ok().flatten();
             if let (Some(app), Some(proven)) = (&app, &proven) {
                 let owner = app.id.to_string();
-                used = Some(Used::new("assertion", &owner, &proven.jti, proven.expires_on));
+                used = Some(ReplayId::new("assertion", &owner, &proven.jti, proven.expires_on));
             }
             proven.is_some()
         }
         _ => match (&app, method, &request.certificate) {
             (Some(app), Some(Method::Tls), Some(certificate)) => has_name(app, certificate, now),
             (Some(app), Some(Method::SelfSignedTls), Some(certificate)) => {
-                timeout(FETCHING_TIME, has_certificate(bearer, app, certificate, now)).await == Ok(true)
+                timeout(FETCHING_TIME, has_certificate(token_service, app, certificate, now)).await
+                    == Ok(true)
             }
             // each endpoint decides what a public client may do there
             (Some(app), Some(Method::None | Method::Either), _) => app.is_public,
@@ -101,9 +103,9 @@ pub async fn authenticate(
     match app {
         Some(app) if is_proven & app.enabled => {
             if let Some(digest) = &digest {
-                bearer.proven.remember(&client, digest, tenant, (&app, epoch));
+                token_service.authenticated_clients.remember(&client, digest, tenant, (&app, epoch));
             }
-            Ok(Authenticated { app, used, epoch })
+            Ok(AuthenticatedClient { app, used, epoch })
         }
         _ => Err(INVALID_CLIENT),
     }
@@ -113,7 +115,7 @@ pub async fn authenticate(
 /// to.
 fn has_secret(app: Option<&ClientApp>, proof: &Proof, digest: &Secret, now: Timestamp) -> bool {
     let Some(app) = app else { return false };
-    let fits = |proven, kept: &KeptSecret| proven | (digest.matches(&kept.digest) & kept.is_current(now));
+    let fits = |proven, kept: &StoredSecret| proven | (digest.matches(&kept.digest) & kept.is_current(now));
     let is_proven = app.secrets.iter().fold(false, fits);
     let by_method = match app.configuration.method {
         Method::Either => true,
@@ -125,12 +127,12 @@ fn has_secret(app: Option<&ClientApp>, proof: &Proof, digest: &Secret, now: Time
 }
 
 async fn check_assertion(
-    bearer: &Bearer,
+    token_service: &TokenService,
     app: Option<&ClientApp>,
     assertion: &str,
     (client, issuer): (&str, &Issuer),
     now: Timestamp,
-) -> Option<Proven> {
+) -> Option<VerifiedAssertion> {
     let endpoints = ENDPOINTS.map(|path| issuer.endpoint(path));
     let mut audiences: Vec<&str> = endpoints.iter().map(String::as_str).collect();
     audiences.push(&issuer.url);
@@ -150,7 +152,8 @@ async fn check_assertion(
         match app.configuration.method {
             Method::SecretJwt => {
                 let current = app.secrets.iter().filter(|secret| secret.is_current(now));
-                let secrets: Vec<Secret> = current.filter_map(|kept| kept.opened(&bearer.master)).collect();
+                let secrets: Vec<Secret> =
+                    current.filter_map(|kept| kept.decrypted(&token_service.master)).collect();
                 match verify_assertion(assertion, Keys::Secrets(&secrets), &expected) {
                     Ok(proven) => return Some(proven),
                     Err(refusal) => reached_the_signature = refusal.detail == REACHED_THE_SIGNATURE,
@@ -159,7 +162,7 @@ async fn check_assertion(
             Method::PrivateKeyJwt => {
                 for set in &app.key_sets {
                     for again in [false, true] {
-                        let Some(keys) = keys_of(bearer, (app, set), again, now).await else { break };
+                        let Some(keys) = keys_of(token_service, (app, set), again, now).await else { break };
                         match verify_assertion(assertion, Keys::Public(&keys), &expected) {
                             Ok(proven) if serves(app, set, proven.algorithm) => return Some(proven),
                             Ok(_) => reached_the_signature = true,
@@ -192,14 +195,14 @@ fn serves(app: &ClientApp, set: &KeySet, algorithm: Algorithm) -> bool {
 
 /// The keys of a set. `again`: only such as may have changed, fetched anew. `None`: there are none.
 async fn keys_of(
-    bearer: &Bearer,
+    token_service: &TokenService,
     (app, set): (&ClientApp, &KeySet),
     again: bool,
     now: Timestamp,
 ) -> Option<Vec<Jwk>> {
     let mut keys = match (&set.jwks, &set.jwks_uri, &set.certificate) {
         (Some(jwks), ..) if !again => JwkSet::parse(jwks.as_bytes()).ok()?.keys,
-        (None, Some(url), _) => bearer.remote.at(app.subscription, url, again, now).await.to_vec(),
+        (None, Some(url), _) => token_service.remote.at(app.subscription, url, again, now).await.to_vec(),
         (None, None, Some(der)) if !again => {
             let facts = facts_of(der).ok().filter(|facts| facts.valid_from <= now && now < facts.valid_to)?;
             let key = PublicKey::from_spki(&facts.subject_public_key_info).ok()?;
@@ -236,7 +239,7 @@ fn has_name(app: &ClientApp, certificate: &ClientCertificate, now: Timestamp) ->
 /// `self_signed_tls_client_auth` (RFC 8705, section 2.2): a certificate, or a key, of the client app's key
 /// sets.
 async fn has_certificate(
-    bearer: &Bearer,
+    token_service: &TokenService,
     app: &ClientApp,
     certificate: &ClientCertificate,
     now: Timestamp,
@@ -251,7 +254,7 @@ async fn has_certificate(
             continue;
         }
         for again in [false, true] {
-            let Some(keys) = keys_of(bearer, (app, set), again, now).await else { break };
+            let Some(keys) = keys_of(token_service, (app, set), again, now).await else { break };
             if keys.iter().any(|jwk| Some(&jwk.key) == key.as_ref()) {
                 return true;
             }

@@ -62,7 +62,7 @@ pub struct Configuration {
 
 /// A stored secret of a client app.
 #[derive(Clone)]
-pub struct KeptSecret {
+pub struct StoredSecret {
     id: Uuid,
     /// The secret's keyed digest.
     pub digest: Vec<u8>,
@@ -72,9 +72,9 @@ pub struct KeptSecret {
 
 impl ClientApp {
     /// What is cached of a client app that authenticated by this secret: no lists, which may be long.
-    pub fn proven_by(&self, digest: &Secret) -> Self {
+    pub fn authenticated_by(&self, digest: &Secret) -> Self {
         let fitting = self.secrets.iter().filter(|kept| digest.matches(&kept.digest)).take(1);
-        let secrets = fitting.map(|kept| KeptSecret { sealed: None, ..kept.clone() }).collect();
+        let secrets = fitting.map(|kept| StoredSecret { sealed: None, ..kept.clone() }).collect();
         let names = Default::default();
         let configuration = Configuration { names, ..self.configuration.clone() };
         let (key_sets, scopes, resources) = (Vec::new(), Vec::new(), Vec::new());
@@ -82,14 +82,14 @@ impl ClientApp {
     }
 }
 
-impl KeptSecret {
+impl StoredSecret {
     /// Whether the secret has not expired.
     pub fn is_current(&self, now: Timestamp) -> bool {
         self.expiry.is_none_or(|expiry| expiry > now.0)
     }
 
     /// The secret itself, decrypted, where it is stored beside its digest.
-    pub fn opened(&self, master: &MasterKey) -> Option<Secret> {
+    pub fn decrypted(&self, master: &MasterKey) -> Option<Secret> {
         let sealed = self.sealed.as_deref()?;
         open_secret(master, "client_app_secret", "sealed_secret", &Value::Id(self.id), sealed)
             .map(Secret::new)
@@ -138,7 +138,7 @@ pub struct ClientApp {
     /// How the client app authenticates.
     pub configuration: Configuration,
     /// The client app's secrets.
-    pub secrets: Vec<KeptSecret>,
+    pub secrets: Vec<StoredSecret>,
     /// The client app's key sets that are usable now.
     pub key_sets: Vec<KeySet>,
     /// The client app's scopes.
@@ -152,7 +152,7 @@ pub struct ClientApp {
 
 /// What is read of a client app beside what authenticates it.
 #[derive(Clone, Default)]
-pub struct Asked {
+pub struct ClientQuery {
     /// The tenant at whose issuer the client authenticates; none is the installation.
     pub tenant: Option<Uuid>,
     /// The requested resources.
@@ -162,18 +162,18 @@ pub struct Asked {
 }
 
 /// Finds the client app of this id, or the installation's own by its name, as it is at the issuer of
-/// `asked.tenant`, and the epoch that was read first. The statements are the same whether it exists or not.
+/// `query.tenant`, and the epoch that was read first. The statements are the same whether it exists or not.
 ///
 /// # Errors
 /// Errors of the store.
 pub async fn find(
     store: &Store,
     client: &str,
-    asked: Asked,
+    query: ClientQuery,
     now: Timestamp,
 ) -> Result<(Option<ClientApp>, i64), Error> {
     let client = client.to_owned();
-    store.run("FindClient", Mode::Quick, None, move |tx| read(tx, &client, &asked, now)).await
+    store.run("FindClient", Mode::Quick, None, move |tx| read(tx, &client, &query, now)).await
 }
 
 /// A client app found at an earlier epoch, with what is requested now. `None`: the epoch has advanced.
@@ -183,21 +183,21 @@ pub async fn find(
 pub async fn refresh(
     store: &Store,
     (app, epoch): (&ClientApp, i64),
-    asked: Asked,
+    query: ClientQuery,
 ) -> Result<Option<ClientApp>, Error> {
     let mut app = app.clone();
-    if !asked.scopes && asked.resources.is_empty() {
+    if !query.scopes && query.resources.is_empty() {
         return Ok((store.epoch().await? == epoch).then_some(app));
     }
     let id = app.id;
     let found = store.run("FindAsked", Mode::Quick, Some(epoch), move |tx| {
         let (mut scopes, mut resources) = (Vec::new(), Vec::new());
-        let there = resources_there("?1", &asked.resources);
-        let (whose, wanted) = ([Value::Id(id)], resources_after(Value::Id(id), &asked.resources));
+        let there = resources_there("?1", &query.resources);
+        let (whose, wanted) = ([Value::Id(id)], resources_after(Value::Id(id), &query.resources));
         let text = format!("{SCOPES} = ?1 ORDER BY rid");
         let statements: [(&str, &[Value]); 2] = [(&text, &whose), (&there, &wanted)];
-        tx.query_all(&statements, &mut |place, row| {
-            if place == 0 {
+        tx.query_all(&statements, &mut |index, row| {
+            if index == 0 {
                 scopes.push(row.text(0)?.to_owned());
             } else {
                 resources.push((row.text(0)?.to_owned(), row.int(1)? > 0));
@@ -266,14 +266,14 @@ const OWN: &str = "(SELECT f.id FROM client_app f WHERE f.rid = (SELECT min(r.ri
 /// The statement for those of these resources that exist in the subscription of the client app that `who`
 /// selects, with how often each is its own. The names are the parameters from the second on.
 fn resources_there(who: &str, resources: &[String]) -> String {
-    let places: Vec<String> = (2..2 + resources.len()).map(|number| format!("?{number}")).collect();
+    let placeholders: Vec<String> = (2..2 + resources.len()).map(|number| format!("?{number}")).collect();
     // CROSS JOIN keeps SQLite from walking all client apps of the subscription
     format!(
         "SELECT r.key, count(CASE WHEN a.id = c.id THEN 1 END) FROM client_app c CROSS JOIN client_app_resource r \
          CROSS JOIN client_app a CROSS JOIN resource_owner o WHERE c.id = {who} AND a.id = r.client_app_id \
          AND a.subscription_id = c.subscription_id AND o.key = r.key AND o.subscription_id = c.subscription_id \
          AND r.key IN ({}) GROUP BY r.key",
-        if places.is_empty() { "NULL".to_owned() } else { places.join(", ") }
+        if placeholders.is_empty() { "NULL".to_owned() } else { placeholders.join(", ") }
     )
 }
 
@@ -284,7 +284,7 @@ fn resources_after(key: Value, resources: &[String]) -> Vec<Value> {
 fn read(
     tx: &mut Tx<'_>,
     client: &str,
-    asked: &Asked,
+    query: &ClientQuery,
     now: Timestamp,
 ) -> Result<(Option<ClientApp>, i64), Error> {
     let (who, key) = match parse_id(client) {
@@ -292,15 +292,15 @@ fn read(
         None if fold(client) == ROOT => (OWN, ROOT.into()),
         None => ("?1", Value::Id(Uuid::nil())),
     };
-    let tenant = asked.tenant;
+    let tenant = query.tenant;
     let about = format!("SELECT {}, {COLUMNS} WHERE a.id = {who}", serves("a", tenant.map(|_| "?2")));
     let own = |text: &str, order: &str| format!("{text} = {who}{order}");
     let tenants = own(TENANTS, " ORDER BY CASE WHEN t.id = ?2 THEN 0 ELSE 1 END LIMIT 2");
     let (secrets, key_sets) = (own(SECRETS, ""), own(KEY_SETS, " ORDER BY rid"));
-    let (scopes, there) = (own(SCOPES, " ORDER BY rid"), resources_there(who, &asked.resources));
+    let (scopes, there) = (own(SCOPES, " ORDER BY rid"), resources_there(who, &query.resources));
     let serving: Vec<Value> = std::iter::once(key.clone()).chain(tenant.map(Value::Id)).collect();
     let (whose, at_tenant) = ([key.clone()], [key.clone(), Value::Id(tenant.unwrap_or_default())]);
-    let wanted = resources_after(key, &asked.resources);
+    let wanted = resources_after(key, &query.resources);
     // the epoch is read first, so that what follows is no older
     let statements: [(&str, &[Value]); 7] = [
         (EPOCH, &[]),
@@ -312,8 +312,8 @@ fn read(
         (&there, &wanted),
     ];
     let (mut epoch, mut app, mut tenants) = (0, None, Vec::new());
-    tx.query_all(&statements, &mut |place, row| {
-        let app = match (place, &mut app) {
+    tx.query_all(&statements, &mut |index, row| {
+        let app = match (index, &mut app) {
             (0, _) => {
                 epoch = row.int(0)?;
                 return Ok(());
@@ -325,7 +325,7 @@ fn read(
             (_, None) => return Ok(()),
             (_, Some(app)) => app,
         };
-        match place {
+        match index {
             2 => app.secrets.push(read_secret(row)?),
             3 => app.key_sets.extend(read_key_set(row, now)?),
             4 => app.scopes.push(row.text(0)?.to_owned()),
@@ -384,8 +384,8 @@ fn read_app(row: &Row<'_>) -> Result<ClientApp, Error> {
     })
 }
 
-fn read_secret(row: &Row<'_>) -> Result<KeptSecret, Error> {
-    Ok(KeptSecret {
+fn read_secret(row: &Row<'_>) -> Result<StoredSecret, Error> {
+    Ok(StoredSecret {
         id: row.id(0)?,
         digest: row.bytes(1)?.to_vec(),
         sealed: optional_text(row, 2)?,

@@ -13,12 +13,12 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
-    Bearer, Claims, Confirmation, OAuthError, Rights,
-    authenticate::{Authenticated, authenticate},
+    Claims, Confirmation, OAuthError, Rights, TokenService,
+    authenticate::{AuthenticatedClient, authenticate},
     client::ClientApp,
     presented::{EndpointRequest, certificate_thumbprint},
     refusal::{INVALID_CLIENT, invalid},
-    used::Used,
+    replay::ReplayId,
 };
 
 /// The most resources of one request, and the bytes of the longest name of one.
@@ -34,7 +34,7 @@ pub struct TokenGrant {
 }
 
 /// The requested grant.
-enum Asked {
+enum GrantRequest {
     /// A token for the client itself.
     Own { resources: Vec<String>, scope: Option<Scope> },
     /// A token exchanged for another.
@@ -42,7 +42,7 @@ enum Asked {
 }
 
 /// What is granted, before it is bound, signed and stored.
-struct Granted {
+struct GrantedToken {
     sub: Uuid,
     aud: Vec<String>,
     scope: Option<String>,
@@ -58,27 +58,29 @@ struct Granted {
 /// [`OAuthError`], which the endpoint answers.
 pub async fn grant(
     store: &Store,
-    bearer: &Bearer,
+    token_service: &TokenService,
     rights: &Rights,
     request: &EndpointRequest,
 ) -> Result<TokenGrant, OAuthError> {
     request.check_single()?;
     request.presented()?;
-    let asked = read_asked(request)?;
-    let (resources, scopes) = match &asked {
-        Asked::Own { resources, scope } => (resources.clone(), scope.is_some()),
-        Asked::Exchange(_) => (Vec::new(), true),
+    let requested = read_request(request)?;
+    let (resources, scopes) = match &requested {
+        GrantRequest::Own { resources, scope } => (resources.clone(), scope.is_some()),
+        GrantRequest::Exchange(_) => (Vec::new(), true),
     };
-    let Authenticated { app, used, epoch } =
-        authenticate(store, bearer, request, (resources, scopes)).await?;
+    let AuthenticatedClient { app, used, epoch } =
+        authenticate(store, token_service, request, (resources, scopes)).await?;
     if app.is_public {
         let detail = "A public client app has no credentials, and gets no tokens of its own.";
         return Err(OAuthError::new(400, "unauthorized_client", detail));
     }
-    let (cnf, proof) = bind(bearer, &app, request)?;
-    let granted = match asked {
-        Asked::Own { resources, scope } => grant_own(&app, &resources, scope, request)?,
-        Asked::Exchange(exchange) => grant_exchange(store, bearer, rights, &app, &exchange, request).await?,
+    let (cnf, proof) = bind(token_service, &app, request)?;
+    let granted = match requested {
+        GrantRequest::Own { resources, scope } => grant_own(&app, &resources, scope, request)?,
+        GrantRequest::Exchange(exchange) => {
+            grant_exchange(store, token_service, rights, &app, &exchange, request).await?
+        }
     };
     let bound = granted.subject.as_ref().and_then(|subject| subject.cnf.as_ref());
     let cnf = bound.map_or_else(|| Ok(cnf.clone()), |bound| keep_binding(&cnf, bound))?;
@@ -97,14 +99,14 @@ pub async fn grant(
         tid: request.issuer.tenant_id(),
         from_jti: granted.subject.as_deref().map_or_else(Vec::new, lineage),
     };
-    claims.vouch(&bearer.master);
+    claims.vouch(&token_service.master);
     let claims = Arc::new(claims);
     let (token, kept) = if app.gets_references {
-        let (token, digest) = bearer.make_reference();
+        let (token, digest) = token_service.make_reference();
         (token, Some(digest))
     } else {
-        let certificates = bearer.certificates_since(store, epoch).await?;
-        (bearer.sign(&claims, &certificates, &request.issuer, request.now)?, None)
+        let certificates = token_service.certificates_since(store, epoch).await?;
+        (token_service.sign(&claims, &certificates, &request.issuer, request.now)?, None)
     };
     finish(store, (used, proof), kept, Arc::clone(&claims)).await?;
     let mut body = json!({
@@ -118,11 +120,11 @@ pub async fn grant(
             members.insert("issued_token_type".into(), json!(TokenType::AccessToken.name()));
         }
     }
-    let nonce = app.configuration.needs_nonce.then(|| bearer.nonces.make(request.now));
+    let nonce = app.configuration.needs_nonce.then(|| token_service.nonces.make(request.now));
     Ok(TokenGrant { body: body.to_string(), nonce })
 }
 
-fn read_asked(request: &EndpointRequest) -> Result<Asked, OAuthError> {
+fn read_request(request: &EndpointRequest) -> Result<GrantRequest, OAuthError> {
     match request.one("grant_type") {
         Some("client_credentials") => {
             let resources: Vec<String> = request.all("resource").map(str::to_owned).collect();
@@ -131,9 +133,9 @@ fn read_asked(request: &EndpointRequest) -> Result<Asked, OAuthError> {
                 let detail = "A resource is too long, or there are too many.";
                 return Err(OAuthError::new(400, "invalid_target", detail));
             }
-            Ok(Asked::Own { resources, scope: request.one("scope").map(Scope::parse).transpose()? })
+            Ok(GrantRequest::Own { resources, scope: request.one("scope").map(Scope::parse).transpose()? })
         }
-        Some(EXCHANGE) => Ok(Asked::Exchange(parse_exchange(&request.form, ActorTokens::Refused)?)),
+        Some(EXCHANGE) => Ok(GrantRequest::Exchange(parse_exchange(&request.form, ActorTokens::Refused)?)),
         Some(_) => {
             let wanted = "This server grants by client_credentials and by token exchange.";
             Err(OAuthError::new(400, "unsupported_grant_type", wanted))
@@ -144,10 +146,10 @@ fn read_asked(request: &EndpointRequest) -> Result<Asked, OAuthError> {
 
 /// What the token is bound to, and the id of the DPoP proof, which is good once.
 fn bind(
-    bearer: &Bearer,
+    token_service: &TokenService,
     app: &ClientApp,
     request: &EndpointRequest,
-) -> Result<(Confirmation, Option<Used>), OAuthError> {
+) -> Result<(Confirmation, Option<ReplayId>), OAuthError> {
     let configuration = &app.configuration;
     let mut cnf = Confirmation::default();
     if configuration.needs_certificate {
@@ -165,14 +167,14 @@ fn bind(
         _ => return Err(refused("There is more than one DPoP header.")),
     };
     let nonce = if configuration.needs_nonce {
-        NoncePolicy::Required(&bearer.nonces)
+        NoncePolicy::Required(&token_service.nonces)
     } else {
-        NoncePolicy::Optional(&bearer.nonces)
+        NoncePolicy::Optional(&token_service.nonces)
     };
     let url = request.issuer.endpoint(request.path);
-    let asked = Request { method: "POST", url: &url, access_token: None, nonce, now: request.now };
-    let proof = verify_proof(proof, &asked)?;
-    let used = Used::new("dpop", &proof.jkt, &proof.jti, proof.expires_on);
+    let requested = Request { method: "POST", url: &url, access_token: None, nonce, now: request.now };
+    let proof = verify_proof(proof, &requested)?;
+    let used = ReplayId::new("dpop", &proof.jkt, &proof.jti, proof.expires_on);
     cnf.jkt = Some(proof.jkt);
     Ok((cnf, Some(used)))
 }
@@ -182,7 +184,7 @@ fn grant_own(
     resources: &[String],
     scope: Option<Scope>,
     request: &EndpointRequest,
-) -> Result<Granted, OAuthError> {
+) -> Result<GrantedToken, OAuthError> {
     if !app.is_allowed {
         return Err(INVALID_CLIENT);
     }
@@ -223,24 +225,24 @@ fn grant_own(
         aud
     };
     let exp = request.now.0.div_euclid(1000) + app.lifetime;
-    Ok(Granted { sub: app.id, aud, scope, act: None, exp, subject: None })
+    Ok(GrantedToken { sub: app.id, aud, scope, act: None, exp, subject: None })
 }
 
 /// Exchanges another client app's token for one for this client app (RFC 8693), with no more rights.
 async fn grant_exchange(
     store: &Store,
-    bearer: &Bearer,
+    token_service: &TokenService,
     rights: &Rights,
     app: &ClientApp,
     exchange: &chancery_oauth::Exchange,
     request: &EndpointRequest,
-) -> Result<Granted, OAuthError> {
+) -> Result<GrantedToken, OAuthError> {
     let unusable = invalid("subject_token is not valid here, has expired or was revoked.");
     if exchange.subject.kind == TokenType::IdToken {
         return Err(invalid("subject_token_type: access tokens can be exchanged."));
     }
     let Ok(token) = std::str::from_utf8(exchange.subject.token.expose()) else { return Err(unusable) };
-    let known = rights.load(store, bearer, Some(token), None, request.now).await?;
+    let known = rights.load(store, token_service, Some(token), None, request.now).await?;
     let is_good = |claims: &Arc<Claims>| claims.is_current(request.now) && claims.iss == request.issuer.url;
     let subject = known.claims.filter(is_good);
     let caller = known.caller.filter(|caller| caller.enabled);
@@ -272,7 +274,7 @@ async fn grant_exchange(
     let scope = exchanged_scope(app, &subject, exchange.scope.as_ref())?;
     let exp = subject.exp.min(request.now.0.div_euclid(1000) + app.lifetime);
     let act = actors(&subject, app.id)?;
-    Ok(Granted { sub: subject.sub, aud, scope, act, exp, subject: Some(subject) })
+    Ok(GrantedToken { sub: subject.sub, aud, scope, act, exp, subject: Some(subject) })
 }
 
 /// The binding of a token that is exchanged for a bound one: it stays bound to the same key and certificate,
@@ -297,12 +299,12 @@ fn lineage(subject: &Claims) -> Vec<String> {
 fn exchanged_scope(
     app: &ClientApp,
     subject: &Claims,
-    asked: Option<&Scope>,
+    requested: Option<&Scope>,
 ) -> Result<Option<String>, OAuthError> {
     let is_open = |word: &&str| !app.filters_scopes || app.scopes.iter().any(|own| own == word);
     let held: Vec<&str> =
         subject.scope.as_deref().unwrap_or_default().split_whitespace().filter(is_open).collect();
-    match asked {
+    match requested {
         None => Ok(Some(held.join(" ")).filter(|scope| !scope.is_empty())),
         Some(scope) if scope.words().all(|word| held.contains(&word)) => Ok(Some(scope.to_string())),
         Some(_) => {
@@ -356,7 +358,7 @@ async fn may_exchange(store: &Store, owner: Uuid, client: Uuid) -> Result<bool, 
 /// Claims the ids of assertion and DPoP proof, so that neither is good twice, and stores a reference token.
 async fn finish(
     store: &Store,
-    (assertion, proof): (Option<Used>, Option<Used>),
+    (assertion, proof): (Option<ReplayId>, Option<ReplayId>),
     reference: Option<Vec<u8>>,
     claims: Arc<Claims>,
 ) -> Result<(), OAuthError> {

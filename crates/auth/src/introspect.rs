@@ -7,11 +7,11 @@ use chancery_store::{Error, Mode, StateTable, Store, Tx};
 use serde_json::json;
 
 use crate::{
-    Bearer, Claims, OAuthError, Rights,
-    authenticate::{Authenticated, authenticate},
-    bearer::Shown,
+    Claims, OAuthError, Rights, TokenService,
+    authenticate::{AuthenticatedClient, authenticate},
     presented::EndpointRequest,
     refusal::{INVALID_CLIENT, invalid},
+    token_service::OpenedToken,
 };
 
 /// Introspects a token. Its claims are for the client that it was issued to, for owners of a resource that it
@@ -21,12 +21,13 @@ use crate::{
 /// [`OAuthError`], which the endpoint answers.
 pub async fn introspect(
     store: &Store,
-    bearer: &Bearer,
+    token_service: &TokenService,
     rights: &Rights,
     request: &EndpointRequest,
 ) -> Result<String, OAuthError> {
     request.check_single()?;
-    let Authenticated { app, used, .. } = authenticate(store, bearer, request, (Vec::new(), false)).await?;
+    let AuthenticatedClient { app, used, .. } =
+        authenticate(store, token_service, request, (Vec::new(), false)).await?;
     if app.is_public {
         return Err(INVALID_CLIENT);
     }
@@ -37,7 +38,7 @@ pub async fn introspect(
         return Err(INVALID_CLIENT);
     }
     let nothing = json!({ "active": false }).to_string();
-    let known = rights.load(store, bearer, Some(token), None, request.now).await?;
+    let known = rights.load(store, token_service, Some(token), None, request.now).await?;
     let is_good = |claims: &Arc<Claims>| claims.is_current(request.now) && claims.iss == request.issuer.url;
     let claims = known.claims.filter(is_good);
     let caller = known.caller.filter(|caller| caller.enabled);
@@ -95,25 +96,26 @@ fn administers_all(tx: &mut Tx<'_>, client: uuid::Uuid) -> Result<bool, Error> {
 /// [`OAuthError`], which the endpoint answers.
 pub async fn revoke(
     store: &Store,
-    bearer: &Bearer,
+    token_service: &TokenService,
     rights: &Rights,
     request: &EndpointRequest,
 ) -> Result<(), OAuthError> {
     request.check_single()?;
-    let Authenticated { app, used, .. } = authenticate(store, bearer, request, (Vec::new(), false)).await?;
+    let AuthenticatedClient { app, used, .. } =
+        authenticate(store, token_service, request, (Vec::new(), false)).await?;
     let token = request.one("token").ok_or(invalid("token is missing."))?;
     if let Some(used) = used
         && !used.claim_alone(store).await?
     {
         return Err(INVALID_CLIENT);
     }
-    let known = rights.load(store, bearer, Some(token), None, request.now).await?;
+    let known = rights.load(store, token_service, Some(token), None, request.now).await?;
     let Some(claims) = known.claims.filter(|claims| claims.is_current(request.now)) else { return Ok(()) };
     if claims.client_id != app.id {
         return Err(OAuthError::new(400, "invalid_grant", "The token was issued to another client."));
     }
-    let reference = match bearer.open(store, token, request.now).await? {
-        Some(Shown::Reference(digest)) => Some(digest),
+    let reference = match token_service.open(store, token, request.now).await? {
+        Some(OpenedToken::Reference(digest)) => Some(digest),
         _ => None,
     };
     store.run("RevokeToken", Mode::Write, None, move |tx| forget(tx, reference.as_deref(), &claims)).await?;

@@ -83,8 +83,8 @@ fn serving_tenant(tx: &mut Tx<'_>, id: Uuid) -> Result<(Option<IssuingTenant>, i
         WHERE t.id = ?1 AND t.is_active AND s.status = 'Active'";
     let (mut found, mut epoch) = (None, 0);
     // the epoch is read first, so that what follows is no older
-    tx.query_all(&[(EPOCH, &[]), (text, &[Value::Id(id)])], &mut |place, row| {
-        if place == 0 {
+    tx.query_all(&[(EPOCH, &[]), (text, &[Value::Id(id)])], &mut |index, row| {
+        if index == 0 {
             epoch = row.int(0)?;
         } else {
             found = Some(IssuingTenant { id, subscription: row.id(0)? });

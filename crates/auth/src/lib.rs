@@ -2,7 +2,7 @@
 //! permits.
 
 mod authenticate;
-mod bearer;
+mod authenticated_clients;
 mod claims;
 mod client;
 mod grant;
@@ -11,25 +11,25 @@ mod issuer;
 mod keyring;
 mod permit;
 mod presented;
-mod proven;
 mod refusal;
 mod remote_keys;
+mod replay;
 mod rights;
 mod signer;
 mod signing_certificate;
-mod used;
+mod token_service;
 
-pub use bearer::Bearer;
 pub use claims::{Audience, Claims, Confirmation};
 pub use grant::{TokenGrant, grant};
 pub use introspect::{introspect, revoke};
 pub use issuer::{Issuer, IssuingTenant};
 pub use keyring::{Keyring, ensure_keys};
-pub use permit::{Refused, decide};
+pub use permit::{AccessDenied, decide};
 pub use presented::{ClientCertificate, EndpointRequest, Proof, certificate_thumbprint};
 pub use refusal::OAuthError;
-pub use rights::{Caller, HeldRole, Known, Opened, Place, Rights, load_store_context};
-pub use used::Used;
+pub use replay::ReplayId;
+pub use rights::{Caller, HeldRole, Rights, RightsLookup, SecurityContext, StoreContext, load_store_context};
+pub use token_service::TokenService;
 
 /// Verification of DPoP proofs, for the services' own endpoints.
 pub use chancery_oauth::{Code, NoncePolicy, Request as ProofRequest, verify_proof};

@@ -2,32 +2,36 @@
 
 use chancery_resource::{Permit, RoleScope, Scope};
 
-use crate::{Caller, Place};
+use crate::{Caller, StoreContext};
 
 /// Why a caller may not call an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum AccessDenied {
     /// The caller has no role that satisfies the permit.
     Forbidden,
     /// The role's scope does not cover the store, or there is no such store: the answer hides which.
     NotFound,
 }
 
-/// Whether a caller has a permit; if so, the scope that its roles cover. `place` is the user store that the
-/// path names, if there is such a store.
+/// Whether a caller has a permit; if so, the scope that its roles cover. `store_context` is the user
+/// store that the path names, if there is such a store.
 ///
 /// # Errors
-/// [`Refused`].
-pub fn decide(permit: Permit, caller: &Caller, place: Option<&Place>) -> Result<Scope, Refused> {
+/// [`AccessDenied`].
+pub fn decide(
+    permit: Permit,
+    caller: &Caller,
+    store_context: Option<&StoreContext>,
+) -> Result<Scope, AccessDenied> {
     // a caller that asks about itself needs no role; administrators' roles cover more than themselves
     let needed = if permit == Permit::Oneself { Permit::Administrator } else { permit };
     let scopes = || caller.roles.iter().filter(|held| held.role.satisfies(needed)).map(|held| held.scope);
     let is_held = scopes().next().is_some();
     match permit {
         // no role is needed, with or without a token
-        Permit::Public => in_store(place, |_| true),
+        Permit::Public => in_store(store_context, |_| true),
         Permit::UserStore | Permit::UserStoreAudit if is_held => {
-            in_store(place, |place| scopes().any(|scope| covers(scope, place)))
+            in_store(store_context, |store_context| scopes().any(|scope| covers(scope, store_context)))
         }
         Permit::Oneself | Permit::TenantMember | Permit::ApplicationData
             if is_held || permit == Permit::Oneself =>
@@ -35,7 +39,7 @@ pub fn decide(permit: Permit, caller: &Caller, place: Option<&Place>) -> Result<
             Ok(reached(scopes(), true))
         }
         _ if is_held => Ok(reached(scopes(), false)),
-        _ => Err(Refused::Forbidden),
+        _ => Err(AccessDenied::Forbidden),
     }
 }
 
@@ -57,19 +61,24 @@ fn reached(scopes: impl Iterator<Item = RoleScope>, with_assigned: bool) -> Scop
     Scope::Parts { customers, subscriptions, tenants, instances, assigned, writes: false }
 }
 
-fn in_store(place: Option<&Place>, is_covered: impl FnOnce(&Place) -> bool) -> Result<Scope, Refused> {
-    let place = place.filter(|place| place.is_active && is_covered(place)).ok_or(Refused::NotFound)?;
-    Ok(Scope::Store(place.scope.clone()))
+fn in_store(
+    store_context: Option<&StoreContext>,
+    is_covered: impl FnOnce(&StoreContext) -> bool,
+) -> Result<Scope, AccessDenied> {
+    let store_context = store_context
+        .filter(|store_context| store_context.is_active && is_covered(store_context))
+        .ok_or(AccessDenied::NotFound)?;
+    Ok(Scope::Store(store_context.scope.clone()))
 }
 
 /// Whether a user store is within a role's scope. A tenant's scope does not cover the stores of its
 /// subscription.
-fn covers(scope: RoleScope, place: &Place) -> bool {
+fn covers(scope: RoleScope, store_context: &StoreContext) -> bool {
     match scope {
         RoleScope::System => true,
-        RoleScope::Customer(customer) => customer == place.customer,
-        RoleScope::Subscription(subscription) => subscription == place.subscription,
-        RoleScope::IdpInstance(instance) => instance == place.scope.id,
+        RoleScope::Customer(customer) => customer == store_context.customer,
+        RoleScope::Subscription(subscription) => subscription == store_context.subscription,
+        RoleScope::IdpInstance(instance) => instance == store_context.scope.id,
         RoleScope::Tenant(_) | RoleScope::Nothing => false,
     }
 }
@@ -82,15 +91,15 @@ mod tests {
     use chancery_resource::{Permit, RoleScope, RoleType, Scope, StoreScope};
     use uuid::Uuid;
 
-    use super::{Refused, decide};
-    use crate::{Caller, HeldRole, Place};
+    use super::{AccessDenied, decide};
+    use crate::{Caller, HeldRole, StoreContext};
 
     fn id(number: u128) -> Uuid {
         Uuid::from_u128(number)
     }
 
-    fn judged(permit: Permit, role: HeldRole) -> Result<Scope, Refused> {
-        let place = Place {
+    fn judged(permit: Permit, role: HeldRole) -> Result<Scope, AccessDenied> {
+        let store_context = StoreContext {
             scope: StoreScope {
                 number: 1,
                 id: id(1),
@@ -110,7 +119,7 @@ mod tests {
             subscription: id(2),
             roles: vec![role],
         };
-        decide(permit, &caller, Some(&place))
+        decide(permit, &caller, Some(&store_context))
     }
 
     #[test]
@@ -123,28 +132,36 @@ mod tests {
         for (permit, role, expected) in [
             (P::UserStore, held(R::SystemAdmin, S::System), None),
             (P::UserStore, held(R::CustomerAdmin, S::Customer(id(3))), None),
-            (P::UserStore, held(R::CustomerAdmin, S::Customer(other)), Some(Refused::NotFound)),
+            (P::UserStore, held(R::CustomerAdmin, S::Customer(other)), Some(AccessDenied::NotFound)),
             (P::UserStore, held(R::SubscriptionAdmin, S::Subscription(id(2))), None),
-            (P::UserStore, held(R::SubscriptionAdmin, S::Subscription(other)), Some(Refused::NotFound)),
+            (P::UserStore, held(R::SubscriptionAdmin, S::Subscription(other)), Some(AccessDenied::NotFound)),
             (P::UserStore, held(R::UserStoreAdmin, S::IdpInstance(id(1))), None),
-            (P::UserStore, held(R::UserStoreAdmin, S::IdpInstance(other)), Some(Refused::NotFound)),
-            (P::UserStore, held(R::TenantAdmin, S::Tenant(id(4))), Some(Refused::Forbidden)),
-            (P::UserStore, held(R::AuditTrailReader, S::System), Some(Refused::Forbidden)),
+            (P::UserStore, held(R::UserStoreAdmin, S::IdpInstance(other)), Some(AccessDenied::NotFound)),
+            (P::UserStore, held(R::TenantAdmin, S::Tenant(id(4))), Some(AccessDenied::Forbidden)),
+            (P::UserStore, held(R::AuditTrailReader, S::System), Some(AccessDenied::Forbidden)),
             (P::UserStoreAudit, held(R::AuditTrailReader, S::System), None),
-            (P::UserStoreAudit, held(R::UserStoreAdmin, S::IdpInstance(id(1))), Some(Refused::Forbidden)),
+            (
+                P::UserStoreAudit,
+                held(R::UserStoreAdmin, S::IdpInstance(id(1))),
+                Some(AccessDenied::Forbidden),
+            ),
             (P::Audit, held(R::AuditTrailReader, S::System), None),
-            (P::Audit, held(R::CustomerAdmin, S::Customer(id(3))), Some(Refused::Forbidden)),
+            (P::Audit, held(R::CustomerAdmin, S::Customer(id(3))), Some(AccessDenied::Forbidden)),
             (P::CustomerAdmin, held(R::CustomerAdmin, S::Customer(id(3))), None),
-            (P::CustomerAdmin, held(R::SubscriptionAdmin, S::Subscription(id(2))), Some(Refused::Forbidden)),
-            (P::SystemAdmin, held(R::CustomerAdmin, S::Customer(id(3))), Some(Refused::Forbidden)),
+            (
+                P::CustomerAdmin,
+                held(R::SubscriptionAdmin, S::Subscription(id(2))),
+                Some(AccessDenied::Forbidden),
+            ),
+            (P::SystemAdmin, held(R::CustomerAdmin, S::Customer(id(3))), Some(AccessDenied::Forbidden)),
             (P::SystemAdmin, held(R::SystemAdmin, S::System), None),
             (P::SubscriptionAdmin, held(R::SubscriptionAdmin, S::Subscription(id(2))), None),
-            (P::SubscriptionAdmin, held(R::TenantAdmin, S::Tenant(id(4))), Some(Refused::Forbidden)),
+            (P::SubscriptionAdmin, held(R::TenantAdmin, S::Tenant(id(4))), Some(AccessDenied::Forbidden)),
             (P::TenantAdmin, held(R::TenantAdmin, S::Tenant(id(4))), None),
-            (P::TenantAdmin, held(R::UserStoreAdmin, S::IdpInstance(id(1))), Some(Refused::Forbidden)),
+            (P::TenantAdmin, held(R::UserStoreAdmin, S::IdpInstance(id(1))), Some(AccessDenied::Forbidden)),
             (P::ApplicationData, held(R::ApplicationDataReader, S::IdpInstance(id(1))), None),
             (P::ApplicationData, held(R::TenantAdmin, S::Tenant(id(4))), None),
-            (P::ApplicationData, held(R::AuditTrailReader, S::System), Some(Refused::Forbidden)),
+            (P::ApplicationData, held(R::AuditTrailReader, S::System), Some(AccessDenied::Forbidden)),
             (P::Oneself, held(R::UserAdmin, S::Nothing), None),
         ] {
             assert_eq!(judged(permit, role).err(), expected, "{permit:?} {role:?}");

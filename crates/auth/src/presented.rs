@@ -70,7 +70,7 @@ pub enum Proof {
 }
 
 /// The client id that a request names, and the credential for it.
-pub struct Presented {
+pub struct PresentedCredential {
     /// The client id, or the name of the installation's own client app.
     pub client: String,
     /// The client's credential.
@@ -97,7 +97,7 @@ impl EndpointRequest {
     }
 
     /// The client id that the request names, and its one credential.
-    pub fn presented(&self) -> Result<Presented, OAuthError> {
+    pub fn presented(&self) -> Result<PresentedCredential, OAuthError> {
         let (client, secret) = (self.one("client_id"), self.one("client_secret"));
         let assertion = self.one("client_assertion");
         let ways = [self.authorization.is_some(), secret.is_some(), assertion.is_some()];
@@ -113,10 +113,13 @@ impl EndpointRequest {
                 return Err(invalid("client_assertion_type must be that of a JWT."));
             }
             let client = client_of(assertion).ok_or(INVALID_CLIENT)?;
-            Presented { client, proof: Proof::Assertion(assertion.to_owned()) }
+            PresentedCredential { client, proof: Proof::Assertion(assertion.to_owned()) }
         } else {
             let client = client.ok_or(INVALID_CLIENT)?.to_owned();
-            Presented { client, proof: secret.map_or(Proof::Bare, |secret| Proof::Post(Secret::new(secret))) }
+            PresentedCredential {
+                client,
+                proof: secret.map_or(Proof::Bare, |secret| Proof::Post(Secret::new(secret))),
+            }
         };
         if client.is_some_and(|client| client != found.client) {
             return Err(invalid("client_id is another than in the proof."));
@@ -126,7 +129,7 @@ impl EndpointRequest {
 }
 
 /// Basic credentials; both parts are form-encoded first (RFC 6749, section 2.3.1).
-fn parse_basic(header: &str) -> Option<Presented> {
+fn parse_basic(header: &str) -> Option<PresentedCredential> {
     let (scheme, rest) = header.split_once(' ')?;
     if !scheme.eq_ignore_ascii_case("basic") {
         return None;
@@ -136,7 +139,7 @@ fn parse_basic(header: &str) -> Option<Presented> {
     let decode = |text: &str| {
         percent_decode_str(&text.replace('+', " ")).decode_utf8().ok().map(std::borrow::Cow::into_owned)
     };
-    Some(Presented { client: decode(client)?, proof: Proof::Basic(Secret::new(decode(secret)?)) })
+    Some(PresentedCredential { client: decode(client)?, proof: Proof::Basic(Secret::new(decode(secret)?)) })
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ const SECONDS: u64 = 5;
 pub struct RemoteKeys {
     policy: Policy,
     known: RwLock<HashMap<String, Kept>>,
-    places: Semaphore,
+    slots: Semaphore,
     shares: Mutex<HashMap<Uuid, Weak<Semaphore>>>,
 }
 
@@ -48,7 +48,7 @@ const fn is_within(now: Timestamp, since: Timestamp, span: i64) -> bool {
 impl RemoteKeys {
     /// Fetches within this policy.
     pub fn new(policy: Policy) -> Self {
-        Self { policy, known: RwLock::default(), places: Semaphore::new(AT_ONCE.0), shares: Mutex::default() }
+        Self { policy, known: RwLock::default(), slots: Semaphore::new(AT_ONCE.0), shares: Mutex::default() }
     }
 
     fn share_of(&self, subscription: Uuid) -> Arc<Semaphore> {
@@ -76,7 +76,7 @@ impl RemoteKeys {
         }
         let share = self.share_of(subscription);
         let Ok(_share) = share.acquire().await else { return Arc::from([]) };
-        let Ok(_place) = self.places.acquire().await else { return Arc::from([]) };
+        let Ok(_slot) = self.slots.acquire().await else { return Arc::from([]) };
         // another request may have fetched them while this one waited
         if let Some(keys) = recall() {
             return keys;

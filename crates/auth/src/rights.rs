@@ -12,10 +12,10 @@ use chancery_store::{EPOCH, Error, Mode, Row, Store, Tx};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
-use crate::{Bearer, Claims, bearer::Shown, client::serves};
+use crate::{Claims, TokenService, client::serves, token_service::OpenedToken};
 
 /// The number of tokens, and of stores, that are cached. Of more, the least used are evicted one by one.
-const REMEMBERED: usize = 10_000;
+const CACHED: usize = 10_000;
 /// How often a token is opened again because keys changed before the look-up, which follows at once.
 const STALE: usize = 64;
 
@@ -54,7 +54,7 @@ impl Caller {
 
 /// A user store with its subscription and customer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct StoreContext {
     /// The store.
     pub scope: StoreScope,
     /// The store's subscription.
@@ -67,31 +67,31 @@ pub struct Place {
 
 /// Caches tokens and rights of one epoch.
 #[derive(Default)]
-pub struct Rights(RwLock<Remembered>);
+pub struct Rights(RwLock<EpochCache>);
 
 /// The cache of one epoch. Changing the epoch clears it and takes the lock exclusively; adding to it does
 /// not.
-struct Remembered {
+struct EpochCache {
     epoch: i64,
-    tokens: Cache<String, Seen>,
-    places: Cache<String, Arc<Place>>,
+    tokens: Cache<String, CachedToken>,
+    stores: Cache<String, Arc<StoreContext>>,
 }
 
-impl Default for Remembered {
+impl Default for EpochCache {
     fn default() -> Self {
-        Self { epoch: 0, tokens: Cache::new(REMEMBERED), places: Cache::new(REMEMBERED) }
+        Self { epoch: 0, tokens: Cache::new(CACHED), stores: Cache::new(CACHED) }
     }
 }
 
 #[derive(Clone)]
-struct Seen {
+struct CachedToken {
     claims: Arc<Claims>,
     caller: Arc<Caller>,
 }
 
 /// What is known of a request: the token, its caller, the store that the path names, and the epoch.
 #[derive(Clone, Debug)]
-pub struct Known {
+pub struct SecurityContext {
     /// The epoch at which all of this was read.
     pub epoch: i64,
     /// The claims of the token, if one was presented and is valid. The caller checks when it expires.
@@ -99,30 +99,30 @@ pub struct Known {
     /// The client app whose rights the token carries, if it exists.
     pub caller: Option<Arc<Caller>>,
     /// The store, if the path names one that exists.
-    pub place: Option<Arc<Place>>,
+    pub store: Option<Arc<StoreContext>>,
 }
 
 impl Rights {
     /// The cached rights, if both token and store are cached.
-    pub fn recall(&self, token: Option<&str>, store: Option<&str>) -> Option<Known> {
-        let remembered = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let seen = match token {
-            Some(token) => Some(remembered.tokens.get(token)?),
+    pub fn recall(&self, token: Option<&str>, store: Option<&str>) -> Option<SecurityContext> {
+        let cache = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let cached = match token {
+            Some(token) => Some(cache.tokens.get(token)?),
             None => None,
         };
-        let place = match store {
-            Some(name) => Some(remembered.places.get(&fold(name))?),
+        let store = match store {
+            Some(name) => Some(cache.stores.get(&fold(name))?),
             None => None,
         };
-        let (claims, caller) = seen.map(|seen| (seen.claims, seen.caller)).unzip();
-        Some(Known { epoch: remembered.epoch, claims, caller, place })
+        let (claims, caller) = cached.map(|cached| (cached.claims, cached.caller)).unzip();
+        Some(SecurityContext { epoch: cache.epoch, claims, caller, store })
     }
 
     /// Clears the cache, if it is of this epoch, which is over.
     pub fn forget(&self, epoch: i64) {
-        let mut remembered = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if remembered.epoch == epoch {
-            remembered.begin(0);
+        let mut cache = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if cache.epoch == epoch {
+            cache.begin(0);
         }
     }
 
@@ -133,81 +133,81 @@ impl Rights {
     pub async fn load(
         &self,
         store: &Store,
-        bearer: &Bearer,
+        token_service: &TokenService,
         token: Option<&str>,
         name: Option<&str>,
         now: Timestamp,
-    ) -> Result<Known, Error> {
+    ) -> Result<SecurityContext, Error> {
         for _ in 0..STALE {
-            let opened = Opened::new(store, bearer, token, name, now).await?;
-            let looked = store.run("LoadRights", Mode::Quick, None, move |tx| opened.look_up(tx)).await;
-            match looked {
+            let lookup = RightsLookup::new(store, token_service, token, name, now).await?;
+            let found = store.run("LoadRights", Mode::Quick, None, move |tx| lookup.look_up(tx)).await;
+            match found {
                 Err(Error::Stale) => {}
                 Err(error) => return Err(error),
-                Ok(known) => {
-                    self.remember(&known, token, name);
-                    return Ok(known);
+                Ok(context) => {
+                    self.remember(&context, token, name);
+                    return Ok(context);
                 }
             }
         }
         Err(Error::Retry)
     }
 
-    fn remember(&self, known: &Known, token: Option<&str>, name: Option<&str>) {
-        if self.0.read().unwrap_or_else(PoisonError::into_inner).epoch < known.epoch {
-            let mut remembered = self.0.write().unwrap_or_else(PoisonError::into_inner);
-            if remembered.epoch < known.epoch {
-                remembered.begin(known.epoch);
+    fn remember(&self, context: &SecurityContext, token: Option<&str>, name: Option<&str>) {
+        if self.0.read().unwrap_or_else(PoisonError::into_inner).epoch < context.epoch {
+            let mut cache = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            if cache.epoch < context.epoch {
+                cache.begin(context.epoch);
             }
         }
-        let remembered = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        if remembered.epoch != known.epoch {
+        let cache = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if cache.epoch != context.epoch {
             return;
         }
         // an invalid token or an unknown name is not cached: there is no end to them
-        if let (Some(token), Some(claims), Some(caller)) = (token, &known.claims, &known.caller) {
-            let seen = Seen { claims: Arc::clone(claims), caller: Arc::clone(caller) };
-            remembered.tokens.insert(token.to_owned(), seen);
+        if let (Some(token), Some(claims), Some(caller)) = (token, &context.claims, &context.caller) {
+            let cached = CachedToken { claims: Arc::clone(claims), caller: Arc::clone(caller) };
+            cache.tokens.insert(token.to_owned(), cached);
         }
-        if let (Some(name), Some(place)) = (name, &known.place) {
+        if let (Some(name), Some(store)) = (name, &context.store) {
             // one entry for the store, in whichever case its name is written
-            remembered.places.insert(fold(name), Arc::clone(place));
+            cache.stores.insert(fold(name), Arc::clone(store));
         }
     }
 }
 
-impl Remembered {
+impl EpochCache {
     /// Clears the cache for a new epoch.
     fn begin(&mut self, epoch: i64) {
         self.epoch = epoch;
         self.tokens.clear();
-        self.places.clear();
+        self.stores.clear();
     }
 }
 
 /// An opened token and the name of a store, by which rights are looked up.
-pub struct Opened {
-    shown: Option<Shown>,
+pub struct RightsLookup {
+    token: Option<OpenedToken>,
     name: Option<String>,
 }
 
-impl Opened {
+impl RightsLookup {
     /// Opens a token, if there is one. An invalid one has no caller.
     ///
     /// # Errors
     /// Errors of the store.
     pub async fn new(
         store: &Store,
-        bearer: &Bearer,
+        token_service: &TokenService,
         token: Option<&str>,
         name: Option<&str>,
         now: Timestamp,
     ) -> Result<Self, Error> {
-        let shown = match token {
-            Some(token) => bearer.open(store, token, now).await?,
+        let token = match token {
+            Some(token) => token_service.open(store, token, now).await?,
             None => None,
         };
-        Ok(Self { shown, name: name.map(str::to_owned) })
+        Ok(Self { token, name: name.map(str::to_owned) })
     }
 
     /// Looks up the rights in one exchange with the database, or in two for a reference token, whose claims
@@ -215,27 +215,27 @@ impl Opened {
     ///
     /// # Errors
     /// [`Error::Stale`]: the signature was verified with a key of another epoch. Errors of the store.
-    pub fn look_up(&self, tx: &mut Tx<'_>) -> Result<Known, Error> {
-        let signed = match &self.shown {
-            Some(Shown::Signed(claims, _)) => Some((**claims).clone()),
+    pub fn look_up(&self, tx: &mut Tx<'_>) -> Result<SecurityContext, Error> {
+        let signed = match &self.token {
+            Some(OpenedToken::Signed(claims, _)) => Some((**claims).clone()),
             _ => None,
         };
-        let mut looked = Looked::default();
-        self.look_up_at_once(tx, signed.as_ref(), &mut looked)?;
-        if matches!(self.shown, Some(Shown::Signed(_, Some(since))) if since != looked.epoch) {
+        let mut found = LookupResult::default();
+        self.look_up_at_once(tx, signed.as_ref(), &mut found)?;
+        if matches!(self.token, Some(OpenedToken::Signed(_, Some(since))) if since != found.epoch) {
             return Err(Error::Stale);
         }
-        if let (None, Some(claims)) = (&signed, looked.claims.take()) {
-            look_up_claims(tx, &claims, &mut looked)?;
-            looked.claims = Some(claims);
+        if let (None, Some(claims)) = (&signed, found.claims.take()) {
+            look_up_claims(tx, &claims, &mut found)?;
+            found.claims = Some(claims);
         }
-        let claims = signed.or(looked.claims).filter(|_| !looked.is_revoked).map(Arc::new);
-        let caller = looked.caller.filter(|_| claims.is_some()).map(Arc::new);
-        let place = looked.place.map(|mut place| {
-            place.scope.options = Arc::new(Options::new(Owner::UserStore, looked.options));
-            Arc::new(place)
+        let claims = signed.or(found.claims).filter(|_| !found.is_revoked).map(Arc::new);
+        let caller = found.caller.filter(|_| claims.is_some()).map(Arc::new);
+        let store = found.store.map(|mut store| {
+            store.scope.options = Arc::new(Options::new(Owner::UserStore, found.options));
+            Arc::new(store)
         });
-        Ok(Known { epoch: looked.epoch, claims, caller, place })
+        Ok(SecurityContext { epoch: found.epoch, claims, caller, store })
     }
 
     /// Looks up all that does not depend on another answer.
@@ -243,19 +243,19 @@ impl Opened {
         &self,
         tx: &mut Tx<'_>,
         signed: Option<&Claims>,
-        looked: &mut Looked,
+        found: &mut LookupResult,
     ) -> Result<(), Error> {
         // the epoch is read first, so that what follows is no older
         let mut queries = Queries::default();
-        queries.push(EPOCH.to_owned(), Vec::new(), |looked, row| {
-            looked.epoch = row.int(0)?;
+        queries.push(EPOCH.to_owned(), Vec::new(), |found, row| {
+            found.epoch = row.int(0)?;
             Ok(())
         });
-        if let Some(Shown::Reference(digest)) = &self.shown {
+        if let Some(OpenedToken::Reference(digest)) = &self.token {
             let text = "SELECT claims FROM reference_token WHERE digest = ?1".to_owned();
-            queries.push(text, vec![Value::Bytes(digest.clone())], |looked, row| {
+            queries.push(text, vec![Value::Bytes(digest.clone())], |found, row| {
                 let broken = |_| Error::Internal("a kept token cannot be read".into());
-                looked.claims = Some(serde_json::from_str(row.text(0)?).map_err(broken)?);
+                found.claims = Some(serde_json::from_str(row.text(0)?).map_err(broken)?);
                 Ok(())
             });
         }
@@ -265,23 +265,23 @@ impl Opened {
         if let Some(name) = &self.name {
             query_store(&mut queries, name);
         }
-        queries.run(tx, looked)
+        queries.run(tx, found)
     }
 }
 
 /// What the statements found.
 #[derive(Default)]
-struct Looked {
+struct LookupResult {
     epoch: i64,
     claims: Option<Claims>,
     is_revoked: bool,
     caller: Option<Caller>,
-    place: Option<Place>,
+    store: Option<StoreContext>,
     options: HashMap<String, String>,
 }
 
 /// Takes a row of a statement's result.
-type Take<'a> = Box<dyn Fn(&mut Looked, &Row<'_>) -> Result<(), Error> + 'a>;
+type Take<'a> = Box<dyn Fn(&mut LookupResult, &Row<'_>) -> Result<(), Error> + 'a>;
 
 /// Statements that go to the database in one exchange, each with what takes its rows.
 #[derive(Default)]
@@ -292,34 +292,34 @@ impl<'a> Queries<'a> {
         &mut self,
         text: String,
         parameters: Vec<Value>,
-        take: impl Fn(&mut Looked, &Row<'_>) -> Result<(), Error> + 'a,
+        take: impl Fn(&mut LookupResult, &Row<'_>) -> Result<(), Error> + 'a,
     ) {
         self.0.push((text, parameters, Box::new(take)));
     }
 
-    fn run(&self, tx: &mut Tx<'_>, looked: &mut Looked) -> Result<(), Error> {
+    fn run(&self, tx: &mut Tx<'_>, found: &mut LookupResult) -> Result<(), Error> {
         let statements: Vec<_> =
             self.0.iter().map(|(text, parameters, _)| (text.as_str(), parameters.as_slice())).collect();
-        tx.query_all(&statements, &mut |place, row| match self.0.get(place) {
-            Some((.., take)) => take(looked, row),
+        tx.query_all(&statements, &mut |index, row| match self.0.get(index) {
+            Some((.., take)) => take(found, row),
             None => Ok(()),
         })
     }
 }
 
 /// Looks up the rights of a reference token by its stored claims.
-fn look_up_claims(tx: &mut Tx<'_>, claims: &Claims, looked: &mut Looked) -> Result<(), Error> {
+fn look_up_claims(tx: &mut Tx<'_>, claims: &Claims, found: &mut LookupResult) -> Result<(), Error> {
     let mut queries = Queries::default();
     query_token(&mut queries, claims);
-    queries.run(tx, looked)
+    queries.run(tx, found)
 }
 
 /// Adds the statements that find whether a token was revoked, and its caller.
 fn query_token<'a>(queries: &mut Queries<'a>, claims: &'a Claims) {
     let mut sql = Sql::new("SELECT 1 FROM revoked_token WHERE jti IN ");
     sql.add_list(std::iter::once(&claims.jti).chain(&claims.from_jti).map(|jti| jti.as_str().into()));
-    queries.push(format!("{} LIMIT 1", sql.text), sql.parameters, |looked, _| {
-        looked.is_revoked = true;
+    queries.push(format!("{} LIMIT 1", sql.text), sql.parameters, |found, _| {
+        found.is_revoked = true;
         Ok(())
     });
     query_caller(queries, claims);
@@ -343,11 +343,11 @@ fn query_caller<'a>(queries: &mut Queries<'a>, claims: &'a Claims) {
         serves("a", tenant),
         serves("g", tenant)
     );
-    queries.push(text, parameters, move |looked, row| {
+    queries.push(text, parameters, move |found, row| {
         let enabled = row.bool(0)? && row.bool(1)? && row.bool(7)? && row.bool(10)?;
         let needs_nonce = !row.is_null(8)? && row.bool(8)?;
         let (subscription, customer, holder) = (row.id(2)?, row.id(3)?, row.id(9)?);
-        let caller = looked.caller.get_or_insert_with(|| Caller {
+        let caller = found.caller.get_or_insert_with(|| Caller {
             id: client,
             holder: claims.client_id,
             enabled,
@@ -380,9 +380,9 @@ fn query_caller<'a>(queries: &mut Queries<'a>, claims: &'a Claims) {
 ///
 /// # Errors
 /// Errors of the store.
-pub fn load_store_context(tx: &mut Tx<'_>, name: &str) -> Result<Option<Place>, Error> {
-    let opened = Opened { shown: None, name: Some(name.to_owned()) };
-    Ok(opened.look_up(tx)?.place.map(Arc::unwrap_or_clone))
+pub fn load_store_context(tx: &mut Tx<'_>, name: &str) -> Result<Option<StoreContext>, Error> {
+    let lookup = RightsLookup { token: None, name: Some(name.to_owned()) };
+    Ok(lookup.look_up(tx)?.store.map(Arc::unwrap_or_clone))
 }
 
 /// Adds the statements that find a user store by its id or its name, and its options.
@@ -396,8 +396,8 @@ fn query_store(queries: &mut Queries<'_>, name: &str) {
          (SELECT snapshot_number FROM passkey_trust WHERE source = 'mds') \
          FROM idp_instance i JOIN subscription s ON s.id = i.subscription_id WHERE {condition}"
     );
-    queries.push(text, vec![key.clone()], |looked, row| {
-        looked.place = Some(Place {
+    queries.push(text, vec![key.clone()], |found, row| {
+        found.store = Some(StoreContext {
             scope: StoreScope {
                 number: row.int(0)?,
                 id: row.id(1)?,
@@ -415,8 +415,8 @@ fn query_store(queries: &mut Queries<'_>, name: &str) {
         "SELECT o.name, o.value FROM idp_instance i JOIN option_value o ON o.apply_to_idp_instance_id = i.id \
          WHERE {condition}"
     );
-    queries.push(text, vec![key], |looked, row| {
-        looked.options.insert(row.text(0)?.to_owned(), row.text(1)?.to_owned());
+    queries.push(text, vec![key], |found, row| {
+        found.options.insert(row.text(0)?.to_owned(), row.text(1)?.to_owned());
         Ok(())
     });
 }
@@ -429,19 +429,19 @@ mod tests {
     use chancery_resource::settings::{Options, Owner};
     use uuid::Uuid;
 
-    use super::{Known, Place, REMEMBERED, Rights};
+    use super::{CACHED, Rights, SecurityContext, StoreContext};
 
-    fn at(epoch: i64) -> Known {
+    fn at(epoch: i64) -> SecurityContext {
         let options = Arc::new(Options::new(Owner::UserStore, std::collections::HashMap::new()));
         let scope = StoreScope { number: 1, id: Uuid::nil(), name: "s".into(), options, metadata: None };
-        let place = Place { scope, subscription: Uuid::nil(), customer: Uuid::nil(), is_active: true };
-        Known { epoch, claims: None, caller: None, place: Some(Arc::new(place)) }
+        let store = StoreContext { scope, subscription: Uuid::nil(), customer: Uuid::nil(), is_active: true };
+        SecurityContext { epoch, claims: None, caller: None, store: Some(Arc::new(store)) }
     }
 
     #[test]
     fn what_is_remembered_is_of_one_epoch() {
         let rights = Rights::default();
-        let epoch = |name: &str| rights.recall(None, Some(name)).map(|known| known.epoch);
+        let epoch = |name: &str| rights.recall(None, Some(name)).map(|context| context.epoch);
         rights.remember(&at(3), None, Some("A"));
         assert_eq!((epoch("a"), epoch("b")), (Some(3), None));
         rights.remember(&at(2), None, Some("b"));
@@ -462,12 +462,12 @@ mod tests {
     fn an_entry_in_use_is_not_evicted() {
         let rights = Rights::default();
         rights.remember(&at(1), None, Some("always"));
-        for number in 0..3 * REMEMBERED {
+        for number in 0..3 * CACHED {
             rights.remember(&at(1), None, Some(&format!("once-{number}")));
             assert!(rights.recall(None, Some("always")).is_some(), "after {number} others");
         }
-        let kept = rights.0.read().unwrap().places.len();
+        let kept = rights.0.read().unwrap().stores.len();
         // the cache has shards, each with a capacity of its own
-        assert!(kept <= REMEMBERED + REMEMBERED / 20 && kept > REMEMBERED / 2, "{kept} are kept");
+        assert!(kept <= CACHED + CACHED / 20 && kept > CACHED / 2, "{kept} are kept");
     }
 }

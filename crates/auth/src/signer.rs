@@ -50,7 +50,7 @@ pub fn sign(key: &PrivateKey, kid: &str, x5t: Option<&str>, claims: &Claims) -> 
 }
 
 /// An access token whose signature is not verified yet.
-pub struct Unverified<'a> {
+pub struct UnverifiedToken<'a> {
     /// The token's header.
     pub header: Header,
     signed: &'a str,
@@ -58,7 +58,7 @@ pub struct Unverified<'a> {
     signature: Vec<u8>,
 }
 
-impl<'a> Unverified<'a> {
+impl<'a> UnverifiedToken<'a> {
     /// Reads a token whose `typ` is that of an access token (RFC 9068, section 2.1).
     pub fn read(token: &'a str) -> Option<Self> {
         if token.len() > MAX_LENGTH {

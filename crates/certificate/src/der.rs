@@ -22,18 +22,18 @@ pub struct Element<'a> {
 
 /// The elements that are not read yet.
 #[derive(Clone, Copy)]
-pub struct Walk<'a>(&'a [u8]);
+pub struct DerReader<'a>(&'a [u8]);
 
-impl<'a> Walk<'a> {
+impl<'a> DerReader<'a> {
     pub const fn over(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
     /// The elements inside the one element that the bytes are, which must have this tag.
     pub fn only(bytes: &'a [u8], tag: u8) -> Option<Self> {
-        let mut walk = Self(bytes);
-        let inside = walk.enter(tag)?;
-        walk.is_done().then_some(inside)
+        let mut reader = Self(bytes);
+        let inside = reader.enter(tag)?;
+        reader.is_done().then_some(inside)
     }
 
     pub const fn is_done(self) -> bool {
@@ -105,15 +105,15 @@ pub fn without_zeros(bytes: &[u8]) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    use super::{INTEGER, OCTET_STRING, SEQUENCE, Walk};
+    use super::{DerReader, INTEGER, OCTET_STRING, SEQUENCE};
 
     #[test]
     fn elements_are_taken_in_turn_or_not_at_all() {
-        let mut walk = Walk::over(&[INTEGER, 2, 1, 0, OCTET_STRING, 0x81, 1, 9]);
-        assert_eq!(walk.take(SEQUENCE), None);
-        assert_eq!(walk.number(), Some(256));
-        assert_eq!(walk.take(OCTET_STRING), Some(&[9][..]));
-        assert!(walk.is_done());
+        let mut reader = DerReader::over(&[INTEGER, 2, 1, 0, OCTET_STRING, 0x81, 1, 9]);
+        assert_eq!(reader.take(SEQUENCE), None);
+        assert_eq!(reader.number(), Some(256));
+        assert_eq!(reader.take(OCTET_STRING), Some(&[9][..]));
+        assert!(reader.is_done());
     }
 
     #[test]
@@ -127,9 +127,9 @@ mod tests {
             &[4, 0x84, 0xff, 0xff, 0xff, 0xff],
             &[0x1f, 1, 0],
         ] {
-            assert!(Walk::over(bytes).element().is_none(), "{bytes:?}");
+            assert!(DerReader::over(bytes).element().is_none(), "{bytes:?}");
         }
-        assert_eq!(Walk::over(&[INTEGER, 1, 0x80]).number(), None);
-        assert_eq!(Walk::over(&[INTEGER, 5, 1, 0, 0, 0, 0]).number(), None);
+        assert_eq!(DerReader::over(&[INTEGER, 1, 0x80]).number(), None);
+        assert_eq!(DerReader::over(&[INTEGER, 5, 1, 0, 0, 0, 0]).number(), None);
     }
 }

@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 
 use crate::{
     Part, Refusal,
-    der::{INTEGER, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE, Walk},
+    der::{DerReader, INTEGER, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE},
     derivation::{self, Iterations, Password, Purpose},
 };
 
@@ -53,15 +53,15 @@ pub fn decrypt_private_key(
     work: &mut Iterations,
 ) -> Result<Zeroizing<Vec<u8>>, Refusal> {
     let broken = Refusal::Broken(Part::PrivateKey);
-    let mut walk = Walk::only(der, SEQUENCE).ok_or(broken)?;
-    let algorithm = walk.enter(SEQUENCE).ok_or(broken)?;
-    let content = walk.take(OCTET_STRING).ok_or(broken)?;
+    let mut reader = DerReader::only(der, SEQUENCE).ok_or(broken)?;
+    let algorithm = reader.enter(SEQUENCE).ok_or(broken)?;
+    let content = reader.take(OCTET_STRING).ok_or(broken)?;
     decrypt(algorithm, content, password, work, broken)
 }
 
 /// Decrypts content by its algorithm and parameters. `broken` is the refusal where these are malformed.
 pub fn decrypt(
-    mut algorithm: Walk<'_>,
+    mut algorithm: DerReader<'_>,
     content: &[u8],
     password: &Password,
     work: &mut Iterations,
@@ -90,7 +90,7 @@ pub fn decrypt(
 }
 
 fn decrypt_pbes2(
-    mut parameters: Walk<'_>,
+    mut parameters: DerReader<'_>,
     content: &[u8],
     password: &Password,
     work: &mut Iterations,

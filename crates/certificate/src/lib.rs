@@ -30,7 +30,7 @@ pub use mutual_tls::{Names, matches_subject, names_of};
 pub use name::normalised_name;
 pub use private_key::PrivateKey;
 pub use public_key::{KeyKind, PublicKey};
-pub use read::{Format, Read, read, read_within};
+pub use read::{CertificateBundle, Format, read, read_within};
 pub use refusal::{Part, Refusal};
 
 /// The bytes that an uploaded file may have.

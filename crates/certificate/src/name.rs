@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::der::{OBJECT_IDENTIFIER, SEQUENCE, SET, Walk};
+use crate::der::{DerReader, OBJECT_IDENTIFIER, SEQUENCE, SET};
 
 /// A name's relative distinguished names, the most specific first, as in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,10 +66,10 @@ impl DistinguishedName {
 
     /// Reads a name from DER.
     pub fn from_der(der: &[u8]) -> Option<Self> {
-        let mut walk = Walk::only(der, SEQUENCE)?;
+        let mut reader = DerReader::only(der, SEQUENCE)?;
         let mut parts = Vec::new();
-        while !walk.is_done() {
-            let mut set = walk.enter(SET)?;
+        while !reader.is_done() {
+            let mut set = reader.enter(SET)?;
             let mut part = Vec::new();
             while !set.is_done() {
                 let mut pair = set.enter(SEQUENCE)?;
@@ -175,9 +175,9 @@ fn kind_of(word: &str) -> Option<String> {
 
 impl Value {
     /// Reads the one remaining value; text in any of the string types that names have.
-    fn from_der(mut walk: Walk<'_>) -> Option<Self> {
-        let element = walk.element()?;
-        if !walk.is_done() {
+    fn from_der(mut reader: DerReader<'_>) -> Option<Self> {
+        let element = reader.element()?;
+        if !reader.is_done() {
             return None;
         }
         let content = element.content;
@@ -209,7 +209,7 @@ impl Value {
             let end = digits.find([',', '+']).unwrap_or(digits.len());
             let (digits, rest) = digits.split_at_checked(end)?;
             let bytes = from_hex(digits.trim_end_matches(' '))?;
-            return Some((Self::from_der(Walk::over(&bytes))?, rest));
+            return Some((Self::from_der(DerReader::over(&bytes))?, rest));
         }
         let mut bytes = Vec::new();
         // trailing spaces belong to the value only when they are escaped

@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 
 use crate::{
     MAX_CERTIFICATES, Part, Refusal,
-    der::{EXPLICIT_0, IMPLICIT_0, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE, Walk},
+    der::{DerReader, EXPLICIT_0, IMPLICIT_0, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE},
     derivation::{self, Iterations, Password, Purpose},
     encryption::{decrypt, decrypt_private_key},
     read::Contents,
@@ -34,20 +34,20 @@ const BROKEN: Refusal = Refusal::Broken(Part::File);
 
 /// Opens a PKCS#12 file.
 pub fn open(file: &[u8], password: Option<&Secret>, work: &mut Iterations) -> Result<Contents, Refusal> {
-    let mut walk = Walk::only(file, SEQUENCE).ok_or(BROKEN)?;
-    if walk.number().ok_or(BROKEN)? != 3 {
+    let mut reader = DerReader::only(file, SEQUENCE).ok_or(BROKEN)?;
+    if reader.number().ok_or(BROKEN)? != 3 {
         return Err(BROKEN);
     }
-    let mut authenticated = walk.enter(SEQUENCE).ok_or(BROKEN)?;
+    let mut authenticated = reader.enter(SEQUENCE).ok_or(BROKEN)?;
     // a file with a signature instead of a MAC has another type here
     if authenticated.take(OBJECT_IDENTIFIER).ok_or(BROKEN)? != DATA {
         return Err(Refusal::UnsupportedProtection);
     }
     let safes = plain_content(&mut authenticated)?;
-    if walk.is_done() {
+    if reader.is_done() {
         return Err(Refusal::NoMac);
     }
-    let mac = Mac::read(walk.enter(SEQUENCE).ok_or(BROKEN)?)?;
+    let mac = Mac::read(reader.enter(SEQUENCE).ok_or(BROKEN)?)?;
     let mut fits = None;
     for meant in Password::meant(password)? {
         if mac.holds(safes, &meant, work)? {
@@ -59,7 +59,7 @@ pub fn open(file: &[u8], password: Option<&Secret>, work: &mut Iterations) -> Re
         return Err(if password.is_none() { Refusal::PasswordMissing } else { Refusal::WrongPassword });
     };
     let mut contents = Contents::default();
-    let mut safes = Walk::only(safes, SEQUENCE).ok_or(BROKEN)?;
+    let mut safes = DerReader::only(safes, SEQUENCE).ok_or(BROKEN)?;
     while !safes.is_done() {
         read_safe(safes.enter(SEQUENCE).ok_or(BROKEN)?, &fits, work, &mut contents)?;
     }
@@ -67,8 +67,8 @@ pub fn open(file: &[u8], password: Option<&Secret>, work: &mut Iterations) -> Re
 }
 
 /// Takes a content of the type "data": an octet string in `[0]`.
-fn plain_content<'a>(walk: &mut Walk<'a>) -> Result<&'a [u8], Refusal> {
-    walk.enter(EXPLICIT_0).and_then(|mut inside| inside.take(OCTET_STRING)).ok_or(BROKEN)
+fn plain_content<'a>(reader: &mut DerReader<'a>) -> Result<&'a [u8], Refusal> {
+    reader.enter(EXPLICIT_0).and_then(|mut inside| inside.take(OCTET_STRING)).ok_or(BROKEN)
 }
 
 /// The MAC, which shows that nobody without the password changed the file.
@@ -81,8 +81,8 @@ struct Mac<'a> {
 }
 
 impl<'a> Mac<'a> {
-    fn read(mut walk: Walk<'a>) -> Result<Self, Refusal> {
-        let mut info = walk.enter(SEQUENCE).ok_or(BROKEN)?;
+    fn read(mut reader: DerReader<'a>) -> Result<Self, Refusal> {
+        let mut info = reader.enter(SEQUENCE).ok_or(BROKEN)?;
         let mut algorithm = info.enter(SEQUENCE).ok_or(BROKEN)?;
         let (hash, keyed) = match algorithm.take(OBJECT_IDENTIFIER).ok_or(BROKEN)? {
             SHA1 => (&SHA1_FOR_LEGACY_USE_ONLY, HMAC_SHA1_FOR_LEGACY_USE_ONLY),
@@ -93,8 +93,8 @@ impl<'a> Mac<'a> {
             _ => return Err(Refusal::UnsupportedProtection),
         };
         let value = info.take(OCTET_STRING).ok_or(BROKEN)?;
-        let salt = walk.take(OCTET_STRING).ok_or(BROKEN)?;
-        let iterations = if walk.is_done() { Some(1) } else { walk.number() };
+        let salt = reader.take(OCTET_STRING).ok_or(BROKEN)?;
+        let iterations = if reader.is_done() { Some(1) } else { reader.number() };
         let iterations = iterations.and_then(NonZeroU32::new).ok_or(BROKEN)?;
         Ok(Self { hash, keyed, value, salt, iterations })
     }
@@ -110,7 +110,7 @@ impl<'a> Mac<'a> {
 
 /// Reads one safe: bags, which may be encrypted together.
 fn read_safe(
-    mut safe: Walk<'_>,
+    mut safe: DerReader<'_>,
     password: &Password,
     work: &mut Iterations,
     contents: &mut Contents,
@@ -139,7 +139,7 @@ fn read_bags(
     work: &mut Iterations,
     contents: &mut Contents,
 ) -> Result<(), Refusal> {
-    let mut bags = Walk::only(bags, SEQUENCE).ok_or(BROKEN)?;
+    let mut bags = DerReader::only(bags, SEQUENCE).ok_or(BROKEN)?;
     while !bags.is_done() {
         let mut bag = bags.enter(SEQUENCE).ok_or(BROKEN)?;
         let kind = bag.take(OBJECT_IDENTIFIER).ok_or(BROKEN)?;
@@ -148,7 +148,7 @@ fn read_bags(
             KEY => contents.add_key(Zeroizing::new(value.to_vec()))?,
             SHROUDED_KEY => contents.add_key(decrypt_private_key(value, password, work)?)?,
             CERTIFICATE => {
-                let mut value = Walk::only(value, SEQUENCE).ok_or(BROKEN)?;
+                let mut value = DerReader::only(value, SEQUENCE).ok_or(BROKEN)?;
                 if value.take(OBJECT_IDENTIFIER).ok_or(BROKEN)? == X509 {
                     contents.certificates.push(plain_content(&mut value)?.to_vec());
                 }
@@ -164,7 +164,7 @@ fn read_bags(
 
 #[cfg(test)]
 mod tests {
-    use super::{Iterations, Mac, Password, SEQUENCE, Walk, plain_content};
+    use super::{DerReader, Iterations, Mac, Password, SEQUENCE, plain_content};
 
     /// No password and an empty one make different MACs, and tools write both.
     #[test]
@@ -173,12 +173,12 @@ mod tests {
             (&include_bytes!("../testdata/empty-password.p12")[..], [true, false]),
             (&include_bytes!("../testdata/absent-password.p12")[..], [false, true]),
         ] {
-            let mut walk = Walk::only(file, SEQUENCE).unwrap();
-            walk.number().unwrap();
-            let mut content = walk.enter(SEQUENCE).unwrap();
+            let mut reader = DerReader::only(file, SEQUENCE).unwrap();
+            reader.number().unwrap();
+            let mut content = reader.enter(SEQUENCE).unwrap();
             content.element().unwrap();
             let content = plain_content(&mut content).unwrap();
-            let mac = Mac::read(walk.enter(SEQUENCE).unwrap()).unwrap();
+            let mac = Mac::read(reader.enter(SEQUENCE).unwrap()).unwrap();
             let meant = Password::meant(None).unwrap();
             let held = meant.iter().map(|one| mac.holds(content, one, &mut Iterations::full()).unwrap());
             assert_eq!(held.collect::<Vec<_>>(), expected);

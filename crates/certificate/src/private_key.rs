@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 
 use crate::{
     Algorithm, KeyKind, MAX_BYTES, Part, PublicKey, Refusal,
-    der::{INTEGER, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE, Walk, magnitude},
+    der::{DerReader, INTEGER, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE, magnitude},
     derivation::{Iterations, Password},
     encryption::decrypt_private_key,
     pem,
@@ -74,8 +74,8 @@ impl PrivateKey {
         password: Option<&Secret>,
         work: &mut Iterations,
     ) -> Result<Self, Refusal> {
-        let walk = Walk::only(der, SEQUENCE).ok_or(BROKEN)?;
-        if walk.ahead() == Some(SEQUENCE) {
+        let reader = DerReader::only(der, SEQUENCE).ok_or(BROKEN)?;
+        if reader.ahead() == Some(SEQUENCE) {
             return Self::from_plain(&decrypted(der, password, work)?);
         }
         Self::from_plain(der)
@@ -83,12 +83,12 @@ impl PrivateKey {
 
     /// Reads DER that is not encrypted.
     fn from_plain(der: &[u8]) -> Result<Self, Refusal> {
-        let mut walk = Walk::only(der, SEQUENCE).ok_or(BROKEN)?;
-        walk.take(INTEGER).ok_or(BROKEN)?;
-        match walk.ahead() {
-            Some(SEQUENCE) => Self::from_pkcs8(der, walk),
+        let mut reader = DerReader::only(der, SEQUENCE).ok_or(BROKEN)?;
+        reader.take(INTEGER).ok_or(BROKEN)?;
+        match reader.ahead() {
+            Some(SEQUENCE) => Self::from_pkcs8(der, reader),
             Some(INTEGER) => {
-                check_rsa(walk)?;
+                check_rsa(reader)?;
                 Self::of_rsa(rsa::KeyPair::from_der(der).map_err(|_| BROKEN)?)
             }
             // SEC1 may omit the curve: it is then the first whose range the key is in
@@ -100,12 +100,12 @@ impl PrivateKey {
         }
     }
 
-    fn from_pkcs8(der: &[u8], mut walk: Walk<'_>) -> Result<Self, Refusal> {
-        let mut algorithm = walk.enter(SEQUENCE).ok_or(BROKEN)?;
-        let key = walk.take(OCTET_STRING).ok_or(BROKEN)?;
+    fn from_pkcs8(der: &[u8], mut reader: DerReader<'_>) -> Result<Self, Refusal> {
+        let mut algorithm = reader.enter(SEQUENCE).ok_or(BROKEN)?;
+        let key = reader.take(OCTET_STRING).ok_or(BROKEN)?;
         match algorithm.take(OBJECT_IDENTIFIER).ok_or(BROKEN)? {
             RSA => {
-                let mut inside = Walk::only(key, SEQUENCE).ok_or(BROKEN)?;
+                let mut inside = DerReader::only(key, SEQUENCE).ok_or(BROKEN)?;
                 inside.take(INTEGER).ok_or(BROKEN)?;
                 check_rsa(inside)?;
                 Self::of_rsa(rsa::KeyPair::from_pkcs8(der).map_err(|_| BROKEN)?)
@@ -223,7 +223,7 @@ fn decrypted(
     for meant in Password::meant(password)? {
         match decrypt_private_key(der, &meant, work) {
             // the padding can be valid by chance under a wrong password, the start of a key hardly
-            Ok(plain) if Walk::only(&plain, SEQUENCE).is_some() => return Ok(plain),
+            Ok(plain) if DerReader::only(&plain, SEQUENCE).is_some() => return Ok(plain),
             Ok(_) => {}
             Err(other) => refused = other,
         }
@@ -232,8 +232,8 @@ fn decrypted(
 }
 
 /// Checks the size of an RSA key, whose modulus is next, before anything is computed with it.
-fn check_rsa(mut walk: Walk<'_>) -> Result<(), Refusal> {
-    let bits = bits(walk.take(INTEGER).and_then(magnitude).ok_or(BROKEN)?);
+fn check_rsa(mut reader: DerReader<'_>) -> Result<(), Refusal> {
+    let bits = bits(reader.take(INTEGER).and_then(magnitude).ok_or(BROKEN)?);
     if bits > MAX_RSA_BITS {
         return Err(Refusal::UnsupportedKey);
     }

@@ -4,7 +4,7 @@ use aws_lc_rs::digest::{SHA256, digest};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 
-use crate::der::{BIT_STRING, INTEGER, OBJECT_IDENTIFIER, SEQUENCE, Walk, magnitude};
+use crate::der::{BIT_STRING, DerReader, INTEGER, OBJECT_IDENTIFIER, SEQUENCE, magnitude};
 
 pub const RSA: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01";
 pub const ELLIPTIC_CURVE: &[u8] = b"\x2a\x86\x48\xce\x3d\x02\x01";
@@ -53,17 +53,17 @@ impl PublicKey {
     /// Reads a `SubjectPublicKeyInfo`. `None` when it is broken or its kind is
     /// [`KeyKind::Other`].
     pub fn from_spki(spki: &[u8]) -> Option<Self> {
-        let mut walk = Walk::only(spki, SEQUENCE)?;
-        let mut algorithm = walk.enter(SEQUENCE)?;
-        let (unused, key) = walk.take(BIT_STRING)?.split_first()?;
-        if *unused != 0 || !walk.is_done() {
+        let mut reader = DerReader::only(spki, SEQUENCE)?;
+        let mut algorithm = reader.enter(SEQUENCE)?;
+        let (unused, key) = reader.take(BIT_STRING)?.split_first()?;
+        if *unused != 0 || !reader.is_done() {
             return None;
         }
         match algorithm.take(OBJECT_IDENTIFIER)? {
             RSA => {
-                let mut walk = Walk::only(key, SEQUENCE)?;
-                let modulus = magnitude(walk.take(INTEGER)?)?.to_vec();
-                let exponent = magnitude(walk.take(INTEGER)?)?.to_vec();
+                let mut reader = DerReader::only(key, SEQUENCE)?;
+                let modulus = magnitude(reader.take(INTEGER)?)?.to_vec();
+                let exponent = magnitude(reader.take(INTEGER)?)?.to_vec();
                 let kind = KeyKind::Rsa { bits: bits(&modulus) };
                 Some(Self { kind, members: Members::Rsa(modulus, exponent) })
             }

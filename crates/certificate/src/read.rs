@@ -24,7 +24,7 @@ pub enum Format {
 
 /// The contents of an upload.
 #[derive(Debug)]
-pub struct Read {
+pub struct CertificateBundle {
     /// The certificate, in DER.
     pub certificate: Vec<u8>,
     /// The chain of issuers, the nearest first, as far as the upload has them, in DER. Issuers are found by
@@ -63,7 +63,7 @@ pub fn read(
     data: &[u8],
     private_key: Option<&[u8]>,
     password: Option<&Secret>,
-) -> Result<Read, Refusal> {
+) -> Result<CertificateBundle, Refusal> {
     read_within(format, data, private_key, password, &mut Iterations::full())
 }
 
@@ -74,7 +74,7 @@ pub fn read_within(
     private_key: Option<&[u8]>,
     password: Option<&Secret>,
     work: &mut Iterations,
-) -> Result<Read, Refusal> {
+) -> Result<CertificateBundle, Refusal> {
     if data.len() > MAX_BYTES || private_key.is_some_and(|key| key.len() > MAX_BYTES) {
         return Err(Refusal::TooLarge);
     }
@@ -106,7 +106,11 @@ fn open_pem(data: &[u8]) -> Result<Contents, Refusal> {
 }
 
 /// Finds the certificate of the upload, and orders its chain.
-fn pick(certificates: &[Vec<u8>], key: Option<PrivateKey>, format: Format) -> Result<Read, Refusal> {
+fn pick(
+    certificates: &[Vec<u8>],
+    key: Option<PrivateKey>,
+    format: Format,
+) -> Result<CertificateBundle, Refusal> {
     if certificates.len() > MAX_CERTIFICATES {
         return Err(Refusal::TooManyCertificates);
     }
@@ -143,5 +147,5 @@ fn pick(certificates: &[Vec<u8>], key: Option<PrivateKey>, format: Format) -> Re
         link = issuer;
     }
     let facts = facts(der, own)?;
-    Ok(Read { certificate: (*der).clone(), chain, private_key: key, facts })
+    Ok(CertificateBundle { certificate: (*der).clone(), chain, private_key: key, facts })
 }

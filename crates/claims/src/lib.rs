@@ -64,7 +64,7 @@ pub use exceeded::Exceeded;
 pub use pattern::{GoOn, MAX_PATTERN_CHARACTERS, Overflow, Pattern};
 pub use remembered::RuleSets;
 pub use rule::{MAX_REPLACEMENT_CHARACTERS, Member, Rule};
-pub use rule_set::{Fault, RuleSet, Unusable};
+pub use rule_set::{Fault, RuleSet, RuleSetError};
 
 /// The most claims, before and after each group.
 pub const MAX_CLAIMS: usize = 10_000;

@@ -5,7 +5,7 @@ use regex_automata::{
     nfa::thompson::WhichCaptures,
 };
 
-use crate::reading::Reading;
+use crate::reading::ParsedPattern;
 
 /// The most characters of a pattern.
 pub const MAX_PATTERN_CHARACTERS: usize = 2_000;
@@ -61,17 +61,17 @@ impl Pattern {
     /// Compiles a pattern; the error says for people what is wrong, and where. Compiling takes up to some
     /// tenths of a second, so it must not run where it blocks other requests.
     pub fn new(text: &str) -> Result<Self, String> {
-        Self::compile(&Reading::of_filter(text)?, MAX_TABLE_BYTES)
+        Self::compile(&ParsedPattern::of_filter(text)?, MAX_TABLE_BYTES)
     }
 
     /// The pattern's weight (see [`MAX_PATTERN_WEIGHT`]), without compiling it; the error says for people
     /// what is wrong, and where.
     pub fn weigh(text: &str) -> Result<u64, String> {
-        Reading::of_filter(text).map(|reading| reading.weight)
+        ParsedPattern::of_filter(text).map(|reading| reading.weight)
     }
 
     /// Compiles a pattern that was read, with this many bytes for each of its tables.
-    pub(crate) fn compile(reading: &Reading, table_bytes: usize) -> Result<Self, String> {
+    pub(crate) fn compile(reading: &ParsedPattern, table_bytes: usize) -> Result<Self, String> {
         let Some(expression) = &reading.expression else { return Ok(Self(None)) };
         let tables = table_bytes.min(MAX_TABLE_BYTES);
         let captures = if reading.keeps_groups { WhichCaptures::All } else { WhichCaptures::Implicit };
@@ -112,11 +112,11 @@ impl Pattern {
         let references = replacement.matches('$').count();
         let mut written = String::new();
         let mut end = 0;
-        for (place, groups) in compiled.regex.captures_iter(text).enumerate() {
+        for (index, groups) in compiled.regex.captures_iter(text).enumerate() {
             let Some(found) = groups.get_match() else { continue };
             // no group is longer than the match, so an expansion's length is bounded before it is written
             let longest = replacement.len().saturating_add(references.saturating_mul(found.len()));
-            if place >= MAX_PLACES || written.len() > most || longest > most.saturating_mul(16) {
+            if index >= MAX_PLACES || written.len() > most || longest > most.saturating_mul(16) {
                 return Err(Overflow::Text);
             }
             if !go_on() {
@@ -136,7 +136,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{MAX_PATTERN_CHARACTERS, MAX_TABLE_BYTES, Overflow, Pattern};
-    use crate::reading::Reading;
+    use crate::reading::ParsedPattern;
 
     const FOR_EVER: super::GoOn<'static> = &|| true;
 
@@ -145,7 +145,7 @@ mod tests {
     }
 
     fn rewriting(pattern: &str) -> Result<Pattern, String> {
-        Pattern::compile(&Reading::of_rewriting(pattern)?, MAX_TABLE_BYTES)
+        Pattern::compile(&ParsedPattern::of_rewriting(pattern)?, MAX_TABLE_BYTES)
     }
 
     #[test]

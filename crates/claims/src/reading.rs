@@ -15,7 +15,7 @@ use crate::pattern::{MAX_PATTERN_CHARACTERS, MAX_PATTERN_WEIGHT};
 const MAX_FOLDED_CLASSES: usize = 32;
 
 /// A parsed pattern.
-pub(crate) struct Reading {
+pub(crate) struct ParsedPattern {
     /// The expression; `None` where the text is empty.
     pub(crate) expression: Option<Hir>,
     pub(crate) weight: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Reading {
     pub(crate) keeps_groups: bool,
 }
 
-impl Reading {
+impl ParsedPattern {
     /// Parses a pattern that is only matched.
     pub(crate) fn of_filter(text: &str) -> Result<Self, String> {
         Self::new(text, false)

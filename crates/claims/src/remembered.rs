@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::{GoOn, Rule, RuleSet, Unusable};
+use crate::{GoOn, Rule, RuleSet, RuleSetError};
 
 /// The most sets in the cache.
 const REMEMBERED: usize = 8;
@@ -21,10 +21,15 @@ impl RuleSets {
 
     /// The compiled rules, from the cache where the key is known. One set is compiled at a time, so that no
     /// two callers compile the same.
-    pub fn compiled(&self, key: &[u8], rules: &[Rule], go_on: GoOn<'_>) -> Result<Arc<RuleSet>, Unusable> {
+    pub fn compiled(
+        &self,
+        key: &[u8],
+        rules: &[Rule],
+        go_on: GoOn<'_>,
+    ) -> Result<Arc<RuleSet>, RuleSetError> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let set = match kept.iter().position(|(known, _)| known == key) {
-            Some(place) => kept.remove(place).1,
+            Some(index) => kept.remove(index).1,
             None => Arc::new(RuleSet::new(rules, go_on)?),
         };
         kept.push((key.to_vec(), Arc::clone(&set)));
@@ -40,7 +45,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::{REMEMBERED, RuleSets};
-    use crate::{GoOn, Unusable, tests::heavy};
+    use crate::{GoOn, RuleSetError, tests::heavy};
 
     const FOR_EVER: GoOn<'static> = &|| true;
 
@@ -60,7 +65,7 @@ mod tests {
     fn heavy_sets_give_way_sooner() {
         let sets = RuleSets::new();
         let rules: Vec<_> = (1..=5).map(heavy).collect();
-        assert_eq!(sets.compiled(b"a", &rules, &|| false).unwrap_err(), Unusable::Time);
+        assert_eq!(sets.compiled(b"a", &rules, &|| false).unwrap_err(), RuleSetError::Time);
         let first = sets.compiled(b"a", &rules, FOR_EVER).unwrap();
         for key in [b"b", b"c"] {
             assert!(Arc::ptr_eq(&first, &sets.compiled(b"a", &rules, FOR_EVER).unwrap()));

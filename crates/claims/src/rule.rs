@@ -8,7 +8,7 @@ use crate::{
     Claim, Destination, Disclosure, Exceeded, InputSource, MAX_TEXT_BYTES, Pattern, RuleType, Source, Target,
     is_protected,
     pattern::{GoOn, Overflow},
-    reading::Reading,
+    reading::ParsedPattern,
 };
 
 /// The most characters of a replacement.
@@ -45,7 +45,7 @@ impl fmt::Display for Member {
 }
 
 /// What is wrong with a member, for people.
-type Wrong = (Member, String);
+type MemberFault = (Member, String);
 
 /// A rule as it is configured. Empty text means that there is none. For the meaning see the [crate].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,28 +85,28 @@ pub struct Rule {
 impl Rule {
     /// Parses the rule's patterns, also those that the targets leave unused: a target may be changed later
     /// by a caller who does not see the patterns.
-    pub(crate) fn read(&self) -> Result<Readings, Vec<Wrong>> {
+    pub(crate) fn read(&self) -> Result<ParsedPatterns, Vec<MemberFault>> {
         let whole_type = whole_or(&self.type_transformation_rule, &self.type_transformation_replacement);
         let whole_value = whole_or(&self.value_transformation_rule, &self.value_transformation_replacement);
         let at = |member| move |detail| (member, detail);
         let readings = [
-            Reading::of_filter(&self.type_evaluation_rule).map_err(at(Member::TypeEvaluationRule)),
-            Reading::of_filter(&self.value_evaluation_rule).map_err(at(Member::ValueEvaluationRule)),
-            Reading::of_rewriting(whole_type).map_err(at(Member::TypeTransformationRule)),
-            Reading::of_rewriting(whole_value).map_err(at(Member::ValueTransformationRule)),
+            ParsedPattern::of_filter(&self.type_evaluation_rule).map_err(at(Member::TypeEvaluationRule)),
+            ParsedPattern::of_filter(&self.value_evaluation_rule).map_err(at(Member::ValueEvaluationRule)),
+            ParsedPattern::of_rewriting(whole_type).map_err(at(Member::TypeTransformationRule)),
+            ParsedPattern::of_rewriting(whole_value).map_err(at(Member::ValueTransformationRule)),
         ];
         let too_long = self.too_long();
         match readings {
             [Ok(evaluated_type), Ok(evaluated_value), Ok(rewritten_type), Ok(rewritten_value)]
                 if too_long.is_empty() =>
             {
-                Ok(Readings { evaluated_type, evaluated_value, rewritten_type, rewritten_value })
+                Ok(ParsedPatterns { evaluated_type, evaluated_value, rewritten_type, rewritten_value })
             }
             readings => Err(readings.into_iter().filter_map(Result::err).chain(too_long).collect()),
         }
     }
 
-    fn too_long(&self) -> Vec<Wrong> {
+    fn too_long(&self) -> Vec<MemberFault> {
         let replacements = [
             (Member::TypeTransformationReplacement, &self.type_transformation_replacement),
             (Member::ValueTransformationReplacement, &self.value_transformation_replacement),
@@ -122,20 +122,20 @@ impl Rule {
 
     /// The weight of the rule's patterns together (see [`Pattern::weigh`]), or what is wrong with its members.
     /// Cheap for one rule, not for thousands.
-    pub fn weigh(&self) -> Result<u64, Vec<Wrong>> {
+    pub fn weigh(&self) -> Result<u64, Vec<MemberFault>> {
         self.read().map(|readings| readings.weight())
     }
 }
 
 /// The parsed patterns of a rule.
-pub(crate) struct Readings {
-    evaluated_type: Reading,
-    evaluated_value: Reading,
-    rewritten_type: Reading,
-    rewritten_value: Reading,
+pub(crate) struct ParsedPatterns {
+    evaluated_type: ParsedPattern,
+    evaluated_value: ParsedPattern,
+    rewritten_type: ParsedPattern,
+    rewritten_value: ParsedPattern,
 }
 
-impl Readings {
+impl ParsedPatterns {
     /// The weight of the patterns together.
     pub(crate) const fn weight(&self) -> u64 {
         self.evaluated_type.weight
@@ -147,7 +147,7 @@ impl Readings {
 
 /// A compiled rule.
 #[derive(Clone, Debug)]
-pub(crate) struct Compiled {
+pub(crate) struct CompiledRule {
     pub(crate) id: Uuid,
     pub(crate) rule_type: RuleType,
     pub(crate) destination: Destination,
@@ -167,16 +167,16 @@ struct Rewriting {
     replacement: String,
 }
 
-impl Compiled {
+impl CompiledRule {
     /// Compiles the patterns that are used, with this many bytes for each of their tables.
-    pub(crate) fn new(rule: &Rule, read: &Readings, table_bytes: usize) -> Result<Self, Wrong> {
+    pub(crate) fn new(rule: &Rule, read: &ParsedPatterns, table_bytes: usize) -> Result<Self, MemberFault> {
         let (filters_type, filters_value) = parts(rule.filter_target);
         let (rewrites_type, rewrites_value) = match rule.rule_type {
             // an added claim consists of the replacements, whatever the target
             RuleType::Add => (true, true),
             _ => parts(rule.transform_target),
         };
-        let compile = |member, reading: &Reading, is_used: bool| {
+        let compile = |member, reading: &ParsedPattern, is_used: bool| {
             if !is_used {
                 return Ok(Pattern::default());
             }

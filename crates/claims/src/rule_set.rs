@@ -7,8 +7,8 @@ use uuid::Uuid;
 use crate::{
     Claim, Exceeded, Member, OutClaim, Outcome, Rule, RuleType, is_protected,
     pattern::GoOn,
-    pool::{Fate, Pool},
-    rule::{Compiled, Readings},
+    pool::{Disposition, Pool},
+    rule::{CompiledRule, ParsedPatterns},
 };
 
 /// The greatest weight of all patterns of a set. A state takes some 15 bytes compiled and 32 in a search:
@@ -34,7 +34,7 @@ pub struct Fault {
 
 /// Why rules cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unusable {
+pub enum RuleSetError {
     /// Members of the rules are invalid.
     Faults(Vec<Fault>),
     /// The caller's time ran out.
@@ -45,22 +45,22 @@ pub enum Unusable {
 #[derive(Clone, Debug, Default)]
 pub struct RuleSet {
     /// Sorted by priority and id, so that the order in which rules are passed has no effect.
-    rules: Vec<Compiled>,
+    rules: Vec<CompiledRule>,
     weight: u64,
 }
 
 impl RuleSet {
     /// Compiles the rules, up to a weight of all together and as long as `go_on` says that there is time. It
-    /// is called before each rule; the work for one rule is bounded. `Unusable` names every invalid member.
-    pub fn new(rules: &[Rule], go_on: GoOn<'_>) -> Result<Self, Unusable> {
+    /// is called before each rule; the work for one rule is bounded. The error names every invalid member.
+    pub fn new(rules: &[Rule], go_on: GoOn<'_>) -> Result<Self, RuleSetError> {
         let (read, weight) = read(rules, go_on)?;
         let table_bytes = SET_TABLE_BYTES / TABLES / rules.len().max(1);
-        let compile = |(rule, readings): (&Rule, Readings)| {
+        let compile = |(rule, readings): (&Rule, ParsedPatterns)| {
             if !go_on() {
-                return Err(Unusable::Time);
+                return Err(RuleSetError::Time);
             }
-            Compiled::new(rule, &readings, table_bytes)
-                .map_err(|wrong| Unusable::Faults(vec![fault(rule, wrong)]))
+            CompiledRule::new(rule, &readings, table_bytes)
+                .map_err(|wrong| RuleSetError::Faults(vec![fault(rule, wrong)]))
         };
         let mut rules = read.into_iter().map(compile).collect::<Result<Vec<_>, _>>()?;
         rules.sort_by_key(|rule| (rule.priority, rule.id));
@@ -81,7 +81,7 @@ impl RuleSet {
         }
         let mut pool = Pool::default();
         for claim in claims {
-            pool.put(claim.clone(), Fate::fresh())?;
+            pool.put(claim.clone(), Disposition::fresh())?;
         }
         let mut current = pool.into_claims();
         let mut first = 0;
@@ -89,30 +89,35 @@ impl RuleSet {
             current = run(first, group, &current, go_on)?;
             first += group.len();
         }
-        Ok(Outcome { claims: current.into_iter().map(|(claim, fate)| self.output(claim, &fate)).collect() })
+        Ok(Outcome {
+            claims: current
+                .into_iter()
+                .map(|(claim, disposition)| self.output(claim, &disposition))
+                .collect(),
+        })
     }
 
-    fn output(&self, claim: Claim, fate: &Fate) -> OutClaim {
+    fn output(&self, claim: Claim, disposition: &Disposition) -> OutClaim {
         OutClaim {
             claim_type: claim.claim_type,
             value: claim.value,
             source: claim.source,
-            destination: fate.destination,
-            on_request: fate.on_request,
-            path: fate.path.iter().filter_map(|place| Some(self.rules.get(*place)?.id)).collect(),
+            destination: disposition.destination,
+            on_request: disposition.on_request,
+            path: disposition.path.iter().filter_map(|index| Some(self.rules.get(*index)?.id)).collect(),
         }
     }
 }
 
 /// Rules with their parsed patterns.
-type Read<'a> = Vec<(&'a Rule, Readings)>;
+type Read<'a> = Vec<(&'a Rule, ParsedPatterns)>;
 
 /// Parses the patterns of all rules; with their weight together.
-fn read<'a>(rules: &'a [Rule], go_on: GoOn<'_>) -> Result<(Read<'a>, u64), Unusable> {
+fn read<'a>(rules: &'a [Rule], go_on: GoOn<'_>) -> Result<(Read<'a>, u64), RuleSetError> {
     let (mut weight, mut faults, mut read) = (0, Vec::new(), Vec::new());
     for rule in rules {
         if !go_on() {
-            return Err(Unusable::Time);
+            return Err(RuleSetError::Time);
         }
         match rule.read() {
             Ok(readings) => {
@@ -123,10 +128,13 @@ fn read<'a>(rules: &'a [Rule], go_on: GoOn<'_>) -> Result<(Read<'a>, u64), Unusa
         }
         if weight > MAX_SET_WEIGHT {
             let detail = "is one too many: the patterns of the rules in force take too much memory together";
-            return Err(Unusable::Faults(vec![fault(rule, (Member::TypeEvaluationRule, detail.to_owned()))]));
+            return Err(RuleSetError::Faults(vec![fault(
+                rule,
+                (Member::TypeEvaluationRule, detail.to_owned()),
+            )]));
         }
     }
-    if faults.is_empty() { Ok((read, weight)) } else { Err(Unusable::Faults(faults)) }
+    if faults.is_empty() { Ok((read, weight)) } else { Err(RuleSetError::Faults(faults)) }
 }
 
 fn fault(rule: &Rule, (member, detail): (Member, String)) -> Fault {
@@ -136,52 +144,52 @@ fn fault(rule: &Rule, (member, detail): (Member, String)) -> Fault {
 /// Runs one group; `first` is the index of its first rule in the set.
 fn run(
     first: usize,
-    group: &[Compiled],
-    claims: &[(Claim, Fate)],
+    group: &[CompiledRule],
+    claims: &[(Claim, Disposition)],
     go_on: GoOn<'_>,
-) -> Result<Vec<(Claim, Fate)>, Exceeded> {
+) -> Result<Vec<(Claim, Disposition)>, Exceeded> {
     let rules = || (first..).zip(group);
     let mut forwarded = Pool::default();
     let mut reasons = BTreeSet::new();
-    for (claim, fate) in claims {
+    for (claim, disposition) in claims {
         if is_protected(&claim.claim_type) {
-            forwarded.put(claim.clone(), fate.clone())?;
+            forwarded.put(claim.clone(), disposition.clone())?;
             continue;
         }
         let mut looking = Vec::new();
-        for (place, rule) in rules().filter(|(_, rule)| rule.looks_at(claim.source)) {
+        for (index, rule) in rules().filter(|(_, rule)| rule.looks_at(claim.source)) {
             if !go_on() {
                 return Err(Exceeded::Time);
             }
-            looking.push((place, rule, rule.is_match(claim)?));
+            looking.push((index, rule, rule.is_match(claim)?));
         }
         let removed = looking.iter().any(|(_, rule, matched)| *matched && rule.rule_type == RuleType::Remove);
         let mut decided = false;
-        for (place, rule, matched) in looking {
+        for (index, rule, matched) in looking {
             decided |= rule.rule_type != RuleType::Add;
             let passes = match rule.rule_type {
                 RuleType::Filter if matched => Some(claim.clone()),
                 RuleType::Remove if !removed => Some(claim.clone()),
                 RuleType::Transform if matched => rule.rewrite(claim, go_on)?,
                 RuleType::Add if matched => {
-                    reasons.insert(place);
+                    reasons.insert(index);
                     None
                 }
                 _ => None,
             };
             if let Some(passes) = passes {
-                forwarded.put(passes, fate.through(place, rule))?;
+                forwarded.put(passes, disposition.through(index, rule))?;
             }
         }
         if !decided {
-            forwarded.put(claim.clone(), fate.clone())?;
+            forwarded.put(claim.clone(), disposition.clone())?;
         }
     }
-    for (place, rule) in rules().filter(|(_, rule)| rule.rule_type == RuleType::Add) {
+    for (index, rule) in rules().filter(|(_, rule)| rule.rule_type == RuleType::Add) {
         if let Some(claim) = rule.addition()
-            && (rule.is_unconditional() || reasons.contains(&place))
+            && (rule.is_unconditional() || reasons.contains(&index))
         {
-            forwarded.put(claim, Fate::fresh().through(place, rule))?;
+            forwarded.put(claim, Disposition::fresh().through(index, rule))?;
         }
     }
     Ok(forwarded.into_claims())

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::{
     Claim, Destination, Disclosure, Exceeded, InputSource, MAX_CLAIMS, MAX_TEXT_BYTES, Member, OutClaim,
-    Outcome, Rule, RuleSet, RuleType, Source, Target, Unusable,
+    Outcome, Rule, RuleSet, RuleSetError, RuleType, Source, Target,
 };
 
 /// A rule as it is created with nothing but its type.
@@ -264,7 +264,7 @@ fn every_bad_member_is_reported_with_its_rule() {
         ..rule(2, RuleType::Filter)
     };
     let refused = RuleSet::new(&[rule(1, RuleType::Filter), bad.clone()], &|| true).unwrap_err();
-    let Unusable::Faults(faults) = refused else { panic!("{refused:?}") };
+    let RuleSetError::Faults(faults) = refused else { panic!("{refused:?}") };
     let members: Vec<_> = faults.iter().map(|fault| (fault.rule.as_u128(), fault.member)).collect();
     assert_eq!(
         members,
@@ -313,11 +313,11 @@ fn a_rule_set_has_an_end() {
     let set = RuleSet::new(&few, &|| true).unwrap();
     let many: Vec<Rule> = (1..=60).map(heavy).collect();
     let refused = RuleSet::new(&many, &|| true).unwrap_err();
-    let Unusable::Faults(faults) = refused else { panic!("{refused:?}") };
+    let RuleSetError::Faults(faults) = refused else { panic!("{refused:?}") };
     assert!(faults[0].detail.contains("too much memory together"), "{faults:?}");
     let asked = Cell::new(0);
     let in_time = || asked.replace(asked.get() + 1) < 2;
-    assert_eq!(RuleSet::new(&few, &in_time).unwrap_err(), Unusable::Time);
+    assert_eq!(RuleSet::new(&few, &in_time).unwrap_err(), RuleSetError::Time);
     assert_eq!(asked.get(), 3);
     assert_eq!(set.evaluate(&[claim("name", "ada")], &|| false), Err(Exceeded::Time));
     let long = Claim { value: "a".repeat(60_000), ..claim("name", "") };

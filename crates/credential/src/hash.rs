@@ -101,7 +101,7 @@ impl std::error::Error for HashError {}
 
 /// The result of verifying a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Verified {
+pub struct Verification {
     /// Whether the password is right.
     pub right: bool,
     /// Whether it is right and its hash has other parameters than are wanted now: hash it anew.
@@ -123,14 +123,14 @@ pub fn hash(password: &Secret, parameters: &Parameters) -> Result<String, HashEr
 /// string is unreadable, not argon2id, or beyond the bounds of [`Parameters`], or the password is longer than
 /// [`MAX_PASSWORD_BYTES`]; this costs the work of the wanted parameters, too. Without enough memory every
 /// password is wrong.
-pub fn verify(phc: &str, password: &Secret, wanted: &Parameters) -> Verified {
+pub fn verify(phc: &str, password: &Secret, wanted: &Parameters) -> Verification {
     let short = password.expose().len() <= MAX_PASSWORD_BYTES;
     let Some((stored, is_as_wanted)) = read(phc, wanted).filter(|_| short) else {
         verify_nobody(password, wanted);
-        return Verified { right: false, needs_rehash: false };
+        return Verification { right: false, needs_rehash: false };
     };
     let right = Argon2::default().verify_password(password.expose(), &stored).is_ok();
-    Verified { right, needs_rehash: right && !is_as_wanted }
+    Verification { right, needs_rehash: right && !is_as_wanted }
 }
 
 /// Does the work of [`verify`] for a user who does not exist or has no password, so that the time of an
@@ -175,12 +175,12 @@ fn read(phc: &str, wanted: &Parameters) -> Option<(PasswordHash, bool)> {
 mod tests {
     use chancery_record::Secret;
 
-    use super::{HashError, MAX_HISTORY, Parameters, Verified, hash, is_among, verify};
+    use super::{HashError, MAX_HISTORY, Parameters, Verification, hash, is_among, verify};
 
     /// Below what `new` accepts, so that tests do not wait.
     const QUICK: Parameters = Parameters { memory_kib: 256, iterations: 2, parallelism: 1 };
-    const RIGHT: Verified = Verified { right: true, needs_rehash: false };
-    const WRONG: Verified = Verified { right: false, needs_rehash: false };
+    const RIGHT: Verification = Verification { right: true, needs_rehash: false };
+    const WRONG: Verification = Verification { right: false, needs_rehash: false };
 
     fn secret(text: &str) -> Secret {
         Secret::new(text)
@@ -217,7 +217,7 @@ mod tests {
         assert_ne!(second, hash(&password, &QUICK).unwrap());
         assert_eq!(verify(&first, &password, &Parameters::default()), RIGHT);
         assert_eq!(verify(&first, &secret("grüne Ameise 8"), &Parameters::default()), WRONG);
-        let old = Verified { right: true, needs_rehash: true };
+        let old = Verification { right: true, needs_rehash: true };
         assert_eq!(verify(&second, &password, &Parameters::default()), old);
         assert_eq!(verify(&second, &secret("no"), &Parameters::default()), WRONG);
     }
@@ -234,7 +234,7 @@ mod tests {
         ] {
             let phc = format!("$argon2id$v=19$m=256,t=2,{tail}");
             let found = verify(&phc, &secret("password"), &QUICK);
-            assert_eq!(found, Verified { right: true, needs_rehash }, "{tail}");
+            assert_eq!(found, Verification { right: true, needs_rehash }, "{tail}");
             assert_eq!(verify(&phc, &secret("passwore"), &QUICK), WRONG, "{tail}");
         }
     }

@@ -63,7 +63,7 @@ pub struct Person<'a> {
 
 /// A rule that a password breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Broken {
+pub struct BrokenRule {
     /// The name of the rule's option (or `PasswordText`), for programs.
     pub code: &'static str,
     /// What to do, for people; it contains nothing of the password.
@@ -74,17 +74,17 @@ impl Policy {
     /// Every rule that the password breaks; none when it is good. zxcvbn's advice on a weak password is added
     /// to the blocklist's detail, else to the last one, and is never itself the reason of a refusal. The work
     /// is like that of a hash: call this where blocking is allowed.
-    pub fn check(&self, password: &Secret, person: &Person<'_>) -> Vec<Broken> {
+    pub fn check(&self, password: &Secret, person: &Person<'_>) -> Vec<BrokenRule> {
         let bytes = password.expose();
         let Ok(text) = std::str::from_utf8(bytes) else {
-            return vec![Broken { code: "PasswordText", detail: "Use text in UTF-8.".to_owned() }];
+            return vec![BrokenRule { code: "PasswordText", detail: "Use text in UTF-8.".to_owned() }];
         };
         let length = text.chars().count();
         let short_enough = length <= self.max_length && bytes.len() <= MAX_PASSWORD_BYTES;
         let mut broken = Vec::new();
         let mut rule = |good: bool, code: &'static str, detail: &str| {
             if !good {
-                broken.push(Broken { code, detail: detail.to_owned() });
+                broken.push(BrokenRule { code, detail: detail.to_owned() });
             }
         };
         rule(
@@ -133,11 +133,11 @@ impl Policy {
             "Use a password other than your e-mail address.",
         );
         let common = broken.iter().position(|broken| broken.code == "PasswordBlocklistEnabled");
-        if let Some(told) = common.or(broken.len().checked_sub(1)).and_then(|place| broken.get_mut(place))
+        if let Some(reported) = common.or(broken.len().checked_sub(1)).and_then(|index| broken.get_mut(index))
             && (common.is_some() || (length >= self.min_length && short_enough))
             && let Some(advice) = advice(password, person)
         {
-            told.detail = format!("{} {advice}", told.detail);
+            reported.detail = format!("{} {advice}", reported.detail);
         }
         broken
     }
@@ -153,7 +153,7 @@ mod tests {
     use chancery_record::Secret;
     use proptest::prelude::*;
 
-    use super::{Broken, Person, Policy};
+    use super::{BrokenRule, Person, Policy};
 
     const ADA: Person<'_> = Person {
         login_name: "Ada.Lovelace",
@@ -172,7 +172,7 @@ mod tests {
         }
     }
 
-    fn check(policy: &Policy, password: &str) -> Vec<Broken> {
+    fn check(policy: &Policy, password: &str) -> Vec<BrokenRule> {
         policy.check(&Secret::new(password), &ADA)
     }
 

@@ -67,8 +67,8 @@ impl FromStr for Networks {
 
 impl fmt::Display for Networks {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, Network(first, length)) in self.0.iter().enumerate() {
-            write!(formatter, "{}{first}/{length}", if place == 0 { "" } else { ", " })?;
+        for (index, Network(first, length)) in self.0.iter().enumerate() {
+            write!(formatter, "{}{first}/{length}", if index == 0 { "" } else { ", " })?;
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use crate::{
 
 /// The result of checking an entry.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Checked {
+pub(crate) struct CheckedEntry {
     pub position: u64,
     pub id: i64,
     /// The hash of the entry's leaf; `None` when the entry is malformed.
@@ -25,9 +25,9 @@ pub(crate) struct Checked {
 }
 
 /// Checks an entry and reports what is wrong with it.
-pub(crate) fn check(entry: &EntryLine, keys: &AuditKeys, report: &mut Report<'_>) -> Checked {
+pub(crate) fn check(entry: &EntryLine, keys: &AuditKeys, report: &mut Report<'_>) -> CheckedEntry {
     let mut checked =
-        Checked { position: entry.position, id: entry.id, leaf: None, signed: false, erased: false };
+        CheckedEntry { position: entry.position, id: entry.id, leaf: None, signed: false, erased: false };
     let decoded = match Decoded::of(entry) {
         Ok(decoded) => decoded,
         Err(member) => {

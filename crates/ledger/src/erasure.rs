@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use uuid::Uuid;
 
 use crate::{
-    check::Checked,
+    check::CheckedEntry,
     entry::key_person,
     finding::{FindingKind, Report, VerifyError},
     line::EntryLine,
@@ -52,7 +52,7 @@ impl Erasures {
     pub fn note(
         &mut self,
         entry: &EntryLine,
-        checked: &Checked,
+        checked: &CheckedEntry,
         report: &mut Report<'_>,
     ) -> Result<(), VerifyError> {
         // a deletion with contents only hid the person; one without destroyed the person's key

@@ -101,7 +101,7 @@ impl<'a> Report<'a> {
     }
 
     /// Reports a finding about a position.
-    pub fn place(&mut self, kind: FindingKind, position: u64, detail: impl Into<String>) {
+    pub fn at(&mut self, kind: FindingKind, position: u64, detail: impl Into<String>) {
         self.add(Finding { kind, position: Some(position), id: None, detail: detail.into() });
     }
 

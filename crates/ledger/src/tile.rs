@@ -1,7 +1,7 @@
 //! One tile of an export: the leaves that it lists, and the entries that follow it.
 
 use crate::{
-    check::Checked,
+    check::CheckedEntry,
     export::TILE,
     finding::{FindingKind, Report},
     roots::Roots,
@@ -25,9 +25,9 @@ pub(crate) struct Tile {
 #[derive(Clone, Default)]
 struct Slot {
     /// The entry whose leaf is listed at this position.
-    found: Option<Checked>,
+    found: Option<CheckedEntry>,
     /// An entry that names this position, but whose leaf is not the one listed.
-    claim: Option<Checked>,
+    claim: Option<CheckedEntry>,
 }
 
 impl Tile {
@@ -56,8 +56,8 @@ impl Tile {
     }
 
     /// Puts an entry into its slot, and reports one that has none in this tile.
-    pub fn place(&mut self, entry: Checked, size: u64, report: &mut Report<'_>) {
-        let Checked { position, id, leaf, .. } = entry;
+    pub fn place(&mut self, entry: CheckedEntry, size: u64, report: &mut Report<'_>) {
+        let CheckedEntry { position, id, leaf, .. } = entry;
         let first = self.first();
         let named = position.checked_sub(first).and_then(|at| usize::try_from(at).ok());
         let belongs = self.belongs(named, leaf);
@@ -127,7 +127,7 @@ impl Tile {
                     report.entry(FindingKind::Altered, position, claim.id, detail);
                 }
                 (None, None) if at < end => {
-                    report.place(FindingKind::Removed, position, "its entry is missing");
+                    report.at(FindingKind::Removed, position, "its entry is missing");
                 }
                 _ => {}
             }
@@ -143,12 +143,12 @@ impl Tile {
         sorted.sort_unstable();
         for (position, other) in self.order.iter().zip(sorted).filter(|(one, other)| *one != other) {
             let detail = format!("it stands where {other} should");
-            report.place(FindingKind::Reordered, *position, detail);
+            report.at(FindingKind::Reordered, *position, detail);
         }
     }
 }
 
 /// Reports an entry that came before the line of its tile.
-pub(crate) fn tell_early(entry: &Checked, report: &mut Report<'_>) {
+pub(crate) fn tell_early(entry: &CheckedEntry, report: &mut Report<'_>) {
     report.entry(FindingKind::Reordered, entry.position, entry.id, "it stands before its tile");
 }

@@ -73,7 +73,7 @@ impl<'a> Trail<'a> {
             } else if given.size > size {
                 let detail =
                     format!("the checkpoint given covers {} entries, the file only {size}", given.size);
-                report.place(FindingKind::Cut, size, detail);
+                report.at(FindingKind::Cut, size, detail);
             }
             given.origin == head.origin
         });
@@ -121,7 +121,7 @@ impl<'a> Trail<'a> {
                 self.open(number, true, leaves);
             } else {
                 let detail = "its line stands there twice or out of order";
-                self.report.place(FindingKind::Tile, number * TILE, detail);
+                self.report.at(FindingKind::Tile, number * TILE, detail);
             }
         } else if number >= self.size.div_ceil(TILE) {
             self.report.file(FindingKind::Tile, format!("tile {number} is behind the end of the tree"));
@@ -130,7 +130,7 @@ impl<'a> Trail<'a> {
             if number > self.next {
                 let (first, last) = (self.next * TILE, number * TILE - 1);
                 let detail = format!("all is missing up to position {last}");
-                self.report.place(FindingKind::Tile, first, detail);
+                self.report.at(FindingKind::Tile, first, detail);
                 self.roots.gap();
             }
             self.open(number, true, leaves);
@@ -167,7 +167,7 @@ impl<'a> Trail<'a> {
         let tile = Tile::new(number, announced, leaves, self.size);
         if tile.is_wrong() {
             let detail = "its line has not as many hashes as it has leaves";
-            self.report.place(FindingKind::Tile, tile.first(), detail);
+            self.report.at(FindingKind::Tile, tile.first(), detail);
         }
         self.tile = Some(tile);
         self.next = number + 1;
@@ -176,7 +176,7 @@ impl<'a> Trail<'a> {
     fn close(&mut self, cut: bool) -> Option<u64> {
         let tile = self.tile.take()?;
         if !tile.announced {
-            self.report.place(FindingKind::Tile, tile.first(), "its line is missing");
+            self.report.at(FindingKind::Tile, tile.first(), "its line is missing");
         }
         tile.close(cut, &mut self.roots, &mut self.report)
     }
@@ -186,7 +186,7 @@ impl<'a> Trail<'a> {
         let end = missing.unwrap_or_else(|| self.size.min(self.next.saturating_mul(TILE)));
         if end < self.size {
             let detail = format!("it and all after it are missing, {} entries", self.size - end);
-            self.report.place(FindingKind::Cut, end, detail);
+            self.report.at(FindingKind::Cut, end, detail);
         } else if !self.ended {
             self.report.file(FindingKind::Cut, "the end line is missing");
         }

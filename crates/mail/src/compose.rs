@@ -13,10 +13,10 @@ use lettre::{
 };
 use serde_json::Value;
 
-use crate::{Kind, outbox::Waiting, render};
+use crate::{Kind, outbox::QueuedMail, render};
 
 /// A mail, ready to be sent.
-pub struct Letter {
+pub struct ComposedMessage {
     pub envelope: Envelope,
     pub content: Vec<u8>,
     /// The sender's domain, for the `EHLO`.
@@ -28,7 +28,7 @@ pub struct Letter {
 ///
 /// # Errors
 /// Why the mail can never be sent, without values of its data.
-pub fn compose(mail: &Waiting, data: &Secret) -> Result<Letter, String> {
+pub fn compose(mail: &QueuedMail, data: &Secret) -> Result<ComposedMessage, String> {
     let kind = Kind::named(&mail.kind).ok_or("its kind is not known")?;
     let data: Value = serde_json::from_slice(data.expose()).map_err(|_| "its data is not JSON")?;
     let rendered = render(kind, mail.locale.as_deref(), &data)?;
@@ -48,7 +48,7 @@ pub fn compose(mail: &Waiting, data: &Secret) -> Result<Letter, String> {
         .raw_header(HeaderValue::new(automatic, "auto-generated".to_owned()))
         .multipart(MultiPart::alternative_plain_html(rendered.text, rendered.html))
         .map_err(|error| format!("it cannot be written: {error}"))?;
-    Ok(Letter { envelope: message.envelope().clone(), content: message.formatted(), domain })
+    Ok(ComposedMessage { envelope: message.envelope().clone(), content: message.formatted(), domain })
 }
 
 /// Reads `a@example.com` or `Name <a@example.com>`.
@@ -77,14 +77,14 @@ mod tests {
     use mail_parser::MessageParser;
     use uuid::Uuid;
 
-    use super::{Letter, address, compose, mailbox};
-    use crate::outbox::Waiting;
+    use super::{ComposedMessage, address, compose, mailbox};
+    use crate::outbox::QueuedMail;
 
     const DATA: &str = r#"{"name": "Jörg Größer", "store": "Bücherei", "link": "https://id.example.com/?a=1&b=2",
         "valid_until": 1795253400000}"#;
 
-    fn mail(sender: &str, recipient: &str) -> Waiting {
-        Waiting {
+    fn mail(sender: &str, recipient: &str) -> QueuedMail {
+        QueuedMail {
             id: Uuid::from_u128(7),
             store: 1,
             kind: "PasswordReset".into(),
@@ -98,17 +98,17 @@ mod tests {
         }
     }
 
-    fn composed(mail: &Waiting) -> Letter {
+    fn composed(mail: &QueuedMail) -> ComposedMessage {
         compose(mail, &Secret::new(DATA)).unwrap()
     }
 
     #[test]
     fn a_mail_is_read_by_another_as_it_was_meant() {
-        let letter = composed(&mail("Bücherei <noreply@bücher.example>", "joerg@example.com"));
-        assert!(letter.content.is_ascii());
-        assert_eq!(letter.domain, "xn--bcher-kva.example");
+        let message = composed(&mail("Bücherei <noreply@bücher.example>", "joerg@example.com"));
+        assert!(message.content.is_ascii());
+        assert_eq!(message.domain, "xn--bcher-kva.example");
 
-        let parsed = MessageParser::default().parse(&letter.content).unwrap();
+        let parsed = MessageParser::default().parse(&message.content).unwrap();
         assert_eq!(parsed.subject(), Some("Ihr Kennwort bei Bücherei"));
         let from = parsed.from().unwrap().first().unwrap();
         assert_eq!(from.name(), Some("Bücherei"));
@@ -119,7 +119,8 @@ mod tests {
 
         let kind = parsed.root_part();
         assert!(
-            kind.is_multipart() && String::from_utf8_lossy(&letter.content).contains("multipart/alternative")
+            kind.is_multipart()
+                && String::from_utf8_lossy(&message.content).contains("multipart/alternative")
         );
         assert_eq!(
             (parsed.text_body_count(), parsed.html_body_count(), parsed.attachment_count()),
@@ -150,8 +151,8 @@ mod tests {
         }
         let named = mailbox("\"Chancery, Identity\" <a@example.com>").unwrap();
         assert_eq!(named.name.as_deref(), Some("Chancery, Identity"));
-        let letter = composed(&mail("\"Chancery, Identity\" <a@example.com>", "b@example.com"));
-        assert_eq!(letter.envelope.to().len(), 1);
+        let message = composed(&mail("\"Chancery, Identity\" <a@example.com>", "b@example.com"));
+        assert_eq!(message.envelope.to().len(), 1);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::{
     Kind, MailServer,
     compose::compose,
-    outbox::{Outcome, Waiting, bury, due, finish, lease, place},
+    outbox::{Outcome, QueuedMail, associated_data, due, finish, give_up, lease},
     program,
     send::{Failure, send},
 };
@@ -26,25 +26,26 @@ const MARGIN: Duration = Duration::from_mins(1);
 /// The rest after the first attempt, and the longest, in milliseconds.
 const RESTS: (i64, i64) = (30_000, 3_600_000);
 
-/// Decrypts a mail's data, by its associated data ([`place`]) and the stored bytes. `None`: it cannot.
+/// Decrypts a mail's data, by its associated data ([`associated_data`]) and the stored bytes. `None`: it
+/// cannot.
 pub type Open = dyn Fn(&str, &[u8]) -> Option<Secret> + Send + Sync;
 
 /// The means of delivery of a store's mail.
 #[derive(Clone, Debug)]
-pub enum Carrier {
+pub enum Transport {
     /// A mail server.
     Smtp(MailServer),
     /// The operator's delivery program.
     Program(PathBuf),
 }
 
-impl From<MailServer> for Carrier {
+impl From<MailServer> for Transport {
     fn from(server: MailServer) -> Self {
         Self::Smtp(server)
     }
 }
 
-impl Carrier {
+impl Transport {
     fn time(&self) -> Duration {
         match self {
             Self::Smtp(server) => server.timeout,
@@ -55,17 +56,17 @@ impl Carrier {
 
 /// Finds the carrier of a store's mail, within the transaction that leases the mail. `None`: none is
 /// configured, or its configuration is not valid; the mail waits for that to change.
-pub type ServerOf = Arc<dyn Fn(&mut Tx<'_>, i64) -> Result<Option<Carrier>, Error> + Send + Sync>;
+pub type ServerOf = Arc<dyn Fn(&mut Tx<'_>, i64) -> Result<Option<Transport>, Error> + Send + Sync>;
 
 /// The result of a call of [`deliver_due`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Delivered {
+pub struct DeliveryReport {
     /// Mails that were delivered.
     pub sent: u32,
     /// Mails to be tried again later.
     pub retried: u32,
     /// Mails that were given up.
-    pub died: u32,
+    pub given_up: u32,
     /// Whether more are due: call again at once.
     pub left: bool,
 }
@@ -85,7 +86,7 @@ pub async fn deliver_due(
     lease: Uuid,
     open: &Open,
     server_of: &ServerOf,
-) -> Result<Delivered, Error> {
+) -> Result<DeliveryReport, Error> {
     let began = Instant::now();
     let server_of = Arc::clone(server_of);
     let claim = move |tx: &mut Tx<'_>| claim(tx, (now, over), lease, &server_of);
@@ -96,7 +97,7 @@ pub async fn deliver_due(
         let written = outcome.clone();
         let settle = move |tx: &mut Tx<'_>| finish(tx, mail.id, lease, now, &written);
         let held = store.run("FinishMail", Mode::Write, None, settle).await?;
-        if let Outcome::Never(why) = &outcome {
+        if let Outcome::GivenUp(why) = &outcome {
             tracing::warn!(id = %mail.id, store = mail.store, kind = mail.kind, why, "a mail was given up");
         }
         if !held {
@@ -109,22 +110,22 @@ pub async fn deliver_due(
         match outcome {
             Ok(Outcome::Sent) => delivered.sent += 1,
             Ok(Outcome::Later(..)) => delivered.retried += 1,
-            Ok(Outcome::Never(_)) => delivered.died += 1,
+            Ok(Outcome::GivenUp(_)) => delivered.given_up += 1,
             Err(error) => failed = Some(error),
         }
     }
     failed.map_or(Ok(delivered), Err)
 }
 
-type Claimed = Vec<(Waiting, Option<Carrier>)>;
+type Claimed = Vec<(QueuedMail, Option<Transport>)>;
 
 fn claim(
     tx: &mut Tx<'_>,
     (now, over): (Timestamp, Timestamp),
     holder: Uuid,
     server_of: &ServerOf,
-) -> Result<(Claimed, Delivered), Error> {
-    let mut delivered = Delivered::default();
+) -> Result<(Claimed, DeliveryReport), Error> {
+    let mut delivered = DeliveryReport::default();
     let mut claimed = Vec::new();
     let (found, more) = due(tx, now, AT_ONCE)?;
     for mut mail in found {
@@ -134,47 +135,47 @@ fn claim(
             (mail.attempts >= ATTEMPTS).then_some("the attempts to send it did not end")
         };
         if let Some(why) = why {
-            delivered.died += u32::from(bury(tx, mail.id, now, why)?);
+            delivered.given_up += u32::from(give_up(tx, mail.id, now, why)?);
             continue;
         }
         let server = server_of(tx, mail.store)?;
-        let sending = server.as_ref().map_or(Duration::ZERO, Carrier::time);
+        let sending = server.as_ref().map_or(Duration::ZERO, Transport::time);
         if lease(tx, mail.id, holder, now, now.plus(milliseconds(sending + MARGIN)))? {
             mail.attempts += 1;
             claimed.push((mail, server));
         }
     }
     // if no mail could be leased, other callers hold them: calling again at once is of no use
-    delivered.left = more && (!claimed.is_empty() || delivered.died > 0);
+    delivered.left = more && (!claimed.is_empty() || delivered.given_up > 0);
     Ok((claimed, delivered))
 }
 
 async fn attempt(
-    mail: &Waiting,
-    carrier: Option<Carrier>,
+    mail: &QueuedMail,
+    transport: Option<Transport>,
     now: Timestamp,
     began: Instant,
     open: &Open,
 ) -> Outcome {
-    let failure = match (carrier, open(&place(mail.id), &mail.sealed_data)) {
-        (None, _) => Failure::Now("the store has no valid mail server".to_owned()),
-        (_, None) => Failure::Now("its data cannot be decrypted".to_owned()),
+    let failure = match (transport, open(&associated_data(mail.id), &mail.sealed_data)) {
+        (None, _) => Failure::Transient("the store has no valid mail server".to_owned()),
+        (_, None) => Failure::Transient("its data cannot be decrypted".to_owned()),
         // the program stands in for a missing mail server, and only where a user could not go on without the
         // mail
-        (Some(Carrier::Program(_)), Some(_)) if mail.kind != Kind::PasswordReset.name() => {
-            Failure::Now("the store has no valid mail server".to_owned())
+        (Some(Transport::Program(_)), Some(_)) if mail.kind != Kind::PasswordReset.name() => {
+            Failure::Transient("the store has no valid mail server".to_owned())
         }
-        (Some(Carrier::Program(path)), Some(data)) => {
+        (Some(Transport::Program(path)), Some(data)) => {
             match program::run(&path, mail, &data, began + program::TIME + MARGIN / 2).await {
                 Ok(()) => return Outcome::Sent,
                 Err(failure) => failure,
             }
         }
-        (Some(Carrier::Smtp(server)), Some(data)) => match compose(mail, &data) {
-            Err(why) => Failure::Ever(why),
-            Ok(letter) => {
+        (Some(Transport::Smtp(server)), Some(data)) => match compose(mail, &data) {
+            Err(why) => Failure::Permanent(why),
+            Ok(message) => {
                 // the lease outlives the sending, however long the store took to grant it
-                match send(&server, &letter, began + server.timeout + MARGIN / 2).await {
+                match send(&server, &message, began + server.timeout + MARGIN / 2).await {
                     Ok(()) => return Outcome::Sent,
                     Err(failure) => failure,
                 }
@@ -182,11 +183,11 @@ async fn attempt(
         },
     };
     match failure {
-        Failure::Ever(why) => Outcome::Never(why),
-        Failure::Now(why) if mail.attempts >= ATTEMPTS => {
-            Outcome::Never(format!("given up after {ATTEMPTS} attempts: {why}"))
+        Failure::Permanent(why) => Outcome::GivenUp(why),
+        Failure::Transient(why) if mail.attempts >= ATTEMPTS => {
+            Outcome::GivenUp(format!("given up after {ATTEMPTS} attempts: {why}"))
         }
-        Failure::Now(why) => Outcome::Later(now.plus(rest(mail.attempts)), why),
+        Failure::Transient(why) => Outcome::Later(now.plus(rest(mail.attempts)), why),
     }
 }
 

@@ -44,7 +44,7 @@ pub struct NewMail {
     pub recipient: String,
     /// The recipient's language (BCP 47).
     pub locale: Option<String>,
-    /// The template's data as JSON (see [`Kind`]), sealed with [`place`] of `id` as associated data.
+    /// The template's data as JSON (see [`Kind`]), sealed with the [`associated_data`] of `id`.
     pub sealed_data: Vec<u8>,
     /// The time of queueing, also the mail's `Date`.
     pub created_on: Timestamp,
@@ -53,7 +53,7 @@ pub struct NewMail {
 }
 
 /// The associated data that a mail's data is sealed with.
-pub fn place(id: Uuid) -> String {
+pub fn associated_data(id: Uuid) -> String {
     format!("mail_message/{id}")
 }
 
@@ -125,7 +125,7 @@ pub fn prune(tx: &mut Tx<'_>, before: Timestamp) -> Result<u64, Error> {
 }
 
 /// A mail that waits in the outbox.
-pub struct Waiting {
+pub struct QueuedMail {
     pub id: Uuid,
     pub store: i64,
     pub kind: String,
@@ -143,7 +143,7 @@ pub struct Waiting {
 const OF_ONE_STORE: i64 = 2;
 
 /// The mails that are due and not leased, the oldest first, few of each store; and whether there are more.
-pub fn due(tx: &mut Tx<'_>, now: Timestamp, limit: usize) -> Result<(Vec<Waiting>, bool), Error> {
+pub fn due(tx: &mut Tx<'_>, now: Timestamp, limit: usize) -> Result<(Vec<QueuedMail>, bool), Error> {
     let (mut found, mut more) = (Vec::new(), false);
     tx.query(
         &format!(
@@ -160,7 +160,7 @@ pub fn due(tx: &mut Tx<'_>, now: Timestamp, limit: usize) -> Result<(Vec<Waiting
                 more = true;
                 return Ok(());
             }
-            found.push(Waiting {
+            found.push(QueuedMail {
                 id: row.id(0)?,
                 store: row.int(1)?,
                 kind: row.text(2)?.to_owned(),
@@ -198,7 +198,7 @@ pub fn lease(
 }
 
 /// Gives up a mail that is not leased; returns whether it was still free.
-pub fn bury(tx: &mut Tx<'_>, id: Uuid, now: Timestamp, why: &str) -> Result<bool, Error> {
+pub fn give_up(tx: &mut Tx<'_>, id: Uuid, now: Timestamp, why: &str) -> Result<bool, Error> {
     let changed = tx.execute(
         &StateTable::MailMessage.update(
             "SET state = ?1, due_on = ?2, sealed_data = ?3, lease = NULL, last_error = ?4 \
@@ -217,7 +217,7 @@ pub enum Outcome {
     /// The mail is to be tried again at this time, for this reason.
     Later(Timestamp, String),
     /// The mail is given up, for this reason.
-    Never(String),
+    GivenUp(String),
 }
 
 /// Records the outcome of a leased mail; returns whether the lease still held.
@@ -240,7 +240,7 @@ pub fn finish(
             ),
             &[due.0.into(), why.as_str().into(), id.into(), lease.into()],
         ),
-        Outcome::Never(why) => tx.execute(
+        Outcome::GivenUp(why) => tx.execute(
             &StateTable::MailMessage.update(
                 "SET state = ?1, due_on = ?2, sealed_data = ?3, lease = NULL, leased_until = 0, \
              last_error = ?4 WHERE id = ?5 AND lease = ?6",

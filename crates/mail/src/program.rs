@@ -10,25 +10,25 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use crate::{outbox::Waiting, send::Failure};
+use crate::{outbox::QueuedMail, send::Failure};
 
 /// The time that the program may take.
 pub const TIME: Duration = Duration::from_secs(30);
 
 /// Runs the program with one message as JSON on its standard input: `id`, `kind`, `recipient`, `locale` and
 /// `data`. Exit status 0 means delivered; after any other the mail is tried again.
-pub async fn run(program: &Path, mail: &Waiting, data: &Secret, end: Instant) -> Result<(), Failure> {
+pub async fn run(program: &Path, mail: &QueuedMail, data: &Secret, end: Instant) -> Result<(), Failure> {
     let data: Value = serde_json::from_slice(data.expose())
-        .map_err(|_| Failure::Ever("its data cannot be read".to_owned()))?;
+        .map_err(|_| Failure::Permanent("its data cannot be read".to_owned()))?;
     let message = json!({
         "id": mail.id, "kind": mail.kind, "recipient": mail.recipient, "locale": mail.locale, "data": data,
     });
     let end = end.min(Instant::now() + TIME);
     match timeout_at(end, hand_over(program, message.to_string().into_bytes())).await {
         Ok(Ok(status)) if status.success() => Ok(()),
-        Ok(Ok(status)) => Err(Failure::Now(format!("the delivery program ended with {status}"))),
-        Ok(Err(error)) => Err(Failure::Now(format!("the delivery program: {}", error.kind()))),
-        Err(_) => Err(Failure::Now("the delivery program did not end in time".to_owned())),
+        Ok(Ok(status)) => Err(Failure::Transient(format!("the delivery program ended with {status}"))),
+        Ok(Err(error)) => Err(Failure::Transient(format!("the delivery program: {}", error.kind()))),
+        Err(_) => Err(Failure::Transient("the delivery program did not end in time".to_owned())),
     }
 }
 

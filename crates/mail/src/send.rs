@@ -11,7 +11,7 @@ use lettre::transport::smtp::{
 };
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::{MailServer, compose::Letter};
+use crate::{MailServer, compose::ComposedMessage};
 
 /// How long the server may take to answer `QUIT`; it has accepted the mail by then.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -22,35 +22,35 @@ const WHY: usize = 200;
 #[derive(Debug, PartialEq, Eq)]
 pub enum Failure {
     /// Another attempt may succeed.
-    Now(String),
+    Transient(String),
     /// No further attempt can succeed.
-    Ever(String),
+    Permanent(String),
 }
 
 /// Sends a mail within the server's timeout, and not beyond `end`. Sent means that the server accepted it.
 ///
 /// A refusal of the mail itself with 5xx is final. A refusal before it - of the greeting, of the certificate,
 /// of the password - is due to the configuration, which somebody may repair.
-pub async fn send(server: &MailServer, letter: &Letter, end: Instant) -> Result<(), Failure> {
+pub async fn send(server: &MailServer, message: &ComposedMessage, end: Instant) -> Result<(), Failure> {
     let end = end.min(Instant::now() + server.timeout);
-    match timeout_at(end, converse(server, letter)).await {
+    match timeout_at(end, converse(server, message)).await {
         Ok(outcome) => outcome,
-        Err(_) => Err(Failure::Now("the mail server did not answer in time".to_owned())),
+        Err(_) => Err(Failure::Transient("the mail server did not answer in time".to_owned())),
     }
 }
 
-async fn converse(server: &MailServer, letter: &Letter) -> Result<(), Failure> {
+async fn converse(server: &MailServer, message: &ComposedMessage) -> Result<(), Failure> {
     let addresses = resolve(&server.host, server.port, &server.networks).await;
-    let addresses = addresses.map_err(|refusal| Failure::Now(format!("the mail server: {refusal}")))?;
-    let connected = connect(server, &addresses, &letter.domain).await;
-    let mut connection = connected.map_err(|error| Failure::Now(words(&error)))?;
-    let outcome = connection.send(&letter.envelope, &letter.content).await;
+    let addresses = addresses.map_err(|refusal| Failure::Transient(format!("the mail server: {refusal}")))?;
+    let connected = connect(server, &addresses, &message.domain).await;
+    let mut connection = connected.map_err(|error| Failure::Transient(words(&error)))?;
+    let outcome = connection.send(&message.envelope, &message.content).await;
     outcome.map_err(|error| {
         // a client error: the recipient's address needs an extension that this server does not offer
         if error.is_permanent() || error.is_client() {
-            Failure::Ever(words(&error))
+            Failure::Permanent(words(&error))
         } else {
-            Failure::Now(words(&error))
+            Failure::Transient(words(&error))
         }
     })?;
     let _ = timeout(FAREWELL, connection.quit()).await;
@@ -105,7 +105,7 @@ fn words(error: &Error) -> String {
     } else {
         error.to_string()
     };
-    words.chars().filter(|letter| !letter.is_control()).take(WHY).collect()
+    words.chars().filter(|message| !message.is_control()).take(WHY).collect()
 }
 
 /// Whether a word is an enhanced code such as `5.7.1`.

@@ -42,7 +42,7 @@ impl Kind {
 
 /// The subject and the two bodies of a mail.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rendered {
+pub struct RenderedMail {
     /// The subject, in one line.
     pub subject: String,
     /// The body as plain text.
@@ -99,7 +99,7 @@ const fn sources(kind: Kind, language: Language) -> (&'static str, &'static str)
 ///
 /// # Errors
 /// Which member of the data is missing or of the wrong type, without values.
-pub fn render(kind: Kind, locale: Option<&str>, data: &Value) -> Result<Rendered, String> {
+pub fn render(kind: Kind, locale: Option<&str>, data: &Value) -> Result<RenderedMail, String> {
     let language = Language::of(locale);
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
@@ -114,7 +114,7 @@ pub fn render(kind: Kind, locale: Option<&str>, data: &Value) -> Result<Rendered
         let filled = environment.render_named_str(name, source, &data);
         filled.map_err(|error| format!("the template {}.{name} cannot be filled: {error}", kind.name()))
     };
-    Ok(Rendered {
+    Ok(RenderedMail {
         subject: one_line(&fill("subject", subject)?),
         text: fill("txt", text.trim_start())?,
         html: fill("html", html)?,
@@ -137,8 +137,8 @@ fn written(moment: Timestamp, language: Language) -> Result<String, minijinja::E
 
 /// Text in one line: a line break in a name could add a header.
 fn one_line(text: &str) -> String {
-    let breaks = |letter: char| letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}');
-    let words = text.split(|letter| breaks(letter) || letter == ' ').filter(|word| !word.is_empty());
+    let breaks = |message: char| message.is_control() || matches!(message, '\u{2028}' | '\u{2029}');
+    let words = text.split(|message| breaks(message) || message == ' ').filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join(" ").chars().take(SUBJECT).collect()
 }
 
@@ -248,7 +248,7 @@ mod tests {
             let mut data = reset("Ann");
             data["store"] = format!("{store}\r\nBcc: all@example.com").into();
             let mail = render(Kind::PasswordReset, None, &data).unwrap();
-            prop_assert!(!mail.subject.contains(|letter: char| letter.is_control()));
+            prop_assert!(!mail.subject.contains(|message: char| message.is_control()));
             prop_assert!(mail.subject.chars().count() <= 200);
         }
     }

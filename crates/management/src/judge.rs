@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use chancery_claims::GoOn;
-use chancery_resource::{Call, Problem, ProblemKind, Purpose, Violation, Work, Wrong};
+use chancery_resource::{Call, FieldFault, Problem, ProblemKind, Purpose, Violation, Work};
 
 use crate::subscription::resolve::wrong;
 
@@ -19,7 +19,7 @@ const MAX_WRONG: usize = 100;
 struct Judged<T> {
     /// The validated items, in the order of their rows.
     items: Vec<T>,
-    wrong: Vec<(usize, Vec<Wrong>)>,
+    wrong: Vec<(usize, Vec<FieldFault>)>,
     is_too_much: bool,
 }
 
@@ -32,7 +32,7 @@ pub fn judge<T: PartialEq + Send + Sync + 'static>(
     call: &Call,
     purpose: Purpose,
     items: Vec<T>,
-    weigh: fn(&T) -> Result<u64, Vec<Wrong>>,
+    weigh: fn(&T) -> Result<u64, Vec<FieldFault>>,
 ) -> Result<Vec<Violation>, Problem> {
     let Some(judged) = call.result::<Judged<T>>(0)? else {
         return Err(call.need(Work::new(purpose, move || {
@@ -48,21 +48,21 @@ pub fn judge<T: PartialEq + Send + Sync + 'static>(
             "What is in the rows of the call is too heavy or too slow to read together: send fewer of them.";
         return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
     }
-    let violations = judged.wrong.iter().flat_map(|(place, wrongs)| {
-        wrongs.iter().map(|(field, detail)| wrong(*place, *field, detail.clone()))
+    let violations = judged.wrong.iter().flat_map(|(index, wrongs)| {
+        wrongs.iter().map(|(field, detail)| wrong(*index, *field, detail.clone()))
     });
     Ok(violations.collect())
 }
 
-fn weigh_all<T>(items: Vec<T>, weigh: fn(&T) -> Result<u64, Vec<Wrong>>, go_on: GoOn<'_>) -> Judged<T> {
+fn weigh_all<T>(items: Vec<T>, weigh: fn(&T) -> Result<u64, Vec<FieldFault>>, go_on: GoOn<'_>) -> Judged<T> {
     let (mut weight, mut wrong, mut is_late) = (0_u64, Vec::new(), false);
-    for (place, item) in items.iter().enumerate() {
+    for (index, item) in items.iter().enumerate() {
         match weigh(item) {
             Ok(one) => weight = weight.saturating_add(one),
-            Err(wrongs) => wrong.push((place, wrongs)),
+            Err(wrongs) => wrong.push((index, wrongs)),
         }
         // a single row is validated to its end, however busy the machine is
-        is_late = place + 1 < items.len() && !go_on();
+        is_late = index + 1 < items.len() && !go_on();
         if weight > MAX_WEIGHT || wrong.len() >= MAX_WRONG || is_late {
             break;
         }

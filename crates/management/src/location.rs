@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use chancery_presentation::location::{ApplyTo, Kind as Wanted, expand, level_of, normalise};
 use chancery_record::{Field, FieldOf, FieldType, Kind, Mismatch, Record, TextRule, Value, choice_types};
-use chancery_resource::{Context, Problem, Proposed, Tx, Violation, visible};
+use chancery_resource::{Context, Problem, ProposedRow, Tx, Violation, visible};
 use uuid::Uuid;
 
 use crate::{
@@ -62,7 +62,7 @@ impl FieldType for Location {
 }
 
 /// The fields of a resource with a location: the location, and whom it belongs to.
-pub struct Located<R> {
+pub struct LocationFields<R> {
     /// The location.
     pub location: FieldOf<R, Location>,
     /// The subscription.
@@ -77,8 +77,8 @@ pub struct Located<R> {
 pub fn settle_levels<R: Record>(
     context: &Context,
     tx: &mut Tx<'_>,
-    fields: &Located<R>,
-    rows: &mut [Proposed<'_>],
+    fields: &LocationFields<R>,
+    rows: &mut [ProposedRow<'_>],
 ) -> Result<Vec<Violation>, Problem> {
     let mut violations = Vec::new();
     for (apply_to, parent, table) in [
@@ -86,7 +86,7 @@ pub fn settle_levels<R: Record>(
         (ApplyTo::ClientApp, &CLIENT_APP, "client_app"),
         (ApplyTo::Tenant, &TENANT, "tenant"),
     ] {
-        let named = |row: &Proposed<'_>| match row.text(fields.location).and_then(level_of) {
+        let named = |row: &ProposedRow<'_>| match row.text(fields.location).and_then(level_of) {
             Some((level, Some(id))) if level == apply_to && row.was.is_none() => Some(id),
             _ => None,
         };
@@ -94,10 +94,10 @@ pub fn settle_levels<R: Record>(
         let known: Vec<Uuid> =
             visible(context, tx, parent, &ids.into_iter().collect::<Vec<_>>())?.into_keys().collect();
         let owners = subscriptions_of(tx, table, &known)?;
-        for (place, row) in rows.iter_mut().enumerate() {
+        for (index, row) in rows.iter_mut().enumerate() {
             let Some(id) = named(row) else { continue };
             let Some(subscription) = owners.get(&id) else {
-                violations.push(wrong(place, fields.location, format!("names no {}", apply_to.name())));
+                violations.push(wrong(index, fields.location, format!("names no {}", apply_to.name())));
                 continue;
             };
             row.set(fields.subscription, Some(*subscription))?;

@@ -49,7 +49,7 @@ pub struct Expected<'a> {
 
 /// A client that authenticated by an assertion.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Proven {
+pub struct VerifiedAssertion {
     /// The client id in the assertion: one of the expected.
     pub client_id: String,
     /// The assertion's id, good once for this client. The assertion's text would not do: an ECDSA signature
@@ -77,19 +77,23 @@ pub fn check_claims(assertion: &str, expected: &Expected<'_>) -> Result<(), Refu
     read_claims(&token, expected).map(drop)
 }
 
-/// Verifies an assertion. The caller checks by [`Proven::jti`] that it was not used before.
+/// Verifies an assertion. The caller checks by [`VerifiedAssertion::jti`] that it was not used before.
 ///
 /// # Errors
 /// `invalid_client`, with the rule that the assertion breaks.
-pub fn verify_assertion(assertion: &str, keys: Keys<'_>, expected: &Expected<'_>) -> Result<Proven, Refusal> {
+pub fn verify_assertion(
+    assertion: &str,
+    keys: Keys<'_>,
+    expected: &Expected<'_>,
+) -> Result<VerifiedAssertion, Refusal> {
     let token = Compact::read(assertion).map_err(refuse)?;
-    let proven = read_claims(&token, expected)?;
+    let verified = read_claims(&token, expected)?;
     check_signature(&token, keys)?;
-    Ok(proven)
+    Ok(verified)
 }
 
 /// Reads and checks the claims; the signature is not verified.
-fn read_claims(token: &Compact<'_>, expected: &Expected<'_>) -> Result<Proven, Refusal> {
+fn read_claims(token: &Compact<'_>, expected: &Expected<'_>) -> Result<VerifiedAssertion, Refusal> {
     check_type(&token.header)?;
     let claims = &token.claims;
     let client_id = short_text(claims, "sub", MAX_ID).ok_or(refuse("sub is missing or too long."))?;
@@ -102,7 +106,7 @@ fn read_claims(token: &Compact<'_>, expected: &Expected<'_>) -> Result<Proven, R
     check_audience(claims, expected)?;
     let end = check_times(claims, expected)?;
     let jti = short_text(claims, "jti", MAX_ID).ok_or(refuse("jti is missing or too long."))?;
-    Ok(Proven {
+    Ok(VerifiedAssertion {
         client_id: client_id.to_owned(),
         jti: jti.to_owned(),
         expires_on: Timestamp(end.saturating_add(expected.leeway).saturating_mul(1000)),

@@ -1,8 +1,8 @@
 //! Authentication of OAuth clients and what they may request, as pure functions.
 //!
 //! Nothing here knows a clock, a database or HTTP: the time, the client's keys and the request are
-//! parameters. The caller stores the ids of used assertions and proofs until [`Proven::expires_on`] and
-//! [`Proof::expires_on`], so that none is good twice. `aws-lc-rs` alone verifies signatures; the kind of a
+//! parameters. The caller stores the ids of used assertions and proofs until
+//! [`VerifiedAssertion::expires_on`] and [`Proof::expires_on`], so that none is good twice. `aws-lc-rs` alone verifies signatures; the kind of a
 //! key decides which algorithms it may verify, never a header.
 
 mod algorithm;
@@ -27,7 +27,7 @@ mod target;
 
 pub use algorithm::Algorithm;
 pub use assertion::{
-    Expected, Keys, LEEWAY, MAX_LIFETIME, Proven, check_claims, client_of, verify_assertion,
+    Expected, Keys, LEEWAY, MAX_LIFETIME, VerifiedAssertion, check_claims, client_of, verify_assertion,
 };
 pub use dpop::{NoncePolicy, Proof, Request, verify_proof};
 pub use exchange::{Actor, TypedToken};

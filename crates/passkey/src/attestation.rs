@@ -6,16 +6,16 @@ use webauthn_rs_core::{
     proto::{ParsedAttestationData, Registration},
 };
 
-use crate::{Attestation, Kind, Makes, Policy, Refusal, answer::malformed};
+use crate::{Attestation, AuthenticatorModels, Kind, Policy, Refusal, answer::malformed};
 
 /// The parts of an attestation object that a policy checks.
-pub(crate) struct Attested {
+pub(crate) struct AttestationData {
     pub aaguid: [u8; 16],
     /// The certificates (DER), the authenticator's own first.
     pub chain: Vec<Vec<u8>>,
 }
 
-impl Attested {
+impl AttestationData {
     pub(crate) fn read(object: &[u8]) -> Result<Self, Refusal> {
         let unread = || malformed("the attestation object cannot be read");
         let object: Value = serde_cbor_2::from_slice(object).map_err(|_| unread())?;
@@ -49,22 +49,22 @@ impl Attested {
     pub(crate) fn check(
         &self,
         policy: &Policy,
-        makes: Makes<'_>,
+        models: AuthenticatorModels<'_>,
         proved: &ParsedAttestationData,
     ) -> Result<(), Refusal> {
         if !policy.admits(self.aaguid) {
             return Err(Refusal::new(Kind::Authenticator, "the make of authenticator is not admitted"));
         }
-        makes.check_desired(self.aaguid)?;
+        models.check_desired(self.aaguid)?;
         let listed = !policy.allowed_aaguids.is_empty();
         match policy.attestation {
             Attestation::Indirect if listed && self.chain.is_empty() => {
                 Err(Refusal::new(Kind::Attestation, "the make of authenticator is not attested"))
             }
             Attestation::Direct | Attestation::Enterprise
-                if listed || (!self.chain.is_empty() && makes.has_roots(self.aaguid)) =>
+                if listed || (!self.chain.is_empty() && models.has_roots(self.aaguid)) =>
             {
-                makes.check_chain(self.aaguid, &self.chain, proved)
+                models.check_chain(self.aaguid, &self.chain, proved)
             }
             _ => Ok(()),
         }

@@ -6,7 +6,7 @@ use webauthn_rs_core::proto::{
 };
 
 use crate::{
-    Credential, Kind, Makes, Policy, Refusal,
+    AuthenticatorModels, Credential, Kind, Policy, Refusal,
     answer::{
         MAX_AUTHENTICATOR_DATA, MAX_CLIENT_DATA, MAX_SIGNATURE, bytes, check_origin, credential_id_of,
         malformed, response_of, to_base64, user_handle_of,
@@ -16,7 +16,7 @@ use crate::{
 
 /// The changes to a credential by its use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Used {
+pub struct AuthenticationResult {
     /// The counter to store.
     pub sign_count: u32,
     /// Whether the credential is now copied to other devices.
@@ -55,7 +55,8 @@ pub fn start_authentication(
 }
 
 /// Finishes an authentication with the client's answer (`credential.toJSON()`) and the credential that it is
-/// of, see [`credential_id_of`]. The caller stores [`Used`] and uses up the state in one transaction.
+/// of, see [`credential_id_of`]. The caller stores [`AuthenticationResult`] and uses up the state
+/// in one transaction.
 ///
 /// The library checks type, challenge, relying party, presence and verification of the user, that
 /// a credential does not change its backup eligibility, the signature, and that a counter grows
@@ -64,11 +65,11 @@ pub fn start_authentication(
 /// still admitted and not compromised, and the current policy.
 pub fn finish_authentication(
     policy: &Policy,
-    makes: Makes<'_>,
+    models: AuthenticatorModels<'_>,
     state: &[u8],
     answer: &Value,
     credential: &Credential,
-) -> Result<Used, Refusal> {
+) -> Result<AuthenticationResult, Refusal> {
     let relying_party = relying_party(policy)?;
     let State::Authentication { core, allowed } = State::from_bytes(state)? else {
         return Err(malformed("the state is of a registration"));
@@ -104,8 +105,8 @@ pub fn finish_authentication(
     if !policy.admits(credential.aaguid) {
         return Err(Refusal::new(Kind::Authenticator, "the make of authenticator is not admitted any more"));
     }
-    makes.check_desired(credential.aaguid)?;
-    Ok(Used {
+    models.check_desired(credential.aaguid)?;
+    Ok(AuthenticationResult {
         sign_count: result.counter(),
         backed_up: result.backup_state(),
         user_verified: result.user_verified(),

@@ -17,12 +17,12 @@ use crate::{Kind, Refusal};
 
 /// The metadata of authenticator models at a time; without a snapshot, no model is known.
 #[derive(Clone, Copy, Debug)]
-pub struct Makes<'a> {
+pub struct AuthenticatorModels<'a> {
     snapshot: Option<&'a Snapshot>,
     now: Timestamp,
 }
 
-impl<'a> Makes<'a> {
+impl<'a> AuthenticatorModels<'a> {
     /// The metadata of a snapshot at a time.
     pub const fn new(snapshot: Option<&'a Snapshot>, now: Timestamp) -> Self {
         Self { snapshot, now }

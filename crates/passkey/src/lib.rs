@@ -18,8 +18,8 @@ mod registration;
 mod state;
 
 pub use answer::{credential_id_of, user_handle_of};
-pub use authentication::{Used, finish_authentication, start_authentication};
-pub use authenticator_model::Makes;
+pub use authentication::{AuthenticationResult, finish_authentication, start_authentication};
+pub use authenticator_model::AuthenticatorModels;
 pub use credential::Credential;
 pub use policy::{Attestation, Policy, UserVerification, fingerprint};
 pub use readiness::{CredentialFacts, Facts, PasswordFacts, Readiness, is_usable, readiness};

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_makes() {
+    fn lists_of_models() {
         let one = "8446CCB9-ab1d-b374-750b-2367ff6f3a1f";
         let bytes: [u8; 16] = uuid::Uuid::parse_str(one).unwrap().into_bytes();
         assert!(policy(&[]).admits(bytes));

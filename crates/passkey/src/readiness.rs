@@ -98,10 +98,10 @@ pub fn readiness(policy: &Policy, facts: &Facts, now: Timestamp) -> Readiness {
     let usable: Vec<_> = facts.credentials.iter().filter(|one| is_usable(policy, one)).collect();
     let count = i64::try_from(usable.len()).unwrap_or(i64::MAX);
     let has_password = facts.password.set && !facts.password.removed;
-    let makes: BTreeSet<_> = usable.iter().map(|one| one.aaguid).collect();
+    let models: BTreeSet<_> = usable.iter().map(|one| one.aaguid).collect();
     let copied_and_bound = usable.iter().any(|one| one.is_backed_up)
         && usable.iter().any(|one| !one.is_backup_eligible && !one.is_backed_up);
-    let diverse = makes.len() > 1 || copied_and_bound;
+    let diverse = models.len() > 1 || copied_and_bound;
     let enough_contacts = facts.verified_security_contacts >= policy.required_verified_security_contact_count;
     let recoverable = policy.temporary_access_pass_enabled || enough_contacts;
     let mature = usable.iter().any(|one| {

@@ -8,12 +8,12 @@ use webauthn_rs_core::proto::{
 };
 
 use crate::{
-    Attestation, Credential, Kind, Makes, Policy, Refusal,
+    Attestation, AuthenticatorModels, Credential, Kind, Policy, Refusal,
     answer::{
         MAX_ATTESTATION, MAX_CLIENT_DATA, bytes, check_origin, credential_id_of, malformed, response_of,
         to_base64,
     },
-    attestation::Attested,
+    attestation::AttestationData,
     credential::{ALGORITHMS, check_key},
     state::{State, check_verified, relying_party},
 };
@@ -74,7 +74,7 @@ pub fn start_registration(
 /// attestation's certificates are the model's where the policy depends on it.
 pub fn finish_registration(
     policy: &Policy,
-    makes: Makes<'_>,
+    models: AuthenticatorModels<'_>,
     state: &[u8],
     answer: &Value,
 ) -> Result<Credential, Refusal> {
@@ -87,7 +87,7 @@ pub fn finish_registration(
     let client_data = bytes(response, "clientDataJSON", MAX_CLIENT_DATA)?;
     let object = bytes(response, "attestationObject", MAX_ATTESTATION)?;
     check_origin(policy, &client_data)?;
-    let mut attested = Attested::read(&object)?;
+    let mut attested = AttestationData::read(&object)?;
     let made = relying_party.register_credential(
         &RegisterPublicKeyCredential {
             id: to_base64(&id),
@@ -112,7 +112,7 @@ pub fn finish_registration(
     attested.keep_checked(&made.attestation.data);
     check_key(&made.cred)?;
     check_verified(policy, made.user_verified)?;
-    attested.check(policy, makes, &made.attestation.data)?;
+    attested.check(policy, models, &made.attestation.data)?;
     Ok(Credential {
         id,
         user,

@@ -6,11 +6,12 @@ use std::{fmt::Display, num::NonZeroU64};
 use gif::{DecodeOptions, Decoder, Encoder, Frame, MemoryLimit};
 
 use crate::{
-    Format, MAX_ANIMATION_PIXELS, MAX_FRAMES, MAX_PIXELS, Refused, capped::Capped, picture::check_size,
+    Format, MAX_ANIMATION_PIXELS, MAX_FRAMES, MAX_PIXELS, Refusal, bounded_writer::BoundedWriter,
+    picture::check_size,
 };
 
 /// Encodes an animation anew; returns the bytes, and the canvas's width and height.
-pub fn encode_anew(bytes: &[u8]) -> Result<(Vec<u8>, u32, u32), Refused> {
+pub fn encode_anew(bytes: &[u8]) -> Result<(Vec<u8>, u32, u32), Refusal> {
     let mut options = DecodeOptions::new();
     options.check_frame_consistency(true);
     options.set_memory_limit(NonZeroU64::new(MAX_PIXELS).map_or(MemoryLimit::Unlimited, MemoryLimit::Bytes));
@@ -21,7 +22,7 @@ pub fn encode_anew(bytes: &[u8]) -> Result<(Vec<u8>, u32, u32), Refused> {
     let mut decoder = options.read_info(bytes).map_err(malformed)?;
     let (width, height) = (decoder.width(), decoder.height());
     let palette = decoder.global_palette().unwrap_or_default().to_vec();
-    let mut out = Capped::default();
+    let mut out = BoundedWriter::default();
     let outcome = Encoder::new(&mut out, width, height, &palette)
         .map_err(malformed)
         .and_then(|mut encoder| copy(&mut decoder, &mut encoder));
@@ -29,7 +30,7 @@ pub fn encode_anew(bytes: &[u8]) -> Result<(Vec<u8>, u32, u32), Refused> {
 }
 
 /// Checks sizes and numbers before any frame is decoded.
-fn survey(mut decoder: Decoder<&[u8]>) -> Result<(), Refused> {
+fn survey(mut decoder: Decoder<&[u8]>) -> Result<(), Refusal> {
     check_size(decoder.width().into(), decoder.height().into())?;
     let (mut frames, mut pixels) = (0, 0);
     while let Some(frame) = decoder.next_frame_info().map_err(malformed)? {
@@ -37,19 +38,19 @@ fn survey(mut decoder: Decoder<&[u8]>) -> Result<(), Refused> {
         frames += 1;
         pixels += u64::from(frame.width) * u64::from(frame.height);
         if frames > MAX_FRAMES || pixels > MAX_ANIMATION_PIXELS {
-            return Err(Refused::TooManyPixels(format!(
+            return Err(Refusal::TooManyPixels(format!(
                 "There are more than {MAX_FRAMES} frames, or {MAX_ANIMATION_PIXELS} pixels in all frames."
             )));
         }
     }
     if frames == 0 {
-        return Err(Refused::Malformed("The image has no frame.".to_owned()));
+        return Err(Refusal::Malformed("The image has no frame.".to_owned()));
     }
     Ok(())
 }
 
 /// Copies the frames and the number of loops. Comments, texts and other extensions are dropped.
-fn copy(decoder: &mut Decoder<&[u8]>, encoder: &mut Encoder<&mut Capped>) -> Result<(), Refused> {
+fn copy(decoder: &mut Decoder<&[u8]>, encoder: &mut Encoder<&mut BoundedWriter>) -> Result<(), Refusal> {
     encoder.set_repeat(decoder.repeat()).map_err(malformed)?;
     while let Some(frame) = decoder.read_next_frame().map_err(malformed)? {
         // decoding has put interlaced lines in order
@@ -59,8 +60,8 @@ fn copy(decoder: &mut Decoder<&[u8]>, encoder: &mut Encoder<&mut Capped>) -> Res
     Ok(())
 }
 
-fn malformed(error: impl Display) -> Refused {
-    Refused::Malformed(format!("The image is no valid GIF: {error}."))
+fn malformed(error: impl Display) -> Refusal {
+    Refusal::Malformed(format!("The image is no valid GIF: {error}."))
 }
 
 #[cfg(test)]
@@ -109,8 +110,8 @@ mod tests {
         let dot = Frame { width: 1, height: 1, buffer: vec![0].into(), ..Frame::default() };
         let many = |count| stored(Format::Gif, &animation(&vec![dot.clone(); count], Repeat::Infinite));
         assert!(many(MAX_FRAMES).is_ok());
-        assert!(matches!(many(MAX_FRAMES + 1), Err(Refused::TooManyPixels(_))));
-        assert!(matches!(stored(Format::Gif, b"GIF89a\x01\0\x01\0\0\0\0;"), Err(Refused::Malformed(_))));
+        assert!(matches!(many(MAX_FRAMES + 1), Err(Refusal::TooManyPixels(_))));
+        assert!(matches!(stored(Format::Gif, b"GIF89a\x01\0\x01\0\0\0\0;"), Err(Refusal::Malformed(_))));
     }
 
     #[test]
@@ -125,8 +126,8 @@ mod tests {
             }
             stored(Format::Gif, &encoder.into_inner().unwrap())
         };
-        assert!(matches!(of(4), Err(Refused::Malformed(_))));
-        assert!(matches!(of(5), Err(Refused::TooManyPixels(_))));
+        assert!(matches!(of(4), Err(Refusal::Malformed(_))));
+        assert!(matches!(of(5), Err(Refusal::TooManyPixels(_))));
     }
 
     #[test]
@@ -134,6 +135,6 @@ mod tests {
         let mut frames = frames();
         frames[1].left = 30;
         let outcome = stored(Format::Gif, &animation(&frames, Repeat::Infinite));
-        assert!(matches!(outcome, Err(Refused::Malformed(_))));
+        assert!(matches!(outcome, Err(Refusal::Malformed(_))));
     }
 }

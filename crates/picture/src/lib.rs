@@ -5,12 +5,12 @@
 //! are pure and deterministic, and work on a complete body in memory.
 
 mod animation;
-mod capped;
+mod bounded_writer;
 mod extent;
 mod format;
 mod multipart;
 mod picture;
-mod refused;
+mod refusal;
 mod still;
 mod upload;
 
@@ -19,7 +19,7 @@ mod samples;
 
 pub use format::Format;
 pub use picture::{Picture, normalize};
-pub use refused::Refused;
+pub use refusal::Refusal;
 pub use upload::{Upload, parse};
 
 /// How many bytes an image may have, as sent and as stored.

@@ -2,7 +2,7 @@
 
 use aws_lc_rs::digest::{SHA256, digest};
 
-use crate::{Format, MAX_BYTES, MAX_PIXELS, MAX_SIDE, Refused, Upload, animation, extent::whole, still};
+use crate::{Format, MAX_BYTES, MAX_PIXELS, MAX_SIDE, Refusal, Upload, animation, extent::whole, still};
 
 /// An image as it is stored: pixels, without metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,14 +29,14 @@ pub struct Picture {
 /// The image is not of its content type, is damaged or cut off, exceeds the bounds of this crate, or has too
 /// many bytes when encoded anew. To avoid the last, JPEG loses quality and WebP up to three bits of each
 /// colour; PNG and GIF do not change.
-pub fn normalize(upload: &Upload) -> Result<Picture, Refused> {
+pub fn normalize(upload: &Upload) -> Result<Picture, Refusal> {
     let Upload { content_type: format, bytes } = upload;
     if bytes.len() > MAX_BYTES {
-        return Err(Refused::TooLarge(format!("The image has more than {MAX_BYTES} bytes.")));
+        return Err(Refusal::TooLarge(format!("The image has more than {MAX_BYTES} bytes.")));
     }
     let found = Format::of_content(bytes);
     if found != Some(*format) {
-        return Err(Refused::Disagrees(format!(
+        return Err(Refusal::Disagrees(format!(
             "The content type says {}; the content is {}.",
             format.content_type(),
             found.map_or("no image that is taken", Format::content_type)
@@ -53,12 +53,12 @@ pub fn normalize(upload: &Upload) -> Result<Picture, Refused> {
 }
 
 /// Refuses an image with no pixels or too many.
-pub(crate) fn check_size(width: u32, height: u32) -> Result<(), Refused> {
+pub(crate) fn check_size(width: u32, height: u32) -> Result<(), Refusal> {
     if width == 0 || height == 0 {
-        return Err(Refused::Malformed("The image has no pixels.".to_owned()));
+        return Err(Refusal::Malformed("The image has no pixels.".to_owned()));
     }
     if width > MAX_SIDE || height > MAX_SIDE || u64::from(width) * u64::from(height) > MAX_PIXELS {
-        return Err(Refused::TooManyPixels(format!(
+        return Err(Refusal::TooManyPixels(format!(
             "The image has {width} x {height} pixels; {MAX_SIDE} x {MAX_SIDE} are allowed, {MAX_PIXELS} in all."
         )));
     }
@@ -110,10 +110,10 @@ mod tests {
         for declared in Format::ALL {
             for content in Format::ALL.into_iter().filter(|content| *content != declared) {
                 let outcome = stored(declared, &sample(content));
-                assert!(matches!(outcome, Err(Refused::Disagrees(_))), "{declared:?} {content:?}");
+                assert!(matches!(outcome, Err(Refusal::Disagrees(_))), "{declared:?} {content:?}");
             }
             for content in [&b"<svg/>"[..], b"<!doctype html>", b"PK\x03\x04", b""] {
-                assert!(matches!(stored(declared, content), Err(Refused::Disagrees(_))));
+                assert!(matches!(stored(declared, content), Err(Refusal::Disagrees(_))));
             }
         }
     }
@@ -163,7 +163,7 @@ mod tests {
             for length in 0..whole.len() {
                 let outcome = stored(format, &whole[..length]);
                 assert!(
-                    matches!(outcome, Err(Refused::Malformed(_) | Refused::Disagrees(_))),
+                    matches!(outcome, Err(Refusal::Malformed(_) | Refusal::Disagrees(_))),
                     "{format:?} {length} of {}",
                     whole.len()
                 );
@@ -200,19 +200,19 @@ mod tests {
             assert_eq!(stored(format, &claiming(format, 32, 16)), stored(format, &sample(format)));
             for (width, height) in [(16383, 16383), (4097, 1), (1, 4097)] {
                 let outcome = stored(format, &claiming(format, width, height));
-                assert!(matches!(outcome, Err(Refused::TooManyPixels(_))), "{format:?} {outcome:?}");
+                assert!(matches!(outcome, Err(Refusal::TooManyPixels(_))), "{format:?} {outcome:?}");
             }
         }
         for format in [Format::Png, Format::Jpeg, Format::Gif] {
             let outcome = stored(format, &claiming(format, 0, 0));
-            assert!(matches!(outcome, Err(Refused::Malformed(_))), "{format:?} {outcome:?}");
+            assert!(matches!(outcome, Err(Refusal::Malformed(_))), "{format:?} {outcome:?}");
         }
     }
 
     #[test]
     fn bytes_are_bounded() {
         let large = encoded(Format::Png, &noise(700, 700), None);
-        assert!(matches!(stored(Format::Png, &large), Err(Refused::TooLarge(_))));
+        assert!(matches!(stored(Format::Png, &large), Err(Refusal::TooLarge(_))));
     }
 
     fn holds_up(format: Format, bytes: &[u8]) -> Result<(), TestCaseError> {

@@ -12,7 +12,7 @@ use image::{
     metadata::Orientation,
 };
 
-use crate::{Format, MAX_PIXELS, MAX_SIDE, Refused, capped::Capped, picture::check_size};
+use crate::{Format, MAX_PIXELS, MAX_SIDE, Refusal, bounded_writer::BoundedWriter, picture::check_size};
 
 /// How many bytes the decoded pixels may have: four for each of [`MAX_PIXELS`].
 const MAX_DECODED_BYTES: u64 = 4 * MAX_PIXELS;
@@ -28,7 +28,7 @@ const WEBP_BITS: [u8; 4] = [0, 1, 2, 3];
 const PNG_LEVEL: CompressionType = CompressionType::Level(3);
 
 /// Encodes an image anew; returns the bytes, and its width and height.
-pub fn encode_anew(format: Format, bytes: &[u8]) -> Result<(Vec<u8>, u32, u32), Refused> {
+pub fn encode_anew(format: Format, bytes: &[u8]) -> Result<(Vec<u8>, u32, u32), Refusal> {
     let reader = Cursor::new(bytes);
     let image = match format {
         Format::Png => decode(PngDecoder::with_limits(reader, limits())),
@@ -38,7 +38,7 @@ pub fn encode_anew(format: Format, bytes: &[u8]) -> Result<(Vec<u8>, u32, u32), 
     Ok((encode(format, &image)?, image.width(), image.height()))
 }
 
-fn encode(format: Format, image: &DynamicImage) -> Result<Vec<u8>, Refused> {
+fn encode(format: Format, image: &DynamicImage) -> Result<Vec<u8>, Refusal> {
     match format {
         Format::Png => capped(format, |out| {
             image.write_with_encoder(PngEncoder::new_with_quality(out, PNG_LEVEL, FilterType::Adaptive))
@@ -60,13 +60,13 @@ fn limits() -> Limits {
     limits
 }
 
-fn decode(decoder: ImageResult<impl ImageDecoder>) -> Result<DynamicImage, Refused> {
+fn decode(decoder: ImageResult<impl ImageDecoder>) -> Result<DynamicImage, Refusal> {
     // only the headers have been read so far
     let mut decoder = decoder.map_err(refused)?;
     let (width, height) = decoder.dimensions();
     check_size(width, height)?;
     if decoder.total_bytes() > MAX_DECODED_BYTES {
-        return Err(Refused::TooManyPixels(format!(
+        return Err(Refusal::TooManyPixels(format!(
             "{width} x {height} pixels of this depth are more than {MAX_DECODED_BYTES} bytes."
         )));
     }
@@ -78,23 +78,26 @@ fn decode(decoder: ImageResult<impl ImageDecoder>) -> Result<DynamicImage, Refus
     Ok(image)
 }
 
-fn refused(error: ImageError) -> Refused {
+fn refused(error: ImageError) -> Refusal {
     match error {
-        ImageError::Limits(error) => Refused::TooManyPixels(format!("The image is too large: {error}.")),
-        error => Refused::Malformed(format!("The image is not valid: {error}.")),
+        ImageError::Limits(error) => Refusal::TooManyPixels(format!("The image is too large: {error}.")),
+        error => Refusal::Malformed(format!("The image is not valid: {error}.")),
     }
 }
 
-fn capped(format: Format, write: impl FnOnce(&mut Capped) -> ImageResult<()>) -> Result<Vec<u8>, Refused> {
-    let mut out = Capped::default();
+fn capped(
+    format: Format,
+    write: impl FnOnce(&mut BoundedWriter) -> ImageResult<()>,
+) -> Result<Vec<u8>, Refusal> {
+    let mut out = BoundedWriter::default();
     let outcome = write(&mut out).map_err(refused);
     out.finish(outcome, format)
 }
 
-fn first_to_fit(steps: [u8; 4], encode: impl Fn(u8) -> Result<Vec<u8>, Refused>) -> Result<Vec<u8>, Refused> {
+fn first_to_fit(steps: [u8; 4], encode: impl Fn(u8) -> Result<Vec<u8>, Refusal>) -> Result<Vec<u8>, Refusal> {
     let [first, further @ ..] = steps;
     further.into_iter().fold(encode(first), |outcome, step| match outcome {
-        Err(Refused::TooLarge(_)) => encode(step),
+        Err(Refusal::TooLarge(_)) => encode(step),
         other => other,
     })
 }
@@ -129,7 +132,7 @@ mod tests {
                 Format::Webp => image.write_with_encoder(WebPEncoder::new_lossless(out)),
                 _ => image.write_with_encoder(JpegEncoder::new_with_quality(out, JPEG_QUALITIES[0])),
             });
-            assert!(matches!(finest, Err(Refused::TooLarge(_))));
+            assert!(matches!(finest, Err(Refusal::TooLarge(_))));
             let bytes = encode(format, &image).unwrap();
             assert!(bytes.len() <= MAX_BYTES);
             assert_eq!(image::load_from_memory(&bytes).unwrap().width(), side);
@@ -139,7 +142,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused() {
         for (format, side) in [(Format::Webp, 760), (Format::Png, 600)] {
-            assert!(matches!(encode(format, &noise(side, side)), Err(Refused::TooLarge(_))));
+            assert!(matches!(encode(format, &noise(side, side)), Err(Refusal::TooLarge(_))));
         }
     }
 

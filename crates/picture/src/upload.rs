@@ -3,7 +3,7 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use chancery_record::{Json, read_json};
 
-use crate::{Format, MAX_BODY_BYTES, MAX_BYTES, Refused, format::is_type, multipart::the_part};
+use crate::{Format, MAX_BODY_BYTES, MAX_BYTES, Refusal, format::is_type, multipart::the_part};
 
 /// An image as a client sent it. Its size is checked, its content is not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,12 +19,12 @@ pub struct Upload {
 /// `application/json`, data being strict base64.
 ///
 /// # Errors
-/// [`Refused`], but not for its pixels: only [`normalize`](crate::normalize) decodes the image.
-pub fn parse(content_type: Option<&str>, body: &[u8]) -> Result<Upload, Refused> {
+/// [`Refusal`], but not for its pixels: only [`normalize`](crate::normalize) decodes the image.
+pub fn parse(content_type: Option<&str>, body: &[u8]) -> Result<Upload, Refusal> {
     if body.len() > MAX_BODY_BYTES {
-        return Err(Refused::TooLarge(format!("The body has more than {MAX_BODY_BYTES} bytes.")));
+        return Err(Refusal::TooLarge(format!("The body has more than {MAX_BODY_BYTES} bytes.")));
     }
-    let content_type = content_type.ok_or(Refused::UnsupportedType)?;
+    let content_type = content_type.ok_or(Refusal::UnsupportedType)?;
     if is_type(content_type, "application/json") {
         return from_json(body);
     }
@@ -35,24 +35,24 @@ pub fn parse(content_type: Option<&str>, body: &[u8]) -> Result<Upload, Refused>
     upload(Some(content_type), body.to_vec())
 }
 
-fn upload(content_type: Option<&str>, bytes: Vec<u8>) -> Result<Upload, Refused> {
+fn upload(content_type: Option<&str>, bytes: Vec<u8>) -> Result<Upload, Refusal> {
     if bytes.is_empty() {
-        return Err(Refused::Malformed("There is no image.".to_owned()));
+        return Err(Refusal::Malformed("There is no image.".to_owned()));
     }
     if bytes.len() > MAX_BYTES {
-        return Err(Refused::TooLarge(format!("The image has more than {MAX_BYTES} bytes.")));
+        return Err(Refusal::TooLarge(format!("The image has more than {MAX_BYTES} bytes.")));
     }
     let format = match content_type {
         Some(declared) if !is_type(declared, "application/octet-stream") => Format::of_content_type(declared),
         _ => Format::of_content(&bytes),
     };
-    Ok(Upload { content_type: format.ok_or(Refused::UnsupportedType)?, bytes })
+    Ok(Upload { content_type: format.ok_or(Refusal::UnsupportedType)?, bytes })
 }
 
-fn from_json(body: &[u8]) -> Result<Upload, Refused> {
-    let json = read_json(body).map_err(|error| Refused::Malformed(format!("Not JSON: {}.", error.0)))?;
+fn from_json(body: &[u8]) -> Result<Upload, Refusal> {
+    let json = read_json(body).map_err(|error| Refusal::Malformed(format!("Not JSON: {}.", error.0)))?;
     let Json::Object(members) = json else {
-        return Err(Refused::Malformed(format!("The body is {}, not an object.", json.word())));
+        return Err(Refusal::Malformed(format!("The body is {}, not an object.", json.word())));
     };
     let (mut content_type, mut data) = (None, None);
     for (name, value) in members {
@@ -61,21 +61,21 @@ fn from_json(body: &[u8]) -> Result<Upload, Refused> {
             "data" => &mut data,
             _ => {
                 let shown: String = name.chars().take(64).collect();
-                return Err(Refused::Malformed(format!("There is no member {shown:?}.")));
+                return Err(Refusal::Malformed(format!("There is no member {shown:?}.")));
             }
         };
         let Json::Text(text) = value else {
-            return Err(Refused::Malformed(format!("{name} is {}, not a string.", value.word())));
+            return Err(Refusal::Malformed(format!("{name} is {}, not a string.", value.word())));
         };
         *member = Some(text);
     }
-    let missing = |name: &str| Refused::Malformed(format!("{name} is missing."));
+    let missing = |name: &str| Refusal::Malformed(format!("{name} is missing."));
     let content_type = content_type.ok_or_else(|| missing("contentType"))?;
     let data = data.ok_or_else(|| missing("data"))?;
     // JSON always declares an image type: application/octet-stream is refused
-    Format::of_content_type(&content_type).ok_or(Refused::UnsupportedType)?;
+    Format::of_content_type(&content_type).ok_or(Refusal::UnsupportedType)?;
     let bytes =
-        STANDARD.decode(data).map_err(|error| Refused::Malformed(format!("data is not base64: {error}.")))?;
+        STANDARD.decode(data).map_err(|error| Refusal::Malformed(format!("data is not base64: {error}.")))?;
     upload(Some(&content_type), bytes)
 }
 
@@ -99,17 +99,17 @@ mod tests {
         body
     }
 
-    fn parse_form(parts: &[(&str, &[u8])]) -> Result<Upload, Refused> {
+    fn parse_form(parts: &[(&str, &[u8])]) -> Result<Upload, Refusal> {
         parse(Some("multipart/form-data; boundary=edge"), &form(parts))
     }
 
-    fn parse_json(body: &str) -> Result<Upload, Refused> {
+    fn parse_json(body: &str) -> Result<Upload, Refusal> {
         parse(Some("application/json; charset=utf-8"), body.as_bytes())
     }
 
-    fn detail(refused: Result<Upload, Refused>) -> String {
+    fn detail(refused: Result<Upload, Refusal>) -> String {
         match refused {
-            Err(Refused::Malformed(detail)) => detail,
+            Err(Refusal::Malformed(detail)) => detail,
             other => panic!("not malformed: {other:?}"),
         }
     }
@@ -135,18 +135,18 @@ mod tests {
     fn other_types_are_refused() {
         let png = sample(Format::Png);
         for other in ["image/svg+xml", "image/jpg", "image/", "text/html", "multipart/mixed", ""] {
-            assert_eq!(parse(Some(other), &png), Err(Refused::UnsupportedType), "{other}");
+            assert_eq!(parse(Some(other), &png), Err(Refusal::UnsupportedType), "{other}");
         }
-        assert_eq!(parse(None, &png), Err(Refused::UnsupportedType));
-        assert_eq!(parse_form(&[("Content-Type: image/bmp\r\n", &png)]), Err(Refused::UnsupportedType));
-        assert_eq!(parse_form(&[("Content-Type: \u{e9}\r\n", &png)]), Err(Refused::UnsupportedType));
+        assert_eq!(parse(None, &png), Err(Refusal::UnsupportedType));
+        assert_eq!(parse_form(&[("Content-Type: image/bmp\r\n", &png)]), Err(Refusal::UnsupportedType));
+        assert_eq!(parse_form(&[("Content-Type: \u{e9}\r\n", &png)]), Err(Refusal::UnsupportedType));
         for unnamed in [r"application/octet-stream", "image/svg+xml"] {
             let body = format!(r#"{{"contentType": "{unnamed}", "data": "{}"}}"#, STANDARD.encode(&png));
-            assert_eq!(parse_json(&body), Err(Refused::UnsupportedType));
+            assert_eq!(parse_json(&body), Err(Refusal::UnsupportedType));
         }
         for content in [&b"<svg xmlns='http://www.w3.org/2000/svg'/>"[..], b"<!doctype html>", b"PK\x03\x04"]
         {
-            assert_eq!(parse(Some("application/octet-stream"), content), Err(Refused::UnsupportedType));
+            assert_eq!(parse(Some("application/octet-stream"), content), Err(Refusal::UnsupportedType));
         }
     }
 
@@ -165,7 +165,7 @@ mod tests {
             parse_json(&json(&bytes)),
             parse(Some("application/json"), &vec![b' '; MAX_BODY_BYTES + 1]),
         ] {
-            assert!(matches!(refused, Err(Refused::TooLarge(_))), "{refused:?}");
+            assert!(matches!(refused, Err(Refusal::TooLarge(_))), "{refused:?}");
         }
     }
 

@@ -4,7 +4,7 @@ use crate::Value;
 
 /// The value of a field for which a create body provides none.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Preset {
+pub enum DefaultValue {
     /// No default: null where the field may be empty, required otherwise.
     None,
     /// A truth value.
@@ -15,7 +15,7 @@ pub enum Preset {
     Text(&'static str),
 }
 
-impl Preset {
+impl DefaultValue {
     /// The default as a value.
     pub fn to_value(self) -> Value {
         match self {
@@ -48,15 +48,15 @@ pub enum Column {
     /// In the path: the id of the owning resource. The table holds its row number.
     Owner,
     /// In what is read, but not in the table: it is derived from other rows.
-    Seen,
+    Derived,
     /// In the body, and in the answer to it, but not stored: empty whenever it is read later.
-    Given,
+    Unstored,
 }
 
 impl Column {
     /// Whether reading a row returns it.
     pub const fn is_read(self) -> bool {
-        matches!(self, Self::Own | Self::Seen)
+        matches!(self, Self::Own | Self::Derived)
     }
 }
 
@@ -77,7 +77,7 @@ pub struct Access {
     /// Where its value is stored or comes from.
     pub column: Column,
     /// Its value where a create body provides none.
-    pub preset: Preset,
+    pub default: DefaultValue,
     /// The column's name where it is not the field's.
     pub stored_as: Option<&'static str>,
     /// The name on the wire where it is not the field's, in snake case.
@@ -97,8 +97,8 @@ pub struct Access {
 impl Access {
     /// The same access, with a default.
     #[must_use]
-    pub const fn or(self, preset: Preset) -> Self {
-        Self { preset, ..self }
+    pub const fn or(self, default: DefaultValue) -> Self {
+        Self { default, ..self }
     }
 
     /// The same access, found and ordered without regard to case (see [`crate::fold`]).
@@ -145,14 +145,14 @@ impl Access {
 
     /// The same access, but never in an answer.
     #[must_use]
-    pub const fn unseen(self) -> Self {
+    pub const fn write_only(self) -> Self {
         Self { shown: false, ..self }
     }
 
-    /// The same access, to a value that is not stored: see [`Column::Given`].
+    /// The same access, to a value that is not stored: see [`Column::Unstored`].
     #[must_use]
-    pub const fn not_kept(self) -> Self {
-        Self { column: Column::Given, ..self }
+    pub const fn unstored(self) -> Self {
+        Self { column: Column::Unstored, ..self }
     }
 }
 
@@ -164,7 +164,7 @@ pub const OPEN: Access = Access {
     shown: true,
     key: false,
     column: Column::Own,
-    preset: Preset::None,
+    default: DefaultValue::None,
     stored_as: None,
     named: None,
     folded: false,
@@ -179,8 +179,8 @@ pub const FIXED: Access = Access { put: false, patch: false, ..OPEN };
 pub const KEY: Access = Access { key: true, ..FIXED };
 /// Written by the server; shown.
 pub const SHOWN: Access = Access { create: false, ..FIXED };
-/// Derived by the server from other rows; shown. See [`Column::Seen`].
-pub const SEEN: Access = Access { column: Column::Seen, ..SHOWN };
+/// Derived by the server from other rows; shown. See [`Column::Derived`].
+pub const DERIVED: Access = Access { column: Column::Derived, ..SHOWN };
 /// Written by the server; never shown.
 pub const HIDDEN: Access = Access { shown: false, ..SHOWN };
 /// The user store of the path; a create body may repeat it.

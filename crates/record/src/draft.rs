@@ -25,7 +25,7 @@ pub enum Form {
 
 /// What a body provides for one field.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Given {
+pub enum Provided {
     /// Nothing: the field keeps its value, or takes its default.
     Nothing,
     /// The field is to be emptied.
@@ -36,41 +36,41 @@ pub enum Given {
 
 /// What a body provides, in the order of the resource's fields.
 #[derive(Clone, Debug)]
-pub struct Draft(pub Vec<Given>);
+pub struct Draft(pub Vec<Provided>);
 
 impl Draft {
     /// The values of a new row: those provided, else the defaults.
     pub fn to_new(&self, fields: &[Field]) -> Vec<Value> {
-        let filled = |(field, given): (&Field, &Given)| match given {
-            Given::Value(value) => value.clone(),
-            Given::Nothing | Given::Empty => field.access.preset.to_value(),
+        let filled = |(field, provided): (&Field, &Provided)| match provided {
+            Provided::Value(value) => value.clone(),
+            Provided::Nothing | Provided::Empty => field.access.default.to_value(),
         };
         fields.iter().zip(&self.0).map(filled).collect()
     }
 
     /// The values of a row after this change; `was` holds those before it.
     pub fn apply(&self, was: &[Value]) -> Vec<Value> {
-        let changed = |(was, given): (&Value, &Given)| match given {
-            Given::Value(value) => value.clone(),
-            Given::Empty => Value::Null,
-            Given::Nothing => was.clone(),
+        let changed = |(was, provided): (&Value, &Provided)| match provided {
+            Provided::Value(value) => value.clone(),
+            Provided::Empty => Value::Null,
+            Provided::Nothing => was.clone(),
         };
         was.iter().zip(&self.0).map(changed).collect()
     }
 
     /// Drops what is provided for other fields than `kept`, the concurrency token and the key.
     pub fn keep_only(&mut self, fields: &[Field], kept: &[&Field]) {
-        for (field, given) in fields.iter().zip(&mut self.0) {
+        for (field, provided) in fields.iter().zip(&mut self.0) {
             if !kept.iter().any(|kept| kept.is(field)) && !field.is_token() && !field.access.key {
-                *given = Given::Nothing;
+                *provided = Provided::Nothing;
             }
         }
     }
 
     /// The value provided for the field at this index, if there is one.
-    pub fn given(&self, index: usize) -> Option<&Value> {
+    pub fn provided(&self, index: usize) -> Option<&Value> {
         match self.0.get(index) {
-            Some(Given::Value(value)) => Some(value),
+            Some(Provided::Value(value)) => Some(value),
             _ => None,
         }
     }
@@ -103,12 +103,12 @@ pub fn read_draft(
         return Err(vec![FieldError::new(base, detail)].into());
     };
     let mut errors = FieldErrors::default();
-    let mut draft: Vec<Given> = vec![Given::Nothing; fields.len()];
+    let mut draft: Vec<Provided> = vec![Provided::Nothing; fields.len()];
     let mut named = vec![false; fields.len()];
     for (name, value) in members {
         let known = |field: &Field| field.access.shown || field.access.create;
-        let place = fields.iter().position(|field| known(field) && field.is_named(name));
-        let Some((place, field)) = place.and_then(|at| Some((at, fields.get(at)?))) else {
+        let index = fields.iter().position(|field| known(field) && field.is_named(name));
+        let Some((index, field)) = index.and_then(|at| Some((at, fields.get(at)?))) else {
             if let Others::Named(names) = others
                 && !names.contains(&name.as_str())
             {
@@ -123,14 +123,14 @@ pub fn read_draft(
             continue;
         }
         match read_member(field, form, value) {
-            Ok(given) => {
-                if let (Some(slot), Some(name)) = (draft.get_mut(place), named.get_mut(place)) {
-                    *name = given != Given::Nothing;
-                    *slot = given;
+            Ok(provided) => {
+                if let (Some(slot), Some(name)) = (draft.get_mut(index), named.get_mut(index)) {
+                    *name = provided != Provided::Nothing;
+                    *slot = provided;
                 }
             }
             Err(detail) => {
-                if let Some(name) = named.get_mut(place) {
+                if let Some(name) = named.get_mut(index) {
                     *name = true;
                 }
                 errors.note(|| FieldError::new(pointer(base, name), detail));
@@ -146,7 +146,7 @@ pub fn read_draft(
             errors.note(|| FieldError::new(pointer(base, field.wire()), "is missing"));
         }
         if form == Form::Put && field.access.put && field.nullable && !named {
-            *slot = Given::Empty;
+            *slot = Provided::Empty;
         }
     }
     if errors.is_empty() { Ok(Draft(draft)) } else { Err(errors) }
@@ -163,21 +163,21 @@ fn is_read(field: &Field, form: Form) -> bool {
     }
 }
 
-fn read_member(field: &Field, form: Form, value: &Json) -> Result<Given, String> {
+fn read_member(field: &Field, form: Form, value: &Json) -> Result<Provided, String> {
     if *value == Json::Null {
         return match form {
-            Form::Create | Form::Patch => Ok(Given::Nothing),
-            Form::Put if field.is_create_only() => Ok(Given::Nothing),
-            Form::Put => Ok(if field.nullable { Given::Empty } else { Given::Nothing }),
-            Form::MergePatch if field.nullable => Ok(Given::Empty),
-            Form::MergePatch if field.is_token() || field.access.key => Ok(Given::Nothing),
+            Form::Create | Form::Patch => Ok(Provided::Nothing),
+            Form::Put if field.is_create_only() => Ok(Provided::Nothing),
+            Form::Put => Ok(if field.nullable { Provided::Empty } else { Provided::Nothing }),
+            Form::MergePatch if field.nullable => Ok(Provided::Empty),
+            Form::MergePatch if field.is_token() || field.access.key => Ok(Provided::Nothing),
             Form::MergePatch => Err("cannot be emptied".to_owned()),
         };
     }
     if field.nullable && is_no_text(field.kind, value) {
-        return Ok(Given::Empty);
+        return Ok(Provided::Empty);
     }
-    read_value(field.kind, value).map(Given::Value)
+    read_value(field.kind, value).map(Provided::Value)
 }
 
 /// Whether an empty text stands for the lack of a value.
@@ -204,8 +204,8 @@ fn read_value(kind: Kind, value: &Json) -> Result<Value, String> {
             let text = value.to_text().ok_or("holds a number that is not whole: send the object as text")?;
             return rule.check(text).map(Value::Text);
         }
-        (Kind::Numbered(names), Json::Int(place)) => {
-            let found = usize::try_from(*place).ok().and_then(|place| names.get(place));
+        (Kind::Numbered(names), Json::Int(index)) => {
+            let found = usize::try_from(*index).ok().and_then(|index| names.get(index));
             return found
                 .map(|name| Value::Text((*name).to_owned()))
                 .ok_or_else(|| format!("must be from 0 to {}", names.len().saturating_sub(1)));
@@ -246,17 +246,17 @@ fn read_object(fields: &[Field], value: &Json) -> Result<Value, String> {
     match read_draft(fields, Others::Named(&[]), Form::Create, value, "") {
         Ok(draft) => Ok(Value::Text(canonical_json(fields.iter().zip(&draft.to_new(fields))))),
         Err(errors) => {
-            let told = errors.iter().map(|error| format!("{} {}", error.pointer, error.detail));
-            Err(format!("is wrong inside: {}", told.collect::<Vec<_>>().join("; ")))
+            let reported = errors.iter().map(|error| format!("{} {}", error.pointer, error.detail));
+            Err(format!("is wrong inside: {}", reported.collect::<Vec<_>>().join("; ")))
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Form, Given, Others, read_draft};
+    use super::{Form, Others, Provided, read_draft};
     use crate::{
-        FieldErrors, KEY, Name, OPEN, Preset, Record, SHOWN, Timestamp, Token, Value, read_json, record,
+        DefaultValue, FieldErrors, KEY, Name, OPEN, Record, SHOWN, Timestamp, Token, Value, read_json, record,
     };
 
     record! {
@@ -265,13 +265,13 @@ mod tests {
             id: uuid::Uuid = KEY,
             name: Name = OPEN,
             note: Option<Name> = OPEN,
-            is_open: bool = OPEN.or(Preset::Bool(true)),
+            is_open: bool = OPEN.or(DefaultValue::Bool(true)),
             seen_on: Option<Timestamp> = SHOWN,
             concurrency_token: Token = SHOWN,
         }
     }
 
-    fn read(form: Form, body: &str) -> Result<Vec<Given>, FieldErrors> {
+    fn read(form: Form, body: &str) -> Result<Vec<Provided>, FieldErrors> {
         let json = read_json(body.as_bytes()).unwrap();
         read_draft(Thing::FIELDS, Others::Named(&["parts"]), form, &json, "").map(|draft| draft.0)
     }
@@ -282,10 +282,10 @@ mod tests {
 
     #[test]
     fn create_takes_what_it_may_and_ignores_what_is_ours() {
-        let given = read(Form::Create, r#"{"name": "n", "seenOn": 7, "parts": 1, "note": null}"#);
-        let given = given.unwrap();
-        assert_eq!(given[1], Given::Value(Value::from("n")));
-        assert!(given[2..].iter().all(|given| *given == Given::Nothing));
+        let provided = read(Form::Create, r#"{"name": "n", "seenOn": 7, "parts": 1, "note": null}"#);
+        let provided = provided.unwrap();
+        assert_eq!(provided[1], Provided::Value(Value::from("n")));
+        assert!(provided[2..].iter().all(|provided| *provided == Provided::Nothing));
         assert_eq!(pointers(Form::Create, "{}"), ["/name"]);
         assert_eq!(pointers(Form::Create, r#"{"name": ""}"#), ["/name"]);
         assert_eq!(pointers(Form::Create, r#"{"name": "n", "nmae": 1}"#), ["/nmae"]);
@@ -295,8 +295,8 @@ mod tests {
     /// Section 15: what people type is trimmed, blank text is no text; a JWK set is text or an object.
     #[test]
     fn texts_are_read_as_what_they_are() {
-        let given = read(Form::Create, r#"{"name": " n ", "note": "\u2003 "}"#).unwrap();
-        assert_eq!(given[1..3], [Given::Value(Value::from("n")), Given::Empty]);
+        let provided = read(Form::Create, r#"{"name": " n ", "note": "\u2003 "}"#).unwrap();
+        assert_eq!(provided[1..3], [Provided::Value(Value::from("n")), Provided::Empty]);
         assert_eq!(pointers(Form::Create, r#"{"name": "  "}"#), ["/name"]);
         let kind = crate::Kind::Text(&crate::JwksText::RULE);
         let json = read_json(br#"{"keys": [{"kty": "EC", "n": [1, true, null]}]}"#).unwrap();
@@ -309,16 +309,16 @@ mod tests {
 
     #[test]
     fn put_empties_what_can_be_empty_and_keeps_the_rest() {
-        let given = read(Form::Put, r#"{"concurrencyToken": "t"}"#).unwrap();
-        assert_eq!(given[1..4], [Given::Nothing, Given::Empty, Given::Nothing]);
+        let provided = read(Form::Put, r#"{"concurrencyToken": "t"}"#).unwrap();
+        assert_eq!(provided[1..4], [Provided::Nothing, Provided::Empty, Provided::Nothing]);
         assert_eq!(pointers(Form::Put, r#"{"name": "n"}"#), ["/concurrencyToken"]);
     }
 
     #[test]
     fn patch_and_merge_patch_differ_in_null() {
         let body = r#"{"note": null, "concurrencyToken": "t"}"#;
-        assert_eq!(read(Form::Patch, body).unwrap()[2], Given::Nothing);
-        assert_eq!(read(Form::MergePatch, body).unwrap()[2], Given::Empty);
+        assert_eq!(read(Form::Patch, body).unwrap()[2], Provided::Nothing);
+        assert_eq!(read(Form::MergePatch, body).unwrap()[2], Provided::Empty);
         assert_eq!(pointers(Form::MergePatch, r#"{"name": null, "concurrencyToken": "t"}"#), ["/name"]);
     }
 

@@ -42,15 +42,15 @@ pub fn shortened(name: &str) -> std::borrow::Cow<'_, str> {
 /// The errors of a body: the first [`MOST_ERRORS`] of them, and the number of the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldErrors {
-    told: Vec<FieldError>,
+    reported: Vec<FieldError>,
     more: usize,
 }
 
 impl FieldErrors {
     /// Adds an error, which is built only if it is reported.
     pub fn note(&mut self, error: impl FnOnce() -> FieldError) {
-        if self.told.len() < MOST_ERRORS {
-            self.told.push(error());
+        if self.reported.len() < MOST_ERRORS {
+            self.reported.push(error());
         } else {
             self.more += 1;
         }
@@ -59,7 +59,7 @@ impl FieldErrors {
     /// Adds the errors of another body.
     pub fn absorb(&mut self, others: Self) {
         self.more += others.more;
-        others.told.into_iter().for_each(|error| self.note(|| error));
+        others.reported.into_iter().for_each(|error| self.note(|| error));
     }
 
     /// Counts errors that are not reported.
@@ -74,38 +74,38 @@ impl FieldErrors {
 
     /// The number of all errors, reported or not.
     pub fn all(&self) -> usize {
-        self.told.len() + self.more
+        self.reported.len() + self.more
     }
 
     /// Removes and returns the last reported error.
     pub fn pop(&mut self) -> Option<FieldError> {
-        self.told.pop()
+        self.reported.pop()
     }
 
     /// The reported errors.
     pub fn as_slice(&self) -> &[FieldError] {
-        &self.told
+        &self.reported
     }
 }
 
 impl Deref for FieldErrors {
     type Target = [FieldError];
     fn deref(&self) -> &[FieldError] {
-        &self.told
+        &self.reported
     }
 }
 
 impl DerefMut for FieldErrors {
     fn deref_mut(&mut self) -> &mut [FieldError] {
-        &mut self.told
+        &mut self.reported
     }
 }
 
 impl From<Vec<FieldError>> for FieldErrors {
-    fn from(mut told: Vec<FieldError>) -> Self {
-        let more = told.len().saturating_sub(MOST_ERRORS);
-        told.truncate(MOST_ERRORS);
-        Self { told, more }
+    fn from(mut reported: Vec<FieldError>) -> Self {
+        let more = reported.len().saturating_sub(MOST_ERRORS);
+        reported.truncate(MOST_ERRORS);
+        Self { reported, more }
     }
 }
 
@@ -121,7 +121,7 @@ impl IntoIterator for FieldErrors {
     type Item = FieldError;
     type IntoIter = std::vec::IntoIter<FieldError>;
     fn into_iter(self) -> Self::IntoIter {
-        self.told.into_iter()
+        self.reported.into_iter()
     }
 }
 
@@ -129,7 +129,7 @@ impl<'a> IntoIterator for &'a mut FieldErrors {
     type Item = &'a mut FieldError;
     type IntoIter = std::slice::IterMut<'a, FieldError>;
     fn into_iter(self) -> Self::IntoIter {
-        self.told.iter_mut()
+        self.reported.iter_mut()
     }
 }
 
@@ -139,7 +139,7 @@ mod tests {
 
     /// A1: of a million errors a bounded number is kept, each of bounded size.
     #[test]
-    fn errors_are_told_up_to_a_bound() {
+    fn errors_are_reported_up_to_a_bound() {
         let errors: FieldErrors = (0..1_000_000).map(|n| FieldError::new(n.to_string(), "wrong")).collect();
         assert_eq!((errors.len(), errors.more(), errors.all()), (MOST_ERRORS, 999_900, 1_000_000));
         assert_eq!(errors[99].pointer, "99");

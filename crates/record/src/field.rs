@@ -2,7 +2,9 @@
 
 use uuid::Uuid;
 
-use crate::{Access, Column, FieldType, Mismatch, Preset, Record, Value, text::TextRule, value::Encoding};
+use crate::{
+    Access, Column, DefaultValue, FieldType, Mismatch, Record, Value, text::TextRule, value::Encoding,
+};
 
 /// The kind of value that a field holds, with its bounds.
 #[derive(Clone, Copy, Debug)]
@@ -49,13 +51,13 @@ pub struct Field {
     pub access: Access,
     wire: WireName,
     record: &'static str,
-    place: usize,
+    index: usize,
 }
 
 impl Field {
     /// The field of type `T` at this index of the record `R`. Called by [`record!`](crate::record).
     pub const fn new<R: Record, T: FieldType>(
-        place: usize,
+        index: usize,
         column: &'static str,
         about: &'static str,
         access: Access,
@@ -69,12 +71,12 @@ impl Field {
             Some(other) => other,
             None => column,
         };
-        Self { column, about, kind: T::KIND, nullable, access, wire, record: R::TYPE_NAME, place }
+        Self { column, about, kind: T::KIND, nullable, access, wire, record: R::TYPE_NAME, index }
     }
 
     /// Its index among the fields of its record.
-    pub const fn place(&self) -> usize {
-        self.place
+    pub const fn index(&self) -> usize {
+        self.index
     }
 
     /// Whether it is one of the record of this name (see [`Record::TYPE_NAME`]).
@@ -84,12 +86,12 @@ impl Field {
 
     /// Whether this is the same field, perhaps with another kind, access or name on the wire.
     pub fn is(&self, other: &Self) -> bool {
-        self.place == other.place && self.record == other.record
+        self.index == other.index && self.record == other.record
     }
 
     /// Its value in a row; null where the row has none.
     pub fn value<'a>(&self, values: &'a [Value]) -> &'a Value {
-        values.get(self.place).unwrap_or(&Value::Null)
+        values.get(self.index).unwrap_or(&Value::Null)
     }
 
     /// Its value in a row, where it is an id.
@@ -99,7 +101,7 @@ impl Field {
 
     /// Sets its value in a row.
     pub fn set(&self, values: &mut [Value], value: Value) {
-        if let Some(slot) = values.get_mut(self.place) {
+        if let Some(slot) = values.get_mut(self.index) {
             *slot = value;
         }
     }
@@ -128,11 +130,11 @@ impl Field {
 
     /// Whether a create body must hold it.
     pub fn required(&self) -> bool {
-        let Access { create, key, column, preset, .. } = self.access;
+        let Access { create, key, column, default, .. } = self.access;
         create
             && !self.nullable
-            && preset == Preset::None
-            && matches!(column, Column::Own | Column::Given)
+            && default == DefaultValue::None
+            && matches!(column, Column::Own | Column::Unstored)
             && !(key && matches!(self.kind, Kind::Id))
     }
 

@@ -7,7 +7,7 @@ use crate::{Field, FieldType, Kind, Mismatch, Record, Value};
 /// The handle of a field of the record `R` whose values are of type `T`. [`record!`](crate::record) declares
 /// one for each field, such as `Room::NAME`.
 pub struct FieldOf<R, T> {
-    place: usize,
+    index: usize,
     types: PhantomData<fn() -> (R, T)>,
 }
 
@@ -22,14 +22,14 @@ impl<R, T> Copy for FieldOf<R, T> {}
 impl<R: Record, T: FieldType> FieldOf<R, T> {
     /// The handle of the field at this index. Called by [`record!`](crate::record).
     #[doc(hidden)]
-    pub const fn at(place: usize) -> Self {
-        Self { place, types: PhantomData }
+    pub const fn at(index: usize) -> Self {
+        Self { index, types: PhantomData }
     }
 
     /// The field without its types, for lists of fields.
     #[expect(clippy::indexing_slicing, reason = "the macro counts the places of the fields that it declares")]
     pub const fn field(self) -> &'static Field {
-        &R::FIELDS[self.place]
+        &R::FIELDS[self.index]
     }
 
     /// Its column.
@@ -42,7 +42,7 @@ impl<R: Record, T: FieldType> FieldOf<R, T> {
     /// # Errors
     /// The values are of another record, or the value is not of the field's type.
     pub fn get(self, values: &[Value]) -> Result<T, Mismatch> {
-        match values.get(self.place) {
+        match values.get(self.index) {
             Some(value) if values.len() == R::FIELDS.len() => {
                 T::from_value(value.clone()).map_err(|_| Mismatch(self.column()))
             }

@@ -17,8 +17,10 @@ mod time;
 mod value;
 mod write;
 
-pub use access::{Access, Column, FIXED, HIDDEN, KEY, OPEN, OWNER, Preset, SCOPE, SEEN, SHOWN, Sealing};
-pub use draft::{Draft, Form, Given, Others, read_draft};
+pub use access::{
+    Access, Column, DERIVED, DefaultValue, FIXED, HIDDEN, KEY, OPEN, OWNER, SCOPE, SHOWN, Sealing,
+};
+pub use draft::{Draft, Form, Others, Provided, read_draft};
 pub use errors::{FieldError, FieldErrors, MOST_ERRORS, pointer, shortened};
 pub use field::{Field, Kind};
 pub use field_of::FieldOf;

@@ -80,8 +80,8 @@ fn days(text: &str) -> Option<i64> {
 fn parts<const COUNT: usize>(text: &str, between: u8, lengths: [usize; COUNT]) -> Option<[i64; COUNT]> {
     let mut rest = text.as_bytes();
     let mut numbers = [0; COUNT];
-    for (place, (number, length)) in numbers.iter_mut().zip(lengths).enumerate() {
-        if place > 0 {
+    for (index, (number, length)) in numbers.iter_mut().zip(lengths).enumerate() {
+        if index > 0 {
             rest = rest.strip_prefix(&[between])?;
         }
         let (digits, after) = rest.split_at_checked(length)?;
@@ -142,8 +142,8 @@ pub fn format_timestamp(moment: Timestamp, out: &mut Vec<u8>) {
         (time % 1000, 3, b'Z'),
     ];
     for (number, width, after) in parts {
-        for place in (0..width).rev() {
-            let digit = number / 10_i64.pow(place) % 10;
+        for index in (0..width).rev() {
+            let digit = number / 10_i64.pow(index) % 10;
             out.push(b'0' + u8::try_from(digit).unwrap_or(0));
         }
         out.push(after);

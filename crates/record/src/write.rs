@@ -22,7 +22,7 @@ pub fn write_cell(kind: &Kind, cell: Cell<'_>, out: &mut Vec<u8>) {
         (Cell::Int(value), _) => write_int(value, out),
         // stored as the name, written as its index
         (Cell::Text(text), Kind::Numbered(names)) => match names.iter().position(|name| *name == text) {
-            Some(place) => out.extend_from_slice(place.to_string().as_bytes()),
+            Some(index) => out.extend_from_slice(index.to_string().as_bytes()),
             None => out.extend_from_slice(b"null"),
         },
         (Cell::Text(text), Kind::Ids) => out.extend_from_slice(text.as_bytes()),

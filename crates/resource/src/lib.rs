@@ -11,11 +11,11 @@ pub mod settings;
 mod write;
 
 pub use audit::person::{is_personal, keys_of_persons, shows_persons};
-pub use audit::read::{Placed, next_leaf, read_entries, read_leaves, read_strays};
+pub use audit::read::{EntryPosition, next_leaf, read_entries, read_leaves, read_strays};
 pub use audit::signer::{AuditKey, AuditSigner};
 pub use audit::tree::{Tree, number, origin, with_nodes};
 pub use audit::{proof as audit_proof, trail as audit_trail};
-pub use call::metadata::{Fetch, Fetched, Memory, MetadataSource};
+pub use call::metadata::{Fetch, FetchResult, ItemCache, MetadataSource};
 pub use call::problem::{Problem, ProblemKind};
 pub use call::work::{Piece, Purpose, Task, Work};
 pub use call::{
@@ -33,15 +33,14 @@ pub use chancery_store::{
     Error as StoreError, Figure, FigureSource, FigureUnit, Mode, Row, StateTable, Tx, Write,
 };
 pub use declare::custom::{Body, BodyForm, Custom, JsonForm, Reply, Run};
-
 pub use declare::deletes::Deletion;
-pub use declare::operation::{Action, Method, Op, Permit, Relating};
+pub use declare::operation::{Action, Method, Op, Permit, RelationChange};
 pub use declare::platform::{MANAGEMENT_AUDIENCE, PLATFORM, ROOT, USER_STORE_AUDIENCE};
 pub use declare::reach::Reach;
 pub use declare::references::{Child, Owner, Parent, Unique};
-pub use declare::relation::{Guard, Listed, Relation, Shown};
+pub use declare::relation::{Guard, Listed, NestedFields, Relation};
 pub use declare::role::{ROLES, Role, RoleScope, RoleType, ScopeKind, role_condition};
-pub use declare::rules::{Findings, Proposed, ProvidedFields, Rules, ValidateRows, Violation, Wrong};
+pub use declare::rules::{FieldFault, Findings, ProposedRow, ProvidedFields, Rules, ValidateRows, Violation};
 pub use declare::service::Service;
 pub use declare::shape::{Personal, Shape};
 pub use declare::standard::{added, added_at};
@@ -49,7 +48,7 @@ pub use declare::writes::{AfterInsert, Postcondition};
 pub use read::answer::{answer_form, answer_with, read_later, read_one, write_stored};
 pub use read::answer_many::represent;
 pub use read::cursor::CursorKey;
-pub use read::emit::{Out, Part, Sink, Stored, seen_value};
+pub use read::emit::{Out, Part, Sink, StoredRow, seen_value};
 pub use read::filter::{Expression, Operator, parse as parse_filter};
 pub use read::list::{list_of, list_statement, list_where, write_items};
 pub use read::load::{

@@ -15,7 +15,7 @@ use chancery_store::{Settings, Store};
 use chancery_web::now;
 use clap::Subcommand;
 
-pub use export::{ExportError, Exported, export};
+pub use export::{ExportError, ExportSummary, export};
 
 use crate::{Arguments, Config, start::read_master_key};
 

@@ -2,7 +2,7 @@
 
 use std::process::exit;
 
-use chancery_store::when_broken;
+use chancery_store::on_panic;
 
 use crate::Log;
 
@@ -10,8 +10,8 @@ use crate::Log;
 pub const BROKEN: i32 = 70;
 
 /// Ends this process from now on when a thread that it cannot do without panics, once its log is written.
-pub fn end_when_broken() {
-    when_broken(|_| {
+pub fn exit_on_panic() {
+    on_panic(|_| {
         Log::finish();
         exit(BROKEN)
     });

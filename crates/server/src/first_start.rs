@@ -21,18 +21,18 @@ use uuid::Uuid;
 
 use crate::rows::{add, remove};
 
-/// What the operator needs after the first start.
+/// How the root client gets in: for the operator, after the first start or a recovery.
 #[derive(Clone, Debug)]
-pub struct Welcome {
+pub struct RootAccess {
     /// The root client; `None` where no client app of that name is `SystemAdmin` any more.
-    pub root: Option<Root>,
+    pub root: Option<RootClient>,
     /// The root client's secret, if it was generated just now. Only its digest is stored.
     pub new_secret: Option<Secret>,
 }
 
 /// The root client.
 #[derive(Clone, Debug)]
-pub struct Root {
+pub struct RootClient {
     /// The client app's id.
     pub id: Uuid,
     /// Whether it may identify itself by its name at the token endpoint.
@@ -44,7 +44,7 @@ pub fn ensure(
     context: &mut Context,
     tx: &mut Tx<'_>,
     configured: Option<&Secret>,
-) -> Result<Welcome, Problem> {
+) -> Result<RootAccess, Problem> {
     idp_type::seed(context, tx)?;
     let mut root = find_root(tx)?;
     let mut new_secret = None;
@@ -62,7 +62,7 @@ pub fn ensure(
     }
     check_postconditions(context, tx)?;
     let root = root.map(|root| introduce(tx, root)).transpose()?;
-    Ok(Welcome { root, new_secret })
+    Ok(RootAccess { root, new_secret })
 }
 
 /// The root client app's id: the name alone does not identify it, others may have it.
@@ -73,8 +73,8 @@ pub fn find_root(tx: &mut Tx<'_>) -> Result<Option<Uuid>, Error> {
 }
 
 /// The client app of this id, and whether its name identifies it, too.
-pub fn introduce(tx: &mut Tx<'_>, id: Uuid) -> Result<Root, Error> {
-    Ok(Root { id, is_named: find_root(tx)? == Some(id) })
+pub fn introduce(tx: &mut Tx<'_>, id: Uuid) -> Result<RootClient, Error> {
+    Ok(RootClient { id, is_named: find_root(tx)? == Some(id) })
 }
 
 /// A new secret for the root client: 32 random bytes.

@@ -13,14 +13,14 @@ mod rows;
 mod start;
 
 pub use arguments::{Arguments, Command};
-pub use audit::{AuditCommand, ExportError, Exported, export};
+pub use audit::{AuditCommand, ExportError, ExportSummary, export};
 pub use config::{Config, ConfigError};
-pub use end::{BROKEN, end_when_broken};
-pub use first_start::{Root, Welcome};
+pub use end::{BROKEN, exit_on_panic};
+pub use first_start::{RootAccess, RootClient};
 pub use jobs::{
     Job, Leases, jobs,
     ledger::append_pending,
-    mail::{Post, deliver},
+    mail::{MailSettings, deliver},
     prune::prune_piece,
     purge::purge_due,
     revoke::revoke_due,

@@ -6,7 +6,9 @@ use std::{
     time::Duration,
 };
 
-use chancery::{Arguments, Command, Config, Log, Root, Server, Welcome, end_when_broken, recover_root};
+use chancery::{
+    Arguments, Command, Config, Log, RootAccess, RootClient, Server, exit_on_panic, recover_root,
+};
 use clap::Parser as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -49,7 +51,7 @@ fn main() -> ExitCode {
 }
 
 fn serve(config: &Config, arguments: &Arguments) -> Result<(), String> {
-    end_when_broken();
+    exit_on_panic();
     // the allocator asks for huge pages, and each of them is resident as soon as one byte of it is used:
     // with a heap for each thread that is half of all memory
     #[cfg(target_os = "linux")]
@@ -83,22 +85,22 @@ fn serve(config: &Config, arguments: &Arguments) -> Result<(), String> {
 fn make_anew(config: &Config) -> Result<(), String> {
     Log::start(&config.log)?;
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
-    let welcome = runtime.block_on(recover_root(config)).map_err(|error| error.to_string());
+    let root_access = runtime.block_on(recover_root(config)).map_err(|error| error.to_string());
     Log::finish();
-    let welcome = welcome?;
+    let root_access = root_access?;
     say!("This client app is SystemAdmin and gets tokens by this secret alone.");
-    print_root(&welcome);
+    print_root(&root_access);
     Ok(())
 }
 
 /// Prints the root client app, and its secret if it was generated just now.
-fn print_root(welcome: &Welcome) {
-    match &welcome.root {
-        Some(Root { id, is_named: true }) => say!("  root client id  {id} (or its name, root)"),
-        Some(Root { id, .. }) => say!("  root client id  {id}"),
+fn print_root(root_access: &RootAccess) {
+    match &root_access.root {
+        Some(RootClient { id, is_named: true }) => say!("  root client id  {id} (or its name, root)"),
+        Some(RootClient { id, .. }) => say!("  root client id  {id}"),
         None => say!("  root client     none is SystemAdmin; chancery recover makes one"),
     }
-    if let Some(secret) = &welcome.new_secret {
+    if let Some(secret) = &root_access.new_secret {
         say!("  root secret     {}", String::from_utf8_lossy(secret.expose()));
         say!("                  (keep it: it is not shown again)");
     }
@@ -108,13 +110,13 @@ fn print_root(welcome: &Welcome) {
 fn stop_signal(drain: Duration) -> std::io::Result<impl Future<Output = Duration>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let told = async |signal: &mut Signal| {
+    let received = async |signal: &mut Signal| {
         signal.recv().await;
     };
     Ok(async move {
         let drain = tokio::select! {
-            () = told(&mut terminate) => drain,
-            () = told(&mut interrupt) => Duration::ZERO,
+            () = received(&mut terminate) => drain,
+            () = received(&mut interrupt) => Duration::ZERO,
         };
         tracing::info!(seconds = drain.as_secs_f64(), "stopping");
         drain
@@ -125,10 +127,10 @@ fn greet(server: &Server) {
     let url = &server.public_url;
     say!("Chancery listens on {url}");
     say!("  documentation   {url}/openapi");
-    print_root(&server.welcome);
-    let new = server.welcome.new_secret.as_ref().map(|secret| String::from_utf8_lossy(secret.expose()));
+    print_root(&server.root_access);
+    let new = server.root_access.new_secret.as_ref().map(|secret| String::from_utf8_lossy(secret.expose()));
     let secret = new.as_deref().unwrap_or("$CHANCERY_ROOT_CLIENT_SECRET");
-    let id = server.welcome.root.as_ref().filter(|root| !root.is_named).map(|root| root.id.to_string());
+    let id = server.root_access.root.as_ref().filter(|root| !root.is_named).map(|root| root.id.to_string());
     let client = id.as_deref().unwrap_or("root");
     say!("Try it:");
     say!(

@@ -12,7 +12,7 @@ use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::{
-    Welcome,
+    RootAccess,
     first_start::{find_root, introduce, new_root_secret},
     rows::{add, remove, with},
 };
@@ -20,7 +20,7 @@ use crate::{
 /// Gives the root client app a new secret, and removes what keeps it from getting tokens by it, including its
 /// other secrets. Where no client app named root is `SystemAdmin` one is created: a name is no right. Each
 /// change is audited.
-pub fn recover(context: &mut Context, tx: &mut Tx<'_>) -> Result<Welcome, Problem> {
+pub fn recover(context: &mut Context, tx: &mut Tx<'_>) -> Result<RootAccess, Problem> {
     let root = match find_root(tx)? {
         Some(root) => {
             open_root(context, tx, root)?;
@@ -37,7 +37,7 @@ pub fn recover(context: &mut Context, tx: &mut Tx<'_>) -> Result<Welcome, Proble
     ];
     add(context, tx, &CLIENT_APP_SECRET, &given)?;
     check_postconditions(context, tx)?;
-    Ok(Welcome { root: Some(introduce(tx, root)?), new_secret: Some(secret) })
+    Ok(RootAccess { root: Some(introduce(tx, root)?), new_secret: Some(secret) })
 }
 
 /// Creates a root client app: in the oldest subscription, under the first name that is free.

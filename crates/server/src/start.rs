@@ -9,12 +9,12 @@ use std::{
     time::Duration,
 };
 
-use chancery_auth::{Bearer, ensure_keys};
+use chancery_auth::{TokenService, ensure_keys};
 use chancery_fetch::{Limits as FetchLimits, Networks, Policy, get};
 use chancery_ledger::AuditKeys;
 use chancery_management::{client_app::resource_key, option::add_new_entries};
 use chancery_resource::{
-    AppContext, AuditSigner, Context, CursorKey, Fetch, MasterKey, Memory, MetadataSource, Problem, Scope,
+    AppContext, AuditSigner, Context, CursorKey, Fetch, ItemCache, MasterKey, MetadataSource, Problem, Scope,
     Service,
 };
 use chancery_store::{Error, Figure, Mode, Store, Target};
@@ -23,8 +23,8 @@ use chancery_web::{App, Deprecation, Limits, Listener, now, serve};
 use serde_json::json;
 
 use crate::{
-    Config, Reload, Welcome, first_start,
-    jobs::{self, Leases, ledger::learn_certificates, mail::Post, supervise},
+    Config, Reload, RootAccess, first_start,
+    jobs::{self, Leases, ledger::learn_certificates, mail::MailSettings, supervise},
     log, recover,
 };
 
@@ -78,11 +78,11 @@ pub struct Server {
     /// The server's public URL.
     pub public_url: String,
     /// What the operator needs after the first start.
-    pub welcome: Welcome,
+    pub root_access: RootAccess,
     app: Arc<App>,
     listener: Listener,
     metrics: Option<Listener>,
-    post: Post,
+    mail_settings: MailSettings,
     /// The lock of an embedded database, held for the server's lifetime.
     _lock: Option<File>,
 }
@@ -111,13 +111,21 @@ impl Server {
         let public_url =
             config.public_url.clone().unwrap_or_else(|| format!("{}://{address}", listener.scheme()));
         let store = open(config).await?;
-        let post = Post {
+        let mail_settings = MailSettings {
             master: master.clone(),
             program: config.reset_program.clone(),
             networks: config.private_destinations.clone(),
         };
-        let (app, welcome) = assemble(config, store, master, &public_url).await?;
-        Ok(Self { public_url, welcome, app: Arc::new(app), listener, metrics, post, _lock: lock })
+        let (app, root_access) = assemble(config, store, master, &public_url).await?;
+        Ok(Self {
+            public_url,
+            root_access,
+            app: Arc::new(app),
+            listener,
+            metrics,
+            mail_settings,
+            _lock: lock,
+        })
     }
 
     /// The application, for programs that embed the server.
@@ -134,7 +142,7 @@ impl Server {
     pub async fn run(self, stop: impl Future<Output = Duration> + Send) {
         let store = self.app.store.clone();
         let leases = Arc::new(Leases::new(&store, now, &self.public_url));
-        let jobs = jobs::jobs(&self.app, &self.post, now);
+        let jobs = jobs::jobs(&self.app, &self.mail_settings, now);
         let doing = tokio::spawn(supervise(Arc::clone(&self.app), Arc::clone(&leases), jobs));
         let metrics = self
             .metrics
@@ -157,7 +165,7 @@ impl Server {
 ///
 /// # Errors
 /// What failed, for people.
-pub async fn recover_root(config: &Config) -> Result<Welcome, StartError> {
+pub async fn recover_root(config: &Config) -> Result<RootAccess, StartError> {
     if let Target::Sqlite(path) = &config.database
         && !path.exists()
     {
@@ -177,9 +185,10 @@ pub async fn recover_root(config: &Config) -> Result<Welcome, StartError> {
     }
     let (app, _) = assemble(config, store.clone(), master, "http://localhost").await?;
     let mut acting = own_context(&app.context, Scope::Everything);
-    let welcome = store.run("Recover", Mode::Write, None, move |tx| recover::recover(&mut acting, tx)).await;
+    let root_access =
+        store.run("Recover", Mode::Write, None, move |tx| recover::recover(&mut acting, tx)).await;
     let _ = tokio::task::spawn_blocking(move || store.close()).await;
-    welcome.map_err(|problem: Problem| StartError::new("cannot recover", cause_of(problem)))
+    root_access.map_err(|problem: Problem| StartError::new("cannot recover", cause_of(problem)))
 }
 
 async fn open(config: &Config) -> Result<Store, StartError> {
@@ -199,7 +208,7 @@ async fn assemble(
     store: Store,
     master: MasterKey,
     public_url: &str,
-) -> Result<(App, Welcome), StartError> {
+) -> Result<(App, RootAccess), StartError> {
     let failed = |error: Error| StartError::new("cannot read the database", error);
     let key_of = master.clone();
     let keys = store.run("EnsureKeys", Mode::Write, None, move |tx| {
@@ -216,7 +225,7 @@ async fn assemble(
         .ok_or_else(|| StartError::new("cannot start", "the cursor key is not usable"))?;
     let metadata = metadata_source(config)?;
     let policy = Policy { networks: config.private_destinations.clone(), ..Policy::default() };
-    let bearer = Bearer::new(keyring, public_url.to_owned(), master.clone(), policy);
+    let token_service = TokenService::new(keyring, public_url.to_owned(), master.clone(), policy);
     let services = if config.version_1 { services() } else { &CURRENT };
     let context = Arc::new(AppContext {
         master,
@@ -230,27 +239,27 @@ async fn assemble(
         counter: AtomicU32::new(0),
         public_url: public_url.to_owned(),
         metadata,
-        snapshot: Memory::default(),
+        snapshot: ItemCache::default(),
     });
     let (mut acting, secret) = (own_context(&context, Scope::Everything), config.root_client_secret.clone());
-    let welcome = store.run("FirstStart", Mode::Write, None, move |tx| {
+    let root_access = store.run("FirstStart", Mode::Write, None, move |tx| {
         // entries of the catalogue first: what is created next has all of them
         add_new_entries(&acting, tx)?;
-        let welcome = first_start::ensure(&mut acting, tx, secret.as_ref())?;
+        let root_access = first_start::ensure(&mut acting, tx, secret.as_ref())?;
         resource_key::adopt(tx)?;
-        Ok(welcome)
+        Ok(root_access)
     });
-    let welcome = welcome
+    let root_access = root_access
         .await
         .map_err(|problem: Problem| StartError::new("cannot prepare the database", cause_of(problem)))?;
     let limits = Limits { public_rate: config.public_rate_limit, ..config.limits };
-    let app = App::new(store, bearer, context, limits, services, figures());
+    let app = App::new(store, token_service, context, limits, services, figures());
     let mut app = app.map_err(|error| StartError::new("two operations share a path", error))?;
     app.dropped_lines = log::dropped;
     app.access_log = config.access_log;
     app.deprecation = Deprecation::new(config.version_1_deprecated, config.version_1_sunset);
     learn_certificates(&app, &app.store, now()).await.map_err(failed)?;
-    Ok((app, welcome))
+    Ok((app, root_access))
 }
 
 /// The limits of fetching authenticator metadata, which are 7 MB.

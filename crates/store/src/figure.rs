@@ -34,7 +34,7 @@ pub enum FigureSource {
     /// A query that returns one number, over tables that stay small.
     Query(&'static str),
     /// Recorded by a job.
-    Noted,
+    Recorded,
 }
 
 impl Figure {
@@ -45,7 +45,7 @@ impl Figure {
                 "SELECT count(counted_value) FROM (SELECT {what} AS counted_value FROM {from} LIMIT {MOST_COUNTED}) AS counted"
             )),
             FigureSource::Query(query) => Some(query.to_owned()),
-            FigureSource::Noted => None,
+            FigureSource::Recorded => None,
         }
     }
 }

@@ -13,12 +13,12 @@ static HOOK: OnceLock<fn(&str)> = OnceLock::new();
 
 /// Sets what happens when a thread that the process cannot do without has panicked. The program ends
 /// itself; tests do nothing.
-pub fn when_broken(hook: fn(&str)) {
+pub fn on_panic(hook: fn(&str)) {
     let _ = HOOK.set(hook);
 }
 
 /// Reports that a thread that the process cannot do without has panicked.
-pub fn broken(what: &str) {
+pub fn report_panic(what: &str) {
     // the log may be what panicked
     let _ = catch_unwind(|| tracing::error!(what, "panicked: the process cannot go on"));
     if let Some(hook) = HOOK.get() {
@@ -36,7 +36,7 @@ pub fn spawn(
     let guarded = move || {
         if catch_unwind(AssertUnwindSafe(body)).is_err() {
             clear();
-            broken(&what);
+            report_panic(&what);
         }
     };
     Builder::new().name(name).spawn(guarded).map_err(|error| Error::Unavailable(error.to_string()))
@@ -46,7 +46,7 @@ pub fn spawn(
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use super::{spawn, when_broken};
+    use super::{on_panic, spawn};
 
     static BROKEN: AtomicUsize = AtomicUsize::new(0);
     static CLEARED: AtomicUsize = AtomicUsize::new(0);
@@ -54,7 +54,7 @@ mod tests {
     /// Section 5: a panic in a lane, the writer or a job ends the process.
     #[test]
     fn a_panic_is_reported_to_the_process() {
-        when_broken(|_| {
+        on_panic(|_| {
             BROKEN.fetch_add(1, Ordering::SeqCst);
         });
         let clear = || {

@@ -162,18 +162,18 @@ pub fn attempt(
     let Ok(good) = outcome else {
         return Err(Error::Internal(format!("operation {name} panicked")));
     };
-    if good && tx.doom().is_none() {
+    if good && tx.failure().is_none() {
         // a dry run sends its queued statements too, so that their errors show
-        if tx.is_only_tried() {
+        if tx.is_dry_run() {
             tx.flush()?;
         }
     }
     // a refusal that rests on cached rights must be confirmed against the current epoch
-    if !good && tx.doom().is_none() {
-        let _ = tx.prove_epoch();
+    if !good && tx.failure().is_none() {
+        let _ = tx.check_epoch();
     }
-    match tx.doom() {
+    match tx.failure() {
         Some(error) => Err(error),
-        None => Ok(good && !tx.is_only_tried()),
+        None => Ok(good && !tx.is_dry_run()),
     }
 }

@@ -29,7 +29,7 @@ use tokio::sync::oneshot;
 
 pub use error::Error;
 pub use figure::{Figure, FigureSource, FigureUnit};
-pub use guard::{broken, when_broken};
+pub use guard::{on_panic, report_panic};
 pub use health::Health;
 pub use migrate::{checksums as migration_checksums, schema_version};
 pub use row::Row;
@@ -191,7 +191,7 @@ impl Store {
     }
 
     /// Runs an operation in a transaction. It commits when the closure returns `Ok`, unless
-    /// [`Tx::only_try`] was called, and rolls back otherwise. The result is returned only after the
+    /// [`Tx::set_dry_run`] was called, and rolls back otherwise. The result is returned only after the
     /// commit is durable.
     ///
     /// An operation that has waited three seconds in its queue is refused where many wait or none is being
@@ -286,7 +286,7 @@ impl Store {
     pub fn long_places(&self) -> usize {
         match &self.engine {
             Engine::Sqlite(sqlite) => sqlite.long_places,
-            Engine::Postgres(postgres) => postgres.queue.heavy_places(),
+            Engine::Postgres(postgres) => postgres.queue.heavy_limit(),
         }
     }
 

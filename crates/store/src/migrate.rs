@@ -68,7 +68,7 @@ pub fn text_for(migration: &str, postgres: bool) -> String {
 }
 
 /// The applied migrations: versions, and the checksum of each that has one.
-pub type Applied = BTreeMap<i64, Option<String>>;
+pub type AppliedMigrations = BTreeMap<i64, Option<String>>;
 
 /// A migration's checksum: SHA-256 of its text, the same for both engines, as hex.
 fn checksum(migration: &str) -> String {
@@ -86,8 +86,8 @@ pub fn checksums() -> impl Iterator<Item = (i64, String)> {
 /// Reads the applied migrations. `query` runs a statement and passes on its rows.
 pub fn read_applied(
     mut query: impl FnMut(&str, &mut dyn FnMut(&Row<'_>) -> Result<(), Error>) -> Result<(), Error>,
-) -> Result<Applied, Error> {
-    let mut applied = Applied::new();
+) -> Result<AppliedMigrations, Error> {
+    let mut applied = AppliedMigrations::new();
     query("SELECT version FROM schema_migration", &mut |row| {
         applied.insert(row.int(0)?, None);
         Ok(())
@@ -106,7 +106,7 @@ pub fn read_applied(
 /// within one transaction that the engine holds.
 pub fn migrate(
     postgres: bool,
-    applied: &Applied,
+    applied: &AppliedMigrations,
     mut apply: impl FnMut(&str) -> Result<(), Error>,
 ) -> Result<(), Error> {
     check_known(applied)?;
@@ -131,7 +131,7 @@ pub fn schema_version() -> i64 {
 
 /// Refuses a schema that is neither this program's nor an earlier one: this program does not know what a
 /// newer version stores, and a migration with another checksum may have created anything.
-fn check_known(applied: &Applied) -> Result<(), Error> {
+fn check_known(applied: &AppliedMigrations) -> Result<(), Error> {
     let known = schema_version();
     let found = applied.keys().next_back().copied().unwrap_or(0);
     if found > known {
@@ -154,7 +154,7 @@ fn check_known(applied: &Applied) -> Result<(), Error> {
 }
 
 /// Checks that no migration is missing and none is unknown.
-pub fn check(applied: &Applied) -> Result<(), Error> {
+pub fn check(applied: &AppliedMigrations) -> Result<(), Error> {
     check_known(applied)?;
     if MIGRATIONS.iter().all(|(version, _)| applied.contains_key(version)) {
         return Ok(());
@@ -165,9 +165,9 @@ pub fn check(applied: &Applied) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Applied, CHECKSUMS, MIGRATIONS, check, checksums, migrate, text_for};
+    use super::{AppliedMigrations, CHECKSUMS, MIGRATIONS, check, checksums, migrate, text_for};
 
-    fn ours() -> Applied {
+    fn ours() -> AppliedMigrations {
         checksums().map(|(version, checksum)| (version, Some(checksum))).collect()
     }
 
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn missing_migrations_are_applied_and_recorded() {
-        let ran = |applied: &Applied| {
+        let ran = |applied: &AppliedMigrations| {
             let mut ran = Vec::new();
             let apply = |text: &str| {
                 ran.push(text.to_owned());
@@ -205,7 +205,7 @@ mod tests {
             ran
         };
         assert_eq!(ran(&ours()), [""; 0]);
-        assert_eq!(ran(&Applied::new()).len(), 2 * MIGRATIONS.len() + 1);
+        assert_eq!(ran(&AppliedMigrations::new()).len(), 2 * MIGRATIONS.len() + 1);
         let before = MIGRATIONS.iter().map(|(version, _)| (*version, None));
         let ran = ran(&before.filter(|(version, _)| *version < CHECKSUMS).collect());
         assert_eq!(ran.len(), 3);

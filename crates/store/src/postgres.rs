@@ -35,7 +35,7 @@ use crate::{
     guard::spawn,
     job::Job,
     migrate,
-    queue::{Bounds, Place, Queue},
+    queue::{Bounds, Queue, WorkerKind},
 };
 
 /// Connections for background work, and for the monitor, beside those for requests.
@@ -70,10 +70,10 @@ impl Postgres {
         let servers = Servers::new(url, settings.insecure)?;
         let mut session = await_database(&servers)?;
         refuse_shared(&session, &servers.open(OPENING)?)?;
-        let (wanted, places) = (settings.connections + BACKGROUND + MONITOR, session.places()?);
-        if i64::try_from(wanted).is_ok_and(|wanted| wanted > places) {
+        let (wanted, allowed) = (settings.connections + BACKGROUND + MONITOR, session.max_connections()?);
+        if i64::try_from(wanted).is_ok_and(|wanted| wanted > allowed) {
             return Err(Error::Unavailable(format!(
-                "this server wants {wanted} connections, and the database has {places} for all: lower \
+                "this server wants {wanted} connections, and the database has {allowed} for all: lower \
                  CHANCERY_DATABASE_CONNECTIONS, which is {}, or raise max_connections",
                 settings.connections
             )));
@@ -101,12 +101,12 @@ impl Postgres {
             Bounds { waiting: settings.waiting, heavy: lanes / 2, writes: lanes - (lanes / 8).max(1) };
         let queue = Arc::new(Queue::new(bounds, background > 0));
         let counters = Arc::new(Counters::default());
-        let place = if background > 0 { Place::Requests } else { Place::Any };
-        let places = (0..lanes).map(|_| place).chain((0..background).map(|_| Place::Background));
-        let threads = places.enumerate().map(|(number, place)| {
-            let lane = Lane::new(place, Arc::clone(&servers), Arc::clone(&queue), Arc::clone(&counters));
-            let broken = Arc::clone(&queue);
-            spawn(format!("store-{number}"), move || lane.run(), move || broken.break_down())
+        let kind = if background > 0 { WorkerKind::Requests } else { WorkerKind::Any };
+        let kinds = (0..lanes).map(|_| kind).chain((0..background).map(|_| WorkerKind::Background));
+        let threads = kinds.enumerate().map(|(number, kind)| {
+            let lane = Lane::new(kind, Arc::clone(&servers), Arc::clone(&queue), Arc::clone(&counters));
+            let aborting = Arc::clone(&queue);
+            spawn(format!("store-{number}"), move || lane.run(), move || aborting.abort())
         });
         let threads = Mutex::new(threads.collect::<Result<_, _>>()?);
         Ok(Arc::new(Self {
@@ -162,7 +162,7 @@ impl Postgres {
             let _ = thread.join();
         }
         // until then it cancels what waits for a server that hangs
-        self.stop.ring();
+        self.stop.notify();
         if let Some(monitor) = self.monitor.lock().unwrap_or_else(PoisonError::into_inner).take() {
             let _ = monitor.join();
         }

@@ -1,7 +1,7 @@
 //! Operations that wait for a connection, in the order in which they are served.
 
+mod class_queues;
 mod idle;
-mod lines;
 
 use std::{
     sync::{
@@ -12,15 +12,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub use lines::{Bounds, Place, Waiting};
+pub use class_queues::{Bounds, QueuedJob, WorkerKind};
 
-use self::lines::Lines;
+use self::class_queues::ClassQueues;
 use crate::{Class, Error, Mode, PATIENCE, job::Job};
 
 /// The result of waiting for an operation.
 pub enum Next {
     /// The operation to run.
-    Run(Waiting),
+    Run(QueuedJob),
     /// There was none for the given time.
     Idle,
     /// The queue is closed.
@@ -28,7 +28,7 @@ pub enum Next {
 }
 
 pub struct Queue {
-    lines: Mutex<Lines>,
+    queues: Mutex<ClassQueues>,
     bounds: Bounds,
     /// Whether background work has threads of its own.
     is_parted: bool,
@@ -72,7 +72,7 @@ const CALM: usize = 64;
 impl Queue {
     pub fn new(bounds: Bounds, is_parted: bool) -> Self {
         Self {
-            lines: Mutex::default(),
+            queues: Mutex::default(),
             bounds,
             is_parted,
             shed: AtomicU64::new(0),
@@ -81,8 +81,8 @@ impl Queue {
         }
     }
 
-    fn lines(&self) -> MutexGuard<'_, Lines> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queues(&self) -> MutexGuard<'_, ClassQueues> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Queues an operation. Background work is never refused for load.
@@ -92,49 +92,49 @@ impl Queue {
 
     /// Like [`Queue::push`]; a refused operation is handed back.
     pub fn push_or_return(&self, job: Job, mode: Mode, class: Class) -> Result<(), (Error, Job)> {
-        let mut lines = self.lines();
-        if lines.closing {
+        let mut queues = self.queues();
+        if queues.closing {
             let why =
-                if lines.is_broken { broken() } else { Error::Unavailable("the store is closing".into()) };
+                if queues.is_aborted { aborted() } else { Error::Unavailable("the store is closing".into()) };
             return Err((why, job));
         }
-        if class != Class::Background && lines.requests() >= self.bounds.waiting {
+        if class != Class::Background && queues.requests() >= self.bounds.waiting {
             self.note_shed();
             return Err((Error::Busy, job));
         }
-        lines.line(class).push_back(Waiting { job, mode, class });
+        queues.queue(class).push_back(QueuedJob { job, mode, class });
         let is_apart = class == Class::Background && self.is_parted;
-        let woken = lines.idle(if is_apart { Place::Background } else { Place::Requests }).pop();
-        drop(lines);
+        let woken = queues.idle(if is_apart { WorkerKind::Background } else { WorkerKind::Requests }).pop();
+        drop(queues);
         wake(woken);
         Ok(())
     }
 
-    /// Waits for the next operation, of those that a thread of this place serves, whose caller still waits.
-    pub fn take(&self, place: Place, patience: Duration) -> Next {
-        let mut lines = self.lines();
+    /// Waits for the next operation, of those that a thread of this kind serves, whose caller still waits.
+    pub fn take(&self, worker: WorkerKind, patience: Duration) -> Next {
+        let mut queues = self.queues();
         loop {
-            if let Some(waiting) = lines.next(place, self.bounds) {
+            if let Some(waiting) = queues.next(worker, self.bounds) {
                 return Next::Run(waiting);
             }
-            if lines.closing {
+            if queues.closing {
                 return Next::Over;
             }
-            lines.idle(place).enter();
-            drop(lines);
+            queues.idle(worker).enter();
+            drop(queues);
             let began = Instant::now();
             park_timeout(patience);
-            lines = self.lines();
-            lines.idle(place).leave();
-            if began.elapsed() >= patience && lines.requests() + lines.background.len() == 0 {
-                return if lines.closing { Next::Over } else { Next::Idle };
+            queues = self.queues();
+            queues.idle(worker).leave();
+            if began.elapsed() >= patience && queues.requests() + queues.background.len() == 0 {
+                return if queues.closing { Next::Over } else { Next::Idle };
             }
         }
     }
 
     /// The next operation, if there is one.
-    pub fn take_now(&self, place: Place) -> Option<Waiting> {
-        self.lines().next(place, self.bounds)
+    pub fn take_now(&self, worker: WorkerKind) -> Option<QueuedJob> {
+        self.queues().next(worker, self.bounds)
     }
 
     /// Records that an operation is done, so that the next of its kind may begin.
@@ -145,10 +145,10 @@ impl Queue {
         let mode = if is_bounded_write { Mode::Write } else { Mode::Quick };
         self.note_progress(Kind::of(class, mode));
         if class == Class::Heavy || is_bounded_write {
-            let mut lines = self.lines();
-            lines.note_done(class, is_bounded_write);
-            let woken = if lines.requests() > 0 { lines.idle(Place::Requests).pop() } else { None };
-            drop(lines);
+            let mut queues = self.queues();
+            queues.note_done(class, is_bounded_write);
+            let woken = if queues.requests() > 0 { queues.idle(WorkerKind::Requests).pop() } else { None };
+            drop(queues);
             wake(woken);
         }
     }
@@ -173,53 +173,58 @@ impl Queue {
     pub fn is_stuck(&self, kind: Kind, waited: Duration) -> bool {
         let last = Duration::from_millis(self.last(kind).load(Ordering::Relaxed));
         let idle = self.began.elapsed().saturating_sub(last).min(waited);
-        self.lines().requests() > CALM || idle >= kind.patience()
+        self.queues().requests() > CALM || idle >= kind.patience()
     }
 
     /// Removes operations that were given up: they would still be counted, and hold memory.
     pub fn sweep(&self) {
-        let mut lines = self.lines();
-        let given_up = lines.take_given_up();
-        drop(lines);
+        let mut queues = self.queues();
+        let given_up = queues.take_given_up();
+        drop(queues);
         drop(given_up);
     }
 
     pub fn close(&self) {
-        let mut lines = self.lines();
-        lines.closing = true;
-        for place in [Place::Requests, Place::Background] {
-            lines.idle(place).wake_all();
+        let mut queues = self.queues();
+        queues.closing = true;
+        for worker in [WorkerKind::Requests, WorkerKind::Background] {
+            queues.idle(worker).wake_all();
         }
     }
 
     /// Refuses waiting and future operations: no thread is left to serve them.
-    pub fn break_down(&self) {
-        let mut lines = self.lines();
-        let (heavy_running, writes_running) = (lines.heavy_running, lines.writes_running);
-        let broken_lines =
-            Lines { closing: true, is_broken: true, heavy_running, writes_running, ..Lines::default() };
-        let mut given_up = std::mem::replace(&mut *lines, broken_lines);
-        drop(lines);
-        for place in [Place::Requests, Place::Background] {
-            given_up.idle(place).wake_all();
+    pub fn abort(&self) {
+        let mut queues = self.queues();
+        let (heavy_running, writes_running) = (queues.heavy_running, queues.writes_running);
+        let empty = ClassQueues {
+            closing: true,
+            is_aborted: true,
+            heavy_running,
+            writes_running,
+            ..ClassQueues::default()
+        };
+        let mut given_up = std::mem::replace(&mut *queues, empty);
+        drop(queues);
+        for worker in [WorkerKind::Requests, WorkerKind::Background] {
+            given_up.idle(worker).wake_all();
         }
-        let Lines { urgent, ordinary, heavy, background, .. } = given_up;
+        let ClassQueues { urgent, ordinary, heavy, background, .. } = given_up;
         for waiting in [urgent, ordinary, heavy, background].into_iter().flatten() {
-            waiting.job.finish(Err(broken()));
+            waiting.job.finish(Err(aborted()));
         }
     }
 
     pub fn is_closed(&self) -> bool {
-        self.lines().closing
+        self.queues().closing
     }
 
     pub fn waiting(&self) -> usize {
-        let lines = self.lines();
-        lines.requests() + lines.background.len()
+        let queues = self.queues();
+        queues.requests() + queues.background.len()
     }
 
     /// How many heavy operations may run at once.
-    pub const fn heavy_places(&self) -> usize {
+    pub const fn heavy_limit(&self) -> usize {
         self.bounds.heavy
     }
 
@@ -239,7 +244,7 @@ fn wake(thread: Option<Thread>) {
     }
 }
 
-fn broken() -> Error {
+fn aborted() -> Error {
     Error::Unavailable("a thread of the store broke down, and the process ends by it".into())
 }
 
@@ -250,7 +255,7 @@ mod tests {
         time::{Duration, Instant},
     };
 
-    use super::{Bounds, Kind, Next, Place, Queue};
+    use super::{Bounds, Kind, Next, Queue, WorkerKind};
     use crate::{Class, Error, Mode, job::Job};
 
     fn bounded(waiting: usize, heavy: usize, is_parted: bool) -> Queue {
@@ -262,8 +267,8 @@ mod tests {
         queue.push(job, Mode::Write, class)
     }
 
-    fn take(queue: &Queue, place: Place) -> Option<&'static str> {
-        match queue.take(place, Duration::ZERO) {
+    fn take(queue: &Queue, worker: WorkerKind) -> Option<&'static str> {
+        match queue.take(worker, Duration::ZERO) {
             Next::Run(waiting) => Some(waiting.job.name),
             Next::Idle | Next::Over => None,
         }
@@ -282,9 +287,9 @@ mod tests {
         ] {
             push(&queue, name, class).unwrap();
         }
-        let order: Vec<_> = std::iter::from_fn(|| queue.take_now(Place::Requests)).collect();
+        let order: Vec<_> = std::iter::from_fn(|| queue.take_now(WorkerKind::Requests)).collect();
         assert_eq!(order.iter().map(|waiting| waiting.job.name).collect::<Vec<_>>(), ["c", "a", "b", "e"]);
-        assert_eq!(take(&queue, Place::Background), Some("d"));
+        assert_eq!(take(&queue, WorkerKind::Background), Some("d"));
     }
 
     /// Section 5: long lists, batches and synchronizing get at most half of the lanes.
@@ -295,11 +300,11 @@ mod tests {
             push(&queue, name, Class::Heavy).unwrap();
         }
         push(&queue, "c", Class::Ordinary).unwrap();
-        assert_eq!(queue.take_now(Place::Requests).map(|it| it.job.name), Some("a"));
-        assert_eq!(queue.take_now(Place::Requests).map(|it| it.job.name), Some("c"));
-        assert!(queue.take_now(Place::Requests).is_none());
+        assert_eq!(queue.take_now(WorkerKind::Requests).map(|it| it.job.name), Some("a"));
+        assert_eq!(queue.take_now(WorkerKind::Requests).map(|it| it.job.name), Some("c"));
+        assert!(queue.take_now(WorkerKind::Requests).is_none());
         queue.done(Class::Heavy, true);
-        assert_eq!(queue.take_now(Place::Requests).map(|it| it.job.name), Some("b"));
+        assert_eq!(queue.take_now(WorkerKind::Requests).map(|it| it.job.name), Some("b"));
     }
 
     /// Section 5: background work is never refused; others are bounded by 4,096.
@@ -314,7 +319,7 @@ mod tests {
         }
         let one = bounded(1, 1, false);
         push(&one, "d", Class::Background).unwrap();
-        assert_eq!(take(&one, Place::Any), Some("d"), "where one thread serves all, it gets its turn");
+        assert_eq!(take(&one, WorkerKind::Any), Some("d"), "where one thread serves all, it gets its turn");
     }
 
     /// Section 5, and section 15 of the decisions: up to 64 that are being served keep waiting; more, or any
@@ -347,7 +352,7 @@ mod tests {
         queue.push(job, Mode::Write, Class::Heavy).unwrap();
         assert!(ticket.give_up());
         push(&queue, "b", Class::Heavy).unwrap();
-        assert_eq!(take(&queue, Place::Requests), Some("b"));
+        assert_eq!(take(&queue, WorkerKind::Requests), Some("b"));
         assert!(!ticket.give_up() || queue.waiting() == 0);
     }
 
@@ -363,7 +368,7 @@ mod tests {
         });
         let ticket = job.ticket();
         queue.push(job, Mode::Write, Class::Ordinary).unwrap();
-        assert!(queue.take_now(Place::Requests).is_none());
+        assert!(queue.take_now(WorkerKind::Requests).is_none());
         assert!(ticket.give_up());
         queue.sweep();
         assert_eq!((queue.waiting(), std::sync::Arc::strong_count(&held)), (0, 1));
@@ -386,7 +391,7 @@ mod tests {
             answer
         });
         assert!(!queue.is_closed());
-        queue.break_down();
+        queue.abort();
         for answer in answers {
             assert!(told(answer.blocking_recv().unwrap()));
         }
@@ -394,8 +399,8 @@ mod tests {
             assert!(told(push(&queue, "late", class)));
         }
         assert!(queue.is_closed() && queue.waiting() == 0);
-        for place in [Place::Requests, Place::Background, Place::Any] {
-            assert!(matches!(queue.take(place, Duration::ZERO), Next::Over));
+        for worker in [WorkerKind::Requests, WorkerKind::Background, WorkerKind::Any] {
+            assert!(matches!(queue.take(worker, Duration::ZERO), Next::Over));
         }
     }
 
@@ -407,13 +412,13 @@ mod tests {
         let threads = ["cold", "warm"].map(|name| {
             let (taking, told) = (Arc::clone(&queue), told.clone());
             let thread = std::thread::spawn(move || {
-                while let Next::Run(waiting) = taking.take(Place::Requests, Duration::from_hours(1)) {
+                while let Next::Run(waiting) = taking.take(WorkerKind::Requests, Duration::from_hours(1)) {
                     told.send(name).unwrap();
                     waiting.job.finish(Ok(()));
                 }
             });
             let before = usize::from(name == "warm");
-            while queue.lines().idle(Place::Requests).count() == before {
+            while queue.queues().idle(WorkerKind::Requests).count() == before {
                 std::thread::yield_now();
             }
             thread
@@ -421,7 +426,7 @@ mod tests {
         for _ in 0..3 {
             push(&queue, "a", Class::Ordinary).unwrap();
             assert_eq!(who.recv().unwrap(), "warm");
-            while queue.lines().idle(Place::Requests).count() < 2 {
+            while queue.queues().idle(WorkerKind::Requests).count() < 2 {
                 std::thread::yield_now();
             }
         }
@@ -440,10 +445,10 @@ mod tests {
         }
         let (job, _answer) = Job::new("read", None, |_| Ok::<(), Error>(()));
         queue.push(job, Mode::Quick, Class::Ordinary).unwrap();
-        assert_eq!(take(&queue, Place::Requests), Some("a"));
-        assert_eq!(take(&queue, Place::Requests), Some("read"));
-        assert_eq!(queue.take_now(Place::Requests).map(|it| it.job.name), None);
+        assert_eq!(take(&queue, WorkerKind::Requests), Some("a"));
+        assert_eq!(take(&queue, WorkerKind::Requests), Some("read"));
+        assert_eq!(queue.take_now(WorkerKind::Requests).map(|it| it.job.name), None);
         queue.done(Class::Ordinary, true);
-        assert_eq!(take(&queue, Place::Requests), Some("b"));
+        assert_eq!(take(&queue, WorkerKind::Requests), Some("b"));
     }
 }

@@ -1,10 +1,10 @@
 //! The embedded engine: short reads on the calling thread, one writer lane with group commit.
 
+mod checkpointer;
 mod deadline;
 mod files;
 mod lane;
 mod readers;
-mod watch;
 
 use std::{
     path::Path,
@@ -149,7 +149,7 @@ impl Connection {
 }
 
 fn bind(statement: &mut rusqlite::Statement<'_>, parameters: &[Value]) -> Result<(), Error> {
-    for (place, parameter) in parameters.iter().enumerate() {
+    for (index, parameter) in parameters.iter().enumerate() {
         let value = match parameter {
             Value::Null => ValueRef::Null,
             Value::Bool(value) => ValueRef::Integer((*value).into()),
@@ -158,7 +158,7 @@ fn bind(statement: &mut rusqlite::Statement<'_>, parameters: &[Value]) -> Result
             Value::Id(id) => ValueRef::Blob(id.as_bytes()),
             Value::Bytes(bytes) => ValueRef::Blob(bytes),
         };
-        statement.raw_bind_parameter(place + 1, rusqlite::types::ToSqlOutput::Borrowed(value))?;
+        statement.raw_bind_parameter(index + 1, rusqlite::types::ToSqlOutput::Borrowed(value))?;
     }
     Ok(())
 }
@@ -349,6 +349,6 @@ fn migrate_schema(writer: &Connection) -> Result<(), Error> {
     Ok(())
 }
 
-fn applied(connection: &Connection) -> Result<migrate::Applied, Error> {
+fn applied(connection: &Connection) -> Result<migrate::AppliedMigrations, Error> {
     migrate::read_applied(|text, each| connection.query(text, &[], each))
 }

@@ -4,19 +4,19 @@ use chancery_record::Value;
 
 use crate::{Error, Row, Write, postgres::Session, sqlite::Connection};
 
-/// A transaction on either engine. A failure dooms it: the first one is remembered, whatever the operation
+/// A transaction on either engine. A failure ends it: the first one is remembered, whatever the operation
 /// does with it, and decides whether the operation runs again.
 pub struct Tx<'c> {
     engine: Engine<'c>,
-    doom: Option<Error>,
-    only_try: bool,
-    proof: Option<Proof>,
-    finished: Option<Finished>,
+    failure: Option<Error>,
+    is_dry_run: bool,
+    proof: Option<CommitProof>,
+    commit_outcome: Option<CommitOutcome>,
 }
 
 /// The outcome of a commit that the operation itself requested.
 #[derive(Debug)]
-pub enum Finished {
+pub enum CommitOutcome {
     /// The commit succeeded.
     Committed,
     /// The connection was lost meanwhile.
@@ -24,7 +24,7 @@ pub enum Finished {
 }
 
 /// A query that finds a row if and only if the transaction was committed.
-pub type Proof = (String, Vec<Value>);
+pub type CommitProof = (String, Vec<Value>);
 
 pub enum Engine<'c> {
     Sqlite(&'c Connection),
@@ -36,7 +36,7 @@ pub type Statement<'a> = (&'a str, &'a [Value]);
 
 impl<'c> Tx<'c> {
     pub(crate) const fn new(engine: Engine<'c>) -> Self {
-        Self { engine, doom: None, only_try: false, proof: None, finished: None }
+        Self { engine, failure: None, is_dry_run: false, proof: None, commit_outcome: None }
     }
 
     /// Reads rows; `each` gets every row as it arrives.
@@ -59,11 +59,11 @@ impl<'c> Tx<'c> {
         if let Some((sql, _)) = statements.iter().find(|(sql, _)| !only_reads(sql)) {
             return Err(Error::Internal(format!("what is to be read would write: {sql}")));
         }
-        self.still_there()?;
+        self.check_open()?;
         let outcome = match &mut self.engine {
             Engine::Sqlite(connection) => {
-                statements.iter().enumerate().try_for_each(|(place, (sql, parameters))| {
-                    connection.query(sql, parameters, &mut |row| each(place, row))
+                statements.iter().enumerate().try_for_each(|(index, (sql, parameters))| {
+                    connection.query(sql, parameters, &mut |row| each(index, row))
                 })
             }
             Engine::Postgres(session) => session.query_all(statements, each),
@@ -100,7 +100,7 @@ impl<'c> Tx<'c> {
     }
 
     pub(crate) fn execute_text(&mut self, sql: &str, parameters: &[Value]) -> Result<u64, Error> {
-        self.still_there()?;
+        self.check_open()?;
         let outcome = match &mut self.engine {
             Engine::Sqlite(connection) => connection.execute(sql, parameters),
             Engine::Postgres(session) => session.execute(sql, parameters),
@@ -131,7 +131,7 @@ impl<'c> Tx<'c> {
         parameters: &[Value],
         each: &mut dyn FnMut(&Row<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        self.still_there()?;
+        self.check_open()?;
         let outcome = match &mut self.engine {
             Engine::Sqlite(connection) => connection.returning(sql, parameters, each),
             Engine::Postgres(session) => session.query_all(&[(sql, parameters)], &mut |_, row| each(row)),
@@ -146,7 +146,7 @@ impl<'c> Tx<'c> {
     }
 
     pub(crate) fn queue_text(&mut self, sql: &str, parameters: Vec<Value>) -> Result<(), Error> {
-        self.still_there()?;
+        self.check_open()?;
         let outcome = match &mut self.engine {
             Engine::Sqlite(connection) => connection.execute(sql, &parameters).map(drop),
             Engine::Postgres(session) => session.queue(sql, parameters),
@@ -161,7 +161,7 @@ impl<'c> Tx<'c> {
     }
 
     pub(crate) fn queue_one_text(&mut self, sql: &str, parameters: Vec<Value>) -> Result<(), Error> {
-        self.still_there()?;
+        self.check_open()?;
         let outcome = match &mut self.engine {
             Engine::Sqlite(connection) => match connection.execute(sql, &parameters) {
                 Ok(1) => Ok(()),
@@ -175,7 +175,7 @@ impl<'c> Tx<'c> {
 
     /// Sends the queued statements and waits for their results.
     pub fn flush(&mut self) -> Result<(), Error> {
-        self.still_there()?;
+        self.check_open()?;
         let outcome = match &mut self.engine {
             Engine::Sqlite(_) => Ok(()),
             Engine::Postgres(session) => session.flush(),
@@ -192,18 +192,18 @@ impl<'c> Tx<'c> {
     /// A queued statement's; [`Error::Retry`]. A lost connection is not an error here: the store finds out
     /// whether the commit succeeded, and the operation goes on as if it had.
     pub fn finish(&mut self) -> Result<(), Error> {
-        self.still_there()?;
-        let only_try = self.only_try;
+        self.check_open()?;
+        let is_dry_run = self.is_dry_run;
         let outcome = match &mut self.engine {
             Engine::Sqlite(_) => return Ok(()),
-            Engine::Postgres(session) if only_try => session.flush(),
+            Engine::Postgres(session) if is_dry_run => session.flush(),
             Engine::Postgres(session) => match session.commit() {
                 Ok(()) => {
-                    self.finished = Some(Finished::Committed);
+                    self.commit_outcome = Some(CommitOutcome::Committed);
                     Ok(())
                 }
                 Err(Error::Unknown(why)) => {
-                    self.finished = Some(Finished::Unknown(why));
+                    self.commit_outcome = Some(CommitOutcome::Unknown(why));
                     Ok(())
                 }
                 Err(error) => Err(error),
@@ -212,31 +212,31 @@ impl<'c> Tx<'c> {
         self.note(outcome)
     }
 
-    pub(crate) const fn take_finished(&mut self) -> Option<Finished> {
-        self.finished.take()
+    pub(crate) const fn take_commit_outcome(&mut self) -> Option<CommitOutcome> {
+        self.commit_outcome.take()
     }
 
     /// Provides a query that finds a row if and only if this transaction was committed. It is run where the
     /// connection is lost during the commit; the first one provided counts.
-    pub fn prove_by(&mut self, sql: &str, parameters: Vec<Value>) {
+    pub fn set_commit_proof(&mut self, sql: &str, parameters: Vec<Value>) {
         if self.proof.is_none() {
             self.proof = Some((sql.to_owned(), parameters));
         }
     }
 
-    pub(crate) const fn take_proof(&mut self) -> Option<Proof> {
+    pub(crate) const fn take_commit_proof(&mut self) -> Option<CommitProof> {
         self.proof.take()
     }
 
     /// Makes the operation a dry run: it is rolled back at the end, whatever it returns.
-    pub const fn only_try(&mut self) {
-        self.only_try = true;
+    pub const fn set_dry_run(&mut self) {
+        self.is_dry_run = true;
     }
 
     /// Commits at the end even of a dry run, for changes that must stay, such as a counted attempt at a
     /// secret.
-    pub const fn keep(&mut self) {
-        self.only_try = false;
+    pub const fn commit_dry_run(&mut self) {
+        self.is_dry_run = false;
     }
 
     /// The security epoch.
@@ -260,33 +260,33 @@ impl<'c> Tx<'c> {
     }
 
     /// Sends the check of the epoch if it is still queued; otherwise does nothing.
-    pub(crate) fn prove_epoch(&mut self) -> Result<(), Error> {
+    pub(crate) fn check_epoch(&mut self) -> Result<(), Error> {
         let outcome = match &mut self.engine {
             Engine::Sqlite(_) => Ok(()),
-            Engine::Postgres(session) => session.prove_epoch(),
+            Engine::Postgres(session) => session.check_epoch(),
         };
         self.note(outcome)
     }
 
     /// Makes the operation run again, in a new transaction, whatever it returns now.
     pub fn run_again(&mut self) -> Error {
-        self.doom.get_or_insert(Error::Retry).clone()
+        self.failure.get_or_insert(Error::Retry).clone()
     }
 
-    pub(crate) fn doom(&self) -> Option<Error> {
-        self.doom.clone()
+    pub(crate) fn failure(&self) -> Option<Error> {
+        self.failure.clone()
     }
 
-    pub(crate) const fn is_only_tried(&self) -> bool {
-        self.only_try
+    pub(crate) const fn is_dry_run(&self) -> bool {
+        self.is_dry_run
     }
 
-    /// Fails when the transaction is doomed or over: outside one, each statement would commit by itself.
-    fn still_there(&self) -> Result<(), Error> {
-        if self.finished.is_some() {
+    /// Fails when the transaction has failed or is over: outside one, each statement would commit by itself.
+    fn check_open(&self) -> Result<(), Error> {
+        if self.commit_outcome.is_some() {
             return Err(Error::Internal("a statement after the end of its transaction".into()));
         }
-        match &self.doom {
+        match &self.failure {
             Some(error @ Error::Unavailable(_)) => Err(error.clone()),
             _ => Ok(()),
         }
@@ -294,9 +294,9 @@ impl<'c> Tx<'c> {
 
     fn note<T>(&mut self, outcome: Result<T, Error>) -> Result<T, Error> {
         if let Err(error @ (Error::Retry | Error::Stale | Error::Unavailable(_))) = &outcome
-            && self.doom.is_none()
+            && self.failure.is_none()
         {
-            self.doom = Some(error.clone());
+            self.failure = Some(error.clone());
         }
         outcome
     }

@@ -17,5 +17,5 @@ mod token;
 
 pub use anchors::Anchors;
 pub use refusal::{Kind, Refusal};
-pub use snapshot::{Make, Snapshot, Status, Step, accepts};
+pub use snapshot::{AuthenticatorModel, Snapshot, SnapshotOrder, Status, accepts};
 pub use token::{MAX_BYTES, verify};

@@ -9,7 +9,7 @@ use serde_json::{Value, value::RawValue};
 use uuid::Uuid;
 use x509_cert::{Certificate, der::Decode as _};
 
-use crate::{Kind, Make, Refusal, Snapshot, Status};
+use crate::{AuthenticatorModel, Kind, Refusal, Snapshot, Status};
 
 /// The most reasons for skipping that are retained: enough to see what is wrong.
 const MAX_REASONS: usize = 10;
@@ -72,14 +72,14 @@ pub(crate) fn read(json: &[u8], sum: &str) -> Result<Snapshot, Refusal> {
         skipped: reader.skipped,
         skipped_roots: reader.skipped_roots,
         reasons: reader.reasons,
-        makes: reader.makes,
+        models: reader.models,
         roots: reader.roots,
     })
 }
 
 #[derive(Default)]
 struct Reader {
-    makes: BTreeMap<Uuid, Make>,
+    models: BTreeMap<Uuid, AuthenticatorModel>,
     roots: Vec<Vec<u8>>,
     /// The index of each root, as many models share one.
     known: HashMap<Vec<u8>, usize>,
@@ -113,21 +113,21 @@ impl Reader {
             })
             .collect();
         // two entries for one model both apply
-        let make = self.makes.entry(aaguid).or_default();
-        if make.name.is_empty() {
-            make.name = statement.description;
+        let model = self.models.entry(aaguid).or_default();
+        if model.name.is_empty() {
+            model.name = statement.description;
         }
         for kind in statement.attestation_types {
-            if !make.attestation_types.contains(&kind) {
-                make.attestation_types.push(kind);
+            if !model.attestation_types.contains(&kind) {
+                model.attestation_types.push(kind);
             }
         }
         for root in roots {
-            if !make.roots.contains(&root) {
-                make.roots.push(root);
+            if !model.roots.contains(&root) {
+                model.roots.push(root);
             }
         }
-        make.statuses.extend(entry.status_reports.into_iter().map(|report| Status {
+        model.statuses.extend(entry.status_reports.into_iter().map(|report| Status {
             // a date that cannot be read must hide no compromise: it counts as past
             since: report.effective_date.as_ref().and_then(Value::as_str).and_then(parse_day),
             status: report.status,

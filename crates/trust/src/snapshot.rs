@@ -36,7 +36,9 @@ pub struct Snapshot {
     pub skipped_roots: usize,
     /// The reasons for leaving out the first of both.
     pub reasons: Vec<String>,
-    pub(crate) makes: BTreeMap<Uuid, Make>,
+    // the name in stored snapshots
+    #[serde(rename = "makes")]
+    pub(crate) models: BTreeMap<Uuid, AuthenticatorModel>,
     /// The root certificates (DER), each once; models refer to them by index.
     #[serde(with = "certificates")]
     pub(crate) roots: Vec<Vec<u8>>,
@@ -44,7 +46,7 @@ pub struct Snapshot {
 
 /// The metadata of one model of authenticator.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Make {
+pub struct AuthenticatorModel {
     /// The name for people; empty if the metadata has none.
     pub name: String,
     /// The status reports, in the order of the text.
@@ -66,23 +68,23 @@ pub struct Status {
 
 impl Snapshot {
     /// The metadata of a model.
-    pub fn make(&self, aaguid: [u8; 16]) -> Option<&Make> {
-        self.makes.get(&Uuid::from_bytes(aaguid))
+    pub fn model(&self, aaguid: [u8; 16]) -> Option<&AuthenticatorModel> {
+        self.models.get(&Uuid::from_bytes(aaguid))
     }
 
     /// All models with their metadata, in the order of their AAGUIDs.
-    pub fn makes(&self) -> impl Iterator<Item = ([u8; 16], &Make)> {
-        self.makes.iter().map(|(aaguid, make)| (aaguid.into_bytes(), make))
+    pub fn models(&self) -> impl Iterator<Item = ([u8; 16], &AuthenticatorModel)> {
+        self.models.iter().map(|(aaguid, model)| (aaguid.into_bytes(), model))
     }
 
     /// A model's name for people.
     pub fn name(&self, aaguid: [u8; 16]) -> Option<&str> {
-        self.make(aaguid).map(|make| make.name.as_str()).filter(|name| !name.is_empty())
+        self.model(aaguid).map(|model| model.name.as_str()).filter(|name| !name.is_empty())
     }
 
     /// The statuses of a model that are in effect at a time.
     pub fn statuses(&self, aaguid: [u8; 16], now: Timestamp) -> impl Iterator<Item = &str> {
-        let reports = self.make(aaguid).into_iter().flat_map(|make| &make.statuses);
+        let reports = self.model(aaguid).into_iter().flat_map(|model| &model.statuses);
         reports
             .filter(move |report| report.since.is_none_or(|since| since <= now))
             .map(|report| report.status.as_str())
@@ -98,8 +100,8 @@ impl Snapshot {
     /// The certificates (DER) that an attestation of a model must chain to, or be. Each is readable; whether
     /// it is valid is checked with the attestation. Without any, no attestation of the model can be trusted.
     pub fn roots(&self, aaguid: [u8; 16]) -> impl Iterator<Item = &[u8]> {
-        let places = self.make(aaguid).into_iter().flat_map(|make| &make.roots);
-        places.filter_map(|place| self.roots.get(*place)).map(Vec::as_slice)
+        let indices = self.model(aaguid).into_iter().flat_map(|model| &model.roots);
+        indices.filter_map(|index| self.roots.get(*index)).map(Vec::as_slice)
     }
 
     /// The snapshot as bytes to store, about 400 KB for FIDO's.
@@ -117,7 +119,7 @@ impl Snapshot {
 
 /// How a new snapshot relates to the one in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum SnapshotOrder {
     /// The new snapshot follows the current one, or is the first.
     Newer,
     /// The new snapshot has the same number: nothing changes.
@@ -128,11 +130,11 @@ pub enum Step {
 }
 
 /// Whether a snapshot may follow the one with this number.
-pub fn accepts(current_no: Option<i64>, new: &Snapshot) -> Step {
+pub fn accepts(current_no: Option<i64>, new: &Snapshot) -> SnapshotOrder {
     match current_no.map(|current| new.no.cmp(&current)) {
-        None | Some(std::cmp::Ordering::Greater) => Step::Newer,
-        Some(std::cmp::Ordering::Equal) => Step::Same,
-        Some(std::cmp::Ordering::Less) => Step::Older,
+        None | Some(std::cmp::Ordering::Greater) => SnapshotOrder::Newer,
+        Some(std::cmp::Ordering::Equal) => SnapshotOrder::Same,
+        Some(std::cmp::Ordering::Less) => SnapshotOrder::Older,
     }
 }
 

@@ -57,7 +57,7 @@ pub static OPERATIONS: &[Op] = &[
         &USER,
         |call, tx| synchronize(call, tx, &USERS),
         "Makes the platform's users the same as those of the store, some hundred in each transaction. A \
-         call that breaks off is simply made again.",
+         call that breaks off is simply repeated.",
     ),
     op(
         "SynchronizeAllGroups",
@@ -65,6 +65,6 @@ pub static OPERATIONS: &[Op] = &[
         &GROUP,
         |call, tx| synchronize(call, tx, &GROUPS),
         "Makes the platform's groups the same as those of the store, some hundred in each transaction. A \
-         call that breaks off is simply made again.",
+         call that breaks off is simply repeated.",
     ),
 ];

@@ -1,7 +1,7 @@
 //! Forms of version 1: some of a resource's members, a few under other names.
 
 use chancery_record::{Access, Field, FieldOf, FieldType, Kind, OPEN, Record};
-use chancery_resource::{Listed, Relation, Shape, Shown};
+use chancery_resource::{Listed, NestedFields, Relation, Shape};
 
 /// A member of a form of version 1.
 #[derive(Clone, Copy)]
@@ -50,7 +50,7 @@ pub struct Array {
     of: &'static str,
     listed: Listed,
     target: Option<&'static Shape>,
-    shown: Option<Shown>,
+    shown: Option<NestedFields>,
 }
 
 /// A set that a body replaces, with its name in version 2.
@@ -81,7 +81,7 @@ impl Array {
 
     /// Shows these fields of the set's items.
     pub const fn showing(self, fields: &'static [&'static Field]) -> Self {
-        Self { shown: Some(Shown::Fields(fields)), ..self }
+        Self { shown: Some(NestedFields::Fields(fields)), ..self }
     }
 }
 

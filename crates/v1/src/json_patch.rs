@@ -17,7 +17,7 @@ const MAX_OPERATIONS: usize = 1000;
 const MAX_PUT_IN: usize = 16 << 20;
 
 /// The outcome of a patch.
-pub struct Patched {
+pub struct PatchOutcome {
     /// The document after the patch.
     pub whole: Value,
     /// The members that were written, each with the index of the last operation that wrote it.
@@ -113,7 +113,7 @@ const KINDS: [&str; 6] = ["add", "remove", "replace", "move", "copy", "test"];
 impl Step {
     fn read(operation: &Json, whole: &Value, rules: &Rules<'_>, at: &str) -> Result<Self, Problem> {
         let mut writes = Vec::new();
-        let mut place = |name: &str, is_written: bool| {
+        let mut pointer = |name: &str, is_written: bool| {
             let at = format!("{at}/{name}");
             let text = member_of(operation, name).ok_or_else(|| Problem::wrong_at(&at, "is missing"))?;
             let found = resolve(whole, text, rules);
@@ -133,19 +133,20 @@ impl Step {
         };
         let kind = member_of(operation, "op").map(str::to_ascii_lowercase).unwrap_or_default();
         let operation = match kind.as_str() {
-            "add" => PatchOperation::Add(AddOperation { path: place("path", true)?, value: value()? }),
-            "remove" => PatchOperation::Remove(RemoveOperation { path: place("path", true)? }),
+            "add" => PatchOperation::Add(AddOperation { path: pointer("path", true)?, value: value()? }),
+            "remove" => PatchOperation::Remove(RemoveOperation { path: pointer("path", true)? }),
             "replace" => {
-                PatchOperation::Replace(ReplaceOperation { path: place("path", true)?, value: value()? })
+                PatchOperation::Replace(ReplaceOperation { path: pointer("path", true)?, value: value()? })
             }
-            "move" => {
-                PatchOperation::Move(MoveOperation { path: place("path", true)?, from: place("from", true)? })
-            }
-            "copy" => PatchOperation::Copy(CopyOperation {
-                path: place("path", true)?,
-                from: place("from", false)?,
+            "move" => PatchOperation::Move(MoveOperation {
+                path: pointer("path", true)?,
+                from: pointer("from", true)?,
             }),
-            "test" => PatchOperation::Test(TestOperation { path: place("path", false)?, value: value()? }),
+            "copy" => PatchOperation::Copy(CopyOperation {
+                path: pointer("path", true)?,
+                from: pointer("from", false)?,
+            }),
+            "test" => PatchOperation::Test(TestOperation { path: pointer("path", false)?, value: value()? }),
             _ => {
                 let detail = format!("must be one of {}", KINDS.join(", "));
                 return Err(Problem::wrong_at(format!("{at}/op"), detail));
@@ -222,7 +223,7 @@ fn resolve(whole: &Value, path: &str, rules: &Rules<'_>) -> Option<(String, Stri
         };
         here = match here {
             Some(Value::Object(members)) => members.get(&name),
-            Some(Value::Array(items)) => name.parse().ok().and_then(|place: usize| items.get(place)),
+            Some(Value::Array(items)) => name.parse().ok().and_then(|index: usize| items.get(index)),
             _ => None,
         };
         resolved.push('/');

@@ -253,8 +253,8 @@ fn choices(fields: &[Field], name: &str) -> &'static [&'static str] {
 fn create_from(call: &mut Call, tx: &mut Tx<'_>, form: &'static BodyForm) -> Outcome {
     let names: Vec<(&str, &str)> = form.fields.iter().map(|field| (field.wire(), field.wire())).collect();
     renamed(call, tx, &names, |name, value| match value {
-        Json::Int(place) => {
-            let known = usize::try_from(*place).ok().and_then(|place| choices(form.fields, name).get(place));
+        Json::Int(index) => {
+            let known = usize::try_from(*index).ok().and_then(|index| choices(form.fields, name).get(index));
             known.map_or_else(|| value.clone(), |known| Json::Text((*known).to_owned()))
         }
         other => other.clone(),
@@ -271,7 +271,7 @@ fn from_template(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
 
 fn of_type(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
     let names = choices(call.request.op.shape.fields, "certType");
-    in_path(call, tx, |given| given.parse().ok().and_then(|place: usize| names.get(place)).copied())
+    in_path(call, tx, |given| given.parse().ok().and_then(|index: usize| names.get(index)).copied())
 }
 
 /// What options can apply to, by names and numbers of version 1, and by names of version 2.
@@ -279,8 +279,8 @@ const TARGETS: [&str; 6] = ["IdpInstance", "TwoFactorInstance", "Tenant", "0", "
 const NEW_TARGETS: [&str; 3] = ["IdpInstance", "MfaInstance", "Tenant"];
 
 fn of_target(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
-    let place = |given: &str| TARGETS.iter().position(|known| known.eq_ignore_ascii_case(given));
-    in_path(call, tx, |given| NEW_TARGETS.iter().cycle().nth(place(given)?).copied())
+    let index_of = |given: &str| TARGETS.iter().position(|known| known.eq_ignore_ascii_case(given));
+    in_path(call, tx, |given| NEW_TARGETS.iter().cycle().nth(index_of(given)?).copied())
 }
 
 fn specials() -> Vec<Op> {

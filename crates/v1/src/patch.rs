@@ -5,13 +5,13 @@ use std::collections::{HashMap, HashSet};
 
 use chancery_record::{Field, FieldError, Form, Json, Value};
 use chancery_resource::{
-    Answer, Call, JsonForm, MAX_BATCH, Method, Problem, ProblemKind, RelationBody, Rows, Shape, Stored, Tx,
-    Writing, answer_with, check_if_match, key_name, key_of, load, load_keys, owner_of, relate_rows,
+    Answer, Call, JsonForm, MAX_BATCH, Method, Problem, ProblemKind, RelationBody, Rows, Shape, StoredRow,
+    Tx, Writing, answer_with, check_if_match, key_name, key_of, load, load_keys, owner_of, relate_rows,
     represent, write_rows,
 };
 use serde_json::json;
 
-use crate::json_patch::{Patched, Rules, apply_within, touched};
+use crate::json_patch::{PatchOutcome, Rules, apply_within, touched};
 
 /// The body of a patch of one row.
 pub static ONE: JsonForm = JsonForm { name: "JsonPatch", schema: one };
@@ -76,15 +76,15 @@ impl Reading {
         patch: &Json,
         at: &str,
         put_in: &mut usize,
-    ) -> Result<Patched, Problem> {
+    ) -> Result<PatchOutcome, Problem> {
         let may_write = |member: &str| self.written.contains(&member);
         let rules = Rules { members: &self.members, may_write: &may_write };
         let written = apply_within(&mut whole, patch, &rules, at, put_in)?;
-        Ok(Patched { whole, written })
+        Ok(PatchOutcome { whole, written })
     }
 
     /// The members that a patch wrote, as a merge patch (RFC 7396). A removed set is empty.
-    fn merged(&self, patched: &Patched) -> Vec<(String, Json)> {
+    fn merged(&self, patched: &PatchOutcome) -> Vec<(String, Json)> {
         let value = |name: &String| match patched.whole.get(name) {
             None | Some(serde_json::Value::Null) if self.arrays.contains(&name.as_str()) => {
                 Json::Array(Vec::new())
@@ -111,21 +111,22 @@ pub fn patch_one(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         represent(&mut call.context, tx, shape, rows, &reading.arrays_in(&patch))?.pop().unwrap_or_default();
     let patched = reading.apply(whole, &patch, "", &mut 0)?;
     let said = Json::Object(reading.merged(&patched));
-    let place = |error: &FieldError| {
+    let pointer_of = |error: &FieldError| {
         let member = error.pointer.split('/').nth(1)?;
         patched.written.get(member).map(|number| format!("/{number}/value"))
     };
     if patched.written.keys().all(|name| reading.arrays.contains(&name.as_str())) {
         // only sets were written: the row itself does not change
         let said = RelationBody { owner: &was, is_new: false, body: &said, base: String::new() };
-        relate_rows(&call.context, tx, shape, &[said]).map_err(|problem| at_operations(problem, place))?;
+        relate_rows(&call.context, tx, shape, &[said])
+            .map_err(|problem| at_operations(problem, pointer_of))?;
         return answer_with(call, tx, shape, &was);
     }
     let outcome = instead(call, said, |call| {
         call.request.preconditions.if_match = None;
-        write_rows(call, tx, Writing::one(Rows::There, Form::MergePatch))
+        write_rows(call, tx, Writing::one(Rows::Existing, Form::MergePatch))
     });
-    outcome.map_err(|problem| at_operations(problem, place))
+    outcome.map_err(|problem| at_operations(problem, pointer_of))
 }
 
 /// Runs `act` with another body than the one that was sent. Afterwards the call has the sent one again.
@@ -139,9 +140,9 @@ pub fn instead<T>(call: &mut Call, body: Json, act: impl FnOnce(&mut Call) -> T)
 }
 
 /// The problem with its errors at the operations that caused them.
-fn at_operations(mut problem: Problem, place: impl Fn(&FieldError) -> Option<String>) -> Problem {
+fn at_operations(mut problem: Problem, pointer_of: impl Fn(&FieldError) -> Option<String>) -> Problem {
     for error in &mut problem.errors {
-        if let Some(pointer) = place(error) {
+        if let Some(pointer) = pointer_of(error) {
             error.pointer = pointer;
         }
     }
@@ -179,7 +180,7 @@ fn elements<'a>(shape: &Shape, body: &'a Json) -> Result<Vec<Element<'a>>, Probl
         count += ids.len();
         steps += ids.len() * operations.len();
         let mut keys = Vec::with_capacity(ids.len());
-        for (place, id) in ids.iter().enumerate() {
+        for (index, id) in ids.iter().enumerate() {
             let key = match id {
                 Json::Text(text) => shape.read_key(text).ok(),
                 _ => None,
@@ -192,7 +193,7 @@ fn elements<'a>(shape: &Shape, body: &'a Json) -> Result<Vec<Element<'a>>, Probl
                 Some(_) => "is in this batch twice",
                 None => "is no key of this resource",
             };
-            errors.push(FieldError::new(format!("/{number}/ids/{place}"), wrong));
+            errors.push(FieldError::new(format!("/{number}/ids/{index}"), wrong));
         }
         elements.push(Element { keys, patch });
     }
@@ -216,17 +217,17 @@ pub fn patch_many(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let owner = owner_of(call, tx, shape)?;
     let all: Vec<Value> = elements.iter().flat_map(|element| element.keys.iter().cloned()).collect();
     let mut found = load_keys(&call.context, tx, shape, owner.as_ref(), &all)?;
-    let (mut rows, mut places): (Vec<Stored>, Vec<(usize, usize)>) = (Vec::new(), Vec::new());
+    let (mut rows, mut indices): (Vec<StoredRow>, Vec<(usize, usize)>) = (Vec::new(), Vec::new());
     let mut unknown = Vec::new();
     for (number, element) in elements.iter().enumerate() {
-        for (place, key) in element.keys.iter().enumerate() {
+        for (index, key) in element.keys.iter().enumerate() {
             match found.remove(&key_name(key)) {
                 Some(row) => {
                     rows.push(row);
-                    places.push((number, place));
+                    indices.push((number, index));
                 }
                 None => unknown.push(FieldError::new(
-                    format!("/{number}/ids/{place}"),
+                    format!("/{number}/ids/{index}"),
                     format!("names no {}", shape.name),
                 )),
             }
@@ -239,7 +240,7 @@ pub fn patch_many(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let wholes = represent(&mut call.context, tx, shape, &rows, &arrays)?;
     let key = shape.fields.iter().find(|field| field.access.key).map_or("id", |field| field.wire());
     let (mut bodies, mut written, mut put_in) = (Vec::new(), Vec::new(), 0);
-    for (whole, (number, _)) in wholes.into_iter().zip(&places) {
+    for (whole, (number, _)) in wholes.into_iter().zip(&indices) {
         let Some(element) = elements.get(*number) else { continue };
         let own = whole.get(key).cloned().unwrap_or_default();
         let at = format!("/{number}/patch");
@@ -250,19 +251,19 @@ pub fn patch_many(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         written.push(patched.written);
     }
     let outcome = instead(call, Json::Array(bodies), |call| {
-        write_rows(call, tx, Writing::many(Rows::There, Form::MergePatch))
+        write_rows(call, tx, Writing::many(Rows::Existing, Form::MergePatch))
     });
-    let places: HashMap<String, (usize, usize)> =
-        places.into_iter().enumerate().map(|(row, place)| (row.to_string(), place)).collect();
+    let indices: HashMap<String, (usize, usize)> =
+        indices.into_iter().enumerate().map(|(row, index)| (row.to_string(), index)).collect();
     outcome.map_err(|problem| {
         at_operations(problem, |error| {
             let mut parts = error.pointer.split('/').skip(1);
             let row = parts.next()?;
-            let (number, place) = places.get(row)?;
+            let (number, index) = indices.get(row)?;
             let last = written.get(row.parse::<usize>().ok()?)?;
             Some(match parts.next().and_then(|member| last.get(member)) {
                 Some(operation) => format!("/{number}/patch/{operation}/value"),
-                None => format!("/{number}/ids/{place}"),
+                None => format!("/{number}/ids/{index}"),
             })
         })
     })

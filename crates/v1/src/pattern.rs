@@ -111,7 +111,7 @@ fn words(key: &'static str) -> [Word; 12] {
 pub fn pattern(resource: &Resource) -> Vec<Op> {
     let Resource { name, shape, path, .. } = *resource;
     let key = if shape.owner.is_some() { "/{key}" } else { "/{id}" };
-    let op = |(place, word): (usize, Word)| {
+    let op = |(index, word): (usize, Word)| {
         let Word { name: (before, after), method, end, action, about, .. } = word;
         // the list of an owner's entries must not have the name of the operation that reads one
         let after = if after == "s" && shape.owner.is_some() { "Entries" } else { after };
@@ -126,7 +126,7 @@ pub fn pattern(resource: &Resource) -> Vec<Op> {
             ("Patch", _) => 202,
             _ => op.status,
         };
-        Op { successor, status, addition: resource.is_partly_added && place > 4, ..op }
+        Op { successor, status, addition: resource.is_partly_added && index > 4, ..op }
     };
     words(key).into_iter().enumerate().map(op).collect()
 }

@@ -84,19 +84,19 @@ pub fn renamed(
     call.request.body = sent.as_ref().map(|body| match body {
         Json::Object(members) => {
             let known = |name: &String| names.iter().find(|(old, _)| old == name).map(|(_, new)| *new);
-            let told = members
+            let renamed = members
                 .iter()
                 .filter_map(|(name, json)| known(name).map(|new| (new.to_owned(), value(name, json))));
-            Json::Object(told.collect())
+            Json::Object(renamed.collect())
         }
         other => other.clone(),
     });
     let outcome = run(call, tx);
     call.request.body = sent;
-    outcome.map_err(|problem| told_by(problem, names))
+    outcome.map_err(|problem| with_names(problem, names))
 }
 
-fn told_by(mut problem: Problem, names: &[(&str, &str)]) -> Problem {
+fn with_names(mut problem: Problem, names: &[(&str, &str)]) -> Problem {
     for FieldError { pointer, .. } in &mut problem.errors {
         for (old, new) in names.iter().filter(|(old, new)| old != new) {
             if pointer.strip_prefix('/') == Some(*new) {

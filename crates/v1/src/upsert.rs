@@ -8,7 +8,7 @@ use chancery_resource::{Answer, Call, Problem, Rows, Tx, Writing, write_rows};
 /// # Errors
 /// What is wrong with the body.
 pub fn upsert(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    write_rows(call, tx, Writing::one(Rows::Either, Form::Put))
+    write_rows(call, tx, Writing::one(Rows::Upsert, Form::Put))
 }
 
 /// Creates or replaces many rows, all or none.
@@ -16,5 +16,5 @@ pub fn upsert(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 /// # Errors
 /// What is wrong with the elements.
 pub fn upsert_many(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    write_rows(call, tx, Writing::many(Rows::Either, Form::Put))
+    write_rows(call, tx, Writing::many(Rows::Upsert, Form::Put))
 }

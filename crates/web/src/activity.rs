@@ -9,7 +9,7 @@ use std::{
 use http::Version;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::door::Stage;
+use crate::connections::Stage;
 
 /// The timeout of a connection's first head, and of any head that has begun.
 pub const HEAD_TIME: Duration = Duration::from_secs(10);
@@ -27,7 +27,7 @@ const LINGER: (Duration, Duration) = (Duration::from_secs(2), Duration::from_sec
 
 /// Configured timeouts.
 #[derive(Clone, Copy, Debug)]
-pub struct Times {
+pub struct Timeouts {
     /// How long a connection may be idle between requests.
     pub idle: Duration,
     /// How long a client may take to read an answer.
@@ -79,19 +79,19 @@ struct State {
     stage: Stage,
     /// When the server began to close.
     closing: Option<Instant>,
-    told_to_go: Option<Instant>,
-    gives_way: bool,
+    goaway_sent: Option<Instant>,
+    is_evicted: bool,
     waker: Option<Waker>,
 }
 
 /// The state of a connection.
 pub struct Activity {
-    times: Times,
+    timeouts: Timeouts,
     state: Mutex<State>,
 }
 
 impl Activity {
-    pub fn new(times: Times, stage: Stage) -> Arc<Self> {
+    pub fn new(timeouts: Timeouts, stage: Stage) -> Arc<Self> {
         let now = Instant::now();
         let new = State {
             since: now,
@@ -109,11 +109,11 @@ impl Activity {
             shut: None,
             stage,
             closing: (stage == Stage::Closing).then_some(now),
-            told_to_go: None,
-            gives_way: false,
+            goaway_sent: None,
+            is_evicted: false,
             waker: None,
         };
-        Arc::new(Self { times, state: Mutex::new(new) })
+        Arc::new(Self { timeouts, state: Mutex::new(new) })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -128,7 +128,7 @@ impl Activity {
     /// Whether it never sent a complete head.
     pub fn is_silent(&self) -> bool {
         let state = self.state();
-        !state.has_asked && !state.gives_way
+        !state.has_asked && !state.is_evicted
     }
 
     /// Since when it is idle, if it is.
@@ -138,12 +138,12 @@ impl Activity {
     }
 
     /// Ends the connection to make room for another one.
-    pub fn give_way(&self) {
-        self.change(|state| state.gives_way = true);
+    pub fn evict(&self) {
+        self.change(|state| state.is_evicted = true);
     }
 
     /// Announces the stage of the server's stop.
-    pub fn tell(&self, stage: Stage) {
+    pub fn set_stage(&self, stage: Stage) {
         self.change(|state| {
             state.stage = stage;
             if stage == Stage::Closing {
@@ -196,24 +196,24 @@ impl Activity {
     }
 
     /// Records that a complete head arrived.
-    pub fn ask(self: &Arc<Self>, version: Version) -> Answering {
+    pub fn ask(self: &Arc<Self>, version: Version) -> ActiveRequest {
         let mut state = self.state();
         state.has_asked = true;
         state.is_http2 = version == Version::HTTP_2;
         state.reading = None;
         state.running += 1;
         state.next += 1;
-        Answering { activity: Arc::clone(self), number: state.next }
+        ActiveRequest { activity: Arc::clone(self), number: state.next }
     }
 
     /// What must be done with the connection, as soon as it is due.
     pub fn poll(&self, sleep: &mut std::pin::Pin<Box<Sleep>>, context: &mut Context<'_>) -> Poll<Verdict> {
         loop {
             let mut state = self.state();
-            let (due, verdict) = state.due(&self.times);
+            let (due, verdict) = state.due(&self.timeouts);
             if due <= Instant::now() {
                 if verdict == Verdict::GoAway {
-                    state.told_to_go = Some(Instant::now());
+                    state.goaway_sent = Some(Instant::now());
                 }
                 return Poll::Ready(verdict);
             }
@@ -250,18 +250,18 @@ impl Activity {
 
 impl State {
     /// When something must be done next, and what.
-    fn due(&self, times: &Times) -> (Instant, Verdict) {
-        if self.gives_way {
+    fn due(&self, timeouts: &Timeouts) -> (Instant, Verdict) {
+        if self.is_evicted {
             return (self.since, Verdict::End("it gave way"));
         }
         if let Some(shut) = self.shut {
             let due = (self.heard.max(shut) + LINGER.0).min(shut + LINGER.1);
             return (due, Verdict::End("it was answered for the last time"));
         }
-        if self.stage != Stage::Open && self.is_http2 && self.told_to_go.is_none() {
+        if self.stage != Stage::Open && self.is_http2 && self.goaway_sent.is_none() {
             return (self.since, Verdict::GoAway);
         }
-        let mut due = (self.running == 0).then(|| self.idle_due(times));
+        let mut due = (self.running == 0).then(|| self.idle_due(timeouts));
         let mut consider = |moment: Instant, reason| {
             if due.is_none_or(|(known, _)| moment < known) {
                 due = Some((moment, Verdict::End(reason)));
@@ -271,7 +271,7 @@ impl State {
             consider(self.stalled_at(since), "its reader takes nothing");
         }
         for sending in &self.sending {
-            consider(sending.started + times.answer, "its reader is too slow");
+            consider(sending.started + timeouts.answer, "its reader is too slow");
             if !sending.waits_for_us {
                 consider(self.stalled_at(sending.moved.max(self.flowed)), "its reader takes nothing");
             }
@@ -279,21 +279,21 @@ impl State {
         due.unwrap_or_else(|| (Instant::now() + HEAD_TIME, Verdict::End("")))
     }
 
-    fn idle_due(&self, times: &Times) -> (Instant, Verdict) {
+    fn idle_due(&self, timeouts: &Timeouts) -> (Instant, Verdict) {
         let (mut due, mut reason) = match self.reading {
             _ if !self.has_asked => (self.since + HEAD_TIME, "no head came"),
             Some(reading) if !self.is_http2 => (reading + HEAD_TIME, "half a head came"),
-            _ => (self.since + times.idle, "it was idle"),
+            _ => (self.since + timeouts.idle, "it was idle"),
         };
         if let Some(closing) = self.closing {
             let is_coming = self.is_greeting || (self.reading.is_some() && !self.is_http2);
             due = due.min(if is_coming { closing + LAST_TIME } else { closing.max(self.since) + MOMENT });
             reason = "the server stops";
         }
-        match self.told_to_go {
+        match self.goaway_sent {
             _ if !self.is_http2 => {}
             None => return (due, Verdict::GoAway),
-            Some(told) => due = due.max(told + MOMENT).min(told + LINGER.0),
+            Some(sent) => due = due.max(sent + MOMENT).min(sent + LINGER.0),
         }
         (due, Verdict::End(reason))
     }
@@ -305,12 +305,12 @@ impl State {
 }
 
 /// A request in progress, until its answer is complete or given up.
-pub struct Answering {
+pub struct ActiveRequest {
     activity: Arc<Activity>,
     number: u64,
 }
 
-impl Answering {
+impl ActiveRequest {
     /// Records that the head of the answer is ready.
     pub fn begin(&self) {
         let now = Instant::now();
@@ -328,7 +328,7 @@ impl Answering {
     }
 }
 
-impl Drop for Answering {
+impl Drop for ActiveRequest {
     fn drop(&mut self) {
         let mut state = self.activity.state();
         state.running = state.running.saturating_sub(1);

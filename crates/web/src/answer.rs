@@ -11,7 +11,7 @@ use http::{HeaderName, HeaderValue, Response, StatusCode, header, request::Parts
 use http_body::{Body, Frame, SizeHint};
 use tokio::sync::mpsc;
 
-use crate::{compress::Encoded, trace::TraceId};
+use crate::{compress::EncodedBody, trace::TraceId};
 
 /// The largest piece of an answer that is passed to the connection at once, in bytes.
 const PIECE: usize = 64 << 10;
@@ -23,29 +23,29 @@ pub enum AnswerBody {
     /// Parts, as an operation produces them.
     Parts(mpsc::Receiver<Part>),
     /// Either, compressed.
-    Encoded(Box<Encoded>),
+    EncodedBody(Box<EncodedBody>),
 }
 
 /// The list ended early; the reader learns it from the broken connection.
 #[derive(Debug)]
-pub struct Broken;
+pub struct Interrupted;
 
-impl std::fmt::Display for Broken {
+impl std::fmt::Display for Interrupted {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str("the answer could not be finished")
     }
 }
 
-impl std::error::Error for Broken {}
+impl std::error::Error for Interrupted {}
 
 impl Body for AnswerBody {
     type Data = Bytes;
-    type Error = Broken;
+    type Error = Interrupted;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, Interrupted>>> {
         match &mut *self {
             Self::Whole(whole) => Poll::Ready(whole.take().map(|mut bytes| {
                 // in pieces, so that it shows when a reader takes nothing
@@ -53,14 +53,14 @@ impl Body for AnswerBody {
                 *whole = (!bytes.is_empty()).then_some(bytes);
                 Ok(Frame::data(piece))
             })),
-            Self::Encoded(encoded) => encoded.poll(context),
+            Self::EncodedBody(encoded) => encoded.poll(context),
             Self::Parts(parts) => parts.poll_recv(context).map(|part| match part {
                 Some(Part::Bytes(bytes)) => Some(Ok(Frame::data(bytes.into()))),
                 Some(Part::End) => {
                     *self = Self::Whole(None);
                     None
                 }
-                Some(Part::Head(..)) | None => Some(Err(Broken)),
+                Some(Part::Head(..)) | None => Some(Err(Interrupted)),
             }),
         }
     }
@@ -69,14 +69,14 @@ impl Body for AnswerBody {
         match self {
             Self::Whole(bytes) => bytes.is_none(),
             Self::Parts(_) => false,
-            Self::Encoded(encoded) => encoded.is_over(),
+            Self::EncodedBody(encoded) => encoded.is_over(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
-            Self::Parts(_) | Self::Encoded(_) => SizeHint::default(),
+            Self::Parts(_) | Self::EncodedBody(_) => SizeHint::default(),
         }
     }
 }

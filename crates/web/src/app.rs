@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use chancery_auth::{Bearer, Rights};
+use chancery_auth::{Rights, TokenService};
 use chancery_record::Timestamp;
 use chancery_resource::{AppContext, Problem, ProblemKind, Purpose, Service};
 use chancery_store::{Figure, Store};
@@ -15,22 +15,22 @@ use tokio::sync::Semaphore;
 use tracing::{Instrument as _, Span};
 
 use crate::{
-    activity::Times,
+    activity::Timeouts,
     answer::{self, AnswerBody, respond},
     body::{Bodies, RequestBody},
-    compress::Published,
+    compress::CompressedText,
+    connections::{ConnectionLimits, Connections},
     deprecation::Deprecation,
-    door::{Door, Room},
     execute,
-    guesses::Guesses,
+    fair_shares::LongReads,
     limiter::Limiter,
     listener::Peer,
     metrics::Metrics,
     openapi,
     pool::Pool,
+    proof_limiter::ProofLimiter,
     route::{Entry, Routes, Target, choose},
     trace::{self, AccessLog},
-    turns::LongReads,
 };
 
 /// Limits on requests, connections and bodies.
@@ -74,7 +74,7 @@ pub struct App {
     /// The database.
     pub store: Store,
     /// Issues and verifies tokens.
-    pub bearer: Bearer,
+    pub token_service: TokenService,
     /// What callers may do.
     pub rights: Rights,
     /// What operations share.
@@ -88,12 +88,12 @@ pub struct App {
     /// The number of lines that the log could not write.
     pub dropped_lines: fn() -> u64,
     /// The open connections, and the stage of the server's stop.
-    pub(crate) door: Arc<Door>,
+    pub(crate) connections: Arc<Connections>,
     pub(crate) pool: Pool,
     /// Shares long reads between client apps and subscriptions.
     pub(crate) reads: LongReads,
     pub(crate) limiter: Limiter,
-    pub(crate) guesses: Guesses,
+    pub(crate) proof_limiter: ProofLimiter,
     /// Permits for reading larger bodies.
     pub(crate) readers: Arc<Semaphore>,
     /// Memory for bodies that are not tiny.
@@ -111,19 +111,19 @@ pub struct Document {
     /// The name of the document's file.
     pub name: String,
     service: &'static Service,
-    published: OnceLock<Published>,
+    text: OnceLock<CompressedText>,
 }
 
 impl Document {
     fn of(service: &'static Service) -> Self {
         let name = format!("{}-{}.json", service.name, service.version);
-        Self { name, service, published: OnceLock::new() }
+        Self { name, service, text: OnceLock::new() }
     }
 
     /// The document's published text.
-    pub fn published(&self) -> &Published {
-        self.published.get_or_init(|| {
-            Published::new("application/json", openapi::document(self.service).to_string().into())
+    pub fn text(&self) -> &CompressedText {
+        self.text.get_or_init(|| {
+            CompressedText::new("application/json", openapi::document(self.service).to_string().into())
         })
     }
 }
@@ -135,27 +135,29 @@ impl App {
     /// Two operations have paths that cannot be told apart.
     pub fn new(
         store: Store,
-        bearer: Bearer,
+        token_service: TokenService,
         context: Arc<AppContext>,
         limits: Limits,
         services: &[&'static Service],
         figures: &[&'static [Figure]],
     ) -> Result<Self, String> {
-        let room = Room { connections: limits.connections, per_address: limits.connections_per_address };
-        let door = Door::new(room, Times { idle: limits.idle_time, answer: limits.answer_time });
+        let bounds =
+            ConnectionLimits { total: limits.connections, per_address: limits.connections_per_address };
+        let connections =
+            Connections::new(bounds, Timeouts { idle: limits.idle_time, answer: limits.answer_time });
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Ok(Self {
             routes: Routes::new(services).map_err(|error| error.to_string())?,
-            metrics: Metrics::new(services, figures, &door),
-            door,
-            guesses: Guesses::new(limits.public_rate),
+            metrics: Metrics::new(services, figures, &connections),
+            connections,
+            proof_limiter: ProofLimiter::new(limits.public_rate),
             readers: Arc::new(Semaphore::new(processors)),
             documents: services.iter().map(|service| Document::of(service)).collect(),
             rights: Rights::default(),
             bodies: Bodies::of(limits.bodies_mib),
             reads: LongReads::of(store.long_places()),
             store,
-            bearer,
+            token_service,
             context,
             pool: Pool::default(),
             limiter: Limiter::new(limits.public_rate),
@@ -255,7 +257,7 @@ impl App {
     pub async fn metrics_text(&self) -> Response<AnswerBody> {
         self.metrics.figures.read(&self.store).await;
         self.metrics.log_dropped.set((self.dropped_lines)());
-        self.metrics.connections.set(i64::try_from(self.door.connections()).unwrap_or(i64::MAX));
+        self.metrics.connections.set(i64::try_from(self.connections.count()).unwrap_or(i64::MAX));
         for purpose in Purpose::ALL {
             self.metrics.note_work(purpose.name(), self.pool.waiting(purpose));
         }

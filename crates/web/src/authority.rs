@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chancery_auth::{Audience, Caller, Known, Opened, Refused, decide};
+use chancery_auth::{AccessDenied, Audience, Caller, RightsLookup, SecurityContext, decide};
 use chancery_record::Timestamp;
 use chancery_resource::{Permit, Problem, ProblemKind, Scope};
 use chancery_store::{Class, Tx};
@@ -17,7 +17,7 @@ use crate::{
 
 /// A granted request, and the epoch that its rights were read at.
 #[derive(Clone, Debug)]
-pub struct Allowed {
+pub struct Authorization {
     pub epoch: i64,
     /// The caller; `None` where no token is needed or given.
     pub caller: Option<Arc<Caller>>,
@@ -26,7 +26,7 @@ pub struct Allowed {
 
 /// What a request needs to be permitted.
 #[derive(Clone)]
-pub struct Wanted {
+pub struct Requirement {
     permit: Permit,
     audience: Audience,
     scheme: Scheme,
@@ -38,17 +38,17 @@ pub struct Wanted {
 /// A request's verified token and the permit it needs: enough to decide within a transaction, where no
 /// change of rights can come in between.
 pub struct Authority {
-    wanted: Wanted,
-    opened: Opened,
+    requirement: Requirement,
+    lookup: RightsLookup,
 }
 
 impl Authority {
     /// Decides by the rights that the transaction reads.
-    fn decide(&self, tx: &mut Tx<'_>) -> Result<Allowed, Problem> {
-        let known = self.opened.look_up(tx)?;
+    fn decide(&self, tx: &mut Tx<'_>) -> Result<Authorization, Problem> {
+        let context = self.lookup.look_up(tx)?;
         // a quick read on PostgreSQL has no snapshot: its next query is sent with this check
-        tx.expect_epoch(known.epoch)?;
-        self.wanted.judge(known)
+        tx.expect_epoch(context.epoch)?;
+        self.requirement.judge(context)
     }
 }
 
@@ -56,17 +56,17 @@ impl Authority {
 #[derive(Clone)]
 pub enum Rights {
     /// Cached rights of this epoch. At another the transaction does not run.
-    Remembered(i64),
+    Cached(i64),
     /// Rights that the transaction reads itself, because the cached ones are stale.
-    Own(Arc<Authority>),
+    Current(Arc<Authority>),
 }
 
 impl Rights {
     /// The epoch that the transaction must find.
     pub const fn epoch(&self) -> Option<i64> {
         match self {
-            Self::Remembered(epoch) => Some(*epoch),
-            Self::Own(_) => None,
+            Self::Cached(epoch) => Some(*epoch),
+            Self::Current(_) => None,
         }
     }
 
@@ -74,10 +74,10 @@ impl Rights {
     ///
     /// # Errors
     /// The refusal.
-    pub fn look(&self, tx: &mut Tx<'_>) -> Result<Option<Allowed>, Problem> {
+    pub fn authorize(&self, tx: &mut Tx<'_>) -> Result<Option<Authorization>, Problem> {
         match self {
-            Self::Remembered(_) => Ok(None),
-            Self::Own(authority) => authority.decide(tx).map(Some),
+            Self::Cached(_) => Ok(None),
+            Self::Current(authority) => authority.decide(tx).map(Some),
         }
     }
 }
@@ -94,27 +94,27 @@ impl App {
         permit: Permit,
         store: Option<&str>,
         now: Timestamp,
-    ) -> Result<(Wanted, Allowed), Problem> {
-        let (mut wanted, token) = wanted(parts, permit, store, now)?;
+    ) -> Result<(Requirement, Authorization), Problem> {
+        let (mut requirement, token) = requirement(parts, permit, store, now)?;
         let remembered = self.rights.recall(token, store);
         let is_remembered = remembered.is_some();
-        let known = match remembered {
-            Some(known) => known,
+        let context = match remembered {
+            Some(context) => context,
             None => self.look_up(token, store, now).await?,
         };
         if let Some(token) = token {
-            let claims = known.claims.as_deref().filter(|claims| claims.is_current(now));
-            let claims = claims.ok_or_else(|| guard::invalid(wanted.scheme))?;
-            let needs_nonce = known.caller.as_ref().is_some_and(|caller| caller.needs_nonce);
-            let bound = guard::Bound { scheme: wanted.scheme, token, claims, needs_nonce };
-            wanted.lacks_nonce = guard::check(self, parts, &bound, now).await?;
+            let claims = context.claims.as_deref().filter(|claims| claims.is_current(now));
+            let claims = claims.ok_or_else(|| guard::invalid(requirement.scheme))?;
+            let needs_nonce = context.caller.as_ref().is_some_and(|caller| caller.needs_nonce);
+            let presented = guard::PresentedToken { scheme: requirement.scheme, token, claims, needs_nonce };
+            requirement.lacks_nonce = guard::check(self, parts, &presented, now).await?;
         }
-        let allowed = match wanted.judge(known) {
-            Err(_) if is_remembered => wanted.judge(self.look_up(token, store, now).await?)?,
+        let authorization = match requirement.judge(context) {
+            Err(_) if is_remembered => requirement.judge(self.look_up(token, store, now).await?)?,
             judged => judged?,
         };
-        trace::note(allowed.caller.as_deref(), &allowed.scope);
-        Ok((wanted, allowed))
+        trace::note(authorization.caller.as_deref(), &authorization.scope);
+        Ok((requirement, authorization))
     }
 
     /// Like [`App::authorize`], by current rights: for requests without a transaction, which would detect
@@ -129,7 +129,7 @@ impl App {
         now: Timestamp,
     ) -> Result<(), Problem> {
         let (asked, _) = self.authorize(parts, permit, None, now).await?;
-        let (_, token) = wanted(parts, permit, None, now)?;
+        let (_, token) = requirement(parts, permit, None, now)?;
         asked.judge(self.look_up(token, None, now).await?).map(drop)
     }
 
@@ -138,8 +138,8 @@ impl App {
         token: Option<&str>,
         store: Option<&str>,
         now: Timestamp,
-    ) -> Result<Known, Problem> {
-        Ok(self.rights.load(&self.store.with(Class::Urgent), &self.bearer, token, store, now).await?)
+    ) -> Result<SecurityContext, Problem> {
+        Ok(self.rights.load(&self.store.with(Class::Urgent), &self.token_service, token, store, now).await?)
     }
 
     /// The rights of a request whose cached ones are stale: from now on it reads them itself, so that changes
@@ -147,10 +147,10 @@ impl App {
     ///
     /// # Errors
     /// The store fails.
-    pub async fn overtaken(
+    pub async fn renew_rights(
         &self,
         parts: &Parts,
-        wanted: &Wanted,
+        requirement: &Requirement,
         store: Option<&str>,
         over: &Rights,
     ) -> Result<Rights, Problem> {
@@ -158,61 +158,61 @@ impl App {
             self.rights.forget(epoch);
         }
         let token = access_token(&parts.headers).map(|(_, token)| token);
-        let token = token.filter(|_| wanted.permit != Permit::Public);
+        let token = token.filter(|_| requirement.permit != Permit::Public);
         let urgent = self.store.with(Class::Urgent);
-        let opened = Opened::new(&urgent, &self.bearer, token, store, wanted.now).await?;
-        Ok(Rights::Own(Arc::new(Authority { wanted: wanted.clone(), opened })))
+        let lookup = RightsLookup::new(&urgent, &self.token_service, token, store, requirement.now).await?;
+        Ok(Rights::Current(Arc::new(Authority { requirement: requirement.clone(), lookup })))
     }
 }
 
 /// The permit that a request needs, and its token where one counts.
-fn wanted<'a>(
+fn requirement<'a>(
     parts: &'a Parts,
     permit: Permit,
     store: Option<&str>,
     now: Timestamp,
-) -> Result<(Wanted, Option<&'a str>), Problem> {
+) -> Result<(Requirement, Option<&'a str>), Problem> {
     let audience = if store.is_some() { Audience::UserStore } else { Audience::Management };
     let (scheme, token) = match access_token(&parts.headers) {
         _ if permit == Permit::Public => (Scheme::Bearer, None),
         Some((scheme, token)) => (scheme, Some(token)),
         None => return Err(unauthorized("Send an access token: Authorization: Bearer ...", None)),
     };
-    Ok((Wanted { permit, audience, scheme, lacks_nonce: None, now }, token))
+    Ok((Requirement { permit, audience, scheme, lacks_nonce: None, now }, token))
 }
 
-impl Wanted {
-    fn judge(&self, known: Known) -> Result<Allowed, Problem> {
+impl Requirement {
+    fn judge(&self, context: SecurityContext) -> Result<Authorization, Problem> {
         if self.permit == Permit::Public {
-            return enter(known);
+            return enter(context);
         }
         let invalid = || guard::invalid(self.scheme);
         let fits =
             |claims: &chancery_auth::Claims| claims.is_current(self.now) && claims.is_for(self.audience);
-        if !known.claims.as_deref().is_some_and(fits) {
+        if !context.claims.as_deref().is_some_and(fits) {
             return Err(invalid());
         }
-        let caller = known.caller.filter(|caller| caller.enabled).ok_or_else(invalid)?;
+        let caller = context.caller.filter(|caller| caller.enabled).ok_or_else(invalid)?;
         if let (true, Some(nonce)) = (caller.needs_nonce, &self.lacks_nonce) {
             return Err(guard::asking_for(nonce));
         }
-        let scope = decide(self.permit, &caller, known.place.as_deref()).map_err(refuse)?;
-        Ok(Allowed { epoch: known.epoch, caller: Some(caller), scope })
+        let scope = decide(self.permit, &caller, context.store.as_deref()).map_err(refuse)?;
+        Ok(Authorization { epoch: context.epoch, caller: Some(caller), scope })
     }
 }
 
 /// Grants anyone access to a store.
-fn enter(known: Known) -> Result<Allowed, Problem> {
-    let place = known.place.filter(|place| place.is_active);
-    let place = place.ok_or_else(|| Problem::not_found("user store"))?;
-    Ok(Allowed { epoch: known.epoch, caller: None, scope: Scope::Store(place.scope.clone()) })
+fn enter(context: SecurityContext) -> Result<Authorization, Problem> {
+    let store = context.store.filter(|store| store.is_active);
+    let store = store.ok_or_else(|| Problem::not_found("user store"))?;
+    Ok(Authorization { epoch: context.epoch, caller: None, scope: Scope::Store(store.scope.clone()) })
 }
 
-fn refuse(refused: Refused) -> Problem {
+fn refuse(refused: AccessDenied) -> Problem {
     match refused {
-        Refused::Forbidden => {
+        AccessDenied::Forbidden => {
             Problem::new(ProblemKind::Forbidden, "The client app has no role that allows this.")
         }
-        Refused::NotFound => Problem::new(ProblemKind::NotFound, "There is no such user store here."),
+        AccessDenied::NotFound => Problem::new(ProblemKind::NotFound, "There is no such user store here."),
     }
 }

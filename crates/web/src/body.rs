@@ -20,9 +20,9 @@ use uuid::Uuid;
 use crate::{
     activity::STALL_TIME,
     app::App,
-    door::Door,
+    connections::Connections,
+    fair_shares::{FairShares, Share},
     request::text,
-    turns::{Turn, Turns},
 };
 
 /// The largest form, body without a token, and body that a worker parses, in bytes.
@@ -30,7 +30,7 @@ pub const SMALL_BODY: usize = 64 << 10;
 /// Bytes that are received without a permit. Connections and their streams bound how many there are.
 const TINY_BODY: usize = 8 << 10;
 /// Permits for small bodies, of known callers and of unknown ones.
-const SMALL_PLACES: (usize, usize) = (4096, 512);
+const SMALL_BODIES: (usize, usize) = (4096, 512);
 /// Permits (of one MiB each) that a larger body takes for each of its MiB: parsing takes so many times its
 /// size.
 const READ_SIZE: u32 = 4;
@@ -58,13 +58,13 @@ impl RequestBody {
     /// Receives the body, within its room.
     pub async fn receive(
         &mut self,
-        door: &Door,
+        connections: &Connections,
         headers: &HeaderMap,
-        room: &mut Room<'_>,
+        reservation: &mut Reservation<'_>,
     ) -> Result<Bytes, Problem> {
         check_encoding(headers)?;
         let mut bytes = BytesMut::with_capacity(announced(headers).unwrap_or(0).min(TINY_BODY));
-        let (end, mut last_call) = (Instant::now() + BODY_TIME, std::pin::pin!(door.last_call()));
+        let (end, mut last_call) = (Instant::now() + BODY_TIME, std::pin::pin!(connections.stop_deadline()));
         while !self.is_whole {
             let stall = Instant::now() + STALL_TIME;
             let frame = tokio::select! {
@@ -75,7 +75,7 @@ impl RequestBody {
             let Some(frame) = frame else { break };
             let frame = frame.map_err(|_| Problem::invalid("The body did not arrive whole."))?;
             let Ok(data) = frame.into_data() else { continue };
-            room.grow_to(bytes.len() + data.len()).await?;
+            reservation.grow_to(bytes.len() + data.len()).await?;
             bytes.extend_from_slice(&data);
         }
         self.is_whole = true;
@@ -144,7 +144,7 @@ pub const fn bound_of(app: &App, op: &Op) -> usize {
 pub struct Bodies {
     larger: Arc<Semaphore>,
     /// Each caller's share, by the announced size of its bodies.
-    shares: Turns<Uuid>,
+    shares: FairShares<Uuid>,
     share: u32,
     known: Arc<Semaphore>,
     unknown: Arc<Semaphore>,
@@ -156,10 +156,10 @@ impl Bodies {
         let share = (mib / 2).max(1);
         Self {
             larger: Arc::new(Semaphore::new(mib as usize)),
-            shares: Turns::of(share as usize),
+            shares: FairShares::of(share as usize),
             share,
-            known: Arc::new(Semaphore::new(SMALL_PLACES.0)),
-            unknown: Arc::new(Semaphore::new(SMALL_PLACES.1)),
+            known: Arc::new(Semaphore::new(SMALL_BODIES.0)),
+            unknown: Arc::new(Semaphore::new(SMALL_BODIES.1)),
         }
     }
 
@@ -168,12 +168,12 @@ impl Bodies {
     ///
     /// # Errors
     /// The body is too large, or the caller's own bodies leave no room.
-    pub async fn room(
+    pub async fn reserve(
         &self,
         caller: Option<Uuid>,
         headers: &HeaderMap,
         bound: usize,
-    ) -> Result<Room<'_>, Problem> {
+    ) -> Result<Reservation<'_>, Problem> {
         let size = announced(headers).unwrap_or(bound);
         if size > bound {
             return Err(too_large(bound));
@@ -187,20 +187,20 @@ impl Bodies {
             _ => None,
         };
         let is_known = caller.is_some();
-        Ok(Room {
+        Ok(Reservation {
             bodies: self,
             bound,
             is_known,
             covered: TINY_BODY,
             taken: 0,
             held: Vec::new(),
-            _turn: turn,
+            _share: turn,
         })
     }
 }
 
 /// The permits that a body holds.
-pub struct Room<'a> {
+pub struct Reservation<'a> {
     bodies: &'a Bodies,
     bound: usize,
     is_known: bool,
@@ -209,10 +209,10 @@ pub struct Room<'a> {
     /// Permits taken for a larger body.
     taken: u32,
     held: Vec<OwnedSemaphorePermit>,
-    _turn: Option<Turn>,
+    _share: Option<Share>,
 }
 
-impl Room<'_> {
+impl Reservation<'_> {
     /// Waits until there is memory for `size` bytes.
     async fn grow_to(&mut self, size: usize) -> Result<(), Problem> {
         if size > self.bound {
@@ -220,7 +220,7 @@ impl Room<'_> {
         }
         while self.covered < size {
             let bodies = self.bodies;
-            let (places, count, covered) = if self.covered < SMALL_BODY {
+            let (permits, count, covered) = if self.covered < SMALL_BODY {
                 (if self.is_known { &bodies.known } else { &bodies.unknown }, 1, SMALL_BODY)
             } else {
                 // a body that would exceed a share gets the share, and is parsed alone
@@ -228,8 +228,8 @@ impl Room<'_> {
                 self.taken += count;
                 (&bodies.larger, count, (self.covered / MIB + 1) * MIB)
             };
-            let place = timeout(STALL_TIME, Arc::clone(places).acquire_many_owned(count)).await;
-            self.held.push(place.ok().and_then(Result::ok).ok_or(Error::Busy)?);
+            let permit = timeout(STALL_TIME, Arc::clone(permits).acquire_many_owned(count)).await;
+            self.held.push(permit.ok().and_then(Result::ok).ok_or(Error::Busy)?);
             self.covered = covered;
         }
         Ok(())
@@ -255,10 +255,10 @@ pub async fn off_workers<T: Send + 'static>(
     app: &App,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Problem> {
-    let place = Arc::clone(&app.readers).acquire_owned().await.map_err(|_| Error::Busy)?;
+    let permit = Arc::clone(&app.readers).acquire_owned().await.map_err(|_| Error::Busy)?;
     let span = Span::current();
     let read = tokio::task::spawn_blocking(move || {
-        let _place = place;
+        let _place = permit;
         span.in_scope(work)
     });
     Ok(read.await.map_err(|_| Error::Internal("work off the workers broke".into()))?)
@@ -275,14 +275,14 @@ mod tests {
     use http::{HeaderMap, HeaderValue, header};
     use uuid::Uuid;
 
-    use super::{Bodies, MIB, Room, SMALL_BODY, SMALL_PLACES, TINY_BODY};
+    use super::{Bodies, MIB, Reservation, SMALL_BODIES, SMALL_BODY, TINY_BODY};
 
     fn announcing(length: usize) -> HeaderMap {
         HeaderMap::from_iter([(header::CONTENT_LENGTH, HeaderValue::from(length))])
     }
 
-    async fn fits(room: &mut Room<'_>, size: usize) -> bool {
-        room.grow_to(size).await.is_ok()
+    async fn fits(reservation: &mut Reservation<'_>, size: usize) -> bool {
+        reservation.grow_to(size).await.is_ok()
     }
 
     /// Memory is taken as a body arrives, and no caller takes more than half of it.
@@ -290,17 +290,17 @@ mod tests {
     async fn memory_is_taken_as_a_body_arrives() {
         let bodies = Bodies::of(16);
         let unsaid = HeaderMap::new();
-        let room = |caller: u128| bodies.room(Some(Uuid::from_u128(caller)), &unsaid, 4 * MIB);
+        let reservation = |caller: u128| bodies.reserve(Some(Uuid::from_u128(caller)), &unsaid, 4 * MIB);
         let (mut one, mut two, mut three) =
-            (room(1).await.unwrap(), room(2).await.unwrap(), room(3).await.unwrap());
-        assert!(room(1).await.is_err(), "its own is announced to be as large as it may be");
+            (reservation(1).await.unwrap(), reservation(2).await.unwrap(), reservation(3).await.unwrap());
+        assert!(reservation(1).await.is_err(), "its own is announced to be as large as it may be");
         assert!(fits(&mut one, 4 * MIB).await && fits(&mut three, MIB).await);
         assert!(!fits(&mut one, 4 * MIB + 1).await, "it is too large");
         assert!(!fits(&mut two, 4 * MIB).await && fits(&mut two, SMALL_BODY).await);
         drop(three);
         assert!(fits(&mut two, 4 * MIB).await);
         drop(one);
-        assert!(room(1).await.is_ok());
+        assert!(reservation(1).await.is_ok());
     }
 
     /// Unknown callers have few permits for bodies that are not tiny, and take none from known ones.
@@ -308,17 +308,17 @@ mod tests {
     async fn strangers_have_places_of_their_own() {
         let bodies = Bodies::of(16);
         let mut held = Vec::new();
-        for _ in 0..=SMALL_PLACES.1 {
-            let mut room = bodies.room(None, &announcing(SMALL_BODY), SMALL_BODY).await.unwrap();
-            assert!(fits(&mut room, TINY_BODY).await);
-            held.push(room);
+        for _ in 0..=SMALL_BODIES.1 {
+            let mut reservation = bodies.reserve(None, &announcing(SMALL_BODY), SMALL_BODY).await.unwrap();
+            assert!(fits(&mut reservation, TINY_BODY).await);
+            held.push(reservation);
         }
         let mut last = held.pop().unwrap();
-        for room in &mut held {
-            assert!(fits(room, SMALL_BODY).await);
+        for reservation in &mut held {
+            assert!(fits(reservation, SMALL_BODY).await);
         }
         assert!(!fits(&mut last, TINY_BODY + 1).await);
-        let mut known = bodies.room(Some(Uuid::nil()), &HeaderMap::new(), MIB).await.unwrap();
+        let mut known = bodies.reserve(Some(Uuid::nil()), &HeaderMap::new(), MIB).await.unwrap();
         assert!(fits(&mut known, MIB).await);
         drop(held);
         assert!(fits(&mut last, SMALL_BODY).await);

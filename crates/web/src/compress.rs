@@ -16,7 +16,7 @@ use http::{HeaderMap, HeaderValue, Response, header};
 use http_body::{Body, Frame};
 
 use crate::{
-    answer::{AnswerBody, Broken, respond},
+    answer::{AnswerBody, Interrupted, respond},
     app::App,
     body::off_workers,
 };
@@ -104,11 +104,11 @@ fn holds_secrets(shape: &Shape) -> bool {
     let is_secret = |shape: &Shape| {
         shape.fields.iter().any(|field| {
             field.access.sealing == Sealing::Secret
-                || (field.access.column == Column::Given && field.access.shown)
+                || (field.access.column == Column::Unstored && field.access.shown)
         })
     };
     is_secret(shape)
-        || matches!(shape.personal, Personal::Tells(_))
+        || matches!(shape.personal, Personal::AuditOf(_))
         || shape.relations.iter().any(|relation| is_secret(relation.target))
 }
 
@@ -144,7 +144,7 @@ pub async fn compress(
         }
         AnswerBody::Parts(_) => match Encoder::new(coding) {
             Some(encoder) => {
-                Ok(AnswerBody::Encoded(Box::new(Encoded { inner: body, encoder: Some(encoder) })))
+                Ok(AnswerBody::EncodedBody(Box::new(EncodedBody { inner: body, encoder: Some(encoder) })))
             }
             None => Err(body),
         },
@@ -157,13 +157,13 @@ pub async fn compress(
 }
 
 /// A text that is the same for everybody, cached in each coding requested so far.
-pub struct Published {
+pub struct CompressedText {
     content_type: &'static str,
     plain: Bytes,
     encoded: [OnceLock<Option<Bytes>>; Coding::ALL.len()],
 }
 
-impl Published {
+impl CompressedText {
     pub fn new(content_type: &'static str, plain: Bytes) -> Self {
         Self { content_type, plain, encoded: Default::default() }
     }
@@ -189,15 +189,15 @@ impl Published {
 }
 
 /// A body that is streamed through an encoder.
-pub struct Encoded {
+pub struct EncodedBody {
     inner: AnswerBody,
     /// `None` when the body has ended.
     encoder: Option<Encoder>,
 }
 
-impl Encoded {
+impl EncodedBody {
     /// The next frame.
-    pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+    pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Interrupted>>> {
         loop {
             let Some(mut encoder) = self.encoder.take() else { return Poll::Ready(None) };
             match Pin::new(&mut self.inner).poll_frame(context) {
@@ -211,11 +211,11 @@ impl Encoded {
                     match made {
                         Ok(made) if made.is_empty() => {}
                         Ok(made) => return Poll::Ready(Some(Ok(Frame::data(made.into())))),
-                        Err(_) => return Poll::Ready(Some(Err(Broken))),
+                        Err(_) => return Poll::Ready(Some(Err(Interrupted))),
                     }
                 }
                 Poll::Ready(None) => {
-                    let last = encoder.finish().map(|made| Frame::data(made.into())).map_err(|_| Broken);
+                    let last = encoder.finish().map(|made| Frame::data(made.into())).map_err(|_| Interrupted);
                     return Poll::Ready(Some(last));
                 }
                 Poll::Ready(Some(Err(broken))) => return Poll::Ready(Some(Err(broken))),

@@ -20,9 +20,9 @@ use hyper_util::{
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::{
-    activity::{Activity, Answering, Verdict},
-    answer::{AnswerBody, Broken},
-    door::{Door, Stage},
+    activity::{ActiveRequest, Activity, Verdict},
+    answer::{AnswerBody, Interrupted},
+    connections::{Connections, Stage},
 };
 
 /// The longest head, and the buffer of an answer that is not read, in bytes.
@@ -51,25 +51,25 @@ pub fn builder() -> Builder<TokioExecutor> {
 pub async fn converse<I, F>(
     builder: &Builder<TokioExecutor>,
     io: I,
-    (door, activity): (&Arc<Door>, &Arc<Activity>),
+    (connections, activity): (&Arc<Connections>, &Arc<Activity>),
     answer: impl Fn(Request<Incoming>) -> F + Clone + Send + 'static,
 ) where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     F: Future<Output = Response<AnswerBody>> + Send + 'static,
 {
-    let io = TokioIo::new(Watched { io, activity: Arc::clone(activity), is_shut: false });
-    let (door, asked) = (Arc::clone(door), Arc::clone(activity));
+    let io = TokioIo::new(ObservedStream { io, activity: Arc::clone(activity), is_shut: false });
+    let (connections, asked) = (Arc::clone(connections), Arc::clone(activity));
     let service = service_fn(move |request: Request<Incoming>| {
-        let (door, version) = (Arc::clone(&door), request.version());
-        let answering = asked.ask(version);
+        let (connections, version) = (Arc::clone(&connections), request.version());
+        let active = asked.ask(version);
         let answer = answer(request);
         async move {
             let mut response = answer.await;
-            if door.stage() != Stage::Open && version != Version::HTTP_2 {
+            if connections.stage() != Stage::Open && version != Version::HTTP_2 {
                 response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
-            answering.begin();
-            Ok::<_, Infallible>(response.map(|body| Sent { body, answering }))
+            active.begin();
+            Ok::<_, Infallible>(response.map(|body| Sent { body, active }))
         }
     });
     let mut connection = pin!(builder.serve_connection(io, service));
@@ -96,13 +96,13 @@ pub async fn converse<I, F>(
 }
 
 /// A connection's stream; reports traffic to its `Activity`.
-struct Watched<I> {
+struct ObservedStream<I> {
     io: I,
     activity: Arc<Activity>,
     is_shut: bool,
 }
 
-impl<I: AsyncRead + Unpin> AsyncRead for Watched<I> {
+impl<I: AsyncRead + Unpin> AsyncRead for ObservedStream<I> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -117,7 +117,7 @@ impl<I: AsyncRead + Unpin> AsyncRead for Watched<I> {
     }
 }
 
-impl<I: AsyncRead + AsyncWrite + Unpin> Watched<I> {
+impl<I: AsyncRead + AsyncWrite + Unpin> ObservedStream<I> {
     fn note<T>(&self, outcome: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         self.activity.wrote(outcome.is_ready());
         outcome
@@ -131,7 +131,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin> Watched<I> {
     }
 }
 
-impl<I: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<I> {
+impl<I: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ObservedStream<I> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -181,19 +181,19 @@ impl<I: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<I> {
 /// An answer's body; reports to `Activity` when the connection takes a piece.
 struct Sent {
     body: AnswerBody,
-    answering: Answering,
+    active: ActiveRequest,
 }
 
 impl Body for Sent {
     type Data = Bytes;
-    type Error = Broken;
+    type Error = Interrupted;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, Interrupted>>> {
         let frame = Pin::new(&mut self.body).poll_frame(context);
-        self.answering.part(frame.is_ready());
+        self.active.part(frame.is_ready());
         frame
     }
 

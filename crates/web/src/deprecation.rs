@@ -59,10 +59,10 @@ fn instead(old: &str, path: &str, new: &str, types: &[&str]) -> String {
     let templates: Vec<&str> = old.split('/').collect();
     let segments: Vec<&str> = path.split('/').collect();
     let mut given =
-        templates.iter().enumerate().filter(|(_, segment)| is_parameter(segment)).map(|(place, _)| {
+        templates.iter().enumerate().filter(|(_, segment)| is_parameter(segment)).map(|(index, _)| {
             // the last parameter takes the rest: a location is the rest of the path
-            let end = if place + 1 == templates.len() { segments.len() } else { place + 1 };
-            segments.get(place..end).unwrap_or_default().join("/")
+            let end = if index + 1 == templates.len() { segments.len() } else { index + 1 };
+            segments.get(index..end).unwrap_or_default().join("/")
         });
     let mut filled: Vec<String> = Vec::new();
     for segment in new.replacen("/v1/", "/v2/", 1).split('/') {

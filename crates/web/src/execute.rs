@@ -20,7 +20,7 @@ use uuid::Uuid;
 use crate::{
     answer::{AnswerBody, add_headers, respond, stream},
     app::{App, now},
-    authority::{Rights, Wanted},
+    authority::{Requirement, Rights},
     body::{self, RequestBody, SMALL_BODY},
     complete::{complete, judge, wants_minimal},
     compress::{compress, is_compressible},
@@ -53,7 +53,7 @@ pub async fn execute(
     if op.permit == Permit::Public {
         app.admit_address(parts, now)?;
     }
-    let (wanted, allowed) = app.authorize(parts, op.permit, store.as_deref(), now).await?;
+    let (requirement, allowed) = app.authorize(parts, op.permit, store.as_deref(), now).await?;
     if op.permit == Permit::Public {
         let name = parameters.first().map_or("", String::as_str);
         app.limiter.admit_name(allowed.scope.store(), name, now)?;
@@ -72,13 +72,14 @@ pub async fn execute(
     if let (false, Some((name, _))) = (lists, query.iter().find(|(name, _)| !own(name))) {
         return Err(Problem::invalid(format!("There is no query parameter {name:?} here.")));
     }
-    let (mut json, mut merge_patch, mut upload, mut room) = (None, false, None, None);
+    let (mut json, mut merge_patch, mut upload, mut reservation) = (None, false, None, None);
     let has_key = matches!(idempotency::key(parts), Ok(Some(_)));
     let mut request_digest = if has_key { idempotency::digest(parts, &[]) } else { Vec::new() };
     if op.takes_body() {
         let caller = allowed.caller.as_ref().map(|caller| caller.holder);
-        let taken = room.insert(app.bodies.room(caller, &parts.headers, body::bound_of(app, op)).await?);
-        let bytes = body.receive(&app.door, &parts.headers, taken).await?;
+        let taken =
+            reservation.insert(app.bodies.reserve(caller, &parts.headers, body::bound_of(app, op)).await?);
+        let bytes = body.receive(&app.connections, &parts.headers, taken).await?;
         request_digest = digest(app, parts, &bytes).await?;
         if let Action::Custom(Custom { body: Body::Bytes(..), .. }) = op.action {
             let media = text(&parts.headers, header::CONTENT_TYPE).unwrap_or_default();
@@ -96,15 +97,15 @@ pub async fn execute(
         return Err(Error::Busy.into());
     }
     let caller = allowed.caller.as_ref().map(|caller| (caller.id, caller.subscription));
-    let asking = Asking { app, parts, wanted, store, caller, now };
-    let mut rights = Rights::Remembered(allowed.epoch);
+    let authorized = AuthorizedRequest { app, parts, requirement, store, caller, now };
+    let mut rights = Rights::Cached(allowed.epoch);
     let key = idempotency::key(parts)?.filter(|_| !dry_run && op.writes());
     let claim = match key.zip(allowed.caller.as_ref()) {
-        Some((key, caller)) => match asking
+        Some((key, caller)) => match authorized
             .claim(&mut rights, (caller.id, op.shape, allowed.scope.store()), key, request_digest)
             .await?
         {
-            Claim::Ours(claim) => Some(claim),
+            Claim::Held(claim) => Some(claim),
             Claim::Answered(response) => return Ok(response),
         },
         None => None,
@@ -129,12 +130,12 @@ pub async fn execute(
     let scope = allowed.scope.clone().to_be_changed(op.writes());
     let context = Context::new(&app.context, scope, now, actor, acting);
     let call = Call { request, context, steps: Steps::default(), answer: Out::default() };
-    let running = Running { asking, call: Arc::new(Mutex::new(call)), goes_on: AtomicBool::new(false) };
+    let running = Running { authorized, call: Arc::new(Mutex::new(call)), goes_on: AtomicBool::new(false) };
     let outcome = match &claim {
         Some(claim) => claim.held(app, running.finish(rights, Some(claim))).await,
         None => running.finish(rights, None).await,
     };
-    drop(room);
+    drop(reservation);
     let outcome = match claim {
         Some(claim) => claim.finish(app, parts, outcome).await,
         None => outcome,
@@ -144,20 +145,20 @@ pub async fn execute(
 }
 
 /// A request: its caller, its permit, its time.
-struct Asking<'a> {
+struct AuthorizedRequest<'a> {
     app: &'a App,
     parts: &'a Parts,
-    wanted: Wanted,
+    requirement: Requirement,
     store: Option<String>,
     /// The client app that calls, and its subscription.
     caller: Option<(Uuid, Uuid)>,
     now: Timestamp,
 }
 
-impl Asking<'_> {
+impl AuthorizedRequest<'_> {
     /// The rights after a change that made the earlier ones stale.
-    async fn overtaken(&self, over: &Rights) -> Result<Rights, Problem> {
-        self.app.overtaken(self.parts, &self.wanted, self.store.as_deref(), over).await
+    async fn renew_rights(&self, over: &Rights) -> Result<Rights, Problem> {
+        self.app.renew_rights(self.parts, &self.requirement, self.store.as_deref(), over).await
     }
 
     /// Claims an idempotency key, with rights that are current then.
@@ -171,7 +172,7 @@ impl Asking<'_> {
         for _ in 0..STALE {
             match idempotency::claim(self.app, about, rights, key, request.clone(), self.now).await {
                 Err(problem) if problem.cause == Some(Error::Stale) => {
-                    *rights = self.overtaken(rights).await?;
+                    *rights = self.renew_rights(rights).await?;
                 }
                 claimed => return claimed,
             }
@@ -206,7 +207,7 @@ fn take_dry_run(query: &mut Vec<(String, String)>) -> Result<bool, Problem> {
 
 /// A call in progress.
 struct Running<'a> {
-    asking: Asking<'a>,
+    authorized: AuthorizedRequest<'a>,
     call: Arc<Mutex<Call>>,
     /// Whether it continues in pieces.
     goes_on: AtomicBool,
@@ -219,7 +220,7 @@ impl Running<'_> {
     async fn finish(
         &self,
         mut rights: Rights,
-        claim: Option<&idempotency::Ours>,
+        claim: Option<&idempotency::HeldClaim>,
     ) -> Result<Response<AnswerBody>, Problem> {
         let op = self.with(|call| call.request.op);
         let (mut stale, mut done) = (0, 0);
@@ -228,11 +229,11 @@ impl Running<'_> {
             match outcome {
                 Err(problem) if problem.cause == Some(Error::Stale) => {
                     stale += 1;
-                    rights = self.asking.overtaken(&rights).await?;
+                    rights = self.authorized.renew_rights(&rights).await?;
                 }
                 Ok(Sent::Whole((Answer { work: Some(work), .. }, _))) => {
                     let result = self
-                        .asking
+                        .authorized
                         .app
                         .pool
                         .run(self.with(|call| call.context.actor), work)
@@ -264,7 +265,7 @@ impl Running<'_> {
             call.context.now = now();
             (call.request.op.name, call.context.scope.source().to_owned())
         });
-        self.asking.app.metrics.note_items(operation, &store, piece.done.saturating_sub(*done));
+        self.authorized.app.metrics.note_items(operation, &store, piece.done.saturating_sub(*done));
         if piece.done / PROGRESS > *done / PROGRESS {
             tracing::info!(done = piece.done, total = piece.total, "under way");
         }
@@ -287,14 +288,14 @@ impl Running<'_> {
         name: &'static str,
         mode: Mode,
         rights: &Rights,
-        claim: Option<&idempotency::Ours>,
+        claim: Option<&idempotency::HeldClaim>,
         operation: impl Fn(&mut Call, &mut Tx<'_>) -> Result<Answer, Problem> + Send + Sync + 'static,
     ) -> Result<Sent, Problem> {
         let call = Arc::clone(&self.call);
         let (claim, epoch, rights) = (claim.cloned(), rights.epoch(), rights.clone());
         let operation = move |tx: &mut Tx<'_>| -> Result<Done, Problem> {
             let mut call = call.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(allowed) = rights.look(tx)? {
+            if let Some(allowed) = rights.authorize(tx)? {
                 call.context.scope = allowed.scope.to_be_changed(call.request.op.writes());
             }
             let mut answer = operation(&mut call, tx)?;
@@ -313,11 +314,11 @@ impl Running<'_> {
             }
             Ok((answer, body))
         };
-        let store = self.asking.app.store.with(self.class());
+        let store = self.authorized.app.store.with(self.class());
         if mode != Mode::Long {
             return store.run(name, mode, epoch, operation).await.map(Sent::Whole);
         }
-        let turns = self.asking.app.reads.take(self.asking.caller).await?;
+        let turns = self.authorized.app.reads.take(self.authorized.caller).await?;
         let operation = move |tx: &mut Tx<'_>| {
             let _until_it_is_done = &turns;
             operation(tx)

@@ -38,8 +38,8 @@ pub struct Figures {
 impl Figures {
     pub fn new(list: &[&'static [Figure]], registry: &mut Registry) -> Arc<Self> {
         let list = list.iter().copied().flatten().map(|figure| {
-            let is_noted = matches!(figure.source, FigureSource::Noted);
-            (figure, AtomicI64::new(if is_noted { 0 } else { UNKNOWN }))
+            let is_recorded = matches!(figure.source, FigureSource::Recorded);
+            (figure, AtomicI64::new(if is_recorded { 0 } else { UNKNOWN }))
         });
         let list = list.collect();
         let figures = Arc::new(Self { list, failed: Family::default() });

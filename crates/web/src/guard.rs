@@ -2,7 +2,8 @@
 //! section 7), or by the client certificate of the connection (RFC 8705, section 3).
 
 use chancery_auth::{
-    Claims, ClientCertificate, Code, NoncePolicy, ProofRequest, Used, certificate_thumbprint, verify_proof,
+    Claims, ClientCertificate, Code, NoncePolicy, ProofRequest, ReplayId, certificate_thumbprint,
+    verify_proof,
 };
 use chancery_record::Timestamp;
 use chancery_resource::{Problem, ProblemKind};
@@ -17,7 +18,7 @@ use crate::{
 const ALGORITHMS: &str = "RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA";
 
 /// A token as it was presented.
-pub struct Bound<'a> {
+pub struct PresentedToken<'a> {
     pub scheme: Scheme,
     pub token: &'a str,
     pub claims: &'a Claims,
@@ -48,21 +49,21 @@ pub fn asking_for(nonce: &str) -> Problem {
 pub async fn check(
     app: &App,
     parts: &Parts,
-    bound: &Bound<'_>,
+    presented: &PresentedToken<'_>,
     now: Timestamp,
 ) -> Result<Option<String>, Problem> {
-    if let Some(expected) = bound.claims.x5t() {
+    if let Some(expected) = presented.claims.x5t() {
         let shown = parts.extensions.get::<ClientCertificate>();
         let thumbprint = shown.and_then(|shown| certificate_thumbprint(&shown.der));
         if thumbprint.as_deref() != Some(expected) {
-            return Err(invalid(bound.scheme));
+            return Err(invalid(presented.scheme));
         }
     }
-    let Some(jkt) = bound.claims.jkt() else {
+    let Some(jkt) = presented.claims.jkt() else {
         // an unbound token cannot be presented as a DPoP token
-        return if bound.scheme == Scheme::Bearer { Ok(None) } else { Err(invalid(bound.scheme)) };
+        return if presented.scheme == Scheme::Bearer { Ok(None) } else { Err(invalid(presented.scheme)) };
     };
-    if bound.scheme == Scheme::Bearer {
+    if presented.scheme == Scheme::Bearer {
         let detail = "The access token is bound to a key: send it as Authorization: DPoP, with a proof.";
         return Err(challenge(detail, "invalid_token"));
     }
@@ -70,13 +71,17 @@ pub async fn check(
     let [proof] = proofs.as_slice() else {
         return Err(challenge("Send one DPoP proof.", "invalid_dpop_proof"));
     };
-    let url = format!("{}{}", app.bearer.public_url, parts.uri.path());
-    let nonces = &app.bearer.nonces;
+    let url = format!("{}{}", app.token_service.public_url, parts.uri.path());
+    let nonces = &app.token_service.nonces;
     let request = ProofRequest {
         method: parts.method.as_str(),
         url: &url,
-        access_token: Some(bound.token),
-        nonce: if bound.needs_nonce { NoncePolicy::Required(nonces) } else { NoncePolicy::Optional(nonces) },
+        access_token: Some(presented.token),
+        nonce: if presented.needs_nonce {
+            NoncePolicy::Required(nonces)
+        } else {
+            NoncePolicy::Optional(nonces)
+        },
         now,
     };
     let proof = verify_proof(proof, &request).map_err(|refusal| {
@@ -89,7 +94,7 @@ pub async fn check(
     if proof.jkt != jkt {
         return Err(challenge("The proof is of another key than the token's.", "invalid_token"));
     }
-    let used = Used::new("dpop", &proof.jkt, &proof.jti, proof.expires_on);
+    let used = ReplayId::new("dpop", &proof.jkt, &proof.jti, proof.expires_on);
     if used.claim_alone(&app.store).await? {
         Ok(proof.nonce.is_none().then(|| nonces.make(now)))
     } else {

@@ -34,14 +34,14 @@ const PROBLEM: &str = "application/problem+json";
 /// The result of claiming a key.
 pub enum Claim {
     /// The request is the first with its key.
-    Ours(Ours),
+    Held(HeldClaim),
     /// It was answered before: the stored answer.
     Answered(Response<AnswerBody>),
 }
 
 /// A claim: the right to answer first.
 #[derive(Clone)]
-pub struct Ours {
+pub struct HeldClaim {
     caller: Uuid,
     key: Vec<u8>,
     attempt: Uuid,
@@ -99,7 +99,7 @@ pub async fn claim(
 ) -> Result<Claim, Problem> {
     // a body can hold a password: the digest is keyed, so that the database alone allows no attempts at it
     let request = app.context.master.digest("idempotency", &request);
-    let ours = Ours {
+    let held = HeldClaim {
         caller,
         key: aws_lc_rs::digest::digest(&SHA256, key).as_ref().to_vec(),
         attempt: Uuid::from_bytes(random::<16>()),
@@ -107,13 +107,13 @@ pub async fn claim(
         shape,
         store,
     };
-    let (claim, rights) = (ours.clone(), rights.clone());
+    let (claim, rights) = (held.clone(), rights.clone());
     let found = app.store.run("ClaimIdempotencyKey", Mode::Write, rights.epoch(), move |tx| {
-        rights.look(tx)?;
+        rights.authorize(tx)?;
         claim.claim(tx, &request, now)
     });
     match found.await? {
-        Found::Nothing => Ok(Claim::Ours(ours)),
+        Found::Nothing => Ok(Claim::Held(held)),
         Found::Running(seconds) => Err(Problem::conflict(
             "The first request with this Idempotency-Key is still being worked on. Ask again in a moment.",
         )
@@ -127,14 +127,14 @@ pub async fn claim(
             ProblemKind::IdempotencyKeyReused,
             "This Idempotency-Key was used for another request. Make a new key for each request.",
         )),
-        Found::Answer(sealed, persons) => ours
+        Found::Answer(sealed, persons) => held
             .open(&sealed, &persons)
             .map(Claim::Answered)
             .ok_or_else(|| Error::Internal("a kept answer cannot be opened".into()).into()),
     }
 }
 
-impl Ours {
+impl HeldClaim {
     fn claim(&self, tx: &mut Tx<'_>, request: &[u8], now: Timestamp) -> Result<Found, Problem> {
         let row = [Value::Id(self.caller), Value::Bytes(self.key.clone())];
         if let Some(kept) = find(tx, &row)? {
@@ -157,7 +157,7 @@ impl Ours {
             )?;
         }
         let [caller, key] = row;
-        tx.prove_by(
+        tx.set_commit_proof(
             "SELECT 1 FROM idempotent_answer WHERE caller = ?1 AND key_digest = ?2 AND attempt = ?3",
             vec![caller.clone(), key.clone(), Value::Id(self.attempt)],
         );

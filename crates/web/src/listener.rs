@@ -24,7 +24,7 @@ use crate::{
     App, Tls, TlsFiles,
     activity::MOMENT,
     connection::{builder, converse},
-    door::{Place, Stage},
+    connections::{Slot, Stage},
     trace::TraceId,
 };
 
@@ -91,11 +91,11 @@ pub async fn serve(app: Arc<App>, listener: Listener, stop: impl Future<Output =
         drain = stop => drain,
         () = host.receive() => Duration::ZERO,
     };
-    app.door.go_on_to(Stage::Draining);
+    app.connections.advance_to(Stage::Draining);
     host.receive_until(Instant::now() + drain.max(MOMENT)).await;
     drop(host);
-    app.door.go_on_to(Stage::Closing);
-    if !app.door.emptied(STOP_TIME).await {
+    app.connections.advance_to(Stage::Closing);
+    if !app.connections.emptied(STOP_TIME).await {
         tracing::warn!("requests still ran when their time was up");
     }
 }
@@ -133,20 +133,20 @@ impl Host {
             Err(error) => {
                 if is_shortage(&error) {
                     // another connection must end first
-                    self.app.door.make_room();
+                    self.app.connections.evict_one();
                 }
                 sleep(Duration::from_millis(50)).await;
                 return;
             }
         };
-        let Some(place) = self.app.door.enter(peer.ip()) else { return };
+        let Some(slot) = self.app.connections.admit(peer.ip()) else { return };
         let _ = tcp.set_nodelay(true);
         let guest = Guest {
             app: Arc::clone(&self.app),
             builder: self.builder.clone(),
             address: peer.ip(),
             metrics_only: self.listener.metrics_only,
-            place,
+            slot,
         };
         match &self.listener.tls {
             None => tokio::spawn(guest.talk(tcp, None)),
@@ -168,16 +168,16 @@ struct Guest {
     builder: Builder<TokioExecutor>,
     address: IpAddr,
     metrics_only: bool,
-    place: Place,
+    slot: Slot,
 }
 
 impl Guest {
     async fn greet(self, tls: Arc<Tls>, tcp: TcpStream) {
         let settings = tls.current();
-        let Some(greeted) = self.place.activity.in_time(settings.accept(tcp)).await else { return };
+        let Some(greeted) = self.slot.activity.in_time(settings.accept(tcp)).await else { return };
         match greeted {
             Ok((stream, certificate)) => {
-                self.place.activity.greeted();
+                self.slot.activity.greeted();
                 self.talk(stream, certificate).await;
             }
             Err(error) => tracing::debug!(%error, "TLS handshake failed"),
@@ -197,7 +197,7 @@ impl Guest {
             let app = Arc::clone(&app);
             async move { if metrics_only { app.handle_metrics(request).await } else { app.handle(request).await } }
         };
-        converse(&self.builder, io, (&self.app.door, &self.place.activity), answer).await;
+        converse(&self.builder, io, (&self.app.connections, &self.slot.activity), answer).await;
     }
 }
 

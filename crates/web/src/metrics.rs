@@ -19,7 +19,7 @@ use prometheus_client::{
 };
 use uuid::Uuid;
 
-use crate::{door::Door, figures::Figures};
+use crate::{connections::Connections, figures::Figures};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
@@ -81,13 +81,13 @@ impl<T: Clone + Eq + Hash> Seen<T> {
 
 /// Requests that were answered with 503, and when that was last logged.
 #[derive(Default)]
-pub struct Shed {
+pub struct ShedCounter {
     count: Counter,
     logged: AtomicI64,
     unlogged: AtomicU64,
 }
 
-impl Shed {
+impl ShedCounter {
     /// Counts one. Once a second it is to be logged: the result is how many others were not.
     pub fn note(&self, now: Timestamp) -> Option<u64> {
         self.count.inc();
@@ -118,7 +118,7 @@ pub struct Metrics {
     items_seen: Seen<Going>,
     deprecated_seen: Seen<Deprecated>,
     /// Answers with 503.
-    pub shed: Shed,
+    pub shed: ShedCounter,
     /// Open connections.
     pub connections: Gauge,
     /// Lines that the log could not write.
@@ -138,7 +138,11 @@ pub struct Metrics {
 const SECONDS: [f64; 10] = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 10.0];
 
 impl Metrics {
-    pub fn new(services: &[&'static Service], figures: &[&'static [Figure]], door: &Door) -> Self {
+    pub fn new(
+        services: &[&'static Service],
+        figures: &[&'static [Figure]],
+        connections: &Connections,
+    ) -> Self {
         let mut registry = Registry::with_prefix("chancery");
         let seconds = Family::<Labels, Histogram>::new_with_constructor(|| Histogram::new(SECONDS));
         let failures = Family::<Labels, Counter>::default();
@@ -172,7 +176,7 @@ impl Metrics {
             deprecated,
             items_seen: Seen(Mutex::default()),
             deprecated_seen: Seen(Mutex::default()),
-            shed: Shed::default(),
+            shed: ShedCounter::default(),
             connections: Gauge::default(),
             log_dropped: Gauge::default(),
             waiting: Gauge::default(),
@@ -186,16 +190,16 @@ impl Metrics {
             figures: Figures::new(figures, &mut registry),
             registry,
         };
-        metrics.with_store_figures().with_door_figures(door)
+        metrics.with_store_figures().with_connection_figures(connections)
     }
 
-    fn with_door_figures(mut self, door: &Door) -> Self {
+    fn with_connection_figures(mut self, connections: &Connections) -> Self {
         let registry = &mut self.registry;
         registry.register("connections", "Connections that are open", self.connections.clone());
         let about = "Connections ended so that others get their places";
-        registry.register("connections_gave_way", about, door.gave_way.clone());
+        registry.register("connections_gave_way", about, connections.evicted.clone());
         let about = "Connections refused because all places were taken";
-        registry.register("connections_refused", about, door.refused.clone());
+        registry.register("connections_refused", about, connections.refused.clone());
         registry.register("shed", "Requests answered with 503", self.shed.count.clone());
         let about = "Lines of the log that could not be written";
         registry.register("log_dropped", about, self.log_dropped.clone());
@@ -287,7 +291,7 @@ mod tests {
 
     use chancery_record::Timestamp;
 
-    use super::{Seen, Shed};
+    use super::{Seen, ShedCounter};
 
     /// A16: labels that come from data are bounded.
     #[test]
@@ -301,7 +305,7 @@ mod tests {
     /// Section 5 of operating: what is unavailable is logged once a second, and counted.
     #[test]
     fn unavailability_is_logged_once_a_second() {
-        let shed = Shed::default();
+        let shed = ShedCounter::default();
         let told: Vec<Option<u64>> =
             [5_000, 5_001, 5_999, 6_000, 6_500, 9_000].map(|now| shed.note(Timestamp(now))).to_vec();
         assert_eq!(told, [Some(0), None, None, Some(2), None, Some(1)]);

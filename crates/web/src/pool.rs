@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use tracing::Span;
 use uuid::Uuid;
 
-use crate::turns::{Counted, Turns, WAITING_OF_ONE};
+use crate::fair_shares::{BoundedCounter, FairShares, WAITING_OF_ONE};
 
 /// How much may wait in a queue; further work is refused.
 const WAITING: usize = 512;
@@ -18,39 +18,39 @@ const ASKING: usize = 4;
 
 /// The queues.
 pub struct Pool {
-    lines: [Line; Purpose::ALL.len()],
+    queues: [WorkQueue; Purpose::ALL.len()],
     /// Of administrators, whose work runs one after another.
-    turns: Turns<(Purpose, Uuid)>,
+    turns: FairShares<(Purpose, Uuid)>,
     /// Of all other callers: none fills a queue.
-    shares: Turns<(Purpose, Uuid)>,
+    shares: FairShares<(Purpose, Uuid)>,
 }
 
 /// The queue of a purpose.
-struct Line {
-    places: Arc<Semaphore>,
-    waiting: Counted,
+struct WorkQueue {
+    slots: Arc<Semaphore>,
+    waiting: BoundedCounter,
 }
 
 impl Default for Pool {
     fn default() -> Self {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let lines = Purpose::ALL.map(|purpose| {
-            let places = match purpose {
+        let queues = Purpose::ALL.map(|purpose| {
+            let slots = match purpose {
                 // fewer places than processors, so that something is left for other requests
                 Purpose::Password => processors.saturating_sub(1).max(1),
                 Purpose::Elsewhere => ASKING,
                 _ => 1,
             };
-            Line { places: Arc::new(Semaphore::new(places)), waiting: Counted::default() }
+            WorkQueue { slots: Arc::new(Semaphore::new(slots)), waiting: BoundedCounter::default() }
         });
-        Self { lines, turns: Turns::of(1), shares: Turns::of(WAITING_OF_ONE) }
+        Self { queues, turns: FairShares::of(1), shares: FairShares::of(WAITING_OF_ONE) }
     }
 }
 
 impl Pool {
     #[expect(clippy::indexing_slicing, reason = "there is a line for each purpose")]
-    const fn line(&self, purpose: Purpose) -> &Line {
-        &self.lines[purpose as usize]
+    const fn queue(&self, purpose: Purpose) -> &WorkQueue {
+        &self.queues[purpose as usize]
     }
 
     /// Whether further work would be refused.
@@ -60,7 +60,7 @@ impl Pool {
 
     /// How much work waits or runs.
     pub fn waiting(&self, purpose: Purpose) -> usize {
-        self.line(purpose).waiting.count()
+        self.queue(purpose).waiting.count()
     }
 
     /// Runs the work when there is a slot. An administrator's work runs one after another, so that its share
@@ -70,8 +70,8 @@ impl Pool {
     /// Too much waits already, or the work panicked.
     pub async fn run(&self, caller: Option<Uuid>, work: Work) -> Result<Arc<dyn Any + Send + Sync>, Error> {
         let purpose = work.purpose();
-        let line = self.line(purpose);
-        let counted = line.waiting.take(WAITING).ok_or(Error::Busy)?;
+        let queue = self.queue(purpose);
+        let counted = queue.waiting.take(WAITING).ok_or(Error::Busy)?;
         let turn = match caller {
             Some(caller) => {
                 let turns = if takes_turns(purpose) { &self.turns } else { &self.shares };
@@ -82,11 +82,11 @@ impl Pool {
         let compute = match work.into_task() {
             Task::Compute(compute) => compute,
             Task::Wait(answer) => {
-                let _place = line.places.acquire().await.map_err(|_| Error::Busy)?;
+                let _slot = queue.slots.acquire().await.map_err(|_| Error::Busy)?;
                 return Ok(answer.await);
             }
         };
-        let place = Arc::clone(&line.places).acquire_owned().await.map_err(|_| Error::Busy)?;
+        let slot = Arc::clone(&queue.slots).acquire_owned().await.map_err(|_| Error::Busy)?;
         // the work keeps its slot even when its caller is gone
         let span = Span::current();
         let working = tokio::task::spawn_blocking(move || {
@@ -95,7 +95,7 @@ impl Pool {
             let result = compute();
             let seconds = began.elapsed().as_secs_f64();
             tracing::debug!(purpose = purpose.name(), seconds, "worked between transactions");
-            drop((counted, turn, place));
+            drop((counted, turn, slot));
             result
         });
         working.await.map_err(|_| Error::Internal("work between two transactions broke".into()))
@@ -120,7 +120,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::{Pool, WAITING};
-    use crate::turns::WAITING_OF_ONE;
+    use crate::fair_shares::WAITING_OF_ONE;
 
     /// Work that runs until it is ended.
     fn held() -> (Work, mpsc::Receiver<()>, mpsc::Sender<()>) {

@@ -5,14 +5,14 @@ use http::Method as HttpMethod;
 use matchit::{InsertError, Router};
 use percent_encoding::percent_decode_str;
 
-use crate::system::{SystemRoute, Whose};
+use crate::system::{IssuerKind, SystemRoute};
 
 /// The target of a path.
 pub enum Target {
     /// Operations of a service, one for each method.
     Operations(Vec<Entry>),
     /// A server endpoint, of the installation or of a tenant.
-    System(SystemRoute, Whose),
+    System(SystemRoute, IssuerKind),
 }
 
 /// An operation at a path.
@@ -55,9 +55,9 @@ impl Routes {
             }
         }
         for route in SystemRoute::ALL {
-            paths.push((route.path().to_owned(), Target::System(route, Whose::Installation)));
+            paths.push((route.path().to_owned(), Target::System(route, IssuerKind::Installation)));
             for path in route.tenant_paths() {
-                paths.push(((*path).to_owned(), Target::System(route, Whose::Tenant)));
+                paths.push(((*path).to_owned(), Target::System(route, IssuerKind::Tenant)));
             }
         }
         let mut router = Router::new();

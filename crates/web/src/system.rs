@@ -15,8 +15,8 @@ use crate::{
     answer::{self, AnswerBody, add_headers, respond},
     app::{App, address_of},
     body::{RequestBody, SMALL_BODY},
-    compress::Published,
-    door::Stage,
+    compress::CompressedText,
+    connections::Stage,
     request::{MediaType, dpop_proofs, media_type, read_form, text},
     route::not_allowed,
 };
@@ -54,18 +54,19 @@ pub enum SystemRoute {
 
 /// The owner of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum IssuerKind {
     /// The installation.
     Installation,
     /// The tenant that is the path's first parameter.
     Tenant,
 }
 
-static PAGE: LazyLock<Published> =
-    LazyLock::new(|| Published::new("text/html; charset=utf-8", include_str!("openapi/page.html").into()));
+static PAGE: LazyLock<CompressedText> = LazyLock::new(|| {
+    CompressedText::new("text/html; charset=utf-8", include_str!("openapi/page.html").into())
+});
 /// The page's files, beside the documents, by name.
-static PAGE_FILES: LazyLock<[(&str, Published); 2]> = LazyLock::new(|| {
-    let file = |content_type, text: &'static str| Published::new(content_type, text.into());
+static PAGE_FILES: LazyLock<[(&str, CompressedText); 2]> = LazyLock::new(|| {
+    let file = |content_type, text: &'static str| CompressedText::new(content_type, text.into());
     [
         ("page.css", file("text/css; charset=utf-8", include_str!("openapi/page.css"))),
         ("page.js", file("text/javascript; charset=utf-8", include_str!("openapi/page.js"))),
@@ -142,7 +143,7 @@ impl SystemRoute {
     pub async fn answer(
         self,
         app: &App,
-        (whose, parameters): (Whose, &[String]),
+        (issuer_kind, parameters): (IssuerKind, &[String]),
         parts: &Parts,
         body: &mut RequestBody,
         now: Timestamp,
@@ -153,10 +154,10 @@ impl SystemRoute {
             return Err(not_allowed(if is_endpoint { "POST" } else { "GET, HEAD" }));
         }
         let parameter = parameters.first().map_or("", String::as_str);
-        let issuer = match whose {
-            Whose::Installation => app.bearer.installation(),
-            Whose::Tenant => {
-                let found = app.bearer.issuer_of(&app.store, parameter).await?;
+        let issuer = match issuer_kind {
+            IssuerKind::Installation => app.token_service.installation(),
+            IssuerKind::Tenant => {
+                let found = app.token_service.issuer_of(&app.store, parameter).await?;
                 found.ok_or_else(|| Problem::not_found("tenant that serves"))?
             }
         };
@@ -171,11 +172,11 @@ impl SystemRoute {
                 respond(200, "application/json", discovery(app, &issuer))
             }
             Self::Keys => {
-                let keys = app.bearer.jwks(&app.store, &issuer, now).await?;
+                let keys = app.token_service.jwks(&app.store, &issuer, now).await?;
                 respond(200, "application/jwk-set+json", keys)
             }
             Self::AuditKeys => {
-                respond(200, "application/jwk-set+json", app.bearer.audit_jwks(&app.store).await?)
+                respond(200, "application/jwk-set+json", app.token_service.audit_jwks(&app.store).await?)
             }
             Self::Token | Self::Introspect | Self::Revoke => {
                 self.endpoint(app, issuer, parts, body, now).await
@@ -200,7 +201,7 @@ impl SystemRoute {
 fn ready(app: &App, parts: &Parts) -> Response<AnswerBody> {
     let health = app.store.health();
     let (reason, detail) = match health {
-        _ if app.door.stage() != Stage::Open => {
+        _ if app.connections.stage() != Stage::Open => {
             ("draining", "The server stops. Send requests to another one.")
         }
         Health::Ready => return respond(200, "application/json", "{\"status\":\"ready\"}"),
@@ -215,7 +216,7 @@ fn ready(app: &App, parts: &Parts) -> Response<AnswerBody> {
 }
 
 fn discovery(app: &App, issuer: &Issuer) -> String {
-    let documentation = format!("{}{}", app.bearer.public_url, SystemRoute::Documentation.path());
+    let documentation = format!("{}{}", app.token_service.public_url, SystemRoute::Documentation.path());
     let mut methods = METHODS.to_vec();
     if app.context.asks_for_certificates {
         methods.extend(["tls_client_auth", "self_signed_tls_client_auth"]);
@@ -268,7 +269,7 @@ impl SystemRoute {
         let (mut response, nonce) = match answer {
             Ok((body, nonce, status)) => (respond(status, "application/json", body), nonce),
             Err(error) => {
-                let nonce = (error.error == "use_dpop_nonce").then(|| app.bearer.nonces.make(now));
+                let nonce = (error.error == "use_dpop_nonce").then(|| app.token_service.nonces.make(now));
                 (respond(error.status, "application/json", error.body()), nonce)
             }
         };
@@ -292,11 +293,11 @@ impl SystemRoute {
         app: &App,
         address: IpAddr,
         request: &EndpointRequest,
-    ) -> Result<Asked, i64> {
+    ) -> Result<EndpointResult, i64> {
         let Ok(presented) = request.presented() else { return Ok(self.call(app, request).await) };
         // a certificate alone can authenticate a client
         let has_proof = request.certificate.is_some() || !matches!(presented.proof, Proof::Bare);
-        let attempt = app.guesses.admit(address, (&presented.client, has_proof), request.now).await?;
+        let attempt = app.proof_limiter.admit(address, (&presented.client, has_proof), request.now).await?;
         let answer = self.call(app, request).await;
         match &answer {
             Err(error) if error.error == "invalid_client" => attempt.was_wrong(request.now),
@@ -307,16 +308,17 @@ impl SystemRoute {
     }
 
     /// Calls the endpoint.
-    async fn call(self, app: &App, request: &EndpointRequest) -> Asked {
-        let (store, bearer, rights) = (&app.store.with(Class::Urgent), &app.bearer, &app.rights);
+    async fn call(self, app: &App, request: &EndpointRequest) -> EndpointResult {
+        let (store, token_service, rights) =
+            (&app.store.with(Class::Urgent), &app.token_service, &app.rights);
         match self {
-            Self::Introspect => Ok((introspect(store, bearer, rights, request).await?, None, 200)),
+            Self::Introspect => Ok((introspect(store, token_service, rights, request).await?, None, 200)),
             Self::Revoke => {
-                revoke(store, bearer, rights, request).await?;
+                revoke(store, token_service, rights, request).await?;
                 Ok((String::new(), None, 200))
             }
             _ => {
-                let granted = grant(store, bearer, rights, request).await?;
+                let granted = grant(store, token_service, rights, request).await?;
                 Ok((granted.body, granted.nonce, 200))
             }
         }
@@ -324,7 +326,7 @@ impl SystemRoute {
 }
 
 /// The body, the nonce for the next proof, the status.
-type Asked = Result<(String, Option<String>, u16), OAuthError>;
+type EndpointResult = Result<(String, Option<String>, u16), OAuthError>;
 
 fn too_many(wait: i64) -> Response<AnswerBody> {
     let detail = format!("Too many wrong proofs came. Try again in {wait} seconds.");
@@ -344,8 +346,8 @@ async fn read_request(
     if media_type(&parts.headers) != Some(MediaType::Form) {
         return Err(Problem::invalid("Send application/x-www-form-urlencoded."));
     }
-    let mut room = app.bodies.room(None, &parts.headers, SMALL_BODY).await?;
-    let bytes = body.receive(&app.door, &parts.headers, &mut room).await?;
+    let mut reservation = app.bodies.reserve(None, &parts.headers, SMALL_BODY).await?;
+    let bytes = body.receive(&app.connections, &parts.headers, &mut reservation).await?;
     let form = std::str::from_utf8(&bytes).map_err(|_| Problem::invalid("The form is not UTF-8."))?;
     Ok(EndpointRequest {
         form: read_form(form)?,
@@ -380,7 +382,7 @@ fn document(app: &App, parts: &Parts, name: &str) -> Result<Response<AnswerBody>
         let known: Vec<&str> = app.documents.iter().map(|document| document.name.as_str()).collect();
         Problem::not_found("document").with_detail(format!("There are the documents {}.", known.join(", ")))
     })?;
-    Ok(document.published().answer(&parts.headers))
+    Ok(document.text().answer(&parts.headers))
 }
 
 fn problem_page(kind: &str) -> Result<Response<AnswerBody>, Problem> {

@@ -1,6 +1,6 @@
 //! What is left to do after an execution: done, put off when it fails, done again.
 
-use chancery_management::identity_replacement::{Replaced, Step};
+use chancery_management::identity_replacement::{ReplacedIdentity, Step};
 use chancery_record::Timestamp;
 use chancery_resource::{Context, Problem};
 use chancery_store::{Error, Mode, Tx, raw};
@@ -15,13 +15,13 @@ use crate::id;
 const LATER: i64 = 4_000_000_000_000;
 
 /// Leaves its mark, so that what a failed attempt did is seen to be undone.
-fn marks(_: &Context, tx: &mut Tx<'_>, replaced: Replaced) -> Result<(), Problem> {
+fn marks(_: &Context, tx: &mut Tx<'_>, replaced: ReplacedIdentity) -> Result<(), Problem> {
     let text = "INSERT INTO retired_id (store, resource, id) VALUES (0, 'Mark', ?1)";
     Ok(raw::queue(tx, text, vec![replaced.identity.into()])?)
 }
 
 /// Fails twice.
-fn fails(_: &Context, tx: &mut Tx<'_>, _: Replaced) -> Result<(), Problem> {
+fn fails(_: &Context, tx: &mut Tx<'_>, _: ReplacedIdentity) -> Result<(), Problem> {
     let attempt = tx.one("SELECT attempts FROM identity_revocation", &[], |row| row.int(0))?;
     if attempt < Some(3) {
         Err(Error::Internal("the sessions cannot be reached".into()).into())

@@ -80,7 +80,7 @@ on_both_engines! {
             COLUMNS.map(|(column, ..)| format!("e.{column}")).join(", "));
         let entries = rows(&world, &text, &COLUMNS.map(|(_, kind, _)| kind)).await;
         assert_eq!(entries.len(), 8);
-        let mut unseen = 0;
+        let mut write_only = 0;
         for (position, entry) in entries.iter().enumerate() {
             let Value::Int(number) = entry[0] else { panic!() };
             for ((column, kind, nullable), value) in COLUMNS.iter().zip(entry) {
@@ -94,7 +94,7 @@ on_both_engines! {
                         // what does not open by the person's key is not there, and was not before
                         assert!(["original_content", "current_content", "original_salt", "current_salt", "person"].contains(column), "{what}");
                         assert!([0, 7].contains(&position) || value.is_null(), "{what}");
-                        unseen += 1;
+                        write_only += 1;
                         continue;
                     }
                     let (_, found) = findings(&text, &keys, None);
@@ -103,7 +103,7 @@ on_both_engines! {
                 }
             }
         }
-        assert!(unseen > 0, "contents of the erased");
+        assert!(write_only > 0, "contents of the erased");
         assert_eq!(sound(&world, "default").await.0, whole);
     }
 

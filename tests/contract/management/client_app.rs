@@ -69,7 +69,7 @@ on_both_engines! {
         assert_eq!((&made["userinfoEncryptedResponseAlg"], &made["userinfoEncryptedResponseEnc"]), (&json!("RSA-OAEP-256"), &json!("A128CBC-HS256")));
     }
 
-    /// A secret is told when it is made, and never again.
+    /// A secret is returned when it is created, and never again.
     async fn a_secret_is_told_once(world: World) {
         let app = app(&world, "Shop").await;
         let made = world.make("ClientAppSecret", json!({ "clientAppId": app["id"], "name": "first" })).await;

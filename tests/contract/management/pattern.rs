@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use chancery::services;
-use chancery_resource::{Action, Op, Relating};
+use chancery_resource::{Action, Op, RelationChange};
 use chancery_testkit::{Answer, Client, World, on_both_engines};
 use serde_json::{Value, json};
 
@@ -451,15 +451,15 @@ async fn relate(world: &World, ground: &Ground, (path, member, other): (&str, &s
     let known = |resource: &str, number: usize| ground.text(&format!("{{{resource} {number}}}"), 0);
     let (key, first, second) = (known(owner, 1), known(other, 2), known(other, 3));
     let (first, second) = (first.as_str(), second.as_str());
-    let steps: [(Relating, &[&str], &[&str]); 7] = [
-        (Relating::Set, &[first], &[first]),
-        (Relating::Add, &[second], &[first, second]),
+    let steps: [(RelationChange, &[&str], &[&str]); 7] = [
+        (RelationChange::Set, &[first], &[first]),
+        (RelationChange::Add, &[second], &[first, second]),
         // what is there already, and what is not, are no errors
-        (Relating::Add, &[first], &[first, second]),
-        (Relating::Remove, &[first], &[second]),
-        (Relating::Remove, &[first], &[second]),
-        (Relating::Set, &[first, second], &[first, second]),
-        (Relating::Set, &[], &[]),
+        (RelationChange::Add, &[first], &[first, second]),
+        (RelationChange::Remove, &[first], &[second]),
+        (RelationChange::Remove, &[first], &[second]),
+        (RelationChange::Set, &[first, second], &[first, second]),
+        (RelationChange::Set, &[], &[]),
     ];
     for (how, given, then) in steps {
         let is_it =

@@ -89,7 +89,7 @@ fn the_first_of_pem_is_meant_when_there_is_no_key() {
 #[test]
 fn a_key_may_come_apart() {
     let certificate = der("p256.certificate.pem");
-    let key_of = |read: crate::Read| read.private_key.unwrap().expose_pkcs8().clone();
+    let key_of = |read: crate::CertificateBundle| read.private_key.unwrap().expose_pkcs8().clone();
     let apart = |key: &[u8]| read(Format::Der, &certificate, Some(key), None).map(key_of);
     let pkcs8 = apart(&file("p256.key.pem")).unwrap();
     for key in ["p256.key.pem", "p256.sec1.pem"] {

@@ -10,8 +10,8 @@ use chancery_record::Secret;
 
 use super::{der as certificate, file};
 use crate::{
-    Format, Part, Read, Refusal,
-    der::{EXPLICIT_0, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE, Walk},
+    CertificateBundle, Format, Part, Refusal,
+    der::{DerReader, EXPLICIT_0, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE},
     derivation::{Iterations, Password, Purpose, pkcs12},
     read,
 };
@@ -81,14 +81,14 @@ pub fn safes(safes: &[u8], mac_iterations: u32) -> Vec<u8> {
 /// The safes of a file by another tool, encrypted with "secret".
 pub fn safes_of_a_file() -> Vec<u8> {
     let file = file("legacy-rc2-3des.p12");
-    let mut walk = Walk::only(&file, SEQUENCE).unwrap();
-    walk.number().unwrap();
-    let mut content = walk.enter(SEQUENCE).unwrap();
+    let mut reader = DerReader::only(&file, SEQUENCE).unwrap();
+    reader.number().unwrap();
+    let mut content = reader.enter(SEQUENCE).unwrap();
     content.take(OBJECT_IDENTIFIER).unwrap();
     content.enter(EXPLICIT_0).unwrap().take(OCTET_STRING).unwrap().to_vec()
 }
 
-fn opened(file: &[u8]) -> Result<Read, Refusal> {
+fn opened(file: &[u8]) -> Result<CertificateBundle, Refusal> {
     read(Format::Pkcs12, file, None, Some(&Secret::new("secret")))
 }
 

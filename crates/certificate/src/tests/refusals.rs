@@ -3,11 +3,14 @@
 use chancery_record::Secret;
 
 use super::{der, file, read_p12, read_pem};
-use crate::{Format, MAX_BYTES, Part, PrivateKey, Read, Refusal, facts_of, matches_subject, names_of, read};
+use crate::{
+    CertificateBundle, Format, MAX_BYTES, Part, PrivateKey, Refusal, facts_of, matches_subject, names_of,
+    read,
+};
 
 #[track_caller]
 #[expect(clippy::needless_pass_by_value, reason = "reads like an assertion")]
-fn assert_refused(read: Result<Read, Refusal>, expected: Refusal) {
+fn assert_refused(read: Result<CertificateBundle, Refusal>, expected: Refusal) {
     assert_eq!(read.as_ref().err(), Some(&expected));
 }
 

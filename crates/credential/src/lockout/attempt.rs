@@ -3,31 +3,33 @@
 use chancery_record::Timestamp;
 use uuid::Uuid;
 
-use super::{Begun, CLOSING_MS, Closing, Failed, Limits, Reason, State, Succeeded};
+use super::{
+    AttemptStart, CLOSING_MS, FailedAttempt, Limits, PendingAttempt, Reason, State, SucceededAttempt,
+};
 
 /// Counts an attempt before its password is verified, or refuses it. `attempt` is a new id.
 ///
 /// The reasons to refuse are checked in this order: locked permanently, locked temporarily, closed by another
 /// attempt, throttled. The first three do not apply to an exempt user, whose attempts count towards no lock.
-pub fn begin(state: &State, limits: &Limits, now: Timestamp, attempt: Uuid) -> Begun {
+pub fn begin(state: &State, limits: &Limits, now: Timestamp, attempt: Uuid) -> AttemptStart {
     if state.is_shut() {
-        return Begun::Refused(Reason::Locked, None);
+        return AttemptStart::Refused(Reason::Locked, None);
     }
     if state.is_shut_until(now) {
-        return Begun::Refused(Reason::LockedTemporarily, None);
+        return AttemptStart::Refused(Reason::LockedTemporarily, None);
     }
     if let Some(closing) = state.closing.filter(|_| state.is_lock_enabled) {
         // on either side of now, so that a clock that was set back keeps nobody out for long
         let is_lost = now.0.abs_diff(closing.since.0) > CLOSING_MS;
-        return Begun::Refused(
+        return AttemptStart::Refused(
             Reason::Undecided,
             is_lost.then(|| fail(*state, limits, now, closing.attempt)),
         );
     }
     if limits.throttling_enabled && state.throttled_until.is_some_and(|until| until > now) {
-        return Begun::Refused(Reason::Throttled, None);
+        return AttemptStart::Refused(Reason::Throttled, None);
     }
-    Begun::Counted(count(*state, limits, now, attempt))
+    AttemptStart::Counted(count(*state, limits, now, attempt))
 }
 
 fn count(mut state: State, limits: &Limits, now: Timestamp, attempt: Uuid) -> State {
@@ -43,7 +45,7 @@ fn count(mut state: State, limits: &Limits, now: Timestamp, attempt: Uuid) -> St
         state.failed_user_login_attempts = state.failed_user_login_attempts.saturating_add(1);
         state.failed_temporary_lock_attempts = state.failed_temporary_lock_attempts.saturating_add(1);
         if is_last(&state, limits) || is_last_for_now(&state, limits) {
-            state.closing = Some(Closing { attempt, since: now });
+            state.closing = Some(PendingAttempt { attempt, since: now });
         }
     }
     state
@@ -72,8 +74,8 @@ const fn is_last_for_now(state: &State, limits: &Limits) -> bool {
 /// The password was wrong. [`begin`] has counted the attempt, so only the one that closed the user changes
 /// the state: it locks, unless an administrator exempted or reset the user, or another attempt succeeded, in
 /// the meantime.
-pub fn fail(state: State, limits: &Limits, now: Timestamp, attempt: Uuid) -> Failed {
-    let mut failed = Failed { state, locked_permanently: false, locked_temporarily: false };
+pub fn fail(state: State, limits: &Limits, now: Timestamp, attempt: Uuid) -> FailedAttempt {
+    let mut failed = FailedAttempt { state, locked_permanently: false, locked_temporarily: false };
     if state.closing.is_none_or(|closing| closing.attempt != attempt) {
         return failed;
     }
@@ -96,9 +98,9 @@ pub fn fail(state: State, limits: &Limits, now: Timestamp, attempt: Uuid) -> Fai
 ///
 /// A user who was locked in the meantime, permanently or temporarily, is refused: during a lock every attempt
 /// fails, and a success would undo the lock that an administrator just set.
-pub fn succeed(state: State, now: Timestamp, attempt: Uuid) -> Succeeded {
+pub fn succeed(state: State, now: Timestamp, attempt: Uuid) -> SucceededAttempt {
     let closing = state.closing.filter(|closing| closing.attempt != attempt);
     let refused = state.is_shut() || state.is_shut_until(now);
     let state = if refused { state } else { state.cleared() };
-    Succeeded { state: State { closing, ..state }, refused }
+    SucceededAttempt { state: State { closing, ..state }, refused }
 }

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use super::{
-    Begun, CLOSING_MS, Limits, State, begin, fail, succeed, tests::NOON, tests::any_limits, tests::id,
+    AttemptStart, CLOSING_MS, Limits, State, begin, fail, succeed, tests::NOON, tests::any_limits, tests::id,
 };
 
 /// Just longer than an attempt may stay undecided, in ms.
@@ -55,7 +55,7 @@ fn play(limits: &Limits, events: &[Event]) -> Result<(State, i64), TestCaseError
             Event::Begin => {
                 seen.begun += 1;
                 match begin(&state, limits, now, id(seen.begun)) {
-                    Begun::Refused(_, failed) => {
+                    AttemptStart::Refused(_, failed) => {
                         state = failed.map_or(state, |failed| failed.state);
                         let counters = |state: State| {
                             (
@@ -67,7 +67,7 @@ fn play(limits: &Limits, events: &[Event]) -> Result<(State, i64), TestCaseError
                         };
                         prop_assert_eq!(counters(state), counters(before));
                     }
-                    Begun::Counted(counted) => {
+                    AttemptStart::Counted(counted) => {
                         prop_assert!(
                             !before.is_locked && before.locked_until.is_none_or(|until| until <= now)
                         );
@@ -146,13 +146,13 @@ proptest! {
         let mut now = chancery_record::Timestamp(now);
         for _ in 0..2 {
             now = now.plus(LOST + limits.temporary_lock_duration_ms + limits.throttling_max_delay_ms);
-            if let Begun::Refused(_, Some(failed)) = begin(&state, &limits, now, id(1_000)) {
+            if let AttemptStart::Refused(_, Some(failed)) = begin(&state, &limits, now, id(1_000)) {
                 state = failed.state;
                 now = now.plus(limits.temporary_lock_duration_ms);
             }
         }
         let begun = begin(&state, &limits, now, id(1_000));
-        prop_assert_eq!(matches!(begun, Begun::Counted(_)), !state.is_locked, "{:?}", begun);
+        prop_assert_eq!(matches!(begun, AttemptStart::Counted(_)), !state.is_locked, "{:?}", begun);
         if limits.attempts_before_user_locked <= 0 {
             prop_assert!(!state.is_locked);
         }
@@ -165,16 +165,16 @@ fn a_crash_gives_no_further_attempt() {
     let limits = Limits { attempts_before_user_locked: 3, throttling_enabled: false, ..Limits::default() };
     let mut state = State::default();
     for number in 1..=3 {
-        let Begun::Counted(counted) = begin(&state, &limits, NOON, id(number)) else {
+        let AttemptStart::Counted(counted) = begin(&state, &limits, NOON, id(number)) else {
             panic!("below the limit");
         };
         state = counted;
     }
     for elapsed in [0, 1, LOST - 1, 1 - LOST] {
         let refused = begin(&state, &limits, NOON.plus(elapsed), id(4));
-        assert!(matches!(refused, Begun::Refused(super::Reason::Undecided, None)), "{refused:?}");
+        assert!(matches!(refused, AttemptStart::Refused(super::Reason::Undecided, None)), "{refused:?}");
     }
-    let Begun::Refused(super::Reason::Undecided, Some(failed)) =
+    let AttemptStart::Refused(super::Reason::Undecided, Some(failed)) =
         begin(&state, &limits, NOON.plus(LOST), id(4))
     else {
         panic!("the third attempt is lost");

@@ -74,7 +74,7 @@ pub struct State {
     /// The time before which the throttle refuses attempts.
     pub throttled_until: Option<Timestamp>,
     /// The attempt that reached a limit and is undecided yet.
-    pub closing: Option<Closing>,
+    pub closing: Option<PendingAttempt>,
 }
 
 impl Default for State {
@@ -119,7 +119,7 @@ impl State {
 
 /// An attempt that closes the user for all others until it is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Closing {
+pub struct PendingAttempt {
     /// The attempt's id.
     pub attempt: Uuid,
     /// When the attempt began.
@@ -141,17 +141,17 @@ pub enum Reason {
 
 /// The result of the beginning of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Begun {
+pub enum AttemptStart {
     /// The password must not be verified, and nothing was counted. With it comes a state to store, if an
     /// undecided attempt has now failed.
-    Refused(Reason, Option<Failed>),
+    Refused(Reason, Option<FailedAttempt>),
     /// Store this state and commit, then verify the password.
     Counted(State),
 }
 
 /// The result of a wrong password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Failed {
+pub struct FailedAttempt {
     /// The state to store.
     pub state: State,
     /// Whether this failure locked the user permanently, who was not so before.
@@ -162,7 +162,7 @@ pub struct Failed {
 
 /// The result of a right password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Succeeded {
+pub struct SucceededAttempt {
     /// The state to store.
     pub state: State,
     /// Whether the user was locked while the password was verified: answer as if it were wrong.

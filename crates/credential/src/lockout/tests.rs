@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use uuid::Uuid;
 
 use super::{
-    Begun, Closing, Limits, Reason, State, begin, fail, reset, set_locked, set_locked_until, succeed,
-    token_used,
+    AttemptStart, Limits, PendingAttempt, Reason, State, begin, fail, reset, set_locked, set_locked_until,
+    succeed, token_used,
 };
 use crate::model::{Action, Expected, Model};
 
@@ -19,16 +19,16 @@ pub fn id(number: usize) -> Uuid {
 /// Begins an attempt, and decides it at once.
 fn attempt(state: &mut State, limits: &Limits, now: Timestamp, right: bool) -> Result<bool, Reason> {
     match begin(state, limits, now, id(1)) {
-        Begun::Refused(reason, failed) => {
+        AttemptStart::Refused(reason, failed) => {
             assert_eq!(failed, None, "every attempt here is decided");
             Err(reason)
         }
-        Begun::Counted(counted) if right => {
+        AttemptStart::Counted(counted) if right => {
             let succeeded = succeed(counted, now, id(1));
             *state = succeeded.state;
             Ok(!succeeded.refused)
         }
-        Begun::Counted(counted) => {
+        AttemptStart::Counted(counted) => {
             *state = fail(counted, limits, now, id(1)).state;
             Ok(false)
         }
@@ -79,7 +79,7 @@ fn each_failure_doubles_the_wait() {
 #[test]
 fn a_lock_set_meanwhile_refuses_the_right_password() {
     let limits = Limits::default();
-    let Begun::Counted(counted) = begin(&State::default(), &limits, NOON, id(1)) else {
+    let AttemptStart::Counted(counted) = begin(&State::default(), &limits, NOON, id(1)) else {
         panic!("a fresh user may try");
     };
     let week = Some(NOON.plus(604_800_000));
@@ -90,7 +90,7 @@ fn a_lock_set_meanwhile_refuses_the_right_password() {
         assert!(!exempt.refused);
         assert_eq!(exempt.state.is_locked, locked.is_locked);
     }
-    let closing = Some(Closing { attempt: id(1), since: NOON });
+    let closing = Some(PendingAttempt { attempt: id(1), since: NOON });
     let last = State { closing, failed_temporary_lock_attempts: 5, ..counted };
     let failed = fail(set_locked_until(last, week), &limits, NOON, id(1));
     assert_eq!((failed.state.locked_until, failed.locked_temporarily), (week, false));
@@ -103,7 +103,7 @@ fn a_lock_set_meanwhile_refuses_the_right_password() {
 fn neither_lock_applies_to_an_exempt_user() {
     let limits =
         Limits { attempts_before_user_locked: 1, attempts_before_temporary_lock: 1, ..Limits::default() };
-    let Begun::Counted(closed) = begin(&State::default(), &limits, NOON, id(1)) else {
+    let AttemptStart::Counted(closed) = begin(&State::default(), &limits, NOON, id(1)) else {
         panic!("a fresh user may try");
     };
     let failed = fail(closed, &limits, NOON, id(1));
@@ -117,7 +117,7 @@ fn neither_lock_applies_to_an_exempt_user() {
     assert_eq!(unlocked.state, State { closing: None, ..exempt });
     assert!(!unlocked.locked_permanently && !unlocked.locked_temporarily);
     for state in [exempt, State { is_lock_enabled: false, ..failed.state }] {
-        let Begun::Counted(counted) = begin(&state, &limits, later, id(2)) else {
+        let AttemptStart::Counted(counted) = begin(&state, &limits, later, id(2)) else {
             panic!("an exempt user may try");
         };
         assert_eq!(counted.failed_user_login_attempts, 1);
@@ -225,7 +225,7 @@ proptest! {
             failed_temporary_lock_attempts: temporary,
             throttle_step: step,
             throttled_until: Some(Timestamp(throttled)),
-            closing: closing.then_some(Closing { attempt: id(1), since: Timestamp(since) }),
+            closing: closing.then_some(PendingAttempt { attempt: id(1), since: Timestamp(since) }),
         };
         let limits = Limits {
             attempts_before_user_locked: first,
@@ -237,7 +237,7 @@ proptest! {
             throttling_max_delay_ms: most,
         };
         let now = Timestamp(now);
-        if let Begun::Counted(counted) = begin(&state, &limits, now, id(2)) {
+        if let AttemptStart::Counted(counted) = begin(&state, &limits, now, id(2)) {
             prop_assert!(counted.failed_user_login_attempts >= user);
             prop_assert!(counted.throttled_until >= Some(now));
             let failed = fail(counted, &limits, now, id(2)).state;

@@ -2,10 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "tests fail by it, and read as they are written")]
 
-mod office;
+mod test_server;
 
 use chancery_fetch::{Failure, Limits, Networks, Policy, get};
-use office::Office;
+use test_server::TestServer;
 
 const LIMITS: Limits = Limits { bytes: 1_000, seconds: 5 };
 const SHORT: Limits = Limits { bytes: 1_000, seconds: 1 };
@@ -19,20 +19,23 @@ fn answer(head: &str, body: &str) -> String {
 }
 
 async fn from(answer: &str, limits: Limits) -> Result<Vec<u8>, Failure> {
-    let office = Office::plain(answer.as_bytes()).await;
-    get(&office.url("/keys"), limits, &plain()).await
+    let server = TestServer::plain(answer.as_bytes()).await;
+    get(&server.url("/keys"), limits, &plain()).await
 }
 
 #[tokio::test]
 async fn a_document_is_fetched() {
-    let office = Office::plain(answer("200 OK\r\nContent-Length: 5", "hello").as_bytes()).await;
-    assert_eq!(get(&office.url("/a/b?c=d#e"), LIMITS, &plain()).await.unwrap(), b"hello");
-    let asked = office.asked();
-    assert_eq!(asked.len(), 1);
-    let asked = asked[0].to_ascii_lowercase();
-    assert!(asked.starts_with("get /a/b?c=d http/1.1\r\n"), "{asked}");
-    assert!(asked.contains(&format!("host: {}\r\n", office.address)), "{asked}");
-    assert!(asked.contains(&format!("user-agent: chancery/{}\r\n", env!("CARGO_PKG_VERSION"))), "{asked}");
+    let server = TestServer::plain(answer("200 OK\r\nContent-Length: 5", "hello").as_bytes()).await;
+    assert_eq!(get(&server.url("/a/b?c=d#e"), LIMITS, &plain()).await.unwrap(), b"hello");
+    let requests = server.requests();
+    assert_eq!(requests.len(), 1);
+    let requests = requests[0].to_ascii_lowercase();
+    assert!(requests.starts_with("get /a/b?c=d http/1.1\r\n"), "{requests}");
+    assert!(requests.contains(&format!("host: {}\r\n", server.address)), "{requests}");
+    assert!(
+        requests.contains(&format!("user-agent: chancery/{}\r\n", env!("CARGO_PKG_VERSION"))),
+        "{requests}"
+    );
 }
 
 #[tokio::test]
@@ -64,25 +67,25 @@ async fn size_is_bounded() {
 #[tokio::test]
 async fn time_is_bounded() {
     for silent in [String::new(), "HTTP/1.1 200".to_owned(), answer("200 OK\r\nContent-Length: 9", "half")] {
-        let office = Office::silent_after(silent.as_bytes()).await;
-        assert_eq!(get(&office.url("/"), SHORT, &plain()).await, Err(Failure::TimedOut), "{silent}");
+        let server = TestServer::silent_after(silent.as_bytes()).await;
+        assert_eq!(get(&server.url("/"), SHORT, &plain()).await, Err(Failure::TimedOut), "{silent}");
     }
     // a server that never answers the TLS handshake
-    let office = Office::silent_after(b"").await;
+    let server = TestServer::silent_after(b"").await;
     let private = Policy { networks: Networks::all(), ..Policy::default() };
-    let url = office.url("/").replace("http:", "https:");
+    let url = server.url("/").replace("http:", "https:");
     assert_eq!(get(&url, SHORT, &private).await, Err(Failure::TimedOut));
 }
 
 #[tokio::test]
 async fn only_200_is_taken_and_no_redirect_is_followed() {
-    let aim = Office::plain(answer("200 OK\r\nContent-Length: 2", "no").as_bytes()).await;
+    let aim = TestServer::plain(answer("200 OK\r\nContent-Length: 2", "no").as_bytes()).await;
     for status in [301, 302, 303, 307, 308] {
         let redirect =
             answer(&format!("{status} Elsewhere\r\nLocation: {}\r\nContent-Length: 0", aim.url("/")), "");
         assert_eq!(from(&redirect, LIMITS).await, Err(Failure::Status(status)));
     }
-    assert!(aim.asked().is_empty());
+    assert!(aim.requests().is_empty());
     for status in [201, 204, 206, 304, 400, 401, 404, 500, 503] {
         let other = answer(&format!("{status} Other\r\nContent-Length: 0"), "");
         assert_eq!(from(&other, LIMITS).await, Err(Failure::Status(status)));
@@ -99,8 +102,8 @@ async fn what_breaks_off_or_is_no_http_is_no_document() {
 
 #[tokio::test]
 async fn addresses_that_are_not_public_are_refused() {
-    let office = Office::plain(answer("200 OK\r\nContent-Length: 2", "no").as_bytes()).await;
-    let port = office.address.port();
+    let server = TestServer::plain(answer("200 OK\r\nContent-Length: 2", "no").as_bytes()).await;
+    let port = server.address.port();
     for host in [
         "127.0.0.1",
         "localhost",
@@ -125,17 +128,17 @@ async fn addresses_that_are_not_public_are_refused() {
         // allowing loopback over http does not allow it over https
         assert_eq!(get(&format!("https://{host}:{port}/"), LIMITS, &plain()).await, Err(Failure::Address));
     }
-    assert!(office.asked().is_empty());
+    assert!(server.requests().is_empty());
 }
 
 #[tokio::test]
 async fn plain_http_goes_to_this_machine_alone_and_only_where_allowed() {
-    let office = Office::plain(answer("200 OK\r\nContent-Length: 2", "no").as_bytes()).await;
+    let server = TestServer::plain(answer("200 OK\r\nContent-Length: 2", "no").as_bytes()).await;
     let private = Policy { networks: Networks::all(), ..Policy::default() };
     for policy in [Policy::default(), private] {
-        assert_eq!(get(&office.url("/"), LIMITS, &policy).await, Err(Failure::Scheme));
+        assert_eq!(get(&server.url("/"), LIMITS, &policy).await, Err(Failure::Scheme));
     }
-    assert!(office.asked().is_empty());
+    assert!(server.requests().is_empty());
     let all = Policy { networks: Networks::all(), ..plain() };
     for host in ["1.1.1.1", "10.0.0.1", "[2606:4700::1111]"] {
         assert_eq!(get(&format!("http://{host}/"), LIMITS, &all).await, Err(Failure::Address));
@@ -165,8 +168,8 @@ async fn urls_that_are_refused() {
 
 #[tokio::test]
 async fn tls_trusts_the_root_that_is_given_and_the_name_that_is_asked() {
-    let (office, root) = Office::tls(answer("200 OK\r\nContent-Length: 5", "hello").as_bytes()).await;
-    let port = office.address.port();
+    let (server, root) = TestServer::tls(answer("200 OK\r\nContent-Length: 5", "hello").as_bytes()).await;
+    let port = server.address.port();
     let trusting = Policy { networks: Networks::all(), roots: vec![root], ..Policy::default() };
     let by_name = format!("https://localhost:{port}/");
     assert_eq!(get(&by_name, LIMITS, &trusting).await.unwrap(), b"hello");
@@ -179,7 +182,7 @@ async fn tls_trusts_the_root_that_is_given_and_the_name_that_is_asked() {
     // nor does trusting it make the address public
     let public = Policy { networks: Networks::default(), ..trusting };
     assert_eq!(get(&by_name, LIMITS, &public).await, Err(Failure::Address));
-    assert_eq!(office.asked().len(), 1);
+    assert_eq!(server.requests().len(), 1);
 }
 
 #[tokio::test]

@@ -39,7 +39,7 @@ pub enum Security {
 
 /// The configuration of a sink.
 #[derive(Clone, Copy, Debug)]
-pub struct Manner {
+pub struct SinkConfig {
     /// The sink's encryption.
     pub security: Security,
     /// The user and password that the sink requires, if any.
@@ -48,7 +48,7 @@ pub struct Manner {
     pub mechanisms: &'static str,
 }
 
-impl Manner {
+impl SinkConfig {
     /// Accepts every mail, without encryption and credentials.
     pub const PLAIN: Self = Self { security: Security::None, credentials: None, mechanisms: "PLAIN LOGIN" };
 }
@@ -76,7 +76,7 @@ pub enum Step {
 
 /// The fault at a step.
 #[derive(Clone, Copy, Debug)]
-pub enum Trouble {
+pub enum Fault {
     /// This reply, e.g. `451 4.7.1 later`.
     Reply(&'static str),
     /// Silence until the client disconnects.
@@ -87,7 +87,7 @@ pub enum Trouble {
 
 /// A mail that a sink accepted.
 #[derive(Clone, Debug)]
-pub struct Received {
+pub struct ReceivedMail {
     /// The sender of the envelope.
     pub from: String,
     /// The recipients of the envelope.
@@ -100,7 +100,7 @@ pub struct Received {
     pub login: Option<(String, String)>,
 }
 
-impl Received {
+impl ReceivedMail {
     /// The mail's `Message-ID`.
     pub fn message_id(&self) -> String {
         self.read(|mail| mail.message_id().map(str::to_owned))
@@ -135,11 +135,11 @@ pub struct Sink {
 }
 
 struct Shared {
-    manner: Manner,
+    config: SinkConfig,
     acceptor: TlsAcceptor,
     /// The faults of the next connections, one for each.
-    script: Mutex<VecDeque<(Step, Trouble)>>,
-    received: watch::Sender<Vec<Received>>,
+    script: Mutex<VecDeque<(Step, Fault)>>,
+    received: watch::Sender<Vec<ReceivedMail>>,
     stalled: watch::Sender<usize>,
 }
 
@@ -154,7 +154,7 @@ impl Sink {
     ///
     /// # Errors
     /// No port is free, or the certificate cannot be generated.
-    pub async fn start(manner: Manner) -> io::Result<Self> {
+    pub async fn start(config: SinkConfig) -> io::Result<Self> {
         let names = ["127.0.0.1".to_owned(), "localhost".to_owned()];
         let made = rcgen::generate_simple_self_signed(names).map_err(io::Error::other)?;
         let root = made.cert.der().to_vec();
@@ -164,7 +164,7 @@ impl Sink {
             .and_then(|tls| tls.with_no_client_auth().with_single_cert(vec![made.cert.der().clone()], key))
             .map_err(io::Error::other)?;
         let shared = Arc::new(Shared {
-            manner,
+            config,
             acceptor: TlsAcceptor::from(Arc::new(tls)),
             script: Mutex::default(),
             received: watch::Sender::new(Vec::new()),
@@ -184,17 +184,17 @@ impl Sink {
     }
 
     /// Adds a fault to the script: the first is for the next connection, the second for the one after it.
-    pub fn next(&self, step: Step, trouble: Trouble) {
-        self.shared.script.lock().unwrap_or_else(PoisonError::into_inner).push_back((step, trouble));
+    pub fn next(&self, step: Step, fault: Fault) {
+        self.shared.script.lock().unwrap_or_else(PoisonError::into_inner).push_back((step, fault));
     }
 
     /// The mails accepted so far.
-    pub fn received(&self) -> Vec<Received> {
+    pub fn received(&self) -> Vec<ReceivedMail> {
         self.shared.received.borrow().clone()
     }
 
     /// Waits until the sink has accepted this many mails; returns them.
-    pub async fn wait_for(&self, count: usize) -> Vec<Received> {
+    pub async fn wait_for(&self, count: usize) -> Vec<ReceivedMail> {
         let mut receiver = self.shared.received.subscribe();
         receiver.wait_for(|received| received.len() >= count).await.map(|all| all.clone()).unwrap_or_default()
     }
@@ -206,12 +206,12 @@ impl Sink {
 
     /// The option `MailServerConfig` for this sink, with a timeout of a second.
     pub fn config(&self) -> String {
-        let credentials = self.shared.manner.credentials;
+        let credentials = self.shared.config.credentials;
         serde_json::json!({
             "MailType": "SMTP",
             "Host": "127.0.0.1",
             "Port": self.port,
-            "EnableSSL": self.shared.manner.security == Security::Tls,
+            "EnableSSL": self.shared.config.security == Security::Tls,
             "UserName": credentials.map(|(user, _)| user),
             "Password": credentials.map(|(_, password)| password),
             "Timeout": 1000,

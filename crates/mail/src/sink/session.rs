@@ -11,7 +11,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use super::{Received, Security, Shared, Step, Trouble};
+use super::{Fault, ReceivedMail, Security, Shared, Step};
 
 /// The bytes that a line may have.
 const LINE: u64 = 1 << 16;
@@ -24,7 +24,7 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 struct Session {
     shared: Arc<Shared>,
     stream: BufReader<Box<dyn Stream>>,
-    trouble: Option<(Step, Trouble)>,
+    fault: Option<(Step, Fault)>,
     encrypted: bool,
     login: Option<(String, String)>,
     from: String,
@@ -33,14 +33,14 @@ struct Session {
 
 /// Serves a connection until it ends, for whatever reason.
 pub async fn serve(shared: Arc<Shared>, stream: TcpStream) {
-    let trouble = shared.script.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-    let from_start = shared.manner.security == Security::Tls;
+    let fault = shared.script.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    let from_start = shared.config.security == Security::Tls;
     let stream =
         if from_start { encrypt(&shared, Box::new(stream)).await } else { Ok(Box::new(stream) as _) };
     if let Ok(stream) = stream {
         let stream = BufReader::new(stream);
         let (login, from, to) = (None, String::new(), Vec::new());
-        let mut session = Session { shared, stream, trouble, encrypted: from_start, login, from, to };
+        let mut session = Session { shared, stream, fault, encrypted: from_start, login, from, to };
         // a test sees the mails that were accepted, not why a connection ended
         let _ = session.talk().await;
     }
@@ -66,7 +66,7 @@ impl Session {
                     self.encrypted = true;
                 }
                 "AUTH" => self.auth(rest).await?,
-                "MAIL" if self.shared.manner.credentials.is_some() && self.login.is_none() => {
+                "MAIL" if self.shared.config.credentials.is_some() && self.login.is_none() => {
                     self.write("530 5.7.0 who are you?").await?;
                 }
                 "MAIL" => {
@@ -88,11 +88,11 @@ impl Session {
 
     async fn hello(&mut self) -> io::Result<()> {
         let mut reply = String::from("250-sink\r\n250-8BITMIME\r\n");
-        if self.shared.manner.security == Security::StartTls && !self.encrypted {
+        if self.shared.config.security == Security::StartTls && !self.encrypted {
             reply.push_str("250-STARTTLS\r\n");
         }
-        if self.shared.manner.credentials.is_some() {
-            reply.extend(["250-AUTH ", self.shared.manner.mechanisms, "\r\n"]);
+        if self.shared.config.credentials.is_some() {
+            reply.extend(["250-AUTH ", self.shared.config.mechanisms, "\r\n"]);
         }
         reply.push_str("250 SIZE 1048576");
         self.reply(Step::Hello, &reply).await?;
@@ -111,7 +111,7 @@ impl Session {
             self.write("334 UGFzc3dvcmQ6").await?;
             (user, decoded(&self.line().await?))
         };
-        if self.shared.manner.credentials != Some((&user, &password)) {
+        if self.shared.config.credentials != Some((&user, &password)) {
             // real servers repeat what they were sent, and no client may log it
             return self.write(&format!("535 5.7.8 no entry for {user} with {password}")).await;
         }
@@ -138,8 +138,8 @@ impl Session {
                 return Err(io::ErrorKind::FileTooLarge.into());
             }
         }
-        if !matches!(self.trouble, Some((Step::End, Trouble::Reply(_)))) {
-            let received = Received {
+        if !matches!(self.fault, Some((Step::End, Fault::Reply(_)))) {
+            let received = ReceivedMail {
                 from: self.from.clone(),
                 to: self.to.clone(),
                 content: content.into_bytes(),
@@ -155,7 +155,7 @@ impl Session {
     /// Answers as usual, unless the script has a reply for this step; returns whether it was the usual
     /// answer.
     async fn reply(&mut self, step: Step, usual: &str) -> io::Result<bool> {
-        if let Some((at, Trouble::Reply(text))) = self.trouble
+        if let Some((at, Fault::Reply(text))) = self.fault
             && at == step
         {
             self.write(text).await?;
@@ -168,13 +168,13 @@ impl Session {
 
     /// Stalls or disconnects, if the script has that for this step.
     async fn strike(&mut self, step: Step) -> io::Result<()> {
-        match self.trouble {
-            Some((at, Trouble::Stall)) if at == step => {
+        match self.fault {
+            Some((at, Fault::Stall)) if at == step => {
                 self.shared.stalled.send_modify(|stalled| *stalled += 1);
                 while self.stream.read(&mut [0; 512]).await? > 0 {}
                 Err(io::ErrorKind::ConnectionAborted.into())
             }
-            Some((at, Trouble::Drop)) if at == step => Err(io::ErrorKind::ConnectionAborted.into()),
+            Some((at, Fault::Drop)) if at == step => Err(io::ErrorKind::ConnectionAborted.into()),
             _ => Ok(()),
         }
     }

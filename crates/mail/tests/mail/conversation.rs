@@ -2,24 +2,24 @@
 
 use chancery_mail::{
     MailServer,
-    sink::{Manner, Security, Sink, Step, Trouble},
+    sink::{Fault, Security, Sink, SinkConfig, Step},
 };
 
 use crate::{
     engine,
-    office::{MINUTE, NOW, Office, delivered, mail},
+    fixture::{Fixture, MINUTE, NOW, delivered, mail},
 };
 
 const CREDENTIALS: Option<(&str, &str)> = Some(("mailer", "p\u{e4}ssword"));
 
 /// Runs a test with one mail in an outbox and a sink of its own.
-fn send(manner: Manner, server: impl FnOnce(&Sink) -> MailServer, then: impl AsyncFnOnce(Office, Sink)) {
+fn send(config: SinkConfig, server: impl FnOnce(&Sink) -> MailServer, then: impl AsyncFnOnce(Fixture, Sink)) {
     let (_folder, target) = engine::sqlite();
     engine::on(&target, async |store| {
-        let sink = Sink::start(manner).await.unwrap();
-        let office = Office::new(store, server(&sink));
-        office.queue(mail(1)).await;
-        then(office, sink).await;
+        let sink = Sink::start(config).await.unwrap();
+        let fixture = Fixture::new(store, server(&sink));
+        fixture.queue(mail(1)).await;
+        then(fixture, sink).await;
     });
 }
 
@@ -34,8 +34,8 @@ fn trusted(sink: &Sink) -> MailServer {
 
 #[test]
 fn plain_where_nothing_else_is_offered() {
-    send(Manner::PLAIN, trusted, async |office, sink| {
-        assert_eq!(office.deliver(NOW, 1).await, delivered(1, 0, 0));
+    send(SinkConfig::PLAIN, trusted, async |fixture, sink| {
+        assert_eq!(fixture.deliver(NOW, 1).await, delivered(1, 0, 0));
         let received = sink.received();
         assert_eq!(received.len(), 1);
         assert!(!received[0].encrypted && received[0].login.is_none());
@@ -52,11 +52,11 @@ fn plain_where_nothing_else_is_offered() {
 fn encrypted_where_it_is_offered_or_asked_for() {
     for security in [Security::StartTls, Security::Tls] {
         for mechanisms in ["PLAIN LOGIN", "LOGIN"] {
-            let manner = Manner { security, credentials: CREDENTIALS, mechanisms };
-            send(manner, trusted, async |office, sink| {
-                assert_eq!(office.deliver(NOW, 1).await, delivered(1, 0, 0), "{manner:?}");
+            let config = SinkConfig { security, credentials: CREDENTIALS, mechanisms };
+            send(config, trusted, async |fixture, sink| {
+                assert_eq!(fixture.deliver(NOW, 1).await, delivered(1, 0, 0), "{config:?}");
                 let received = sink.received();
-                assert!(received[0].encrypted, "{manner:?}");
+                assert!(received[0].encrypted, "{config:?}");
                 let first = mechanisms.split(' ').next().unwrap();
                 assert_eq!(received[0].login, Some((first.to_owned(), "mailer".to_owned())));
             });
@@ -67,11 +67,11 @@ fn encrypted_where_it_is_offered_or_asked_for() {
 #[test]
 fn a_certificate_that_nobody_vouches_for_is_refused() {
     for security in [Security::StartTls, Security::Tls] {
-        let manner = Manner { security, ..Manner::PLAIN };
+        let config = SinkConfig { security, ..SinkConfig::PLAIN };
         let untrusted = |sink: &Sink| on_this_machine(&sink.config());
-        send(manner, untrusted, async |office, sink| {
-            assert_eq!(office.deliver(NOW, 1).await, delivered(0, 1, 0));
-            let (why, _) = office.last_error(1).await;
+        send(config, untrusted, async |fixture, sink| {
+            assert_eq!(fixture.deliver(NOW, 1).await, delivered(0, 1, 0));
+            let (why, _) = fixture.last_error(1).await;
             assert!(why.to_lowercase().contains("certificate"), "{why}");
             assert!(sink.received().is_empty());
         });
@@ -80,14 +80,14 @@ fn a_certificate_that_nobody_vouches_for_is_refused() {
 
 #[test]
 fn a_certificate_for_another_host_is_refused() {
-    let manner = Manner { security: Security::Tls, ..Manner::PLAIN };
+    let config = SinkConfig { security: Security::Tls, ..SinkConfig::PLAIN };
     // the sink's certificate names 127.0.0.1 and localhost
     let elsewhere = |sink: &Sink| {
         let config = sink.config().replace("127.0.0.1", "127.0.0.2");
         on_this_machine(&config).trusting(sink.root().to_vec())
     };
-    send(manner, elsewhere, async |office, sink| {
-        assert_eq!(office.deliver(NOW, 1).await, delivered(0, 1, 0));
+    send(config, elsewhere, async |fixture, sink| {
+        assert_eq!(fixture.deliver(NOW, 1).await, delivered(0, 1, 0));
         assert!(sink.received().is_empty());
     });
 }
@@ -96,29 +96,29 @@ fn a_certificate_for_another_host_is_refused() {
 /// password in its reply; it is not recorded.
 #[test]
 fn a_wrong_password_is_tried_again_and_never_shown() {
-    let manner = Manner { security: Security::Tls, credentials: CREDENTIALS, mechanisms: "PLAIN LOGIN" };
+    let config = SinkConfig { security: Security::Tls, credentials: CREDENTIALS, mechanisms: "PLAIN LOGIN" };
     let wrong = |sink: &Sink| {
         let config = sink.config().replace("p\u{e4}ssword", "hyacinth");
         on_this_machine(&config).trusting(sink.root().to_vec())
     };
-    send(manner, wrong, async |office, sink| {
-        assert_eq!(office.deliver(NOW, 1).await, delivered(0, 1, 0));
-        assert_eq!(office.last_error(1).await.0, "the mail server answered 535 5.7.8");
+    send(config, wrong, async |fixture, sink| {
+        assert_eq!(fixture.deliver(NOW, 1).await, delivered(0, 1, 0));
+        assert_eq!(fixture.last_error(1).await.0, "the mail server answered 535 5.7.8");
         assert!(sink.received().is_empty());
     });
 }
 
 #[test]
 fn an_address_that_the_server_cannot_read_is_final() {
-    send(Manner::PLAIN, trusted, async |office, sink| {
-        office.deliver(NOW, 1).await;
+    send(SinkConfig::PLAIN, trusted, async |fixture, sink| {
+        fixture.deliver(NOW, 1).await;
         let mut unreadable = mail(2);
         unreadable.recipient = String::from("jörg@example.com");
-        office.queue(unreadable).await;
+        fixture.queue(unreadable).await;
         let mut international = mail(3);
         international.recipient = String::from("joerg@b\u{fc}cher.example");
-        office.queue(international).await;
-        assert_eq!(office.deliver(NOW, 2).await, delivered(1, 0, 1));
+        fixture.queue(international).await;
+        assert_eq!(fixture.deliver(NOW, 2).await, delivered(1, 0, 1));
         assert_eq!(sink.received()[1].to, ["joerg@xn--bcher-kva.example"]);
     });
 }
@@ -137,23 +137,23 @@ fn every_trouble_at_every_step_is_survived() {
 }
 
 fn survive(step: Step) {
-    let manner = Manner { security: Security::None, credentials: CREDENTIALS, mechanisms: "PLAIN" };
-    send(manner, trusted, async |office, sink| {
+    let config = SinkConfig { security: Security::None, credentials: CREDENTIALS, mechanisms: "PLAIN" };
+    send(config, trusted, async |fixture, sink| {
         let mut now = NOW;
-        let mut troubles = vec![Trouble::Drop, Trouble::Stall];
+        let mut faults = vec![Fault::Drop, Fault::Stall];
         if step != Step::Content {
-            troubles.push(Trouble::Reply("451 4.7.1 tulip, later"));
+            faults.push(Fault::Reply("451 4.7.1 tulip, later"));
         }
-        for (lease, trouble) in (1..).zip(troubles) {
-            sink.next(step, trouble);
-            assert_eq!(office.deliver(now, lease).await, delivered(0, 1, 0), "{step:?} {trouble:?}");
-            let (why, kept) = office.last_error(1).await;
+        for (lease, fault) in (1..).zip(faults) {
+            sink.next(step, fault);
+            assert_eq!(fixture.deliver(now, lease).await, delivered(0, 1, 0), "{step:?} {fault:?}");
+            let (why, kept) = fixture.last_error(1).await;
             assert!(!why.contains("tulip") && kept > 0, "{why}");
             now = now.plus(10 * MINUTE);
         }
-        assert_eq!(office.deliver(now, 100).await, delivered(1, 0, 0), "{step:?}");
+        assert_eq!(fixture.deliver(now, 100).await, delivered(1, 0, 0), "{step:?}");
         assert_eq!(sink.received().len(), 1, "{step:?}");
-        assert_eq!(office.counts().await, (0, 0));
+        assert_eq!(fixture.counts().await, (0, 0));
     });
 }
 
@@ -162,9 +162,9 @@ fn survive(step: Step) {
 #[test]
 fn a_server_in_our_own_network_is_not_called() {
     let private = |sink: &Sink| MailServer::parse(&sink.config()).unwrap().trusting(sink.root().to_vec());
-    send(Manner::PLAIN, private, async |office, sink| {
-        assert_eq!(office.deliver(NOW, 1).await, delivered(0, 1, 0));
-        let (why, _) = office.last_error(1).await;
+    send(SinkConfig::PLAIN, private, async |fixture, sink| {
+        assert_eq!(fixture.deliver(NOW, 1).await, delivered(0, 1, 0));
+        let (why, _) = fixture.last_error(1).await;
         assert!(why.contains("CHANCERY_PRIVATE_DESTINATIONS"), "{why}");
         assert!(sink.received().is_empty());
     });

@@ -9,6 +9,6 @@
 
 mod conversation;
 mod engine;
-mod office;
+mod fixture;
 mod outbox;
 mod program;

@@ -2,14 +2,14 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, sync::Arc};
 
-use chancery_mail::Carrier;
+use chancery_mail::Transport;
 use chancery_store::Store;
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::{
     engine,
-    office::{NOW, Office, delivered, mail},
+    fixture::{Fixture, NOW, delivered, mail},
 };
 
 fn program(folder: &TempDir, script: &str) -> PathBuf {
@@ -19,8 +19,8 @@ fn program(folder: &TempDir, script: &str) -> PathBuf {
     path
 }
 
-fn office(store: Store, program: PathBuf) -> Office {
-    Office { store, server_of: Arc::new(move |_, _| Ok(Some(Carrier::Program(program.clone())))) }
+fn fixture(store: Store, program: PathBuf) -> Fixture {
+    Fixture { store, server_of: Arc::new(move |_, _| Ok(Some(Transport::Program(program.clone())))) }
 }
 
 #[test]
@@ -29,16 +29,16 @@ fn it_gets_the_message_and_delivers_when_it_ends_well() {
     let taken = folder.path().join("taken");
     let path = program(&folder, &format!("cat > {}", taken.display()));
     engine::on(&target, |store| async move {
-        let office = office(store, path);
-        office.queue(mail(1)).await;
-        assert_eq!(office.deliver(NOW, 1).await, delivered(1, 0, 0));
+        let fixture = fixture(store, path);
+        fixture.queue(mail(1)).await;
+        assert_eq!(fixture.deliver(NOW, 1).await, delivered(1, 0, 0));
         let message: Value = serde_json::from_slice(&fs::read(&taken).unwrap()).unwrap();
         assert_eq!(
             (&message["kind"], &message["recipient"]),
             (&"PasswordReset".into(), &"user1@example.com".into())
         );
         assert_eq!((&message["data"]["token"], &message["locale"]), (&"tulip".into(), &"de-DE".into()));
-        assert_eq!(office.deliver(NOW, 2).await, delivered(0, 0, 0));
+        assert_eq!(fixture.deliver(NOW, 2).await, delivered(0, 0, 0));
     });
 }
 
@@ -50,9 +50,9 @@ fn it_inherits_no_environment() {
     let taken = folder.path().join("taken");
     let path = program(&folder, &format!("env > {}", taken.display()));
     engine::on(&target, |store| async move {
-        let office = office(store, path);
-        office.queue(mail(1)).await;
-        assert_eq!(office.deliver(NOW, 1).await, delivered(1, 0, 0));
+        let fixture = fixture(store, path);
+        fixture.queue(mail(1)).await;
+        assert_eq!(fixture.deliver(NOW, 1).await, delivered(1, 0, 0));
         let told = fs::read_to_string(&taken).unwrap();
         // the variables that a shell sets itself
         let own = ["PWD", "SHLVL", "_", "OLDPWD"];
@@ -67,10 +67,10 @@ fn a_failure_is_tried_again_and_tells_no_secret() {
         let (folder, target) = engine::sqlite();
         let path = program(&folder, script);
         engine::on(&target, |store| async move {
-            let office = office(store, path);
-            office.queue(mail(1)).await;
-            assert_eq!(office.deliver(NOW, 1).await, delivered(0, 1, 0));
-            let (error, _) = office.last_error(1).await;
+            let fixture = fixture(store, path);
+            fixture.queue(mail(1)).await;
+            assert_eq!(fixture.deliver(NOW, 1).await, delivered(0, 1, 0));
+            let (error, _) = fixture.last_error(1).await;
             assert!(
                 error.starts_with("the delivery program ended with") && !error.contains("tulip"),
                 "{error}"
@@ -84,9 +84,9 @@ fn a_program_that_is_not_there_is_tried_again() {
     let (folder, target) = engine::sqlite();
     let path = folder.path().join("nothing");
     engine::on(&target, |store| async move {
-        let office = office(store, path);
-        office.queue(mail(1)).await;
-        assert_eq!(office.deliver(NOW, 1).await, delivered(0, 1, 0));
-        assert_eq!(office.last_error(1).await.0, "the delivery program: entity not found");
+        let fixture = fixture(store, path);
+        fixture.queue(mail(1)).await;
+        assert_eq!(fixture.deliver(NOW, 1).await, delivered(0, 1, 0));
+        assert_eq!(fixture.last_error(1).await.0, "the delivery program: entity not found");
     });
 }

@@ -5,7 +5,7 @@ use chancery_resource::{Op, Reach, Shape, audit_operations, audit_trail::AuditTr
 
 /// The shape of the audit trail.
 pub static AUDIT_TRAIL: Shape =
-    Shape::of::<AuditTrail>("AuditTrail", "audit_entry", Reach::Store).tells(&[&APPLICATION_USER]);
+    Shape::of::<AuditTrail>("AuditTrail", "audit_entry", Reach::Store).audit_of(&[&APPLICATION_USER]);
 
 /// The operations on the audit trail.
 pub static OPERATIONS: [Op; 5] =

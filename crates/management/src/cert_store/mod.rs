@@ -4,8 +4,8 @@ mod look_up;
 mod upload;
 
 use chancery_record::{
-    Bytes, Description, FIXED, FieldType, HIDDEN, JsonText, KEY, Kind, Mismatch, Name, OPEN, Preset, Record,
-    SHOWN, Sealing, ShortText, Timestamp, Token, Value, choice_types, id_types, record,
+    Bytes, DefaultValue, Description, FIXED, FieldType, HIDDEN, JsonText, KEY, Kind, Mismatch, Name, OPEN,
+    Record, SHOWN, Sealing, ShortText, Timestamp, Token, Value, choice_types, id_types, record,
 };
 use chancery_resource::{
     Figure, FigureSource, FigureUnit, Findings, Op, Parent, ProvidedFields, Reach, Relation, Rules, Shape,
@@ -81,10 +81,10 @@ impl CertType {
 }
 
 record! {
-    /// An upload, told apart from the certificate that it holds.
+    /// An upload, as distinct from the certificate that it holds.
     pub struct CertificateInput {
         /// How it is written.
-        format: CertificateStorageFormat = OPEN.or(Preset::Text("Pkcs12")),
+        format: CertificateStorageFormat = OPEN.or(DefaultValue::Text("Pkcs12")),
         /// The file: PEM as text, the others as base64.
         data: JsonText = OPEN,
         /// The private key where it is in a file of its own: PEM as text, DER as base64.
@@ -122,10 +122,10 @@ record! {
         /// The certificate. A body holds the file, as base64; an answer the certificate, as DER. One
         /// that is absent or the same keeps the private key.
         certificate: Option<Bytes> = OPEN,
-        /// The password of the file. It is never told.
-        password: Option<ShortText> = OPEN.not_kept(),
-        /// The upload told apart, in the place of certificate and password.
-        certificate_input: Option<CertificateInputText> = FIXED.not_kept().unseen(),
+        /// The password of the file. It is never returned.
+        password: Option<ShortText> = OPEN.unstored(),
+        /// The parsed upload, in the place of certificate and password.
+        certificate_input: Option<CertificateInputText> = FIXED.unstored().write_only(),
         /// SHA-1 over the certificate.
         thumbprint: Option<Name> = SHOWN.like("A9993E364706816ABA3E25717850C26C9CD0D89D"),
         /// From when the certificate is valid.
@@ -147,11 +147,11 @@ record! {
         /// The tenant that it is for.
         apply_to_tenant_id: Option<TenantId> = OPEN,
         /// How the file was written.
-        certificate_storage_format: CertificateStorageFormat = OPEN.or(Preset::Text("Pkcs12")),
+        certificate_storage_format: CertificateStorageFormat = OPEN.or(DefaultValue::Text("Pkcs12")),
         /// Whether the file was under a password.
-        certificate_password_protection: CertificatePasswordProtection = OPEN.or(Preset::Text("None")),
+        certificate_password_protection: CertificatePasswordProtection = OPEN.or(DefaultValue::Text("None")),
         /// Whether its private key is here.
-        certificate_has_private_key: bool = SHOWN.or(Preset::Bool(false)).repeated(),
+        certificate_has_private_key: bool = SHOWN.or(DefaultValue::Bool(false)).repeated(),
         /// The private key, encrypted.
         private_key: Option<JsonText> = HIDDEN.sealed(Sealing::Secret),
         /// Changes with every write to the cert store.

@@ -7,9 +7,9 @@ use base64::{
     Engine as _,
     prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD},
 };
-use chancery_certificate::{Format, Iterations, PrivateKey, Read, read_within};
+use chancery_certificate::{CertificateBundle, Format, Iterations, PrivateKey, read_within};
 use chancery_record::{Field, FieldOf, Form, Others, Record as _, Secret, Value, read_draft, read_json};
-use chancery_resource::{Call, Problem, ProblemKind, Proposed, Purpose, Stored, Tx, Violation, Work};
+use chancery_resource::{Call, Problem, ProblemKind, ProposedRow, Purpose, StoredRow, Tx, Violation, Work};
 
 use super::{
     CertStore, CertType, CertificateInput, CertificateInputText, CertificatePasswordProtection as Protection,
@@ -31,19 +31,19 @@ type Known = HashMap<[u8; 32], Result<Kept, Refused>>;
 pub fn read_upload(
     call: &Call,
     tx: &mut Tx<'_>,
-    rows: &mut [Proposed<'_>],
+    rows: &mut [ProposedRow<'_>],
 ) -> Result<Vec<Violation>, Problem> {
     let targets = [
         (CertStore::APPLY_TO_TENANT_ID.field(), "tenant"),
         (CertStore::APPLY_TO_SUBSCRIPTION_ID.field(), "subscription"),
     ];
-    let is_global = |row: &Proposed<'_>| row.get(CertStore::CERT_TYPE).map(CertType::is_global);
+    let is_global = |row: &ProposedRow<'_>| row.get(CertStore::CERT_TYPE).map(CertType::is_global);
     let own = CertStore::SUBSCRIPTION_ID;
     let mut violations = resolve_subscription(&call.context, tx, rows, own, &targets, is_global)?;
     let mut uploads = Vec::with_capacity(rows.len());
-    for (place, row) in rows.iter_mut().enumerate() {
+    for (index, row) in rows.iter_mut().enumerate() {
         let store = CertStore::from_values(row.values.clone())?;
-        settle_target(place, row, &store, &mut violations)?;
+        settle_target(index, row, &store, &mut violations)?;
         uploads.push(uploaded(&store, row.was, says_format(call)));
     }
     if uploads.iter().flatten().flatten().filter(|upload| upload.is_slow()).count() > MAX_SLOW {
@@ -68,14 +68,14 @@ pub fn read_upload(
 }
 
 fn settle_target(
-    place: usize,
-    row: &mut Proposed<'_>,
+    index: usize,
+    row: &mut ProposedRow<'_>,
     store: &CertStore,
     violations: &mut Vec<Violation>,
 ) -> Result<(), Problem> {
     if row.was.is_some() && store.cert_type.is_global() != store.subscription_id.is_none() {
         violations.push(wrong(
-            place,
+            index,
             CertStore::CERT_TYPE,
             "does not change between what is everyone's and what is not",
         ));
@@ -90,12 +90,12 @@ fn settle_target(
 
 /// Puts what was read into the rows.
 fn finish(
-    rows: &mut [Proposed<'_>],
+    rows: &mut [ProposedRow<'_>],
     uploads: Vec<Result<Option<Upload>, Refused>>,
     known: &Known,
     mut violations: Vec<Violation>,
 ) -> Result<Vec<Violation>, Problem> {
-    for ((place, row), upload) in rows.iter_mut().enumerate().zip(uploads) {
+    for ((index, row), upload) in rows.iter_mut().enumerate().zip(uploads) {
         let outcome = match upload {
             Ok(Some(upload)) => match known.get(&upload.digest()) {
                 Some(Ok(kept)) => match row.was {
@@ -123,7 +123,7 @@ fn finish(
         row.set(CertStore::PASSWORD, None)?;
         row.set(INPUT, None)?;
         if let Err((member, detail)) = outcome {
-            violations.push(wrong(place, member, detail));
+            violations.push(wrong(index, member, detail));
         }
     }
     Ok(violations)
@@ -192,7 +192,7 @@ struct Kept {
 }
 
 impl Kept {
-    fn of(upload: &Upload, read: Read) -> Self {
+    fn of(upload: &Upload, read: CertificateBundle) -> Self {
         let facts = read.facts;
         let cut = |text: String, most: usize| Value::Text(text.chars().take(most).collect());
         let protection = if upload.password.is_some() { Protection::Password } else { Protection::None };
@@ -213,7 +213,7 @@ impl Kept {
     }
 
     /// Whether a stored row has the certificate already, and a private key if the upload has one.
-    fn is_in(&self, was: &Stored) -> Result<bool, Problem> {
+    fn is_in(&self, was: &StoredRow) -> Result<bool, Problem> {
         let certificate = CertStore::CERTIFICATE.field();
         let is_there = self
             .values
@@ -238,7 +238,11 @@ fn says_format(call: &Call) -> bool {
 }
 
 /// The upload of a body; `None` where the stored certificate is kept.
-fn uploaded(store: &CertStore, was: Option<&Stored>, says_format: bool) -> Result<Option<Upload>, Refused> {
+fn uploaded(
+    store: &CertStore,
+    was: Option<&StoredRow>,
+    says_format: bool,
+) -> Result<Option<Upload>, Refused> {
     if let Some(input) = &store.certificate_input {
         return read_input(&input.0).map(Some);
     }
@@ -301,7 +305,7 @@ fn read_input(text: &str) -> Result<Upload, Refused> {
 }
 
 /// Restores the stored certificate's fields: no new one was sent.
-fn restore(values: &mut [Value], was: Option<&Stored>) {
+fn restore(values: &mut [Value], was: Option<&StoredRow>) {
     let Some(was) = was else { return };
     for field in [
         CertStore::CERTIFICATE.field(),

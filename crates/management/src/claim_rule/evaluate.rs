@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use aws_lc_rs::digest::{SHA256, digest};
-use chancery_claims::{Claim, Fault, Outcome, Rule, RuleSets, Source, Unusable};
+use chancery_claims::{Claim, Fault, Outcome, Rule, RuleSetError, RuleSets, Source};
 use chancery_record::{Json, Record as _, Value, parse_id};
 use chancery_resource::{
     Action as A, Answer, Body, Call, Custom, JsonForm, Method as M, Mode, Op, Permit::TenantMember, Problem,
@@ -20,7 +20,7 @@ const MAX_CLAIMS: usize = 10_000;
 /// The most rules that are in force at once.
 const MAX_RULES: usize = 1_000;
 /// The most unusable rules that a refusal names.
-const MAX_TOLD: usize = 10;
+const MAX_REPORTED: usize = 10;
 
 static BODY: JsonForm = JsonForm { name: "ClaimRuleEvaluation", schema: body_schema };
 static REPLY: JsonForm = JsonForm { name: "ClaimRuleOutcome", schema: reply_schema };
@@ -37,7 +37,7 @@ pub static OPERATIONS: &[Op] = &[Op::new(
             .taking(Body::Json(&BODY))
             .replying(Reply::Json(&REPLY)),
     ),
-    "Tells what the rules in force make of claims: where each goes, and the rules that it passed.",
+    "Evaluates the rules in force on claims: where each goes, and the rules that it passed.",
 )
 .added()];
 
@@ -77,7 +77,7 @@ fn reply_schema() -> serde_json::Value {
                     "value": { "type": "string", "description": "Its value." },
                     "source": { "type": "string", "description": "Whose it is." },
                     "destination": { "type": "string", "description": "Where it goes." },
-                    "onRequest": { "type": "boolean", "description": "Whether it is told only when asked for." },
+                    "onRequest": { "type": "boolean", "description": "Whether it is disclosed only when requested." },
                     "rules": { "type": "array", "description": "The rules that it passed, in order.",
                         "items": { "type": "string", "format": "uuid" } },
                 },
@@ -110,20 +110,22 @@ fn run(key: &[u8], rules: &[Rule], claims: &[Claim]) -> Evaluated {
     let started = Instant::now();
     let set =
         COMPILED.compiled(key, rules, &|| started.elapsed() < TIME).map_err(|unusable| match unusable {
-            Unusable::Faults(faults) => told(&faults),
-            Unusable::Time => "The rules in force take too long to compile: there are too many.".to_owned(),
+            RuleSetError::Faults(faults) => describe(&faults),
+            RuleSetError::Time => {
+                "The rules in force take too long to compile: there are too many.".to_owned()
+            }
         })?;
     let started = Instant::now();
     set.evaluate(claims, &|| started.elapsed() < TIME).map_err(|exceeded| format!("{exceeded}."))
 }
 
-fn told(faults: &[Fault]) -> String {
-    let told: Vec<String> = faults
+fn describe(faults: &[Fault]) -> String {
+    let faults: Vec<String> = faults
         .iter()
-        .take(MAX_TOLD)
+        .take(MAX_REPORTED)
         .map(|fault| format!("{} of rule {}: {}", fault.member, fault.rule, fault.detail))
         .collect();
-    format!("A rule in force cannot be used: {}.", told.join("; "))
+    format!("A rule in force cannot be used: {}.", faults.join("; "))
 }
 
 fn read_claims(body: &Json) -> Result<Vec<Claim>, Problem> {

@@ -6,11 +6,12 @@ mod link;
 
 use chancery_claims::{Member, Rule};
 use chancery_record::{
-    FIXED, KEY, Name, OPEN, PatternText, Preset, Record as _, SHOWN, Token, choice_types, id_types, record,
+    DefaultValue, FIXED, KEY, Name, OPEN, PatternText, Record as _, SHOWN, Token, choice_types, id_types,
+    record,
 };
 use chancery_resource::{
-    Call, Findings, Op, Parent, Problem, Proposed, ProvidedFields, Purpose, Reach, Relation, Rules, Shape,
-    StoreError, Tx, Unique, Violation, Wrong, relation, standard,
+    Call, FieldFault, Findings, Op, Parent, Problem, ProposedRow, ProvidedFields, Purpose, Reach, Relation,
+    Rules, Shape, StoreError, Tx, Unique, Violation, relation, standard,
 };
 use uuid::Uuid;
 
@@ -86,7 +87,7 @@ choice_types! {
         /// Those of the identity provider.
         IdentityProvider,
     }
-    /// When a claim is told.
+    /// When a claim is disclosed.
     DisclosureMode {
         /// Always.
         Always,
@@ -96,7 +97,7 @@ choice_types! {
 }
 
 record! {
-    /// A rule about claims: what people are, as tokens tell it.
+    /// A rule about claims: what people are, as tokens state it.
     pub struct ClaimRule {
         /// The rule.
         id: ClaimRuleId = KEY,
@@ -105,19 +106,19 @@ record! {
         /// What it does.
         rule_type: RuleType = OPEN,
         /// What of a claim is matched.
-        filter_target: ClaimTarget = OPEN.or(Preset::Text("ClaimType")),
+        filter_target: ClaimTarget = OPEN.or(DefaultValue::Text("ClaimType")),
         /// What of a claim is rewritten.
-        transform_target: ClaimTarget = OPEN.or(Preset::Text("ClaimType")),
+        transform_target: ClaimTarget = OPEN.or(DefaultValue::Text("ClaimType")),
         /// Where it applies.
         rule_level: RuleLevel = OPEN,
         /// Where its claims go.
-        destination: Destination = OPEN.or(Preset::Text("IdTokenAndAccessToken")),
+        destination: Destination = OPEN.or(DefaultValue::Text("IdTokenAndAccessToken")),
         /// Whose claims it looks at.
-        input_source: InputSource = OPEN.or(Preset::Text("All")),
-        /// When its claims are told.
-        disclosure_mode: DisclosureMode = OPEN.or(Preset::Text("Always")),
+        input_source: InputSource = OPEN.or(DefaultValue::Text("All")),
+        /// When its claims are disclosed.
+        disclosure_mode: DisclosureMode = OPEN.or(DefaultValue::Text("Always")),
         /// Rules of one priority run on the same claims; a lower one runs first.
-        priority: i64 = OPEN.or(Preset::Int(0)),
+        priority: i64 = OPEN.or(DefaultValue::Int(0)),
         /// The pattern of the types that it matches; an empty one matches all.
         type_evaluation_rule: Option<PatternText> = OPEN,
         /// The pattern of the values that it matches; an empty one matches all.
@@ -131,7 +132,7 @@ record! {
         /// What it is rewritten to; of a rule that adds, the claim's value.
         value_transformation_replacement: Option<PatternText> = OPEN,
         /// Whether it is used.
-        is_active: bool = OPEN.or(Preset::Bool(true)),
+        is_active: bool = OPEN.or(DefaultValue::Bool(true)),
         /// The subscription that owns it; `Default` where that is the only one.
         subscription_id: Option<SubscriptionId> = FIXED,
         /// The instance whose people it is about.
@@ -242,7 +243,7 @@ pub static CLAIM_RULE: Shape = Shape::of::<ClaimRule>(
 .validate_rows(check);
 
 /// Validates that rules have valid patterns, and apply within their subscriptions and at their levels.
-fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let targets = [
         (ClaimRule::APPLY_TO_TENANT_ID.field(), "tenant"),
         (ClaimRule::APPLY_TO_IDP_INSTANCE_ID.field(), "idp_instance"),
@@ -256,25 +257,25 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
     let own = ClaimRule::SUBSCRIPTION_ID;
     violations.extend(resolve_subscription(&call.context, tx, rows, own, &targets, |_| Ok(false))?);
     let mut narrowed = Vec::new();
-    for (place, row) in rows.iter_mut().enumerate() {
+    for (index, row) in rows.iter_mut().enumerate() {
         if row.get(ClaimRule::APPLY_TO_SUBSCRIPTION_ID)?.is_none() {
             row.set(ClaimRule::APPLY_TO_SUBSCRIPTION_ID, row.get(own)?)?;
         }
         let level = row.get(ClaimRule::RULE_LEVEL)?;
         if let (Some(was), true) = (row.was, has_no_client_apps(level.name())) {
-            narrowed.push((place, was.rid));
+            narrowed.push((index, was.rid));
         }
     }
     let linked = with_client_apps(tx, &narrowed.iter().map(|(_, rid)| *rid).collect::<Vec<_>>())?;
-    for (place, _) in narrowed.into_iter().filter(|(_, rid)| linked.contains(rid)) {
+    for (index, _) in narrowed.into_iter().filter(|(_, rid)| linked.contains(rid)) {
         let detail = "does not fit: the rule has client apps, which this level does not take";
-        violations.push(wrong(place, ClaimRule::RULE_LEVEL, detail));
+        violations.push(wrong(index, ClaimRule::RULE_LEVEL, detail));
     }
     Ok(violations)
 }
 
 /// The weight of a rule's patterns, or what is wrong with the rule.
-fn weigh(rule: &Rule) -> Result<u64, Vec<Wrong>> {
+fn weigh(rule: &Rule) -> Result<u64, Vec<FieldFault>> {
     let field = |member| match member {
         Member::TypeEvaluationRule => ClaimRule::TYPE_EVALUATION_RULE.field(),
         Member::ValueEvaluationRule => ClaimRule::VALUE_EVALUATION_RULE.field(),

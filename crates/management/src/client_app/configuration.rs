@@ -7,11 +7,11 @@ use std::{
 
 use chancery_certificate::normalised_name;
 use chancery_record::{
-    CertificateName, Email, FieldOf, KEY, OPEN, Preset, Record as _, SHOWN, Token, Value, choice_types,
+    CertificateName, DefaultValue, Email, FieldOf, KEY, OPEN, Record as _, SHOWN, Token, Value, choice_types,
     record,
 };
 use chancery_resource::{
-    Call, Context, Findings, LIST, Op, Parent, Problem, Proposed, Reach, Rules, Shape, Sql, Tx, Unique,
+    Call, Context, Findings, LIST, Op, Parent, Problem, ProposedRow, Reach, Rules, Shape, Sql, Tx, Unique,
     Violation, standard,
 };
 use uuid::Uuid;
@@ -41,7 +41,7 @@ choice_types! {
     }
 }
 
-const NO: Preset = Preset::Bool(false);
+const NO: DefaultValue = DefaultValue::Bool(false);
 
 record! {
     /// How a client app proves who it is. While there is none it is by its secret, in the header.
@@ -49,7 +49,7 @@ record! {
         /// The client app.
         client_app_id: ClientAppId = KEY,
         /// How it proves who it is.
-        token_endpoint_auth_method: TokenEndpointAuthMethod = OPEN.or(Preset::Text("client_secret_basic")),
+        token_endpoint_auth_method: TokenEndpointAuthMethod = OPEN.or(DefaultValue::Text("client_secret_basic")),
         /// Whether its tokens are bound to its certificate (RFC 8705).
         require_certificate_bound_access_tokens: bool = OPEN.or(NO),
         /// Whether its tokens are bound to a key that it shows (RFC 9449).
@@ -168,24 +168,24 @@ fn keep_of_fapi(_: &mut Context, tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<(), P
 }
 
 /// Validates that a client app with `client_secret_jwt` has a secret that can sign.
-fn check(_: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+fn check(_: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let mut violations = check_configurations(tx, rows)?;
     let signing = TokenEndpointAuthMethod::ClientSecretJwt;
     let mut asked = HashMap::new();
-    for (place, row) in rows.iter().enumerate() {
+    for (index, row) in rows.iter().enumerate() {
         let to_be = ClientAppAuthenticationConfiguration::from_values(row.values.clone())?;
         if to_be.token_endpoint_auth_method == signing {
-            asked.insert(to_be.client_app_id.0, place);
+            asked.insert(to_be.client_app_id.0, index);
         }
     }
     let apps: Vec<Uuid> = asked.keys().copied().collect();
     let with_sealed = which_have_sealed(tx, &apps)?;
     let with_secret = ids(tx, "SELECT client_app_id FROM client_app_secret WHERE TRUE", &apps)?;
-    for (app, place) in asked {
+    for (app, index) in asked {
         if with_secret.contains(&app) && !with_sealed.contains(&app) {
             let detail = "needs a secret that is kept for signing: delete the client app's secrets, set this, then make a new one";
             violations.push(conflict(
-                place,
+                index,
                 ClientAppAuthenticationConfiguration::TOKEN_ENDPOINT_AUTH_METHOD,
                 detail,
             ));

@@ -3,11 +3,11 @@
 use chancery_certificate::facts_of;
 use chancery_oauth::{Algorithm, JwkSet, KEY_ENCRYPTION, Status};
 use chancery_record::{
-    Bytes, FIXED, Identifier, JwksText, KEY, Name, OPEN, Preset, SHOWN, Timestamp, Token, Url, Value,
+    Bytes, DefaultValue, FIXED, Identifier, JwksText, KEY, Name, OPEN, SHOWN, Timestamp, Token, Url, Value,
     choice_types, id_types, record,
 };
 use chancery_resource::{
-    Call, Findings, Op, Parent, Problem, Proposed, Reach, Rules, Shape, Tx, Unique, Violation, added,
+    Call, Findings, Op, Parent, Problem, ProposedRow, Reach, Rules, Shape, Tx, Unique, Violation, added,
     standard,
 };
 
@@ -62,7 +62,7 @@ record! {
         /// The only algorithm that the keys are used with, where there is one.
         algorithm: Option<Name> = OPEN.like("ES256"),
         /// Where it stands: from Pending to Active to Retiring to Retired, and from any to Revoked.
-        status: KeySetStatus = OPEN.or(Preset::Text("Pending")),
+        status: KeySetStatus = OPEN.or(DefaultValue::Text("Pending")),
         /// From when it can be used.
         valid_from: Option<Timestamp> = OPEN,
         /// Until when it can be used.
@@ -84,7 +84,7 @@ impl Rules for ClientAppKeySet {
             match JwkSet::parse(jwks.as_str().as_bytes()) {
                 Ok(set) if set.skipped.is_empty() => {}
                 Ok(set) => {
-                    let kinds = set.skipped.iter().map(|place| format!("/keys/{place}")).collect::<Vec<_>>();
+                    let kinds = set.skipped.iter().map(|index| format!("/keys/{index}")).collect::<Vec<_>>();
                     wrong.add(
                         Self::JWKS,
                         format!("holds keys of a kind that is not known here: {}", kinds.join(", ")),
@@ -135,18 +135,18 @@ const MOST: usize = 100;
 /// Validates that a key set's status only moves forward. Its keys are validated only when they change, so
 /// that an old key set that would not pass today can still be retired.
 #[expect(clippy::unnecessary_wraps, reason = "the engine calls it by this form")]
-fn check(_: &Call, _: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+fn check(_: &Call, _: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let status = |values: &[Value]| ClientAppKeySet::STATUS.text(values).and_then(Status::named);
     let mut violations = Vec::new();
-    for (place, row) in rows.iter().enumerate() {
+    for (index, row) in rows.iter().enumerate() {
         let before = row.was.and_then(|was| status(&was.values));
         if let (Some(before), Some(next)) = (before, status(row.values))
             && !before.may_become(next)
         {
             let detail = format!("goes from {} to another, but not to {}", before.name(), next.name());
-            violations.push(conflict(place, ClientAppKeySet::STATUS, detail));
+            violations.push(conflict(index, ClientAppKeySet::STATUS, detail));
         }
-        let told = |values: &[Value]| {
+        let signing_data = |values: &[Value]| {
             [
                 ClientAppKeySet::JWKS.text(values),
                 ClientAppKeySet::KID.text(values),
@@ -155,8 +155,8 @@ fn check(_: &Call, _: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Viol
             ]
             .map(|text| text.map(str::to_owned))
         };
-        let now = told(row.values);
-        if row.was.is_some_and(|was| told(&was.values) == now) {
+        let now = signing_data(row.values);
+        if row.was.is_some_and(|was| signing_data(&was.values) == now) {
             continue;
         }
         let [jwks, kid, key_use, algorithm] = now;
@@ -164,12 +164,12 @@ fn check(_: &Call, _: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Viol
         if let (Some(set), Some(kid)) = (keys, &kid)
             && !set.keys.iter().any(|key| key.kid.as_ref() == Some(kid))
         {
-            violations.push(wrong(place, ClientAppKeySet::KID, "names none of the keys in jwks"));
+            violations.push(wrong(index, ClientAppKeySet::KID, "names none of the keys in jwks"));
         }
         let signs = key_use.as_deref() == Some(KeyUse::Signing.name());
         if algorithm.is_some_and(|algorithm| !is_served(&algorithm, signs)) {
             let detail = format!("must be one of {}", algorithms(signs).join(", "));
-            violations.push(wrong(place, ClientAppKeySet::ALGORITHM, detail));
+            violations.push(wrong(index, ClientAppKeySet::ALGORITHM, detail));
         }
     }
     Ok(violations)

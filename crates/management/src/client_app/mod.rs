@@ -16,7 +16,7 @@ pub mod uri;
 
 use chancery_application::{APPLICATION_GROUP, APPLICATION_USER, ApplicationUser};
 use chancery_record::{
-    FIXED, KEY, Name, OPEN, Preset, SHOWN, Token, Url, WebAddress, choice_types, id_types, record,
+    DefaultValue, FIXED, KEY, Name, OPEN, SHOWN, Token, Url, WebAddress, choice_types, id_types, record,
 };
 use chancery_resource::{Child, Op, Reach, Relation, Shape, Unique, added_at, children, relation, standard};
 
@@ -129,8 +129,8 @@ choice_types! {
     }
 }
 
-const YES: Preset = Preset::Bool(true);
-const NO: Preset = Preset::Bool(false);
+const YES: DefaultValue = DefaultValue::Bool(true);
+const NO: DefaultValue = DefaultValue::Bool(false);
 
 record! {
     /// What asks for tokens, for itself or for people.
@@ -140,9 +140,9 @@ record! {
         /// Its name, unique in the subscription without regard to case.
         name: Name = OPEN.folded(),
         /// When people are asked whether it may act for them.
-        access_grant_consent: AccessGrantConsent = OPEN.or(Preset::Text("Implicit")),
+        access_grant_consent: AccessGrantConsent = OPEN.or(DefaultValue::Text("Implicit")),
         /// Whether people are asked before they are signed out.
-        logout_consent: LogoutConsent = OPEN.or(Preset::Text("Implicit")),
+        logout_consent: LogoutConsent = OPEN.or(DefaultValue::Text("Implicit")),
         /// Whether it gets tokens for its own resources only.
         resource_filter_enabled: bool = OPEN.or(NO),
         /// Whether it gets its own scopes only.
@@ -151,13 +151,13 @@ record! {
         client_uri: Option<WebAddress> = OPEN,
         /// Its picture.
         logo_uri: Option<WebAddress> = OPEN,
-        /// Where it is told that somebody signed out, by the server.
+        /// Where it is notified that somebody signed out, by the server.
         backchannel_logout_uri: Option<WebAddress> = OPEN,
-        /// Whether it must be told which session that was.
+        /// Whether the notification must name the session.
         backchannel_logout_session_required: bool = OPEN.or(NO),
-        /// Where it is told that somebody signed out, by the browser.
+        /// Where it is notified that somebody signed out, by the browser.
         frontchannel_logout_uri: Option<WebAddress> = OPEN,
-        /// Whether it must be told which session that was.
+        /// Whether the notification must name the session.
         frontchannel_logout_session_required: bool = OPEN.or(NO),
         /// Whether it may get and use tokens.
         enabled: bool = OPEN.or(YES),
@@ -166,7 +166,7 @@ record! {
         /// Whether it runs on the person's own device.
         is_native_application: bool = OPEN.or(NO),
         /// The response types it may ask for, separated by commas.
-        allowed_response_types: Name = OPEN.or(Preset::Text("code")).like("code"),
+        allowed_response_types: Name = OPEN.or(DefaultValue::Text("code")).like("code"),
         /// Whether only authorized users and groups may use it.
         is_restricted: bool = OPEN.or(NO),
         /// Whether its tokens hold the groups.
@@ -178,11 +178,11 @@ record! {
         /// Whether it gets tokens for itself.
         allow_client_credential_login: bool = OPEN.or(NO),
         /// What its access tokens are.
-        access_token_type: AccessTokenType = OPEN.or(Preset::Text("Jwt")),
+        access_token_type: AccessTokenType = OPEN.or(DefaultValue::Text("Jwt")),
         /// A profile of rules beyond those of OAuth.
-        security_profile: SecurityProfile = OPEN.or(Preset::Text("None")),
+        security_profile: SecurityProfile = OPEN.or(DefaultValue::Text("None")),
         /// What people are called to it.
-        subject_type: SubjectType = OPEN.or(Preset::Text("Public")),
+        subject_type: SubjectType = OPEN.or(DefaultValue::Text("Public")),
         /// Where its redirect URIs are listed, when they are on several hosts.
         sector_identifier_uri: Option<Url> = OPEN,
         /// Whether its access tokens are encrypted; empty takes the server's setting.

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use chancery_oauth::{Authentication, ClientFacts, Encryption, Method, SecurityProfile, findings};
 use chancery_record::{CertificateName, Field, FieldOf, Mismatch, Record, Url, Value};
-use chancery_resource::{LIST, Problem, Proposed, Shape, Sql, Tx, Violation};
+use chancery_resource::{LIST, Problem, ProposedRow, Shape, Sql, Tx, Violation};
 use uuid::Uuid;
 
 use super::{
@@ -76,23 +76,26 @@ fn load_records<R: Record>(
 }
 
 /// The client apps that rows belong to, each once.
-fn apps_of<R: Record>(rows: &[Proposed<'_>], field: FieldOf<R, ClientAppId>) -> Result<Vec<Uuid>, Mismatch> {
+fn apps_of<R: Record>(
+    rows: &[ProposedRow<'_>],
+    field: FieldOf<R, ClientAppId>,
+) -> Result<Vec<Uuid>, Mismatch> {
     let apps = rows.iter().map(|row| row.get(field).map(|app| app.0)).collect::<Result<HashSet<_>, _>>()?;
     Ok(apps.into_iter().collect())
 }
 
 /// Finds client apps that break the rules of their profile.
-pub fn check_apps(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+pub fn check_apps(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let known = Known::load(tx, &apps_of(rows, ClientApp::ID)?)?;
     let mut violations = Vec::new();
-    for (place, row) in rows.iter().enumerate() {
+    for (index, row) in rows.iter().enumerate() {
         let app = ClientApp::from_values(row.values.clone())?;
         let uris: Vec<&str> =
             known.uris.get(&app.id.0).into_iter().flat_map(HashMap::values).map(String::as_str).collect();
-        tell(
+        report(
             &CLIENT_APP,
             ClientApp::ID.field(),
-            place,
+            index,
             &facts(&app, known.configurations.get(&app.id.0), &uris),
             &mut violations,
         );
@@ -101,20 +104,20 @@ pub fn check_apps(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violatio
 }
 
 /// Finds configurations that break the rules of their client apps' profiles.
-pub fn check_configurations(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+pub fn check_configurations(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let shape = &CLIENT_APP_AUTHENTICATION_CONFIGURATION;
     let known = Known::load(tx, &apps_of(rows, Configuration::CLIENT_APP_ID)?)?;
     let mut violations = Vec::new();
-    for (place, row) in rows.iter().enumerate() {
+    for (index, row) in rows.iter().enumerate() {
         let configuration = Configuration::from_values(row.values.clone())?;
         let id = configuration.client_app_id.0;
         let Some(app) = known.apps.get(&id) else { continue };
         let uris: Vec<&str> =
             known.uris.get(&id).into_iter().flat_map(HashMap::values).map(String::as_str).collect();
-        tell(
+        report(
             shape,
             Configuration::CLIENT_APP_ID.field(),
-            place,
+            index,
             &facts(app, Some(&configuration), &uris),
             &mut violations,
         );
@@ -123,19 +126,19 @@ pub fn check_configurations(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Ve
 }
 
 /// Finds redirect URIs that break the rules of their client apps' profiles, those of one request together.
-pub fn check_uris(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+pub fn check_uris(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let shape = &CLIENT_APP_REDIRECT_URI;
     let mut known = Known::load(tx, &apps_of(rows, ClientAppRedirectUri::CLIENT_APP_ID)?)?;
     let mut violations = Vec::new();
-    for (place, row) in rows.iter().enumerate() {
+    for (index, row) in rows.iter().enumerate() {
         let new = ClientAppRedirectUri::from_values(row.values.clone())?;
         let id = new.client_app_id.0;
         known.keep(&new);
         let Some(app) = known.apps.get(&id) else { continue };
         let uris: Vec<&str> =
             known.uris.get(&id).into_iter().flat_map(HashMap::values).map(String::as_str).collect();
-        let told = ClientAppRedirectUri::URI.field();
-        tell(shape, told, place, &facts(app, known.configurations.get(&id), &uris), &mut violations);
+        let own = ClientAppRedirectUri::URI.field();
+        report(shape, own, index, &facts(app, known.configurations.get(&id), &uris), &mut violations);
     }
     Ok(violations)
 }
@@ -153,10 +156,10 @@ fn in_a_sentence(text: &str) -> String {
 }
 
 /// Adds a violation at the member of the body, or at another member where the body lacks that one.
-fn tell(
+fn report(
     shape: &'static Shape,
     other: &'static Field,
-    place: usize,
+    index: usize,
     facts: &ClientFacts<'_>,
     violations: &mut Vec<Violation>,
 ) {
@@ -164,8 +167,8 @@ fn tell(
         let own = shape.fields.iter().find(|field| field.is_named(finding.member));
         let detail = in_a_sentence(finding.detail);
         violations.push(match own {
-            Some(field) => wrong(place, field, detail),
-            None => wrong(place, other, format!("contradicts {}: {detail}", finding.member)),
+            Some(field) => wrong(index, field, detail),
+            None => wrong(index, other, format!("contradicts {}: {detail}", finding.member)),
         });
     }
 }

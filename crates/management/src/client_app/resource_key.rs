@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chancery_record::Value;
 use chancery_resource::{
-    Call, LIST, PLATFORM, Problem, ProblemKind, Proposed, Scope, Sql, StateTable, StoreError, Tx, Violation,
-    visible,
+    Call, LIST, PLATFORM, Problem, ProblemKind, ProposedRow, Scope, Sql, StateTable, StoreError, Tx,
+    Violation, visible,
 };
 use uuid::Uuid;
 
@@ -16,13 +16,13 @@ use crate::subscription::resolve::{conflict, subscriptions_of};
 /// Claims the resources that rows name for the subscriptions of their client apps, and finds those that
 /// another subscription owns. Each resource has one row in the database, so that of two concurrent claims
 /// one wins.
-pub fn claim(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
-    let app_of = |row: &Proposed<'_>| row.get(ClientAppResource::CLIENT_APP_ID).map(|app| app.0);
+pub fn claim(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
+    let app_of = |row: &ProposedRow<'_>| row.get(ClientAppResource::CLIENT_APP_ID).map(|app| app.0);
     let apps = rows.iter().map(app_of).collect::<Result<HashSet<_>, _>>()?;
     let apps = visible(&call.context, tx, &CLIENT_APP, &apps.into_iter().collect::<Vec<_>>())?;
     let homes = subscriptions_of(tx, "client_app", &apps.into_keys().collect::<Vec<_>>())?;
     let (mut violations, mut named) = (Vec::new(), Vec::new());
-    for (place, row) in rows.iter().enumerate() {
+    for (index, row) in rows.iter().enumerate() {
         let Some(key) = row.text(ClientAppResource::KEY) else { continue };
         if row.was.is_some_and(|was| was.text(ClientAppResource::KEY) == Some(key)) {
             continue;
@@ -31,23 +31,23 @@ pub fn claim(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<
             if matches!(call.context.scope, Scope::Parts { .. }) {
                 let detail = "is a resource of the platform itself: only a SystemAdmin gives it".to_owned();
                 violations.push(Violation {
-                    row: place,
+                    row: index,
                     kind: ProblemKind::Forbidden,
                     field: ClientAppResource::KEY.field(),
                     detail,
                 });
             }
         } else if let Some(home) = homes.get(&app_of(row)?) {
-            named.push((place, key, *home));
+            named.push((index, key, *home));
         }
     }
     let owners = take(tx, &named.iter().map(|(_, key, home)| (*key, *home)).rev().collect())?;
     let foreign = named.iter().filter(|(_, key, home)| owners.get(*key) != Some(home));
-    let refuse = |place| {
+    let refuse = |index| {
         let detail = "belongs to another subscription, whose client app has it";
-        conflict(place, ClientAppResource::KEY, detail)
+        conflict(index, ClientAppResource::KEY, detail)
     };
-    violations.extend(foreign.map(|(place, ..)| refuse(*place)));
+    violations.extend(foreign.map(|(index, ..)| refuse(*index)));
     Ok(violations)
 }
 
@@ -70,8 +70,8 @@ fn take(tx: &mut Tx<'_>, wanted: &BTreeMap<&str, Uuid>) -> Result<HashMap<String
     let (mut owners, wanted): (_, Vec<_>) = (HashMap::new(), wanted.iter().collect());
     for chunk in wanted.chunks(LIST) {
         let mut sql = Sql::new("(key, subscription_id) VALUES ");
-        for (place, (key, home)) in chunk.iter().enumerate() {
-            sql.add(if place == 0 { "(" } else { ", (" });
+        for (index, (key, home)) in chunk.iter().enumerate() {
+            sql.add(if index == 0 { "(" } else { ", (" });
             sql.add_bound(**key);
             sql.add(", ");
             sql.add_bound(**home);

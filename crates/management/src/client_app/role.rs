@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 
 use chancery_record::{
-    FIXED, FieldType as _, HIDDEN, KEY, Name, OPEN, Preset, Record as _, SHOWN, Token, Value, id_types,
+    DefaultValue, FIXED, FieldType as _, HIDDEN, KEY, Name, OPEN, Record as _, SHOWN, Token, Value, id_types,
     record,
 };
 use chancery_resource::{
-    Call, Findings, Op, Parent, Problem, Proposed, ProvidedFields, Reach, RoleType, Rules, ScopeKind, Shape,
-    Tx, Unique, Violation, list_of, standard,
+    Call, Findings, Op, Parent, Problem, ProposedRow, ProvidedFields, Reach, RoleType, Rules, ScopeKind,
+    Shape, Tx, Unique, Violation, list_of, standard,
 };
 use uuid::Uuid;
 
@@ -39,7 +39,7 @@ record! {
         /// The client app.
         client_app_id: ClientAppId = FIXED,
         /// What it applies to, as text.
-        target_key: Name = HIDDEN.or(Preset::Text("")),
+        target_key: Name = HIDDEN.or(DefaultValue::Text("")),
         /// Changes with every write to the role.
         concurrency_token: Token = SHOWN,
     }
@@ -95,7 +95,7 @@ pub static CLIENT_APP_ROLE: Shape = Shape::of::<ClientAppRole>(
             ClientAppRole::TARGET_KEY.field(),
         ],
     )
-    .told_of(ClientAppRole::ROLE_TYPE),
+    .reported_at(ClientAppRole::ROLE_TYPE),
 ])
 .ruled::<ClientAppRole>()
 .validate_rows(check)
@@ -103,7 +103,7 @@ pub static CLIENT_APP_ROLE: Shape = Shape::of::<ClientAppRole>(
 .postcondition(administrator::keep_one)
 .bumps_epoch();
 
-fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let roles = rows
         .iter()
         .map(|row| ClientAppRole::from_values(row.values.clone()))

@@ -1,7 +1,7 @@
 //! The rules of a client app.
 
 use chancery_record::{Name, Value, fold};
-use chancery_resource::{Call, Findings, Problem, Proposed, ProvidedFields, ROOT, Rules, Tx, Violation};
+use chancery_resource::{Call, Findings, Problem, ProposedRow, ProvidedFields, ROOT, Rules, Tx, Violation};
 
 use super::{ClientApp, ContentEncryption, profile::check_apps};
 use crate::{
@@ -63,7 +63,7 @@ impl Rules for ClientApp {
 }
 
 /// Validates client apps against the data.
-pub fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+pub fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let own = ClientApp::SUBSCRIPTION_ID;
     let mut violations = resolve_subscription(&call.context, tx, rows, own, &[], |_| Ok(false))?;
     violations.extend(find_namesakes(rows));
@@ -74,25 +74,25 @@ pub fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<
 
 /// Finds rows that would have the name of the installation's own client app, the only one that a token
 /// request may name instead of its id.
-fn find_namesakes(rows: &[Proposed<'_>]) -> Vec<Violation> {
+fn find_namesakes(rows: &[ProposedRow<'_>]) -> Vec<Violation> {
     let is_root = |values: &[Value]| ClientApp::NAME.text(values).is_some_and(|name| fold(name) == ROOT);
     let namesakes = rows
         .iter()
         .enumerate()
         .filter(|(_, row)| is_root(row.values) && !row.was.is_some_and(|was| is_root(&was.values)));
-    let refuse = |place| conflict(place, ClientApp::NAME, "is the name of the installation's own client app");
-    namesakes.map(|(place, _)| refuse(place)).collect()
+    let refuse = |index| conflict(index, ClientApp::NAME, "is the name of the installation's own client app");
+    namesakes.map(|(index, _)| refuse(index)).collect()
 }
 
 /// Finds client apps that have links to other subscriptions and would no longer allow them.
-fn find_crossing(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+fn find_crossing(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let allows = ClientApp::ALLOW_CROSS_SUBSCRIPTION;
     let mut violations = Vec::new();
-    for (place, row) in rows.iter().enumerate() {
+    for (index, row) in rows.iter().enumerate() {
         let Some(was) = row.was else { continue };
         if was.get(allows)? && !row.get(allows)? && crosses_subscriptions(tx, row.get(ClientApp::ID)?.0)? {
             let detail = "must stay true: the client app is linked to something of another subscription";
-            violations.push(conflict(place, allows, detail));
+            violations.push(conflict(index, allows, detail));
         }
     }
     Ok(violations)

@@ -6,7 +6,7 @@ use chancery_record::{
     Token, id_types, record,
 };
 use chancery_resource::{
-    Call, Op, Parent, Problem, Proposed, Reach, Shape, Tx, Unique, Violation, list_of, random, standard,
+    Call, Op, Parent, Problem, ProposedRow, Reach, Shape, Tx, Unique, Violation, list_of, random, standard,
 };
 
 use super::{
@@ -26,10 +26,10 @@ record! {
         /// The secret.
         id: ClientAppSecretId = KEY,
         /// Its name.
-        name: Label = OPEN.or(chancery_record::Preset::Text("")),
+        name: Label = OPEN.or(chancery_record::DefaultValue::Text("")),
         /// Its value: 16 to 512 characters, or left to the server, which takes 32 random bytes. It is
-        /// told when it is made and never again.
-        secret: Option<ShortText> = FIXED.not_kept(),
+        /// returned when it is created and never again.
+        secret: Option<ShortText> = FIXED.unstored(),
         /// When it ends.
         expiry: Option<Timestamp> = OPEN,
         /// The client app.
@@ -56,7 +56,7 @@ pub static CLIENT_APP_SECRET: Shape = Shape::of::<ClientAppSecret>(
         "client_app_secret__client_app_id__digest",
         &[ClientAppSecret::CLIENT_APP_ID.field(), ClientAppSecret::DIGEST.field()],
     )
-    .told_of(ClientAppSecret::SECRET),
+    .reported_at(ClientAppSecret::SECRET),
 ])
 .validate_rows(make)
 .after_write(|context, tx, values| note(context, tx, ClientAppSecret::CLIENT_APP_ID.get(values)?))
@@ -71,37 +71,37 @@ const LENGTHS: std::ops::RangeInclusive<usize> = 16..=512;
 const SIGNING: usize = 32;
 
 /// Generates the values of new rows, or digests those provided. A replacement may repeat the stored value.
-fn make(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+fn make(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let apps = rows.iter().map(|row| Ok(row.get(ClientAppSecret::CLIENT_APP_ID)?.0));
     let apps = apps.collect::<Result<Vec<_>, Mismatch>>()?;
     let signing = configuration::which_sign(tx, &apps)?;
     let mut violations = Vec::new();
-    for (place, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.was.is_some()) {
+    for (index, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.was.is_some()) {
         let given = row
             .text(ClientAppSecret::SECRET)
             .map(|secret| Bytes(call.context.app.master.secret_digest(secret.as_bytes())));
         if given.is_some() && given != row.get(ClientAppSecret::DIGEST)? {
             violations.push(wrong(
-                place,
+                index,
                 ClientAppSecret::SECRET,
                 "is set at creation alone: make a new secret, then delete this one",
             ));
         }
         row.set(ClientAppSecret::SECRET, None)?;
     }
-    for (place, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.was.is_none()) {
+    for (index, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.was.is_none()) {
         let given = row.text(ClientAppSecret::SECRET).map(str::to_owned);
         let secret = given.unwrap_or_else(|| BASE64_URL_SAFE_NO_PAD.encode(random::<32>()));
         let signs = signing.contains(&row.get(ClientAppSecret::CLIENT_APP_ID)?.0);
         if !LENGTHS.contains(&secret.chars().count()) {
             violations.push(wrong(
-                place,
+                index,
                 ClientAppSecret::SECRET,
                 "must have 16 to 512 characters, or be left to the server",
             ));
         } else if signs && secret.len() < SIGNING {
             violations.push(wrong(
-                place,
+                index,
                 ClientAppSecret::SECRET,
                 "must have at least 32 bytes: the client app signs with it",
             ));

@@ -1,6 +1,6 @@
 //! Redirect and request URIs of a client app.
 
-use chancery_record::{FIXED, KEY, OPEN, Preset, SHOWN, Token, Url, choice_types, id_types, record};
+use chancery_record::{DefaultValue, FIXED, KEY, OPEN, SHOWN, Token, Url, choice_types, id_types, record};
 use chancery_resource::{Findings, Op, Parent, Reach, Rules, Shape, Unique, added, added_at, standard};
 
 use super::{CLIENT_APP, ClientAppId, profile::check_uris};
@@ -44,7 +44,7 @@ record! {
         /// The address, whole, without a fragment.
         uri: Url = OPEN,
         /// When people are sent there.
-        redirect_uri_type: RedirectUriType = OPEN.or(Preset::Text("Login")),
+        redirect_uri_type: RedirectUriType = OPEN.or(DefaultValue::Text("Login")),
         /// The client app.
         client_app_id: ClientAppId = FIXED,
         /// Changes with every write to the redirect URI.
@@ -146,7 +146,7 @@ pub static CLIENT_APP_REDIRECT_URI: Shape = Shape::of::<ClientAppRedirectUri>(
             ClientAppRedirectUri::REDIRECT_URI_TYPE.field(),
         ],
     )
-    .told_of(ClientAppRedirectUri::URI),
+    .reported_at(ClientAppRedirectUri::URI),
 ])
 .ruled::<ClientAppRedirectUri>()
 .validate_rows(|_, tx, rows| check_uris(tx, rows));

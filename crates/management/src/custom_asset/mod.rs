@@ -6,7 +6,7 @@ use chancery_record::{
 };
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Call, Custom, JsonForm, Method as M, Op, Permit::TenantAdmin,
-    Problem, Proposed, Purpose, Reach, Reply, Rows, Shape, Tx, Unique, Violation, Writing, read_form,
+    Problem, ProposedRow, Purpose, Reach, Reply, Rows, Shape, Tx, Unique, Violation, Writing, read_form,
     standard, write_rows,
 };
 use serde_json::json;
@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::{
     judge::judge,
-    location::{ApplyToType, Located, Location, NamedLocation, settle_levels},
+    location::{ApplyToType, Location, LocationFields, NamedLocation, settle_levels},
 };
 
 /// A media type that an asset can have.
@@ -65,14 +65,14 @@ pub static CUSTOM_ASSET: Shape = Shape::of::<CustomAsset>(
 .validate_rows(check)
 .large();
 
-const LOCATED: Located<CustomAsset> = Located {
+const LOCATED: LocationFields<CustomAsset> = LocationFields {
     location: CustomAsset::LOCATION,
     subscription: CustomAsset::SUBSCRIPTION_ID,
     client_app: CustomAsset::CLIENT_APP_ID,
     tenant: CustomAsset::TENANT_ID,
 };
 
-fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let mut violations = settle_levels(&call.context, tx, &LOCATED, rows)?;
     let mut files = Vec::with_capacity(rows.len());
     for row in rows {
@@ -101,7 +101,7 @@ record! {
         /// Its bytes.
         data: Bytes = OPEN,
         /// Whom it is for.
-        apply_to_type: ApplyToType = OPEN.or(chancery_record::Preset::Text("Global")),
+        apply_to_type: ApplyToType = OPEN.or(chancery_record::DefaultValue::Text("Global")),
         /// The tenant that it is for.
         tenant_id: Option<Uuid> = OPEN,
         /// The client app that it is for.

@@ -5,14 +5,14 @@ use chancery_record::{HIDDEN, Json, KEY, Name, OPEN, SHOWN, Token, ViewText, rec
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Call, Custom, JsonForm, Method as M, Op,
     Permit::{Administrator, TenantAdmin},
-    Problem, Proposed, Reach, Reply, Shape, Tx, Unique, Violation, read_form, standard,
+    Problem, ProposedRow, Reach, Reply, Shape, Tx, Unique, Violation, read_form, standard,
 };
 use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
     custom_asset::create_from,
-    location::{ApplyToType, Located, Location, NamedLocation, settle_levels},
+    location::{ApplyToType, Location, LocationFields, NamedLocation, settle_levels},
     subscription::resolve::wrong,
 };
 
@@ -44,19 +44,19 @@ pub static CUSTOM_VIEW: Shape = Shape::of::<CustomView>(
 .validate_rows(check)
 .large();
 
-const LOCATED: Located<CustomView> = Located {
+const LOCATED: LocationFields<CustomView> = LocationFields {
     location: CustomView::LOCATION,
     subscription: CustomView::SUBSCRIPTION_ID,
     client_app: CustomView::CLIENT_APP_ID,
     tenant: CustomView::TENANT_ID,
 };
 
-fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let mut violations = settle_levels(&call.context, tx, &LOCATED, rows)?;
-    for (place, row) in rows.iter().enumerate() {
+    for (index, row) in rows.iter().enumerate() {
         if let Err(refusal) = view::check(row.text(CustomView::CONTENT).unwrap_or_default()) {
             let detail = format!("line {}, column {}: {}", refusal.line, refusal.column, refusal.detail);
-            violations.push(wrong(place, CustomView::CONTENT, detail));
+            violations.push(wrong(index, CustomView::CONTENT, detail));
         }
     }
     Ok(violations)
@@ -68,7 +68,7 @@ record! {
         /// The shipped view.
         view_name: Name = OPEN.like("SignIn"),
         /// Whom it is for.
-        apply_to_type: ApplyToType = OPEN.or(chancery_record::Preset::Text("Global")),
+        apply_to_type: ApplyToType = OPEN.or(chancery_record::DefaultValue::Text("Global")),
         /// The tenant that it is for.
         tenant_id: Option<Uuid> = OPEN,
         /// The client app that it is for.

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::client_app::CLIENT_APP;
 
-use self::roles::{Assigned, Tell};
+use self::roles::{AssignedRole, RoleVisitor};
 
 static REPLY: JsonForm = JsonForm { name: "EffectivePermissions", schema };
 
@@ -122,7 +122,7 @@ fn answer(
     call: &mut Call,
     tx: &mut Tx<'_>,
     kind: &str,
-    tell: fn(&mut Tx<'_>, Uuid, Tell<'_>) -> Result<(), Problem>,
+    visit: fn(&mut Tx<'_>, Uuid, RoleVisitor<'_>) -> Result<(), Problem>,
 ) -> Result<Answer, Problem> {
     let id = principal(call, tx)?;
     let mut roles = BTreeSet::new();
@@ -130,7 +130,7 @@ fn answer(
     let out = &mut call.answer.bytes;
     out.extend_from_slice(b"{\"assignments\":[");
     let mut is_first = true;
-    tell(tx, id, &mut |one| {
+    visit(tx, id, &mut |one| {
         if !std::mem::take(&mut is_first) {
             out.push(b',');
         }
@@ -149,7 +149,7 @@ fn answer(
     Ok(Answer::new(call.request.op.status))
 }
 
-fn write_assignment(one: &Assigned, out: &mut Vec<u8>) {
+fn write_assignment(one: &AssignedRole, out: &mut Vec<u8>) {
     let members = [
         ("{\"roleType\":", Cell::Text(one.role.name())),
         (",\"scopeId\":", one.scope.id().map_or(Cell::Null, Cell::Id)),

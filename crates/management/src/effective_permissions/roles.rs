@@ -17,7 +17,7 @@ const MAX_ROLES: usize = 100_000;
 
 /// A role of a principal, with the assignment's source and its scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Assigned {
+pub struct AssignedRole {
     /// The role.
     pub role: RoleType,
     /// `Direct`, `Group` or `ClientApp`.
@@ -45,11 +45,11 @@ fn read_role(
 }
 
 /// Called with each role when it is read.
-pub type Tell<'a> = &'a mut dyn FnMut(&Assigned);
+pub type RoleVisitor<'a> = &'a mut dyn FnMut(&AssignedRole);
 
 /// Reads the roles of a client app. CustomerAdmin and SubscriptionAdmin are roles at its own customer and
 /// subscription.
-pub fn of_client_app(tx: &mut Tx<'_>, id: Uuid, tell: Tell<'_>) -> Result<(), Problem> {
+pub fn of_client_app(tx: &mut Tx<'_>, id: Uuid, visit: RoleVisitor<'_>) -> Result<(), Problem> {
     let text = format!(
         "SELECT r.role_type, r.apply_to_tenant_id, r.apply_to_idp_instance_id, s.customer_id, s.id \
          FROM client_app a JOIN subscription s ON s.id = a.subscription_id \
@@ -58,35 +58,35 @@ pub fn of_client_app(tx: &mut Tx<'_>, id: Uuid, tell: Tell<'_>) -> Result<(), Pr
     tx.query(&text, &[Value::Id(id)], |row| {
         let columns = [(K::Tenant, 1), (K::IdpInstance, 2), (K::Customer, 3), (K::Subscription, 4)];
         let (role, scope) = read_role(row, 0, columns)?;
-        tell(&Assigned { role, source: "ClientApp", source_id: id, scope });
+        visit(&AssignedRole { role, source: "ClientApp", source_id: id, scope });
         Ok(())
     })?;
     Ok(())
 }
 
 /// Reads the roles of a platform user: its own, and those of the groups that it is in.
-pub fn of_user(tx: &mut Tx<'_>, id: Uuid, tell: Tell<'_>) -> Result<(), Problem> {
+pub fn of_user(tx: &mut Tx<'_>, id: Uuid, visit: RoleVisitor<'_>) -> Result<(), Problem> {
     let text = "SELECT i.idp_instance_id, i.subject FROM application_identity i \
         JOIN application_user u ON u.rid = i.application_user_rid \
         WHERE u.id = ?1 AND i.is_user_store_identity AND i.lifecycle_status = 'Active'";
     let members = "SELECT m.group_rid FROM group_member m JOIN user_account u ON u.rid = m.user_rid \
         JOIN idp_instance i ON i.rid = u.store WHERE i.id = ?1 AND u.id = ?2 AND u.quarantined_on IS NULL";
-    direct(tx, &[id], "Direct", tell)?;
+    direct(tx, &[id], "Direct", visit)?;
     let groups = groups_above(tx, text, members, id)?;
-    direct(tx, &groups, "Group", tell)
+    direct(tx, &groups, "Group", visit)
 }
 
 /// Reads the roles of a platform group: its own, and those of the groups that it is in.
-pub fn of_group(tx: &mut Tx<'_>, id: Uuid, tell: Tell<'_>) -> Result<(), Problem> {
+pub fn of_group(tx: &mut Tx<'_>, id: Uuid, visit: RoleVisitor<'_>) -> Result<(), Problem> {
     let text = "SELECT i.idp_instance_id, i.subject FROM application_group_identity i \
         JOIN application_group g ON g.rid = i.application_group_rid \
         WHERE g.id = ?1 AND i.is_user_store_identity AND i.lifecycle_status = 'Active'";
     let parents = "SELECT e.parent_rid FROM group_edge e JOIN user_group g ON g.rid = e.child_rid \
         JOIN idp_instance i ON i.rid = g.store WHERE i.id = ?1 AND g.id = ?2";
-    direct(tx, &[id], "Direct", tell)?;
+    direct(tx, &[id], "Direct", visit)?;
     let groups: Vec<Uuid> =
         groups_above(tx, text, parents, id)?.into_iter().filter(|group| *group != id).collect();
-    direct(tx, &groups, "Group", tell)
+    direct(tx, &groups, "Group", visit)
 }
 
 /// The platform groups that a user or group is in, at any depth: its `identities` in user stores, the groups
@@ -131,7 +131,12 @@ fn groups_above(tx: &mut Tx<'_>, identities: &str, first: &str, id: Uuid) -> Res
 }
 
 /// Reads the roles that were assigned to the principals themselves.
-fn direct(tx: &mut Tx<'_>, principals: &[Uuid], source: &'static str, tell: Tell<'_>) -> Result<(), Problem> {
+fn direct(
+    tx: &mut Tx<'_>,
+    principals: &[Uuid],
+    source: &'static str,
+    visit: RoleVisitor<'_>,
+) -> Result<(), Problem> {
     for chunk in principals.chunks(LIST) {
         let mut sql = Sql::new(
             "SELECT principal_id, role_type, apply_to_customer_id, apply_to_subscription_id, apply_to_tenant_id, \
@@ -142,7 +147,7 @@ fn direct(tx: &mut Tx<'_>, principals: &[Uuid], source: &'static str, tell: Tell
         tx.query(&sql.text, &sql.parameters, |row| {
             let columns = [(K::Customer, 2), (K::Subscription, 3), (K::Tenant, 4), (K::IdpInstance, 5)];
             let (role, scope) = read_role(row, 1, columns)?;
-            tell(&Assigned { role, source, source_id: row.id(0)?, scope });
+            visit(&AssignedRole { role, source, source_id: row.id(0)?, scope });
             Ok(())
         })?;
     }

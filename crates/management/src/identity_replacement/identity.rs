@@ -10,7 +10,7 @@ use chancery_application::{
 use chancery_record::{Name, OptionValue, Record as _, Uuid, Value, parse_id};
 use chancery_resource::settings::{Options, Owner};
 use chancery_resource::{
-    AuditAction, Context, OwnerRow, Problem, Stored, Tx, delete, insert, load, load_by, load_hidden,
+    AuditAction, Context, OwnerRow, Problem, StoredRow, Tx, delete, insert, load, load_by, load_hidden,
     select_of, update_unversioned,
 };
 
@@ -18,9 +18,9 @@ use super::record::{IdentityReplacement, NewIdentityReplacement};
 use crate::idp_instance::{IDP_INSTANCE, IdpInstance};
 
 /// A platform user whose identities are changed.
-pub struct Person {
+pub struct PlatformUser {
     /// Its row.
-    pub row: Stored,
+    pub row: StoredRow,
     /// The row as the owner of its identities.
     owner: OwnerRow,
     /// Whether the user that it mirrors is in the deletion quarantine.
@@ -28,7 +28,7 @@ pub struct Person {
 }
 
 /// The identity that is to replace the current one.
-pub struct Wanted {
+pub struct TargetIdentity {
     pub instance: Uuid,
     pub issuer: OptionValue,
     pub subject: Name,
@@ -43,7 +43,7 @@ pub fn optional<T>(found: Result<T, Problem>) -> Result<Option<T>, Problem> {
     }
 }
 
-impl Person {
+impl PlatformUser {
     /// A platform user within the caller's reach, hidden or not.
     pub fn find(context: &Context, tx: &mut Tx<'_>, id: Uuid) -> Result<Self, Problem> {
         let (row, is_hidden) = match optional(load(context, tx, &APPLICATION_USER, None, Value::Id(id)))? {
@@ -59,7 +59,7 @@ impl Person {
         context: &Context,
         tx: &mut Tx<'_>,
         id: ApplicationIdentityId,
-    ) -> Result<Option<Stored>, Problem> {
+    ) -> Result<Option<StoredRow>, Problem> {
         optional(load(context, tx, &APPLICATION_IDENTITY, Some(&self.owner), Value::Id(id.0)))
     }
 
@@ -85,7 +85,7 @@ impl Person {
         &self,
         context: &mut Context,
         tx: &mut Tx<'_>,
-        wanted: &Wanted,
+        wanted: &TargetIdentity,
     ) -> Result<ApplicationIdentityId, Problem> {
         let known = holder(tx, wanted)?;
         let Some(Holder { identity, owner, status }) = known else {
@@ -160,22 +160,22 @@ impl Person {
     }
 }
 
-fn has_status(row: &Stored, status: LifecycleStatus) -> bool {
+fn has_status(row: &StoredRow, status: LifecycleStatus) -> bool {
     row.text(ApplicationIdentity::LIFECYCLE_STATUS) == Some(status.name())
 }
 
-fn is_active(row: &Stored) -> bool {
+fn is_active(row: &StoredRow) -> bool {
     has_status(row, LifecycleStatus::Active)
 }
 
-fn is_pending(row: &Stored) -> bool {
+fn is_pending(row: &StoredRow) -> bool {
     has_status(row, LifecycleStatus::Pending)
 }
 
 fn change(
     context: &Context,
     tx: &mut Tx<'_>,
-    row: &Stored,
+    row: &StoredRow,
     change: impl FnOnce(&mut ApplicationIdentity),
 ) -> Result<(), Problem> {
     let mut identity = ApplicationIdentity::from_values(row.values.clone())?;
@@ -192,7 +192,7 @@ pub struct Holder {
 }
 
 /// The holder of the wanted identity, if it exists already.
-pub fn holder(tx: &mut Tx<'_>, wanted: &Wanted) -> Result<Option<Holder>, Problem> {
+pub fn holder(tx: &mut Tx<'_>, wanted: &TargetIdentity) -> Result<Option<Holder>, Problem> {
     let text = "SELECT id, application_user_rid, lifecycle_status FROM application_identity \
                 WHERE idp_instance_id = ?1 AND subject = ?2";
     let key = [Value::Id(wanted.instance), wanted.subject.as_str().into()];
@@ -202,7 +202,11 @@ pub fn holder(tx: &mut Tx<'_>, wanted: &Wanted) -> Result<Option<Holder>, Proble
 }
 
 /// The identity that a body requests.
-pub fn wanted(context: &Context, tx: &mut Tx<'_>, form: &NewIdentityReplacement) -> Result<Wanted, Problem> {
+pub fn wanted(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    form: &NewIdentityReplacement,
+) -> Result<TargetIdentity, Problem> {
     let instance = form.replacement_idp_instance_id.0;
     let found = optional(load(context, tx, &IDP_INSTANCE, None, Value::Id(instance)))?;
     let found = found.ok_or_else(|| {
@@ -227,7 +231,7 @@ pub fn wanted(context: &Context, tx: &mut Tx<'_>, form: &NewIdentityReplacement)
                 "is missing: the instance has no Authority",
             )
         };
-        return Ok(Wanted { instance, issuer: issuer.ok_or_else(missing)?, subject, is_user_store });
+        return Ok(TargetIdentity { instance, issuer: issuer.ok_or_else(missing)?, subject, is_user_store });
     }
     let subject = user_of(tx, instance, &form.replacement_unique_user_id, &subject)?;
     let values = option_of(tx, instance, "ClaimIssuer")?.map(|value| ("ClaimIssuer".to_owned(), value));
@@ -240,7 +244,7 @@ pub fn wanted(context: &Context, tx: &mut Tx<'_>, form: &NewIdentityReplacement)
         ));
     }
     let wrong = |wrong| Problem::wrong_field(NewIdentityReplacement::REPLACEMENT_ISSUER, wrong);
-    Ok(Wanted { instance, issuer: OptionValue::new(issuer).map_err(wrong)?, subject, is_user_store })
+    Ok(TargetIdentity { instance, issuer: OptionValue::new(issuer).map_err(wrong)?, subject, is_user_store })
 }
 
 /// The subject of an identity in a user store: the id of a user who is there.

@@ -15,7 +15,7 @@ use chancery_resource::{
 use chancery_resource::{Figure, FigureSource, FigureUnit};
 
 pub use record::{IdentityReplacement, IdentityReplacementId, ReplacementStatus};
-pub use revocation::{Replaced, STEPS, Step, complete, due, expire_due, fail, is_overdue, lease};
+pub use revocation::{ReplacedIdentity, STEPS, Step, complete, due, expire_due, fail, is_overdue, lease};
 
 use record::{NewIdentityReplacement, Proof};
 
@@ -78,7 +78,7 @@ pub static IDENTITY_REPLACEMENT: Shape = Shape::of::<IdentityReplacement>(
     "identity_replacement",
     Reach::Of(IdentityReplacement::PLATFORM_USER_ID.field(), &APPLICATION_USER),
 )
-.seen_as(
+.read_from(
     "(SELECT rid, id, platform_user_id, current_identity_id, replacement_identity_id, \
      CASE WHEN status IN ('PendingApproval', 'Approved') AND expires_on <= ?1 THEN 'Expired' ELSE status END \
      AS status, requested_by_actor_id, reason, required_approvals, approved_by_actor_ids, requested_on, \
@@ -88,7 +88,7 @@ pub static IDENTITY_REPLACEMENT: Shape = Shape::of::<IdentityReplacement>(
      open_user_id, concurrency_token, last_entry FROM identity_replacement)",
 )
 .unique(&[Unique::new("identity_replacement__open_user_id", &[IdentityReplacement::OPEN_USER_ID.field()])
-    .told_of(IdentityReplacement::PLATFORM_USER_ID)])
+    .reported_at(IdentityReplacement::PLATFORM_USER_ID)])
 .relations(&RELATIONS)
 .of_person(&APPLICATION_USER, IdentityReplacement::PLATFORM_USER_ID);
 

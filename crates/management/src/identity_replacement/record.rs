@@ -2,8 +2,8 @@
 
 use chancery_application::{ApplicationIdentityId, ApplicationUserId};
 use chancery_record::{
-    FIXED, FieldType, HIDDEN, Ids, KEY, Kind, Mismatch, Name, OPEN, OptionValue, Preset, SHOWN, ShortText,
-    Timestamp, Token, Uuid, Value, choice_types, id_types, record,
+    DefaultValue, FIXED, FieldType, HIDDEN, Ids, KEY, Kind, Mismatch, Name, OPEN, OptionValue, SHOWN,
+    ShortText, Timestamp, Token, Uuid, Value, choice_types, id_types, record,
 };
 
 use crate::idp_instance::IdpInstanceId;
@@ -140,9 +140,9 @@ record! {
         /// What the caller takes the replacement settings to be: their SHA-256, as records have it.
         policy_fingerprint: Option<Name> = OPEN,
         /// How many must approve.
-        required_approvals: Approvals = OPEN.or(Preset::Int(1)),
+        required_approvals: Approvals = OPEN.or(DefaultValue::Int(1)),
         /// For how many minutes the request is open.
-        lifetime_minutes: Lifetime = OPEN.or(Preset::Int(1440)),
+        lifetime_minutes: Lifetime = OPEN.or(DefaultValue::Int(1440)),
     }
 }
 

@@ -2,13 +2,13 @@
 
 use chancery_record::{FieldOf, FieldType, Ids, Name, Record as _, Token, Uuid, Value};
 use chancery_resource::{
-    Answer, Call, Context, Problem, ProblemKind, Proofs, Stored, Tx, digest, insert, load, load_by, new_row,
-    read_form, select_where, write_stored,
+    Answer, Call, Context, Problem, ProblemKind, Proofs, StoredRow, Tx, digest, insert, load, load_by,
+    new_row, read_form, select_where, write_stored,
 };
 
 use super::{
     IDENTITY_REPLACEMENT,
-    identity::{Person, holder, optional, wanted},
+    identity::{PlatformUser, holder, optional, wanted},
     record::{IdentityReplacement, IdentityReplacementId, NewIdentityReplacement, ReplacementStatus},
     transition::expire,
 };
@@ -35,7 +35,7 @@ pub fn request(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let user = form.platform_user_id;
     let nobody =
         || Problem::wrong_field(NewIdentityReplacement::PLATFORM_USER_ID, "names no ApplicationUser");
-    let person = optional(Person::find(&call.context, tx, user.0))?.filter(|person| !person.is_hidden);
+    let person = optional(PlatformUser::find(&call.context, tx, user.0))?.filter(|person| !person.is_hidden);
     let person = person.ok_or_else(nobody)?;
     let wanted = wanted(&call.context, tx, &form)?;
     let fingerprint = fingerprint(call.context.app.proofs);
@@ -93,7 +93,7 @@ fn find_open<T: FieldType>(
     tx: &mut Tx<'_>,
     field: FieldOf<IdentityReplacement, T>,
     id: Uuid,
-) -> Result<Option<Stored>, Problem> {
+) -> Result<Option<StoredRow>, Problem> {
     let found = context.on_configuration(|context| {
         let sql = select_where(context, &IDENTITY_REPLACEMENT, field, Value::Id(id));
         let sql = sql.push(" AND t.open_user_id IS NOT NULL");

@@ -21,7 +21,7 @@ const LONGEST_REST: i64 = 3_600_000;
 
 /// A replaced identity and its platform user.
 #[derive(Clone, Copy, Debug)]
-pub struct Replaced {
+pub struct ReplacedIdentity {
     /// The platform user.
     pub platform_user: Uuid,
     /// The identity that was replaced.
@@ -29,7 +29,7 @@ pub struct Replaced {
 }
 
 /// Ends one kind of what a replaced identity has. It must be idempotent: it can run again.
-pub type Step = fn(&Context, &mut Tx<'_>, Replaced) -> Result<(), Problem>;
+pub type Step = fn(&Context, &mut Tx<'_>, ReplacedIdentity) -> Result<(), Problem>;
 
 /// The steps of a revocation, all in one transaction. Whatever gives people sessions or tokens adds the step
 /// that ends them; nothing does so far.
@@ -100,7 +100,7 @@ pub fn complete(
         return Ok(false);
     };
     let mut replacement = IdentityReplacement::from_values(was.values.clone())?;
-    let replaced = Replaced {
+    let replaced = ReplacedIdentity {
         platform_user: replacement.platform_user_id.0,
         identity: replacement.current_identity_id.0,
     };

@@ -3,13 +3,13 @@
 use chancery_application::{APPLICATION_USER, ApplicationUser};
 use chancery_record::{Ids, Record as _, Uuid, Value};
 use chancery_resource::{
-    Answer, Call, Context, Problem, ProblemKind, StateTable, Stored, Tx, advance, check_if_match, load,
+    Answer, Call, Context, Problem, ProblemKind, StateTable, StoredRow, Tx, advance, check_if_match, load,
     read_form, update,
 };
 
 use super::{
     IDENTITY_REPLACEMENT,
-    identity::{Person, is_there},
+    identity::{PlatformUser, is_there},
     record::{IdentityReplacement, Proof, ReplacementStatus as Status, WhichIdentity},
     request::answer,
     revocation,
@@ -17,7 +17,7 @@ use super::{
 use crate::client_app::controller::are_one;
 
 /// A replacement: its row and its record.
-type Found = (Stored, IdentityReplacement);
+type Found = (StoredRow, IdentityReplacement);
 
 /// The start of a transition: the replacement, or the answer where there is no transition.
 enum Start {
@@ -50,7 +50,7 @@ fn start(call: &mut Call, tx: &mut Tx<'_>, from: &[Status]) -> Result<Start, Pro
 fn step(
     call: &mut Call,
     tx: &mut Tx<'_>,
-    was: &Stored,
+    was: &StoredRow,
     replacement: IdentityReplacement,
     event: &'static str,
 ) -> Result<Answer, Problem> {
@@ -63,7 +63,7 @@ fn step(
 pub fn expire(
     context: &mut Context,
     tx: &mut Tx<'_>,
-    was: &Stored,
+    was: &StoredRow,
     mut replacement: IdentityReplacement,
 ) -> Result<(), Problem> {
     // reading shows the state as expired already, but the row still has the one before: that is what changes
@@ -74,7 +74,7 @@ pub fn expire(
     let was = was.with(values);
     let user = replacement.platform_user_id.0;
     // in the configuration's scope, whoever the caller is: a request expires by time, not by a decision
-    let person = context.on_configuration(|context| Person::find(context, tx, user))?;
+    let person = context.on_configuration(|context| PlatformUser::find(context, tx, user))?;
     person.release(context, tx, &replacement)?;
     replacement.status = Status::Expired;
     replacement.open_user_id = None;
@@ -181,7 +181,7 @@ pub fn execute(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         return answer(call, tx, replacement.id.0);
     }
     check_proofs(&call.context, &replacement)?;
-    let person = Person::find(&call.context, tx, replacement.platform_user_id.0)?;
+    let person = PlatformUser::find(&call.context, tx, replacement.platform_user_id.0)?;
     if person.is_hidden {
         return Err(Problem::conflict("The platform user waits to be deleted. Restore the user first."));
     }
@@ -233,7 +233,7 @@ pub fn cancel(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         Start::Step(found) => *found,
         Start::Over(answer) => return Ok(answer),
     };
-    let person = Person::find(&call.context, tx, replacement.platform_user_id.0)?;
+    let person = PlatformUser::find(&call.context, tx, replacement.platform_user_id.0)?;
     person.release(&mut call.context, tx, &replacement)?;
     replacement.status = Status::Cancelled;
     replacement.open_user_id = None;

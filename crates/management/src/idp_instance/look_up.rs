@@ -4,8 +4,8 @@ use chancery_record::{Record as _, parse_id, record};
 use chancery_resource::{
     Action as A, Answer, BodyForm, Call, Custom, Method as M, Op,
     Permit::{self, SubscriptionAdmin, TenantMember},
-    Problem, ProblemKind, Reply, Shape, Sql, Stored, Tx, answer_form, find_row, list_where, load, select_by,
-    write_items,
+    Problem, ProblemKind, Reply, Shape, Sql, StoredRow, Tx, answer_form, find_row, list_where, load,
+    select_by, write_items,
 };
 
 use super::{IDP_INSTANCE, IdpInstance, IdpInstanceId};
@@ -108,7 +108,7 @@ fn of_subscription(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> 
 }
 
 /// The instance that the path names, by id or by name.
-pub fn find(call: &Call, tx: &mut Tx<'_>, shape: &Shape) -> Result<Stored, Problem> {
+pub fn find(call: &Call, tx: &mut Tx<'_>, shape: &Shape) -> Result<StoredRow, Problem> {
     let named = call.request.parameter(0);
     if parse_id(named).is_some() {
         return load(&call.context, tx, shape, None, shape.read_key(named)?);

@@ -11,12 +11,12 @@ use chancery_application::{
     ApplicationIdentity, ApplicationUser,
 };
 use chancery_record::{
-    Description, FIXED, FieldOf, HIDDEN, KEY, Name, OPEN, Preset, Record, SEEN, SHOWN, Token, Value, fold,
-    id_types, record,
+    DERIVED, DefaultValue, Description, FIXED, FieldOf, HIDDEN, KEY, Name, OPEN, Record, SHOWN, Token, Value,
+    fold, id_types, record,
 };
 use chancery_resource::settings::Owner;
 use chancery_resource::{
-    Call, Child, Context, Op, Problem, Proposed, Reach, Relation, Shape, Tx, Unique, Violation, children,
+    Call, Child, Context, Op, Problem, ProposedRow, Reach, Relation, Shape, Tx, Unique, Violation, children,
     relation, standard,
 };
 use uuid::Uuid;
@@ -56,15 +56,15 @@ record! {
         /// unique in the installation and can stand in a path.
         name: Name = OPEN.folded(),
         /// Its place among others.
-        position: i64 = OPEN.or(Preset::Int(0)),
+        position: i64 = OPEN.or(DefaultValue::Int(0)),
         /// Whether people can sign in there.
-        is_active: bool = OPEN.or(Preset::Bool(true)),
+        is_active: bool = OPEN.or(DefaultValue::Bool(true)),
         /// Whether claims that it gives of a second factor are believed.
-        treat_mfa_factor_claims_as_confirmed: bool = OPEN.or(Preset::Bool(false)),
+        treat_mfa_factor_claims_as_confirmed: bool = OPEN.or(DefaultValue::Bool(false)),
         /// Whether somebody who signs in for the first time becomes a platform user.
-        auto_create_platform_user: bool = OPEN.or(Preset::Bool(true)),
+        auto_create_platform_user: bool = OPEN.or(DefaultValue::Bool(true)),
         /// Whether it is not offered to people who choose.
-        is_hidden: bool = OPEN.or(Preset::Bool(false)),
+        is_hidden: bool = OPEN.or(DefaultValue::Bool(false)),
         /// Its type.
         idp_type_id: IdpTypeId = FIXED,
         /// The subscription; `Default` where that is the only one.
@@ -76,7 +76,7 @@ record! {
         /// Its picture, which version 1 knows.
         icon: Option<Description> = HIDDEN.audited(),
         /// Whether an option of it is mandatory and empty, or cannot be read.
-        has_configuration_error: bool = SEEN.or(Preset::Bool(false)),
+        has_configuration_error: bool = DERIVED.or(DefaultValue::Bool(false)),
         /// Changes with every write to the instance.
         concurrency_token: Token = SHOWN,
     }
@@ -88,7 +88,7 @@ pub static IDP_INSTANCE: Shape = Shape::of::<IdpInstance>(
     "idp_instance",
     Reach::Instance(IdpInstance::SUBSCRIPTION_ID.field(), IdpInstance::ID.field()),
 )
-.seen_as(
+.read_from(
     "(SELECT i.*, EXISTS (SELECT 1 FROM option_value o WHERE o.apply_to_idp_instance_id = i.id \
      AND o.has_configuration_error) OR EXISTS (SELECT 1 FROM (VALUES \
      ('OpenIdConnect', 'Authority'), ('OpenIdConnect', 'ClientId'), ('OpenIdConnect', 'ClientSecret'), \
@@ -108,7 +108,7 @@ pub static IDP_INSTANCE: Shape = Shape::of::<IdpInstance>(
         &[IdpInstance::SUBSCRIPTION_ID.field(), IdpInstance::NAME.field()],
     ),
     Unique::new("idp_instance__store_name_key", &[IdpInstance::STORE_NAME_KEY.field()])
-        .told_of(IdpInstance::NAME),
+        .reported_at(IdpInstance::NAME),
 ])
 .held_by(&[
     Child::in_table("user", "user_account", "store", "login_name"),
@@ -207,19 +207,19 @@ const fn children_of_instance() -> Relation {
     )
 }
 
-fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let own = IdpInstance::SUBSCRIPTION_ID;
     let mut violations = resolve_subscription(&call.context, tx, rows, own, &[], |_| Ok(false))?;
     let fields = (IdpInstance::IDP_TYPE_ID, IdpInstance::IDP_FACTORY_TYPE);
     violations.extend(settle_types(tx, rows, fields, ProviderType::IdentityProvider)?);
-    for (place, row) in rows.iter_mut().enumerate() {
+    for (index, row) in rows.iter_mut().enumerate() {
         if row.text(IdpInstance::IDP_FACTORY_TYPE) != Some(FactoryType::UserStore.name()) {
             continue;
         }
         let name = row.get(IdpInstance::NAME)?;
         if !can_stand_in_a_path(name.as_str()) {
             let detail = "names a user store, so it stands in paths: letters, digits, `-`, `.`, `_` and `~`, and no UUID";
-            violations.push(wrong(place, IdpInstance::NAME, detail));
+            violations.push(wrong(index, IdpInstance::NAME, detail));
         }
         IdpInstance::STORE_NAME_KEY.field().set(row.values, fold(name.as_str()).into());
     }
@@ -235,7 +235,7 @@ fn can_stand_in_a_path(name: &str) -> bool {
 /// `factoryType`. Finds types that are not active or not of the wanted kind.
 pub fn settle_types<R: Record>(
     tx: &mut Tx<'_>,
-    rows: &mut [Proposed<'_>],
+    rows: &mut [ProposedRow<'_>],
     (type_id, served_by): (FieldOf<R, IdpTypeId>, FieldOf<R, Option<Name>>),
     wanted: ProviderType,
 ) -> Result<Vec<Violation>, Problem> {
@@ -250,14 +250,14 @@ pub fn settle_types<R: Record>(
         Ok(())
     })?;
     let mut violations = Vec::new();
-    for (place, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.was.is_none()) {
+    for (index, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.was.is_none()) {
         match types.get(&row.get(type_id)?.0) {
             Some((factory, true)) => served_by.field().set(row.values, factory.as_str().into()),
             Some((_, false)) => {
                 let detail = format!("names a type that is not active, or is none of {}", wanted.name());
-                violations.push(wrong(place, type_id, detail));
+                violations.push(wrong(index, type_id, detail));
             }
-            None => violations.push(wrong(place, type_id, "names no IdpType")),
+            None => violations.push(wrong(index, type_id, "names no IdpType")),
         }
     }
     Ok(violations)

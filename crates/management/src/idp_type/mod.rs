@@ -5,11 +5,11 @@ mod seed;
 use std::collections::HashSet;
 
 use chancery_record::{
-    HIDDEN, KEY, Name, OPEN, Preset, Record as _, SHOWN, Token, Value, choice_types, id_types, record,
+    DefaultValue, HIDDEN, KEY, Name, OPEN, Record as _, SHOWN, Token, Value, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Action as A, Call, Child, Custom, LIST, Method as M, Op, Permit::TenantMember, Problem, Proposed, Reach,
-    Relation, Shape, Sql, Tx, Unique, Violation, added, read_one, select_by, standard,
+    Action as A, Call, Child, Custom, LIST, Method as M, Op, Permit::TenantMember, Problem, ProposedRow,
+    Reach, Relation, Shape, Sql, Tx, Unique, Violation, added, read_one, select_by, standard,
 };
 use uuid::Uuid;
 
@@ -80,10 +80,10 @@ record! {
         provider_type: ProviderType = OPEN,
         /// What serves them.
         factory_type: FactoryType = OPEN,
-        /// Whether instances of it can be made.
-        is_active: bool = OPEN.or(Preset::Bool(true)),
+        /// Whether instances of it can be created.
+        is_active: bool = OPEN.or(DefaultValue::Bool(true)),
         /// Whether it came with the server.
-        is_seeded: bool = HIDDEN.or(Preset::Bool(false)),
+        is_seeded: bool = HIDDEN.or(DefaultValue::Bool(false)),
         /// Changes with every write to the type.
         concurrency_token: Token = SHOWN,
     }
@@ -117,14 +117,14 @@ pub static IDP_TYPE: Shape = Shape::of::<IdpType>("IdpType", "idp_type", Reach::
 
 /// Validates that a type's `factoryType` fits its `providerType`, that a seeded type keeps its name and
 /// `factoryType`, and that a type with instances keeps its `factoryType`.
-fn stay_whole(_: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+fn stay_whole(_: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let (mut violations, mut changed) = (Vec::new(), Vec::new());
-    for (place, row) in rows.iter().enumerate() {
+    for (index, row) in rows.iter().enumerate() {
         let to_be = IdpType::from_values(row.values.clone())?;
         if to_be.factory_type.provider() != to_be.provider_type {
             let fits = to_be.factory_type.provider().name();
             violations.push(wrong(
-                place,
+                index,
                 IdpType::PROVIDER_TYPE,
                 format!("must be {fits} for this factoryType"),
             ));
@@ -133,15 +133,15 @@ fn stay_whole(_: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Ve
         let was = IdpType::from_values(was.values.clone())?;
         let is_same = was.name == to_be.name && was.factory_type == to_be.factory_type;
         if was.is_seeded && !is_same {
-            violations.push(conflict(place, IdpType::NAME, "stays: the type came with the server"));
+            violations.push(conflict(index, IdpType::NAME, "stays: the type came with the server"));
         }
         if was.factory_type != to_be.factory_type {
-            changed.push((place, was.id.0));
+            changed.push((index, was.id.0));
         }
     }
     let used = with_instances(tx, &changed)?;
-    for (place, _) in changed.into_iter().filter(|(_, id)| used.contains(id)) {
-        violations.push(conflict(place, IdpType::FACTORY_TYPE, "stays: there are instances of the type"));
+    for (index, _) in changed.into_iter().filter(|(_, id)| used.contains(id)) {
+        violations.push(conflict(index, IdpType::FACTORY_TYPE, "stays: there are instances of the type"));
     }
     Ok(violations)
 }

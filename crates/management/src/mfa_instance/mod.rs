@@ -1,9 +1,11 @@
 //! MFA instances: second factors that people can use.
 
-use chancery_record::{FIXED, HIDDEN, KEY, Name, OPEN, Preset, SEEN, SHOWN, Token, Value, id_types, record};
+use chancery_record::{
+    DERIVED, DefaultValue, FIXED, HIDDEN, KEY, Name, OPEN, SHOWN, Token, Value, id_types, record,
+};
 use chancery_resource::settings::Owner;
 use chancery_resource::{
-    Call, Context, Op, Problem, Proposed, Reach, Relation, Shape, Tx, Unique, Violation, added, children,
+    Call, Context, Op, Problem, ProposedRow, Reach, Relation, Shape, Tx, Unique, Violation, added, children,
     relation, standard,
 };
 
@@ -31,9 +33,9 @@ record! {
         /// Its name, unique in the subscription without regard to case.
         name: Name = OPEN.folded(),
         /// Its place among others.
-        position: i64 = OPEN.or(Preset::Int(0)),
+        position: i64 = OPEN.or(DefaultValue::Int(0)),
         /// Whether it can be used.
-        is_active: bool = OPEN.or(Preset::Bool(true)),
+        is_active: bool = OPEN.or(DefaultValue::Bool(true)),
         /// Its type.
         idp_type_id: IdpTypeId = FIXED,
         /// The subscription; `Default` where that is the only one.
@@ -41,7 +43,7 @@ record! {
         /// What serves it.
         idp_type: Option<Name> = HIDDEN,
         /// Whether an option of it is mandatory and empty, or cannot be read.
-        has_configuration_error: bool = SEEN.or(Preset::Bool(false)),
+        has_configuration_error: bool = DERIVED.or(DefaultValue::Bool(false)),
         /// Changes with every write to the second factor.
         concurrency_token: Token = SHOWN,
     }
@@ -53,7 +55,7 @@ pub static MFA_INSTANCE: Shape = Shape::of::<MfaInstance>(
     "mfa_instance",
     Reach::Assigned(MfaInstance::SUBSCRIPTION_ID.field(), "tenant_mfa_instance", "mfa_instance_rid"),
 )
-.seen_as(
+.read_from(
     "(SELECT i.*, EXISTS (SELECT 1 FROM option_value o WHERE o.apply_to_mfa_instance_id = i.id \
      AND o.has_configuration_error) AS has_configuration_error FROM mfa_instance i)",
 )
@@ -98,7 +100,7 @@ pub static MFA_INSTANCE: Shape = Shape::of::<MfaInstance>(
 .validate_rows(check)
 .after_insert(make_options);
 
-fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let own = MfaInstance::SUBSCRIPTION_ID;
     let mut violations = resolve_subscription(&call.context, tx, rows, own, &[], |_| Ok(false))?;
     let fields = (MfaInstance::IDP_TYPE_ID, MfaInstance::IDP_TYPE);

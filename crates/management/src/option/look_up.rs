@@ -59,8 +59,8 @@ type Target = (FieldOf<OptionRow, Option<Uuid>>, &'static Shape);
 /// The target that the path names: its field and its resource.
 fn target(call: &Call) -> Result<Target, Problem> {
     let given = call.request.parameter(0);
-    let place = TARGETS.iter().position(|name| name.eq_ignore_ascii_case(given));
-    place.and_then(|place| FIELDS.get(place)).copied().ok_or_else(|| {
+    let index = TARGETS.iter().position(|name| name.eq_ignore_ascii_case(given));
+    index.and_then(|index| FIELDS.get(index)).copied().ok_or_else(|| {
         let known = TARGETS.join(", ");
         Problem::invalid(format!("{given:?} in the path is no type of what has options; there are {known}."))
     })

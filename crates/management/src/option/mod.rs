@@ -5,13 +5,13 @@ mod rules;
 mod seed;
 
 use chancery_record::{
-    FieldType as _, HIDDEN, KEY, Name, OPEN, OptionValue, Preset, SHOWN, Sealing, Token, Value, id_types,
-    record,
+    DefaultValue, FieldType as _, HIDDEN, KEY, Name, OPEN, OptionValue, SHOWN, Sealing, Token, Value,
+    id_types, record,
 };
 use chancery_resource::settings::Owner;
 use chancery_resource::{
-    Call, Op, Parent, Problem, ProblemKind, Reach, Shape, Stored, Tx, Unique, added, load_by, select_where,
-    standard, update,
+    Call, Op, Parent, Problem, ProblemKind, Reach, Shape, StoredRow, Tx, Unique, added, load_by,
+    select_where, standard, update,
 };
 use uuid::Uuid;
 
@@ -37,13 +37,13 @@ record! {
         /// Its name, unique for what it applies to.
         name: Name = OPEN,
         /// Its value: text, in the form that dataType names. Empty takes the default.
-        value: OptionValue = OPEN.or(Preset::Text("")).sealed(Sealing::Secret),
+        value: OptionValue = OPEN.or(DefaultValue::Text("")).sealed(Sealing::Secret),
         /// What the value stands for: a hint for editors.
-        data_type: Name = SHOWN.or(Preset::Text("String")).like("String"),
+        data_type: Name = SHOWN.or(DefaultValue::Text("String")).like("String"),
         /// What edits it: a hint for editors.
-        editor_type: Name = SHOWN.or(Preset::Text("Text")).like("Text"),
+        editor_type: Name = SHOWN.or(DefaultValue::Text("Text")).like("Text"),
         /// Whether it is mandatory and empty, or its value cannot be read.
-        has_configuration_error: bool = SHOWN.or(Preset::Bool(false)),
+        has_configuration_error: bool = SHOWN.or(DefaultValue::Bool(false)),
         /// The identity provider instance that it applies to.
         apply_to_idp_instance_id: Option<Uuid> = OPEN,
         /// The MFA instance that it applies to.
@@ -100,7 +100,7 @@ pub static OPERATIONS: [Op; 9] = added(standard!("Option", "/Option", TenantMemb
 ///
 /// # Errors
 /// Errors of the store.
-pub fn find(call: &Call, tx: &mut Tx<'_>, instance: Uuid, name: &str) -> Result<Option<Stored>, Problem> {
+pub fn find(call: &Call, tx: &mut Tx<'_>, instance: Uuid, name: &str) -> Result<Option<StoredRow>, Problem> {
     let sql = select_where(&call.context, &OPTION, OptionRow::APPLY_TO_IDP_INSTANCE_ID, instance.into());
     let sql = sql.push(&format!(" AND t.{} = ", OptionRow::NAME)).bind(name);
     match load_by(&call.context, tx, &OPTION, None, &sql) {
@@ -114,7 +114,13 @@ pub fn find(call: &Call, tx: &mut Tx<'_>, instance: Uuid, name: &str) -> Result<
 ///
 /// # Errors
 /// Errors of the store.
-pub fn set(call: &Call, tx: &mut Tx<'_>, instance: &Stored, name: &str, value: Value) -> Result<(), Problem> {
+pub fn set(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    instance: &StoredRow,
+    name: &str,
+    value: Value,
+) -> Result<(), Problem> {
     let id = instance.get(IdpInstance::ID)?.0;
     let Some(subscription) = instance.get(IdpInstance::SUBSCRIPTION_ID)? else { return Ok(()) };
     let mut was = find(call, tx, id, name)?;

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use chancery_record::{FieldOf, FieldType as _, Name, Record as _, Value};
 use chancery_resource::settings::{Entry, Owner};
 use chancery_resource::{
-    Call, Findings, LIST, Problem, Proposed, ProvidedFields, Rules, Sql, Tx, Violation, open_secret,
+    Call, Findings, LIST, Problem, ProposedRow, ProvidedFields, Rules, Sql, Tx, Violation, open_secret,
 };
 use uuid::Uuid;
 
@@ -89,7 +89,7 @@ fn load_targets(tx: &mut Tx<'_>, table: &str, kind: &str, ids: &[Uuid]) -> Resul
 pub fn find_targets(
     call: &Call,
     tx: &mut Tx<'_>,
-    rows: &mut [Proposed<'_>],
+    rows: &mut [ProposedRow<'_>],
 ) -> Result<Vec<Violation>, Problem> {
     let mut targets = Targets::new();
     for (field, (table, kind)) in OptionRow::TARGETS.into_iter().zip(TABLES) {
@@ -97,7 +97,7 @@ pub fn find_targets(
         targets.extend(load_targets(tx, table, kind, &ids.into_iter().collect::<Vec<_>>())?);
     }
     let mut violations = Vec::new();
-    for (place, row) in rows.iter_mut().enumerate() {
+    for (index, row) in rows.iter_mut().enumerate() {
         let option = OptionRow::from_values(row.values.clone())?;
         let target = option.targets().into_iter().flatten().next().and_then(|id| targets.get(&id));
         // the resource itself reports an unknown target
@@ -106,7 +106,7 @@ pub fn find_targets(
         let entry = owner.and_then(|owner| owner.entry(option.name.as_str()));
         if row.was.is_some_and(|was| is_secret(&was.values)) && !entry.is_some_and(|entry| entry.secret) {
             violations.push(wrong(
-                place,
+                index,
                 OptionRow::NAME,
                 "names a secret, which does not become an option that is none",
             ));

@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use chancery_record::{KEY, Name, OPEN, SHOWN, ShortText, SignedText, Timestamp, record};
 use chancery_resource::{
-    Action as A, Answer, Body, BodyForm, Call, Context, Custom, Fetched, Figure, FigureSource, FigureUnit,
-    MetadataSource, Method as M, Op, Permit::SystemAdmin, Problem, Purpose, Reach, Reply, Shape, Tx, Work,
-    answer_form, load, read_form,
+    Action as A, Answer, Body, BodyForm, Call, Context, Custom, FetchResult, Figure, FigureSource,
+    FigureUnit, MetadataSource, Method as M, Op, Permit::SystemAdmin, Problem, Purpose, Reach, Reply, Shape,
+    Tx, Work, answer_form, load, read_form,
 };
 use chancery_trust::{Anchors, Refusal, Snapshot, verify};
 
-pub use refresh::{Finished, finish};
+pub use refresh::{RefreshOutcome, finish};
 
 /// The source of the metadata: its name in paths, and the key of the one row.
 const SOURCE: &str = "mds";
@@ -43,7 +43,7 @@ pub static FIGURES: [Figure; 3] = [
 ];
 
 record! {
-    /// What is known of makes of authenticators: the snapshot in use of FIDO's signed metadata.
+    /// What is known of models of authenticators: the snapshot in use of FIDO's signed metadata.
     pub struct TrustSnapshot {
         /// Whose metadata they are.
         source: Name = KEY,
@@ -69,7 +69,7 @@ record! {
 }
 
 record! {
-    /// How far what is known of makes of authenticators can be relied on.
+    /// How far what is known of models of authenticators can be relied on.
     pub struct PasskeyTrustStatus {
         /// Whether there is a snapshot in use.
         has_last_known_good_snapshot: bool = SHOWN,
@@ -114,7 +114,7 @@ pub static OPERATIONS: &[Op] = &[
         M::Get,
         "/passkey-trust/mds",
         Custom::reading(show),
-        "Shows how old what is known of makes of authenticators is.",
+        "Shows how old what is known of models of authenticators is.",
     ),
     op(
         "RefreshPasskeyTrust",
@@ -134,14 +134,14 @@ pub static OPERATIONS: &[Op] = &[
 
 /// A snapshot whose signature was verified.
 #[derive(Debug)]
-pub struct Verified {
+pub struct VerifiedSnapshot {
     /// The snapshot.
     pub snapshot: Snapshot,
     /// The snapshot as it is stored.
     pub bytes: Vec<u8>,
 }
 
-impl Verified {
+impl VerifiedSnapshot {
     /// Verifies and reads a signed text. This takes too long for a transaction.
     ///
     /// # Errors
@@ -159,7 +159,11 @@ impl Verified {
     ///
     /// # Errors
     /// Why the text could not be fetched or verified, for people.
-    pub fn of_fetched(fetched: &Fetched, source: &MetadataSource, now: Timestamp) -> Result<Self, String> {
+    pub fn of_fetched(
+        fetched: &FetchResult,
+        source: &MetadataSource,
+        now: Timestamp,
+    ) -> Result<Self, String> {
         let bytes = fetched.as_ref().map_err(|why| format!("The source does not answer well: {why}."))?;
         let text =
             std::str::from_utf8(bytes).map_err(|_| "What the source answered is no text.".to_owned())?;
@@ -168,7 +172,7 @@ impl Verified {
     }
 }
 
-fn row(context: &Context, tx: &mut Tx<'_>) -> Result<chancery_resource::Stored, Problem> {
+fn row(context: &Context, tx: &mut Tx<'_>) -> Result<chancery_resource::StoredRow, Problem> {
     load(context, tx, &TRUST_SNAPSHOT, None, SOURCE.into())
 }
 
@@ -182,23 +186,23 @@ fn refresh(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         let failure = Err("No source is configured.".to_owned());
         return finish(&call.context, tx, &failure).map(|finished| answer_form(call, finished.status));
     };
-    let Some(fetched) = call.result::<Fetched>(0)? else {
+    let Some(fetched) = call.result::<FetchResult>(0)? else {
         return Ok(Answer::after(Work::waiting(async move { fetch().await })));
     };
-    let Some(read) = call.result::<Result<Verified, String>>(1)? else {
+    let Some(read) = call.result::<Result<VerifiedSnapshot, String>>(1)? else {
         let (context, now) = (Arc::clone(&call.context.app), call.context.now);
         return Ok(Answer::after(Work::new(Purpose::Passkey, move || {
-            Verified::of_fetched(&fetched, &context.metadata, now)
+            VerifiedSnapshot::of_fetched(&fetched, &context.metadata, now)
         })));
     };
     finish(&call.context, tx, &read).map(|finished| answer_form(call, finished.status))
 }
 
 fn import(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let Some(read) = call.result::<Result<Verified, Refusal>>(0)? else {
+    let Some(read) = call.result::<Result<VerifiedSnapshot, Refusal>>(0)? else {
         let form: SignedBlob = read_form(call)?;
         let (context, now) = (Arc::clone(&call.context.app), call.context.now);
-        let work = move || Verified::read(form.signed_blob_jwt.as_str(), &context.metadata, now);
+        let work = move || VerifiedSnapshot::read(form.signed_blob_jwt.as_str(), &context.metadata, now);
         return Ok(Answer::after(Work::new(Purpose::Passkey, work)));
     };
     let verified = read.as_ref().as_ref().map_err(|refusal| {

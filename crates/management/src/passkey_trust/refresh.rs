@@ -2,17 +2,17 @@
 
 use chancery_record::{Name, Record as _, ShortText, Value};
 use chancery_resource::{
-    AuditAction, Call, Context, Problem, StateTable, StoreError, Stored, Tx, update_unversioned,
+    AuditAction, Call, Context, Problem, StateTable, StoreError, StoredRow, Tx, update_unversioned,
 };
-use chancery_trust::{Step, accepts};
+use chancery_trust::{SnapshotOrder, accepts};
 
-use super::{PasskeyTrustStatus, SOURCE, TRUST_SNAPSHOT, TrustSnapshot, Verified, row};
+use super::{PasskeyTrustStatus, SOURCE, TRUST_SNAPSHOT, TrustSnapshot, VerifiedSnapshot, row};
 
 /// The longest reason that is stored, in characters.
 const REASON: usize = 1000;
 
 /// The outcome of a refresh.
-pub struct Finished {
+pub struct RefreshOutcome {
     /// The status after it.
     pub status: PasskeyTrustStatus,
     /// Why it failed, if it did.
@@ -47,42 +47,47 @@ pub fn status_of(values: Vec<Value>) -> Result<PasskeyTrustStatus, Problem> {
 pub fn finish(
     context: &Context,
     tx: &mut Tx<'_>,
-    outcome: &Result<Verified, String>,
-) -> Result<Finished, Problem> {
+    outcome: &Result<VerifiedSnapshot, String>,
+) -> Result<RefreshOutcome, Problem> {
     let was = row(context, tx)?;
     let mut record = TrustSnapshot::from_values(was.values.clone())?;
     let failure = match outcome {
         Err(why) => Some(why.clone()),
         Ok(verified) => match accepts(record.snapshot_number, &verified.snapshot) {
-            Step::Newer => {
-                return take(context, tx, &was, verified).map(|status| Finished { status, failure: None });
+            SnapshotOrder::Newer => {
+                return take(context, tx, &was, verified)
+                    .map(|status| RefreshOutcome { status, failure: None });
             }
-            Step::Same => None,
-            Step::Older => Some(older(record.snapshot_number, verified)),
+            SnapshotOrder::Same => None,
+            SnapshotOrder::Older => Some(older(record.snapshot_number, verified)),
         },
     };
-    let told = failure.as_ref().map(|why| why.chars().take(REASON).collect::<String>());
-    record.last_refresh_error = told.map(ShortText::new).transpose().map_err(fault)?;
+    let reason = failure.as_ref().map(|why| why.chars().take(REASON).collect::<String>());
+    record.last_refresh_error = reason.map(ShortText::new).transpose().map_err(fault)?;
     let values = record.into_values();
     update_unversioned(context, tx, &TRUST_SNAPSHOT, &was, &values, AuditAction::As("Modified", "updated"))?;
-    Ok(Finished { status: status_of(values)?, failure })
+    Ok(RefreshOutcome { status: status_of(values)?, failure })
 }
 
 /// Ends an import.
 ///
 /// # Errors
 /// Conflict: the snapshot is older than the one in use.
-pub fn import(call: &Call, tx: &mut Tx<'_>, verified: &Verified) -> Result<PasskeyTrustStatus, Problem> {
+pub fn import(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    verified: &VerifiedSnapshot,
+) -> Result<PasskeyTrustStatus, Problem> {
     let was = row(&call.context, tx)?;
     let current = TrustSnapshot::from_values(was.values.clone())?.snapshot_number;
     match accepts(current, &verified.snapshot) {
-        Step::Newer => take(&call.context, tx, &was, verified),
-        Step::Same => status_of(was.values),
-        Step::Older => Err(Problem::conflict(older(current, verified))),
+        SnapshotOrder::Newer => take(&call.context, tx, &was, verified),
+        SnapshotOrder::Same => status_of(was.values),
+        SnapshotOrder::Older => Err(Problem::conflict(older(current, verified))),
     }
 }
 
-fn older(current: Option<i64>, verified: &Verified) -> String {
+fn older(current: Option<i64>, verified: &VerifiedSnapshot) -> String {
     let (current, number) = (current.unwrap_or_default(), verified.snapshot.no);
     format!(
         "Snapshot {number} is older than snapshot {current}, which is in use: what is known would be forgotten."
@@ -93,8 +98,8 @@ fn older(current: Option<i64>, verified: &Verified) -> String {
 fn take(
     context: &Context,
     tx: &mut Tx<'_>,
-    was: &Stored,
-    verified: &Verified,
+    was: &StoredRow,
+    verified: &VerifiedSnapshot,
 ) -> Result<PasskeyTrustStatus, Problem> {
     let snapshot = &verified.snapshot;
     let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);

@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use chancery_application::{APPLICATION_GROUP, APPLICATION_USER};
 use chancery_record::{
-    FIXED, HIDDEN, KEY, Name, Preset, Record as _, SHOWN, Token, choice_types, id_types, record,
+    DefaultValue, FIXED, HIDDEN, KEY, Name, Record as _, SHOWN, Token, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Call, Findings, Op, Parent, Problem, Proposed, ProvidedFields, Reach, RoleType, Rules, ScopeKind, Shape,
-    Tx, Unique, Violation, added, standard, visible,
+    Call, Findings, Op, Parent, Problem, ProposedRow, ProvidedFields, Reach, RoleType, Rules, ScopeKind,
+    Shape, Tx, Unique, Violation, added, standard, visible,
 };
 use uuid::Uuid;
 
@@ -56,7 +56,7 @@ record! {
         /// The instance, of a UserStoreAdmin or an ApplicationDataReader.
         apply_to_idp_instance_id: Option<IdpInstanceId> = FIXED,
         /// What it applies to, as text.
-        target_key: Name = HIDDEN.or(Preset::Text("")),
+        target_key: Name = HIDDEN.or(DefaultValue::Text("")),
         /// Changes with every write to the assignment.
         concurrency_token: Token = SHOWN,
     }
@@ -134,13 +134,13 @@ pub static ROLE_ASSIGNMENT: Shape =
                     RoleAssignment::TARGET_KEY.field(),
                 ],
             )
-            .told_of(RoleAssignment::ROLE_TYPE),
+            .reported_at(RoleAssignment::ROLE_TYPE),
         ])
         .ruled::<RoleAssignment>()
         .validate_rows(check)
         .bumps_epoch();
 
-fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let assignments = rows
         .iter()
         .map(|row| RoleAssignment::from_values(row.values.clone()))
@@ -160,8 +160,8 @@ fn check(call: &Call, tx: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<
             || assignments.iter().enumerate().filter(|(_, assigned)| assigned.principal_type == kind);
         let ids: HashSet<Uuid> = of_kind().map(|(_, assigned)| assigned.principal_id).collect();
         let known = visible(&call.context, tx, shape, &ids.into_iter().collect::<Vec<_>>())?;
-        for (place, _) in of_kind().filter(|(_, assigned)| !known.contains_key(&assigned.principal_id)) {
-            violations.push(wrong(place, RoleAssignment::PRINCIPAL_ID, format!("names no {}", kind.name())));
+        for (index, _) in of_kind().filter(|(_, assigned)| !known.contains_key(&assigned.principal_id)) {
+            violations.push(wrong(index, RoleAssignment::PRINCIPAL_ID, format!("names no {}", kind.name())));
         }
     }
     Ok(violations)

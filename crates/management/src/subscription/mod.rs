@@ -2,7 +2,7 @@
 
 pub mod resolve;
 
-use chancery_record::{FIXED, KEY, Name, OPEN, Preset, SHOWN, Token, choice_types, id_types, record};
+use chancery_record::{DefaultValue, FIXED, KEY, Name, OPEN, SHOWN, Token, choice_types, id_types, record};
 use chancery_resource::{Child, Op, Parent, Reach, Shape, Unique, added, standard};
 
 use crate::{
@@ -41,7 +41,7 @@ record! {
         /// Its name, unique for the customer without regard to case.
         name: Name = OPEN.folded(),
         /// Whether it is in use.
-        status: SubscriptionStatus = OPEN.or(Preset::Text("Active")),
+        status: SubscriptionStatus = OPEN.or(DefaultValue::Text("Active")),
         /// The customer.
         customer_id: CustomerId = FIXED,
         /// Changes with every write to the subscription.

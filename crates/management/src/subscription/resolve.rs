@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use chancery_record::{Field, FieldOf, Mismatch, Record, Value, fold};
 use chancery_resource::{
-    Context, LIST, Problem, ProblemKind, Proposed, Scope, Sql, Tx, Violation, load_first, visible,
+    Context, LIST, Problem, ProblemKind, ProposedRow, Scope, Sql, Tx, Violation, load_first, visible,
 };
 use uuid::Uuid;
 
@@ -48,40 +48,40 @@ pub fn is_covered(sql: &mut Sql, column: &str, scope: &Scope) {
 pub fn resolve_subscription<R: Record>(
     context: &Context,
     tx: &mut Tx<'_>,
-    rows: &mut [Proposed<'_>],
+    rows: &mut [ProposedRow<'_>],
     own: FieldOf<R, Option<SubscriptionId>>,
     targets: &Targets,
-    is_global: impl Fn(&Proposed<'_>) -> Result<bool, Mismatch>,
+    is_global: impl Fn(&ProposedRow<'_>) -> Result<bool, Mismatch>,
 ) -> Result<Vec<Violation>, Problem> {
     let mut violations = Vec::new();
     let mut known_by_target = HashSet::new();
     for (target, table) in targets {
         let ids: HashSet<Uuid> = rows.iter().filter_map(|row| target.id(row.values)).collect();
         let owners = subscriptions_of(tx, table, &ids.into_iter().collect::<Vec<_>>())?;
-        for (place, row) in rows.iter_mut().enumerate() {
+        for (index, row) in rows.iter_mut().enumerate() {
             let Some(owner) = target.id(row.values).and_then(|id| owners.get(&id)) else { continue };
             match row.get(own)? {
                 None => row.set(own, Some(SubscriptionId(*owner)))?,
                 Some(said) if said.0 == *owner => {}
-                Some(_) => violations.push(wrong(place, *target, "belongs to another subscription")),
+                Some(_) => violations.push(wrong(index, *target, "belongs to another subscription")),
             }
-            known_by_target.insert(place);
+            known_by_target.insert(index);
         }
     }
     let named: HashSet<Uuid> = rows.iter().filter_map(|row| own.field().id(row.values)).collect();
     let visible = visible(context, tx, &SUBSCRIPTION, &named.into_iter().collect::<Vec<_>>())?;
     let mut only = None;
-    for (place, row) in rows.iter_mut().enumerate() {
-        if row.was.is_some() || known_by_target.contains(&place) {
+    for (index, row) in rows.iter_mut().enumerate() {
+        if row.was.is_some() || known_by_target.contains(&index) {
             continue;
         }
         match (row.get(own)?, is_global(row)?) {
             (None, true) => {}
             (Some(_), true) => {
-                violations.push(wrong(place, own, "must be empty: this is everyone's"));
+                violations.push(wrong(index, own, "must be empty: this is everyone's"));
             }
             (Some(said), false) if visible.contains_key(&said.0) => {}
-            (Some(_), false) => violations.push(wrong(place, own, "names no Subscription")),
+            (Some(_), false) => violations.push(wrong(index, own, "names no Subscription")),
             (None, false) => {
                 let only = match only {
                     Some(only) => only,
@@ -89,7 +89,7 @@ pub fn resolve_subscription<R: Record>(
                 };
                 match only {
                     Some(id) => row.set(own, Some(id))?,
-                    None => violations.push(wrong(place, own, "is missing: there is more than one")),
+                    None => violations.push(wrong(index, own, "is missing: there is more than one")),
                 }
             }
         }

@@ -1,6 +1,8 @@
 //! Tenants: the people of one sign in at the instances, and use the client apps, that are assigned to it.
 
-use chancery_record::{Description, FIXED, KEY, Name, OPEN, Preset, SHOWN, Token, Value, id_types, record};
+use chancery_record::{
+    DefaultValue, Description, FIXED, KEY, Name, OPEN, SHOWN, Token, Value, id_types, record,
+};
 use chancery_resource::settings::Owner;
 use chancery_resource::{
     Child, Context, Op, Parent, Problem, Reach, Relation, Shape, Tx, Unique, added, relation, standard,
@@ -40,7 +42,7 @@ record! {
         /// What it is for.
         description: Option<Description> = OPEN,
         /// Whether its people can sign in.
-        is_active: bool = OPEN.or(Preset::Bool(true)),
+        is_active: bool = OPEN.or(DefaultValue::Bool(true)),
         /// The subscription.
         subscription_id: SubscriptionId = FIXED,
         /// Changes with every write to the tenant.

@@ -4,11 +4,11 @@ mod item;
 mod submission;
 
 use chancery_record::{
-    FIXED, Field, FieldType, KEY, Key, Kind, Mismatch, Name, OPEN, PatternText, Preset, Record as _, SHOWN,
-    Token, Value, choice_types, id_types, record,
+    DefaultValue, FIXED, Field, FieldType, KEY, Key, Kind, Mismatch, Name, OPEN, PatternText, Record as _,
+    SHOWN, Token, Value, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Call, Findings, Op, Parent, Problem, Proposed, Purpose, Reach, Rules, Shape, Tx, Unique, Violation,
+    Call, Findings, Op, Parent, Problem, ProposedRow, Purpose, Reach, Rules, Shape, Tx, Unique, Violation,
     added, standard,
 };
 use uuid::Uuid;
@@ -66,15 +66,15 @@ record! {
         /// What people read.
         label: Name = OPEN,
         /// Its place among others.
-        position: i64 = OPEN.or(Preset::Int(0)),
+        position: i64 = OPEN.or(DefaultValue::Int(0)),
         /// Whether it must be answered. The id of an optional item is submitted, too.
-        is_required: bool = OPEN.or(Preset::Bool(true)),
+        is_required: bool = OPEN.or(DefaultValue::Bool(true)),
         /// The fewest characters of an answer.
         min_length: Option<Length> = OPEN,
         /// The most characters of an answer.
         max_length: Option<Length> = OPEN,
         /// What an answer must look like.
-        validation_format: ValidationFormat = OPEN.or(Preset::Text("None")),
+        validation_format: ValidationFormat = OPEN.or(DefaultValue::Text("None")),
         /// The regular expression that an answer must match, where validationFormat is Regex.
         validation_pattern: Option<PatternText> = OPEN,
         /// Changes with every write to the item.
@@ -132,7 +132,11 @@ const fn field_of(member: Member) -> &'static Field {
 }
 
 /// Validates the patterns of items.
-fn check_patterns(call: &Call, _: &mut Tx<'_>, rows: &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+fn check_patterns(
+    call: &Call,
+    _: &mut Tx<'_>,
+    rows: &mut [ProposedRow<'_>],
+) -> Result<Vec<Violation>, Problem> {
     let items = rows.iter().map(|row| UserQuestionnaireItem::from_values(row.values.clone()));
     // a new row gets another id in each run, and the second run compares the items with those judged
     let items = items.map(|item| Ok(Item { id: Uuid::nil(), ..item?.as_item() }));

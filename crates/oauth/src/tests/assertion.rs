@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{CLIENT, ISSUER, NOW, TOKEN_ENDPOINT, claims, expected, signer, to_jwk, with};
 use crate::{
-    Algorithm, Code, Expected, Jwk, Keys, Proven,
+    Algorithm, Code, Expected, Jwk, Keys, VerifiedAssertion,
     claims::{from_base64, to_base64},
     client_of, verify_assertion,
 };
@@ -18,14 +18,14 @@ fn p256() -> Jwk {
     to_jwk(&signer::P256.jwk())
 }
 
-fn verify_with(token: &str, expected: &Expected<'_>) -> Result<Proven, &'static str> {
+fn verify_with(token: &str, expected: &Expected<'_>) -> Result<VerifiedAssertion, &'static str> {
     verify_assertion(token, Keys::Public(&[p256()]), expected).map_err(|refusal| {
         assert_eq!(refusal.code, Code::InvalidClient);
         refusal.detail
     })
 }
 
-fn verify(header: &Value, claims: &Value) -> Result<Proven, &'static str> {
+fn verify(header: &Value, claims: &Value) -> Result<VerifiedAssertion, &'static str> {
     verify_with(&signer::P256.sign(Algorithm::Es256, header, claims), &expected())
 }
 
@@ -33,9 +33,12 @@ fn verify(header: &Value, claims: &Value) -> Result<Proven, &'static str> {
 fn every_algorithm_of_a_private_key_proves_a_client() {
     for (algorithm, signer) in signer::asymmetric() {
         let token = signer.sign(algorithm, &header(), &claims());
-        let proven = verify_assertion(&token, Keys::Public(&[to_jwk(&signer.jwk())]), &expected()).unwrap();
+        let verified = verify_assertion(&token, Keys::Public(&[to_jwk(&signer.jwk())]), &expected()).unwrap();
         let expires_on = Timestamp((NOW + 360) * 1000);
-        assert_eq!(proven, Proven { client_id: CLIENT.into(), jti: "one".into(), expires_on, algorithm });
+        assert_eq!(
+            verified,
+            VerifiedAssertion { client_id: CLIENT.into(), jti: "one".into(), expires_on, algorithm }
+        );
         assert_eq!(client_of(&token).unwrap(), CLIENT);
     }
 }

@@ -19,9 +19,9 @@ const REASONS: [&str; 9] = [
     "MatureBindingLineageMissing",
 ];
 
-fn credential(make: u8) -> CredentialFacts {
+fn credential(model: u8) -> CredentialFacts {
     CredentialFacts {
-        aaguid: [make; 16],
+        aaguid: [model; 16],
         created_on: Timestamp(NOW.0 - 1000),
         last_used_on: Some(NOW),
         is_backed_up: false,
@@ -156,8 +156,8 @@ fn words_for_passwords() {
 
 fn any_credential() -> impl Strategy<Value = CredentialFacts> {
     (0..3_u8, 0..2000_i64, proptest::option::of(0..2000_i64), any::<(bool, bool, bool)>()).prop_map(
-        |(make, age, used, (is_backed_up, is_backup_eligible, has_undesired_status))| CredentialFacts {
-            aaguid: [make; 16],
+        |(model, age, used, (is_backed_up, is_backup_eligible, has_undesired_status))| CredentialFacts {
+            aaguid: [model; 16],
             created_on: Timestamp(NOW.0 - age),
             last_used_on: used.map(|used| Timestamp(NOW.0 - used)),
             is_backed_up,

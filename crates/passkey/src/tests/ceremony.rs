@@ -154,7 +154,7 @@ fn verification_is_the_policys_of_the_start_and_of_the_end() {
 }
 
 #[test]
-fn makes_of_authenticators() {
+fn models_of_authenticators() {
     let nine = "09".repeat(16);
     let mut device = Authenticator::new();
     let credential = register(&policy(), &device).unwrap();

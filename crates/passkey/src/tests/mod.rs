@@ -2,7 +2,7 @@
 
 mod authenticator;
 mod ceremony;
-mod makes;
+mod models;
 mod noise;
 mod tampering;
 mod vectors;
@@ -12,8 +12,8 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::{
-    Attestation, Credential, Makes, Policy, Refusal, Used, User, UserVerification, start_authentication,
-    start_registration,
+    Attestation, AuthenticationResult, AuthenticatorModels, Credential, Policy, Refusal, User,
+    UserVerification, start_authentication, start_registration,
 };
 use authenticator::Authenticator;
 
@@ -40,7 +40,7 @@ pub fn user() -> User {
 }
 
 /// Without metadata, no model is known.
-const UNKNOWN: Makes<'static> = Makes::new(None, Timestamp(0));
+const UNKNOWN: AuthenticatorModels<'static> = AuthenticatorModels::new(None, Timestamp(0));
 
 pub fn finish_registration(policy: &Policy, state: &[u8], answer: &Value) -> Result<Credential, Refusal> {
     crate::finish_registration(policy, UNKNOWN, state, answer)
@@ -51,7 +51,7 @@ pub fn finish_authentication(
     state: &[u8],
     answer: &Value,
     credential: &Credential,
-) -> Result<Used, Refusal> {
+) -> Result<AuthenticationResult, Refusal> {
     crate::finish_authentication(policy, UNKNOWN, state, answer, credential)
 }
 
@@ -64,7 +64,7 @@ pub fn authenticate(
     policy: &Policy,
     device: &Authenticator,
     credential: &Credential,
-) -> Result<Used, Refusal> {
+) -> Result<AuthenticationResult, Refusal> {
     let (options, state) = start_authentication(policy, Some(std::slice::from_ref(credential)))?;
     finish_authentication(policy, &state, &device.get(&options), credential)
 }

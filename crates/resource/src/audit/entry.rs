@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::{
     Context, PersonKey, Problem, Shape,
-    audit::signer::{AuditSigner, Sealed},
+    audit::signer::{AuditSigner, DigestedContent},
     seal::sealed::entry_associated_data,
 };
 
@@ -88,8 +88,8 @@ pub fn record(context: &Context, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<()
         Some(acting) => format!("{actor}|{acting}"),
         None => actor.to_string(),
     });
-    let original = entry.original.map(AuditSigner::seal);
-    let current = entry.current.map(AuditSigner::seal);
+    let original = entry.original.map(AuditSigner::digest);
+    let current = entry.current.map(AuditSigner::digest);
     let person = entry.person.as_ref().map(|person| person.id);
     let stamp = Stamp {
         id,
@@ -102,13 +102,14 @@ pub fn record(context: &Context, tx: &mut Tx<'_>, entry: Entry<'_>) -> Result<()
         data_source: context.scope.source(),
         person,
     };
-    let digest = |sealed: &Option<Sealed>| sealed.as_ref().map(|sealed| sealed.digest.clone());
+    let digest =
+        |digested: &Option<DigestedContent>| digested.as_ref().map(|digested| digested.digest.clone());
     let (original_digest, current_digest) = (digest(&original), digest(&current));
     let signature = signer.sign(&stamp, original_digest.as_deref(), current_digest.as_deref());
     let signature = signature.ok_or_else(|| Error::Internal("an audit entry cannot be signed".into()))?;
     // two processes may choose the same number, but no two entries have the same signature
     let proof = "SELECT 1 FROM audit_entry WHERE rid = ?1 AND signature = ?2";
-    tx.prove_by(proof, vec![Value::Int(id), signature.bytes.clone().into()]);
+    tx.set_commit_proof(proof, vec![Value::Int(id), signature.bytes.clone().into()]);
     let (original, original_salt) = hidden(id, original, entry.person.as_ref(), ORIGINAL);
     let (current, current_salt) = hidden(id, current, entry.person.as_ref(), CURRENT);
     raw::queue(
@@ -152,16 +153,16 @@ const CURRENT: Side = ("current_content", "current_salt");
 /// Content and salt as they are stored: encrypted under the person's key where they belong to a person.
 fn hidden(
     entry: i64,
-    sealed: Option<Sealed>,
+    digested: Option<DigestedContent>,
     person: Option<&PersonKey>,
     (content, salt): Side,
 ) -> (Option<String>, Option<Vec<u8>>) {
-    match (sealed, person) {
+    match (digested, person) {
         (None, _) => (None, None),
-        (Some(sealed), None) => (Some(sealed.content), Some(sealed.salt.to_vec())),
-        (Some(sealed), Some(person)) => (
-            Some(person.seal_text(&entry_associated_data(entry, content), &sealed.content)),
-            Some(person.seal_bytes(&entry_associated_data(entry, salt), &sealed.salt)),
+        (Some(digested), None) => (Some(digested.content), Some(digested.salt.to_vec())),
+        (Some(digested), Some(person)) => (
+            Some(person.seal_text(&entry_associated_data(entry, content), &digested.content)),
+            Some(person.seal_bytes(&entry_associated_data(entry, salt), &digested.salt)),
         ),
     }
 }
@@ -192,8 +193,8 @@ const fn is_audited(field: &Field) -> bool {
 }
 
 pub fn changed_members<'a>(fields: impl Iterator<Item = &'a Field>) -> Details<'a> {
-    let told = fields.filter(|field| is_audited(field) && !field.is_token());
-    Details::Members { changed: told.map(Field::wire).collect() }
+    let audited = fields.filter(|field| is_audited(field) && !field.is_token());
+    Details::Members { changed: audited.map(Field::wire).collect() }
 }
 
 pub fn fields_with<'a>(
@@ -206,7 +207,7 @@ pub fn fields_with<'a>(
 /// The audit form: the resource's own fields as canonical JSON, without secrets.
 pub fn content(shape: &Shape, values: &[Value]) -> String {
     let is_secret = |field: &Field| field.access.sealing == Sealing::Secret && (shape.writes.secret)(values);
-    let is_kept = |field: &Field| !matches!(field.access.column, Column::Given | Column::Seen);
+    let is_kept = |field: &Field| !matches!(field.access.column, Column::Unstored | Column::Derived);
     let shown = fields_with(shape, values).filter(|(field, _)| is_audited(field) && is_kept(field));
     canonical_json(
         shown.map(|(field, value)| if is_secret(field) { (field, &Value::Null) } else { (field, value) }),

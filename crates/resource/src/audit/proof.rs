@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     Answer, Call, JsonForm, Problem, ProblemKind,
-    audit::tree::{Tree, place, with_nodes},
+    audit::tree::{Tree, read_position, with_nodes},
 };
 
 /// The media type of a checkpoint.
@@ -60,7 +60,7 @@ pub fn inclusion(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     };
     let key = [Value::Int(store), Value::Int(id)];
     let text = "SELECT position FROM audit_leaf WHERE store = ?1 AND entry = ?2";
-    let Some(position) = tx.one(text, &key, |row| place(row, 0))? else {
+    let Some(position) = tx.one(text, &key, |row| read_position(row, 0))? else {
         let text = "SELECT entry FROM audit_pending WHERE store = ?1 AND entry = ?2";
         let waits = tx.one(text, &key, |_| Ok(()))?.is_some();
         let detail = "The entry is not in the trail's tree yet. It takes about a second.";

@@ -6,7 +6,7 @@ use chancery_store::{Error, Tx};
 
 use crate::{
     LIST, MasterKey, Scope, Shape, Sql,
-    audit::tree::{number, place},
+    audit::tree::{number, read_position},
     read::emit::{write_no_relations, write_row},
 };
 
@@ -14,7 +14,7 @@ use crate::{
 pub type Take<'a> = dyn FnMut(u64, &[u8]) -> Result<(), Error> + 'a;
 
 /// An entry to read: its position in the tree, and its number.
-pub type Placed = (u64, i64);
+pub type EntryPosition = (u64, i64);
 
 const LEAVES: &str = "SELECT position, entry FROM audit_leaf \
     WHERE store = ?1 AND position >= ?2 AND position < ?3 ORDER BY position LIMIT 512";
@@ -31,12 +31,12 @@ pub fn read_leaves(
     store: i64,
     start: u64,
     end: u64,
-) -> Result<(Vec<Placed>, Vec<Hash>), Error> {
+) -> Result<(Vec<EntryPosition>, Vec<Hash>), Error> {
     let parameters = [Value::Int(store), number(start), number(end)];
     let mut placed = Vec::new();
     let mut hashes = vec![Hash::default(); usize::try_from(end - start).unwrap_or_default()];
     tx.query_all(&[(LEAVES, &parameters), (HASHES, &parameters)], &mut |statement, row| {
-        let position = place(row, 0)?;
+        let position = read_position(row, 0)?;
         if statement == 0 {
             placed.push((position, row.int(1)?));
         } else if let Some(slot) = usize::try_from(position - start).ok().and_then(|at| hashes.get_mut(at)) {
@@ -54,7 +54,7 @@ pub fn read_leaves(
 pub fn next_leaf(tx: &mut Tx<'_>, store: i64, start: u64) -> Result<Option<u64>, Error> {
     let text = "SELECT min(position) FROM audit_leaf WHERE store = ?1 AND position >= ?2";
     let found = tx.one(text, &[Value::Int(store), number(start)], |row| {
-        if row.is_null(0)? { Ok(None) } else { place(row, 0).map(Some) }
+        if row.is_null(0)? { Ok(None) } else { read_position(row, 0).map(Some) }
     });
     found.map(Option::flatten)
 }
@@ -68,7 +68,7 @@ pub fn read_entries(
     tx: &mut Tx<'_>,
     (shape, master): (&Shape, &MasterKey),
     scope: &Scope,
-    entries: &[Placed],
+    entries: &[EntryPosition],
     each: &mut Take<'_>,
 ) -> Result<(), Error> {
     let mut json = Vec::new();

@@ -85,7 +85,7 @@ pub struct Signature {
 }
 
 /// The content of an original or current state, with its salt and digest.
-pub struct Sealed {
+pub struct DigestedContent {
     pub content: String,
     pub salt: [u8; 32],
     pub digest: Vec<u8>,
@@ -142,10 +142,10 @@ impl AuditSigner {
     }
 
     /// Salts and digests a content: SHA-256 over the salt and the content's bytes.
-    pub fn seal(content: String) -> Sealed {
+    pub fn digest(content: String) -> DigestedContent {
         let salt = random::<32>();
         let digest = content_digest(&salt, &content).to_vec();
-        Sealed { content, salt, digest }
+        DigestedContent { content, salt, digest }
     }
 
     /// Signs an entry: the canonical JSON (RFC 8785) of its members and digests. `None` when no key can sign.
@@ -191,7 +191,7 @@ mod tests {
 
     use super::{AuditKey, AuditSigner};
 
-    fn seal(last: i64) -> AuditSigner {
+    fn signer(last: i64) -> AuditSigner {
         let document = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
         let own = AuditKey::own(PrivateKey::read(document.as_ref(), None).unwrap()).unwrap();
         AuditSigner::new(own, AuditKeys::default(), last)
@@ -199,29 +199,29 @@ mod tests {
 
     #[test]
     fn numbers_rise_even_when_the_clock_does_not() {
-        let seal = seal(5_000_000);
-        assert_eq!(seal.number_from(Timestamp(1000), 0, 400), 5_000_001);
-        assert_eq!(seal.number_from(Timestamp(9000), 0, 400), 9_000_400);
-        assert_eq!(seal.number_from(Timestamp(9000), 0, 700), 9_000_401);
-        assert_eq!(seal.number_from(Timestamp(8000), 0, 700), 9_000_402);
-        assert_eq!(seal.number_from(Timestamp(9500), 9_700_000, 3), 9_700_004, "another process was ahead");
-        assert_eq!(seal.number_from(Timestamp(9500), 0, 3), 9_700_005);
-        let number = seal.number(Timestamp(10_000), 0);
+        let signer = signer(5_000_000);
+        assert_eq!(signer.number_from(Timestamp(1000), 0, 400), 5_000_001);
+        assert_eq!(signer.number_from(Timestamp(9000), 0, 400), 9_000_400);
+        assert_eq!(signer.number_from(Timestamp(9000), 0, 700), 9_000_401);
+        assert_eq!(signer.number_from(Timestamp(8000), 0, 700), 9_000_402);
+        assert_eq!(signer.number_from(Timestamp(9500), 9_700_000, 3), 9_700_004, "another process was ahead");
+        assert_eq!(signer.number_from(Timestamp(9500), 0, 3), 9_700_005);
+        let number = signer.number(Timestamp(10_000), 0);
         assert!((10_000_000..10_001_000).contains(&number), "{number}");
     }
 
     /// B4: processes choose their numbers independently, and few numbers are chosen twice.
     #[test]
     fn numbers_of_eight_processes_seldom_collide() {
-        let processes: Vec<AuditSigner> = (0..8).map(|_| seal(0)).collect();
+        let processes: Vec<AuditSigner> = (0..8).map(|_| signer(0)).collect();
         let (mut made, mut taken) = (0, std::collections::HashSet::new());
         let mut chance = 20_261_122_u64;
         // each writes 500 a second for 20 seconds: one in two milliseconds
         for millisecond in (1..=20_000).step_by(2) {
-            for (place, process) in processes.iter().enumerate() {
+            for (index, process) in processes.iter().enumerate() {
                 chance =
                     chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                let now = Timestamp(millisecond + i64::from(place % 2 == 1));
+                let now = Timestamp(millisecond + i64::from(index % 2 == 1));
                 taken.insert(process.number_from(now, 0, i64::try_from((chance >> 33) % 1000).unwrap()));
                 made += 1;
             }
@@ -233,17 +233,17 @@ mod tests {
     /// D: there is no checkpoint without a signature.
     #[test]
     fn a_key_that_does_not_sign_makes_no_checkpoint() {
-        let mut seal = seal(0);
-        seal.own.algorithm = Algorithm::Es256Der;
+        let mut signer = signer(0);
+        signer.own.algorithm = Algorithm::Es256Der;
         let checkpoint = Checkpoint { origin: "x".to_owned(), size: 0, root: empty_root() };
-        assert_eq!(seal.sign_checkpoint(&checkpoint), Err(NoteError::Unsigned));
+        assert_eq!(signer.sign_checkpoint(&checkpoint), Err(NoteError::Unsigned));
     }
 
     #[test]
     fn a_checkpoint_opens_by_published_keys_alone() {
-        let seal = seal(0);
+        let signer = signer(0);
         let checkpoint = Checkpoint { origin: "x".to_owned(), size: 0, root: empty_root() };
-        let note = seal.sign_checkpoint(&checkpoint).unwrap();
-        assert_eq!(seal.open_checkpoint(&note), Err(NoteError::Unsigned));
+        let note = signer.sign_checkpoint(&checkpoint).unwrap();
+        assert_eq!(signer.open_checkpoint(&note), Err(NoteError::Unsigned));
     }
 }

@@ -39,7 +39,7 @@ record! {
         action: Name = SHOWN.like("Modified"),
         /// The store that it was made in.
         data_source: Name = SHOWN.like("default"),
-        /// The person whose contents these are: gone with the person; null when they are nobody's.
+        /// The person whose contents these are: deleted with the person; null when they are nobody's.
         person: Option<Uuid> = SHOWN,
         /// The state before, as canonical JSON (RFC 8785).
         original_content: Option<ShortText> = SHOWN.sealed(Sealing::Person),

@@ -23,7 +23,7 @@ impl Tree {
         let text = "SELECT size, checkpoint FROM audit_tree WHERE store = ?1";
         let found = tx.one(text, &[Value::Int(store)], |row| {
             let checkpoint = if row.is_null(1)? { None } else { Some(row.text(1)?.to_owned()) };
-            Ok(Self { size: place(row, 0)?, checkpoint })
+            Ok(Self { size: read_position(row, 0)?, checkpoint })
         })?;
         Ok(found.unwrap_or_default())
     }
@@ -82,6 +82,6 @@ pub fn number(number: u64) -> Value {
 ///
 /// # Errors
 /// The value is negative.
-pub fn place(row: &Row<'_>, column: usize) -> Result<u64, Error> {
+pub fn read_position(row: &Row<'_>, column: usize) -> Result<u64, Error> {
     u64::try_from(row.int(column)?).map_err(|_| Error::Internal(format!("column {column} is negative")))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicU32;
 
-use crate::{AuditSigner, CursorKey, MasterKey, Memory, MetadataSource, Service};
+use crate::{AuditSigner, CursorKey, ItemCache, MasterKey, MetadataSource, Service};
 
 /// The cost parameters of argon2id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,5 +79,5 @@ pub struct AppContext {
     /// The source of the metadata of authenticators.
     pub metadata: MetadataSource,
     /// The snapshot of those metadata that was read last.
-    pub snapshot: Memory,
+    pub snapshot: ItemCache,
 }

@@ -8,10 +8,10 @@ use std::{
 };
 
 /// The text as fetched, or why it was not, for people.
-pub type Fetched = Result<Vec<u8>, String>;
+pub type FetchResult = Result<Vec<u8>, String>;
 
 /// Fetches the signed text, within its own bounds of size and time.
-pub type Fetch = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Fetched> + Send>> + Send + Sync>;
+pub type Fetch = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = FetchResult> + Send>> + Send + Sync>;
 
 /// The source of the signed metadata, and who must have signed them.
 #[derive(Clone, Default)]
@@ -26,11 +26,11 @@ pub struct MetadataSource {
 /// A cache of one large item, identified by its number: the last that was read, shared by all calls. It is a
 /// copy of what is stored, so it does not matter which run of an operation left it here.
 #[derive(Default)]
-pub struct Memory(RwLock<Option<Remembered>>);
+pub struct ItemCache(RwLock<Option<Remembered>>);
 
 type Remembered = (i64, Arc<dyn Any + Send + Sync>);
 
-impl Memory {
+impl ItemCache {
     /// The item with this number, if it is cached.
     pub fn recall<T: Send + Sync + 'static>(&self, number: i64) -> Option<Arc<T>> {
         let remembered = self.0.read().unwrap_or_else(PoisonError::into_inner);
@@ -48,11 +48,11 @@ impl Memory {
 mod tests {
     use std::sync::Arc;
 
-    use super::Memory;
+    use super::ItemCache;
 
     #[test]
     fn the_number_tells_what_is_remembered() {
-        let memory = Memory::default();
+        let memory = ItemCache::default();
         assert_eq!(memory.recall::<&str>(1), None);
         memory.remember(1, Arc::new("one"));
         assert_eq!(memory.recall::<&str>(1).as_deref(), Some(&"one"));

@@ -137,10 +137,10 @@ impl Problem {
     pub fn wrong(errors: impl Into<FieldErrors>) -> Self {
         let errors = errors.into();
         let detail = match (errors.as_slice(), errors.more()) {
-            ([one], 0) => format!("{} {}", place(&one.pointer), one.detail),
+            ([one], 0) => format!("{} {}", location(&one.pointer), one.detail),
             (_, 0) => format!("{} places are not valid; see errors", errors.all()),
-            (told, _) => {
-                format!("{} places are not valid; errors has the first {}", errors.all(), told.len())
+            (reported, _) => {
+                format!("{} places are not valid; errors has the first {}", errors.all(), reported.len())
             }
         };
         Self { errors, ..Self::invalid(detail) }
@@ -228,7 +228,7 @@ impl Serialize for Body<'_> {
     }
 }
 
-fn place(pointer: &str) -> &str {
+fn location(pointer: &str) -> &str {
     if pointer.is_empty() { "The body" } else { pointer }
 }
 

@@ -10,7 +10,7 @@ use crate::{Child, Context, Problem, Shape};
 #[derive(Clone, Copy, Debug)]
 pub enum Deletion {
     /// The row is deleted.
-    Gone,
+    Permanent,
     /// While the store's option is on, the row stays in quarantine: hidden, with the time in the field.
     Quarantine {
         /// The field with the time.
@@ -24,7 +24,7 @@ impl Deletion {
     /// The field that hides a row when it is not null.
     pub const fn hiding(self) -> Option<&'static Field> {
         match self {
-            Self::Gone => None,
+            Self::Permanent => None,
             Self::Quarantine { field, .. } => Some(field),
         }
     }
@@ -46,7 +46,7 @@ pub struct Deletes {
 
 impl Deletes {
     pub(super) const fn new() -> Self {
-        Self { deletion: Deletion::Gone, children: &[], on_purge: None }
+        Self { deletion: Deletion::Permanent, children: &[], on_purge: None }
     }
 }
 

@@ -62,7 +62,7 @@ pub enum Permit {
 
 /// What a relation operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Relating {
+pub enum RelationChange {
     /// PUT: replaces the whole set.
     Set,
     /// POST: adds links.
@@ -95,7 +95,7 @@ pub enum Action {
     /// Replaces these members of one (PUT).
     ReplaceMembers(&'static [&'static Field]),
     /// Changes the links of the relation of this name.
-    Relate(&'static str, Relating),
+    Relate(&'static str, RelationChange),
     /// Runs a function of its own.
     Custom(Custom),
 }

@@ -23,7 +23,7 @@ impl Reads {
 impl Shape {
     /// The same, read from this query, whose `?1` is the time.
     #[must_use]
-    pub const fn seen_as(mut self, query: &'static str) -> Self {
+    pub const fn read_from(mut self, query: &'static str) -> Self {
         self.reads.view = Some(query);
         self
     }

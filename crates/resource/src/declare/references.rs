@@ -82,7 +82,7 @@ pub struct Unique {
     /// The fields behind its columns, in order: the last parts of its name.
     fields: &'static [&'static Field],
     /// The field that violations are reported at.
-    pub told: &'static Field,
+    pub reported_at: &'static Field,
 }
 
 impl Unique {
@@ -90,20 +90,20 @@ impl Unique {
     /// Violations are reported at the last field.
     #[expect(clippy::indexing_slicing, reason = "in a constant: out of bounds does not compile")]
     pub const fn new(index: &'static str, fields: &'static [&'static Field]) -> Self {
-        Self { index, fields, told: fields[fields.len() - 1] }
+        Self { index, fields, reported_at: fields[fields.len() - 1] }
     }
 
     /// The same, with violations reported at another field.
     #[must_use]
-    pub const fn told_of<R: Record, T: FieldType>(self, field: FieldOf<R, T>) -> Self {
-        Self { told: field.field(), ..self }
+    pub const fn reported_at<R: Record, T: FieldType>(self, field: FieldOf<R, T>) -> Self {
+        Self { reported_at: field.field(), ..self }
     }
 
     /// Whether its name fits: it is of this table, over these fields of this record.
     #[expect(clippy::indexing_slicing, reason = "in a constant: out of bounds does not compile")]
     pub(crate) const fn is_named_well(&self, record: &str, table: &str, owner: Option<Owner>) -> bool {
         let mut name = self.index.as_bytes();
-        if !take(&mut name, table.as_bytes()) || !self.told.is_of(record) {
+        if !take(&mut name, table.as_bytes()) || !self.reported_at.is_of(record) {
             return false;
         }
         // the store or the owner comes first
@@ -128,7 +128,7 @@ impl Unique {
     pub(crate) fn columns(&self) -> Vec<(&'static str, usize)> {
         let mut names: Vec<&'static str> = self.index.rsplit("__").take(self.fields.len()).collect();
         names.reverse();
-        names.into_iter().zip(self.fields).map(|(column, field)| (column, field.place())).collect()
+        names.into_iter().zip(self.fields).map(|(column, field)| (column, field.index())).collect()
     }
 }
 

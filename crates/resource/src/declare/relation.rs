@@ -35,7 +35,7 @@ impl Listed {
 
 /// Which fields of the linked resources are shown nested.
 #[derive(Clone, Copy)]
-pub enum Shown {
+pub enum NestedFields {
     /// Their keys and names.
     Names,
     /// All fields that the linked resources show.
@@ -62,7 +62,7 @@ pub struct Relation {
     /// The linked resource.
     pub target: &'static Shape,
     /// Which of its fields are shown nested.
-    pub shown: Shown,
+    pub shown: NestedFields,
     /// The rule on new links.
     pub guard: Option<Guard>,
     /// Whether there is at most one, shown as an object or null.
@@ -87,7 +87,7 @@ impl Relation {
             own,
             other,
             target,
-            shown: Shown::Names,
+            shown: NestedFields::Names,
             guard: None,
             single: false,
             listed: Listed::Nowhere,
@@ -97,13 +97,13 @@ impl Relation {
     /// The same, showing these fields.
     #[must_use]
     pub const fn showing(self, fields: &'static [&'static Field]) -> Self {
-        Self { shown: Shown::Fields(fields), ..self }
+        Self { shown: NestedFields::Fields(fields), ..self }
     }
 
     /// The same, showing all fields that the linked resources show.
     #[must_use]
     pub const fn showing_all(self) -> Self {
-        Self { shown: Shown::All, ..self }
+        Self { shown: NestedFields::All, ..self }
     }
 
     /// The same with a rule on new links.
@@ -127,11 +127,11 @@ impl Relation {
     /// The fields of the linked resource that are shown.
     pub fn fields(&self) -> impl Iterator<Item = &'static Field> {
         let (target, shown) = (self.target, self.shown);
-        let named: &[&Field] = if let Shown::Fields(fields) = shown { fields } else { &[] };
+        let named: &[&Field] = if let NestedFields::Fields(fields) = shown { fields } else { &[] };
         let others = target.fields.iter().filter(move |field| match shown {
-            Shown::Names => field.access.key || field.is_name(),
-            Shown::All => field.access.shown,
-            Shown::Fields(_) => false,
+            NestedFields::Names => field.access.key || field.is_name(),
+            NestedFields::All => field.access.shown,
+            NestedFields::Fields(_) => false,
         });
         others.chain(named.iter().filter_map(move |field| target.own(field)))
     }

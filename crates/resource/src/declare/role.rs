@@ -113,10 +113,10 @@ pub static ROLES: [Role; 8] = [
 
 #[expect(clippy::indexing_slicing, reason = "the compiler looks")]
 const _: () = {
-    let mut place = 0;
-    while place < ROLES.len() {
-        assert!(ROLES[place].role as usize == place, "the table has the order of the roles");
-        place += 1;
+    let mut index = 0;
+    while index < ROLES.len() {
+        assert!(ROLES[index].role as usize == index, "the table has the order of the roles");
+        index += 1;
     }
 };
 

@@ -3,11 +3,11 @@
 use std::marker::PhantomData;
 
 use chancery_record::{
-    Access, Draft, Field, FieldError, FieldOf, FieldType, Given, Mismatch, Record, Value, pointer,
+    Access, Draft, Field, FieldError, FieldOf, FieldType, Mismatch, Provided, Record, Value, pointer,
 };
 use chancery_store::Tx;
 
-use crate::{Call, Problem, ProblemKind, Shape, read::emit::Stored, write::integrity};
+use crate::{Call, Problem, ProblemKind, Shape, read::emit::StoredRow, write::integrity};
 
 /// The fields of the record `R` that a body provided: gave a value, or emptied.
 pub struct ProvidedFields<'a, R> {
@@ -17,27 +17,27 @@ pub struct ProvidedFields<'a, R> {
 }
 
 impl<R: Record> ProvidedFields<'_, R> {
-    fn given<T: FieldType>(&self, field: FieldOf<R, T>) -> Option<&Given> {
-        self.draft.0.get(field.field().place())
+    fn provided<T: FieldType>(&self, field: FieldOf<R, T>) -> Option<&Provided> {
+        self.draft.0.get(field.field().index())
     }
 
     /// Whether a merge patch emptied this field with null, rather than leaving it out.
     pub fn clears<T: FieldType>(&self, field: FieldOf<R, T>) -> bool {
-        self.merges && self.given(field) == Some(&Given::Empty)
+        self.merges && self.provided(field) == Some(&Provided::Empty)
     }
 
     /// Whether the body provided this field: gave it a value, or emptied it.
     pub fn contains<T: FieldType>(&self, field: FieldOf<R, T>) -> bool {
-        self.given(field).is_some_and(|given| *given != Given::Nothing)
+        self.provided(field).is_some_and(|provided| *provided != Provided::Nothing)
     }
 }
 
 /// An invalid field, and what is wrong with it, for people.
-pub type Wrong = (&'static Field, String);
+pub type FieldFault = (&'static Field, String);
 
 /// The violations that the rules between fields find.
 #[derive(Default)]
-pub struct Findings(Vec<Wrong>);
+pub struct Findings(Vec<FieldFault>);
 
 impl Findings {
     /// Adds what is wrong with a field.
@@ -54,16 +54,16 @@ pub trait Rules: Record {
     fn check(&self, _wrong: &mut Findings) {}
 }
 
-pub type Apply = fn(Vec<Value>, Option<&[Value]>, &Draft, bool) -> Result<Ruled, Mismatch>;
+pub type Apply = fn(Vec<Value>, Option<&[Value]>, &Draft, bool) -> Result<RulesOutcome, Mismatch>;
 /// The values after the rules, and the violations that the rules found.
-pub type Ruled = (Vec<Value>, Vec<Wrong>);
+pub type RulesOutcome = (Vec<Value>, Vec<FieldFault>);
 
 pub fn apply_rules<R: Rules>(
     values: Vec<Value>,
     was: Option<&[Value]>,
     draft: &Draft,
     merges: bool,
-) -> Result<Ruled, Mismatch> {
+) -> Result<RulesOutcome, Mismatch> {
     let was = was.map(|was| R::from_values(was.to_vec())).transpose()?;
     let mut record = R::from_values(values)?;
     record.adjust(was.as_ref(), &ProvidedFields { draft, merges, record: PhantomData });
@@ -73,14 +73,14 @@ pub fn apply_rules<R: Rules>(
 }
 
 /// A row that is about to be written.
-pub struct Proposed<'a> {
+pub struct ProposedRow<'a> {
     /// The row as it is stored now; `None` for a new one.
-    pub was: Option<&'a Stored>,
+    pub was: Option<&'a StoredRow>,
     /// The values to be written.
     pub values: &'a mut Vec<Value>,
 }
 
-impl Proposed<'_> {
+impl ProposedRow<'_> {
     /// The new value of a field.
     ///
     /// # Errors
@@ -116,7 +116,7 @@ pub struct Violation {
 }
 
 /// A rule that reads other rows, on rows about to be written together.
-pub type ValidateRows = fn(&Call, &mut Tx<'_>, &mut [Proposed<'_>]) -> Result<Vec<Violation>, Problem>;
+pub type ValidateRows = fn(&Call, &mut Tx<'_>, &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem>;
 
 impl Shape {
     /// The violations by rows to be written together: for each the index of the row, the kind of problem and
@@ -125,15 +125,15 @@ impl Shape {
         &self,
         call: &Call,
         tx: &mut Tx<'_>,
-        rows: &mut [Proposed<'_>],
+        rows: &mut [ProposedRow<'_>],
         base: impl Fn(usize) -> String,
     ) -> Result<Vec<(usize, ProblemKind, FieldError)>, Problem> {
         let mut violations = match self.writes.validate_rows {
             Some(validate) => validate(call, tx, rows)?,
             None => Vec::new(),
         };
-        violations.extend(integrity::find_strangers(self, &call.context, tx, rows)?);
-        violations.extend(integrity::find_crowds(self, tx, rows)?);
+        violations.extend(integrity::find_unknown_parents(self, &call.context, tx, rows)?);
+        violations.extend(integrity::find_full_parents(self, tx, rows)?);
         let errors = violations.into_iter().map(|Violation { row, kind, field, detail }| {
             (row, kind, self.error_at(&base(row), field, detail))
         });

@@ -24,7 +24,7 @@ pub enum Personal {
     /// The row belongs to the person of this resource whose id is in this field.
     Of(&'static Shape, &'static Field),
     /// The row is an audit entry, perhaps about a person of one of these resources.
-    Tells(&'static [&'static Shape]),
+    AuditOf(&'static [&'static Shape]),
 }
 
 /// A resource without its Rust types. It is declared by the handles of its record's fields:
@@ -190,8 +190,8 @@ impl Shape {
 
     /// The same, as audit entries that may be about a person of one of these resources.
     #[must_use]
-    pub const fn tells(mut self, persons: &'static [&'static Self]) -> Self {
-        self.personal = Personal::Tells(persons);
+    pub const fn audit_of(mut self, persons: &'static [&'static Self]) -> Self {
+        self.personal = Personal::AuditOf(persons);
         self
     }
 
@@ -260,12 +260,12 @@ impl Shape {
     pub(crate) fn is_read_back(&self) -> bool {
         self.writes.after_insert.is_some()
             || self.relations.iter().any(|relation| relation.listed.at_creation())
-            || self.fields.iter().any(|field| field.access.column == Column::Seen)
+            || self.fields.iter().any(|field| field.access.column == Column::Derived)
     }
 
     /// The field as this view of the resource has it; `None` for one of another record.
     pub fn own(&self, field: &Field) -> Option<&'static Field> {
-        self.fields.get(field.place()).filter(|own| own.is(field))
+        self.fields.get(field.index()).filter(|own| own.is(field))
     }
 
     /// The plan derived from the declaration: its statements and labels.

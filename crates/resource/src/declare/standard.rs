@@ -112,7 +112,7 @@ macro_rules! standard {
 #[macro_export]
 macro_rules! relation {
     ($name:literal, $path:literal, $write:ident, $shape:expr, $relation:literal) => {{
-        use $crate::{Action as A, Method as M, Op, Permit, Relating as R};
+        use $crate::{Action as A, Method as M, Op, Permit, RelationChange as R};
         const WRITE: Permit = Permit::$write;
         [
             Op::new(
@@ -163,11 +163,11 @@ pub const fn added<const COUNT: usize>(mut operations: [Op; COUNT]) -> [Op; COUN
 #[expect(clippy::indexing_slicing, reason = "in a constant: out of bounds does not compile")]
 pub const fn added_at<const COUNT: usize, const SOME: usize>(
     mut operations: [Op; COUNT],
-    places: [usize; SOME],
+    indices: [usize; SOME],
 ) -> [Op; COUNT] {
     let mut at = 0;
     while at < SOME {
-        operations[places[at]].addition = true;
+        operations[indices[at]].addition = true;
         at += 1;
     }
     operations

@@ -5,7 +5,7 @@ use chancery_store::Tx;
 
 use crate::{
     Answer, Call, Problem, Reply, Shape, Sql,
-    read::emit::{Stored, write_row, write_values},
+    read::emit::{StoredRow, write_row, write_values},
     read::load::{load, select_key},
     read::nested,
     read::precondition::{minimal, token_in, version_tag},
@@ -42,8 +42,8 @@ pub fn read_one(
     let mut items: Vec<nested::Items> = relations.iter().map(|_| nested::Items::default()).collect();
     let mut rid = None;
     let (out, scope, master) = (&mut call.answer, &call.context.scope, &call.context.app.master);
-    tx.query_all(&statements, &mut |place, row| {
-        if let Some(relation) = place.checked_sub(1) {
+    tx.query_all(&statements, &mut |index, row| {
+        if let Some(relation) = index.checked_sub(1) {
             nested::collect(shape.relations, &mut items, relation, row)
         } else {
             rid = Some(row.int(0)?);
@@ -103,7 +103,12 @@ fn read_in_turn(
 }
 
 /// Writes a row whose values are already loaded, and its relations.
-pub fn write_stored(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, stored: &Stored) -> Result<(), Problem> {
+pub fn write_stored(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    stored: &StoredRow,
+) -> Result<(), Problem> {
     // an answer shows what reading shows, even where the caller may change less
     let scope = call.context.scope.clone().to_be_changed(false);
     let items = nested::load(tx, shape, &scope, &[stored.rid])?;
@@ -136,7 +141,7 @@ pub fn reply(
     call: &mut Call,
     tx: &mut Tx<'_>,
     owner: Option<&OwnerRow>,
-    stored: Option<&Stored>,
+    stored: Option<&StoredRow>,
 ) -> Result<Answer, Problem> {
     let shape = call.request.op.shape;
     match (call.request.op.reply, owner, shape.owner) {
@@ -161,7 +166,7 @@ pub fn answer_with(
     call: &mut Call,
     tx: &mut Tx<'_>,
     shape: &Shape,
-    stored: &Stored,
+    stored: &StoredRow,
 ) -> Result<Answer, Problem> {
     if call.request.minimal {
         return Ok(minimal(call, shape, stored));

@@ -5,7 +5,7 @@ use chancery_store::Tx;
 
 use crate::{
     Call, Context, Problem, Shape,
-    read::emit::{Stored, write_no_relations, write_values},
+    read::emit::{StoredRow, write_no_relations, write_values},
     read::nested,
     read::sql::LIST,
     write::relate::count_links,
@@ -30,7 +30,7 @@ pub fn write_new_rows<'a>(call: &mut Call, shape: &Shape, rows: impl Iterator<It
 }
 
 /// Writes many rows as an array, with their relations.
-pub fn write_all(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, rows: &[Stored]) -> Result<(), Problem> {
+pub fn write_all(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, rows: &[StoredRow]) -> Result<(), Problem> {
     let scope = call.context.scope.clone().to_be_changed(false);
     call.answer.bytes.push(b'[');
     let mut first = true;
@@ -59,7 +59,7 @@ pub fn represent(
     context: &mut Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
-    rows: &[Stored],
+    rows: &[StoredRow],
     wanted: &[&str],
 ) -> Result<Vec<serde_json::Value>, Problem> {
     let mut wholes = Vec::with_capacity(rows.len());

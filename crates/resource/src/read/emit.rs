@@ -59,7 +59,7 @@ impl Out {
     }
 
     /// Sends the collected bytes if they are many.
-    pub fn relieve(&mut self) -> Result<(), Problem> {
+    pub fn flush_if_large(&mut self) -> Result<(), Problem> {
         if self.bytes.len() < PIECE {
             return Ok(());
         }
@@ -90,7 +90,7 @@ fn gone() -> Problem {
 
 /// A row read for a change: its number and the values of its fields.
 #[derive(Clone, Debug)]
-pub struct Stored {
+pub struct StoredRow {
     /// Its number.
     pub rid: i64,
     /// The number of the newest audit entry of its own changes; 0 where there is none.
@@ -101,7 +101,7 @@ pub struct Stored {
     pub owner: Option<OwnerRow>,
 }
 
-impl Stored {
+impl StoredRow {
     /// Reads a row of [`Shape::select`].
     pub(crate) fn read(
         shape: &Shape,
@@ -112,11 +112,11 @@ impl Stored {
         let mut column = 0;
         let values = shape.fields.iter().map(|field| {
             Ok(match field.access.column {
-                Column::Own | Column::Seen => {
+                Column::Own | Column::Derived => {
                     column += 1;
                     row.value(column, &field.kind)?
                 }
-                Column::Given => Value::Null,
+                Column::Unstored => Value::Null,
                 Column::Scope => Value::from(scope.store_id()),
                 Column::Owner => Value::from(owner.map(|owner| owner.id)),
             })
@@ -151,8 +151,8 @@ impl Stored {
     }
 
     /// The value of the field at this index.
-    pub(crate) fn value(&self, place: usize) -> &Value {
-        self.values.get(place).unwrap_or(&Value::Null)
+    pub(crate) fn value(&self, index: usize) -> &Value {
+        self.values.get(index).unwrap_or(&Value::Null)
     }
 
     /// The value of a field.
@@ -191,11 +191,11 @@ pub fn write_row(
         separator = b',';
         out.extend_from_slice(label.as_bytes());
         match field.access.column {
-            Column::Given => write_cell(&field.kind, Value::Null.cell(), out),
-            Column::Own | Column::Seen if field.access.sealing == Sealing::Open => {
+            Column::Unstored => write_cell(&field.kind, Value::Null.cell(), out),
+            Column::Own | Column::Derived if field.access.sealing == Sealing::Open => {
                 write_cell(&field.kind, row.cell(column)?, out);
             }
-            Column::Own | Column::Seen => {
+            Column::Own | Column::Derived => {
                 let value = reveal(master, scope, shape, field, row, column)?;
                 write_cell(&field.kind, value.cell(), out);
             }

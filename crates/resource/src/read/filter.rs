@@ -389,7 +389,7 @@ mod tests {
     fn expressions() -> impl Strategy<Value = Expression> {
         use proptest::prelude::prop_oneof;
         let name = "[a-z][a-zA-Z]{3,9}";
-        let operators = (0..super::OPERATORS.len()).prop_map(|place| super::OPERATORS[place].1);
+        let operators = (0..super::OPERATORS.len()).prop_map(|index| super::OPERATORS[index].1);
         let leaf = (name, proptest::option::of(name), operators, literals()).prop_map(
             |(attribute, part, operator, value)| {
                 let value = if operator == Operator::Present { Literal::Null } else { value };

@@ -76,7 +76,7 @@ pub fn find_field<'a>(shape: &'a Shape, name: &str, column: usize) -> Result<&'a
     let found = shape.fields.iter().find(|field| {
         field.access.shown
             && field.wire().eq_ignore_ascii_case(name)
-            && !matches!(field.access.column, Column::Owner | Column::Given)
+            && !matches!(field.access.column, Column::Owner | Column::Unstored)
     });
     let found =
         found.ok_or_else(|| problem_at(column, &format!("{} has no attribute {name:?}", shape.name)))?;
@@ -333,9 +333,9 @@ fn bind_literal(field: &Field, operator: Operator, value: &Literal) -> Result<Va
                 .map(|known| Value::from(*known))
                 .ok_or_else(|| format!("{name} has no value {text:?}: it is one of {}", names.join(", ")))
         }
-        (Kind::Numbered(names), Literal::Int(place)) => {
-            let found = usize::try_from(*place).ok().and_then(|place| names.get(place));
-            found.map(|found| Value::from(*found)).ok_or_else(|| format!("{name} has no value {place}"))
+        (Kind::Numbered(names), Literal::Int(index)) => {
+            let found = usize::try_from(*index).ok().and_then(|index| names.get(index));
+            found.map(|found| Value::from(*found)).ok_or_else(|| format!("{name} has no value {index}"))
         }
         (Kind::Id, Literal::Text(text)) => {
             parse_id(text).map(Value::Id).ok_or_else(|| format!("{name} compares with a UUID"))

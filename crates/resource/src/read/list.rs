@@ -39,10 +39,10 @@ pub fn list_of<R: Record, T: FieldType>(
     call: &mut Call,
     tx: &mut Tx<'_>,
     other: &Shape,
-    place: usize,
+    index: usize,
     field: FieldOf<R, T>,
 ) -> Result<Answer, Problem> {
-    let (_, id) = find_row(&call.context, tx, other, call.request.parameter(place))?;
+    let (_, id) = find_row(&call.context, tx, other, call.request.parameter(index))?;
     list_where(call, tx, &|sql| {
         sql.add(&format!(" AND t.{field} = "));
         sql.add_bound(id.clone());
@@ -347,7 +347,7 @@ impl Reading<'_> {
     /// The index of a column in [`Shape::select`], with its field.
     fn column_of(&self, column: &str) -> Option<(usize, &'static Field)> {
         let own = self.shape.fields.iter().filter(|field| field.access.column.is_read());
-        own.enumerate().find(|(_, field)| field.column == column).map(|(place, field)| (place + 1, field))
+        own.enumerate().find(|(_, field)| field.column == column).map(|(index, field)| (index + 1, field))
     }
 
     /// Whether rows follow a position.
@@ -413,7 +413,7 @@ impl Rows {
                 call.answer.bytes.extend_from_slice(self.json.get(start..*end).unwrap_or_default());
                 start = *end;
                 nested::write(tx, shape, &call.context.scope, &items, *rid, &mut call.answer)?;
-                call.answer.relieve()?;
+                call.answer.flush_if_large()?;
             }
         }
         Ok(())

@@ -7,7 +7,8 @@ use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::{
-    Call, Context, OwnerRow, Personal, Problem, ProblemKind, Shape, Sql, read::emit::Stored, read::sql::LIST,
+    Call, Context, OwnerRow, Personal, Problem, ProblemKind, Shape, Sql, read::emit::StoredRow,
+    read::sql::LIST,
 };
 
 /// The owning row, which the path names first.
@@ -103,7 +104,7 @@ pub fn load(
     shape: &Shape,
     owner: Option<&OwnerRow>,
     key: Value,
-) -> Result<Stored, Problem> {
+) -> Result<StoredRow, Problem> {
     let sql = select_key(context, shape, owner, key);
     load_by(context, tx, shape, owner, &sql)
 }
@@ -117,7 +118,7 @@ pub fn load_rows(
     tx: &mut Tx<'_>,
     shape: &Shape,
     rids: &[i64],
-) -> Result<Vec<Stored>, Problem> {
+) -> Result<Vec<StoredRow>, Problem> {
     load_some(context, tx, shape, rids, &shape.select(context, None))
 }
 
@@ -130,7 +131,7 @@ pub fn load_hidden_rows(
     tx: &mut Tx<'_>,
     shape: &Shape,
     rids: &[i64],
-) -> Result<Vec<Stored>, Problem> {
+) -> Result<Vec<StoredRow>, Problem> {
     if shape.deletes.deletion.hiding().is_none() {
         return Ok(Vec::new());
     }
@@ -143,13 +144,13 @@ fn load_some(
     shape: &Shape,
     rids: &[i64],
     select: &Sql,
-) -> Result<Vec<Stored>, Problem> {
+) -> Result<Vec<StoredRow>, Problem> {
     let mut rows = Vec::with_capacity(rids.len());
     for chunk in rids.chunks(LIST) {
         let mut sql = select.clone().push(" AND t.rid IN ");
         sql.add_list(chunk.iter().copied().map(Value::Int));
         tx.query(&sql.text, &sql.parameters, |row| {
-            rows.push(Stored::read(shape, &context.scope, None, row)?);
+            rows.push(StoredRow::read(shape, &context.scope, None, row)?);
             Ok(())
         })?;
     }
@@ -165,11 +166,11 @@ pub fn load_first(
     tx: &mut Tx<'_>,
     shape: &Shape,
     count: usize,
-) -> Result<Vec<Stored>, Problem> {
+) -> Result<Vec<StoredRow>, Problem> {
     let sql = shape.select(context, None).push(&format!(" ORDER BY t.rid LIMIT {count}"));
     let mut rows = Vec::new();
     tx.query(&sql.text, &sql.parameters, |row| {
-        rows.push(Stored::read(shape, &context.scope, None, row)?);
+        rows.push(StoredRow::read(shape, &context.scope, None, row)?);
         Ok(())
     })?;
     Ok(rows)
@@ -185,8 +186,9 @@ pub fn load_by(
     shape: &Shape,
     owner: Option<&OwnerRow>,
     sql: &Sql,
-) -> Result<Stored, Problem> {
-    let found = tx.one(&sql.text, &sql.parameters, |row| Stored::read(shape, &context.scope, owner, row))?;
+) -> Result<StoredRow, Problem> {
+    let found =
+        tx.one(&sql.text, &sql.parameters, |row| StoredRow::read(shape, &context.scope, owner, row))?;
     found.ok_or_else(|| Problem::not_found(shape.name))
 }
 
@@ -194,7 +196,12 @@ pub fn load_by(
 ///
 /// # Errors
 /// Not found.
-pub fn load_hidden(context: &Context, tx: &mut Tx<'_>, shape: &Shape, key: Value) -> Result<Stored, Problem> {
+pub fn load_hidden(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    key: Value,
+) -> Result<StoredRow, Problem> {
     let sql = shape.select_hidden(context).push(" AND t.id = ").bind(key);
     load_by(context, tx, shape, None, &sql)
 }
@@ -212,9 +219,9 @@ pub fn load_keys(
     shape: &Shape,
     owner: Option<&OwnerRow>,
     keys: &[Value],
-) -> Result<HashMap<String, Stored>, Problem> {
+) -> Result<HashMap<String, StoredRow>, Problem> {
     let mut found = HashMap::with_capacity(keys.len());
-    let place = shape.plan().key;
+    let index = shape.plan().key;
     let column = shape.key().map_or("id", |key| key.column);
     let mut loaded = 0;
     for chunk in keys.chunks(LIST) {
@@ -223,9 +230,9 @@ pub fn load_keys(
         sql.add_list(chunk.iter().cloned());
         tx.query(&sql.text, &sql.parameters, |row| {
             if loaded <= MAX_LOADED {
-                let stored = Stored::read(shape, &context.scope, owner, row)?;
+                let stored = StoredRow::read(shape, &context.scope, owner, row)?;
                 loaded += stored.values.iter().map(Value::size).sum::<usize>();
-                found.insert(key_name(stored.value(place)), stored);
+                found.insert(key_name(stored.value(index)), stored);
             }
             Ok(())
         })?;

@@ -142,10 +142,10 @@ pub fn are_many(items: &[Items], bound: usize) -> bool {
 pub fn collect(
     relations: &[Relation],
     items: &mut [Items],
-    place: usize,
+    index: usize,
     row: &Row<'_>,
 ) -> Result<(), chancery_store::Error> {
-    match (relations.get(place), items.get_mut(place)) {
+    match (relations.get(index), items.get_mut(index)) {
         (Some(relation), Some(items)) => items.take(relation, row),
         _ => Ok(()),
     }
@@ -161,7 +161,7 @@ pub fn load(tx: &mut Tx<'_>, shape: &Shape, scope: &Scope, rids: &[i64]) -> Resu
         shape.relations.iter().map(|relation| of_rows(relation, scope, rids)).collect();
     let statements: Vec<_> =
         statements.iter().map(|sql| (sql.text.as_str(), sql.parameters.as_slice())).collect();
-    tx.query_all(&statements, &mut |place, row| collect(shape.relations, &mut items, place, row))?;
+    tx.query_all(&statements, &mut |index, row| collect(shape.relations, &mut items, index, row))?;
     Ok(items)
 }
 
@@ -196,7 +196,7 @@ fn write_set(
 ) -> Result<(), Problem> {
     let (json, all) = items.of(rid);
     out.bytes.extend_from_slice(json);
-    out.relieve()?;
+    out.flush_if_large()?;
     if !all {
         let after = if json.is_empty() { 0 } else { items.last };
         write_rest(tx, (relation, scope), rid, after, json.is_empty(), out)?;
@@ -253,7 +253,7 @@ fn write_rest(
             after = row.int(1)?;
             write_item(relation, row, bytes)
         })?;
-        out.relieve()?;
+        out.flush_if_large()?;
         if count < WINDOW {
             return Ok(());
         }

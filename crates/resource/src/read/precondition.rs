@@ -10,7 +10,7 @@ use crate::{
     Answer, Call, Problem, ProblemKind, Scope, Shape,
     call::digest::{etag, tag_of},
     read::answer::write_stored,
-    read::emit::Stored,
+    read::emit::StoredRow,
     read::nested,
 };
 
@@ -70,7 +70,12 @@ pub fn token_in(json: &[u8]) -> Option<&str> {
 ///
 /// # Errors
 /// The condition does not hold.
-pub fn check_if_match(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
+pub fn check_if_match(
+    call: &mut Call,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    was: &StoredRow,
+) -> Result<(), Problem> {
     if call.request.preconditions.if_match.is_none() {
         return Ok(());
     }
@@ -88,8 +93,8 @@ pub fn check_if_match(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, was: &Sto
 }
 
 /// The concurrency token of a row.
-fn token_of<'a>(shape: &Shape, row: &'a Stored) -> Option<&'a str> {
-    match shape.plan().token.map(|place| row.value(place)) {
+fn token_of<'a>(shape: &Shape, row: &'a StoredRow) -> Option<&'a str> {
+    match shape.plan().token.map(|index| row.value(index)) {
         Some(Value::Text(token)) => Some(token),
         _ => None,
     }
@@ -97,7 +102,7 @@ fn token_of<'a>(shape: &Shape, row: &'a Stored) -> Option<&'a str> {
 
 /// The answer without a body, as the caller preferred. Its tag is the quoted token, which holds for
 /// `If-Match` and needs no reading of nested items.
-pub fn minimal(call: &Call, shape: &Shape, stored: &Stored) -> Answer {
+pub fn minimal(call: &Call, shape: &Shape, stored: &StoredRow) -> Answer {
     let mut answer = Answer::new(call.request.op.status);
     if let Some(token) = token_of(shape, stored) {
         answer.headers.push(("etag", format!("\"{token}\"")));

@@ -60,10 +60,10 @@ impl Plan {
         insert.extend(own().map(|field| field.column.to_owned()));
         insert.extend(own().filter(|field| field.access.folded).map(|field| format!("{}_key", field.column)));
         let (more, join) = match shape.personal {
-            Personal::Tells(persons) => join_persons(persons),
+            Personal::AuditOf(persons) => join_persons(persons),
             _ => (String::new(), String::new()),
         };
-        let is_entry = matches!(shape.personal, Personal::Tells(_));
+        let is_entry = matches!(shape.personal, Personal::AuditOf(_));
         let last_entry = if is_entry { "" } else { ", t.last_entry" };
         insert.extend((!is_entry).then(|| "last_entry".to_owned()));
         let marks: Vec<String> = (1..=insert.len()).map(|number| format!("?{number}")).collect();
@@ -73,7 +73,7 @@ impl Plan {
                 columns.join(", "),
                 shape.source()
             ),
-            key_column: read().position(|field| field.access.key).map(|place| place + 1),
+            key_column: read().position(|field| field.access.key).map(|index| index + 1),
             person_columns: (columns.len() + 1, columns.len() + 2),
             last_entry_column: (!is_entry).then_some(columns.len() + 1),
             labels: labels.collect(),

@@ -161,8 +161,8 @@ pub fn reveal(
                 return Ok(Value::Null);
             }
             let key = PersonKey::open(master, row.id(id)?, row.bytes(kept)?);
-            let place = entry_associated_data(row.int(0)?, field.column);
-            key.and_then(|key| open_personal(&key, &place, cell)).unwrap_or(Value::Null)
+            let associated_data = entry_associated_data(row.int(0)?, field.column);
+            key.and_then(|key| open_personal(&key, &associated_data, cell)).unwrap_or(Value::Null)
         }
     })
 }

@@ -11,9 +11,9 @@ use crate::{
     Context, Problem, Relation, Shape,
     audit::entry::{Details, Entry, Links, changed_members, content, fields_with, key_text, record, written},
     audit::person::person,
-    read::emit::Stored,
+    read::emit::StoredRow,
     seal::sealed::seal_secret,
-    write::integrity::{Written, confine, note_postcondition},
+    write::integrity::{WrittenRow, confine, note_postcondition},
 };
 
 /// The owning row of an owned resource.
@@ -131,7 +131,7 @@ pub fn update(
     context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
-    was: &Stored,
+    was: &StoredRow,
     values: &[Value],
 ) -> Result<(), Problem> {
     update_row(context, tx, shape, was, values)?;
@@ -146,7 +146,7 @@ pub fn update_row(
     context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
-    was: &Stored,
+    was: &StoredRow,
     values: &[Value],
 ) -> Result<(), Problem> {
     let shape = shape.base();
@@ -162,7 +162,7 @@ pub fn update_unversioned(
     context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
-    was: &Stored,
+    was: &StoredRow,
     values: &[Value],
     action: AuditAction,
 ) -> Result<(), Problem> {
@@ -187,7 +187,7 @@ pub fn advance(
     context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
-    was: &Stored,
+    was: &StoredRow,
     mut values: Vec<Value>,
     action: (&'static str, &'static str),
 ) -> Result<(), Problem> {
@@ -207,7 +207,7 @@ fn confine_one(
     is_new: bool,
     values: &[Value],
 ) -> Result<(), Problem> {
-    confine(context, tx, shape, std::iter::once(Written { base: String::new(), is_new, values }))
+    confine(context, tx, shape, std::iter::once(WrittenRow { base: String::new(), is_new, values }))
 }
 
 /// Writes the changed columns of a row, and the change's audit entry and event.
@@ -215,7 +215,7 @@ fn change(
     context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
-    was: &Stored,
+    was: &StoredRow,
     values: &[Value],
     token: Option<usize>,
     (action, event): (&'static str, &'static str),
@@ -241,7 +241,7 @@ fn change(
 }
 
 /// The number of the next audit entry of a row.
-pub(super) fn next_number(context: &Context, was: &Stored) -> i64 {
+pub(super) fn next_number(context: &Context, was: &StoredRow) -> i64 {
     context.app.audit_signer.number(context.now, was.last_entry)
 }
 
@@ -249,7 +249,7 @@ fn write_columns(
     context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
-    was: &Stored,
+    was: &StoredRow,
     values: &[Value],
     (token, number): (Option<usize>, Option<i64>),
 ) -> Result<Vec<&'static Field>, Problem> {
@@ -276,8 +276,8 @@ fn write_columns(
         sql = sql.push(", last_entry = ").bind(number);
     }
     sql = sql.push(" WHERE rid = ").bind(was.rid);
-    if let Some(place) = token {
-        sql = sql.push(" AND concurrency_token = ").bind(was.value(place).clone());
+    if let Some(index) = token {
+        sql = sql.push(" AND concurrency_token = ").bind(was.value(index).clone());
     }
     raw::queue_one(tx, &sql.text, sql.parameters)?;
     finish(context, tx, shape, values)?;
@@ -321,7 +321,7 @@ pub fn related(
     tx: &mut Tx<'_>,
     shape: &Shape,
     relation: &Relation,
-    owner: &Stored,
+    owner: &StoredRow,
     added: &[Uuid],
     removed: &[Uuid],
 ) -> Result<(), Problem> {

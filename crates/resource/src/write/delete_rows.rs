@@ -27,7 +27,7 @@ use crate::{
 /// Each key that is malformed or names no row; a row that still has children.
 pub fn delete_rows(call: &mut Call, tx: &mut Tx<'_>, is_many: bool) -> Result<Answer, Problem> {
     let shape = call.request.op.shape;
-    let writing = Writing { is_many, ..Writing::one(Rows::There, Form::Put) };
+    let writing = Writing { is_many, ..Writing::one(Rows::Existing, Form::Put) };
     let mut failures = Failures::of(writing);
     let keys = if is_many { listed_keys(shape, bodies(call, writing)?, &mut failures) } else { Vec::new() };
     let owner = owner_of(call, tx, shape)?;

@@ -9,7 +9,7 @@ use crate::{
     audit::entry::{Details, Entry, content, key_text, record},
     audit::person::person,
     declare::shape::Personal,
-    read::emit::Stored,
+    read::emit::StoredRow,
     write::change::{finish, next_number},
 };
 
@@ -17,7 +17,7 @@ use crate::{
 ///
 /// # Errors
 /// The store's.
-pub fn delete(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
+pub fn delete(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &StoredRow) -> Result<(), Problem> {
     let shape = shape.base();
     let hides = hides(context, shape);
     if matches!(shape.personal, Personal::Is(_)) && !hides {
@@ -64,7 +64,7 @@ pub fn delete(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -
 ///
 /// # Errors
 /// The store's.
-pub fn purge(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
+pub fn purge(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &StoredRow) -> Result<(), Problem> {
     let shape = shape.base();
     destroy(context, tx, shape, was, "purged")
 }
@@ -73,7 +73,7 @@ fn destroy(
     context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
-    was: &Stored,
+    was: &StoredRow,
     event: &'static str,
 ) -> Result<(), Problem> {
     remove(context, tx, shape, was)?;
@@ -103,7 +103,7 @@ fn destroy(
     )
 }
 
-fn remove(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
+fn remove(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &StoredRow) -> Result<(), Problem> {
     let text = format!("DELETE FROM {} WHERE rid = ?1", shape.table);
     raw::queue_one(tx, &text, vec![Value::Int(was.rid)])?;
     retire_id(context, tx, shape, was)
@@ -113,10 +113,15 @@ fn remove(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Re
 ///
 /// # Errors
 /// The store's.
-pub fn purged(context: &mut Context, tx: &mut Tx<'_>, shape: &Shape, rows: &[Stored]) -> Result<(), Problem> {
+pub fn purged(
+    context: &mut Context,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    rows: &[StoredRow],
+) -> Result<(), Problem> {
     let shape = shape.base();
     let Some(on_purge) = shape.deletes.on_purge else { return Ok(()) };
-    let id = |row: &Stored| if let Value::Id(id) = row.value(shape.plan().key) { Some(*id) } else { None };
+    let id = |row: &StoredRow| if let Value::Id(id) = row.value(shape.plan().key) { Some(*id) } else { None };
     let ids: Vec<Uuid> = rows.iter().filter_map(id).collect();
     ids.chunks(LIST).try_for_each(|chunk| on_purge(context, tx, chunk))
 }
@@ -138,7 +143,7 @@ pub fn purge_due(
     let sql = sql.push(&format!(" ORDER BY t.{column} LIMIT {limit}"));
     let mut due = Vec::new();
     tx.query(&sql.text, &sql.parameters, |row| {
-        due.push(Stored::read(shape, &context.scope, None, row)?);
+        due.push(StoredRow::read(shape, &context.scope, None, row)?);
         Ok(())
     })?;
     due.iter().try_for_each(|row| purge(context, tx, shape, row))?;
@@ -155,7 +160,7 @@ fn is_on(context: &Context, option: &str) -> bool {
     matches!(&context.scope, Scope::Store(store) if store.options.flag(option))
 }
 
-fn retire_id(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored) -> Result<(), Problem> {
+fn retire_id(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &StoredRow) -> Result<(), Problem> {
     // rows that are identified by another row's id can be created again
     if let (id @ Value::Id(_), Some("id")) = (was.value(shape.plan().key), shape.key().map(|key| key.column))
     {

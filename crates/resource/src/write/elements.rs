@@ -3,13 +3,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use chancery_record::{Draft, Field, FieldError, Form, Given, Json, Value, pointer};
+use chancery_record::{Draft, Field, FieldError, Form, Json, Provided, Value, pointer};
 use chancery_store::Tx;
 
 use crate::{
     Call, Context, OwnerRow, Problem, ProblemKind, Shape,
     read::{
-        emit::Stored,
+        emit::StoredRow,
         load::{key_name, key_of, load_keys},
         precondition::check_if_match,
         sql::LIST,
@@ -50,7 +50,7 @@ pub fn bodies(call: &Call, writing: Writing) -> Result<&[Json], Problem> {
 }
 
 /// Reads every element against the field table; invalid ones are left out. Whether an element of
-/// [`Rows::Either`] is new shows only later.
+/// [`Rows::Upsert`] is new shows only later.
 ///
 /// # Errors
 /// No valid element is left.
@@ -106,13 +106,13 @@ pub fn to_rows(
     }
     let keys = keys(call, writing, &mut elements, failures)?;
     let mut found = load_keys(&call.context, tx, shape, owner, &keys)?;
-    let mut path_key = (!writing.is_many && writing.rows == Rows::There).then(|| keys.first()).flatten();
+    let mut path_key = (!writing.is_many && writing.rows == Rows::Existing).then(|| keys.first()).flatten();
     let (mut rows, mut brought) = (Vec::new(), Vec::new());
     for Element { number, draft } in elements {
-        let key = path_key.take().or_else(|| draft.given(shape.plan().key));
+        let key = path_key.take().or_else(|| draft.provided(shape.plan().key));
         let was = key.and_then(|key| found.remove(&key_name(key)));
         let values = match (&was, writing.rows) {
-            (None, Rows::There) => {
+            (None, Rows::Existing) => {
                 failures.add_unknown(shape, number);
                 continue;
             }
@@ -143,22 +143,22 @@ fn keys(
     let shape = call.request.op.shape;
     match (writing.rows, writing.is_many) {
         (Rows::New, _) => return Ok(Vec::new()),
-        (Rows::There, false) => return Ok(vec![key_of(call, shape)?]),
+        (Rows::Existing, false) => return Ok(vec![key_of(call, shape)?]),
         _ => {}
     }
     let (key, wire) = (shape.plan().key, shape.key().map_or("id", |key| key.wire()));
     let token = shape.plan().token.filter(|_| shape.reads.found_by_token);
     let mut seen = HashSet::new();
     elements.retain(|Element { number, draft }| {
-        if draft.given(key).is_none() && token.is_some_and(|token| draft.given(token).is_some()) {
+        if draft.provided(key).is_none() && token.is_some_and(|token| draft.provided(token).is_some()) {
             // no row has the token that was to identify it any more
             let at = pointer(&writing.base(*number), "concurrencyToken");
             let error = FieldError::new(at, "is stale: no item has it now. Read the item again");
             failures.add(*number, ProblemKind::ConcurrencyConflict, error);
             return false;
         }
-        let wrong = match draft.given(key) {
-            None if writing.rows == Rows::Either => return true,
+        let wrong = match draft.provided(key) {
+            None if writing.rows == Rows::Upsert => return true,
             None => "is missing: in a batch each element names its own",
             Some(value) if !seen.insert(key_name(value)) => "is in this batch twice",
             Some(_) => return true,
@@ -167,7 +167,7 @@ fn keys(
         failures.add(*number, ProblemKind::InvalidRequest, error);
         false
     });
-    Ok(elements.iter().filter_map(|element| element.draft.given(key).cloned()).collect())
+    Ok(elements.iter().filter_map(|element| element.draft.provided(key).cloned()).collect())
 }
 
 /// The values of a new row, with the rules applied.
@@ -200,15 +200,15 @@ fn changed_row(
     call: &mut Call,
     tx: &mut Tx<'_>,
     writing: Writing,
-    (number, draft, was): (usize, &Draft, &Stored),
+    (number, draft, was): (usize, &Draft, &StoredRow),
     failures: &mut Failures,
 ) -> Result<Option<Vec<Value>>, Problem> {
     let shape = call.request.op.shape;
     if !writing.is_many {
         check_if_match(call, tx, shape, was)?;
     }
-    let place = (writing.base(number), call.request.merge_patch);
-    let values = changed_values(&call.context, shape, was, draft, (&place.0, place.1))?;
+    let location = (writing.base(number), call.request.merge_patch);
+    let values = changed_values(&call.context, shape, was, draft, (&location.0, location.1))?;
     Ok(values.map_err(|refusal| failures.add_refusal(number, refusal)).ok())
 }
 
@@ -221,7 +221,7 @@ fn find_by_token(
 ) -> Result<(), Problem> {
     let (key, Some(token)) = (shape.plan().key, shape.plan().token) else { return Ok(()) };
     let column = shape.key().map_or("id", |key| key.column);
-    let is_unnamed = |draft: &&mut Draft| draft.given(key).is_none() && draft.given(token).is_some();
+    let is_unnamed = |draft: &&mut Draft| draft.provided(key).is_none() && draft.provided(token).is_some();
     let drafts = elements.iter_mut().map(|element| &mut element.draft);
     let mut unnamed: Vec<&mut Draft> = drafts.filter(is_unnamed).collect();
     for chunk in unnamed.chunks_mut(LIST) {
@@ -229,19 +229,19 @@ fn find_by_token(
             .begin(context, &format!("SELECT t.concurrency_token, t.{column} FROM {} t WHERE ", shape.table));
         shape.add_reach(&mut sql, &context.scope, None);
         sql.add(" AND t.concurrency_token IN ");
-        sql.add_list(chunk.iter().filter_map(|draft| draft.given(token).cloned()));
+        sql.add_list(chunk.iter().filter_map(|draft| draft.provided(token).cloned()));
         let mut found = HashMap::new();
         tx.query(&sql.text, &sql.parameters, |row| {
             found.insert(row.text(0)?.to_owned(), row.id(1)?);
             Ok(())
         })?;
         for draft in chunk {
-            let id = match draft.given(token) {
+            let id = match draft.provided(token) {
                 Some(Value::Text(token)) => found.get(token).copied(),
                 _ => None,
             };
             if let (Some(id), Some(slot)) = (id, draft.0.get_mut(key)) {
-                *slot = Given::Value(Value::Id(id));
+                *slot = Provided::Value(Value::Id(id));
             }
         }
     }

@@ -7,7 +7,7 @@ use chancery_store::Tx;
 
 use crate::{
     Call, Context, OwnerRow, Problem, ProblemKind, Shape, Sql, Unique,
-    declare::rules::Proposed,
+    declare::rules::ProposedRow,
     read::sql::LIST,
     write::{
         pipeline::{Row, Writing},
@@ -187,8 +187,8 @@ pub fn validate_rows(
     failures: &mut Failures,
 ) -> Result<(), Problem> {
     let elements: Vec<usize> = rows.iter().map(|row| row.element).collect();
-    let mut proposed: Vec<Proposed<'_>> =
-        rows.iter_mut().map(|row| Proposed { was: row.was.as_ref(), values: &mut row.values }).collect();
+    let mut proposed: Vec<ProposedRow<'_>> =
+        rows.iter_mut().map(|row| ProposedRow { was: row.was.as_ref(), values: &mut row.values }).collect();
     let element = |row: usize| elements.get(row).copied().unwrap_or(0);
     let writing = failures.writing;
     for (row, kind, error) in
@@ -215,8 +215,8 @@ pub fn find_taken(
     for unique in shape.unique {
         let columns = unique.columns();
         let of = |values: &[Value]| -> Vec<Value> {
-            let value = |place: usize| values.get(place).unwrap_or(&Value::Null);
-            columns.iter().map(|(column, place)| comparable(shape, column, *place, value(*place))).collect()
+            let value = |index: usize| values.get(index).unwrap_or(&Value::Null);
+            columns.iter().map(|(column, index)| comparable(shape, column, *index, value(*index))).collect()
         };
         let mut first: HashMap<String, usize> = HashMap::new();
         let mut keys = Vec::new();
@@ -238,8 +238,8 @@ pub fn find_taken(
 }
 
 /// A value as a unique index compares it.
-fn comparable(shape: &Shape, column: &str, place: usize, value: &Value) -> Value {
-    match (shape.fields.get(place), value) {
+fn comparable(shape: &Shape, column: &str, index: usize, value: &Value) -> Value {
+    match (shape.fields.get(index), value) {
         (Some(field), Value::Text(text)) if field.access.folded && field.column != column => {
             Value::Text(fold(text))
         }
@@ -268,7 +268,7 @@ fn find_stored(
 ) -> Result<(), Problem> {
     let Some((last, _)) = columns.last() else { return Ok(()) };
     let kinds: Vec<Kind> =
-        columns.iter().filter_map(|(_, place)| shape.fields.get(*place)).map(|field| field.kind).collect();
+        columns.iter().filter_map(|(_, index)| shape.fields.get(*index)).map(|field| field.kind).collect();
     let names: Vec<String> = columns.iter().map(|(column, _)| format!("t.{column}")).collect();
     for chunk in keys.chunks(LIST) {
         // rows in quarantine still hold their keys, so there is no condition that hides them
@@ -296,7 +296,7 @@ fn find_stored(
 /// The error that reports a violation of this unique index, at the member behind the index.
 pub fn taken(shape: &Shape, index: &str, base: &str) -> Option<FieldError> {
     let unique = shape.unique.iter().find(|unique| unique.index == index)?;
-    let field = shape.own(unique.told)?;
+    let field = shape.own(unique.reported_at)?;
     let mut error = FieldError::new(pointer(base, field.wire()), "is taken");
     if field.access.key {
         error.detail = USED.into();

@@ -10,8 +10,8 @@ use uuid::Uuid;
 use crate::{
     Context, LIST, Problem, ProblemKind, Reach, Scope, Shape, Sql,
     declare::references::{Child, Parent},
-    declare::rules::{Proposed, Violation},
-    read::emit::Stored,
+    declare::rules::{ProposedRow, Violation},
+    read::emit::StoredRow,
     read::load::key_name,
 };
 
@@ -19,19 +19,19 @@ use crate::{
 const NAMED: usize = 5;
 
 /// Finds rows that name a parent which does not exist, or which the caller's scope does not cover.
-pub fn find_strangers(
+pub fn find_unknown_parents(
     shape: &Shape,
     context: &Context,
     tx: &mut Tx<'_>,
-    rows: &[Proposed<'_>],
+    rows: &[ProposedRow<'_>],
 ) -> Result<Vec<Violation>, Problem> {
     let mut violations = Vec::new();
     for Parent { field, shape: parent, .. } in shape.parents {
-        let named = |row: &Proposed<'_>| names_anew(row, field);
+        let named = |row: &ProposedRow<'_>| names_anew(row, field);
         let wanted: HashSet<Uuid> = rows.iter().filter_map(named).collect();
         let known = visible(context, tx, parent, &wanted.into_iter().collect::<Vec<_>>())?;
-        let strangers = rows.iter().enumerate().filter_map(|(row, proposed)| Some((row, named(proposed)?)));
-        violations.extend(strangers.filter(|(_, id)| !known.contains_key(id)).map(|(row, _)| Violation {
+        let unknown = rows.iter().enumerate().filter_map(|(row, proposed)| Some((row, named(proposed)?)));
+        violations.extend(unknown.filter(|(_, id)| !known.contains_key(id)).map(|(row, _)| Violation {
             row,
             kind: ProblemKind::InvalidRequest,
             field,
@@ -42,12 +42,16 @@ pub fn find_strangers(
 }
 
 /// The parent that a field names, if it did not name it before.
-fn names_anew(row: &Proposed<'_>, field: &Field) -> Option<Uuid> {
+fn names_anew(row: &ProposedRow<'_>, field: &Field) -> Option<Uuid> {
     field.id(row.values).filter(|id| row.was.and_then(|was| field.id(&was.values)) != Some(*id))
 }
 
 /// Finds rows that name a parent which already has as many rows as it may.
-pub fn find_crowds(shape: &Shape, tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<Vec<Violation>, Problem> {
+pub fn find_full_parents(
+    shape: &Shape,
+    tx: &mut Tx<'_>,
+    rows: &[ProposedRow<'_>],
+) -> Result<Vec<Violation>, Problem> {
     let mut violations = Vec::new();
     for Parent { field, shape: parent, most } in shape.parents {
         let Some(most) = *most else { continue };
@@ -115,7 +119,7 @@ pub fn visible_to(
 pub fn find_children(
     tx: &mut Tx<'_>,
     shape: &Shape,
-    rows: &[Stored],
+    rows: &[StoredRow],
 ) -> Result<Vec<(usize, String)>, Problem> {
     let key = shape.plan().key;
     let mut held: HashMap<Uuid, Vec<String>> = HashMap::new();
@@ -138,20 +142,20 @@ pub fn find_children(
             })?;
         }
     }
-    let told = |names: &[String]| {
+    let listed = |names: &[String]| {
         let more = if names.len() > NAMED { ", and more" } else { "" };
         let named: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
         format!("still has {}{more}: delete them first", named.join(", "))
     };
-    let holds = rows.iter().enumerate().filter_map(|(place, row)| match row.value(key) {
-        Value::Id(id) => held.get(id).map(|names| (place, told(names))),
+    let holds = rows.iter().enumerate().filter_map(|(index, row)| match row.value(key) {
+        Value::Id(id) => held.get(id).map(|names| (index, listed(names))),
         _ => None,
     });
     Ok(holds.collect())
 }
 
 /// A row that was just written.
-pub struct Written<'a> {
+pub struct WrittenRow<'a> {
     /// The JSON Pointer of its body.
     pub base: String,
     /// Whether it was just created.
@@ -169,14 +173,14 @@ pub fn confine<'a>(
     context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
-    rows: impl Iterator<Item = Written<'a>>,
+    rows: impl Iterator<Item = WrittenRow<'a>>,
 ) -> Result<(), Problem> {
     // a part is reached through its owner, which the scope covers
     if !matches!(context.scope, Scope::Parts { .. }) || matches!(shape.reach, Reach::Part) {
         return Ok(());
     }
     let plan = shape.plan();
-    let rows: Vec<(Written<'a>, &Value)> =
+    let rows: Vec<(WrittenRow<'a>, &Value)> =
         rows.filter_map(|row| row.values.get(plan.key).map(|key| (row, key))).collect();
     let Some(column) = shape.key().map(|key| key.column) else { return Ok(()) };
     let mut covered = HashSet::with_capacity(rows.len());
@@ -193,7 +197,7 @@ pub fn confine<'a>(
     }
     let outside = rows.into_iter().filter(|(_, key)| !covered.contains(&key_name(key)));
     let (mut errors, mut is_change) = (Vec::new(), false);
-    for (Written { base, is_new, .. }, _) in outside {
+    for (WrittenRow { base, is_new, .. }, _) in outside {
         is_change |= !is_new;
         let detail = if is_new { "is not within what your roles cover" } else { OUT_OF_REACH };
         errors.push(FieldError::new(base, detail));

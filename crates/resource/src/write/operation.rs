@@ -28,7 +28,7 @@ pub fn run(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     call.answer.restart()?;
     call.context.begin();
     if call.request.dry_run {
-        tx.only_try();
+        tx.set_dry_run();
     }
     if let (true, Scope::Store(store)) = (call.request.op.changes_store(), &call.context.scope)
         && store.options.flag("IsDatabaseReadOnlyMode")
@@ -40,15 +40,15 @@ pub fn run(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         Action::List => list::list(call, tx),
         Action::Read => read(call, tx),
         Action::Create => write_rows(call, tx, Writing::one(Rows::New, Form::Create)),
-        Action::Replace => write_rows(call, tx, Writing::one(Rows::There, Form::Put)),
+        Action::Replace => write_rows(call, tx, Writing::one(Rows::Existing, Form::Put)),
         Action::ReplaceMembers(fields) => write_rows(call, tx, Writing::fields(fields)),
         Action::Patch => {
             let form = if call.request.merge_patch { Form::MergePatch } else { Form::Patch };
-            write_rows(call, tx, Writing::one(Rows::There, form))
+            write_rows(call, tx, Writing::one(Rows::Existing, form))
         }
         Action::Delete => delete_rows(call, tx, false),
         Action::CreateBatch => write_rows(call, tx, Writing::many(Rows::New, Form::Create)),
-        Action::ReplaceBatch => write_rows(call, tx, Writing::many(Rows::There, Form::Put)),
+        Action::ReplaceBatch => write_rows(call, tx, Writing::many(Rows::Existing, Form::Put)),
         Action::DeleteBatch => delete_rows(call, tx, true),
         Action::Relate(name, how) => relate(call, tx, name, how),
         Action::Custom(custom) => (custom.run)(call, tx),

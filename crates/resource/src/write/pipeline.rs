@@ -12,14 +12,14 @@ use crate::{
     read::{
         answer::{answer_with, reply},
         answer_many::{write_all, write_new, write_new_rows},
-        emit::Stored,
+        emit::StoredRow,
         load::{key_name, load_keys, owner_of},
         precondition::minimal,
     },
     write::{
         change, elements,
         failures::Failures,
-        integrity::{Written, confine},
+        integrity::{WrittenRow, confine},
         relate::{RelationBody, relate_rows},
     },
 };
@@ -30,9 +30,9 @@ pub enum Rows {
     /// New rows.
     New,
     /// Existing rows: the one that the path names, or those whose keys the elements name.
-    There,
+    Existing,
     /// Existing rows where the keys in the body name some, and new ones otherwise.
-    Either,
+    Upsert,
 }
 
 /// What an operation writes.
@@ -56,7 +56,7 @@ impl Writing {
 
     /// Writes these fields of the row that the path names, as a PUT does.
     pub const fn fields(fields: &'static [&'static Field]) -> Self {
-        Self { only: Some(fields), ..Self::one(Rows::There, Form::Put) }
+        Self { only: Some(fields), ..Self::one(Rows::Existing, Form::Put) }
     }
 
     /// Writes many rows, all or none.
@@ -70,7 +70,7 @@ pub struct Row {
     /// The number of its element.
     pub element: usize,
     /// The row as it is stored now; `None` for a new one.
-    pub was: Option<Stored>,
+    pub was: Option<StoredRow>,
     /// The values of its fields, in order.
     pub values: Vec<Value>,
 }
@@ -94,7 +94,7 @@ pub fn write_rows(call: &mut Call, tx: &mut Tx<'_>, writing: Writing) -> Result<
     }
     let new = rows.iter().filter(|row| row.was.is_none());
     let written =
-        new.map(|row| Written { base: writing.base(row.element), is_new: true, values: &row.values });
+        new.map(|row| WrittenRow { base: writing.base(row.element), is_new: true, values: &row.values });
     confine(&call.context, tx, shape, written)?;
     let is_plain = rows.iter().all(|row| row.was.is_none()) && !shape.is_read_back();
     if is_plain {
@@ -132,7 +132,7 @@ fn answer_plain(
     let answer = if call.request.op.reply == Reply::Owner {
         reply(call, tx, owner.as_ref(), None)?
     } else if call.request.minimal {
-        minimal(call, shape, &Stored { rid: 0, last_entry: 0, values, owner })
+        minimal(call, shape, &StoredRow { rid: 0, last_entry: 0, values, owner })
     } else {
         write_new(call, shape, &values);
         Answer::resource(status)
@@ -144,7 +144,7 @@ fn answer_plain(
 struct Done {
     element: usize,
     is_new: bool,
-    row: Stored,
+    row: StoredRow,
 }
 
 /// The rows with their numbers; those of new rows are queried.
@@ -196,7 +196,7 @@ fn answer(
 ) -> Result<Answer, Problem> {
     let shape = call.request.op.shape;
     if writing.is_many {
-        let rows: Vec<Stored> = done.into_iter().map(|done| done.row).collect();
+        let rows: Vec<StoredRow> = done.into_iter().map(|done| done.row).collect();
         if !call.request.minimal {
             write_all(call, tx, shape, &rows)?;
         }

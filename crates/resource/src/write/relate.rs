@@ -7,14 +7,14 @@ use chancery_store::{Tx, raw};
 use uuid::Uuid;
 
 use crate::{
-    Answer, Call, Context, Listed, Problem, ProblemKind, Reach, Relating, Relation, Scope, Shape, Sql,
+    Answer, Call, Context, Listed, Problem, ProblemKind, Reach, Relation, RelationChange, Scope, Shape, Sql,
     read::answer::answer_with,
-    read::emit::Stored,
+    read::emit::StoredRow,
     read::load::{key_of, load},
     read::precondition::check_if_match,
     read::sql::LIST,
     write::change,
-    write::integrity::{Written, confine, note_postcondition, visible_to},
+    write::integrity::{WrittenRow, confine, note_postcondition, visible_to},
 };
 
 /// The most ids of one call.
@@ -29,19 +29,19 @@ type Link = (Uuid, i64);
 ///
 /// # Errors
 /// Unknown ids and those outside of the scope, each with its pointer; not found.
-pub fn relate(call: &mut Call, tx: &mut Tx<'_>, name: &str, how: Relating) -> Result<Answer, Problem> {
+pub fn relate(call: &mut Call, tx: &mut Tx<'_>, name: &str, how: RelationChange) -> Result<Answer, Problem> {
     let shape = call.request.op.shape;
     let relation = shape.relation(name).ok_or_else(|| Problem::not_found(name))?;
     let listed = related_ids(call.request.body()?)?;
     let key = key_of(call, shape)?;
     let owner = load(&call.context, tx, shape, None, key)?;
     check_if_match(call, tx, shape, &owner)?;
-    let wanted = Wanted { owner: &owner, is_all: how == Relating::Set, listed };
+    let wanted = Wanted { owner: &owner, is_all: how == RelationChange::Set, listed };
     let mut all = changes(&call.context, tx, shape, relation, vec![wanted])?;
     for change in &mut all {
         change.limit(tx, how)?;
     }
-    let written = Written { base: String::new(), is_new: false, values: &owner.values };
+    let written = WrittenRow { base: String::new(), is_new: false, values: &owner.values };
     apply(&call.context, tx, shape, &all, std::iter::once(written))?;
     answer_with(call, tx, shape, &owner)
 }
@@ -54,20 +54,20 @@ pub fn link(
     context: &Context,
     tx: &mut Tx<'_>,
     (shape, name): (&Shape, &str),
-    owner: &Stored,
+    owner: &StoredRow,
     others: Vec<Uuid>,
 ) -> Result<(), Problem> {
     let relation = shape.relation(name).ok_or_else(|| Problem::not_found(name))?;
-    let listed = Named { at: String::new(), end: "", places: (0..others.len()).collect(), ids: others };
+    let listed = Named { at: String::new(), end: "", indices: (0..others.len()).collect(), ids: others };
     let all = changes(context, tx, shape, relation, vec![Wanted { owner, is_all: false, listed }])?;
-    let written = Written { base: String::new(), is_new: false, values: &owner.values };
+    let written = WrittenRow { base: String::new(), is_new: false, values: &owner.values };
     apply(context, tx, shape, &all, std::iter::once(written))
 }
 
 /// A row, and the body that may list its sets.
 pub struct RelationBody<'a> {
     /// The row.
-    pub owner: &'a Stored,
+    pub owner: &'a StoredRow,
     /// Whether it was just created.
     pub is_new: bool,
     /// Its body.
@@ -104,7 +104,7 @@ pub fn relate_rows(
     }
     let there = rows.iter().filter(|row| !row.is_new);
     let written =
-        there.map(|row| Written { base: row.base.clone(), is_new: false, values: &row.owner.values });
+        there.map(|row| WrittenRow { base: row.base.clone(), is_new: false, values: &row.owner.values });
     apply(context, tx, shape, &all, written)
 }
 
@@ -114,7 +114,7 @@ fn apply<'a>(
     tx: &mut Tx<'_>,
     shape: &Shape,
     all: &[Change<'_>],
-    written: impl Iterator<Item = Written<'a>>,
+    written: impl Iterator<Item = WrittenRow<'a>>,
 ) -> Result<(), Problem> {
     for change in all {
         change.take_out(tx)?;
@@ -130,7 +130,7 @@ fn apply<'a>(
 
 /// The requested content of a row's set: exactly these links, or these besides the present ones.
 struct Wanted<'a> {
-    owner: &'a Stored,
+    owner: &'a StoredRow,
     is_all: bool,
     listed: Named,
 }
@@ -138,7 +138,7 @@ struct Wanted<'a> {
 /// The change to the set of a row.
 struct Change<'a> {
     relation: &'a Relation,
-    owner: &'a Stored,
+    owner: &'a StoredRow,
     /// The JSON Pointer of the list in the body.
     at: String,
     added: Vec<Link>,
@@ -218,12 +218,12 @@ fn check_owners(
 
 impl Change<'_> {
     /// Drops the requested links that are there already, or that are not there to be removed.
-    fn limit(&mut self, tx: &mut Tx<'_>, how: Relating) -> Result<(), Problem> {
-        if how != Relating::Set {
+    fn limit(&mut self, tx: &mut Tx<'_>, how: RelationChange) -> Result<(), Problem> {
+        if how != RelationChange::Set {
             let linked = linked_of(tx, self.relation, self.owner.rid, &self.added)?;
-            self.added.retain(|(_, rid)| linked.contains(rid) == (how == Relating::Remove));
+            self.added.retain(|(_, rid)| linked.contains(rid) == (how == RelationChange::Remove));
         }
-        if how == Relating::Remove {
+        if how == RelationChange::Remove {
             std::mem::swap(&mut self.added, &mut self.removed);
         }
         Ok(())
@@ -273,7 +273,7 @@ struct Named {
     at: String,
     /// The rest of the pointer from an item to its id.
     end: &'static str,
-    places: Vec<usize>,
+    indices: Vec<usize>,
     ids: Vec<Uuid>,
 }
 
@@ -298,32 +298,32 @@ impl Named {
         ids: impl Iterator<Item = Option<&'a Json>>,
     ) -> Result<Self, Problem> {
         let mut seen = HashSet::new();
-        let mut listed = Self { at, end, places: Vec::new(), ids: Vec::new() };
+        let mut listed = Self { at, end, indices: Vec::new(), ids: Vec::new() };
         let mut errors = Vec::new();
-        for (place, id) in ids.enumerate() {
+        for (index, id) in ids.enumerate() {
             let id = match id {
                 Some(Json::Text(text)) => parse_id(text),
                 _ => None,
             };
             match id {
                 Some(id) if seen.insert(id) => {
-                    listed.places.push(place);
+                    listed.indices.push(index);
                     listed.ids.push(id);
                 }
                 Some(_) => {}
-                None => errors.push(FieldError::new(listed.pointer(place), "must be a UUID")),
+                None => errors.push(FieldError::new(listed.pointer(index), "must be a UUID")),
             }
         }
         if errors.is_empty() { Ok(listed) } else { Err(Problem::wrong(errors)) }
     }
 
-    fn pointer(&self, place: usize) -> String {
-        format!("{}/{place}{}", self.at, self.end)
+    fn pointer(&self, index: usize) -> String {
+        format!("{}/{index}{}", self.at, self.end)
     }
 
     /// The JSON Pointer of the id at this index.
     fn at(&self, number: usize) -> String {
-        self.pointer(self.places.get(number).copied().unwrap_or(number))
+        self.pointer(self.indices.get(number).copied().unwrap_or(number))
     }
 }
 

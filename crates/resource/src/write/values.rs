@@ -1,9 +1,9 @@
 //! The values of a row to be written: provided by the body, set by the server, adjusted by the rules.
 
-use chancery_record::{Column, Draft, Field, FieldError, Given, Value, pointer};
+use chancery_record::{Column, Draft, Field, FieldError, Provided, Value, pointer};
 
 use crate::{
-    Context, Problem, Shape, declare::shape::Personal, read::emit::Stored, seal::sealed::PersonKey,
+    Context, Problem, Shape, declare::shape::Personal, read::emit::StoredRow, seal::sealed::PersonKey,
     write::change::OwnerRow,
 };
 
@@ -21,7 +21,7 @@ pub fn new_row(
     let draft = Draft(
         values
             .into_iter()
-            .map(|value| if value.is_null() { Given::Nothing } else { Given::Value(value) })
+            .map(|value| if value.is_null() { Provided::Nothing } else { Provided::Value(value) })
             .collect(),
     );
     new_values(context, shape, owner, &draft, "")?.map_err(Problem::wrong)
@@ -41,7 +41,7 @@ pub fn new_values(
     let mut wrong = Vec::new();
     for (field, value) in shape.fields.iter().zip(&mut values) {
         let ours = match field.access.column {
-            Column::Own | Column::Seen | Column::Given => continue,
+            Column::Own | Column::Derived | Column::Unstored => continue,
             Column::Scope => Value::from(context.scope.store_id()),
             Column::Owner => Value::from(owner.map(|owner| owner.id)),
         };
@@ -56,7 +56,7 @@ pub fn new_values(
     if let Some(key @ Value::Null) = values.get_mut(plan.key) {
         *key = Value::Id(context.new_id());
     }
-    if let Some(token) = plan.token.and_then(|place| values.get_mut(place)) {
+    if let Some(token) = plan.token.and_then(|index| values.get_mut(index)) {
         *token = context.new_token();
     }
     if let (Personal::Is(key), Some(Value::Id(id))) = (shape.personal, values.get(plan.key).cloned()) {
@@ -75,12 +75,12 @@ pub enum Refusal {
 
 /// Whether the value provided for a create-only member differs from the stored one. Where it is stored in
 /// another form, such as a digest, the resource compares it itself.
-fn differs(field: &Field, given: &Given, was: &Value) -> bool {
-    match given {
-        Given::Nothing => false,
-        _ if field.access.column == Column::Given => false,
-        Given::Empty => !was.is_null(),
-        Given::Value(value) => value != was,
+fn differs(field: &Field, provided: &Provided, was: &Value) -> bool {
+    match provided {
+        Provided::Nothing => false,
+        _ if field.access.column == Column::Unstored => false,
+        Provided::Empty => !was.is_null(),
+        Provided::Value(value) => value != was,
     }
 }
 
@@ -89,32 +89,33 @@ fn differs(field: &Field, given: &Given, was: &Value) -> bool {
 pub fn changed_values(
     context: &Context,
     shape: &Shape,
-    was: &Stored,
+    was: &StoredRow,
     draft: &Draft,
     (base, merges): (&str, bool),
 ) -> Result<Result<Vec<Value>, Refusal>, Problem> {
     let plan = shape.plan();
-    if let (Some(given), Some(key)) = (draft.given(plan.key), shape.key())
-        && given != was.value(plan.key)
+    if let (Some(provided), Some(key)) = (draft.provided(plan.key), shape.key())
+        && provided != was.value(plan.key)
     {
         let error = FieldError::new(pointer(base, key.wire()), "is not the one that the path names");
         return Ok(Err(Refusal::Wrong(vec![error])));
     }
     let mut values = draft.apply(&was.values);
-    if let Some(place) = plan.token {
-        if shape.base.is_none() && draft.given(place) != Some(was.value(place)) {
-            let current = match was.value(place) {
+    if let Some(index) = plan.token {
+        if shape.base.is_none() && draft.provided(index) != Some(was.value(index)) {
+            let current = match was.value(index) {
                 Value::Text(current) => current.clone(),
                 _ => String::new(),
             };
             return Ok(Err(Refusal::Stale(current)));
         }
-        if let Some(token) = values.get_mut(place) {
+        if let Some(token) = values.get_mut(index) {
             *token = context.new_token();
         }
     }
     let others = shape.fields.iter().zip(&draft.0).zip(&was.values);
-    let others = others.filter(|((field, given), was)| field.is_create_only() && differs(field, given, was));
+    let others =
+        others.filter(|((field, provided), was)| field.is_create_only() && differs(field, provided, was));
     let wrong: Vec<FieldError> = others
         .map(|((field, _), _)| {
             let detail = "is set at creation alone: it cannot become another";

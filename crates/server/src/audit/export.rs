@@ -9,7 +9,7 @@ use chancery_auth::{ensure_keys, load_store_context};
 use chancery_ledger::{TILE, write_end, write_entry, write_head, write_tile};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{
-    MasterKey, Placed, Scope, Tree, next_leaf, origin, read_entries, read_leaves, read_strays,
+    EntryPosition, MasterKey, Scope, Tree, next_leaf, origin, read_entries, read_leaves, read_strays,
 };
 use chancery_store::{Error, Mode, Store, Tx};
 use chancery_userstore::audit_trail::AUDIT_TRAIL;
@@ -19,7 +19,7 @@ const CONFIGURATION: [&str; 2] = ["management", "configuration"];
 
 /// A summary of an export.
 #[derive(Debug)]
-pub struct Exported {
+pub struct ExportSummary {
     /// The tree's origin, as its checkpoints name it.
     pub origin: String,
     /// The number of entries that the newest checkpoint covers.
@@ -75,7 +75,7 @@ pub async fn export<W: Write + Send + 'static>(
     now: Timestamp,
     out: W,
     mut progress: impl FnMut(u64, u64) + Send + 'static,
-) -> Result<(W, Exported), ExportError> {
+) -> Result<(W, ExportSummary), ExportError> {
     let (master, name) = (master.clone(), name.to_owned());
     let mut out = Some(out);
     let run = move |tx: &mut Tx<'_>| {
@@ -109,8 +109,8 @@ fn find(tx: &mut Tx<'_>, name: &str) -> Result<Scope, ExportError> {
     if CONFIGURATION.contains(&name) {
         return Ok(Scope::Everything);
     }
-    let place = load_store_context(tx, name)?;
-    place.map(|place| Scope::Store(place.scope)).ok_or_else(|| ExportError::NoStore(name.to_owned()))
+    let store = load_store_context(tx, name)?;
+    store.map(|store| Scope::Store(store.scope)).ok_or_else(|| ExportError::NoStore(name.to_owned()))
 }
 
 /// The number of entries in no tree yet, and whether deletions of users are among them.
@@ -159,7 +159,7 @@ fn write<W: Write>(
     now: Timestamp,
     file: &mut File<W>,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<Exported, Error> {
+) -> Result<ExportSummary, Error> {
     let (store, origin) = (scope.store(), origin(scope.store_id()));
     let tree = Tree::read(tx, store)?;
     write_head(&origin, tree.checkpoint.as_deref(), tree.size, now, &mut file.line);
@@ -187,7 +187,7 @@ fn write<W: Write>(
     let flushed = file.out.flush();
     file.note(flushed)?;
     let (waiting, deletions_wait) = waiting(tx, store)?;
-    Ok(Exported { origin, entries: tree.size, waiting, deletions_wait })
+    Ok(ExportSummary { origin, entries: tree.size, waiting, deletions_wait })
 }
 
 /// Writes entries of the trail that the tree does not contain, so that verification reports them.
@@ -200,7 +200,7 @@ fn write_strays<W: Write>(
 ) -> Result<(), Error> {
     let (mut last, mut position) = (i64::MIN, size);
     while let Some((strays, seen)) = read_strays(tx, scope.store(), size, last)? {
-        let placed: Vec<Placed> = (position..).zip(strays).collect();
+        let placed: Vec<EntryPosition> = (position..).zip(strays).collect();
         position += placed.len() as u64;
         let each = &mut |position, json: &[u8]| file.entry(position, json);
         read_entries(tx, (&AUDIT_TRAIL, master), scope, &placed, each)?;

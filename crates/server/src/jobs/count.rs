@@ -18,7 +18,7 @@ pub static FIGURES: [Figure; 1] = [Figure {
     name: "outbox_events",
     help: "Events kept in the outbox",
     unit: FigureUnit::Count,
-    source: FigureSource::Noted,
+    source: FigureSource::Recorded,
 }];
 
 /// The rest between checks of whether a count is due; also before the first count.

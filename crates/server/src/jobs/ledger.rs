@@ -17,7 +17,7 @@ pub static FIGURES: [Figure; 3] = [
         name: "audit_certificates_broken",
         help: "Certificates for the audit trail whose private keys cannot be opened, so that others sign",
         unit: FigureUnit::Count,
-        source: FigureSource::Noted,
+        source: FigureSource::Recorded,
     },
     Figure {
         name: "audit_unlogged",
@@ -47,7 +47,7 @@ pub fn job(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
         let app = Arc::clone(&app);
         async move { append_pending(&app, now()).await.map(drop).map_err(|error| error.to_string()) }
     };
-    Job::new("tree", REST, work).alone()
+    Job::new("tree", REST, work).exclusive()
 }
 
 /// Loads the current signing certificates, in each process: another one may be appending the leaves.
@@ -68,7 +68,7 @@ pub fn certify(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
 /// # Errors
 /// The store's.
 pub async fn learn_certificates(app: &App, store: &Store, now: Timestamp) -> Result<(), Error> {
-    app.bearer.certify(store, &app.context.audit_signer, now).await?;
+    app.token_service.certify(store, &app.context.audit_signer, now).await?;
     let broken = app.context.audit_signer.broken().len();
     app.note_figure(&FIGURES[0], i64::try_from(broken).unwrap_or(i64::MAX));
     Ok(())
@@ -241,9 +241,9 @@ fn insert(tx: &mut Tx<'_>, (table, columns): (StateTable, &str), rows: &[Vec<Val
     for length in [LIST, 64, 8, 1] {
         while let Some((now, later)) = left.split_at_checked(length) {
             let mut sql = Sql::new(format!("{columns} VALUES "));
-            for (place, row) in now.iter().enumerate() {
+            for (index, row) in now.iter().enumerate() {
                 for (column, value) in row.iter().enumerate() {
-                    sql.add(match (place, column) {
+                    sql.add(match (index, column) {
                         (0, 0) => "(",
                         (_, 0) => "), (",
                         _ => ", ",

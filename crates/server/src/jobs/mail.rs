@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use chancery_fetch::Networks;
-use chancery_mail::{Carrier, Delivered, MailServer, ServerOf, deliver_due};
+use chancery_mail::{DeliveryReport, MailServer, ServerOf, Transport, deliver_due};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{MasterKey, open_secret, random};
 use chancery_store::{Class, Error, Store, Tx};
@@ -16,7 +16,7 @@ const REST: Duration = Duration::from_secs(1);
 
 /// What sending mail needs.
 #[derive(Clone, Debug)]
-pub struct Post {
+pub struct MailSettings {
     /// Decrypts sealed settings and mails.
     pub master: MasterKey,
     /// The program that delivers reset tokens of stores without a mail server.
@@ -27,12 +27,12 @@ pub struct Post {
 
 /// Sends the mails that are due. Two of these jobs run, so that one mail server that stalls does not hold
 /// up the others.
-pub fn job(store: &Store, post: &Post, now: fn() -> Timestamp) -> Job {
-    let (store, post) = (store.with(Class::Background), post.clone());
+pub fn job(store: &Store, mail_settings: &MailSettings, now: fn() -> Timestamp) -> Job {
+    let (store, mail_settings) = (store.with(Class::Background), mail_settings.clone());
     let work = move || {
-        let (store, post) = (store.clone(), post.clone());
+        let (store, mail_settings) = (store.clone(), mail_settings.clone());
         async move {
-            while deliver(&store, &post, now()).await.map_err(|error| error.to_string())?.left {}
+            while deliver(&store, &mail_settings, now()).await.map_err(|error| error.to_string())?.left {}
             Ok(())
         }
     };
@@ -43,23 +43,29 @@ pub fn job(store: &Store, post: &Post, now: fn() -> Timestamp) -> Job {
 ///
 /// # Errors
 /// The store's.
-pub async fn deliver(store: &Store, post: &Post, now: Timestamp) -> Result<Delivered, Error> {
-    let key = post.master.clone();
-    let open = move |place: &str, sealed: &[u8]| key.open(place, sealed);
-    let post = post.clone();
-    let server_of: ServerOf = Arc::new(move |tx: &mut Tx<'_>, store| carrier(tx, &post, store));
+pub async fn deliver(
+    store: &Store,
+    mail_settings: &MailSettings,
+    now: Timestamp,
+) -> Result<DeliveryReport, Error> {
+    let key = mail_settings.master.clone();
+    let open = move |associated_data: &str, sealed: &[u8]| key.open(associated_data, sealed);
+    let mail_settings = mail_settings.clone();
+    let server_of: ServerOf = Arc::new(move |tx: &mut Tx<'_>, store| transport(tx, &mail_settings, store));
     // a clock that jumped ahead gives up no mail, and one that was corrected delays none
     let over = bounded(store, now);
     deliver_due(store, now, over, Uuid::from_bytes(random::<16>()), &open, &server_of).await
 }
 
 /// The carrier of a store's mail: the server of its option `MailServerConfig`, the program if that is empty.
-fn carrier(tx: &mut Tx<'_>, post: &Post, store: i64) -> Result<Option<Carrier>, Error> {
+fn transport(tx: &mut Tx<'_>, mail_settings: &MailSettings, store: i64) -> Result<Option<Transport>, Error> {
     let text = "SELECT o.id, o.value FROM option_value o JOIN idp_instance i \
                 ON i.id = o.apply_to_idp_instance_id WHERE i.rid = ?1 AND o.name = 'MailServerConfig'";
     let found = tx.one(text, &[Value::Int(store)], |row| Ok((row.id(0)?, row.text(1)?.to_owned())))?;
     let opened = match &found {
-        Some((id, value)) => open_secret(&post.master, "option_value", "value", &Value::Id(*id), value),
+        Some((id, value)) => {
+            open_secret(&mail_settings.master, "option_value", "value", &Value::Id(*id), value)
+        }
         None => Some(String::new()),
     };
     let Some(opened) = opened else {
@@ -68,9 +74,9 @@ fn carrier(tx: &mut Tx<'_>, post: &Post, store: i64) -> Result<Option<Carrier>, 
         return Ok(None);
     };
     if opened.is_empty() {
-        return Ok(post.program.clone().map(Carrier::Program));
+        return Ok(mail_settings.program.clone().map(Transport::Program));
     }
-    Ok(mail_server(store, &opened).map(|server| server.within(post.networks.clone()).into()))
+    Ok(mail_server(store, &opened).map(|server| server.within(mail_settings.networks.clone()).into()))
 }
 
 fn mail_server(store: i64, text: &str) -> Option<MailServer> {

@@ -12,17 +12,17 @@ pub mod trust;
 use std::{pin::Pin, sync::Arc, time::Duration};
 
 use chancery_record::Timestamp;
-use chancery_store::{Store, broken};
+use chancery_store::{Store, report_panic};
 use chancery_web::{App, trace};
 use tokio::task::JoinSet;
 use tracing::Instrument as _;
 
-use self::mail::Post;
+use self::mail::MailSettings;
 
 pub use lease::Leases;
 
 /// All background jobs of a server.
-pub fn jobs(app: &Arc<App>, post: &Post, now: fn() -> Timestamp) -> Vec<Job> {
+pub fn jobs(app: &Arc<App>, mail_settings: &MailSettings, now: fn() -> Timestamp) -> Vec<Job> {
     let (store, context) = (&app.store, &app.context);
     let mut jobs = vec![
         prune::job(store, now),
@@ -30,8 +30,8 @@ pub fn jobs(app: &Arc<App>, post: &Post, now: fn() -> Timestamp) -> Vec<Job> {
         revoke::job(store, context, now),
         ledger::job(app, now),
         ledger::certify(app, now),
-        mail::job(store, post, now),
-        mail::job(store, post, now),
+        mail::job(store, mail_settings, now),
+        mail::job(store, mail_settings, now),
         count::job(app),
     ];
     if context.metadata.fetch.is_some() {
@@ -52,7 +52,7 @@ pub struct Job {
     /// The rest before each run.
     pub rest: Duration,
     /// Whether one process at a time does it.
-    pub alone: bool,
+    pub is_exclusive: bool,
     /// One run. It can be dropped at any await: what it did by then must be consistent.
     pub work: Box<dyn Fn() -> Doing + Send + Sync>,
 }
@@ -63,26 +63,26 @@ impl Job {
     where
         F: Future<Output = Result<(), String>> + Send + 'static,
     {
-        Self { name, rest, alone: false, work: Box::new(move || Box::pin(work())) }
+        Self { name, rest, is_exclusive: false, work: Box::new(move || Box::pin(work())) }
     }
 
     /// Lets only one process at a time do the job.
     #[must_use]
-    pub fn alone(self) -> Self {
-        Self { alone: true, ..self }
+    pub fn exclusive(self) -> Self {
+        Self { is_exclusive: true, ..self }
     }
 
     async fn run(self, app: Arc<App>, leases: Arc<Leases>) {
         let mut rest = self.rest;
         loop {
             tokio::time::sleep(rest).await;
-            if self.alone && !leases.holds(self.name) {
+            if self.is_exclusive && !leases.holds(self.name) {
                 continue;
             }
             let span = trace::of_job(self.name);
             let outcome = tokio::select! {
                 outcome = (self.work)().instrument(span.clone()) => outcome,
-                () = leases.lost(self.name), if self.alone => Err("another process may do it now".to_owned()),
+                () = leases.lost(self.name), if self.is_exclusive => Err("another process may do it now".to_owned()),
             };
             rest = match outcome {
                 Ok(()) => {
@@ -100,7 +100,7 @@ impl Job {
 
 /// Runs jobs until it is dropped. A panic would go unnoticed, so it ends the process.
 pub async fn supervise(app: Arc<App>, leases: Arc<Leases>, jobs: Vec<Job>) {
-    let names = jobs.iter().filter(|job| job.alone).map(|job| job.name).collect();
+    let names = jobs.iter().filter(|job| job.is_exclusive).map(|job| job.name).collect();
     let mut running = JoinSet::new();
     running.spawn(Arc::clone(&leases).renew(names));
     for job in jobs {
@@ -108,7 +108,7 @@ pub async fn supervise(app: Arc<App>, leases: Arc<Leases>, jobs: Vec<Job>) {
     }
     while let Some(ended) = running.join_next().await {
         if ended.is_err_and(|error| error.is_panic()) {
-            broken("a job");
+            report_panic("a job");
         }
     }
 }

@@ -23,7 +23,7 @@ const PIECE: u64 = 1000;
 /// Deletes expired rows.
 pub fn job(store: &Store, now: fn() -> Timestamp) -> Job {
     let store = store.with(Class::Background);
-    Job::new("prune", REST, move || prune(store.clone(), now)).alone()
+    Job::new("prune", REST, move || prune(store.clone(), now)).exclusive()
 }
 
 async fn prune(store: Store, now: fn() -> Timestamp) -> Result<(), String> {

@@ -24,7 +24,7 @@ pub fn job(store: &Store, context: &Arc<AppContext>, now: fn() -> Timestamp) -> 
         let (store, context) = (store.clone(), Arc::clone(&context));
         async move { purge_due(&store, &context, bounded(&store, now())).await.map(drop).map_err(cause_of) }
     };
-    Job::new("purge", REST, work).alone()
+    Job::new("purge", REST, work).exclusive()
 }
 
 /// Purges the users of all stores whose time in quarantine is over; their number. A store that fails does
@@ -69,12 +69,12 @@ fn purge_piece(
     instance: Uuid,
     now: Timestamp,
 ) -> Result<usize, Problem> {
-    let Some(place) = load_store_context(tx, &instance.to_string())? else { return Ok(0) };
-    let options = Arc::clone(&place.scope.options);
+    let Some(store) = load_store_context(tx, &instance.to_string())? else { return Ok(0) };
+    let options = Arc::clone(&store.scope.options);
     if options.flag("IsDatabaseReadOnlyMode") {
         return Ok(0);
     }
     let since = Timestamp(now.0.saturating_sub(options.span("UserDeletionQuarantineDuration")));
-    let mut acting = Context::of_server(context, Scope::Store(place.scope), now);
+    let mut acting = Context::of_server(context, Scope::Store(store.scope), now);
     chancery_resource::purge_due(&mut acting, tx, &USER, since, PIECE)
 }

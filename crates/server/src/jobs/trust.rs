@@ -2,9 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use chancery_management::passkey_trust::{Finished, Verified, finish};
+use chancery_management::passkey_trust::{RefreshOutcome, VerifiedSnapshot, finish};
 use chancery_record::{Timestamp, Value};
-use chancery_resource::{AppContext, Context, Fetched, Problem, Scope, random};
+use chancery_resource::{AppContext, Context, FetchResult, Problem, Scope, random};
 use chancery_store::{Class, Error, Mode, StateTable, Store, Tx};
 
 use super::Job;
@@ -29,7 +29,7 @@ pub fn job(store: &Store, context: &Arc<AppContext>, now: fn() -> Timestamp) -> 
         let (store, context) = (store.clone(), Arc::clone(&context));
         async move { refresh_due(&store, &context, now()).await.map(drop).map_err(cause_of) }
     };
-    Job::new("refresh", REST, work).alone()
+    Job::new("refresh", REST, work).exclusive()
 }
 
 /// Refreshes if it is due and no other process has leased the refresh; whether it did.
@@ -44,7 +44,7 @@ pub async fn refresh_due(store: &Store, context: &Arc<AppContext>, now: Timestam
     }
     let verified = verify(fetch().await, context, now).await;
     let (context, jitter) = (Arc::clone(context), i64::from(u16::from_be_bytes(random::<2>())));
-    let end = move |tx: &mut Tx<'_>| -> Result<Finished, Problem> {
+    let end = move |tx: &mut Tx<'_>| -> Result<RefreshOutcome, Problem> {
         let acting = Context::of_server(&context, Scope::Everything, now);
         let finished = finish(&acting, tx, &verified)?;
         schedule(tx, now, finished.failure.is_some(), jitter)?;
@@ -61,10 +61,14 @@ pub async fn refresh_due(store: &Store, context: &Arc<AppContext>, now: Timestam
     Ok(true)
 }
 
-async fn verify(fetched: Fetched, context: &Arc<AppContext>, now: Timestamp) -> Result<Verified, String> {
+async fn verify(
+    fetched: FetchResult,
+    context: &Arc<AppContext>,
+    now: Timestamp,
+) -> Result<VerifiedSnapshot, String> {
     let context = Arc::clone(context);
     let span = tracing::Span::current();
-    let read = move || span.in_scope(|| Verified::of_fetched(&fetched, &context.metadata, now));
+    let read = move || span.in_scope(|| VerifiedSnapshot::of_fetched(&fetched, &context.metadata, now));
     let verified = tokio::task::spawn_blocking(read).await;
     verified.unwrap_or_else(|_| Err("What the source answered could not be read.".to_owned()))
 }

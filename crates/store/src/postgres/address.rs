@@ -14,7 +14,7 @@ use crate::Error;
 
 /// One server: the driver's configuration, and TLS unless the connection is in the clear.
 #[derive(Clone)]
-pub struct Place {
+pub struct HostConfig {
     pub config: Config,
     pub tls: Option<Tls>,
 }
@@ -28,7 +28,7 @@ const KEEPALIVE: (u64, u64, u32) = (10, 5, 2);
 const OURS: [&str; 5] = ["sslmode", "sslrootcert", "sslcert", "sslkey", "tcp_user_timeout"];
 
 /// Parses a connection string. `insecure`: connections without TLS to other machines are allowed.
-pub fn read(url: &str, insecure: bool) -> Result<Vec<Place>, Error> {
+pub fn read(url: &str, insecure: bool) -> Result<Vec<HostConfig>, Error> {
     let (rest, ours) = split(url);
     let wrong = |error: tokio_postgres::Error| {
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
@@ -71,7 +71,7 @@ pub fn read(url: &str, insecure: bool) -> Result<Vec<Place>, Error> {
         direct: whole.get_ssl_negotiation() == SslNegotiation::Direct,
         insecure,
     };
-    (0..count).map(|number| place(&whole, number, &tls)).collect()
+    (0..count).map(|number| host_config(&whole, number, &tls)).collect()
 }
 
 fn refused(why: &str) -> Error {
@@ -108,7 +108,7 @@ struct TlsParameters<'a> {
 }
 
 /// The configuration of one of the hosts.
-fn place(whole: &Config, number: usize, parameters: &TlsParameters<'_>) -> Result<Place, Error> {
+fn host_config(whole: &Config, number: usize, parameters: &TlsParameters<'_>) -> Result<HostConfig, Error> {
     let mut config = Config::new();
     let host = whole.get_hosts().get(number);
     let address = whole.get_hostaddrs().get(number).copied();
@@ -155,7 +155,7 @@ fn place(whole: &Config, number: usize, parameters: &TlsParameters<'_>) -> Resul
         .ssl_negotiation(whole.get_ssl_negotiation());
     let tls = parameters.of(host, address)?;
     config.ssl_mode(if tls.is_some() { SslMode::Require } else { SslMode::Disable });
-    Ok(Place { config, tls })
+    Ok(HostConfig { config, tls })
 }
 
 impl TlsParameters<'_> {
@@ -228,10 +228,10 @@ mod tests {
 
     use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 
-    use super::{Place, read};
+    use super::{HostConfig, read};
     use crate::postgres::tls::{Check, Roots};
 
-    fn one(url: &str) -> Place {
+    fn one(url: &str) -> HostConfig {
         read(url, false).unwrap().remove(0)
     }
 
@@ -253,9 +253,9 @@ mod tests {
             ("?sslmode=require", Check::Nothing),
             ("?sslmode=require&sslrootcert=%2Fetc%2Froot.pem", Check::Chain),
         ] {
-            let place = one(&format!("postgres://me:a%3Fb@db.example{query}"));
-            assert_eq!(place.tls.map(|tls| tls.check), Some(check), "{query}");
-            assert_eq!(place.config.get_ssl_mode(), SslMode::Require);
+            let host = one(&format!("postgres://me:a%3Fb@db.example{query}"));
+            assert_eq!(host.tls.map(|tls| tls.check), Some(check), "{query}");
+            assert_eq!(host.config.get_ssl_mode(), SslMode::Require);
         }
         let here = one("postgres://me@127.0.0.1/x?sslmode=verify-full&sslrootcert=/a%20b&connect_timeout=3");
         assert!(matches!(here.tls.unwrap().roots, Roots::File(path) if path.ends_with("a b")));
@@ -316,12 +316,12 @@ mod tests {
     /// Section 2: several hosts mean read-write unless the connection string provides another mode.
     #[test]
     fn several_hosts_mean_the_one_that_takes_writes() {
-        let places = read("postgres://me:pw@a:1,127.0.0.1:2/x", false).unwrap();
-        let attributes = places.iter().map(|place| place.config.get_target_session_attrs());
+        let hosts = read("postgres://me:pw@a:1,127.0.0.1:2/x", false).unwrap();
+        let attributes = hosts.iter().map(|host| host.config.get_target_session_attrs());
         assert_eq!(attributes.collect::<Vec<_>>(), [TargetSessionAttrs::ReadWrite; 2]);
-        assert_eq!(places.iter().map(|place| place.config.get_ports()[0]).collect::<Vec<_>>(), [1, 2]);
-        assert_eq!(places.iter().map(|place| place.tls.is_some()).collect::<Vec<_>>(), [true, false]);
-        assert_eq!(places[1].config.get_password(), Some(&b"pw"[..]));
+        assert_eq!(hosts.iter().map(|host| host.config.get_ports()[0]).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(hosts.iter().map(|host| host.tls.is_some()).collect::<Vec<_>>(), [true, false]);
+        assert_eq!(hosts[1].config.get_password(), Some(&b"pw"[..]));
         let any = read("postgres://me@a,b/x?target_session_attrs=any", false).unwrap();
         assert_eq!(any[1].config.get_target_session_attrs(), TargetSessionAttrs::Any);
         assert_eq!(one("postgres://me@a/x").config.get_target_session_attrs(), TargetSessionAttrs::Any);

@@ -8,7 +8,7 @@ use super::{
     opening::Backend,
     session::{EXCHANGE, Session},
 };
-use crate::{Error, tx::Proof};
+use crate::{Error, tx::CommitProof};
 
 /// How long the server process of a lost connection may take to end.
 const ENDING: Duration = Duration::from_secs(2);
@@ -27,7 +27,7 @@ impl Session {
     pub fn was_committed(
         &mut self,
         lost: &Backend,
-        proof: &Proof,
+        proof: &CommitProof,
         patience: Duration,
     ) -> Result<bool, Error> {
         let began = Instant::now();
@@ -80,14 +80,14 @@ impl Session {
     }
 
     /// How many connections the server allows programs like this one.
-    pub fn places(&mut self) -> Result<i64, Error> {
-        let mut places = 0;
+    pub fn max_connections(&mut self) -> Result<i64, Error> {
+        let mut max_connections = 0;
         let text = "SELECT current_setting('max_connections')::bigint \
                     - current_setting('superuser_reserved_connections')::bigint";
         self.query_all(&[(text, &[])], &mut |_, row| {
-            places = row.int(0)?;
+            max_connections = row.int(0)?;
             Ok(())
         })?;
-        Ok(places)
+        Ok(max_connections)
     }
 }

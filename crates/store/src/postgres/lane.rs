@@ -9,8 +9,8 @@ use super::{Counters, opening::Backend, servers::Servers, session::Session};
 use crate::{
     Error, Health, Mode, Tx,
     job::Job,
-    queue::{Next, Place, Queue},
-    tx::{Engine, Finished, Proof},
+    queue::{Next, Queue, WorkerKind},
+    tx::{CommitOutcome, CommitProof, Engine},
 };
 
 /// Attempts of an operation beside others. After that many conflicts it runs alone.
@@ -29,7 +29,7 @@ const SEARCH: Duration = Duration::from_secs(10);
 const SEARCH_REST: Duration = Duration::from_millis(100);
 
 pub struct Lane {
-    place: Place,
+    kind: WorkerKind,
     servers: Arc<Servers>,
     queue: Arc<Queue>,
     counters: Arc<Counters>,
@@ -41,14 +41,14 @@ pub struct Lane {
 }
 
 impl Lane {
-    pub fn new(place: Place, servers: Arc<Servers>, queue: Arc<Queue>, counters: Arc<Counters>) -> Self {
+    pub fn new(kind: WorkerKind, servers: Arc<Servers>, queue: Arc<Queue>, counters: Arc<Counters>) -> Self {
         let age = Duration::from_mins(AGE.0 + chance(AGE.1));
-        Self { place, servers, queue, counters, session: None, age, idle: IDLE }
+        Self { kind, servers, queue, counters, session: None, age, idle: IDLE }
     }
 
     pub fn run(mut self) {
         loop {
-            let mut waiting = match self.queue.take(self.place, self.idle) {
+            let mut waiting = match self.queue.take(self.kind, self.idle) {
                 Next::Run(waiting) => waiting,
                 Next::Idle => {
                     self.session = None;
@@ -73,7 +73,9 @@ impl Lane {
 
     /// Adds the statements and round trips of a request to the counters.
     fn note_counts(&self) {
-        let Some(session) = self.session.as_ref().filter(|_| self.place != Place::Background) else { return };
+        let Some(session) = self.session.as_ref().filter(|_| self.kind != WorkerKind::Background) else {
+            return;
+        };
         let counts = session.take_counts();
         self.counters.statements.fetch_add(counts.statements, Ordering::Relaxed);
         self.counters.round_trips.fetch_add(counts.round_trips, Ordering::Relaxed);
@@ -110,7 +112,7 @@ impl Lane {
         session.begin(mode, alone);
         let mut tx = Tx::new(Engine::Postgres(session));
         let ran = job.run(&mut tx);
-        let (proof, finished) = (tx.take_proof(), tx.take_finished());
+        let (proof, finished) = (tx.take_commit_proof(), tx.take_commit_outcome());
         let keep = match ran {
             Ok(keep) => keep,
             Err(error) => {
@@ -123,11 +125,11 @@ impl Lane {
         };
         if mode != Mode::Write {
             // a result from cached rights must be confirmed against the current epoch
-            return session.prove_epoch();
+            return session.check_epoch();
         }
         let outcome = match finished {
-            Some(Finished::Committed) => Ok(()),
-            Some(Finished::Unknown(why)) => Err(Error::Unknown(why)),
+            Some(CommitOutcome::Committed) => Ok(()),
+            Some(CommitOutcome::Unknown(why)) => Err(Error::Unknown(why)),
             None if !keep => return session.roll_back(),
             None => session.commit(),
         };
@@ -153,7 +155,7 @@ impl Lane {
     }
 
     /// Finds out whether a commit whose connection was lost succeeded.
-    fn find_out(&mut self, lost: &Backend, proof: Option<Proof>, why: String) -> Result<(), Error> {
+    fn find_out(&mut self, lost: &Backend, proof: Option<CommitProof>, why: String) -> Result<(), Error> {
         let Some(proof) = proof else {
             self.servers.note_lost(lost.clone());
             return Err(Error::Unknown(why));
@@ -203,7 +205,7 @@ mod tests {
         Class, Error, Mode,
         job::Job,
         postgres::servers::OPENING,
-        queue::{Bounds, Place, Queue},
+        queue::{Bounds, Queue, WorkerKind},
     };
 
     /// Section 2: a connection opens when it is needed, and closes when nobody has used it for 10 minutes.
@@ -213,7 +215,7 @@ mod tests {
             format!("{}/postgres", std::env::var("CHANCERY_TEST_POSTGRES").expect("set by scripts/test"));
         let servers = Arc::new(Servers::new(&url, false).unwrap());
         let queue = Arc::new(Queue::new(Bounds { waiting: 1, heavy: 1, writes: 1 }, false));
-        let mut lane = Lane::new(Place::Any, Arc::clone(&servers), Arc::clone(&queue), Arc::default());
+        let mut lane = Lane::new(WorkerKind::Any, Arc::clone(&servers), Arc::clone(&queue), Arc::default());
         assert_eq!((lane.idle, lane.session.is_none()), (Duration::from_mins(10), true));
         lane.idle = Duration::from_millis(20);
         let running = std::thread::spawn(move || lane.run());

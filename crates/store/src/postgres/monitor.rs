@@ -30,19 +30,19 @@ const WARNING_REST: Duration = Duration::from_mins(1);
 #[derive(Default)]
 pub struct Stop {
     stopped: Mutex<bool>,
-    bell: Condvar,
+    changed: Condvar,
 }
 
 impl Stop {
-    pub fn ring(&self) {
+    pub fn notify(&self) {
         *self.stopped.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.bell.notify_all();
+        self.changed.notify_all();
     }
 
     /// Waits; `true` when the monitor is to stop.
     pub fn wait(&self, time: Duration) -> bool {
         let stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
-        let outcome = self.bell.wait_timeout_while(stopped, time, |stopped| !*stopped);
+        let outcome = self.changed.wait_timeout_while(stopped, time, |stopped| !*stopped);
         *outcome.unwrap_or_else(PoisonError::into_inner).0
     }
 }

@@ -2,7 +2,7 @@
 
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
-use super::address::Place;
+use super::address::HostConfig;
 use crate::{
     Error,
     error::{describe, is_loss},
@@ -76,18 +76,18 @@ pub struct Backend {
 }
 
 /// Opens a connection with our settings, and reads which process serves it.
-pub async fn open(place: &Place) -> Result<(Client, Backend), Refusal> {
+pub async fn open(host: &HostConfig) -> Result<(Client, Backend), Refusal> {
     let refused = |error: tokio_postgres::Error| Refusal::of(&error);
     let lost = |error| tracing::warn!(%error, "database connection lost");
-    let client = match &place.tls {
+    let client = match &host.tls {
         None => {
-            let (client, connection) = place.config.connect(NoTls).await.map_err(refused)?;
+            let (client, connection) = host.config.connect(NoTls).await.map_err(refused)?;
             tokio::spawn(async move { connection.await.unwrap_or_else(lost) });
             client
         }
         Some(tls) => {
             let connector = tls.connector().map_err(Refusal::lasting)?;
-            let (client, connection) = place.config.connect(connector).await.map_err(refused)?;
+            let (client, connection) = host.config.connect(connector).await.map_err(refused)?;
             tokio::spawn(async move { connection.await.unwrap_or_else(lost) });
             client
         }

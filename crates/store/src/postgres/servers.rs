@@ -12,7 +12,7 @@ use std::{
 use tokio::sync::watch;
 
 use super::{
-    address::{self, Place},
+    address::{self, HostConfig},
     opening::{Backend, Refusal},
     session::Session,
 };
@@ -28,7 +28,7 @@ pub const OPENING: Duration = Duration::from_secs(5);
 const MOST_LOST: usize = 1000;
 
 pub struct Servers {
-    places: Vec<Place>,
+    hosts: Vec<HostConfig>,
     /// The index of the host that answered last: the next connection tries it first.
     answered: AtomicUsize,
     /// The highest timeline seen. Each promotion of a standby begins a new one.
@@ -43,16 +43,16 @@ pub struct Servers {
 
 impl Servers {
     pub fn new(url: &str, insecure: bool) -> Result<Self, Error> {
-        let places = address::read(url, insecure)?;
-        let unchecked = |place: &Place| place.tls.as_ref().is_some_and(|tls| !tls.is_checked());
-        if places.iter().any(unchecked) {
+        let hosts = address::read(url, insecure)?;
+        let unchecked = |host: &HostConfig| host.tls.as_ref().is_some_and(|tls| !tls.is_checked());
+        if hosts.iter().any(unchecked) {
             tracing::warn!(
                 "sslmode=require takes any certificate: whoever stands between the server and its \
                  database can read along; use verify-full"
             );
         }
         Ok(Self {
-            places,
+            hosts,
             answered: AtomicUsize::new(0),
             timeline: AtomicU32::new(0),
             generation: watch::Sender::new(0),
@@ -64,18 +64,18 @@ impl Servers {
 
     /// How many hosts there are.
     pub fn count(&self) -> u32 {
-        u32::try_from(self.places.len()).unwrap_or(u32::MAX)
+        u32::try_from(self.hosts.len()).unwrap_or(u32::MAX)
     }
 
     /// Opens a connection to the first host that accepts it, beginning with the one that answered last.
     pub fn open(&self, patience: Duration) -> Result<Session, Refusal> {
-        let count = self.places.len();
+        let count = self.hosts.len();
         let first = self.answered.load(Ordering::Relaxed);
         let each = patience / u32::try_from(count).unwrap_or(u32::MAX).max(1);
         let (mut reasons, mut passes, mut is_ours) = (Vec::new(), false, false);
         for number in (0..count).map(|step| (first + step) % count) {
-            let Some(place) = self.places.get(number) else { continue };
-            match Session::open(place, each, self.generation.subscribe()).and_then(|it| self.admit(it)) {
+            let Some(host) = self.hosts.get(number) else { continue };
+            match Session::open(host, each, self.generation.subscribe()).and_then(|it| self.admit(it)) {
                 Ok(session) => {
                     self.answered.store(number, Ordering::Relaxed);
                     return Ok(session);

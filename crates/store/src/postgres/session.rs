@@ -21,7 +21,7 @@ use tokio::{
 use tokio_postgres::{Client, Statement, error::SqlState};
 
 use super::{
-    address::Place,
+    address::HostConfig,
     opening::{Backend, Refusal, open},
     parameter::Parameter,
 };
@@ -105,7 +105,7 @@ fn checking_epoch(sql: &str, parameters: usize) -> String {
 impl Session {
     /// Opens a connection, with handshake and settings, within a timeout.
     pub fn open(
-        place: &Place,
+        host: &HostConfig,
         patience: Duration,
         generations: watch::Receiver<u64>,
     ) -> Result<Self, Refusal> {
@@ -113,7 +113,7 @@ impl Session {
         let runtime = runtime.map_err(|error| Refusal::passing(error.to_string()))?;
         let generation = *generations.borrow();
         let opened = runtime.block_on(async {
-            let opening = timeout(patience, open(place));
+            let opening = timeout(patience, open(host));
             opening
                 .await
                 .unwrap_or_else(|_| Err(Refusal::passing("the server did not answer in time".into())))
@@ -228,7 +228,7 @@ impl Session {
     }
 
     /// Sends the queued statements up to the check of the epoch, and drops the rest.
-    pub fn prove_epoch(&mut self) -> Result<(), Error> {
+    pub fn check_epoch(&mut self) -> Result<(), Error> {
         let check = self.queued.iter().position(|queued| matches!(queued.expect, Expect::Epoch));
         let Some(check) = check else { return Ok(()) };
         self.queued.truncate(check + 1);
@@ -282,8 +282,8 @@ impl Session {
         let queued = std::mem::take(&mut self.queued);
         self.note_round_trip(queued.iter().map(Queued::statements).sum::<usize>() + prepared.len());
         let this = &*self;
-        let failure = |place: usize, error: tokio_postgres::Error| {
-            let is_stale = place == 0 && checking.is_some() && found_wrong(&error);
+        let failure = |index: usize, error: tokio_postgres::Error| {
+            let is_stale = index == 0 && checking.is_some() && found_wrong(&error);
             let classified = this.classify(error);
             if is_stale { Error::Stale } else { classified }
         };
@@ -293,14 +293,14 @@ impl Session {
                 sent.push(started(entry.run(this)).await);
             }
             let mut streams = Vec::new();
-            for (place, (statement, parameters)) in prepared.iter().enumerate() {
+            for (index, (statement, parameters)) in prepared.iter().enumerate() {
                 let rows = this.client.query_raw(statement, parameters.iter().map(Parameter));
-                streams.push(started(async move { rows.await.map_err(|error| failure(place, error)) }).await);
+                streams.push(started(async move { rows.await.map_err(|error| failure(index, error)) }).await);
             }
             for outcome in sent {
                 this.within(outcome).await??;
             }
-            for (place, rows) in streams.into_iter().enumerate() {
+            for (index, rows) in streams.into_iter().enumerate() {
                 let mut rows = pin!(this.within(rows).await??);
                 loop {
                     // rows that have arrived are read without looking at the time
@@ -309,7 +309,7 @@ impl Session {
                         None => this.within(rows.next()).await?,
                     };
                     let Some(row) = next else { break };
-                    each(place, &Row::Postgres(&row.map_err(|error| failure(place, error))?))?;
+                    each(index, &Row::Postgres(&row.map_err(|error| failure(index, error))?))?;
                 }
             }
             Ok(())

@@ -10,13 +10,13 @@ use std::{
 
 use super::{
     Connection, Counters, ONCE, Sqlite,
-    watch::{Bell, Watch},
+    checkpointer::{Checkpointer, WriteSignal},
 };
 use crate::{
     Error, Settings, Tx,
     guard::spawn,
     job::Job,
-    queue::{Kind, Next, Place, Queue},
+    queue::{Kind, Next, Queue, WorkerKind},
     tx::Engine,
 };
 
@@ -37,37 +37,37 @@ pub fn start(
     store: &Sqlite,
     settings: Settings,
 ) -> Result<Vec<JoinHandle<()>>, Error> {
-    let (counters, queue, bell) = (&store.counters, &store.writing, Arc::new(Bell::default()));
+    let (counters, queue, signal) = (&store.counters, &store.writing, Arc::new(WriteSignal::default()));
     let log = PathBuf::from(format!("{}-wal", path.display()));
-    let checkpointer = Connection::open(path, false, ONCE, &writer.epoch)?;
+    let connection = Connection::open(path, false, ONCE, &writer.epoch)?;
     let lane = Lane {
         writer,
         counters: Arc::clone(counters),
         queue: Arc::clone(queue),
-        bell: Arc::clone(&bell),
+        signal: Arc::clone(&signal),
         log,
         log_bound: settings.log_bytes,
         retry_at: settings.log_bytes,
     };
-    let watch = Watch {
-        connection: checkpointer,
+    let checkpointer = Checkpointer {
+        connection,
         path: path.to_owned(),
         reserve: settings.disk_reserve,
         counters: Arc::clone(counters),
         queue: Arc::clone(queue),
-        bell: Arc::clone(&bell),
+        signal: Arc::clone(&signal),
     };
-    let broken = || {
-        let (counters, queue, bell) = (Arc::clone(counters), Arc::clone(queue), Arc::clone(&bell));
+    let abort = || {
+        let (counters, queue, signal) = (Arc::clone(counters), Arc::clone(queue), Arc::clone(&signal));
         move || {
             counters.is_broken.store(true, Ordering::Relaxed);
-            queue.break_down();
-            bell.close();
+            queue.abort();
+            signal.close();
         }
     };
     Ok(vec![
-        spawn("store-writer".into(), move || lane.run(), broken())?,
-        spawn("store-checkpoint".into(), move || watch.run(), broken())?,
+        spawn("store-writer".into(), move || lane.run(), abort())?,
+        spawn("store-checkpoint".into(), move || checkpointer.run(), abort())?,
     ])
 }
 
@@ -75,7 +75,7 @@ struct Lane {
     writer: Connection,
     counters: Arc<Counters>,
     queue: Arc<Queue>,
-    bell: Arc<Bell>,
+    signal: Arc<WriteSignal>,
     log: PathBuf,
     log_bound: u64,
     retry_at: u64,
@@ -84,14 +84,14 @@ struct Lane {
 impl Lane {
     fn run(mut self) {
         loop {
-            match self.queue.take(Place::Any, IDLE) {
+            match self.queue.take(WorkerKind::Any, IDLE) {
                 Next::Run(first) => {
                     self.commit_group(first.job);
-                    self.bell.ring();
+                    self.signal.notify_write();
                     self.bound_log();
                 }
                 Next::Idle => {}
-                Next::Over => return self.bell.close(),
+                Next::Over => return self.signal.close(),
             }
         }
     }
@@ -113,7 +113,7 @@ impl Lane {
                 return self.give_up(kept);
             }
             let more = kept.len() < GROUP && started.elapsed() < GROUP_TIME;
-            next = if more { self.queue.take_now(Place::Any).map(|next| next.job) } else { None };
+            next = if more { self.queue.take_now(WorkerKind::Any).map(|next| next.job) } else { None };
         }
         let outcome = self.writer.execute("COMMIT", &[]).map(drop);
         if let Err(error) = &outcome {

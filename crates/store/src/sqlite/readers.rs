@@ -13,7 +13,7 @@ use crate::{
     Error, Tx,
     guard::spawn,
     job::Job,
-    queue::{Next, Place, Queue},
+    queue::{Next, Queue, WorkerKind},
     tx::Engine,
 };
 
@@ -27,25 +27,25 @@ const IDLE: Duration = Duration::from_mins(1);
 struct Reader {
     path: PathBuf,
     epoch: Arc<AtomicI64>,
-    place: Place,
+    kind: WorkerKind,
     queue: Arc<Queue>,
     connection: Option<Connection>,
 }
 
-/// Starts the threads: `places` for requests, and those for background work.
+/// Starts the threads: `count` for requests, and those for background work.
 pub fn start(
     path: &Path,
     epoch: &Arc<AtomicI64>,
     queue: &Arc<Queue>,
-    places: usize,
+    count: usize,
 ) -> Result<Vec<JoinHandle<()>>, Error> {
-    let requests = std::iter::repeat_n(Place::Requests, places);
-    let all = requests.chain(std::iter::repeat_n(Place::Background, BACKGROUND));
-    let threads = all.enumerate().map(|(number, place)| {
+    let requests = std::iter::repeat_n(WorkerKind::Requests, count);
+    let all = requests.chain(std::iter::repeat_n(WorkerKind::Background, BACKGROUND));
+    let threads = all.enumerate().map(|(number, kind)| {
         let (path, epoch, queue) = (path.to_owned(), Arc::clone(epoch), Arc::clone(queue));
-        let broken = Arc::clone(&queue);
-        let reader = Reader { path, epoch, place, queue, connection: None };
-        spawn(format!("store-reader-{number}"), move || reader.run(), move || broken.break_down())
+        let aborting = Arc::clone(&queue);
+        let reader = Reader { path, epoch, kind, queue, connection: None };
+        spawn(format!("store-reader-{number}"), move || reader.run(), move || aborting.abort())
     });
     threads.collect()
 }
@@ -53,7 +53,7 @@ pub fn start(
 impl Reader {
     fn run(mut self) {
         loop {
-            match self.queue.take(self.place, IDLE) {
+            match self.queue.take(self.kind, IDLE) {
                 Next::Run(mut waiting) => {
                     let outcome = self.read(&mut waiting.job);
                     waiting.job.finish(outcome);

@@ -36,11 +36,11 @@ proptest! {
     }
 
     #[test]
-    fn any_change(place in any::<prop::sample::Index>(), character in "[A-Za-z0-9._ =-]") {
+    fn any_change(index in any::<prop::sample::Index>(), character in "[A-Za-z0-9._ =-]") {
         let (anchors, jwt, _) = &*SIGNED;
         let mut changed = jwt.clone();
-        let place = place.index(jwt.len());
-        changed.replace_range(place..=place, &character);
+        let index = index.index(jwt.len());
+        changed.replace_range(index..=index, &character);
         if changed.trim() != jwt {
             prop_assert!(verify(&changed, anchors, now()).is_err());
         }
@@ -60,12 +60,12 @@ proptest! {
     }
 
     #[test]
-    fn any_kept_bytes(place in any::<prop::sample::Index>(), byte in any::<u8>()) {
+    fn any_kept_bytes(index in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let mut kept = SIGNED.2.clone();
-        let place = place.index(kept.len());
-        kept[place] = byte;
+        let index = index.index(kept.len());
+        kept[index] = byte;
         if let Ok(snapshot) = Snapshot::from_bytes(&kept) {
-            for (aaguid, _) in snapshot.makes() {
+            for (aaguid, _) in snapshot.models() {
                 let _ = (snapshot.is_undesired(aaguid, now()), snapshot.roots(aaguid).count());
             }
         }

@@ -24,7 +24,7 @@ fn entry(aaguid: &str, statuses: &[&str]) -> Value {
 }
 
 #[test]
-fn a_make_is_known_by_its_name_statuses_and_roots() {
+fn a_model_is_known_by_its_name_statuses_and_roots() {
     let service = Service::new();
     let root = BASE64_STANDARD.encode(service.root.der());
     let leaf = BASE64_STANDARD.encode(service.leaf.der());
@@ -36,7 +36,7 @@ fn a_make_is_known_by_its_name_statuses_and_roots() {
     two["metadataStatement"]["attestationRootCertificates"] = json!([format!("{head}\n {tail}\n"), "AAAA"]);
     let snapshot = service.read(&json!([one, two]));
     assert_eq!(snapshot.name(aaguid(ONE)), Some("A key"));
-    assert_eq!(snapshot.make(aaguid(ONE)).unwrap().attestation_types, ["basic_full"]);
+    assert_eq!(snapshot.model(aaguid(ONE)).unwrap().attestation_types, ["basic_full"]);
     let statuses: Vec<_> = snapshot.statuses(aaguid(ONE), now()).collect();
     assert_eq!(statuses, ["FIDO_CERTIFIED", "SOMETHING_NEW"]);
     let roots: Vec<_> = snapshot.roots(aaguid(ONE)).collect();
@@ -44,7 +44,7 @@ fn a_make_is_known_by_its_name_statuses_and_roots() {
     assert_eq!(snapshot.roots(aaguid(TWO)).collect::<Vec<_>>(), [&service.root.der()[..]]);
     assert_eq!((snapshot.entries, snapshot.skipped, snapshot.skipped_roots), (2, 0, 1));
     assert_eq!(snapshot.reasons, [format!("a root of {TWO} is no certificate")]);
-    assert_eq!(snapshot.makes().count(), 2);
+    assert_eq!(snapshot.models().count(), 2);
     // other models are unknown
     assert_eq!(snapshot.name([1; 16]), None);
     assert_eq!(snapshot.roots([1; 16]).count(), 0);
@@ -101,7 +101,7 @@ fn two_entries_for_one_make_are_both_true() {
     ]));
     assert_eq!(snapshot.name(aaguid(ONE)), Some("A key"));
     assert!(snapshot.is_undesired(aaguid(ONE), now()));
-    assert_eq!((snapshot.entries, snapshot.makes().count()), (2, 1));
+    assert_eq!((snapshot.entries, snapshot.models().count()), (2, 1));
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn one_bad_entry_is_counted_and_left_out() {
         let snapshot = service.read(&json!([bad, entry(TWO, &["REVOKED"])]));
         assert_eq!((snapshot.entries, snapshot.skipped), (2, 1), "{bad}");
         assert!(snapshot.reasons[0].starts_with("entry 0: "), "{:?}", snapshot.reasons);
-        assert_eq!(snapshot.makes().count(), 1, "{bad}");
+        assert_eq!(snapshot.models().count(), 1, "{bad}");
         assert!(snapshot.is_undesired(aaguid(TWO), now()));
         assert!(!snapshot.is_undesired([0; 16], now()));
     }
@@ -138,7 +138,7 @@ fn what_speaks_no_fido2_is_counted_alone() {
         {"attestationCertificateKeyIdentifiers": ["7c0903708b87115b0b422def3138c3c864e44573"],
          "statusReports": []},
     ]));
-    assert_eq!((snapshot.entries, snapshot.skipped, snapshot.makes().count()), (2, 0, 0));
+    assert_eq!((snapshot.entries, snapshot.skipped, snapshot.models().count()), (2, 0, 0));
 }
 
 #[test]

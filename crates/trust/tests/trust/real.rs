@@ -57,11 +57,11 @@ fn aaguid(text: &str) -> [u8; 16] {
 fn it_is_believed_and_read_to_the_end() {
     let snapshot = read_at("2026-03-01").unwrap();
     assert_eq!((snapshot.no, snapshot.next_update), (237, at("2026-04-01")));
-    assert_eq!((snapshot.entries, snapshot.makes().count(), snapshot.skipped), (440, 293, 0));
+    assert_eq!((snapshot.entries, snapshot.models().count(), snapshot.skipped), (440, 293, 0));
     // all three are of one model
     assert_eq!(snapshot.skipped_roots, 3, "{:?}", snapshot.reasons);
     assert_eq!(snapshot.roots(aaguid("5343502d-5343-5343-6172-644649444f32")).count(), 0);
-    assert_eq!(snapshot.makes().map(|(make, _)| snapshot.roots(make).count()).sum::<usize>(), 526);
+    assert_eq!(snapshot.models().map(|(model, _)| snapshot.roots(model).count()).sum::<usize>(), 526);
 
     let kept = snapshot.to_bytes();
     assert!(kept.len() < 500_000, "{}", kept.len());
@@ -71,9 +71,10 @@ fn it_is_believed_and_read_to_the_end() {
     assert_eq!(snapshot.name(yubikey), Some("YubiKey 5 Series"));
     assert!(snapshot.roots(yubikey).count() > 0);
     let now = at("2026-03-01");
-    let undesired: Vec<_> = snapshot.makes().filter(|(make, _)| snapshot.is_undesired(*make, now)).collect();
+    let undesired: Vec<_> =
+        snapshot.models().filter(|(model, _)| snapshot.is_undesired(*model, now)).collect();
     let revoked = aaguid("ba86dc56-635f-4141-aef6-00227b1b9af6");
-    assert_eq!(undesired.iter().map(|(make, _)| *make).collect::<Vec<_>>(), [revoked]);
+    assert_eq!(undesired.iter().map(|(model, _)| *model).collect::<Vec<_>>(), [revoked]);
     assert!(!snapshot.is_undesired(revoked, at("2023-12-20").plus(-1)));
     assert!(snapshot.is_undesired(revoked, at("2023-12-20")));
 }

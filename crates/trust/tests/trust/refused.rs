@@ -4,7 +4,7 @@ use base64::{
     Engine as _,
     prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD},
 };
-use chancery_trust::{Anchors, Kind, MAX_BYTES, Refusal, Snapshot, Step, accepts, verify};
+use chancery_trust::{Anchors, Kind, MAX_BYTES, Refusal, Snapshot, SnapshotOrder, accepts, verify};
 use rcgen::{CertificateParams, ExtendedKeyUsagePurpose};
 use serde_json::{Value, json};
 
@@ -198,12 +198,12 @@ fn numbers_only_grow() {
     let service = Service::new();
     let snapshot = service.verify(&service.signed(&payload(7))).unwrap();
     for (current, step) in [
-        (None, Step::Newer),
-        (Some(6), Step::Newer),
-        (Some(-1), Step::Newer),
-        (Some(7), Step::Same),
-        (Some(8), Step::Older),
-        (Some(i64::MAX), Step::Older),
+        (None, SnapshotOrder::Newer),
+        (Some(6), SnapshotOrder::Newer),
+        (Some(-1), SnapshotOrder::Newer),
+        (Some(7), SnapshotOrder::Same),
+        (Some(8), SnapshotOrder::Older),
+        (Some(i64::MAX), SnapshotOrder::Older),
     ] {
         assert_eq!(accepts(current, &snapshot), step, "{current:?}");
     }

@@ -7,7 +7,7 @@ use crate::user::USER;
 
 /// The shape of the audit trail.
 pub static AUDIT_TRAIL: Shape =
-    Shape::of::<AuditTrail>("AuditTrail", "audit_entry", Reach::Store).tells(&[&USER, &APPLICATION_USER]);
+    Shape::of::<AuditTrail>("AuditTrail", "audit_entry", Reach::Store).audit_of(&[&USER, &APPLICATION_USER]);
 
 /// The operations on the audit trail.
 pub static OPERATIONS: [Op; 5] =

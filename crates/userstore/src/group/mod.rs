@@ -4,7 +4,7 @@ mod membership;
 
 use chancery_record::{KEY, Name, OPEN, SCOPE, SHOWN, Token, record};
 use chancery_resource::{
-    Action as A, Custom, Method as M, Op, Permit::UserStore, Reach, Relating, Relation, Shape, Unique,
+    Action as A, Custom, Method as M, Op, Permit::UserStore, Reach, Relation, RelationChange, Shape, Unique,
 };
 
 use crate::{
@@ -93,63 +93,63 @@ pub static OPERATIONS: &[Op] = &[
         "SetGroupMemberUsers",
         M::Put,
         USERS,
-        A::Relate("memberUsers", Relating::Set),
+        A::Relate("memberUsers", RelationChange::Set),
         "Replaces the users in a group.",
     ),
     op(
         "AddGroupUserToGroup",
         M::Post,
         USERS,
-        A::Relate("memberUsers", Relating::Add),
+        A::Relate("memberUsers", RelationChange::Add),
         "Adds users to a group.",
     ),
     op(
         "RemoveGroupUserFromGroup",
         M::Delete,
         USERS,
-        A::Relate("memberUsers", Relating::Remove),
+        A::Relate("memberUsers", RelationChange::Remove),
         "Removes users from a group.",
     ),
     op(
         "SetGroupParentGroups",
         M::Put,
         PARENTS,
-        A::Relate("parentGroups", Relating::Set),
+        A::Relate("parentGroups", RelationChange::Set),
         "Replaces the groups that a group is in.",
     ),
     op(
         "AddParentGroup",
         M::Post,
         PARENTS,
-        A::Relate("parentGroups", Relating::Add),
+        A::Relate("parentGroups", RelationChange::Add),
         "Puts a group into groups.",
     ),
     op(
         "RemoveParentGroup",
         M::Delete,
         PARENTS,
-        A::Relate("parentGroups", Relating::Remove),
+        A::Relate("parentGroups", RelationChange::Remove),
         "Takes a group out of groups.",
     ),
     op(
         "SetGroupMemberGroups",
         M::Put,
         MEMBERS,
-        A::Relate("memberGroups", Relating::Set),
+        A::Relate("memberGroups", RelationChange::Set),
         "Replaces the groups in a group.",
     ),
     op(
         "AddMemberGroup",
         M::Post,
         MEMBERS,
-        A::Relate("memberGroups", Relating::Add),
+        A::Relate("memberGroups", RelationChange::Add),
         "Adds groups to a group.",
     ),
     op(
         "RemoveMemberGroup",
         M::Delete,
         MEMBERS,
-        A::Relate("memberGroups", Relating::Remove),
+        A::Relate("memberGroups", RelationChange::Remove),
         "Removes groups from a group.",
     ),
     op(

@@ -1,7 +1,7 @@
 //! Temporary access passes: a value that lets a user in once, or for a while. Only its digest is
 //! stored.
 
-use chancery_credential::lockout::{self, Begun};
+use chancery_credential::lockout::{self, AttemptStart};
 use chancery_record::{
     Bytes, FIXED, HIDDEN, KEY, LoginName, Name, OPEN, Record as _, SHOWN, Secret, Timestamp, Uuid, Value,
     choice_types, id_types, record, secret_types,
@@ -17,7 +17,7 @@ use super::event::{self, EventType};
 use crate::{
     UserId,
     password::{by_login, options},
-    user::{Found, USER, limits},
+    user::{USER, UserForUpdate, limits},
 };
 
 id_types! {
@@ -42,13 +42,13 @@ choice_types! {
 }
 
 record! {
-    /// A temporary access pass. Its value was told when it was made, and is not kept.
+    /// A temporary access pass. Its value was returned when it was created, and is not stored.
     pub struct TemporaryAccessPass {
         /// The pass.
         id: PassId = KEY,
         /// The user.
         user_id: UserId = FIXED,
-        /// When it was made.
+        /// When it was created.
         created_on: Timestamp = SHOWN,
         /// From when on it serves.
         valid_from: Timestamp = SHOWN,
@@ -60,9 +60,9 @@ record! {
         status: PassStatus = SHOWN,
         /// When it was last used.
         used_on: Option<Timestamp> = SHOWN,
-        /// Who made it.
+        /// Who created it.
         created_by_actor_id: Option<Uuid> = SHOWN,
-        /// What is kept of its value.
+        /// What is stored of its value.
         digest: Bytes = HIDDEN,
     }
 }
@@ -70,7 +70,7 @@ record! {
 /// The shape of temporary access passes.
 pub static ACCESS_PASS: Shape =
     Shape::of::<TemporaryAccessPass>("TemporaryAccessPass", "temporary_access_pass", Reach::Store)
-        .seen_as(
+        .read_from(
             "(SELECT rid, store, id, user_id, created_on, valid_from, expires_on, is_one_time_use, \
              CASE WHEN status = 'Active' AND expires_on <= ?1 THEN 'Expired' \
              WHEN status = 'Active' AND valid_from > ?1 THEN 'NotYetValid' ELSE status END AS status, \
@@ -79,7 +79,7 @@ pub static ACCESS_PASS: Shape =
         .of_person(&USER, TemporaryAccessPass::USER_ID);
 
 record! {
-    /// For whom a pass is made, and how long it serves.
+    /// For whom a pass is created, and how long it is valid.
     pub struct NewPass {
         /// The user.
         user_id: UserId = OPEN,
@@ -126,7 +126,7 @@ static ISSUED: JsonForm = JsonForm {
     name: "TemporaryAccessPassIssued",
     schema: || {
         json!({
-            "description": "A new pass, with its value: told now, and never again.",
+            "description": "A new pass, with its value: returned now, and never again.",
             "allOf": [
                 { "$ref": "#/components/schemas/TemporaryAccessPass" },
                 { "type": "object", "required": ["value"], "properties": {
@@ -196,12 +196,12 @@ fn digest(context: &Context, user: Uuid, value: &[u8]) -> Vec<u8> {
 }
 
 /// The user that a body names.
-pub fn user_in_body(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result<Found, Problem> {
+pub fn user_in_body(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result<UserForUpdate, Problem> {
     match load(context, tx, &USER, None, Value::Id(user.0)) {
         Err(problem) if problem.status() == 404 => {
             Err(Problem::wrong_field(NewPass::USER_ID, "names no user of this store"))
         }
-        found => found.and_then(Found::new),
+        found => found.and_then(UserForUpdate::new),
     }
 }
 
@@ -315,21 +315,21 @@ fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let Some(mut found) = known else { return Ok(Answer::refusing(refused())) };
     let (limits, attempt) = (limits(&options), call.context.new_id());
     let state = match lockout::begin(&found.user.lockout(), &limits, call.context.now, attempt) {
-        Begun::Refused(_, failed) => {
+        AttemptStart::Refused(_, failed) => {
             if let Some(failed) = failed {
                 crate::password::record_failure(&call.context, tx, found, &failed)?;
-                tx.keep();
+                tx.commit_dry_run();
             }
             return Ok(Answer::refusing(refused()));
         }
-        Begun::Counted(state) => state,
+        AttemptStart::Counted(state) => state,
     };
     let pass = find(call, tx, &found, &form.value.0)?.filter(|_| options.flag("TemporaryAccessPassEnabled"));
     let Some(id) = pass else {
         let failed = lockout::fail(state, &limits, call.context.now, attempt);
         crate::password::record_failure(&call.context, tx, found, &failed)?;
         // the attempt counts although the operation is refused
-        tx.keep();
+        tx.commit_dry_run();
         return Ok(Answer::refusing(refused()));
     };
     found.user.set_lockout(lockout::succeed(state, call.context.now, attempt).state);
@@ -355,7 +355,12 @@ fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 }
 
 /// The user's pass with this value, if it is valid now.
-fn find(call: &Call, tx: &mut Tx<'_>, found: &Found, value: &Secret) -> Result<Option<Uuid>, Problem> {
+fn find(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    found: &UserForUpdate,
+    value: &Secret,
+) -> Result<Option<Uuid>, Problem> {
     let typed: Vec<u8> =
         value.expose().iter().filter(|byte| !b" -".contains(byte)).map(u8::to_ascii_uppercase).collect();
     let wanted = Secret::new(digest(&call.context, found.user.id.0, &typed));

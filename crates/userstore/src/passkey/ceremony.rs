@@ -1,13 +1,15 @@
 //! WebAuthn ceremonies, registration and authentication: each begins with one call and finishes with
 //! another.
 
-use chancery_passkey::{Credential, Kind, Makes, Policy, Refusal, Used, User as Person};
+use chancery_passkey::{
+    AuthenticationResult, AuthenticatorModels, Credential, Kind, Policy, Refusal, User as Person,
+};
 use chancery_record::{
     Bytes, LoginName, Name, OPEN, Record as _, SHOWN, Timestamp, Uuid, Value, parse_id, record,
 };
 use chancery_resource::{
     Answer, AuditAction, BodyForm, Call, Context, OwnerRow, Problem, Purpose, Row, StateTable, StoreError,
-    Stored, Tx, Work, answer_form, audit_trail::Digest, find_owner, insert, load_by, new_row, owner_of,
+    StoredRow, Tx, Work, answer_form, audit_trail::Digest, find_owner, insert, load_by, new_row, owner_of,
     read_form, select_of, update_unversioned, write_stored,
 };
 use serde_json::json;
@@ -20,7 +22,7 @@ use super::{
 use crate::{
     InstanceId, UserId,
     password::{by_login, mail::display_name},
-    user::{Found, USER},
+    user::{USER, UserForUpdate},
 };
 
 /// How long a ceremony may take, in milliseconds.
@@ -38,7 +40,7 @@ record! {
 
 record! {
     /// Who was authenticated, and by what.
-    pub struct Admitted {
+    pub struct AuthenticatedPasskey {
         /// The user.
         user_id: UserId = SHOWN,
         /// The passkey.
@@ -49,7 +51,7 @@ record! {
 }
 
 pub static START: BodyForm = BodyForm::of::<StartAuthentication>("PasskeyAuthenticationStart");
-pub static AUTHENTICATED: BodyForm = BodyForm::of::<Admitted>("PasskeyAuthenticated");
+pub static AUTHENTICATED: BodyForm = BodyForm::of::<AuthenticatedPasskey>("PasskeyAuthenticated");
 
 /// A refusal as a problem. It names the proof that is wrong: only the client that made it can mend that.
 fn refuse(refusal: &Refusal) -> Problem {
@@ -59,7 +61,7 @@ fn refuse(refusal: &Refusal) -> Problem {
     }
 }
 
-fn place(id: Uuid) -> String {
+fn associated_data(id: Uuid) -> String {
     format!("passkey_ceremony/{id}")
 }
 
@@ -82,7 +84,7 @@ fn begin(
             call.context.scope.store().into(),
             user.into(),
             is_registration.into(),
-            call.context.app.master.seal(&place(id), state).into(),
+            call.context.app.master.seal(&associated_data(id), state).into(),
             (call.context.now.0 + LIFETIME).into(),
         ],
     )?;
@@ -110,13 +112,13 @@ fn take(
         Ok((user, row.bytes(1)?.to_vec(), row.int(2)?))
     };
     let (user, state, end) = tx.returning(&text, &parameters, read)?.ok_or_else(gone)?;
-    let state = context.app.master.open(&place(id), &state).ok_or_else(gone)?;
+    let state = context.app.master.open(&associated_data(id), &state).ok_or_else(gone)?;
     if end <= context.now.0 { Err(gone()) } else { Ok((user, state.expose().to_vec())) }
 }
 
 /// A stored passkey, with its row.
 struct Kept {
-    row: Stored,
+    row: StoredRow,
     credential: Credential,
 }
 
@@ -139,7 +141,7 @@ fn open(kept: &[u8]) -> Result<Credential, Problem> {
 }
 
 pub fn start_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let found = Found::in_path(call, tx)?;
+    let found = UserForUpdate::in_path(call, tx)?;
     let owner = owner_of(call, tx, &PASSKEY)?.ok_or_else(|| Problem::not_found("User"))?;
     let existing: Vec<Vec<u8>> = of_user(tx, &owner)?.into_iter().map(|one| one.id).collect();
     if existing.len() >= MOST {
@@ -169,8 +171,8 @@ pub fn finish_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, P
         let (policy, answer) = (policy(&call.context)?, answer(call)?);
         let (snapshot, now) = (authenticator_model::snapshot(&call.context, tx)?, call.context.now);
         return Ok(Answer::after(Work::new(Purpose::Passkey, move || -> Registered {
-            let makes = Makes::new(snapshot.as_deref(), now);
-            chancery_passkey::finish_registration(&policy, makes, &state, &answer)
+            let models = AuthenticatorModels::new(snapshot.as_deref(), now);
+            chancery_passkey::finish_registration(&policy, models, &state, &answer)
         })));
     };
     let credential = match registered.as_ref() {
@@ -195,7 +197,7 @@ pub fn finish_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, P
     let values = new_row(&call.context, &PASSKEY, Some(&owner), passkey.into_values())?;
     insert(&call.context, tx, &PASSKEY, Some(&owner), &values)?;
     event::record(call, tx, UserId(owner.id), EventType::PasskeyRegistered, Some(id), None)?;
-    write_stored(call, tx, &PASSKEY, &Stored { rid: 0, last_entry: 0, values, owner: Some(owner) })?;
+    write_stored(call, tx, &PASSKEY, &StoredRow { rid: 0, last_entry: 0, values, owner: Some(owner) })?;
     Ok(Answer::resource(call.request.op.status))
 }
 
@@ -228,7 +230,7 @@ pub fn start_authentication(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, 
 struct Proved {
     id: Uuid,
     user: Uuid,
-    used: Result<Used, Refusal>,
+    used: Result<AuthenticationResult, Refusal>,
 }
 
 pub fn finish_authentication(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
@@ -260,9 +262,9 @@ fn check(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let policy: Policy = policy(&call.context)?;
     let (snapshot, now) = (authenticator_model::snapshot(&call.context, tx)?, call.context.now);
     Ok(Answer::after(Work::new(Purpose::Passkey, move || {
-        let makes = Makes::new(snapshot.as_deref(), now);
+        let models = AuthenticatorModels::new(snapshot.as_deref(), now);
         let outcome =
-            chancery_passkey::finish_authentication(&policy, makes, &state, &answer, &kept.credential);
+            chancery_passkey::finish_authentication(&policy, models, &state, &answer, &kept.credential);
         Proved { id: passkey, user, used: outcome }
     })))
 }
@@ -293,7 +295,7 @@ fn finish(call: &mut Call, tx: &mut Tx<'_>, proved: &Proved) -> Result<Answer, P
         }
     };
     let key = Value::Id(proved.user);
-    let found = Found::new(chancery_resource::load(&call.context, tx, &USER, None, key)?)?;
+    let found = UserForUpdate::new(chancery_resource::load(&call.context, tx, &USER, None, key)?)?;
     let lockout = found.user.lockout();
     if !found.user.is_admitted(call.context.now)
         || lockout.is_shut()
@@ -318,5 +320,8 @@ fn finish(call: &mut Call, tx: &mut Tx<'_>, proved: &Proved) -> Result<Answer, P
     update_unversioned(&call.context, tx, &PASSKEY, &row, &record.into_values(), AuditAction::Silent)?;
     event::record(call, tx, user, EventType::PasskeyUsed, Some(proved.id), None)?;
     let authenticated_on = call.context.now;
-    Ok(answer_form(call, Admitted { user_id: user, credential_id: PasskeyId(proved.id), authenticated_on }))
+    Ok(answer_form(
+        call,
+        AuthenticatedPasskey { user_id: user, credential_id: PasskeyId(proved.id), authenticated_on },
+    ))
 }

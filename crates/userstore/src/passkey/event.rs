@@ -18,7 +18,7 @@ id_types! {
 choice_types! {
     /// What can happen around a user's passkeys.
     EventType {
-        /// A passkey was made.
+        /// A passkey was created.
         PasskeyRegistered,
         /// A passkey got another name.
         PasskeyRenamed,
@@ -30,7 +30,7 @@ choice_types! {
         PasskeyAuthenticationFailed,
         /// A count of uses went backwards: there may be a copy.
         PasskeyCloneSuspected,
-        /// A temporary access pass was made.
+        /// A temporary access pass was created.
         TemporaryAccessPassIssued,
         /// A temporary access pass was used.
         TemporaryAccessPassUsed,

@@ -3,7 +3,9 @@
 
 use std::collections::HashMap;
 
-use chancery_passkey::{CredentialFacts, Facts, Makes, PasswordFacts, Policy, Readiness, readiness};
+use chancery_passkey::{
+    AuthenticatorModels, CredentialFacts, Facts, PasswordFacts, Policy, Readiness, readiness,
+};
 use chancery_record::{Timestamp, Uuid, Value};
 use chancery_resource::{Context, Problem, Row, Sql, Tx};
 use serde_json::{Value as Json, json};
@@ -28,11 +30,11 @@ impl Person {
     /// The member `readiness` of an overview, and whether the user is ready.
     pub fn readiness(&self, policy: &Policy, now: Timestamp) -> (Json, bool) {
         let judged = readiness(policy, &self.facts, now);
-        (told(self.id, &judged), judged.ready_for_password_removal)
+        (to_json(self.id, &judged), judged.ready_for_password_removal)
     }
 }
 
-fn told(id: Uuid, judged: &Readiness) -> Json {
+fn to_json(id: Uuid, judged: &Readiness) -> Json {
     json!({
         "userId": id,
         "passwordCredentialStatus": judged.password_credential_status,
@@ -106,7 +108,7 @@ pub fn people(
     })?;
     if !people.is_empty() {
         let snapshot = authenticator_model::snapshot(context, tx)?;
-        add_credentials(tx, &mut people, Makes::new(snapshot.as_deref(), context.now))?;
+        add_credentials(tx, &mut people, AuthenticatorModels::new(snapshot.as_deref(), context.now))?;
     }
     Ok(people)
 }
@@ -117,7 +119,11 @@ fn of_users(text: &str, rids: &[i64], rest: &str) -> Sql {
     sql.push(rest)
 }
 
-fn add_credentials(tx: &mut Tx<'_>, people: &mut [Person], makes: Makes<'_>) -> Result<(), Problem> {
+fn add_credentials(
+    tx: &mut Tx<'_>,
+    people: &mut [Person],
+    models: AuthenticatorModels<'_>,
+) -> Result<(), Problem> {
     let rids: Vec<i64> = people.iter().map(|person| person.rid).collect();
     let mut facts: HashMap<i64, &mut Facts> =
         people.iter_mut().map(|person| (person.rid, &mut person.facts)).collect();
@@ -137,9 +143,9 @@ fn add_credentials(tx: &mut Tx<'_>, people: &mut [Person], makes: Makes<'_>) -> 
     ];
     let statements: Vec<_> =
         statements.iter().map(|sql| (sql.text.as_str(), sql.parameters.as_slice())).collect();
-    tx.query_all(&statements, &mut |place, row| {
+    tx.query_all(&statements, &mut |index, row| {
         let Some(facts) = facts.get_mut(&row.int(0)?) else { return Ok(()) };
-        match place {
+        match index {
             0 => facts.password.set = true,
             1 => facts.verified_security_contacts = row.int(1)?,
             _ => {
@@ -150,7 +156,7 @@ fn add_credentials(tx: &mut Tx<'_>, people: &mut [Person], makes: Makes<'_>) -> 
                     last_used_on: time(row, 3)?,
                     is_backed_up: row.bool(4)?,
                     is_backup_eligible: row.bool(5)?,
-                    has_undesired_status: makes.is_undesired(aaguid),
+                    has_undesired_status: models.is_undesired(aaguid),
                 });
             }
         }

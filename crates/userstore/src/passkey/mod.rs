@@ -32,7 +32,7 @@ id_types! {
 }
 
 record! {
-    /// A passkey: a key pair of a user's, whose private key an authenticator keeps.
+    /// A passkey: a key pair of a user's, whose private key an authenticator stores.
     pub struct PasskeyCredential {
         /// The passkey.
         id: PasskeyId = KEY,
@@ -42,7 +42,7 @@ record! {
         name: Name = SHOWN,
         /// What authenticators know it by, base64.
         credential_id_base64: Bytes = SHOWN.stored_as("credential_id"),
-        /// The make of authenticator.
+        /// The model of the authenticator.
         aaguid_hex: Digest = SHOWN.stored_as("aaguid"),
         /// When it was registered.
         created_on: Timestamp = SHOWN,
@@ -136,7 +136,7 @@ pub static OPERATIONS: &[Op] = &[
         A::Custom(
             Custom::working(Purpose::Passkey, ceremony::finish_registration).taking(Body::Json(&ANSWER)),
         ),
-        "Registers the passkey that the user's authenticator made.",
+        "Registers the passkey that the user's authenticator created.",
     )
     .answering(201, Reply::One)
     .added(),

@@ -1,6 +1,6 @@
 //! Overviews of passkeys, passes, recoveries and security events: of one user, and of a store.
 
-use chancery_passkey::{CredentialFacts, Makes, Policy, is_usable};
+use chancery_passkey::{AuthenticatorModels, CredentialFacts, Policy, is_usable};
 use chancery_record::{Timestamp, Value, format_timestamp};
 use chancery_resource::{
     Action as A, Answer, Call, Context, Custom, JsonForm, LIST, Method as M, Mode, Op, Permit::UserStore,
@@ -76,7 +76,7 @@ fn readiness_schema() -> Json {
             ("requiredVerifiedSecurityContactCount", count("How many there must be.")),
             (
                 "credentialDiversitySatisfied",
-                flag("Two makes, or one passkey that is copied and one that cannot be."),
+                flag("Two models, or one passkey that is copied and one that cannot be."),
             ),
             ("recoveryRouteOperational", flag("Whether there is a way back in.")),
             ("matureBindingLineageAvailable", flag("Whether a passkey is old enough and was used.")),
@@ -93,8 +93,8 @@ static USER_OVERVIEW: JsonForm = JsonForm {
         let passkey = json!({ "allOf": [
             { "$ref": "#/components/schemas/PasskeyCredential" },
             { "type": "object", "required": ["isUsable", "authenticatorName"], "properties": {
-                "isUsable": flag("Whether the store's rules admit it, and nothing bad is known of its make."),
-                "authenticatorName": { "type": ["string", "null"], "description": "The make of authenticator, where it is known." },
+                "isUsable": flag("Whether the store's rules admit it, and nothing bad is known of its model."),
+                "authenticatorName": { "type": ["string", "null"], "description": "The model of the authenticator, where it is known." },
             } },
         ] });
         object(
@@ -123,7 +123,7 @@ static OPERATIONS_OVERVIEW: JsonForm = JsonForm {
             &[
                 (
                     "generatedOn",
-                    json!({ "type": "string", "format": "date-time", "description": "When it was made." }),
+                    json!({ "type": "string", "format": "date-time", "description": "When it was created." }),
                 ),
                 (
                     "users",
@@ -215,7 +215,7 @@ fn credentials(
     let mut passkeys: Vec<serde_json::Map<String, Json>> =
         serde_json::from_slice(&written).unwrap_or_default();
     let snapshot = authenticator_model::snapshot(&call.context, tx)?;
-    let makes = Makes::new(snapshot.as_deref(), call.context.now);
+    let models = AuthenticatorModels::new(snapshot.as_deref(), call.context.now);
     for passkey in &mut passkeys {
         let aaguid = aaguid(passkey.get("aaguidHex"));
         let usable = is_usable(
@@ -226,11 +226,11 @@ fn credentials(
                 last_used_on: None,
                 is_backed_up: false,
                 is_backup_eligible: false,
-                has_undesired_status: makes.is_undesired(aaguid),
+                has_undesired_status: models.is_undesired(aaguid),
             },
         );
         passkey.insert("isUsable".into(), usable.into());
-        passkey.insert("authenticatorName".into(), makes.name(aaguid).into());
+        passkey.insert("authenticatorName".into(), models.name(aaguid).into());
     }
     Ok(passkeys.into())
 }

@@ -79,7 +79,7 @@ record! {
 /// The shape of recovery transactions.
 pub static RECOVERY: Shape =
     Shape::of::<RecoveryTransaction>("RecoveryTransaction", "recovery_transaction", Reach::Store)
-        .seen_as(
+        .read_from(
             "(SELECT rid, store, id, user_id, \
              CASE WHEN status IN ('Requested', 'Approved') AND expires_on <= ?1 THEN 'Expired' ELSE status END AS status, \
              method, reason, requested_on, expires_on, completed_on, requested_by_actor_id, approved_by_actor_id, \

@@ -1,39 +1,39 @@
 //! Attempts at a user's password: each is counted before the password is verified.
 
 use chancery_credential::{
-    hash::{Verified, hash, verify, verify_nobody},
-    lockout::{self, Begun, Failed, Reason},
+    hash::{Verification, hash, verify, verify_nobody},
+    lockout::{self, AttemptStart, FailedAttempt, Reason},
 };
 use chancery_record::{Record as _, Secret, Value, fold};
 use chancery_resource::settings::Options;
 use chancery_resource::{
-    Answer, AuditAction, Call, Context, Permit, Problem, Purpose, Sql, StateTable, Stored, Tx, Work, load_by,
-    read_form, select_by, update_unversioned, write_stored,
+    Answer, AuditAction, Call, Context, Permit, Problem, Purpose, Sql, StateTable, StoredRow, Tx, Work,
+    load_by, read_form, select_by, update_unversioned, write_stored,
 };
 use uuid::Uuid;
 
 use super::{
     ChangePassword, mail,
-    set::{self, Made, options},
+    set::{self, HashOutcome, options},
     stored_hash::{self, Hashes},
 };
-use crate::user::{Found, USER, User, limits};
+use crate::user::{USER, User, UserForUpdate, limits};
 
 /// The user that the path names: by id or, in a public operation, by login name.
-pub fn find(call: &mut Call, tx: &mut Tx<'_>) -> Result<Option<Found>, Problem> {
+pub fn find(call: &mut Call, tx: &mut Tx<'_>) -> Result<Option<UserForUpdate>, Problem> {
     if call.request.op.permit != Permit::Public {
-        return Found::in_path(call, tx).map(Some);
+        return UserForUpdate::in_path(call, tx).map(Some);
     }
     by_login(&call.context, tx, call.request.parameter(0))
 }
 
 /// The user who signs in by this name: by login name first, then, if `LoginByEmailEnabled` is on, by an
 /// e-mail address that no other user has.
-pub fn by_login(context: &Context, tx: &mut Tx<'_>, name: &str) -> Result<Option<Found>, Problem> {
+pub fn by_login(context: &Context, tx: &mut Tx<'_>, name: &str) -> Result<Option<UserForUpdate>, Problem> {
     let sql = select_by(context, &USER, User::LOGIN_NAME, name);
     match load_by(context, tx, &USER, None, &sql) {
         Err(problem) if problem.status() == 404 => {}
-        found => return found.and_then(Found::new).map(Some),
+        found => return found.and_then(UserForUpdate::new).map(Some),
     }
     if !options(context)?.flag("LoginByEmailEnabled") {
         return Ok(None);
@@ -51,7 +51,7 @@ pub fn by_login(context: &Context, tx: &mut Tx<'_>, name: &str) -> Result<Option
         return Ok(None);
     }
     let sql = select_by(context, &USER, User::EMAIL_ADDRESS, name);
-    load_by(context, tx, &USER, None, &sql).and_then(Found::new).map(Some)
+    load_by(context, tx, &USER, None, &sql).and_then(UserForUpdate::new).map(Some)
 }
 
 /// An attempt that was counted, before its password is verified.
@@ -70,7 +70,7 @@ struct Checked {
     /// The old password hashed anew, if its hash has other parameters than the present ones.
     rehashed: Option<Secret>,
     /// The new password, if the old one was right.
-    made: Option<Made>,
+    made: Option<HashOutcome>,
 }
 
 /// The one refusal for all reasons that a caller must not distinguish.
@@ -112,10 +112,10 @@ fn begin(call: &mut Call, tx: &mut Tx<'_>, form: ChangePassword) -> Result<Answe
     };
     let attempt = call.context.new_id();
     match lockout::begin(&found.user.lockout(), &limits(&options), call.context.now, attempt) {
-        Begun::Refused(reason, failed) => {
+        AttemptStart::Refused(reason, failed) => {
             if let Some(failed) = failed {
                 record_failure(&call.context, tx, found, &failed)?;
-                tx.keep();
+                tx.commit_dry_run();
             } else {
                 count_for_nobody(&call.context, tx)?;
             }
@@ -123,21 +123,21 @@ fn begin(call: &mut Call, tx: &mut Tx<'_>, form: ChangePassword) -> Result<Answe
             let spends = reason != Reason::Throttled || call.request.op.permit == Permit::Public;
             return Ok(refused(spends, old));
         }
-        Begun::Counted(state) => found.user.set_lockout(state),
+        AttemptStart::Counted(state) => found.user.set_lockout(state),
     }
     let hashes = stored_hash::hashes(tx, found.was.rid, &options)?;
     let making = set::making(&call.context, tx, &found, form.new_password.0.clone())?;
     let counted = Counted { attempt, user: found.was.rid, hash: hashes.secret().cloned() };
     found.save(&call.context, tx, AuditAction::Silent)?;
     // the attempt counts although the operation may be refused
-    tx.keep();
+    tx.commit_dry_run();
     let new = form.new_password.0;
     Ok(Answer::after(Work::new(Purpose::Password, move || {
-        let Verified { right, needs_rehash } = check(&hashes, &old, &parameters);
+        let Verification { right, needs_rehash } = check(&hashes, &old, &parameters);
         let is_same = right && new.matches(old.expose());
-        let made = right.then(|| if is_same { Made::Used } else { making() });
+        let made = right.then(|| if is_same { HashOutcome::Used } else { making() });
         // the hash of a new password replaces the old one anyway
-        let stays = needs_rehash && !matches!(made, Some(Made::Hash(_)));
+        let stays = needs_rehash && !matches!(made, Some(HashOutcome::Hash(_)));
         let rehashed = if stays { hash(&old, &parameters).ok().map(Secret::new) } else { None };
         Checked { counted: Some(counted), right, rehashed, made }
     })))
@@ -159,16 +159,16 @@ fn count_for_nobody(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
         ),
         vec![Value::Int(context.scope.store()), Value::Int(slot.into()), Value::Id(attempt)],
     )?;
-    tx.keep();
+    tx.commit_dry_run();
     Ok(())
 }
 
-fn check(hashes: &Hashes, password: &Secret, wanted: &chancery_credential::hash::Parameters) -> Verified {
+fn check(hashes: &Hashes, password: &Secret, wanted: &chancery_credential::hash::Parameters) -> Verification {
     if let Some(hash) = hashes.current() {
         return verify(hash, password, wanted);
     }
     verify_nobody(password, wanted);
-    Verified { right: false, needs_rehash: false }
+    Verification { right: false, needs_rehash: false }
 }
 
 /// Records the outcome of the verification.
@@ -187,7 +187,7 @@ fn end(call: &mut Call, tx: &mut Tx<'_>, checked: &Checked) -> Result<Answer, Pr
         let failed =
             lockout::fail(found.user.lockout(), &limits(&options), call.context.now, counted.attempt);
         record_failure(&call.context, tx, found, &failed)?;
-        tx.keep();
+        tx.commit_dry_run();
         return Ok(Answer::refusing(refused));
     }
     let succeeded = lockout::succeed(found.user.lockout(), call.context.now, counted.attempt);
@@ -207,7 +207,7 @@ fn end(call: &mut Call, tx: &mut Tx<'_>, checked: &Checked) -> Result<Answer, Pr
             if let Some(hash) = &checked.rehashed {
                 stored_hash::rehash(tx, counted.user, hash)?;
             }
-            tx.keep();
+            tx.commit_dry_run();
             return Ok(Answer::refusing(problem));
         }
     };
@@ -223,7 +223,7 @@ fn end(call: &mut Call, tx: &mut Tx<'_>, checked: &Checked) -> Result<Answer, Pr
 fn try_only(
     call: &mut Call,
     tx: &mut Tx<'_>,
-    mut found: Found,
+    mut found: UserForUpdate,
     options: &Options,
 ) -> Result<Answer, Problem> {
     update_unversioned(
@@ -234,7 +234,7 @@ fn try_only(
         &found.user.clone().into_values(),
         AuditAction::Silent,
     )?;
-    tx.keep();
+    tx.commit_dry_run();
     if call.request.op.permit == Permit::Public {
         return Ok(Answer::new(call.request.op.status));
     }
@@ -247,7 +247,7 @@ fn try_only(
 pub fn finish(
     call: &mut Call,
     tx: &mut Tx<'_>,
-    found: Found,
+    found: UserForUpdate,
     event: &'static str,
 ) -> Result<Answer, Problem> {
     let telling = AuditAction::As("Modified", event);
@@ -259,7 +259,7 @@ pub fn finish(
     found.save_and_answer(call, tx, telling)
 }
 
-fn is_expired(context: &Context, found: &Found) -> bool {
+fn is_expired(context: &Context, found: &UserForUpdate) -> bool {
     let user = &found.user;
     !user.password_never_expires && user.password_expiration.is_some_and(|end| end <= context.now)
 }
@@ -268,9 +268,9 @@ fn is_expired(context: &Context, found: &Found) -> bool {
 pub fn record_failure(
     context: &Context,
     tx: &mut Tx<'_>,
-    mut found: Found,
-    failed: &Failed,
-) -> Result<Stored, Problem> {
+    mut found: UserForUpdate,
+    failed: &FailedAttempt,
+) -> Result<StoredRow, Problem> {
     found.user.set_lockout(failed.state);
     if !failed.locked_permanently && !failed.locked_temporarily {
         return found.save(context, tx, AuditAction::Silent);

@@ -1,7 +1,7 @@
 //! Mails about passwords: queued in the operation's own transaction, sent later.
 
-use chancery_credential::lockout::Failed;
-use chancery_mail::{Kind, NewMail, enqueue, place};
+use chancery_credential::lockout::FailedAttempt;
+use chancery_mail::{Kind, NewMail, associated_data, enqueue};
 use chancery_record::{Email, Name, Secret, Timestamp};
 use chancery_resource::{Context, Problem, Tx};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::set::options;
 use crate::{
     UserId,
-    user::{Found, User},
+    user::{User, UserForUpdate},
 };
 
 /// How long a notice about a lock is worth sending, in milliseconds.
@@ -35,7 +35,7 @@ pub fn require_server(context: &Context) -> Result<(), Problem> {
 pub fn send_token(
     context: &Context,
     tx: &mut Tx<'_>,
-    found: &Found,
+    found: &UserForUpdate,
     token: &Secret,
     end: Timestamp,
 ) -> Result<(), Problem> {
@@ -71,8 +71,8 @@ fn fill(template: &str, login_name: &str, token: &str) -> String {
 pub fn notify_lock(
     context: &Context,
     tx: &mut Tx<'_>,
-    found: &Found,
-    failed: &Failed,
+    found: &UserForUpdate,
+    failed: &FailedAttempt,
 ) -> Result<(), Problem> {
     let options = options(context)?;
     if !options.flag("UserLockNotificationEnabled") || require_server(context).is_err() {
@@ -109,7 +109,7 @@ pub fn send(
         sender: options(context)?.text("EMailSenderAddress").to_owned(),
         recipient: recipient.to_owned(),
         locale,
-        sealed_data: context.app.master.seal(&place(id), data.to_string().as_bytes()),
+        sealed_data: context.app.master.seal(&associated_data(id), data.to_string().as_bytes()),
         created_on: context.now,
         expires_on: end,
     };

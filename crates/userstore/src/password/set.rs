@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chancery_credential::{
     hash::{HashError, hash, is_among},
     lockout,
-    policy::Broken,
+    policy::BrokenRule,
 };
 use chancery_record::{Secret, Timestamp};
 use chancery_resource::settings::Options;
@@ -14,12 +14,12 @@ use chancery_resource::{
 };
 
 use super::{InitialPassword, ResetPassword, stored_hash};
-use crate::user::{Found, UPDATED};
+use crate::user::{UPDATED, UserForUpdate};
 
 /// The outcome of checking and hashing a new password.
-pub enum Made {
+pub enum HashOutcome {
     /// The password breaks these rules of the policy.
-    Broken(Vec<Broken>),
+    Broken(Vec<BrokenRule>),
     /// The password was used before.
     Used,
     /// The hash of the password.
@@ -28,7 +28,7 @@ pub enum Made {
     Failed(HashError),
 }
 
-impl Made {
+impl HashOutcome {
     /// The hash as it is stored; otherwise the problem, at `member`.
     pub fn hash(&self, member: &str) -> Result<&str, Problem> {
         match self {
@@ -51,9 +51,9 @@ pub fn options(context: &Context) -> Result<Arc<Options>, Problem> {
 pub fn making(
     context: &Context,
     tx: &mut Tx<'_>,
-    found: &Found,
+    found: &UserForUpdate,
     password: Secret,
-) -> Result<impl FnOnce() -> Made + Send + 'static, Problem> {
+) -> Result<impl FnOnce() -> HashOutcome + Send + 'static, Problem> {
     let options = options(context)?;
     let (policy, parameters) = (stored_hash::policy(&options), stored_hash::parameters(context));
     let before = if options.number("PasswordHistoryCount") > 0 {
@@ -65,22 +65,22 @@ pub fn making(
     Ok(move || {
         let broken = stored_hash::broken(&policy, &user, &password);
         if !broken.is_empty() {
-            return Made::Broken(broken);
+            return HashOutcome::Broken(broken);
         }
         if before.is_some_and(|before| is_among(&password, &before.all())) {
-            return Made::Used;
+            return HashOutcome::Used;
         }
         match hash(&password, &parameters) {
-            Ok(hash) => Made::Hash(Secret::new(hash)),
-            Err(error) => Made::Failed(error),
+            Ok(hash) => HashOutcome::Hash(Secret::new(hash)),
+            Err(error) => HashOutcome::Failed(error),
         }
     })
 }
 
 pub fn initial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form: InitialPassword = read_form(call)?;
-    let mut found = Found::in_path(call, tx)?;
-    let Some(made) = call.result::<Made>(0)? else {
+    let mut found = UserForUpdate::in_path(call, tx)?;
+    let Some(made) = call.result::<HashOutcome>(0)? else {
         return Ok(Answer::after(Work::new(
             Purpose::Password,
             making(&call.context, tx, &found, form.password.0)?,
@@ -102,7 +102,7 @@ fn initial_end(context: &Context, options: &Options) -> Timestamp {
 }
 
 pub fn extend_initial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let mut found = Found::in_path(call, tx)?;
+    let mut found = UserForUpdate::in_path(call, tx)?;
     if !found.user.is_initial_password {
         return Err(Problem::conflict("The user's password is not an initial one."));
     }
@@ -113,8 +113,8 @@ pub fn extend_initial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Proble
 
 pub fn reset(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form: ResetPassword = read_form(call)?;
-    let mut found = Found::in_path(call, tx)?;
-    let Some(made) = call.result::<Made>(0)? else {
+    let mut found = UserForUpdate::in_path(call, tx)?;
+    let Some(made) = call.result::<HashOutcome>(0)? else {
         return Ok(Answer::after(Work::new(
             Purpose::Password,
             making(&call.context, tx, &found, form.new_password.0)?,

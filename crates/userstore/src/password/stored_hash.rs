@@ -2,13 +2,13 @@
 
 use chancery_credential::{
     hash::Parameters,
-    policy::{Broken, Person, Policy},
+    policy::{BrokenRule, Person, Policy},
 };
 use chancery_record::{Email, Name, Secret, Timestamp, Value};
 use chancery_resource::settings::Options;
 use chancery_resource::{Call, Context, Problem, StateTable, StoreError, Tx};
 
-use crate::user::{Found, User};
+use crate::user::{User, UserForUpdate};
 
 /// The hashes of a user's passwords, the newest first. They cannot be printed.
 #[derive(Clone)]
@@ -128,7 +128,7 @@ pub fn policy(options: &Options) -> Policy {
 }
 
 /// The rules of a policy that a user's new password breaks.
-pub fn broken(policy: &Policy, user: &User, password: &Secret) -> Vec<Broken> {
+pub fn broken(policy: &Policy, user: &User, password: &Secret) -> Vec<BrokenRule> {
     let person = Person {
         login_name: user.login_name.as_str(),
         email_address: user.email_address.as_ref().map(Email::as_str),
@@ -139,7 +139,7 @@ pub fn broken(policy: &Policy, user: &User, password: &Secret) -> Vec<Broken> {
 }
 
 /// The problem of a password that breaks rules; it names every one.
-pub fn refuse_broken(member: &str, broken: &[Broken]) -> Problem {
+pub fn refuse_broken(member: &str, broken: &[BrokenRule]) -> Problem {
     let errors: Vec<_> = broken
         .iter()
         .map(|rule| chancery_record::FieldError::new(format!("/{member}"), rule.detail.clone()))
@@ -148,7 +148,7 @@ pub fn refuse_broken(member: &str, broken: &[Broken]) -> Problem {
 }
 
 /// Sets a user's own fields after the password was set: when it expires, and that it need not be changed.
-pub fn finish(call: &Call, found: &mut Found, options: &Options) -> Result<(), Problem> {
+pub fn finish(call: &Call, found: &mut UserForUpdate, options: &Options) -> Result<(), Problem> {
     let days = options.number("PasswordExpirationDays");
     let user = &mut found.user;
     user.password_expiration = (days > 0).then(|| Timestamp(call.context.now.0 + days * 24 * 3600 * 1000));

@@ -11,10 +11,10 @@ use super::{
     ResetPasswordWithToken,
     attempt::{find, finish, refusal},
     mail,
-    set::{self, Made, options},
+    set::{self, HashOutcome, options},
     stored_hash,
 };
-use crate::user::Found;
+use crate::user::UserForUpdate;
 
 /// Creates a user's token, which replaces the one before.
 fn make(call: &Call, tx: &mut Tx<'_>, user: i64) -> Result<(Secret, Timestamp), Problem> {
@@ -44,7 +44,7 @@ fn is_good(context: &Context, tx: &mut Tx<'_>, user: i64, token: &Secret) -> Res
 }
 
 pub fn send_mail(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let found = Found::in_path(call, tx)?;
+    let found = UserForUpdate::in_path(call, tx)?;
     if found.user.email_address.is_none() {
         return Err(Problem::invalid("The user has no e-mail address to send a token to."));
     }
@@ -53,7 +53,7 @@ pub fn send_mail(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 }
 
 pub fn request(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let found = Found::in_path(call, tx)?;
+    let found = UserForUpdate::in_path(call, tx)?;
     if mail::has_server(&call.context)? {
         if found.user.email_address.is_none() {
             return Err(Problem::invalid("The user has no e-mail address to deliver a token to."));
@@ -66,7 +66,7 @@ pub fn request(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     deliver(call, tx, found)
 }
 
-fn deliver(call: &mut Call, tx: &mut Tx<'_>, found: Found) -> Result<Answer, Problem> {
+fn deliver(call: &mut Call, tx: &mut Tx<'_>, found: UserForUpdate) -> Result<Answer, Problem> {
     let (token, end) = make(call, tx, found.was.rid)?;
     mail::send_token(&call.context, tx, &found, &token, end)?;
     // no field of the user changes: the request for a token is an audit entry of its own
@@ -76,7 +76,7 @@ fn deliver(call: &mut Call, tx: &mut Tx<'_>, found: Found) -> Result<Answer, Pro
 /// The outcome of checking and hashing the new password; without a user, the token was refused.
 struct Redeemed {
     user: Option<i64>,
-    made: Option<Made>,
+    made: Option<HashOutcome>,
 }
 
 /// Sets a password; the token is the proof. This works during a temporary lock and ends it.
@@ -122,7 +122,7 @@ pub fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     finish(call, tx, found, "password-reset")
 }
 
-impl Found {
+impl UserForUpdate {
     /// Audits an event of a user that changes none of the user's fields, and answers with the user.
     fn tell_and_answer(
         mut self,

@@ -72,7 +72,7 @@ pub fn verify(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     };
     if !kept.matches(&digest(&call.context, &contact, form.code.as_str().trim().as_bytes())) {
         // the attempt counts although the operation is refused
-        tx.keep();
+        tx.commit_dry_run();
         return Ok(Answer::refusing(Problem::wrong_field(
             ContactCode::CODE,
             "is not the code that was sent",

@@ -3,12 +3,12 @@
 mod code;
 
 use chancery_record::{
-    FIXED, KEY, Name, OPEN, OWNER, Preset, Record as _, SHOWN, ShortText, Timestamp, choice_types, id_types,
-    record,
+    DefaultValue, FIXED, KEY, Name, OPEN, OWNER, Record as _, SHOWN, ShortText, Timestamp, choice_types,
+    id_types, record,
 };
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Call, Custom, Findings, Method as M, Op, Permit::UserStore, Problem,
-    Reach, Rules, Shape, Stored, Tx, Unique, insert, new_row, owner_of, read_form, write_stored,
+    Reach, Rules, Shape, StoredRow, Tx, Unique, insert, new_row, owner_of, read_form, write_stored,
 };
 
 use crate::{UserId, user::USER};
@@ -40,10 +40,10 @@ record! {
         /// The address or number.
         value: Name = FIXED.folded(),
         /// Whether the user showed to own it.
-        is_verified: bool = SHOWN.or(Preset::Bool(false)),
+        is_verified: bool = SHOWN.or(DefaultValue::Bool(false)),
         /// When.
         verified_on: Option<Timestamp> = SHOWN,
-        /// When it was made.
+        /// When it was created.
         created_on: Option<Timestamp> = SHOWN,
     }
 }
@@ -139,6 +139,11 @@ fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if kind == ContactKind::Email {
         code::send(&call.context, tx, &owner, &contact)?;
     }
-    write_stored(call, tx, &SECURITY_CONTACT, &Stored { rid: 0, last_entry: 0, values, owner: Some(owner) })?;
+    write_stored(
+        call,
+        tx,
+        &SECURITY_CONTACT,
+        &StoredRow { rid: 0, last_entry: 0, values, owner: Some(owner) },
+    )?;
     Ok(Answer::resource(call.request.op.status))
 }

@@ -1,11 +1,11 @@
 //! A user's state: locks, counters of attempts, activity, deletion quarantine.
 
-use chancery_credential::lockout::{self, Closing, Limits, State};
+use chancery_credential::lockout::{self, Limits, PendingAttempt, State};
 use chancery_record::{OPEN, Record as _, Timestamp, Token, Value, record};
 use chancery_resource::settings::Options;
 use chancery_resource::{
     Action as A, Answer, AuditAction, Body, BodyForm, Call, Context, Custom, Method as M, Op,
-    Permit::UserStore, Problem, ProblemKind, StateTable, Stored, Tx, check_if_match, load, load_hidden,
+    Permit::UserStore, Problem, ProblemKind, StateTable, StoredRow, Tx, check_if_match, load, load_hidden,
     purge, purged, read_form, update_unversioned, write_stored,
 };
 
@@ -78,7 +78,7 @@ impl User {
             closing: self
                 .closing_attempt
                 .zip(self.closing_since)
-                .map(|(attempt, since)| Closing { attempt, since }),
+                .map(|(attempt, since)| PendingAttempt { attempt, since }),
         }
     }
 
@@ -122,16 +122,16 @@ pub fn limits(options: &Options) -> Limits {
 }
 
 /// A user that was read for a change: the row and the record.
-pub struct Found {
+pub struct UserForUpdate {
     /// The row as it was read.
-    pub was: Stored,
+    pub was: StoredRow,
     /// The record, to be changed.
     pub user: User,
 }
 
-impl Found {
+impl UserForUpdate {
     /// Reads the record from a row.
-    pub fn new(was: Stored) -> Result<Self, Problem> {
+    pub fn new(was: StoredRow) -> Result<Self, Problem> {
         let user = User::from_values(was.values.clone())?;
         Ok(Self { was, user })
     }
@@ -167,7 +167,12 @@ impl Found {
     }
 
     /// Writes what changed, audited as `telling` says.
-    pub fn save(self, context: &Context, tx: &mut Tx<'_>, telling: AuditAction) -> Result<Stored, Problem> {
+    pub fn save(
+        self,
+        context: &Context,
+        tx: &mut Tx<'_>,
+        telling: AuditAction,
+    ) -> Result<StoredRow, Problem> {
         let values = self.user.into_values();
         update_unversioned(context, tx, &USER, &self.was, &values, telling)?;
         Ok(self.was.with(values))
@@ -194,7 +199,7 @@ fn key_in_path(call: &Call) -> Result<Value, Problem> {
 pub const UPDATED: AuditAction = AuditAction::As("Modified", "updated");
 
 fn reset_lockout(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let mut found = Found::in_path(call, tx)?;
+    let mut found = UserForUpdate::in_path(call, tx)?;
     let before = found.user.clone();
     found.user.set_lockout(lockout::reset(before.lockout()));
     let telling = found.telling_since(&call.context, &before, AuditAction::As("Modified", "unlocked"))?;
@@ -207,7 +212,7 @@ fn set_state(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         let detail = "needs isUserActive, isUserLocked or lockedUntil";
         return Err(Problem::wrong_at("", detail));
     }
-    let mut found = Found::in_path(call, tx)?;
+    let mut found = UserForUpdate::in_path(call, tx)?;
     if let Some(token) = wanted.concurrency_token
         && token != found.user.concurrency_token
     {
@@ -238,7 +243,7 @@ fn restore(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         }
         found => found?,
     };
-    let mut found = Found::new(hidden)?;
+    let mut found = UserForUpdate::new(hidden)?;
     // tokens and passes do not outlive a deletion
     tx.queue(&StateTable::PasswordReset.delete("WHERE user_rid = ?1"), vec![Value::Int(found.was.rid)])?;
     found.user.quarantined_on = None;

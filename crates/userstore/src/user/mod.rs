@@ -5,22 +5,22 @@ mod rules;
 mod unique_email;
 
 use chancery_record::{
-    Birthdate, Bytes, Email, Field, Gender, HIDDEN, KEY, Locale, LoginName, Name, OPEN, Phone, Preset, SCOPE,
-    SHOWN, Timestamp, Token, Url, Zone, record,
+    Birthdate, Bytes, DefaultValue, Email, Field, Gender, HIDDEN, KEY, Locale, LoginName, Name, OPEN, Phone,
+    SCOPE, SHOWN, Timestamp, Token, Url, Zone, record,
 };
 use chancery_resource::{
-    Action as A, Answer, Call, Context, Custom, Method as M, Op, Permit::UserStore, Problem, Reach, Relating,
-    Relation, Shape, Tx, Unique, read_one, select_by,
+    Action as A, Answer, Call, Context, Custom, Method as M, Op, Permit::UserStore, Problem, Reach, Relation,
+    RelationChange, Shape, Tx, Unique, read_one, select_by,
 };
 
 use uuid::Uuid;
 
-pub use lock::{Found, STATE_OPERATIONS, UPDATED, limits};
+pub use lock::{STATE_OPERATIONS, UPDATED, UserForUpdate, limits};
 
 use crate::{InstanceId, UserId, group::GROUP, synchronize::USERS};
 
-const TRUE: Preset = Preset::Bool(true);
-const FALSE: Preset = Preset::Bool(false);
+const TRUE: DefaultValue = DefaultValue::Bool(true);
+const FALSE: DefaultValue = DefaultValue::Bool(false);
 
 record! {
     /// A person who signs in.
@@ -76,9 +76,9 @@ record! {
         /// Whether the user is locked until somebody unlocks.
         is_user_locked: bool = SHOWN.or(FALSE),
         /// Failed sign-ins that count towards the permanent lock.
-        failed_user_login_attempts: i64 = SHOWN.or(Preset::Int(0)),
+        failed_user_login_attempts: i64 = SHOWN.or(DefaultValue::Int(0)),
         /// Failed sign-ins that count towards the temporary lock.
-        failed_temporary_lock_attempts: i64 = SHOWN.or(Preset::Int(0)),
+        failed_temporary_lock_attempts: i64 = SHOWN.or(DefaultValue::Int(0)),
         /// Until when the user is locked.
         locked_until: Option<Timestamp> = SHOWN,
         /// Whether the password never expires.
@@ -94,7 +94,7 @@ record! {
         /// Since when the user waits to be deleted.
         quarantined_on: Option<Timestamp> = HIDDEN,
         /// Attempts to sign in since the last success, which the throttle slows.
-        throttle_step: i64 = HIDDEN.or(Preset::Int(0)),
+        throttle_step: i64 = HIDDEN.or(DefaultValue::Int(0)),
         /// Until when attempts are refused by the throttle.
         throttled_until: Option<Timestamp> = HIDDEN,
         /// The attempt that reached a limit and is being decided: others wait.
@@ -145,7 +145,7 @@ pub static OPERATIONS: &[Op] = &[
     op("DeleteBatch", M::Delete, BATCH, A::DeleteBatch, "Deletes many users, all or none."),
     op("GetUser", M::Get, ONE, A::Read, "Reads a user."),
     op("UpdateUser", M::Put, ONE, A::Replace, "Replaces a user."),
-    op("DeleteUser", M::Delete, ONE, A::Delete, "Deletes a user: hidden at once, gone later."),
+    op("DeleteUser", M::Delete, ONE, A::Delete, "Deletes a user: hidden at once, purged later."),
     op("PatchUser", M::Patch, ONE, A::Patch, "Changes a user."),
     op(
         "GetUserByLoginName",
@@ -165,21 +165,21 @@ pub static OPERATIONS: &[Op] = &[
         "SetUserMemberOfGroups",
         M::Put,
         GROUPS,
-        A::Relate("memberOfGroups", Relating::Set),
+        A::Relate("memberOfGroups", RelationChange::Set),
         "Replaces the groups that a user is in.",
     ),
     op(
         "AddUserToGroup",
         M::Post,
         GROUPS,
-        A::Relate("memberOfGroups", Relating::Add),
+        A::Relate("memberOfGroups", RelationChange::Add),
         "Adds a user to groups.",
     ),
     op(
         "RemoveUserFromGroup",
         M::Delete,
         GROUPS,
-        A::Relate("memberOfGroups", Relating::Remove),
+        A::Relate("memberOfGroups", RelationChange::Remove),
         "Removes a user from groups.",
     ),
 ];

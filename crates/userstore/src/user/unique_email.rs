@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use chancery_record::{Field, Value, fold};
 use chancery_resource::{
-    Call, Context, LIST, Problem, ProblemKind, Proposed, Sql, StateTable, Tx, Violation,
+    Call, Context, LIST, Problem, ProblemKind, ProposedRow, Sql, StateTable, Tx, Violation,
 };
 
 use super::User;
@@ -64,7 +64,7 @@ impl Rule {
 pub fn find_taken(
     call: &Call,
     tx: &mut Tx<'_>,
-    rows: &mut [Proposed<'_>],
+    rows: &mut [ProposedRow<'_>],
 ) -> Result<Vec<Violation>, Problem> {
     end_reset_tokens(tx, rows)?;
     let options = &call.context.scope.of_store()?.options;
@@ -79,12 +79,12 @@ pub fn find_taken(
         let mut among_others = HashSet::new();
         find_stored(&call.context, tx, chunk, &own, |found, key| {
             let clashes = |claim: &Claim| claim.key == key && rule.clash(claim.member, found);
-            let places = chunk.iter().enumerate().filter(|(_, claim)| clashes(claim));
-            among_others.extend(places.map(|(place, _)| first * LIST + place));
+            let indices = chunk.iter().enumerate().filter(|(_, claim)| clashes(claim));
+            among_others.extend(indices.map(|(index, _)| first * LIST + index));
         })?;
         taken.extend(among_others);
     }
-    let violations = claims.iter().enumerate().filter(|(place, _)| taken.contains(place));
+    let violations = claims.iter().enumerate().filter(|(index, _)| taken.contains(index));
     let violations = violations.map(|(_, claim)| Violation {
         row: claim.row,
         kind: ProblemKind::Conflict,
@@ -96,9 +96,9 @@ pub fn find_taken(
 
 /// Deletes the reset tokens of users whose address changes: a token is for whoever reads the address that it
 /// was sent to.
-fn end_reset_tokens(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<(), Problem> {
+fn end_reset_tokens(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<(), Problem> {
     let address = User::EMAIL_ADDRESS.field();
-    let moved = |row: &&Proposed<'_>| {
+    let moved = |row: &&ProposedRow<'_>| {
         row.was.is_some_and(|was| address.value(row.values) != address.value(&was.values))
     };
     let users: Vec<i64> = rows.iter().filter(moved).filter_map(|row| row.was.map(|was| was.rid)).collect();
@@ -113,15 +113,15 @@ fn end_reset_tokens(tx: &mut Tx<'_>, rows: &[Proposed<'_>]) -> Result<(), Proble
 type Held = HashMap<(Member, String), usize>;
 
 /// The rows' new values, and those that they keep.
-fn claims(rule: Rule, rows: &[Proposed<'_>]) -> (Vec<Claim>, Held) {
+fn claims(rule: Rule, rows: &[ProposedRow<'_>]) -> (Vec<Claim>, Held) {
     let (mut claims, mut held) = (Vec::new(), Held::new());
-    for (place, row) in rows.iter().enumerate() {
+    for (index, row) in rows.iter().enumerate() {
         for member in Member::ALL {
             let Some(key) = member.of(row.values) else { continue };
             if row.was.and_then(|was| member.of(&was.values)).as_ref() == Some(&key) {
-                held.insert((member, key), place);
+                held.insert((member, key), index);
             } else if member == Member::Email || rule.signs_in {
-                claims.push(Claim { row: place, member, key });
+                claims.push(Claim { row: index, member, key });
             }
         }
     }
@@ -131,13 +131,13 @@ fn claims(rule: Rule, rows: &[Proposed<'_>]) -> (Vec<Claim>, Held) {
 /// The claims that clash with values that other rows keep, or with earlier claims.
 fn among_each_other(rule: Rule, claims: &[Claim], mut held: Held) -> HashSet<usize> {
     let mut taken = HashSet::new();
-    for (place, claim) in claims.iter().enumerate() {
+    for (index, claim) in claims.iter().enumerate() {
         let by_another = |member| {
             held.get(&(member, claim.key.clone())).is_some_and(|row| *row != claim.row)
                 && rule.clash(claim.member, member)
         };
         if Member::ALL.into_iter().any(by_another) {
-            taken.insert(place);
+            taken.insert(index);
         } else {
             held.insert((claim.member, claim.key.clone()), claim.row);
         }
@@ -163,8 +163,8 @@ fn find_stored(
     });
     let statements: Vec<_> =
         statements.iter().map(|sql| (sql.text.as_str(), sql.parameters.as_slice())).collect();
-    tx.query_all(&statements, &mut |place, row| {
-        if let (Some(member), false) = (Member::ALL.get(place), own.contains(&row.int(0)?)) {
+    tx.query_all(&statements, &mut |index, row| {
+        if let (Some(member), false) = (Member::ALL.get(index), own.contains(&row.int(0)?)) {
             found(*member, row.text(1)?);
         }
         Ok(())

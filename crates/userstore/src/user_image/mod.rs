@@ -1,10 +1,10 @@
 //! A user's image: checked, stripped of metadata and encoded anew before it is stored.
 
-use chancery_picture::{MAX_BODY_BYTES, Picture, Refused, normalize, parse};
+use chancery_picture::{MAX_BODY_BYTES, Picture, Refusal, normalize, parse};
 use chancery_record::{FieldError, KEY, Name, OWNER, Record as _, SHOWN, Token, Value, id_types, record};
 use chancery_resource::{
     Action as A, Answer, AuditAction, Body, Call, Custom, Method as M, Op, OwnerRow, Permit::UserStore,
-    Problem, ProblemKind, Purpose, Reach, Reply, Shape, StateTable, Stored, Tx, Work, audit_trail::Digest,
+    Problem, ProblemKind, Purpose, Reach, Reply, Shape, StateTable, StoredRow, Tx, Work, audit_trail::Digest,
     check_if_match, delete, insert, load_by, new_row, owner_of, read_one, select_of, update_unversioned,
     write_stored,
 };
@@ -87,7 +87,7 @@ fn owner(call: &Call, tx: &mut Tx<'_>) -> Result<OwnerRow, Problem> {
     owner_of(call, tx, &USER_IMAGE)?.ok_or_else(|| Problem::not_found("User"))
 }
 
-fn find(call: &Call, tx: &mut Tx<'_>, owner: &OwnerRow) -> Result<Stored, Problem> {
+fn find(call: &Call, tx: &mut Tx<'_>, owner: &OwnerRow) -> Result<StoredRow, Problem> {
     load_by(&call.context, tx, &USER_IMAGE, Some(owner), &select_of(&call.context, &USER_IMAGE, owner))
 }
 
@@ -121,7 +121,7 @@ fn content(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 
 fn set(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let owner = owner(call, tx)?;
-    let Some(made) = call.result::<Result<Picture, Refused>>(0)? else {
+    let Some(made) = call.result::<Result<Picture, Refusal>>(0)? else {
         let (kind, bytes) = call.request.bytes.clone().unwrap_or_default();
         return Ok(Answer::after(Work::new(Purpose::Image, move || {
             parse(Some(kind.as_str()).filter(|kind| !kind.is_empty()), &bytes)
@@ -157,7 +157,7 @@ fn set(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     } else {
         let values = new_row(&call.context, &USER_IMAGE, Some(&owner), values)?;
         insert(&call.context, tx, &USER_IMAGE, Some(&owner), &values)?;
-        Stored { rid: 0, last_entry: 0, values, owner: Some(owner.clone()) }
+        StoredRow { rid: 0, last_entry: 0, values, owner: Some(owner.clone()) }
     };
     tx.queue(
         &StateTable::UserImageContent.insert(
@@ -170,11 +170,11 @@ fn set(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     Ok(Answer::resource(call.request.op.status))
 }
 
-fn refuse(refused: &Refused) -> Problem {
+fn refuse(refused: &Refusal) -> Problem {
     let kind = match refused {
-        Refused::UnsupportedType => ProblemKind::UnsupportedMediaType,
-        Refused::TooLarge(_) => ProblemKind::PayloadTooLarge,
-        Refused::Malformed(_) | Refused::Disagrees(_) | Refused::TooManyPixels(_) => {
+        Refusal::UnsupportedType => ProblemKind::UnsupportedMediaType,
+        Refusal::TooLarge(_) => ProblemKind::PayloadTooLarge,
+        Refusal::Malformed(_) | Refusal::Disagrees(_) | Refusal::TooManyPixels(_) => {
             ProblemKind::InvalidRequest
         }
     };

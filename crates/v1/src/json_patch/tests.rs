@@ -5,21 +5,21 @@ use chancery_resource::{Problem, ProblemKind};
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::{Value, json};
 
-use super::{MAX_OPERATIONS, MAX_PUT_IN, Patched, Rules, apply_within, first, member_of, touched};
+use super::{MAX_OPERATIONS, MAX_PUT_IN, PatchOutcome, Rules, apply_within, first, member_of, touched};
 
-fn apply(mut whole: Value, operations: &Json, rules: &Rules<'_>, at: &str) -> Result<Patched, Problem> {
+fn apply(mut whole: Value, operations: &Json, rules: &Rules<'_>, at: &str) -> Result<PatchOutcome, Problem> {
     let written = apply_within(&mut whole, operations, rules, at, &mut 0)?;
-    Ok(Patched { whole, written })
+    Ok(PatchOutcome { whole, written })
 }
 
 /// Applies a patch, as text, to a form of these members, all of which may be written.
-fn apply_to(document: Value, members: &[&str], patch: &str) -> Result<Patched, Problem> {
+fn apply_to(document: Value, members: &[&str], patch: &str) -> Result<PatchOutcome, Problem> {
     let operations = read_json(patch.as_bytes()).map_err(|error| Problem::invalid(error.0))?;
     apply(document, &operations, &Rules { members, may_write: &|_| true }, "")
 }
 
 /// Applies a patch to a form that has the document's own members and those that the patch names.
-fn run(document: Value, patch: &Value) -> Result<Patched, Problem> {
+fn run(document: Value, patch: &Value) -> Result<PatchOutcome, Problem> {
     let operations = Json::from_serde(patch.clone());
     let Json::Array(items) = &operations else { panic!("{patch}") };
     let named: Vec<String> =
@@ -29,7 +29,7 @@ fn run(document: Value, patch: &Value) -> Result<Patched, Problem> {
     apply_to(document, &members, &patch.to_string())
 }
 
-fn refusal(outcome: Result<Patched, Problem>) -> Problem {
+fn refusal(outcome: Result<PatchOutcome, Problem>) -> Problem {
     match outcome {
         Ok(patched) => panic!("it was done: {}", patched.whole),
         Err(problem) => problem,
@@ -37,7 +37,7 @@ fn refusal(outcome: Result<Patched, Problem>) -> Problem {
 }
 
 /// The kind of the refusal and the one place that it names.
-fn told(outcome: Result<Patched, Problem>) -> (ProblemKind, String) {
+fn told(outcome: Result<PatchOutcome, Problem>) -> (ProblemKind, String) {
     let problem = refusal(outcome);
     assert_eq!(problem.errors.len(), 1, "{problem:?}");
     (problem.kind, problem.errors[0].pointer.clone())

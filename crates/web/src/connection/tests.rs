@@ -20,14 +20,14 @@ use tokio::{
 
 use super::{builder, converse};
 use crate::{
-    activity::{Activity, Times},
+    activity::{Activity, Timeouts},
     answer::{AnswerBody, respond, stream},
     body::{Bodies, RequestBody},
-    door::{Door, Place, Room, Stage},
+    connections::{ConnectionLimits, Connections, Slot, Stage},
 };
 
-const ROOM: Room = Room { connections: 4, per_address: 3 };
-const TIMES: Times = Times { idle: Duration::from_mins(1), answer: Duration::from_mins(10) };
+const LIMITS: ConnectionLimits = ConnectionLimits { total: 4, per_address: 3 };
+const TIMES: Timeouts = Timeouts { idle: Duration::from_mins(1), answer: Duration::from_mins(10) };
 const GET: &[u8] = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n";
 /// The preface of HTTP/2 with empty settings.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
@@ -35,24 +35,24 @@ const PING: &[u8] = b"\0\0\x08\x06\0\0\0\0\x0012345678";
 /// A HEADERS frame of a complete request for "/".
 const ASK: &[u8] = b"\0\0\x06\x01\x05\0\0\0\x01\x82\x84\x86\x41\x01a";
 
-fn enter(door: &Arc<Door>) -> Place {
-    door.enter([192, 0, 2, 1].into()).unwrap()
+fn admit(connections: &Arc<Connections>) -> Slot {
+    connections.admit([192, 0, 2, 1].into()).unwrap()
 }
 
 /// Serves a connection that answers with a body created by `body`.
 fn serve(
-    door: &Arc<Door>,
+    connections: &Arc<Connections>,
     buffer: usize,
     body: impl Fn() -> Response<AnswerBody> + Clone + Send + Sync + 'static,
 ) -> (DuplexStream, JoinHandle<()>) {
     let (client, server) = duplex(buffer);
-    let (door, place) = (Arc::clone(door), enter(door));
+    let (connections, slot) = (Arc::clone(connections), admit(connections));
     let running = tokio::spawn(async move {
         let answer = move |_| {
             let response = body();
             async move { response }
         };
-        converse(&builder(), server, (&door, &place.activity), answer).await;
+        converse(&builder(), server, (&connections, &slot.activity), answer).await;
     });
     (client, running)
 }
@@ -78,14 +78,14 @@ async fn answer(client: &mut DuplexStream) -> String {
 #[tokio::test(start_paused = true)]
 async fn a_head_comes_within_its_time() {
     for begun in [&b""[..], b"GET / HT", b"PRI * HTTP/2.0\r\n", PREFACE] {
-        let door = Door::new(ROOM, TIMES);
-        let (mut client, running) = serve(&door, 1024, hello);
+        let connections = Connections::new(LIMITS, TIMES);
+        let (mut client, running) = serve(&connections, 1024, hello);
         client.write_all(begun).await.unwrap();
         assert_eq!(lasts(running).await, 10, "{:?}", String::from_utf8_lossy(begun));
-        assert_eq!(door.connections(), 0);
+        assert_eq!(connections.count(), 0);
     }
-    let door = Door::new(ROOM, TIMES);
-    let (mut client, running) = serve(&door, 1024, hello);
+    let connections = Connections::new(LIMITS, TIMES);
+    let (mut client, running) = serve(&connections, 1024, hello);
     let drip = async {
         for byte in b"GET / HTTP/1.1\r\nx: aaaaaaaaaaaaaaaaaaaaaaaaaaa" {
             sleep(Duration::from_secs(1)).await;
@@ -100,40 +100,41 @@ async fn a_head_comes_within_its_time() {
 /// Bounds: an unfinished TLS handshake is ended after 10 seconds, and when the server stops.
 #[tokio::test(start_paused = true)]
 async fn a_handshake_comes_within_its_time() {
-    let door = Door::new(ROOM, TIMES);
+    let connections = Connections::new(LIMITS, TIMES);
     let begun = Instant::now();
-    let place = enter(&door);
-    assert_eq!(place.activity.in_time(std::future::pending::<()>()).await, None);
+    let slot = admit(&connections);
+    assert_eq!(slot.activity.in_time(std::future::pending::<()>()).await, None);
     assert_eq!(begun.elapsed().as_secs(), 10);
-    assert_eq!(enter(&door).activity.in_time(async { "hello" }).await, Some("hello"));
-    let place = enter(&door);
-    door.go_on_to(Stage::Closing);
-    assert_eq!(place.activity.in_time(std::future::pending::<()>()).await, None);
+    assert_eq!(admit(&connections).activity.in_time(async { "hello" }).await, Some("hello"));
+    let slot = admit(&connections);
+    connections.advance_to(Stage::Closing);
+    assert_eq!(slot.activity.in_time(std::future::pending::<()>()).await, None);
     assert_eq!(begun.elapsed().as_secs(), 18, "it is the last to come");
-    let place = enter(&door);
-    assert!(place.activity.in_time(sleep(Duration::from_secs(7))).await.is_some());
+    let slot = admit(&connections);
+    assert!(slot.activity.in_time(sleep(Duration::from_secs(7))).await.is_some());
 }
 
 /// Serves a connection that reads a body of up to 1 MiB and answers with the result.
-fn reads_a_body(door: &Arc<Door>) -> (DuplexStream, JoinHandle<()>) {
+fn reads_a_body(connections: &Arc<Connections>) -> (DuplexStream, JoinHandle<()>) {
     let (client, server) = duplex(1024);
-    let (door, place) = (Arc::clone(door), enter(door));
+    let (connections, slot) = (Arc::clone(connections), admit(connections));
     let running = tokio::spawn(async move {
-        let reading = Arc::clone(&door);
+        let reading = Arc::clone(&connections);
         let answer = move |request: http::Request<hyper::body::Incoming>| {
-            let door = Arc::clone(&reading);
+            let connections = Arc::clone(&reading);
             async move {
                 let (parts, body) = request.into_parts();
                 let bodies = Bodies::of(4);
-                let mut room = bodies.room(None, &parts.headers, 1 << 20).await.unwrap();
-                let read = RequestBody::from(body).receive(&door, &parts.headers, &mut room).await;
+                let mut reservation = bodies.reserve(None, &parts.headers, 1 << 20).await.unwrap();
+                let read =
+                    RequestBody::from(body).receive(&connections, &parts.headers, &mut reservation).await;
                 read.map_or_else(
                     |problem| respond(problem.status(), "text/plain", problem.detail),
                     |bytes| respond(200, "text/plain", bytes),
                 )
             }
         };
-        converse(&builder(), server, (&door, &place.activity), answer).await;
+        converse(&builder(), server, (&connections, &slot.activity), answer).await;
     });
     (client, running)
 }
@@ -145,8 +146,8 @@ const POST: &[u8] = b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 100\r\n\r\n"
 #[tokio::test(start_paused = true)]
 async fn a_body_comes_within_its_time() {
     for (rest, lasts) in [(31, 30), (29, 120)] {
-        let door = Door::new(ROOM, TIMES);
-        let (client, _running) = reads_a_body(&door);
+        let connections = Connections::new(LIMITS, TIMES);
+        let (client, _running) = reads_a_body(&connections);
         let (mut reader, mut writer) = tokio::io::split(client);
         let begun = Instant::now();
         let drip = async {
@@ -169,8 +170,8 @@ async fn a_body_comes_within_its_time() {
         );
     }
     // a body that arrives in time is read, however slowly
-    let door = Door::new(ROOM, TIMES);
-    let (mut client, _running) = reads_a_body(&door);
+    let connections = Connections::new(LIMITS, TIMES);
+    let (mut client, _running) = reads_a_body(&connections);
     client.write_all(POST).await.unwrap();
     for _ in 0..4 {
         sleep(Duration::from_secs(29)).await;
@@ -182,15 +183,15 @@ async fn a_body_comes_within_its_time() {
 /// A2: a connection may be idle for a minute between requests, and has 10 seconds for a head that it began.
 #[tokio::test(start_paused = true)]
 async fn idle_time_is_bounded() {
-    let door = Door::new(ROOM, TIMES);
-    let (mut client, running) = serve(&door, 1024, hello);
+    let connections = Connections::new(LIMITS, TIMES);
+    let (mut client, running) = serve(&connections, 1024, hello);
     for _ in 0..3 {
         client.write_all(GET).await.unwrap();
         assert!(answer(&mut client).await.ends_with("hello"));
         sleep(Duration::from_secs(59)).await;
     }
     assert_eq!(lasts(running).await, 1);
-    let (mut client, running) = serve(&door, 1024, hello);
+    let (mut client, running) = serve(&connections, 1024, hello);
     client.write_all(GET).await.unwrap();
     answer(&mut client).await;
     sleep(Duration::from_secs(5)).await;
@@ -201,8 +202,8 @@ async fn idle_time_is_bounded() {
 /// A2: an HTTP/2 peer that only pings is idle.
 #[tokio::test(start_paused = true)]
 async fn pings_are_no_requests() {
-    let door = Door::new(ROOM, TIMES);
-    let (mut client, running) = serve(&door, 64 << 10, hello);
+    let connections = Connections::new(LIMITS, TIMES);
+    let (mut client, running) = serve(&connections, 64 << 10, hello);
     client.write_all(PREFACE).await.unwrap();
     client.write_all(ASK).await.unwrap();
     let ping = async {
@@ -236,10 +237,10 @@ fn endless(made: &Arc<AtomicUsize>) -> Response<AnswerBody> {
 #[tokio::test(start_paused = true)]
 async fn a_list_that_is_not_read_takes_little() {
     for asked in [GET.to_vec(), GET.repeat(2), [PREFACE, ASK].concat()] {
-        let door = Door::new(ROOM, TIMES);
+        let connections = Connections::new(LIMITS, TIMES);
         let made = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&made);
-        let (mut client, running) = serve(&door, 1024, move || endless(&counted));
+        let (mut client, running) = serve(&connections, 1024, move || endless(&counted));
         client.write_all(&asked).await.unwrap();
         assert_eq!(lasts(running).await, 30);
         let made = made.load(Ordering::Relaxed);
@@ -250,10 +251,10 @@ async fn a_list_that_is_not_read_takes_little() {
 /// A3: a reader that is slow for ever is ended.
 #[tokio::test(start_paused = true)]
 async fn an_answer_has_its_time() {
-    let door = Door::new(ROOM, TIMES);
+    let connections = Connections::new(LIMITS, TIMES);
     let made = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&made);
-    let (mut client, running) = serve(&door, 1024, move || endless(&counted));
+    let (mut client, running) = serve(&connections, 1024, move || endless(&counted));
     client.write_all(GET).await.unwrap();
     let read = async {
         let mut bytes = vec![0; 1024];
@@ -267,8 +268,8 @@ async fn an_answer_has_its_time() {
 /// A list that takes long to produce does not make its reader slow.
 #[tokio::test(start_paused = true)]
 async fn a_slow_operation_does_not_stall_its_reader() {
-    let door = Door::new(ROOM, TIMES);
-    let (mut client, running) = serve(&door, 1024, || {
+    let connections = Connections::new(LIMITS, TIMES);
+    let (mut client, running) = serve(&connections, 1024, || {
         let (sender, parts) = mpsc::channel(4);
         tokio::spawn(async move {
             for part in [Part::Bytes(b"[".to_vec()), Part::Bytes(b"]".to_vec()), Part::End] {
@@ -291,25 +292,25 @@ async fn a_slow_operation_does_not_stall_its_reader() {
 #[tokio::test(start_paused = true)]
 async fn silent_connections_give_way() {
     let count = |counter: &Counter| counter.get();
-    let door = Door::new(ROOM, TIMES);
-    let (mut busy, _running) = serve(&door, 1024, hello);
+    let connections = Connections::new(LIMITS, TIMES);
+    let (mut busy, _running) = serve(&connections, 1024, hello);
     busy.write_all(GET).await.unwrap();
     answer(&mut busy).await;
-    let (_first, first) = serve(&door, 1024, hello);
-    let (_second, second) = serve(&door, 1024, hello);
-    assert_eq!(count(&door.gave_way), 0);
-    let (mut third, _third) = serve(&door, 1024, hello);
+    let (_first, first) = serve(&connections, 1024, hello);
+    let (_second, second) = serve(&connections, 1024, hello);
+    assert_eq!(count(&connections.evicted), 0);
+    let (mut third, _third) = serve(&connections, 1024, hello);
     second.await.unwrap();
-    assert_eq!((door.connections(), count(&door.gave_way)), (3, 1), "an address has three");
+    assert_eq!((connections.count(), count(&connections.evicted)), (3, 1), "an address has three");
     assert!(!first.is_finished());
     third.write_all(GET).await.unwrap();
     assert!(answer(&mut third).await.ends_with("hello"));
     busy.write_all(GET).await.unwrap();
     assert!(answer(&mut busy).await.ends_with("hello"));
-    let other = door.enter([198, 51, 100, 1].into()).unwrap();
-    assert_eq!((door.connections(), count(&door.gave_way)), (4, 1));
-    let newest = door.enter([198, 51, 100, 2].into()).unwrap();
-    assert_eq!((door.connections(), count(&door.gave_way)), (4, 2), "four in all");
+    let other = connections.admit([198, 51, 100, 1].into()).unwrap();
+    assert_eq!((connections.count(), count(&connections.evicted)), (4, 1));
+    let newest = connections.admit([198, 51, 100, 2].into()).unwrap();
+    assert_eq!((connections.count(), count(&connections.evicted)), (4, 2), "four in all");
     first.await.unwrap();
     assert!(other.activity.is_silent(), "the silent one of the address that has most went");
     drop((other, newest));
@@ -318,16 +319,16 @@ async fn silent_connections_give_way() {
 /// Where none is silent, the connection idle longest gives way; busy ones stay, and then none is accepted.
 #[tokio::test(start_paused = true)]
 async fn busy_connections_stay() {
-    let door = Door::new(Room { connections: 2, per_address: 2 }, TIMES);
-    let (one, two) = (enter(&door), enter(&door));
+    let connections = Connections::new(ConnectionLimits { total: 2, per_address: 2 }, TIMES);
+    let (one, two) = (admit(&connections), admit(&connections));
     let resting = one.activity.ask(http::Version::HTTP_11);
     drop(resting);
     let working = two.activity.ask(http::Version::HTTP_11);
-    let three = enter(&door);
-    assert!(one.activity.idle_since().is_some() && door.gave_way.get() == 1);
+    let three = admit(&connections);
+    assert!(one.activity.idle_since().is_some() && connections.evicted.get() == 1);
     let also = three.activity.ask(http::Version::HTTP_11);
-    assert!(door.enter([192, 0, 2, 1].into()).is_none());
-    assert_eq!(door.refused.get(), 1);
+    assert!(connections.admit([192, 0, 2, 1].into()).is_none());
+    assert_eq!(connections.refused.get(), 1);
     drop((working, also));
 }
 
@@ -335,27 +336,27 @@ async fn busy_connections_stay() {
 /// ended at once, and stalled ones within 10 seconds.
 #[tokio::test(start_paused = true)]
 async fn the_stop_is_orderly() {
-    let door = Door::new(Room { connections: 10, per_address: 10 }, TIMES);
-    let (mut idle, idle_running) = serve(&door, 1024, hello);
+    let connections = Connections::new(ConnectionLimits { total: 10, per_address: 10 }, TIMES);
+    let (mut idle, idle_running) = serve(&connections, 1024, hello);
     idle.write_all(GET).await.unwrap();
     answer(&mut idle).await;
-    door.go_on_to(Stage::Draining);
+    connections.advance_to(Stage::Draining);
     idle.write_all(GET).await.unwrap();
     assert!(answer(&mut idle).await.contains("connection: close"));
     drop(idle);
     idle_running.await.unwrap();
 
-    let (mut asks, asking) = serve(&door, 1024, hello);
-    let (mut half, halving) = serve(&door, 1024, hello);
+    let (mut asks, asking) = serve(&connections, 1024, hello);
+    let (mut half, halving) = serve(&connections, 1024, hello);
     half.write_all(b"GET / HT").await.unwrap();
     let made = Arc::new(AtomicUsize::new(0));
-    let (mut stalls, stalling) = serve(&door, 1024, move || endless(&made));
+    let (mut stalls, stalling) = serve(&connections, 1024, move || endless(&made));
     stalls.write_all(GET).await.unwrap();
-    let (_silent, silence) = serve(&door, 1024, hello);
+    let (_silent, silence) = serve(&connections, 1024, hello);
     sleep(Duration::from_secs(5)).await;
     // the request has arrived, and the server has not read it yet
     asks.write_all(GET).await.unwrap();
-    door.go_on_to(Stage::Closing);
+    connections.advance_to(Stage::Closing);
     let begun = Instant::now();
     let mut text = String::new();
     asks.read_to_string(&mut text).await.unwrap();
@@ -368,23 +369,23 @@ async fn the_stop_is_orderly() {
     assert!(begun.elapsed() <= Duration::from_secs(10));
     stalling.await.unwrap();
     assert!(begun.elapsed() <= Duration::from_secs(10));
-    assert!(door.emptied(Duration::ZERO).await);
+    assert!(connections.emptied(Duration::ZERO).await);
 }
 
 /// B7: an HTTP/2 client gets GOAWAY as soon as the server drains.
 #[tokio::test(start_paused = true)]
 async fn goaway_is_sent() {
-    let door = Door::new(ROOM, TIMES);
-    let (mut client, running) = serve(&door, 64 << 10, hello);
+    let connections = Connections::new(LIMITS, TIMES);
+    let (mut client, running) = serve(&connections, 64 << 10, hello);
     client.write_all(&[PREFACE, ASK].concat()).await.unwrap();
     sleep(Duration::from_millis(10)).await;
     let mut bytes = vec![0; 4096];
     let before = client.read(&mut bytes).await.unwrap();
     assert!(frames(&bytes[..before]).contains(&1), "it is answered");
-    door.go_on_to(Stage::Draining);
+    connections.advance_to(Stage::Draining);
     let after = client.read(&mut bytes).await.unwrap();
     assert!(frames(&bytes[..after]).contains(&7), "{:?}", frames(&bytes[..after]));
-    door.go_on_to(Stage::Closing);
+    connections.advance_to(Stage::Closing);
     assert!(lasts(running).await <= 2);
 }
 
@@ -432,13 +433,13 @@ async fn flowing_answers_do_not_stall() {
 /// The address with most connections gives way first, so that it does not push out each newcomer.
 #[tokio::test(start_paused = true)]
 async fn the_address_with_most_connections_gives_way_first() {
-    let door = Door::new(ROOM, TIMES);
-    let crowd: Vec<Place> = (0..3).map(|_| enter(&door)).collect();
-    for place in &crowd {
-        drop(place.activity.ask(http::Version::HTTP_11));
+    let connections = Connections::new(LIMITS, TIMES);
+    let crowd: Vec<Slot> = (0..3).map(|_| admit(&connections)).collect();
+    for slot in &crowd {
+        drop(slot.activity.ask(http::Version::HTTP_11));
     }
-    let newcomer = door.enter([198, 51, 100, 1].into()).unwrap();
-    let another = door.enter([198, 51, 100, 2].into()).unwrap();
+    let newcomer = connections.admit([198, 51, 100, 1].into()).unwrap();
+    let another = connections.admit([198, 51, 100, 2].into()).unwrap();
     assert!(newcomer.activity.is_silent() && another.activity.is_silent());
-    assert_eq!((door.connections(), door.gave_way.get()), (4, 1));
+    assert_eq!((connections.count(), connections.evicted.get()), (4, 1));
 }

@@ -4,8 +4,8 @@
 
 use chancery_record::{Column, Field, Kind, Sealing};
 use chancery_resource::{
-    Action, Body, Custom, MAX_BATCH, MAX_COUNT, Method, Op, Permit, ROLES, Relating, Reply, Role, Service,
-    Shape,
+    Action, Body, Custom, MAX_BATCH, MAX_COUNT, Method, Op, Permit, ROLES, RelationChange, Reply, Role,
+    Service, Shape,
 };
 use chancery_store::Mode;
 use serde_json::{Map, Value, json};
@@ -83,20 +83,20 @@ fn description(op: &Op) -> String {
         }
         Action::Delete => "What belongs to the item alone goes with it.",
         Action::CreateBatch | Action::ReplaceBatch => {
-            "All or nothing, in one transaction; the answer is in the order of the request. What is wrong is \
-             told by pointers that begin with the element's place."
+            "All or nothing, in one transaction; the answer is in the order of the request. Errors are \
+             reported by pointers that begin with the element's index."
         }
-        Action::DeleteBatch => "All or nothing, in one transaction. An unknown id is told by its place.",
+        Action::DeleteBatch => "All or nothing, in one transaction. An unknown id is reported by its index.",
         Action::ReplaceMembers(_) => {
             "Writes these members alone. The body must hold the item's current concurrency token."
         }
-        Action::Relate(_, Relating::Set) => {
+        Action::Relate(_, RelationChange::Set) => {
             "Afterwards the set is what the body lists. An unknown id refuses the whole call."
         }
-        Action::Relate(_, Relating::Add) => {
+        Action::Relate(_, RelationChange::Add) => {
             "What is there already is no error. An unknown id refuses the whole call."
         }
-        Action::Relate(_, Relating::Remove) => {
+        Action::Relate(_, RelationChange::Remove) => {
             "What is not there is no error. An unknown id refuses the whole call."
         }
         Action::Custom(_) if op.reply.is_list() => {

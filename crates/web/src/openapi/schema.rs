@@ -2,8 +2,8 @@
 
 #![expect(clippy::indexing_slicing, reason = "indexing a serde_json::Value to write makes the member")]
 
-use chancery_record::{Column, Encoding, Field, Kind, MOST_ERRORS, Preset, Sealing};
-use chancery_resource::{BodyForm, MAX_BATCH, MAX_RELATED, Relation, Shape, Shown};
+use chancery_record::{Column, DefaultValue, Encoding, Field, Kind, MOST_ERRORS, Sealing};
+use chancery_resource::{BodyForm, MAX_BATCH, MAX_RELATED, NestedFields, Relation, Shape};
 use serde_json::{Map, Value, json};
 
 /// Text without control characters.
@@ -187,7 +187,7 @@ pub fn object(shape: &Shape, has: &dyn Fn(&Field) -> bool, form: Form) -> Value 
 
 /// The schema name of a relation's items. Those that show all fields use the resource's own.
 fn item_name(relation: &Relation) -> String {
-    let kind = if matches!(relation.shown, Shown::All) { "Item" } else { "Reference" };
+    let kind = if matches!(relation.shown, NestedFields::All) { "Item" } else { "Reference" };
     format!("{}{kind}", relation.target.name)
 }
 
@@ -243,16 +243,16 @@ fn property(field: &Field, form: Form) -> Value {
     }
     schema["description"] = json!(field.about.trim());
     if form == Form::Create {
-        match field.access.preset {
-            Preset::Bool(value) => schema["default"] = json!(value),
-            Preset::Int(value) => schema["default"] = json!(value),
-            Preset::Text(value) => {
+        match field.access.default {
+            DefaultValue::Bool(value) => schema["default"] = json!(value),
+            DefaultValue::Int(value) => schema["default"] = json!(value),
+            DefaultValue::Text(value) => {
                 schema["default"] = match field.kind {
                     Kind::Numbered(names) => json!(names.iter().position(|name| *name == value)),
                     _ => json!(value),
                 };
             }
-            Preset::None => {}
+            DefaultValue::None => {}
         }
     }
     schema
@@ -270,7 +270,7 @@ pub fn kind(field: &Field, form: Form) -> Value {
         Kind::Choice(names) => json!({ "type": "string", "enum": names, "examples": [names.first()] }),
         Kind::Numbered(names) => {
             let about: Vec<String> =
-                names.iter().enumerate().map(|(place, name)| format!("{place} {name}")).collect();
+                names.iter().enumerate().map(|(index, name)| format!("{index} {name}")).collect();
             json!({
                 "type": "integer", "format": "int32", "minimum": 0, "maximum": names.len().saturating_sub(1),
                 "examples": [0], "x-enum-varnames": names, "title": about.join(", "),
@@ -358,7 +358,7 @@ pub fn shared() -> Map<String, Value> {
                     },
                     "maxItems": MOST_ERRORS,
                 },
-                "moreErrors": { "type": "integer", "minimum": 1, "description": "How many errors there are that are not told." },
+                "moreErrors": { "type": "integer", "minimum": 1, "description": "How many errors there are that are not reported." },
             },
         },
     });

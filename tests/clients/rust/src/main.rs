@@ -83,7 +83,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let body = management::ClientAppSecretCreate::new(app.id);
     let secret = api::client_app_secret_api::create_client_app_secret(rest, body, None, None, None).await?;
     let told = secret.secret.unwrap_or_default();
-    same("a secret is told when it is made", told.len(), 43);
+    same("a secret is returned when it is created", told.len(), 43);
     let again = api::client_app_secret_api::get_client_app_secret(rest, &secret.id.to_string(), None).await?;
     same("and never again", again.secret, None);
     let its = access_token(&base, &app_id, &told).await?;

@@ -47,21 +47,21 @@ impl<'a> Drawing<'a> {
             self.open.pop();
         }
         if id.is_some() || self.parts.is_empty() {
-            let place = self.parts.len();
+            let index = self.parts.len();
             self.parts.push(Part { is_gradient, ..Part::default() });
             let outer = self.open.last().and_then(|(outer, _)| self.parts.get_mut(*outer));
             if let Some(outer) = outer {
-                outer.inside.push(place);
+                outer.inside.push(index);
             }
             match id.map(|id| self.named.entry(id)) {
                 Some(Entry::Occupied(_)) => return Err("two parts of the SVG have one id".to_owned()),
-                Some(Entry::Vacant(free)) => _ = free.insert(place),
+                Some(Entry::Vacant(free)) => _ = free.insert(index),
                 None => {}
             }
-            self.open.push((place, depth));
+            self.open.push((index, depth));
         }
-        let place = self.open.last().map_or(0, |(place, _)| *place);
-        if let Some(part) = self.parts.get_mut(place) {
+        let index = self.open.last().map_or(0, |(index, _)| *index);
+        if let Some(part) = self.parts.get_mut(index) {
             part.elements += 1;
             part.used.extend(used);
         }
@@ -73,7 +73,7 @@ impl<'a> Drawing<'a> {
         let mut handed_down =
             self.parts.iter().flat_map(|part| &part.used).filter(|used| used.is_handed_down);
         let is_none = |used: &Reference<'_>| {
-            let named = self.named.get(used.name).and_then(|place| self.parts.get(*place));
+            let named = self.named.get(used.name).and_then(|index| self.parts.get(*index));
             named.is_some_and(|part| !part.is_gradient)
         };
         if handed_down.any(is_none) {
@@ -83,8 +83,8 @@ impl<'a> Drawing<'a> {
         if self.parts.is_empty() { Ok(()) } else { self.count(0, 0, &mut drawn).map(|_| ()) }
     }
 
-    fn count(&self, place: usize, depth: usize, known: &mut [Option<u64>]) -> Result<u64, String> {
-        if let Some(Some(drawn)) = known.get(place) {
+    fn count(&self, index: usize, depth: usize, known: &mut [Option<u64>]) -> Result<u64, String> {
+        if let Some(Some(drawn)) = known.get(index) {
             return Ok(*drawn);
         }
         if depth > DEEPEST {
@@ -92,7 +92,7 @@ impl<'a> Drawing<'a> {
                 "the parts of an SVG refer to others in at most {DEEPEST} steps, and never to themselves"
             ));
         }
-        let Some(part) = self.parts.get(place) else { return Ok(0) };
+        let Some(part) = self.parts.get(index) else { return Ok(0) };
         let mut drawn = part.elements;
         let used = part.used.iter().filter_map(|used| Some((*self.named.get(used.name)?, used.times)));
         for (other, times) in part.inside.iter().map(|inside| (*inside, 1)).chain(used) {
@@ -106,7 +106,7 @@ impl<'a> Drawing<'a> {
                 "an SVG draws at most {MAX_DRAWN} shapes, each as often as it is referred to"
             ));
         }
-        if let Some(slot) = known.get_mut(place) {
+        if let Some(slot) = known.get_mut(index) {
             *slot = Some(drawn);
         }
         Ok(drawn)

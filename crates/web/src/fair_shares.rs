@@ -21,24 +21,24 @@ pub const WAITING_OF_ONE: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The callers that run or wait.
-pub struct Turns<K> {
+pub struct FairShares<K> {
     at_once: usize,
     callers: Mutex<HashMap<K, Weak<Caller>>>,
 }
 
 struct Caller {
     free: Arc<Semaphore>,
-    waiting: Counted,
+    waiting: BoundedCounter,
 }
 
 /// A caller's permit to run, released on drop.
-pub struct Turn {
+pub struct Share {
     _caller: Arc<Caller>,
-    _counted: OneOf,
+    _counted: CountGuard,
     _free: OwnedSemaphorePermit,
 }
 
-impl<K: Eq + Hash> Turns<K> {
+impl<K: Eq + Hash> FairShares<K> {
     /// Each caller may hold `at_once` turns.
     pub fn of(at_once: usize) -> Self {
         Self { at_once, callers: Mutex::default() }
@@ -48,7 +48,7 @@ impl<K: Eq + Hash> Turns<K> {
     ///
     /// # Errors
     /// Too many of the caller wait already.
-    pub async fn take(&self, caller: K) -> Result<Turn, Error> {
+    pub async fn take(&self, caller: K) -> Result<Share, Error> {
         self.take_many(caller, 1).await
     }
 
@@ -56,35 +56,35 @@ impl<K: Eq + Hash> Turns<K> {
     ///
     /// # Errors
     /// Too many of the caller wait already.
-    pub async fn take_many(&self, caller: K, turns: u32) -> Result<Turn, Error> {
+    pub async fn take_many(&self, caller: K, shares: u32) -> Result<Share, Error> {
         let caller = {
             let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
             callers.retain(|_, caller| caller.strong_count() > 0);
             let kept = callers.entry(caller).or_default();
             kept.upgrade().unwrap_or_else(|| {
                 let free = Arc::new(Semaphore::new(self.at_once));
-                let caller = Arc::new(Caller { free, waiting: Counted::default() });
+                let caller = Arc::new(Caller { free, waiting: BoundedCounter::default() });
                 *kept = Arc::downgrade(&caller);
                 caller
             })
         };
         let counted = caller.waiting.take(self.at_once + WAITING_OF_ONE - 1).ok_or(Error::Busy)?;
-        let free = Arc::clone(&caller.free).acquire_many_owned(turns).await.map_err(|_| Error::Busy)?;
-        Ok(Turn { _caller: caller, _counted: counted, _free: free })
+        let free = Arc::clone(&caller.free).acquire_many_owned(shares).await.map_err(|_| Error::Busy)?;
+        Ok(Share { _caller: caller, _counted: counted, _free: free })
     }
 }
 
 /// Long reads: a client app gets at most a quarter of the store's slots, the client apps of a subscription
 /// together half.
 pub struct LongReads {
-    of_caller: Turns<Uuid>,
-    of_subscription: Turns<Uuid>,
+    of_caller: FairShares<Uuid>,
+    of_subscription: FairShares<Uuid>,
 }
 
 impl LongReads {
     /// Shares out the store's slots.
-    pub fn of(places: usize) -> Self {
-        let part = |part: usize| Turns::of((places / part).max(1));
+    pub fn of(slots: usize) -> Self {
+        let part = |part: usize| FairShares::of((slots / part).max(1));
         Self { of_caller: part(4), of_subscription: part(2) }
     }
 
@@ -92,24 +92,24 @@ impl LongReads {
     ///
     /// # Errors
     /// The wait took too long, or too many wait.
-    pub async fn take(&self, caller: Option<(Uuid, Uuid)>) -> Result<Option<(Turn, Turn)>, Error> {
+    pub async fn take(&self, caller: Option<(Uuid, Uuid)>) -> Result<Option<(Share, Share)>, Error> {
         let Some((caller, subscription)) = caller else { return Ok(None) };
-        let turns = async {
-            let turn = self.of_caller.take(caller).await?;
-            Ok(Some((turn, self.of_subscription.take(subscription).await?)))
+        let shares = async {
+            let share = self.of_caller.take(caller).await?;
+            Ok(Some((share, self.of_subscription.take(subscription).await?)))
         };
-        tokio::time::timeout(PATIENCE, turns).await.unwrap_or(Err(Error::Busy))
+        tokio::time::timeout(PATIENCE, shares).await.unwrap_or(Err(Error::Busy))
     }
 }
 
 /// A bounded counter of waiting requests; one that is dropped before it begins no longer counts.
 #[derive(Default)]
-pub struct Counted(Arc<AtomicUsize>);
+pub struct BoundedCounter(Arc<AtomicUsize>);
 
-impl Counted {
+impl BoundedCounter {
     /// Counts one more, unless there are `most` already.
-    pub fn take(&self, most: usize) -> Option<OneOf> {
-        let one = OneOf(Arc::clone(&self.0));
+    pub fn take(&self, most: usize) -> Option<CountGuard> {
+        let one = CountGuard(Arc::clone(&self.0));
         let before = self.0.fetch_add(1, Ordering::Relaxed);
         (before < most).then_some(one)
     }
@@ -121,9 +121,9 @@ impl Counted {
 }
 
 /// One that is counted, until it is dropped.
-pub struct OneOf(Arc<AtomicUsize>);
+pub struct CountGuard(Arc<AtomicUsize>);
 
-impl Drop for OneOf {
+impl Drop for CountGuard {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -136,7 +136,7 @@ mod tests {
     use chancery_store::Error;
     use uuid::Uuid;
 
-    use super::{LongReads, Turns, WAITING_OF_ONE};
+    use super::{FairShares, LongReads, WAITING_OF_ONE};
 
     /// Findings, section A: slots for long reads are shared, and no caller takes them all.
     #[tokio::test(start_paused = true)]
@@ -158,22 +158,22 @@ mod tests {
 
     #[tokio::test]
     async fn few_of_one_caller_wait() {
-        let turns = Arc::new(Turns::of(1));
-        let held = turns.take(()).await.unwrap();
+        let shares = Arc::new(FairShares::of(1));
+        let held = shares.take(()).await.unwrap();
         let mut waiting = Vec::new();
         for _ in 1..WAITING_OF_ONE {
-            let turns = Arc::clone(&turns);
-            waiting.push(tokio::spawn(async move { turns.take(()).await.map(drop) }));
+            let shares = Arc::clone(&shares);
+            waiting.push(tokio::spawn(async move { shares.take(()).await.map(drop) }));
         }
         let caller =
-            turns.callers.lock().unwrap().values().next().and_then(std::sync::Weak::upgrade).unwrap();
+            shares.callers.lock().unwrap().values().next().and_then(std::sync::Weak::upgrade).unwrap();
         while caller.waiting.count() < WAITING_OF_ONE {
             tokio::task::yield_now().await;
         }
-        assert!(matches!(turns.take(()).await, Err(Error::Busy)));
+        assert!(matches!(shares.take(()).await, Err(Error::Busy)));
         drop(held);
-        for turn in waiting {
-            assert_eq!(turn.await.unwrap(), Ok(()));
+        for share in waiting {
+            assert_eq!(share.await.unwrap(), Ok(()));
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::Format;
 
 /// Why an upload is refused. The text, where there is one, is a sentence for the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum Refusal {
     /// The content type, or the content where no type is declared, is not one of the accepted formats.
     UnsupportedType,
     /// More bytes than allowed, as sent or as it would be stored.
@@ -19,7 +19,7 @@ pub enum Refused {
     TooManyPixels(String),
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for Refusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnsupportedType => {
@@ -38,4 +38,4 @@ impl fmt::Display for Refused {
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for Refusal {}

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::client::ClientApp;
 
 /// The number of client apps cached.
-const REMEMBERED: usize = 10_000;
+const CACHED: usize = 10_000;
 /// The longest client id that is cached, in bytes: an id, or the installation's own name.
 const LONGEST: usize = 64;
 
@@ -24,15 +24,15 @@ struct Key {
 }
 
 /// The cached client apps, each with the epoch that was read before it.
-pub struct Proven(Cache<Key, (Arc<ClientApp>, i64)>);
+pub struct AuthenticatedClients(Cache<Key, (Arc<ClientApp>, i64)>);
 
-impl Default for Proven {
+impl Default for AuthenticatedClients {
     fn default() -> Self {
-        Self(Cache::new(REMEMBERED))
+        Self(Cache::new(CACHED))
     }
 }
 
-impl Proven {
+impl AuthenticatedClients {
     /// The client app that authenticated by this id and secret at the issuer of this tenant, or of the
     /// installation, with the epoch that was read before it.
     pub fn recall(
@@ -53,7 +53,7 @@ impl Proven {
         (app, epoch): (&ClientApp, i64),
     ) {
         if client.len() <= LONGEST {
-            self.0.insert(key(client, digest, tenant), (Arc::new(app.proven_by(digest)), epoch));
+            self.0.insert(key(client, digest, tenant), (Arc::new(app.authenticated_by(digest)), epoch));
         }
     }
 }

@@ -22,13 +22,13 @@ use tokio_rustls::{
 };
 
 /// Listens on this machine until it is dropped.
-pub struct Office {
+pub struct TestServer {
     pub address: SocketAddr,
-    asked: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
     _at_work: JoinSet<()>,
 }
 
-impl Office {
+impl TestServer {
     /// Answers and disconnects.
     pub async fn plain(answer: &[u8]) -> Self {
         Self::open(answer, false, None).await
@@ -54,16 +54,16 @@ impl Office {
             .with_no_client_auth()
             .with_single_cert(vec![leaf.der().clone()], key)
             .unwrap();
-        let office = Self::open(answer, false, Some(TlsAcceptor::from(Arc::new(config)))).await;
-        (office, root.der().to_vec())
+        let server = Self::open(answer, false, Some(TlsAcceptor::from(Arc::new(config)))).await;
+        (server, root.der().to_vec())
     }
 
     async fn open(answer: &[u8], stays: bool, tls: Option<TlsAcceptor>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let asked = Arc::new(Mutex::new(Vec::new()));
+        let requests = Arc::new(Mutex::new(Vec::new()));
         let mut at_work = JoinSet::new();
-        let (heard, answer) = (asked.clone(), answer.to_vec());
+        let (heard, answer) = (requests.clone(), answer.to_vec());
         at_work.spawn(async move {
             let mut talks = JoinSet::new();
             while let Ok((tcp, _)) = listener.accept().await {
@@ -80,7 +80,7 @@ impl Office {
                 });
             }
         });
-        Self { address, asked, _at_work: at_work }
+        Self { address, requests, _at_work: at_work }
     }
 
     pub fn url(&self, path: &str) -> String {
@@ -88,8 +88,8 @@ impl Office {
     }
 
     /// The heads of the requests received.
-    pub fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+    pub fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
     }
 }
 

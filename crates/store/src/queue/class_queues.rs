@@ -6,7 +6,7 @@ use super::idle::Idle;
 use crate::{Class, Mode, job::Job};
 
 /// An operation that waits.
-pub struct Waiting {
+pub struct QueuedJob {
     pub job: Job,
     pub mode: Mode,
     pub class: Class,
@@ -14,7 +14,7 @@ pub struct Waiting {
 
 /// Which operations a thread serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum WorkerKind {
     /// All but background work.
     Requests,
     /// Background work alone.
@@ -36,34 +36,34 @@ pub struct Bounds {
 
 /// The queues, and how many of the bounded operations run.
 #[derive(Default)]
-pub struct Lines {
-    pub urgent: VecDeque<Waiting>,
-    pub ordinary: VecDeque<Waiting>,
-    pub heavy: VecDeque<Waiting>,
-    pub background: VecDeque<Waiting>,
+pub struct ClassQueues {
+    pub urgent: VecDeque<QueuedJob>,
+    pub ordinary: VecDeque<QueuedJob>,
+    pub heavy: VecDeque<QueuedJob>,
+    pub background: VecDeque<QueuedJob>,
     pub threads: Idle,
     pub background_threads: Idle,
     pub heavy_running: usize,
     pub writes_running: usize,
     pub closing: bool,
     /// Whether the threads that serve have ended.
-    pub is_broken: bool,
+    pub is_aborted: bool,
 }
 
-impl Lines {
+impl ClassQueues {
     pub fn requests(&self) -> usize {
         self.urgent.len() + self.ordinary.len() + self.heavy.len()
     }
 
-    /// The idle threads of a place.
-    pub const fn idle(&mut self, place: Place) -> &mut Idle {
-        match place {
-            Place::Background => &mut self.background_threads,
-            Place::Requests | Place::Any => &mut self.threads,
+    /// The idle threads of a kind.
+    pub const fn idle(&mut self, worker: WorkerKind) -> &mut Idle {
+        match worker {
+            WorkerKind::Background => &mut self.background_threads,
+            WorkerKind::Requests | WorkerKind::Any => &mut self.threads,
         }
     }
 
-    pub fn line(&mut self, class: Class) -> &mut VecDeque<Waiting> {
+    pub fn queue(&mut self, class: Class) -> &mut VecDeque<QueuedJob> {
         match class {
             Class::Urgent => &mut self.urgent,
             Class::Ordinary => &mut self.ordinary,
@@ -72,14 +72,15 @@ impl Lines {
         }
     }
 
-    /// Removes the next operation for a place: urgent ones first, then the one that has waited longest.
-    fn pop(&mut self, place: Place, bounds: Bounds) -> Option<Waiting> {
-        let classes: &[Class] = match place {
-            Place::Background => &[Class::Background],
-            Place::Requests => &[Class::Ordinary, Class::Heavy],
-            Place::Any => &[Class::Ordinary, Class::Heavy, Class::Background],
+    /// Removes the next operation for a kind of thread: urgent ones first, then the one that has
+    /// waited longest.
+    fn pop(&mut self, worker: WorkerKind, bounds: Bounds) -> Option<QueuedJob> {
+        let classes: &[Class] = match worker {
+            WorkerKind::Background => &[Class::Background],
+            WorkerKind::Requests => &[Class::Ordinary, Class::Heavy],
+            WorkerKind::Any => &[Class::Ordinary, Class::Heavy, Class::Background],
         };
-        if place != Place::Background
+        if worker != WorkerKind::Background
             && let Some((_, at)) = self.first(Class::Urgent, bounds)
         {
             return self.remove(Class::Urgent, at);
@@ -95,13 +96,13 @@ impl Lines {
             return None;
         }
         let all = class == Class::Background || self.writes_running < bounds.writes;
-        let mut line = self.line(class).iter().enumerate();
-        let (at, waiting) = line.find(|(_, waiting)| all || waiting.mode != Mode::Write)?;
+        let mut queue = self.queue(class).iter().enumerate();
+        let (at, waiting) = queue.find(|(_, waiting)| all || waiting.mode != Mode::Write)?;
         Some((waiting.job.since, at))
     }
 
-    fn remove(&mut self, class: Class, at: usize) -> Option<Waiting> {
-        let waiting = self.line(class).remove(at)?;
+    fn remove(&mut self, class: Class, at: usize) -> Option<QueuedJob> {
+        let waiting = self.queue(class).remove(at)?;
         self.heavy_running += usize::from(class == Class::Heavy);
         self.writes_running += usize::from(waiting.is_bounded_write());
         Some(waiting)
@@ -113,9 +114,9 @@ impl Lines {
     }
 
     /// The next operation whose caller still waits.
-    pub fn next(&mut self, place: Place, bounds: Bounds) -> Option<Waiting> {
+    pub fn next(&mut self, worker: WorkerKind, bounds: Bounds) -> Option<QueuedJob> {
         loop {
-            let waiting = self.pop(place, bounds)?;
+            let waiting = self.pop(worker, bounds)?;
             if waiting.job.begin() {
                 return Some(waiting);
             }
@@ -124,22 +125,22 @@ impl Lines {
     }
 
     /// Removes the operations that their callers gave up.
-    pub fn take_given_up(&mut self) -> Vec<Waiting> {
+    pub fn take_given_up(&mut self) -> Vec<QueuedJob> {
         let mut given_up = Vec::new();
-        for line in [&mut self.urgent, &mut self.ordinary, &mut self.heavy, &mut self.background] {
-            if !line.iter().any(|waiting| waiting.job.is_given_up()) {
+        for queue in [&mut self.urgent, &mut self.ordinary, &mut self.heavy, &mut self.background] {
+            if !queue.iter().any(|waiting| waiting.job.is_given_up()) {
                 continue;
             }
             let (gone, left): (VecDeque<_>, VecDeque<_>) =
-                std::mem::take(line).into_iter().partition(|waiting| waiting.job.is_given_up());
-            *line = left;
+                std::mem::take(queue).into_iter().partition(|waiting| waiting.job.is_given_up());
+            *queue = left;
             given_up.extend(gone);
         }
         given_up
     }
 }
 
-impl Waiting {
+impl QueuedJob {
     /// Whether the operation is a write that counts towards the bound of running writes.
     pub fn is_bounded_write(&self) -> bool {
         self.mode == Mode::Write && self.class != Class::Background

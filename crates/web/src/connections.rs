@@ -11,7 +11,7 @@ use prometheus_client::metrics::counter::Counter;
 use tokio::sync::{Notify, watch};
 
 use crate::{
-    activity::{Activity, LAST_TIME, Times},
+    activity::{Activity, LAST_TIME, Timeouts},
     counts::network,
 };
 
@@ -28,22 +28,22 @@ pub enum Stage {
 
 /// Limits on connections.
 #[derive(Clone, Copy, Debug)]
-pub struct Room {
+pub struct ConnectionLimits {
     /// In total.
-    pub connections: usize,
+    pub total: usize,
     /// From one address.
     pub per_address: usize,
 }
 
 #[derive(Default)]
-struct Inside {
+struct OpenConnections {
     next: u64,
     /// In the order of arrival.
     open: BTreeMap<u64, (IpAddr, Arc<Activity>)>,
     by_address: HashMap<IpAddr, usize>,
 }
 
-impl Inside {
+impl OpenConnections {
     fn remove(&mut self, number: u64) -> Option<Arc<Activity>> {
         let (address, activity) = self.open.remove(&number)?;
         if let Some(count) = self.by_address.get_mut(&address) {
@@ -57,7 +57,7 @@ impl Inside {
 
     /// Ends a connection of this address, else of the one that has most of them, else of any. Whether there
     /// was one to end.
-    fn make_room(&mut self, address: Option<IpAddr>) -> bool {
+    fn evict_one(&mut self, address: Option<IpAddr>) -> bool {
         let several = || self.by_address.iter().filter(|(_, count)| **count > 1);
         let most = || several().max_by_key(|(_, count)| **count).map(|(address, _)| *address);
         match address.or_else(most) {
@@ -75,76 +75,76 @@ impl Inside {
             || there().filter_map(|(number, (_, activity))| Some((activity.idle_since()?, number))).min();
         let found = silent.map(|(number, _)| *number).or_else(|| resting().map(|(_, number)| *number));
         let activity = found.and_then(|number| self.remove(number));
-        activity.inspect(|activity| activity.give_way()).is_some()
+        activity.inspect(|activity| activity.evict()).is_some()
     }
 }
 
 /// A server's open connections.
-pub struct Door {
-    room: Room,
-    times: Times,
+pub struct Connections {
+    limits: ConnectionLimits,
+    timeouts: Timeouts,
     stage: watch::Sender<Stage>,
-    inside: Mutex<Inside>,
+    open: Mutex<OpenConnections>,
     emptied: Notify,
     /// Connections that were ended to make room for another one.
-    pub gave_way: Counter,
+    pub evicted: Counter,
     /// Connections that were refused.
     pub refused: Counter,
 }
 
-impl Door {
-    pub fn new(room: Room, times: Times) -> Arc<Self> {
+impl Connections {
+    pub fn new(limits: ConnectionLimits, timeouts: Timeouts) -> Arc<Self> {
         Arc::new(Self {
-            room,
-            times,
+            limits,
+            timeouts,
             stage: watch::Sender::new(Stage::Open),
-            inside: Mutex::default(),
+            open: Mutex::default(),
             emptied: Notify::new(),
-            gave_way: Counter::default(),
+            evicted: Counter::default(),
             refused: Counter::default(),
         })
     }
 
-    fn inside(&self) -> MutexGuard<'_, Inside> {
-        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    fn open(&self) -> MutexGuard<'_, OpenConnections> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A slot for a connection, if one is free or can be freed. An IPv6 network counts as one address.
-    pub fn enter(self: &Arc<Self>, peer: IpAddr) -> Option<Place> {
+    pub fn admit(self: &Arc<Self>, peer: IpAddr) -> Option<Slot> {
         let address = network(peer);
-        let mut inside = self.inside();
-        let from_there = inside.by_address.get(&address).copied().unwrap_or(0);
-        let full = if from_there >= self.room.per_address {
+        let mut open = self.open();
+        let from_there = open.by_address.get(&address).copied().unwrap_or(0);
+        let full = if from_there >= self.limits.per_address {
             Some(Some(address))
         } else {
-            (inside.open.len() >= self.room.connections).then_some(None)
+            (open.open.len() >= self.limits.total).then_some(None)
         };
         if let Some(of) = full {
-            if !inside.make_room(of) {
+            if !open.evict_one(of) {
                 self.refused.inc();
                 return None;
             }
-            self.gave_way.inc();
+            self.evicted.inc();
         }
-        inside.next += 1;
-        let number = inside.next;
-        let activity = Activity::new(self.times, self.stage());
-        *inside.by_address.entry(address).or_default() += 1;
-        inside.open.insert(number, (address, Arc::clone(&activity)));
-        drop(inside);
-        Some(Place { door: Arc::clone(self), number, activity })
+        open.next += 1;
+        let number = open.next;
+        let activity = Activity::new(self.timeouts, self.stage());
+        *open.by_address.entry(address).or_default() += 1;
+        open.open.insert(number, (address, Arc::clone(&activity)));
+        drop(open);
+        Some(Slot { connections: Arc::clone(self), number, activity })
     }
 
     /// Ends one connection, where the system has run out of descriptors or memory.
-    pub fn make_room(&self) {
-        if self.inside().make_room(None) {
-            self.gave_way.inc();
+    pub fn evict_one(&self) {
+        if self.open().evict_one(None) {
+            self.evicted.inc();
         }
     }
 
     /// The number of open connections.
-    pub fn connections(&self) -> usize {
-        self.inside().open.len()
+    pub fn count(&self) -> usize {
+        self.open().open.len()
     }
 
     /// The stage of the server's stop.
@@ -153,16 +153,16 @@ impl Door {
     }
 
     /// Advances to a later stage.
-    pub fn go_on_to(&self, stage: Stage) {
+    pub fn advance_to(&self, stage: Stage) {
         self.stage.send_replace(stage);
-        let all: Vec<_> = self.inside().open.values().map(|(_, activity)| Arc::clone(activity)).collect();
+        let all: Vec<_> = self.open().open.values().map(|(_, activity)| Arc::clone(activity)).collect();
         for activity in all {
-            activity.tell(stage);
+            activity.set_stage(stage);
         }
     }
 
     /// Resolves when stalled connections are given up because the server stops.
-    pub async fn last_call(&self) {
+    pub async fn stop_deadline(&self) {
         let mut stage = self.stage.subscribe();
         if stage.wait_for(|stage| *stage == Stage::Closing).await.is_ok() {
             tokio::time::sleep(LAST_TIME).await;
@@ -174,7 +174,7 @@ impl Door {
         let wait = async {
             loop {
                 let emptied = self.emptied.notified();
-                if self.connections() == 0 {
+                if self.count() == 0 {
                     return;
                 }
                 emptied.await;
@@ -185,20 +185,20 @@ impl Door {
 }
 
 /// A connection's slot, freed on drop.
-pub struct Place {
-    door: Arc<Door>,
+pub struct Slot {
+    connections: Arc<Connections>,
     number: u64,
     /// The connection's state.
     pub activity: Arc<Activity>,
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
-        let mut inside = self.door.inside();
-        inside.remove(self.number);
-        if inside.open.is_empty() {
-            drop(inside);
-            self.door.emptied.notify_waiters();
+        let mut open = self.connections.open();
+        open.remove(self.number);
+        if open.open.is_empty() {
+            drop(open);
+            self.connections.emptied.notify_waiters();
         }
     }
 }

@@ -7,12 +7,12 @@ use chancery_store::{Error, Mode, StateTable, Store, Tx};
 
 /// The id of an assertion or proof that is good once.
 #[derive(Clone, Debug)]
-pub struct Used {
+pub struct ReplayId {
     digest: Vec<u8>,
     expires_on: Timestamp,
 }
 
-impl Used {
+impl ReplayId {
     /// An id of this kind and owner, to be stored until `expires_on`.
     pub fn new(kind: &str, owner: &str, id: &str, expires_on: Timestamp) -> Self {
         let mut context = Context::new(&SHA256);

@@ -16,9 +16,9 @@ const PERIOD: Duration = Duration::from_secs(1);
 
 /// Signals that there was a write, or that the store is closing.
 #[derive(Default)]
-pub struct Bell {
+pub struct WriteSignal {
     state: Mutex<State>,
-    rung: Condvar,
+    changed: Condvar,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -27,31 +27,31 @@ struct State {
     closing: bool,
 }
 
-impl Bell {
+impl WriteSignal {
     /// Signals a write.
-    pub fn ring(&self) {
+    pub fn notify_write(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !state.dirty {
             state.dirty = true;
-            self.rung.notify_one();
+            self.changed.notify_one();
         }
     }
 
     /// Signals the end.
     pub fn close(&self) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).closing = true;
-        self.rung.notify_all();
+        self.changed.notify_all();
     }
 
     /// Waits up to a second for a write, then rests so that a checkpoint covers more than one commit.
     fn wait(&self) -> State {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let rung = self.rung.wait_timeout_while(state, PERIOD, |state| !state.dirty && !state.closing);
-        let (state, _) = rung.unwrap_or_else(PoisonError::into_inner);
+        let changed = self.changed.wait_timeout_while(state, PERIOD, |state| !state.dirty && !state.closing);
+        let (state, _) = changed.unwrap_or_else(PoisonError::into_inner);
         if !state.dirty {
             return *state;
         }
-        let rested = self.rung.wait_timeout_while(state, CHECKPOINT_REST, |state| !state.closing);
+        let rested = self.changed.wait_timeout_while(state, CHECKPOINT_REST, |state| !state.closing);
         let (mut state, _) = rested.unwrap_or_else(PoisonError::into_inner);
         let seen = *state;
         state.dirty = false;
@@ -59,21 +59,21 @@ impl Bell {
     }
 }
 
-pub struct Watch {
+pub struct Checkpointer {
     pub connection: Connection,
     pub path: PathBuf,
     pub reserve: u64,
     pub counters: Arc<Counters>,
     pub queue: Arc<Queue>,
-    pub bell: Arc<Bell>,
+    pub signal: Arc<WriteSignal>,
 }
 
-impl Watch {
+impl Checkpointer {
     pub fn run(self) {
-        self.look();
-        let mut looked = Instant::now();
+        self.check_disk();
+        let mut checked = Instant::now();
         loop {
-            let state = self.bell.wait();
+            let state = self.signal.wait();
             if state.closing {
                 break;
             }
@@ -81,9 +81,9 @@ impl Watch {
                 // a passive checkpoint neither waits nor makes others wait
                 self.checkpoint("PRAGMA wal_checkpoint(PASSIVE)");
             }
-            if looked.elapsed() >= PERIOD {
-                self.look();
-                looked = Instant::now();
+            if checked.elapsed() >= PERIOD {
+                self.check_disk();
+                checked = Instant::now();
             }
         }
         self.checkpoint("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -97,7 +97,7 @@ impl Watch {
 
     /// Checks the free space. After a failed commit it queues a write that changes nothing: a server that is
     /// not ready gets no requests, so no other write would show that writing works again.
-    fn look(&self) {
+    fn check_disk(&self) {
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Ok(disk) = rustix::fs::statvfs(folder.unwrap_or_else(|| ".".as_ref())) {
             let is_full = disk.f_bavail.saturating_mul(disk.f_frsize) < self.reserve;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chancery_mail::{
-    Counts, Delivered, Kind, MailServer, NewMail, ServerOf, count, deliver_due, enqueue, place,
+    Counts, DeliveryReport, Kind, MailServer, NewMail, ServerOf, associated_data, count, deliver_due, enqueue,
 };
 use chancery_record::{Secret, Timestamp};
 use chancery_store::{Error, Mode, Store};
@@ -28,28 +28,28 @@ pub fn mail(number: u128) -> NewMail {
         sender: "Bücherei <noreply@example.com>".to_owned(),
         recipient: format!("user{number}@example.com"),
         locale: Some("de-DE".to_owned()),
-        sealed_data: seal(&place(id), data),
+        sealed_data: seal(&associated_data(id), data),
         created_on: NOW,
         expires_on: NOW.plus(HOUR),
     }
 }
 
 /// A stand-in for encryption: opens only with the same associated data.
-fn seal(place: &str, data: &str) -> Vec<u8> {
-    format!("{place}|{data}").into_bytes()
+fn seal(associated_data: &str, data: &str) -> Vec<u8> {
+    format!("{associated_data}|{data}").into_bytes()
 }
 
-pub fn open(place: &str, sealed: &[u8]) -> Option<Secret> {
-    let data = sealed.strip_prefix(place.as_bytes())?.strip_prefix(b"|")?;
+pub fn open(associated_data: &str, sealed: &[u8]) -> Option<Secret> {
+    let data = sealed.strip_prefix(associated_data.as_bytes())?.strip_prefix(b"|")?;
     Some(Secret::new(data))
 }
 
-pub struct Office {
+pub struct Fixture {
     pub store: Store,
     pub server_of: ServerOf,
 }
 
-impl Office {
+impl Fixture {
     pub fn new(store: Store, server: MailServer) -> Self {
         let server_of: ServerOf =
             Arc::new(move |_, number| Ok((number == STORE).then(|| server.clone().into())));
@@ -62,7 +62,7 @@ impl Office {
     }
 
     /// One call of `deliver_due`, with a lease of its own.
-    pub async fn deliver(&self, now: Timestamp, lease: u128) -> Delivered {
+    pub async fn deliver(&self, now: Timestamp, lease: u128) -> DeliveryReport {
         deliver_due(&self.store, now, now, Uuid::from_u128(lease), &open, &self.server_of).await.unwrap()
     }
 
@@ -83,6 +83,6 @@ impl Office {
     }
 }
 
-pub const fn delivered(sent: u32, retried: u32, died: u32) -> Delivered {
-    Delivered { sent, retried, died, left: false }
+pub const fn delivered(sent: u32, retried: u32, given_up: u32) -> DeliveryReport {
+    DeliveryReport { sent, retried, given_up, left: false }
 }

@@ -13,12 +13,12 @@ use uuid::Uuid;
 
 use super::{Authenticator, policy, user};
 use crate::{
-    Attestation, Credential, Kind, Makes, Policy, Refusal, finish_authentication, finish_registration,
-    start_authentication, start_registration,
+    Attestation, AuthenticatorModels, Credential, Kind, Policy, Refusal, finish_authentication,
+    finish_registration, start_authentication, start_registration,
 };
 
 /// The model of the tests' authenticator.
-const MAKE: [u8; 16] = [9; 16];
+const MODEL: [u8; 16] = [9; 16];
 
 fn at(text: &str) -> Timestamp {
     parse_day(text).unwrap()
@@ -47,7 +47,7 @@ impl Manufacturer {
     }
 
     /// An authenticator that attests with a certificate valid in 2026.
-    fn make(&self) -> Authenticator {
+    fn authenticator(&self) -> Authenticator {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::ExplicitNoCa;
@@ -70,7 +70,7 @@ impl Manufacturer {
 
 /// A snapshot with the model of the tests: its status, and its roots.
 fn snapshot(status: &str, since: Option<i64>, roots: &[&[u8]]) -> Snapshot {
-    let make = json!({
+    let model = json!({
         "name": "A key", "attestation_types": ["basic_full"],
         "statuses": [{ "status": status, "since": since }],
         "roots": (0..roots.len()).collect::<Vec<_>>(),
@@ -78,14 +78,18 @@ fn snapshot(status: &str, since: Option<i64>, roots: &[&[u8]]) -> Snapshot {
     let roots: Vec<_> = roots.iter().map(|root| BASE64_STANDARD_NO_PAD.encode(root)).collect();
     let kept = json!({
         "no": 1, "version": "1-a", "next_update": 0, "entries": 1, "skipped": 0, "skipped_roots": 0,
-        "reasons": [], "makes": { Uuid::from_bytes(MAKE).to_string(): make }, "roots": roots,
+        "reasons": [], "makes": { Uuid::from_bytes(MODEL).to_string(): model }, "roots": roots,
     });
     Snapshot::from_bytes(kept.to_string().as_bytes()).unwrap()
 }
 
-fn register(policy: &Policy, makes: Makes<'_>, device: &Authenticator) -> Result<Credential, Refusal> {
+fn register(
+    policy: &Policy,
+    models: AuthenticatorModels<'_>,
+    device: &Authenticator,
+) -> Result<Credential, Refusal> {
     let (options, state) = start_registration(policy, &user(), &[])?;
-    finish_registration(policy, makes, &state, &device.create(&options))
+    finish_registration(policy, models, &state, &device.create(&options))
 }
 
 fn listed(attestation: Attestation) -> Policy {
@@ -93,82 +97,83 @@ fn listed(attestation: Attestation) -> Policy {
 }
 
 #[test]
-fn a_make_that_is_compromised_is_refused_from_then_on() {
+fn a_model_that_is_compromised_is_refused_from_then_on() {
     let (before, after) = (at("2026-05-31"), at("2026-06-01"));
     let snapshot = snapshot("USER_KEY_REMOTE_COMPROMISE", Some(after.0), &[]);
     let mut device = Authenticator::new();
-    let then = Makes::new(Some(&snapshot), before);
+    let then = AuthenticatorModels::new(Some(&snapshot), before);
     let credential = register(&policy(), then, &device).unwrap();
-    assert_eq!((then.name(MAKE), then.is_undesired(MAKE)), (Some("A key"), false));
-    let now = Makes::new(Some(&snapshot), after);
-    assert!(now.is_undesired(MAKE) && !now.is_undesired([1; 16]));
+    assert_eq!((then.name(MODEL), then.is_undesired(MODEL)), (Some("A key"), false));
+    let now = AuthenticatorModels::new(Some(&snapshot), after);
+    assert!(now.is_undesired(MODEL) && !now.is_undesired([1; 16]));
     assert_eq!(register(&policy(), now, &device).unwrap_err().kind, Kind::Authenticator);
     // a credential registered before is refused, too
     device.sign_count = 2;
-    for (makes, refused) in [(then, None), (now, Some(Kind::Authenticator))] {
+    for (models, refused) in [(then, None), (now, Some(Kind::Authenticator))] {
         let (options, state) =
             start_authentication(&policy(), Some(std::slice::from_ref(&credential))).unwrap();
-        let used = finish_authentication(&policy(), makes, &state, &device.get(&options), &credential);
+        let used = finish_authentication(&policy(), models, &state, &device.get(&options), &credential);
         assert_eq!(used.err().map(|refusal| refusal.kind), refused);
     }
 }
 
 #[test]
-fn a_list_with_direct_attestation_wants_certificates_of_the_make() {
+fn a_list_with_direct_attestation_wants_certificates_of_the_model() {
     let (own, other) = (Manufacturer::new("one"), Manufacturer::new("another"));
-    let device = own.make();
+    let device = own.authenticator();
     let known = snapshot("FIDO_CERTIFIED", None, &[own.root.der()]);
     let wrong = snapshot("FIDO_CERTIFIED", None, &[other.root.der()]);
     let none = snapshot("FIDO_CERTIFIED", None, &[]);
     let now = at("2026-06-01");
     for attestation in [Attestation::Direct, Attestation::Enterprise] {
         let policy = listed(attestation);
-        let made = register(&policy, Makes::new(Some(&known), now), &device).unwrap();
+        let made = register(&policy, AuthenticatorModels::new(Some(&known), now), &device).unwrap();
         assert_eq!(made.attestation_chain.len(), 2);
-        for makes in [Some(&wrong), Some(&none), None] {
-            let refusal = register(&policy, Makes::new(makes, now), &device).unwrap_err();
+        for models in [Some(&wrong), Some(&none), None] {
+            let refusal = register(&policy, AuthenticatorModels::new(models, now), &device).unwrap_err();
             assert_eq!(refusal.kind, Kind::Attestation, "{}", refusal.detail);
         }
         // its certificate is valid in 2026 only
         for moment in ["2025-06-01", "2027-06-01"] {
-            let refusal = register(&policy, Makes::new(Some(&known), at(moment)), &device).unwrap_err();
+            let refusal =
+                register(&policy, AuthenticatorModels::new(Some(&known), at(moment)), &device).unwrap_err();
             assert_eq!(refusal.kind, Kind::Attestation);
         }
         let silent = Authenticator::new();
-        let refusal = register(&policy, Makes::new(Some(&known), now), &silent).unwrap_err();
+        let refusal = register(&policy, AuthenticatorModels::new(Some(&known), now), &silent).unwrap_err();
         assert_eq!(refusal.kind, Kind::Attestation);
     }
     // an attestation that the client may anonymise needs no known root
-    register(&listed(Attestation::Indirect), Makes::new(Some(&wrong), now), &device).unwrap();
+    register(&listed(Attestation::Indirect), AuthenticatorModels::new(Some(&wrong), now), &device).unwrap();
 }
 
 #[test]
-fn a_make_may_name_another_certificate_than_the_last() {
+fn a_model_may_name_another_certificate_than_the_last() {
     let own = Manufacturer::new("one");
-    let device = own.make();
+    let device = own.authenticator();
     let chain = device.attester.as_ref().unwrap().1.clone();
     let now = at("2026-06-01");
     for root in &chain {
         let known = snapshot("FIDO_CERTIFIED", None, &[root]);
-        register(&listed(Attestation::Direct), Makes::new(Some(&known), now), &device).unwrap();
+        register(&listed(Attestation::Direct), AuthenticatorModels::new(Some(&known), now), &device).unwrap();
     }
     // the root may be sent, too
-    let mut device = own.make();
+    let mut device = own.authenticator();
     device.attester.as_mut().unwrap().1.push(own.root.der().to_vec());
     let known = snapshot("FIDO_CERTIFIED", None, &[own.root.der()]);
-    register(&listed(Attestation::Direct), Makes::new(Some(&known), now), &device).unwrap();
+    register(&listed(Attestation::Direct), AuthenticatorModels::new(Some(&known), now), &device).unwrap();
 }
 
 #[test]
-fn without_a_list_nobody_can_claim_a_make_that_is_known() {
+fn without_a_list_nobody_can_claim_a_model_that_is_known() {
     let (own, other) = (Manufacturer::new("one"), Manufacturer::new("another"));
     let known = snapshot("FIDO_CERTIFIED", None, &[own.root.der()]);
-    let makes = Makes::new(Some(&known), at("2026-06-01"));
+    let models = AuthenticatorModels::new(Some(&known), at("2026-06-01"));
     let direct = Policy { attestation: Attestation::Direct, ..policy() };
-    register(&direct, makes, &own.make()).unwrap();
-    assert_eq!(register(&direct, makes, &other.make()).unwrap_err().kind, Kind::Attestation);
-    register(&direct, makes, &Authenticator::new()).unwrap();
+    register(&direct, models, &own.authenticator()).unwrap();
+    assert_eq!(register(&direct, models, &other.authenticator()).unwrap_err().kind, Kind::Attestation);
+    register(&direct, models, &Authenticator::new()).unwrap();
     // an unknown model
-    let unknown = Authenticator { aaguid: [1; 16], ..other.make() };
-    register(&direct, makes, &unknown).unwrap();
+    let unknown = Authenticator { aaguid: [1; 16], ..other.authenticator() };
+    register(&direct, models, &unknown).unwrap();
 }

@@ -1,10 +1,10 @@
-//! The door: what is read of a request, what every answer has, who is let in.
+//! The edge: what is read of a request, what every answer has, who is let in.
 
 mod bodies;
 mod connections;
-mod guesses;
 mod hangup;
 mod log;
+mod proof_limits;
 mod stop;
 
 use std::time::Duration;

@@ -2,22 +2,22 @@
 
 use std::io::{self, Write};
 
-use crate::{Format, MAX_BYTES, Refused};
+use crate::{Format, MAX_BYTES, Refusal};
 
 /// The bytes written, up to [`MAX_BYTES`].
 #[derive(Default)]
-pub struct Capped {
+pub struct BoundedWriter {
     bytes: Vec<u8>,
     full: bool,
 }
 
-impl Capped {
-    /// The bytes written. Fails with [`Refused::TooLarge`] if they were too many, else with the error in
+impl BoundedWriter {
+    /// The bytes written. Fails with [`Refusal::TooLarge`] if they were too many, else with the error in
     /// `outcome`.
-    pub fn finish(self, outcome: Result<(), Refused>, format: Format) -> Result<Vec<u8>, Refused> {
+    pub fn finish(self, outcome: Result<(), Refusal>, format: Format) -> Result<Vec<u8>, Refusal> {
         if self.full {
             let name = format.content_type();
-            return Err(Refused::TooLarge(format!(
+            return Err(Refusal::TooLarge(format!(
                 "Without its metadata and encoded anew as {name}, the image has more than {MAX_BYTES} bytes."
             )));
         }
@@ -25,7 +25,7 @@ impl Capped {
     }
 }
 
-impl Write for Capped {
+impl Write for BoundedWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.bytes.len() + bytes.len() > MAX_BYTES {
             // an encoder may ignore the error when it finishes: the flag tells

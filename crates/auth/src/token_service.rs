@@ -12,10 +12,10 @@ use serde_json::json;
 
 use crate::{
     Claims, Issuer, Keyring,
+    authenticated_clients::AuthenticatedClients,
     issuer::{ServingTenants, issuer_url},
-    proven::Proven,
     remote_keys::RemoteKeys,
-    signer::{Unverified, sign},
+    signer::{UnverifiedToken, sign},
     signing_certificate::Certificates,
 };
 
@@ -25,7 +25,7 @@ const REFERENCE: usize = 32;
 const REFERENCE_LENGTH: usize = 43;
 
 /// Issues and opens access tokens.
-pub struct Bearer {
+pub struct TokenService {
     /// The installation's own signing keys.
     pub keyring: Keyring,
     /// The URL of the installation: its issuer, and the beginning of the tenants' issuers.
@@ -37,14 +37,14 @@ pub struct Bearer {
     /// Keys that client apps publish at their `jwksUri`.
     pub(crate) remote: RemoteKeys,
     /// Client apps that authenticated by a secret.
-    pub(crate) proven: Proven,
+    pub(crate) authenticated_clients: AuthenticatedClients,
     tenants: ServingTenants,
     certificates: RwLock<Arc<Certificates>>,
 }
 
 /// A presented token, before its rights are looked up.
 #[derive(Debug)]
-pub enum Shown {
+pub enum OpenedToken {
     /// A JWT whose signature is verified. If a certificate's key signed it: the epoch at which that key was
     /// valid.
     Signed(Box<Claims>, Option<i64>),
@@ -52,13 +52,13 @@ pub enum Shown {
     Reference(Vec<u8>),
 }
 
-impl Bearer {
+impl TokenService {
     /// Issues with these keys, at this URL. `policy` bounds where client apps' keys are fetched from.
     pub fn new(keyring: Keyring, public_url: String, master: MasterKey, policy: Policy) -> Self {
         Self {
             nonces: Nonces::new(&master.derive("dpop-nonce")),
             remote: RemoteKeys::new(policy),
-            proven: Proven::default(),
+            authenticated_clients: AuthenticatedClients::default(),
             tenants: ServingTenants::default(),
             certificates: RwLock::default(),
             keyring,
@@ -128,17 +128,17 @@ impl Bearer {
         store: &Store,
         token: &str,
         now: Timestamp,
-    ) -> Result<Option<Shown>, Error> {
-        let Some(unverified) = Unverified::read(token) else {
+    ) -> Result<Option<OpenedToken>, Error> {
+        let Some(unverified) = UnverifiedToken::read(token) else {
             let is_reference = token.len() == REFERENCE_LENGTH && !token.contains('.');
-            return Ok(is_reference.then(|| Shown::Reference(self.reference_digest(token))));
+            return Ok(is_reference.then(|| OpenedToken::Reference(self.reference_digest(token))));
         };
         let kid = unverified.header.kid.as_str();
         if let Some(key) = self.keyring.token_keys.get(kid) {
             let claims = unverified.verified(key, Algorithm::Es256);
             return Ok(claims
                 .filter(|claims| self.issued(claims))
-                .map(|claims| Shown::Signed(claims.into(), None)));
+                .map(|claims| OpenedToken::Signed(claims.into(), None)));
         }
         let certificates = self.certificates(store).await?;
         let mut named = certificates.named(kid, now);
@@ -147,7 +147,7 @@ impl Bearer {
             one.may_sign_at(claims.tid).then_some(claims)
         });
         let claims = claims.filter(|claims| self.issued(claims));
-        Ok(claims.map(|claims| Shown::Signed(claims.into(), Some(certificates.epoch))))
+        Ok(claims.map(|claims| OpenedToken::Signed(claims.into(), Some(certificates.epoch))))
     }
 
     fn issued(&self, claims: &Claims) -> bool {
@@ -201,9 +201,9 @@ impl Bearer {
     ///
     /// # Errors
     /// Errors of the store.
-    pub async fn certify(&self, store: &Store, seal: &AuditSigner, now: Timestamp) -> Result<(), Error> {
+    pub async fn certify(&self, store: &Store, signer: &AuditSigner, now: Timestamp) -> Result<(), Error> {
         let certificates = self.certificates(store).await?;
-        if certificates.epoch == seal.certified_at() {
+        if certificates.epoch == signer.certified_at() {
             return Ok(());
         }
         let (mut usable, mut broken) = (Vec::new(), Vec::new());
@@ -213,18 +213,18 @@ impl Bearer {
                 None => broken.push(one.id),
             }
         }
-        let new = usable.iter().filter(|(_, key)| !seal.knows(key));
+        let new = usable.iter().filter(|(_, key)| !signer.knows(key));
         let new: Vec<_> = new.map(|(one, _)| (one.kid.clone(), one.jwk.to_string())).collect();
         if !new.is_empty() {
             store.run("KeepAuditKeys", Mode::Write, None, move |tx| keep_audit_keys(tx, &new, now)).await?;
         }
-        for cert_store in broken.iter().filter(|id| !seal.broken().contains(id)) {
+        for cert_store in broken.iter().filter(|id| !signer.broken().contains(id)) {
             tracing::error!(
                 %cert_store,
                 "the private key of a certificate for the audit trail cannot be opened: another key signs in its place"
             );
         }
-        seal.certify(certificates.epoch, usable.into_iter().map(|(_, key)| key).collect(), broken);
+        signer.certify(certificates.epoch, usable.into_iter().map(|(_, key)| key).collect(), broken);
         Ok(())
     }
 

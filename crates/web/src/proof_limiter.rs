@@ -28,23 +28,23 @@ enum Key {
 }
 
 #[derive(Default)]
-struct Known {
+struct State {
     counts: Counts<Key>,
     /// Client apps, with the addresses from which they authenticated.
     right: HashSet<(IpAddr, Name)>,
 }
 
 /// The counts of this process.
-pub struct Guesses {
+pub struct ProofLimiter {
     by_minute: Option<u32>,
-    known: Mutex<Known>,
+    state: Mutex<State>,
     /// Notifies when an attempt has ended.
     ended: Notify,
 }
 
 /// Why an attempt is not admitted.
 #[derive(Debug, PartialEq, Eq)]
-enum Refused {
+enum Refusal {
     /// Too many failed; the next is admitted in so many seconds.
     Wrong(i64),
     /// Those in progress might be too many.
@@ -52,22 +52,22 @@ enum Refused {
 }
 
 /// An attempt in progress. When it ends without an outcome it is not counted.
-pub struct Guess<'a> {
-    guesses: &'a Guesses,
+pub struct Attempt<'a> {
+    limiter: &'a ProofLimiter,
     address: IpAddr,
     client: Name,
     has_proof: bool,
     is_pending: bool,
 }
 
-impl Guesses {
+impl ProofLimiter {
     /// This many wrong proofs a minute from one address, a third for one client app; `None` is no limit.
     pub fn new(by_minute: Option<u32>) -> Self {
-        Self { by_minute, known: Mutex::default(), ended: Notify::new() }
+        Self { by_minute, state: Mutex::default(), ended: Notify::new() }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Admits an attempt, after those in progress where they might be too many. A public client shows no
@@ -80,15 +80,15 @@ impl Guesses {
         address: IpAddr,
         client: (&str, bool),
         now: Timestamp,
-    ) -> Result<Guess<'_>, i64> {
+    ) -> Result<Attempt<'_>, i64> {
         let admitted = async {
             loop {
                 let mut ended = std::pin::pin!(self.ended.notified());
                 ended.as_mut().enable();
                 match self.begin(address, client, now) {
-                    Ok(guess) => return Ok(guess),
-                    Err(Refused::Wrong(seconds)) => return Err(seconds),
-                    Err(Refused::Held) => ended.await,
+                    Ok(attempt) => return Ok(attempt),
+                    Err(Refusal::Wrong(seconds)) => return Err(seconds),
+                    Err(Refusal::Held) => ended.await,
                 }
             }
         };
@@ -100,41 +100,41 @@ impl Guesses {
         address: IpAddr,
         (client, has_proof): (&str, bool),
         now: Timestamp,
-    ) -> Result<Guess<'_>, Refused> {
+    ) -> Result<Attempt<'_>, Refusal> {
         // an id or a name is the same client in any case
         let client = name_of(client);
         let address = network(address);
-        let mut guess = Guess { guesses: self, address, client, has_proof, is_pending: false };
-        let Some(limit) = self.by_minute else { return Ok(guess) };
-        let mut known = self.known();
-        let is_right = known.right.contains(&(address, client));
-        let was_wrong = known.counts.is_counted(&Key::Both(address, client), now);
+        let mut attempt = Attempt { limiter: self, address, client, has_proof, is_pending: false };
+        let Some(limit) = self.by_minute else { return Ok(attempt) };
+        let mut state = self.state();
+        let is_right = state.right.contains(&(address, client));
+        let was_wrong = state.counts.is_counted(&Key::Both(address, client), now);
         let counts = |key: &Key| match key {
             Key::Both(..) => true,
             Key::Address(_) => !is_right,
             Key::Client(_) => !is_right && was_wrong,
         };
-        let keys = guess.keys(limit);
-        let asked = || keys.iter().filter(|(key, _)| counts(key));
-        let wait = asked().filter_map(|(key, limit)| known.counts.wait(key, *limit, now)).max();
+        let keys = attempt.keys(limit);
+        let counted = || keys.iter().filter(|(key, _)| counts(key));
+        let wait = counted().filter_map(|(key, limit)| state.counts.wait(key, *limit, now)).max();
         if let Some(seconds) = wait {
-            return Err(Refused::Wrong(seconds));
+            return Err(Refusal::Wrong(seconds));
         }
-        if asked().any(|(key, limit)| known.counts.is_held(key, *limit, now)) {
-            return Err(Refused::Held);
+        if counted().any(|(key, limit)| state.counts.is_held(key, *limit, now)) {
+            return Err(Refusal::Held);
         }
         if has_proof && !is_right {
-            guess.is_pending = true;
+            attempt.is_pending = true;
             for (key, _) in keys {
-                known.counts.begin(key, now);
+                state.counts.begin(key, now);
             }
         }
-        drop(known);
-        Ok(guess)
+        drop(state);
+        Ok(attempt)
     }
 }
 
-impl Guess<'_> {
+impl Attempt<'_> {
     const fn keys(&self, limit: u32) -> [(Key, u32); 3] {
         let third = if limit < 3 { 1 } else { limit / 3 };
         [
@@ -146,36 +146,36 @@ impl Guess<'_> {
 
     /// Counts a wrong proof.
     pub fn was_wrong(self, now: Timestamp) {
-        let Some(limit) = self.guesses.by_minute else { return };
-        let mut known = self.guesses.known();
+        let Some(limit) = self.limiter.by_minute else { return };
+        let mut state = self.limiter.state();
         for (key, limit) in self.keys(limit) {
-            known.counts.add(key, limit, now);
+            state.counts.add(key, limit, now);
         }
     }
 
     /// Remembers the address from which a client app authenticated.
     pub fn was_right(self) {
-        if self.guesses.by_minute.is_none() || !self.has_proof {
+        if self.limiter.by_minute.is_none() || !self.has_proof {
             return;
         }
-        let mut known = self.guesses.known();
-        if known.right.len() >= REMEMBERED {
+        let mut state = self.limiter.state();
+        if state.right.len() >= REMEMBERED {
             let mut keeps = every_other();
-            known.right.retain(|_| keeps());
+            state.right.retain(|_| keeps());
         }
-        known.right.insert((self.address, self.client));
+        state.right.insert((self.address, self.client));
     }
 }
 
-impl Drop for Guess<'_> {
+impl Drop for Attempt<'_> {
     fn drop(&mut self) {
-        if let (true, Some(limit)) = (self.is_pending, self.guesses.by_minute) {
-            let mut known = self.guesses.known();
+        if let (true, Some(limit)) = (self.is_pending, self.limiter.by_minute) {
+            let mut state = self.limiter.state();
             for (key, _) in self.keys(limit) {
-                known.counts.end(&key);
+                state.counts.end(&key);
             }
-            drop(known);
-            self.guesses.ended.notify_waiters();
+            drop(state);
+            self.limiter.ended.notify_waiters();
         }
     }
 }
@@ -187,97 +187,98 @@ mod tests {
     use chancery_record::Timestamp;
     use tokio::task::JoinSet;
 
-    use super::{Guess, Guesses, Refused};
+    use super::{Attempt, ProofLimiter, Refusal};
     use crate::counts::REMEMBERED;
 
     fn begin<'a>(
-        guesses: &'a Guesses,
+        limiter: &'a ProofLimiter,
         address: [u8; 4],
         client: &str,
         now: i64,
-    ) -> Result<Guess<'a>, Refused> {
-        guesses.begin(IpAddr::from(address), (client, true), Timestamp(now))
+    ) -> Result<Attempt<'a>, Refusal> {
+        limiter.begin(IpAddr::from(address), (client, true), Timestamp(now))
     }
 
-    fn wrong(guesses: &Guesses, address: [u8; 4], client: &str, now: i64) -> Result<(), Refused> {
-        begin(guesses, address, client, now)?.was_wrong(Timestamp(now));
+    fn wrong(limiter: &ProofLimiter, address: [u8; 4], client: &str, now: i64) -> Result<(), Refusal> {
+        begin(limiter, address, client, now)?.was_wrong(Timestamp(now));
         Ok(())
     }
 
     #[test]
     fn a_minute_s_guesses_and_a_third_of_them_for_a_client() {
-        let guesses = Guesses::new(Some(6));
+        let limiter = ProofLimiter::new(Some(6));
         let (one, other) = ([192, 0, 2, 1], [192, 0, 2, 2]);
-        assert!(wrong(&guesses, one, "root", 0).is_ok() && wrong(&guesses, one, "ROOT", 0).is_ok());
-        assert_eq!(wrong(&guesses, one, "root", 0), Err(Refused::Wrong(31)), "a client has a third");
-        assert!(wrong(&guesses, other, "root", 0).is_ok(), "another address has its first try");
-        assert_eq!(wrong(&guesses, other, "root", 0), Err(Refused::Wrong(31)), "and then the client's count");
+        assert!(wrong(&limiter, one, "root", 0).is_ok() && wrong(&limiter, one, "ROOT", 0).is_ok());
+        assert_eq!(wrong(&limiter, one, "root", 0), Err(Refusal::Wrong(31)), "a client has a third");
+        assert!(wrong(&limiter, other, "root", 0).is_ok(), "another address has its first try");
+        assert_eq!(wrong(&limiter, other, "root", 0), Err(Refusal::Wrong(31)), "and then the client's count");
         for client in ["a", "b", "c", "d"] {
-            assert!(wrong(&guesses, one, client, 0).is_ok(), "{client}");
+            assert!(wrong(&limiter, one, client, 0).is_ok(), "{client}");
         }
-        assert_eq!(wrong(&guesses, one, "e", 0), Err(Refused::Wrong(11)), "an address has its own count");
-        assert!(wrong(&guesses, other, "e", 0).is_ok());
+        assert_eq!(wrong(&limiter, one, "e", 0), Err(Refusal::Wrong(11)), "an address has its own count");
+        assert!(wrong(&limiter, other, "e", 0).is_ok());
         assert!(
-            wrong(&guesses, one, "root", 29_000).is_err() && wrong(&guesses, one, "root", 31_000).is_ok()
+            wrong(&limiter, one, "root", 29_000).is_err() && wrong(&limiter, one, "root", 31_000).is_ok()
         );
     }
 
     #[test]
     fn who_is_right_is_not_limited_by_strangers() {
-        let guesses = Guesses::new(Some(6));
+        let limiter = ProofLimiter::new(Some(6));
         let (home, stranger) = ([192, 0, 2, 1], [192, 0, 2, 9]);
-        begin(&guesses, home, "app", 0).unwrap().was_right();
-        while wrong(&guesses, stranger, "app", 0).is_ok() {}
-        while wrong(&guesses, home, "x", 0).is_ok() {}
-        let at_once: Vec<_> = (0..100).map(|_| begin(&guesses, home, "app", 0).unwrap()).collect();
-        at_once.into_iter().for_each(Guess::was_right);
-        while wrong(&guesses, home, "app", 0).is_ok() {}
-        assert!(begin(&guesses, home, "app", 0).is_err(), "their own guesses count");
+        begin(&limiter, home, "app", 0).unwrap().was_right();
+        while wrong(&limiter, stranger, "app", 0).is_ok() {}
+        while wrong(&limiter, home, "x", 0).is_ok() {}
+        let at_once: Vec<_> = (0..100).map(|_| begin(&limiter, home, "app", 0).unwrap()).collect();
+        at_once.into_iter().for_each(Attempt::was_right);
+        while wrong(&limiter, home, "app", 0).is_ok() {}
+        assert!(begin(&limiter, home, "app", 0).is_err(), "their own guesses count");
     }
 
     /// A process that just started, or a new address, knows no client that authenticated: a right proof is
     /// admitted all the same while strangers attempt.
     #[test]
     fn strangers_shut_nobody_out_of_a_process_that_knows_nobody() {
-        let guesses = Guesses::new(Some(6));
+        let limiter = ProofLimiter::new(Some(6));
         for stranger in 1..100 {
-            while wrong(&guesses, [192, 0, 2, stranger], "root", 0).is_ok() {}
+            while wrong(&limiter, [192, 0, 2, stranger], "root", 0).is_ok() {}
         }
         let home = [198, 51, 100, 1];
-        begin(&guesses, home, "root", 0).unwrap().was_right();
-        begin(&guesses, home, "root", 0).unwrap().was_right();
+        begin(&limiter, home, "root", 0).unwrap().was_right();
+        begin(&limiter, home, "root", 0).unwrap().was_right();
     }
 
     /// Concurrent attempts are limited like attempts one after another.
     #[test]
     fn concurrent_attempts_are_limited_alike() {
-        let guesses = Guesses::new(Some(6));
+        let limiter = ProofLimiter::new(Some(6));
         let one = [192, 0, 2, 1];
-        let first = begin(&guesses, one, "root", 0).unwrap();
-        let second = begin(&guesses, one, "root", 0).unwrap();
-        assert!(matches!(begin(&guesses, one, "root", 0), Err(Refused::Held)));
+        let first = begin(&limiter, one, "root", 0).unwrap();
+        let second = begin(&limiter, one, "root", 0).unwrap();
+        assert!(matches!(begin(&limiter, one, "root", 0), Err(Refusal::Held)));
         drop(first);
-        let third = begin(&guesses, one, "root", 0).unwrap();
+        let third = begin(&limiter, one, "root", 0).unwrap();
         second.was_wrong(Timestamp(0));
         assert!(
-            matches!(begin(&guesses, one, "root", 0), Err(Refused::Held)),
+            matches!(begin(&limiter, one, "root", 0), Err(Refusal::Held)),
             "one was wrong, one is under way"
         );
         drop(third);
-        assert!(begin(&guesses, one, "root", 0).is_ok(), "what came to nothing is not counted");
+        assert!(begin(&limiter, one, "root", 0).is_ok(), "what came to nothing is not counted");
     }
 
     /// A fleet whose members request tokens all at once is admitted, one after another.
     #[tokio::test]
     async fn a_fleet_is_admitted_one_after_another() {
-        let guesses = Arc::new(Guesses::new(Some(6)));
+        let limiter = Arc::new(ProofLimiter::new(Some(6)));
         let mut fleet = JoinSet::new();
         for _ in 0..100 {
-            let guesses = Arc::clone(&guesses);
+            let limiter = Arc::clone(&limiter);
             fleet.spawn(async move {
-                let guess = guesses.admit(IpAddr::from([192, 0, 2, 1]), ("root", true), Timestamp(0)).await?;
+                let attempt =
+                    limiter.admit(IpAddr::from([192, 0, 2, 1]), ("root", true), Timestamp(0)).await?;
                 tokio::task::yield_now().await;
-                guess.was_right();
+                attempt.was_right();
                 Ok::<(), i64>(())
             });
         }
@@ -287,30 +288,30 @@ mod tests {
     /// A public client shows no proof: it does not count while in progress, nor is it remembered.
     #[test]
     fn a_client_without_proof_is_not_remembered() {
-        let guesses = Guesses::new(Some(6));
+        let limiter = ProofLimiter::new(Some(6));
         let home = IpAddr::from([192, 0, 2, 1]);
-        let bare = || guesses.begin(home, ("public", false), Timestamp(0)).unwrap();
+        let bare = || limiter.begin(home, ("public", false), Timestamp(0)).unwrap();
         let at_once: Vec<_> = (0..100).map(|_| bare()).collect();
-        at_once.into_iter().for_each(Guess::was_right);
-        assert!(guesses.known().right.is_empty());
+        at_once.into_iter().for_each(Attempt::was_right);
+        assert!(limiter.state().right.is_empty());
         bare().was_wrong(Timestamp(0));
         bare().was_wrong(Timestamp(0));
-        assert!(guesses.begin(home, ("public", false), Timestamp(0)).is_err(), "a wrong id is counted");
+        assert!(limiter.begin(home, ("public", false), Timestamp(0)).is_err(), "a wrong id is counted");
     }
 
     #[test]
     fn no_limit_and_bounded_memory() {
-        let none = Guesses::new(None);
+        let none = ProofLimiter::new(None);
         assert!((0..1000).all(|_| wrong(&none, [127, 0, 0, 1], "root", 0).is_ok()));
-        let guesses = Guesses::new(Some(60));
+        let limiter = ProofLimiter::new(Some(60));
         for number in 0..70_000_u32 {
-            let _ = wrong(&guesses, number.to_be_bytes(), &number.to_string(), 60_000);
-            if let Ok(guess) = begin(&guesses, [10, 0, 0, 1], &number.to_string(), 60_000) {
-                guess.was_right();
+            let _ = wrong(&limiter, number.to_be_bytes(), &number.to_string(), 60_000);
+            if let Ok(attempt) = begin(&limiter, [10, 0, 0, 1], &number.to_string(), 60_000) {
+                attempt.was_right();
             }
-            let known = guesses.known();
-            assert!(known.counts.len() <= REMEMBERED && known.right.len() <= REMEMBERED);
-            assert!(number < 1000 || known.right.len() >= 1000, "never are all forgotten");
+            let state = limiter.state();
+            assert!(state.counts.len() <= REMEMBERED && state.right.len() <= REMEMBERED);
+            assert!(number < 1000 || state.right.len() >= 1000, "never are all forgotten");
         }
     }
 }

@@ -154,14 +154,13 @@ fn mime_types(call: &mut Call, _: &mut Tx<'_>) -> Result<Answer, Problem> {
 
 fn create_expanded(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form = read_form::<CustomAssetCreateByExpander>(call)?;
-    type Form = CustomAssetCreateByExpander;
     let named = NamedLocation {
         given: form.location.as_ref(),
         apply_to: form.apply_to_type,
-        tenant: (Form::TENANT_ID.field(), form.tenant_id),
-        client_app: (Form::CLIENT_APP_ID.field(), form.client_app_id),
-        subscription: (Form::SUBSCRIPTION_ID.field(), form.subscription_id),
-        name: (Form::ASSET_FILE_NAME.field(), form.asset_file_name.as_str()),
+        tenant: (CustomAssetCreateByExpander::TENANT_ID.field(), form.tenant_id),
+        client_app: (CustomAssetCreateByExpander::CLIENT_APP_ID.field(), form.client_app_id),
+        subscription: (CustomAssetCreateByExpander::SUBSCRIPTION_ID.field(), form.subscription_id),
+        name: (CustomAssetCreateByExpander::ASSET_FILE_NAME.field(), form.asset_file_name.as_str()),
     };
     let location = named.expand(Wanted::Asset)?;
     let given = |member: &str| {

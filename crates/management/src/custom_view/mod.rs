@@ -147,14 +147,13 @@ fn create_from_template(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Prob
         let detail = format!("names no shipped view; there are {}", shipped::names().join(", "));
         return Err(Problem::wrong_field(CustomViewCreateFromTemplate::VIEW_NAME, detail));
     };
-    type Form = CustomViewCreateFromTemplate;
     let named = NamedLocation {
         given: form.location.as_ref(),
         apply_to: form.apply_to_type,
-        tenant: (Form::TENANT_ID.field(), form.tenant_id),
-        client_app: (Form::CLIENT_APP_ID.field(), form.client_app_id),
-        subscription: (Form::SUBSCRIPTION_ID.field(), form.subscription_id),
-        name: (Form::VIEW_NAME.field(), name),
+        tenant: (CustomViewCreateFromTemplate::TENANT_ID.field(), form.tenant_id),
+        client_app: (CustomViewCreateFromTemplate::CLIENT_APP_ID.field(), form.client_app_id),
+        subscription: (CustomViewCreateFromTemplate::SUBSCRIPTION_ID.field(), form.subscription_id),
+        name: (CustomViewCreateFromTemplate::VIEW_NAME.field(), name),
     };
     let location = named.expand(Wanted::View)?;
     let body = Json::Object(vec![

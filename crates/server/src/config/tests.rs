@@ -1,3 +1,5 @@
+//! Which settings are accepted, and how they print.
+
 use super::Config;
 use crate::arguments::Options;
 

@@ -1,3 +1,5 @@
+//! Which statements a session keeps, and how long it waits.
+
 use std::time::Duration;
 
 use super::{EXCHANGE, STATEMENTS};

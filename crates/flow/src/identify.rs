@@ -123,9 +123,6 @@ fn first_factor(flow: &Flow, facts: &AppFacts<'_>, tenant: Uuid, instances: &[&I
         tenant,
         offered: instances.iter().map(|instance| **instance).collect(),
         at_once: only(instances.iter()).filter(external).filter(|_| may_go).map(|instance| instance.id),
-        person: chosen
-            .filter(|_| !flow.is_other_account)
-            .map(|session| session.person)
-            .or(request.hinted_person),
+        person: chosen.map(|session| session.person).or(request.hinted_person),
     })
 }

@@ -127,6 +127,21 @@ fn what_no_page_offered_is_refused() {
 }
 
 #[test]
+fn a_step_up_takes_what_reaches_the_class() {
+    let mut world = world().with_alice().asking_for_totp(true);
+    world.person.second_factors.are_asked_for = false;
+    world.person.passkey = Some(crate::PasskeyFacts { verifies_user: true, is_hardware: false });
+    let due = world.due(&Flow::new(Request { demanded: vec![crate::Acr::Phr], ..request() }), NOON);
+    assert_eq!(name(due.step()), "StepUp");
+    let passkey = |person| proven(person, STORE, crate::tests::PASSKEY);
+    assert!(due.apply(Event::FactorProven(passkey(ALICE))).is_ok());
+    assert_eq!(due.apply(Event::FactorProven(passkey(BOB))), Err(Refusal::OtherPerson));
+    assert_eq!(due.apply(Event::FactorEnrolled(passkey(ALICE))), Err(Refusal::NotDue));
+    assert_eq!(due.apply(by_totp(ALICE)), Err(Refusal::NotOffered));
+    assert_eq!(due.apply(by_password(ALICE)), Err(Refusal::NotDue));
+}
+
+#[test]
 fn what_is_required_is_not_put_off() {
     let mut world = world().with_alice();
     world.person.due = vec![DueAction { action: Action::Terms, urgency: Urgency::Required }];

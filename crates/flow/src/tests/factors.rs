@@ -134,6 +134,12 @@ fn a_remembered_browser_is_spared_unless_acr_demands() {
     assert_eq!(done(&world.step(&flow(), NOON)).acr, Acr::Sfa);
     assert_eq!(done(&world.step(&demanding(&[Acr::Sfa]), NOON)).acr, Acr::Sfa);
     assert_eq!(asking(&world.step(&demanding(&[Acr::Mfa]), NOON)), [BY_TOTP]);
+
+    let mut world = alice_by(PASSKEY).asking_for_totp(true);
+    world.person.second_factors.does_passkey_satisfy = false;
+    world.person.second_factors.is_remembered = true;
+    assert_eq!(done(&world.step(&flow(), NOON)).acr, Acr::Phr);
+    assert_eq!(asking(&world.step(&demanding(&[Acr::Phr]), NOON)), [BY_TOTP]);
 }
 
 #[test]

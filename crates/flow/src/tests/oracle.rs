@@ -3,8 +3,8 @@
 use chancery_record::Timestamp;
 
 use crate::{
-    Acr, Consent, Flow, InstanceFacts, InstanceKind, Method, Prompt, Proof, SessionFacts, SignedIn, Urgency,
-    tests::World,
+    Acr, Consent, Flow, Granted, InstanceFacts, InstanceKind, Method, Prompt, Proof, SessionFacts, SignedIn,
+    Urgency, tests::World,
 };
 
 /// What a sign-in lacks.
@@ -23,6 +23,7 @@ pub fn lacks(world: &World, flow: &Flow, now: Timestamp, signed_in: &SignedIn) -
         (case.has_honest_proofs(), "proofs that were made by this person"),
         (case.has_done_actions(), "an action that is due"),
         (case.has_consent(), "consent"),
+        (case.was_asked_for_what_it_granted(), "a request for what was granted"),
         (case.has_touch(), "a touch"),
     ]
     .into_iter()
@@ -179,6 +180,14 @@ impl<'a> Case<'a> {
             Consent::Systematic => is_given,
             Consent::External { is_covered } => is_covered,
         }
+    }
+
+    fn was_asked_for_what_it_granted(&self) -> bool {
+        let asked = &self.flow.request.asked;
+        let fits = |granted: &Granted| {
+            granted.words.contains("openid") && granted.words.iter().all(|word| asked.contains(word))
+        };
+        self.signed_in.granted.as_ref().is_none_or(fits)
     }
 
     fn has_touch(&self) -> bool {

@@ -7,6 +7,7 @@ mod foreign;
 mod jwk;
 mod noise;
 mod profile;
+mod redirect;
 mod signer;
 
 use chancery_record::{Json, Timestamp, read_json};

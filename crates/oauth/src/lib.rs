@@ -1,4 +1,4 @@
-//! Authentication of OAuth clients and what they may request, as pure functions.
+//! Authentication of OAuth clients, what they may request, and how they are answered, as pure functions.
 //!
 //! Nothing here knows a clock, a database or HTTP: the time, the client's keys and the request are
 //! parameters. The caller stores the ids of used assertions and proofs until [`Proven::expires_on`] and
@@ -7,6 +7,7 @@
 
 mod algorithm;
 mod assertion;
+mod authorize;
 mod claims;
 mod compact;
 mod dpop;
@@ -18,6 +19,7 @@ mod jwk_set;
 mod key_fault;
 mod key_set;
 mod nonce;
+mod parameters;
 mod pkce;
 mod profile;
 mod public_key;
@@ -30,6 +32,18 @@ mod target;
 pub use algorithm::Algorithm;
 pub use assertion::{
     Expected, Keys, LEEWAY, MAX_LIFETIME, Proven, check_claims, client_of, verify_assertion,
+};
+pub use authorize::{
+    acr::AcrValues,
+    addressing::{Addressing, Reply},
+    answer::{Answer, Delivery},
+    check::{Checked, SignInFacts, Terms, check_request, grantable_scope},
+    claims_request::{ClaimsRequest, RequestedClaim},
+    prompt::{Pages, Prompt},
+    request::AuthorizationRequest,
+    request_object::RequestObject,
+    response_mode::{ResponseMode, Transport},
+    response_type::ResponseType,
 };
 pub use dpop::{NoncePolicy, Proof, Request, verify_proof};
 pub use exchange::{Actor, TypedToken};
@@ -45,7 +59,7 @@ pub use profile::{Finding, KEY_ENCRYPTION, findings};
 pub use public_key::{Curve, PublicKey};
 pub use redirect::{RedirectKind, is_registered_redirect};
 pub use refusal::{Code, Refusal};
-pub use scope::Scope;
+pub use scope::{OFFLINE_ACCESS, OPENID, STANDARD_SCOPES, Scope};
 
 #[cfg(test)]
 mod tests;

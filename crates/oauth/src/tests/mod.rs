@@ -9,6 +9,7 @@ mod dpop;
 mod exchange;
 mod foreign;
 mod jwk;
+mod logout;
 mod noise;
 mod profile;
 mod redirect;

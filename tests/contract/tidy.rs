@@ -51,6 +51,7 @@ fn dependencies_point_downward() {
         ("chancery-certificate", &["resource", "auth", "management", "server"]),
         ("chancery-oauth", &["auth", "management"]),
         ("chancery-claims", &["management"]),
+        ("chancery-flow", &["signin", "web"]),
         ("chancery-trust", &["passkey", "management", "userstore", "server"]),
         ("chancery-fetch", &["auth", "mail", "web", "server"]),
         ("tokio-postgres", &["store"]),

@@ -15,7 +15,7 @@ const TYPE: &str = "urn:ietf:params:oauth:token-type:";
 /// The longest token that is read, in bytes.
 const MAX_TOKEN: usize = 16 * 1024;
 /// The most targets of one exchange, and the bytes that the name of one may have.
-const MAX_TARGETS: usize = 32;
+pub const MAX_TARGETS: usize = 32;
 const MAX_TARGET: usize = 2048;
 /// The most actors in a chain of `act`.
 const MAX_ACTORS: usize = 5;
@@ -151,8 +151,11 @@ fn typed(token: Option<&str>, kind: Option<&str>) -> Result<Option<TypedToken>, 
     Ok(Some(TypedToken { token: Secret::new(token), kind }))
 }
 
-/// Names of targets, which have no fragment (RFC 8707, section 2).
-fn targets<'a>(names: impl Iterator<Item = &'a str>) -> Result<Vec<String>, Refusal> {
+/// Reads names of targets, which have no fragment (RFC 8707, section 2).
+///
+/// # Errors
+/// `invalid_target` where one is malformed, or there are too many.
+pub fn targets<'a>(names: impl Iterator<Item = &'a str>) -> Result<Vec<String>, Refusal> {
     let mut targets: Vec<String> = Vec::new();
     for name in names {
         let readable = name.len() <= MAX_TARGET && name.bytes().all(|byte| byte.is_ascii_graphic());

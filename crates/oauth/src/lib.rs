@@ -1,4 +1,4 @@
-//! Authentication of OAuth clients and what they may request, as pure functions.
+//! Authentication of OAuth clients, what they may request, and how they are answered, as pure functions.
 //!
 //! Nothing here knows a clock, a database or HTTP: the time, the client's keys and the request are
 //! parameters. The caller stores the ids of used assertions and proofs until
@@ -7,6 +7,7 @@
 
 mod algorithm;
 mod assertion;
+mod authorize;
 mod claims;
 mod compact;
 mod dpop;
@@ -17,9 +18,13 @@ mod jwk;
 mod jwk_set;
 mod key_fault;
 mod key_set;
+mod logout;
 mod nonce;
+mod parameters;
+mod pkce;
 mod profile;
 mod public_key;
+mod redirect;
 mod refusal;
 mod scope;
 mod spki;
@@ -29,6 +34,18 @@ pub use algorithm::Algorithm;
 pub use assertion::{
     Expected, Keys, LEEWAY, MAX_LIFETIME, VerifiedAssertion, check_claims, client_of, verify_assertion,
 };
+pub use authorize::{
+    acr::AcrValues,
+    addressing::{Addressing, Reply},
+    answer::{Answer, Delivery},
+    check::{Checked, SignInFacts, Terms, check_request, grantable_scope},
+    claims_request::{ClaimsRequest, RequestedClaim},
+    prompt::{Pages, Prompt},
+    request::AuthorizationRequest,
+    request_object::RequestObject,
+    response_mode::{ResponseMode, Transport},
+    response_type::ResponseType,
+};
 pub use dpop::{NoncePolicy, Proof, Request, verify_proof};
 pub use exchange::{Actor, TypedToken};
 pub use exchange::{ActorTokens, Exchange, GRANT_TYPE, TokenType, actors_of, parse_exchange, write_actors};
@@ -37,11 +54,14 @@ pub use jwk::{Jwk, Purpose};
 pub use jwk_set::{JwkSet, MAX_KEYS, MAX_LENGTH};
 pub use key_fault::{KeyFault, KeyProblem};
 pub use key_set::Status;
+pub use logout::EndSession;
 pub use nonce::Nonces;
+pub use pkce::{Challenge, verify_pkce};
 pub use profile::{Finding, KEY_ENCRYPTION, findings};
 pub use public_key::{Curve, PublicKey};
+pub use redirect::{RedirectKind, is_registered_redirect};
 pub use refusal::{Code, Refusal};
-pub use scope::Scope;
+pub use scope::{OFFLINE_ACCESS, OPENID, STANDARD_SCOPES, Scope};
 
 #[cfg(test)]
 mod tests;

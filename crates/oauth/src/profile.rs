@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Algorithm, Authentication, ClientFacts, Encryption, Method, fapi};
+use crate::{Algorithm, Authentication, ClientFacts, Encryption, Method, ResponseType, fapi};
 
 /// A broken rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,17 +19,6 @@ pub const KEY_ENCRYPTION: [&str; 5] =
     ["RSA-OAEP-256", "RSA-OAEP", "ECDH-ES", "ECDH-ES+A128KW", "ECDH-ES+A256KW"];
 /// The algorithms of content encryption (RFC 7518, section 5.1).
 const ENCRYPTION_ENCS: [&str; 4] = ["A128CBC-HS256", "A256CBC-HS512", "A128GCM", "A256GCM"];
-/// The response types, their words sorted (OAuth 2.0 Multiple Response Type Encoding Practices).
-const RESPONSE_TYPES: [&str; 8] = [
-    "code",
-    "code id_token",
-    "code id_token token",
-    "code token",
-    "id_token",
-    "id_token token",
-    "none",
-    "token",
-];
 
 /// Every broken rule, in a fixed order.
 pub fn findings(facts: &ClientFacts<'_>) -> Vec<Finding> {
@@ -110,7 +99,7 @@ fn check_requests(facts: &ClientFacts<'_>, found: &mut Findings) {
     );
     let types = response_types(facts);
     found.require(
-        types.iter().all(|name| RESPONSE_TYPES.contains(&name.as_str())),
+        types.iter().all(|name| ResponseType::named(name).is_some()),
         "allowedResponseTypes",
         "Use code, token, id_token, their combinations or none, with commas between them.",
     );

@@ -9,6 +9,14 @@ const MAX_LENGTH: usize = 4096;
 /// The most words of a scope.
 const MAX_WORDS: usize = 100;
 
+/// The scope words that every client app may ask for, as discovery lists them (OpenID Connect Core 1.0,
+/// sections 3.1.2.1, 5.4 and 11; `groups` is this server's). Without `openid` a request is one of plain OAuth.
+pub const STANDARD_SCOPES: [&str; 6] = [OPENID, "profile", "email", "phone", "groups", OFFLINE_ACCESS];
+/// The word that makes a request one of OpenID Connect.
+pub const OPENID: &str = "openid";
+/// The word that asks for a refresh token.
+pub const OFFLINE_ACCESS: &str = "offline_access";
+
 /// A set of scope words, in the order in which they were requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scope(Vec<String>);
@@ -41,6 +49,11 @@ impl Scope {
     /// The scope's words.
     pub fn words(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
+    }
+
+    /// Whether the scope has a word.
+    pub fn has(&self, word: &str) -> bool {
+        self.0.iter().any(|own| own == word)
     }
 
     /// Whether the scope has no word.

@@ -1,12 +1,18 @@
 //! Keys, assertions and proofs: our own, the standards' examples, another implementation's, and damaged ones.
+//! Authorization requests by the rules of the specification, and answers.
 
+mod answer;
 mod assertion;
+mod authorize;
+mod check;
 mod dpop;
 mod exchange;
 mod foreign;
 mod jwk;
+mod logout;
 mod noise;
 mod profile;
+mod redirect;
 mod signer;
 
 use chancery_record::{Json, Timestamp, read_json};
@@ -17,6 +23,7 @@ use crate::{Expected, Jwk, LEEWAY, MAX_LIFETIME, NoncePolicy, Request};
 /// The time of the tests, in seconds since 1970.
 pub const NOW: i64 = 1_800_000_000;
 pub const CLIENT: &str = "0190b5a0-0000-7000-8000-000000000001";
+pub const REDIRECT_URI: &str = "https://app.example.com/back";
 pub const ISSUER: &str = "https://id.example.org";
 pub const TOKEN_ENDPOINT: &str = "https://id.example.org/connect/token";
 
@@ -43,6 +50,26 @@ pub fn request() -> Request<'static> {
         nonce: NoncePolicy::Ignored,
         now: now(),
     }
+}
+
+/// Parameters from pairs.
+pub fn parameters(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+/// The parameters of an authorization request with some of them others, or more; one without a value is taken
+/// away.
+pub fn asking(changes: &[(&str, &str)]) -> Vec<(String, String)> {
+    let least = [
+        ("client_id", CLIENT),
+        ("redirect_uri", REDIRECT_URI),
+        ("response_type", "code"),
+        ("scope", "openid email"),
+        ("state", "a state"),
+    ];
+    let kept = least.iter().filter(|(name, _)| changes.iter().all(|(changed, _)| changed != name));
+    let all: Vec<_> = kept.chain(changes).copied().filter(|(_, value)| !value.is_empty()).collect();
+    parameters(&all)
 }
 
 /// The claims of a valid assertion.

@@ -1,0 +1,122 @@
+//! How each event changes a flow.
+
+use uuid::Uuid;
+
+use crate::{
+    Choice, Choices, Due, Event, FirstFactor, Flow, Identified, InstanceKind, Method, Proof, Proven, Refusal,
+    Step, Urgency, consent::may_grant, flow::Ending,
+};
+
+impl Due {
+    /// The flow after the event, at the time of the facts.
+    ///
+    /// # Errors
+    /// A [`Refusal`] where the event does not belong to the step that is due.
+    pub fn apply(&self, event: Event) -> Result<Flow, Refusal> {
+        let mut flow = self.flow.clone();
+        flow.is_touched |= is_touch(&event);
+        // what was found stays: a session that begins or ends elsewhere changes neither tenant nor person
+        flow.tenant = self.tenant().or(flow.tenant);
+        if let Some(session) = self.identified.as_ref().and_then(|identified| identified.session) {
+            flow.session = Some(session);
+        }
+        self.change(&mut flow, event)?;
+        Ok(flow)
+    }
+
+    fn tenant(&self) -> Option<Uuid> {
+        match &self.step {
+            Step::Account { tenant, .. } => Some(*tenant),
+            Step::FirstFactor(page) => Some(page.tenant),
+            _ => self.identified.as_ref().map(|identified| identified.tenant),
+        }
+    }
+
+    fn change(&self, flow: &mut Flow, event: Event) -> Result<(), Refusal> {
+        match (&self.step, event) {
+            (Step::Fail(_) | Step::Done(_), _) => return Err(Refusal::NotDue),
+            (Step::Refuse(why), Event::Back | Event::Cancelled) => {
+                flow.ending = Some(Ending::NotAdmitted(*why));
+            }
+            (_, Event::Cancelled) => flow.ending = Some(Ending::Cancelled),
+            (Step::Tenant(tenants), Event::TenantChosen(tenant)) => {
+                flow.tenant = Some(offered(tenants, tenant)?);
+            }
+            (Step::Account { sessions, .. }, Event::SessionChosen(session)) => {
+                flow.session = Some(offered(sessions, session)?);
+            }
+            (Step::Account { .. } | Step::Refuse(_), Event::OtherAccount) => other_account(flow),
+            (Step::FirstFactor(page), Event::FirstFactorProven(proven)) => {
+                check_first_factor(page, &proven)?;
+                flow.proofs.push(Proof::new(proven, self.now));
+            }
+            (Step::SecondFactor(choices) | Step::StepUp { choices, .. }, Event::FactorProven(proven))
+            | (Step::EnrolFactor(choices), Event::FactorEnrolled(proven)) => {
+                check_factor(choices, self.identified.as_ref(), &proven)?;
+                flow.proofs.push(Proof::new(proven, self.now));
+            }
+            (
+                Step::SecondFactor(choices) | Step::StepUp { choices, .. } | Step::EnrolFactor(choices),
+                Event::OtherFactor(choice),
+            ) => flow.choice = Some(offered::<Choice>(&choices.all, choice)?),
+            (Step::Action(due), Event::ActionDone(action)) if due.action == action => {}
+            (Step::Action(due), Event::PutOff(action)) if due.action == action => {
+                if due.urgency == Urgency::Required {
+                    return Err(Refusal::NotOffered);
+                }
+                flow.put_off.insert((self.person()?, action));
+            }
+            (Step::Consent, Event::ConsentGiven(granted)) => {
+                if !may_grant(&flow.request, &granted) {
+                    return Err(Refusal::NotOffered);
+                }
+                flow.consent = Some((self.person()?, granted));
+            }
+            (Step::Consent, Event::ConsentDenied) => flow.ending = Some(Ending::Denied),
+            (Step::Touch, Event::Continued) => {}
+            _ => return Err(Refusal::NotDue),
+        }
+        Ok(())
+    }
+
+    fn person(&self) -> Result<Uuid, Refusal> {
+        self.identified.as_ref().map(|identified| identified.person).ok_or(Refusal::NotDue)
+    }
+}
+
+/// Whether somebody acted here. Whoever comes back from a provider may have been sent there and back without
+/// a click.
+const fn is_touch(event: &Event) -> bool {
+    !matches!(event, Event::FirstFactorProven(Proven { method: Method::External { .. }, .. }))
+}
+
+/// Another account was asked for: neither session nor proofs of before count any longer.
+fn other_account(flow: &mut Flow) {
+    flow.session = None;
+    flow.is_other_account = true;
+    flow.set_aside = flow.proofs.len();
+}
+
+fn offered<T: PartialEq>(all: &[T], one: T) -> Result<T, Refusal> {
+    if all.contains(&one) { Ok(one) } else { Err(Refusal::NotOffered) }
+}
+
+/// A first factor is proven at an instance that is offered, at a provider if and only if that is one.
+fn check_first_factor(page: &FirstFactor, proven: &Proven) -> Result<(), Refusal> {
+    let is_external = matches!(proven.method, Method::External { .. });
+    let fits = page.offered.iter().any(|instance| {
+        instance.id == proven.instance
+            && matches!(instance.kind, InstanceKind::External { .. }) == is_external
+    });
+    if fits && proven.method.is_first() { Ok(()) } else { Err(Refusal::NotOffered) }
+}
+
+/// A second factor is one of the choices, proven by whoever is signing in.
+fn check_factor(choices: &Choices, identified: Option<&Identified>, proven: &Proven) -> Result<(), Refusal> {
+    let identified = identified.ok_or(Refusal::NotDue)?;
+    if proven.person != identified.person {
+        return Err(Refusal::OtherPerson);
+    }
+    let is_choice = choices.all.iter().any(|choice| choice.is_met_by(proven, &identified.offered));
+    if is_choice { Ok(()) } else { Err(Refusal::NotOffered) }
+}

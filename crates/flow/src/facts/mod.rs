@@ -1,0 +1,11 @@
+//! What is read in the transaction of each step.
+//!
+//! The facts about the person are apart, because it is known only from the others who that is.
+
+mod app;
+mod person;
+mod second_factor;
+
+pub use app::{AppFacts, InstanceFacts, InstanceKind, SessionFacts, TenantFacts};
+pub use person::{Action, Consent, DueAction, NotAdmitted, PersonFacts, Urgency};
+pub use second_factor::{CodeKind, Enrolment, PasskeyFacts, SecondFactors, UsableFactor};

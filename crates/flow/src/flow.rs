@@ -1,0 +1,102 @@
+//! What is kept of a sign-in under way.
+
+use std::collections::BTreeSet;
+
+use chancery_record::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::{Action, Choice, Failure, NotAdmitted, Proof, Request};
+
+/// How long a flow lasts, in ms.
+pub const LIFETIME_MS: i64 = 30 * 60_000;
+
+/// A sign-in under way: its request, and what the person chose and proved. Only [`Due::apply`] changes it.
+///
+/// What was decided in somebody's name holds for that person alone: in the same flow another one may follow.
+///
+/// [`Due::apply`]: crate::Due::apply
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Flow {
+    pub(crate) request: Request,
+    pub(crate) tenant: Option<Uuid>,
+    pub(crate) session: Option<Uuid>,
+    pub(crate) is_other_account: bool,
+    pub(crate) proofs: Vec<Proof>,
+    /// How many of the proofs no longer count, because another account was asked for after them.
+    pub(crate) set_aside: usize,
+    pub(crate) choice: Option<Choice>,
+    pub(crate) put_off: BTreeSet<(Uuid, Action)>,
+    pub(crate) consent: Option<(Uuid, Granted)>,
+    pub(crate) is_touched: bool,
+    pub(crate) ending: Option<Ending>,
+}
+
+/// What a person granted an app.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Granted {
+    /// The scopes and resources, among those that were asked for.
+    pub words: BTreeSet<String>,
+    /// Whether the consent is to be kept.
+    pub is_kept: bool,
+}
+
+/// How somebody ended a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ending {
+    /// By going back to the app.
+    Cancelled,
+    /// By going back when not admitted.
+    NotAdmitted(NotAdmitted),
+    /// By denying consent.
+    Denied,
+}
+
+impl Flow {
+    /// A flow at its beginning.
+    pub const fn new(request: Request) -> Self {
+        Self {
+            request,
+            tenant: None,
+            session: None,
+            is_other_account: false,
+            proofs: Vec::new(),
+            set_aside: 0,
+            choice: None,
+            put_off: BTreeSet::new(),
+            consent: None,
+            is_touched: false,
+            ending: None,
+        }
+    }
+
+    /// What the request demands.
+    pub const fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// What was proven in this flow, in the order of time. Until there is something, nothing needs a row.
+    pub fn proofs(&self) -> &[Proof] {
+        &self.proofs
+    }
+
+    /// The proofs since another account was asked for.
+    pub(crate) fn own_proofs(&self) -> &[Proof] {
+        self.proofs.get(self.set_aside..).unwrap_or_default()
+    }
+
+    /// What this person granted in this flow.
+    pub(crate) fn granted_by(&self, person: Uuid) -> Option<&Granted> {
+        self.consent.as_ref().filter(|(by, _)| *by == person).map(|(_, granted)| granted)
+    }
+
+    /// Why the flow has ended.
+    pub(crate) fn failure(&self, now: Timestamp) -> Option<Failure> {
+        match self.ending {
+            Some(Ending::Cancelled) => Some(Failure::Cancelled),
+            Some(Ending::NotAdmitted(why)) => Some(Failure::NotAdmitted(why)),
+            Some(Ending::Denied) => Some(Failure::Denied),
+            None => (now >= self.request.started.plus(LIFETIME_MS)).then_some(Failure::Over),
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Who is signing in.
+
+use chancery_record::Timestamp;
+use uuid::Uuid;
+
+use crate::Proof;
+
+/// The person who is signing in, and by what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Identified {
+    /// The platform user.
+    pub person: Uuid,
+    /// The tenant.
+    pub tenant: Uuid,
+    /// The IdpInstance of the last first factor.
+    pub instance: Uuid,
+    /// When the last first factor was proven.
+    pub auth_time: Timestamp,
+    /// The person's session in this browser. Its proofs count where it needs no new first factor.
+    pub session: Option<Uuid>,
+    /// The session's proofs, then this flow's: first factors of instances that are offered, and all second
+    /// ones. Which of the latter count is among the facts about the person.
+    pub proofs: Vec<Proof>,
+    /// Whether the person proved something in this flow, whether it counts or not: an instance that is
+    /// taken away spares nobody an offer.
+    pub is_proven_here: bool,
+    /// The instances that are offered.
+    pub offered: Vec<Uuid>,
+}

@@ -1,0 +1,45 @@
+//! What was proven: by whom, how and when.
+
+use chancery_record::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::{Method, moment::Moment};
+
+/// What whoever calls has verified just now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Proven {
+    /// The platform user.
+    pub person: Uuid,
+    /// Of a first factor the IdpInstance, of a second the MfaInstance. A recovery code names the instance of
+    /// the authenticator that it replaces.
+    pub instance: Uuid,
+    /// How it was proven.
+    pub method: Method,
+    /// The passkey or second factor that was used, where there is one: sessions that used it end with it.
+    pub credential: Option<Uuid>,
+}
+
+/// A proof of a flow or of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proof {
+    /// The platform user.
+    pub person: Uuid,
+    /// Of a first factor the IdpInstance, of a second the MfaInstance.
+    pub instance: Uuid,
+    /// How it was proven.
+    pub method: Method,
+    /// The passkey or second factor that was used, where there is one.
+    pub credential: Option<Uuid>,
+    /// When it was proven.
+    #[serde(with = "Moment")]
+    pub at: Timestamp,
+}
+
+impl Proof {
+    /// What was proven at this time.
+    pub(crate) const fn new(proven: Proven, at: Timestamp) -> Self {
+        let Proven { person, instance, method, credential } = proven;
+        Self { person, instance, method, credential, at }
+    }
+}

@@ -1,0 +1,102 @@
+//! What an authorization request demands of a sign-in.
+
+use chancery_record::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::{Acr, moment::Moment};
+
+/// The words of `prompt`. `none` stands alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Prompt {
+    /// `none`: no page is shown.
+    None,
+    /// Pages are shown where they are needed, and where a word asks for one.
+    Pages {
+        /// `login`: a first factor is proven in this flow.
+        login: bool,
+        /// `consent`: the person is asked for consent.
+        consent: bool,
+        /// `select_account`: the person chooses among the browser's sessions.
+        select_account: bool,
+    },
+}
+
+impl Prompt {
+    /// Without any word.
+    pub const OPEN: Self = Self::Pages { login: false, consent: false, select_account: false };
+}
+
+/// What an authorization request demands, as it was read and judged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// When the flow began.
+    #[serde(with = "Moment")]
+    pub started: Timestamp,
+    /// `prompt`
+    pub prompt: Prompt,
+    /// `max_age`, in seconds.
+    pub max_age: Option<u64>,
+    /// The person that a valid `id_token_hint` names.
+    pub hinted_person: Option<Uuid>,
+    /// Whether there is a `login_hint`.
+    pub has_login_hint: bool,
+    /// The known values of `acr_values` or of an essential `acr`: one of them is demanded.
+    pub demanded: Vec<Acr>,
+    /// The tenant that needs no choice: the issuer's, else that of `tenant:`, else that of a valid
+    /// `id_token_hint`.
+    pub tenant: Option<Uuid>,
+    /// The IdpInstance that `idp:` names. One that is not known leaves nothing to sign in with, as one that
+    /// is not offered: name it by an id that nobody has.
+    pub instance: Option<Uuid>,
+    /// What a person may be asked to consent to: scopes and resources.
+    pub asked: Vec<String>,
+    /// Whether the answer goes to a native app: a scheme of its own, or a loopback address.
+    pub is_native: bool,
+    /// Whether this browser has just signed out.
+    pub after_sign_out: bool,
+}
+
+impl Request {
+    /// A request that demands nothing.
+    pub const fn new(started: Timestamp) -> Self {
+        Self {
+            started,
+            prompt: Prompt::OPEN,
+            max_age: None,
+            hinted_person: None,
+            has_login_hint: false,
+            demanded: Vec::new(),
+            tenant: None,
+            instance: None,
+            asked: Vec::new(),
+            is_native: false,
+            after_sign_out: false,
+        }
+    }
+
+    /// The class that must be reached: the lowest of those that are demanded, since a higher one holds it.
+    pub(crate) fn needed(&self) -> Option<Acr> {
+        self.demanded.iter().copied().min()
+    }
+
+    pub(crate) const fn is_silent(&self) -> bool {
+        matches!(self.prompt, Prompt::None)
+    }
+
+    pub(crate) const fn wants_login(&self) -> bool {
+        matches!(self.prompt, Prompt::Pages { login: true, .. })
+    }
+
+    pub(crate) const fn wants_consent(&self) -> bool {
+        matches!(self.prompt, Prompt::Pages { consent: true, .. })
+    }
+
+    pub(crate) const fn wants_account(&self) -> bool {
+        matches!(self.prompt, Prompt::Pages { select_account: true, .. })
+    }
+
+    pub(crate) fn has_prompt(&self) -> bool {
+        self.prompt != Prompt::OPEN
+    }
+}

@@ -1,0 +1,174 @@
+//! Events that do not belong to the step that is due are refused.
+
+use uuid::Uuid;
+
+use crate::{
+    Action, Choice, Consent, DueAction, Event, Flow, Method, NotAdmitted, Refusal, Request, Step, Urgency,
+    tests::{
+        ALICE, BOB, EMAIL, NOON, OTHER_SESSION, OTHER_TENANT, PROVIDER, SESSION, STORE, TENANT, TOTP, World,
+        by_password, by_totp, flow, proven, request, store, table::granting, tenant, world,
+    },
+};
+
+/// A world and a flow for each step, with what is accepted there.
+fn steps() -> Vec<(&'static str, World, Flow, Vec<&'static str>)> {
+    let (plain, alice) = (world(), world().with_alice());
+    let mut tenants = world();
+    tenants.tenants.push(tenant(OTHER_TENANT, &[store()]));
+    let mut refused = alice.clone();
+    refused.person.refused = Some(NotAdmitted::Restricted);
+    let mut enrolling = alice.clone().asking_for_totp(false);
+    enrolling.person.second_factors.enrolment = crate::Enrolment::AtSignIn;
+    let acting = |urgency| {
+        let mut world = alice.clone();
+        world.person.due = vec![DueAction { action: Action::Terms, urgency }];
+        world
+    };
+    let mut consenting = alice.clone();
+    consenting.person.consent = Consent::Systematic;
+    let native = Flow::new(Request { is_native: true, ..request() });
+    let cancelled = plain.after(&flow(), Event::Cancelled);
+    vec![
+        ("Fail", alice.clone(), cancelled, vec![]),
+        ("Tenant", tenants, flow(), vec!["Cancelled", "TenantChosen"]),
+        ("Account", alice.clone().with_bob(), flow(), vec!["Cancelled", "SessionChosen", "OtherAccount"]),
+        ("FirstFactor", plain, flow(), vec!["Cancelled", "FirstFactorProven"]),
+        ("Refuse", refused, flow(), vec!["Cancelled", "OtherAccount", "Back"]),
+        (
+            "SecondFactor",
+            alice.clone().asking_for_totp(true),
+            flow(),
+            vec!["Cancelled", "FactorProven", "OtherFactor"],
+        ),
+        ("EnrolFactor", enrolling, flow(), vec!["Cancelled", "FactorEnrolled", "OtherFactor"]),
+        ("Action", acting(Urgency::Required), flow(), vec!["Cancelled", "ActionDone"]),
+        ("Consent", consenting, flow(), vec!["Cancelled", "ConsentGiven", "ConsentDenied"]),
+        ("Touch", alice.clone(), native, vec!["Cancelled", "Continued"]),
+        ("Done", alice, flow(), vec![]),
+    ]
+}
+
+fn events() -> Vec<Event> {
+    vec![
+        Event::Cancelled,
+        Event::TenantChosen(TENANT),
+        Event::SessionChosen(SESSION),
+        Event::OtherAccount,
+        by_password(ALICE),
+        Event::Back,
+        by_totp(ALICE),
+        Event::FactorEnrolled(proven(ALICE, TOTP, Method::Totp)),
+        Event::OtherFactor(Choice::Code { instance: TOTP, kind: crate::CodeKind::Totp }),
+        Event::ActionDone(Action::Terms),
+        Event::PutOff(Action::Terms),
+        granting(&[]),
+        Event::ConsentDenied,
+        Event::Continued,
+    ]
+}
+
+fn name(shown: &impl std::fmt::Debug) -> String {
+    format!("{shown:?}").split(['(', ' ']).next().unwrap_or_default().to_owned()
+}
+
+/// Every step by every event.
+#[test]
+fn each_step_takes_its_events_alone() {
+    for (step, world, flow, accepted) in steps() {
+        let due = world.due(&flow, NOON);
+        assert_eq!(name(due.step()), step);
+        for event in events() {
+            let is_accepted = accepted.contains(&name(&event).as_str());
+            let applied = due.apply(event.clone());
+            assert_eq!(applied.is_ok(), is_accepted, "{event:?} at {step}: {applied:?}");
+        }
+    }
+}
+
+#[test]
+fn what_no_page_offered_is_refused() {
+    let refused = |world: &World, flow: &Flow, event: Event| world.due(flow, NOON).apply(event).unwrap_err();
+    let mut several = world();
+    several.tenants.push(tenant(OTHER_TENANT, &[store()]));
+    assert_eq!(refused(&several, &flow(), Event::TenantChosen(Uuid::nil())), Refusal::NotOffered);
+
+    let mut sessions = world().with_alice().with_bob();
+    assert_eq!(refused(&sessions, &flow(), Event::SessionChosen(Uuid::nil())), Refusal::NotOffered);
+    sessions.sessions[1].tenant = OTHER_TENANT;
+    let choosing = Flow::new(Request {
+        prompt: crate::Prompt::Pages { login: false, consent: false, select_account: true },
+        ..request()
+    });
+    let elsewhere = Event::SessionChosen(OTHER_SESSION);
+    assert_eq!(refused(&sessions, &choosing, elsewhere), Refusal::NotOffered);
+
+    for (instance, method) in [
+        (PROVIDER, Method::Password),
+        (STORE, Method::External { second_factor: true }),
+        (STORE, Method::Totp),
+    ] {
+        let event = Event::FirstFactorProven(proven(ALICE, instance, method));
+        assert_eq!(refused(&world(), &flow(), event), Refusal::NotOffered, "{method:?}");
+    }
+
+    let totp = world().with_alice().asking_for_totp(true);
+    for (instance, method) in [
+        (EMAIL, Method::Totp),
+        (TOTP, Method::EmailCode),
+        (TOTP, Method::RecoveryCode),
+        (STORE, Method::Password),
+        (STORE, crate::tests::PASSKEY),
+    ] {
+        let event = Event::FactorProven(proven(ALICE, instance, method));
+        assert_eq!(refused(&totp, &flow(), event), Refusal::NotOffered, "{method:?}");
+    }
+    assert_eq!(refused(&totp, &flow(), by_totp(BOB)), Refusal::OtherPerson);
+    assert_eq!(refused(&totp, &flow(), Event::OtherFactor(Choice::Passkey)), Refusal::NotOffered);
+}
+
+#[test]
+fn a_step_up_takes_what_reaches_the_class() {
+    let mut world = world().with_alice().asking_for_totp(true);
+    world.person.second_factors.are_asked_for = false;
+    world.person.passkey = Some(crate::PasskeyFacts { verifies_user: true, is_hardware: false });
+    let due = world.due(&Flow::new(Request { demanded: vec![crate::Acr::Phr], ..request() }), NOON);
+    assert_eq!(name(due.step()), "StepUp");
+    let passkey = |person| proven(person, STORE, crate::tests::PASSKEY);
+    assert!(due.apply(Event::FactorProven(passkey(ALICE))).is_ok());
+    assert_eq!(due.apply(Event::FactorProven(passkey(BOB))), Err(Refusal::OtherPerson));
+    assert_eq!(due.apply(Event::FactorEnrolled(passkey(ALICE))), Err(Refusal::NotDue));
+    assert_eq!(due.apply(by_totp(ALICE)), Err(Refusal::NotOffered));
+    assert_eq!(due.apply(by_password(ALICE)), Err(Refusal::NotDue));
+}
+
+#[test]
+fn what_is_required_is_not_put_off() {
+    let mut world = world().with_alice();
+    world.person.due = vec![DueAction { action: Action::Terms, urgency: Urgency::Required }];
+    let due = world.due(&flow(), NOON);
+    assert_eq!(due.apply(Event::PutOff(Action::Terms)), Err(Refusal::NotOffered));
+    assert_eq!(due.apply(Event::ActionDone(Action::Email)), Err(Refusal::NotDue));
+}
+
+#[test]
+fn no_more_is_granted_than_was_asked_for_and_openid_always() {
+    let mut world = world().with_alice();
+    world.person.consent = Consent::Systematic;
+    let asked = ["openid", "email"].map(str::to_owned).to_vec();
+    let flow = Flow::new(Request { asked, ..request() });
+    let due = world.due(&flow, NOON);
+    assert_eq!(due.step(), &Step::Consent);
+    assert!(due.apply(granting(&["openid"])).is_ok());
+    assert!(due.apply(granting(&["openid", "email"])).is_ok());
+    assert_eq!(due.apply(granting(&["openid", "profile"])), Err(Refusal::NotOffered));
+    assert_eq!(due.apply(granting(&["email"])), Err(Refusal::NotOffered));
+}
+
+/// A session that begins in another tab does not take a flow over in which somebody has acted.
+#[test]
+fn a_flow_stays_with_its_session() {
+    let totp = world().with_alice().asking_for_totp(true);
+    let flow = totp.after(&flow(), by_totp(ALICE));
+    let step = totp.with_bob().step(&flow, NOON);
+    assert!(matches!(&step, Step::Done(signed_in) if signed_in.person == ALICE), "{step:?}");
+}

@@ -1,0 +1,151 @@
+//! The members of an authorization request (RFC 6749, section 4.1.1; OpenID Connect Core 1.0, section 3.1.2.1).
+
+use std::fmt;
+
+use super::{
+    acr::AcrValues, addressing::Addressing, claims_request::ClaimsRequest, prompt::Prompt,
+    request_object::RequestObject,
+};
+use crate::{
+    Challenge, Code, Refusal, ResponseMode, ResponseType, Scope,
+    claims::from_base64,
+    exchange::{MAX_TARGETS, targets},
+    parameters::Parameters,
+};
+
+/// The most characters of `nonce`.
+const MAX_NONCE: usize = 512;
+/// The parameters that are taken and do nothing. They are known, so they are there once.
+const WITHOUT_EFFECT: [&str; 2] = ["display", "claims_locales"];
+
+/// An authorization request, whole and well-formed. Whether the client app may ask for it, says
+/// [`check_request`](crate::check_request).
+#[derive(Clone, PartialEq)]
+pub struct AuthorizationRequest {
+    /// `client_id`
+    pub client_id: String,
+    /// `redirect_uri`
+    pub redirect_uri: String,
+    /// `response_type`
+    pub response_type: ResponseType,
+    /// `response_mode`, or the default of the response type.
+    pub response_mode: ResponseMode,
+    /// `scope`
+    pub scope: Option<Scope>,
+    /// `state`, up to 2,048 characters.
+    pub state: Option<String>,
+    /// `nonce`, up to 512 characters.
+    pub nonce: Option<String>,
+    /// `code_challenge`, of the method S256.
+    pub challenge: Option<Challenge>,
+    /// `prompt`
+    pub prompt: Prompt,
+    /// `max_age`: the age that an authentication may have, in seconds. What is more than the type holds is its
+    /// largest.
+    pub max_age: Option<u32>,
+    /// `login_hint`
+    pub login_hint: Option<String>,
+    /// `id_token_hint`, not yet verified.
+    pub id_token_hint: Option<String>,
+    /// `ui_locales`, the preferred one first, without what is no language tag.
+    pub ui_locales: Vec<String>,
+    /// `claims`
+    pub claims: ClaimsRequest,
+    /// `acr_values`
+    pub acr_values: AcrValues,
+    /// `resource`, at most 32 (RFC 8707, section 2.1).
+    pub resources: Vec<String>,
+    /// `dpop_jkt`: the thumbprint of the key that the code is bound to (RFC 9449, section 10).
+    pub dpop_jkt: Option<String>,
+}
+
+impl AuthorizationRequest {
+    /// Reads a request whose first stage was read from the same parameters. Those of a request object or a
+    /// pushed request are read like those of a query; an object in them is refused.
+    ///
+    /// # Errors
+    /// To be told by redirect, as [`Addressing::reply`] says: `invalid_request`, `unsupported_response_type`,
+    /// `invalid_scope`, `invalid_target`, `request_not_supported` or `request_uri_not_supported`.
+    pub fn read(addressing: &Addressing, parameters: &[(String, String)]) -> Result<Self, Refusal> {
+        // first: beside a request object no other parameter counts
+        if let Some(object) = RequestObject::find(parameters)? {
+            return Err(object.refusal());
+        }
+        let parameters = Parameters(parameters);
+        let owned = |name| parameters.one(name).map(|value| value.map(str::to_owned));
+        for name in WITHOUT_EFFECT {
+            parameters.one(name)?;
+        }
+        if parameters.one("authorization_details")?.is_some() {
+            // to ignore it would grant something else (RFC 9396)
+            return Err(refuse("authorization_details is not taken."));
+        }
+        let state = parameters.state()?.map(str::to_owned);
+        let response_type = read_response_type(parameters)?;
+        Ok(Self {
+            client_id: addressing.client_id.clone(),
+            redirect_uri: addressing.redirect_uri.clone(),
+            response_type,
+            response_mode: ResponseMode::read(parameters.one("response_mode")?, response_type)?,
+            scope: parameters.one("scope")?.map(Scope::parse).transpose()?,
+            state,
+            nonce: parameters
+                .bounded("nonce", MAX_NONCE, "nonce has more than 512 characters.")?
+                .map(str::to_owned),
+            challenge: read_challenge(parameters)?,
+            prompt: parameters.one("prompt")?.map(Prompt::parse).transpose()?.unwrap_or_default(),
+            max_age: parameters.one("max_age")?.map(read_seconds).transpose()?,
+            login_hint: owned("login_hint")?,
+            id_token_hint: owned("id_token_hint")?,
+            ui_locales: parameters.ui_locales()?,
+            claims: parameters.one("claims")?.map(ClaimsRequest::parse).transpose()?.unwrap_or_default(),
+            acr_values: parameters.one("acr_values")?.map(AcrValues::parse).transpose()?.unwrap_or_default(),
+            resources: targets(parameters.several("resource", MAX_TARGETS)?.into_iter())?,
+            dpop_jkt: parameters.one("dpop_jkt")?.map(read_thumbprint).transpose()?,
+        })
+    }
+}
+
+fn read_response_type(parameters: Parameters<'_>) -> Result<ResponseType, Refusal> {
+    let name = parameters.one("response_type")?.ok_or(refuse("response_type is missing."))?;
+    let detail = "response_type is code, id_token, token, words of these, or none.";
+    ResponseType::named(name).ok_or(Refusal::new(Code::UnsupportedResponseType, detail))
+}
+
+/// Reads challenge and method. A challenge without a method is one of `plain` (RFC 7636, section 4.3), which whoever
+/// sees the request can answer.
+fn read_challenge(parameters: Parameters<'_>) -> Result<Option<Challenge>, Refusal> {
+    match (parameters.one("code_challenge")?, parameters.one("code_challenge_method")?) {
+        (None, None) => Ok(None),
+        (Some(challenge), Some("S256")) => {
+            let detail = "code_challenge is not 43 characters of base64url.";
+            Challenge::read(challenge).map(Some).ok_or(refuse(detail))
+        }
+        (Some(_), _) => Err(refuse("code_challenge_method is S256.")),
+        (None, Some(_)) => Err(refuse("code_challenge is missing.")),
+    }
+}
+
+fn read_seconds(text: &str) -> Result<u32, Refusal> {
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        // digits alone fail for being too many
+        Ok(text.parse().unwrap_or(u32::MAX))
+    } else {
+        Err(refuse("max_age is whole seconds, not below zero."))
+    }
+}
+
+fn read_thumbprint(text: &str) -> Result<String, Refusal> {
+    let is_hash = from_base64(text).is_some_and(|bytes| bytes.len() == 32);
+    if is_hash { Ok(text.to_owned()) } else { Err(refuse("dpop_jkt is no SHA-256 thumbprint in base64url.")) }
+}
+
+const fn refuse(detail: &'static str) -> Refusal {
+    Refusal::new(Code::InvalidRequest, detail)
+}
+
+impl fmt::Debug for AuthorizationRequest {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("AuthorizationRequest(hidden)")
+    }
+}

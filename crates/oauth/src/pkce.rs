@@ -1,0 +1,150 @@
+//! Proof Key for Code Exchange (RFC 7636): who redeems a code is who asked for it. S256 is the only method.
+
+use std::fmt;
+
+use aws_lc_rs::{
+    constant_time::verify_slices_are_equal,
+    digest::{SHA256, SHA256_OUTPUT_LEN, digest},
+};
+
+use crate::{
+    Code, Refusal,
+    claims::{from_base64, to_base64},
+};
+
+/// The characters that a verifier may have (section 4.1).
+const VERIFIER: std::ops::RangeInclusive<usize> = 43..=128;
+
+/// A code challenge: the SHA-256 of a verifier (section 4.2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Challenge([u8; SHA256_OUTPUT_LEN]);
+
+impl Challenge {
+    /// Reads a challenge: 43 characters of base64url. One whose unused bits are not zero is of no verifier, and
+    /// no challenge.
+    pub fn read(text: &str) -> Option<Self> {
+        from_base64(text)?.try_into().ok().map(Self)
+    }
+
+    /// Whether the challenge is the hash of this text, in a time that does not depend on either.
+    fn is_of(&self, verifier: &str) -> bool {
+        verify_slices_are_equal(&self.0, digest(&SHA256, verifier.as_bytes()).as_ref()).is_ok()
+    }
+}
+
+impl fmt::Display for Challenge {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&to_base64(&self.0))
+    }
+}
+
+/// Verifies the `code_verifier` of a token request against the challenge that the code is bound to (section
+/// 4.6). A verifier without a value counts as absent. One without a challenge is refused: else a request whose
+/// challenge somebody took away would pass (RFC 9700, section 4.8.2).
+///
+/// # Errors
+/// `invalid_grant` where one is there without the other, or they do not fit.
+pub fn verify_pkce(challenge: Option<&Challenge>, verifier: Option<&str>) -> Result<(), Refusal> {
+    match (challenge, verifier.filter(|verifier| !verifier.is_empty())) {
+        (None, None) => Ok(()),
+        (Some(challenge), Some(verifier)) if is_verifier(verifier) && challenge.is_of(verifier) => Ok(()),
+        (Some(_), Some(_)) => Err(refuse("code_verifier is not the one of the code_challenge.")),
+        (Some(_), None) => Err(refuse("code_verifier is missing.")),
+        (None, Some(_)) => Err(refuse("There is a code_verifier, and there was no code_challenge.")),
+    }
+}
+
+/// Whether a text is a `code-verifier` (section 4.1): `43*128unreserved`.
+fn is_verifier(text: &str) -> bool {
+    let is_unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    VERIFIER.contains(&text.len()) && text.bytes().all(is_unreserved)
+}
+
+const fn refuse(detail: &'static str) -> Refusal {
+    Refusal::new(Code::InvalidGrant, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Challenge, verify_pkce};
+    use crate::Code;
+
+    // RFC 7636, appendix B
+    const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+    const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+
+    fn challenge_of(verifier: &str) -> Challenge {
+        let hash = super::digest(&super::SHA256, verifier.as_bytes());
+        Challenge::read(&super::to_base64(hash.as_ref())).unwrap()
+    }
+
+    #[test]
+    fn the_example_of_the_standard() {
+        let challenge = Challenge::read(CHALLENGE).unwrap();
+        assert_eq!(challenge.to_string(), CHALLENGE);
+        assert_eq!(verify_pkce(Some(&challenge), Some(VERIFIER)), Ok(()));
+    }
+
+    #[test]
+    fn both_are_there_or_neither() {
+        let challenge = Challenge::read(CHALLENGE).unwrap();
+        assert_eq!(verify_pkce(None, None), Ok(()));
+        assert_eq!(verify_pkce(None, Some("")), Ok(()));
+        for (challenge, verifier) in [
+            (None, Some(VERIFIER)),
+            (Some(&challenge), None),
+            (Some(&challenge), Some("")),
+            // the challenge itself is what an eavesdropper knows
+            (Some(&challenge), Some(CHALLENGE)),
+            (Some(&challenge), Some("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXK")),
+        ] {
+            assert_eq!(verify_pkce(challenge, verifier).unwrap_err().code, Code::InvalidGrant);
+        }
+    }
+
+    #[test]
+    fn a_verifier_is_43_to_128_unreserved_characters() {
+        for (verifier, good) in [
+            ("a".repeat(42), false),
+            ("a".repeat(43), true),
+            ("-._~".repeat(32), true),
+            ("a".repeat(129), false),
+            ("+".repeat(43), false),
+            ("ä".repeat(43), false),
+            (format!("{} ", "a".repeat(43)), false),
+        ] {
+            assert_eq!(
+                verify_pkce(Some(&challenge_of(&verifier)), Some(&verifier)).is_ok(),
+                good,
+                "{verifier}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_challenge_is_43_characters_of_base64url() {
+        for wrong in [
+            "",
+            "a",
+            &CHALLENGE[1..],
+            &format!("{CHALLENGE}a"),
+            &format!("{CHALLENGE}="),
+            // unused bits
+            "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cN",
+            "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw+cM",
+        ] {
+            assert_eq!(Challenge::read(wrong), None, "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn only_its_own_verifier_fits(one in "[A-Za-z0-9._~-]{43,128}", other in "\\PC{0,130}") {
+            let challenge = challenge_of(&one);
+            prop_assert!(verify_pkce(Some(&challenge), Some(&one)).is_ok());
+            prop_assert_eq!(verify_pkce(Some(&challenge), Some(&other)).is_ok(), one == other);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Where an answer may be sent: the redirect URIs of a client app (RFC 6749, section 3.1.2.3; RFC 9700, section
+//! 2.1).
+
+/// What answers the redirect URI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RedirectKind {
+    /// A web site by https.
+    Web,
+    /// A program on the person's device, by http on the loopback address or `localhost` (RFC 8252, section 7.3).
+    Loopback,
+    /// A program on the person's device that claims a scheme of its own (RFC 8252, section 7.1).
+    PrivateScheme,
+}
+
+impl RedirectKind {
+    /// The kind of a redirect URI; `None` where no answer may be sent there: it has no scheme, a fragment, or is
+    /// http beyond the device.
+    pub fn of(uri: &str) -> Option<Self> {
+        let (scheme, rest) = uri.split_once(':')?;
+        if scheme.is_empty() || uri.contains('#') {
+            None
+        } else if scheme.eq_ignore_ascii_case("https") {
+            Some(Self::Web)
+        } else if scheme.eq_ignore_ascii_case("http") {
+            is_loopback(rest).then_some(Self::Loopback)
+        } else {
+            Some(Self::PrivateScheme)
+        }
+    }
+}
+
+/// Whether a redirect URI that was sent is among those that are registered for sign-in: byte for byte. For a
+/// native application the port of `http://127.0.0.1` and `http://[::1]` may differ, because the system gives it
+/// one when it starts (RFC 8252, section 7.3), and nothing else may. A scheme of its own is for native
+/// applications alone.
+pub fn is_registered_redirect(uri: &str, registered: &[&str], is_native_application: bool) -> bool {
+    let is_exact = || registered.contains(&uri);
+    match RedirectKind::of(uri) {
+        None => false,
+        Some(RedirectKind::Web) => is_exact(),
+        Some(RedirectKind::PrivateScheme) => is_native_application && is_exact(),
+        Some(RedirectKind::Loopback) => {
+            let has_other_port = |known: &&str| {
+                split_port(uri).is_some_and(|parts| split_port(known).is_some_and(|other| parts == other))
+            };
+            is_exact() || (is_native_application && registered.iter().any(has_other_port))
+        }
+    }
+}
+
+/// Whether what follows `http:` is on this device.
+fn is_loopback(rest: &str) -> bool {
+    let Some(rest) = rest.strip_prefix("//") else { return false };
+    let authority = rest.split(['/', '?']).next().unwrap_or_default();
+    ["127.0.0.1", "[::1]", "localhost"].iter().any(|host| {
+        let port = authority.strip_prefix(host);
+        port.is_some_and(|port| port.is_empty() || port.strip_prefix(':').is_some_and(is_port))
+    })
+}
+
+/// What is before and after the port of an address that is http on a loopback address.
+fn split_port(uri: &str) -> Option<(&str, &str)> {
+    let origins = ["http://127.0.0.1", "http://[::1]"];
+    let (origin, after) =
+        origins.iter().find_map(|origin| uri.strip_prefix(origin).map(|after| (*origin, after)))?;
+    let rest = match after.strip_prefix(':') {
+        None => after,
+        Some(after) => after.trim_start_matches(|letter: char| letter.is_ascii_digit()),
+    };
+    Some((origin, rest))
+}
+
+/// Whether a text is a port in its one form: 1 to 65535, without leading zeros.
+fn is_port(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0') && text.parse::<u16>().is_ok()
+}

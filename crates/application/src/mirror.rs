@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chancery_record::{Field, Kind, Value};
-use chancery_resource::{LIST, Problem, Relation, Shape, Sql, StoreError, StoredRow, Tx};
+use chancery_resource::{LIST, Problem, Relation, Shape, Sql, StoreError, StoreScope, StoredRow, Tx};
 use uuid::Uuid;
 
 use crate::LifecycleStatus;
@@ -29,6 +29,14 @@ pub struct Home {
     pub instance: Uuid,
     pub subscription: Uuid,
     pub issuer: String,
+}
+
+impl Home {
+    /// The store of this scope, in this subscription.
+    pub fn of(store: &StoreScope, subscription: Uuid) -> Self {
+        let issuer = store.options.text("ClaimIssuer").to_owned();
+        Self { store: store.number, instance: store.id, subscription, issuer }
+    }
 }
 
 /// A user or group of the store: its id, and the values of the mirrored fields.
@@ -123,6 +131,19 @@ impl Mirror {
             pair.1 = Some(identity);
         }
         Ok((pairs, end))
+    }
+
+    /// Reads one user or group of the store that is not hidden.
+    pub(crate) fn source(&self, tx: &mut Tx<'_>, home: &Home, id: Uuid) -> Result<Option<Source>, Problem> {
+        let from = self.from;
+        let columns = self.fields.iter().map(|(from, _)| from.column).collect::<Vec<_>>().join(", ");
+        let hiding = from.deletes.deletion.hiding();
+        let shown = hiding.map_or_else(String::new, |field| format!(" AND {} IS NULL", field.column));
+        let text = format!("SELECT {columns} FROM {} WHERE store = ?1 AND id = ?2{shown}", from.table);
+        Ok(tx.one(&text, &[home.store.into(), id.into()], |row| {
+            let values = self.fields.iter().enumerate().map(|(at, (field, _))| row.value(at, &field.kind));
+            Ok(Source { id, values: values.collect::<Result<_, _>>()?, is_hidden: false })
+        })?)
     }
 
     /// Whether a platform row follows this instance.

@@ -97,6 +97,29 @@ impl Mirror {
         Ok(end)
     }
 
+    /// Creates the mirror of a user or group that has none, if it is not hidden and fits. Returns its id.
+    ///
+    /// # Errors
+    /// Errors of the store.
+    pub fn follow(
+        &self,
+        context: &mut Context,
+        tx: &mut Tx<'_>,
+        subscription: Uuid,
+        id: Uuid,
+    ) -> Result<Option<Uuid>, Problem> {
+        let home = Home::of(context.scope.of_store()?, subscription);
+        let Some(source) = self.source(tx, &home, id)?.filter(|source| self.fits(source)) else {
+            return Ok(None);
+        };
+        context.on_configuration(|context| {
+            let created = self.create(context, tx, &home, &source)?;
+            let identities = Identities { new: vec![(created.clone(), id)], ..Identities::default() };
+            identities.write(self, context, tx, &home)?;
+            Ok(if let Value::Id(created) = created { Some(created) } else { None })
+        })
+    }
+
     /// Purges the mirrors of users or groups that were deleted for good, at most 512, with what the audit
     /// trail says of them.
     ///

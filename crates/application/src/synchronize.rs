@@ -67,12 +67,7 @@ fn begin(call: &Call, tx: &mut Tx<'_>, mirror: &Mirror) -> Result<Progress, Prob
     let (subscription, total) =
         found.ok_or_else(|| StoreError::Internal("a store has no instance".into()))?;
     Ok(Progress {
-        home: Home {
-            store: store.number,
-            instance: store.id,
-            subscription,
-            issuer: store.options.text("ClaimIssuer").to_owned(),
-        },
+        home: Home::of(store, subscription),
         total: u64::try_from(total).unwrap_or(0),
         after: None,
         is_over: false,

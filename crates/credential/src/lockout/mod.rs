@@ -17,7 +17,7 @@ use chancery_record::Timestamp;
 use uuid::Uuid;
 
 pub use admin::{reset, set_locked, set_locked_until, token_used};
-pub use attempt::{begin, fail, succeed};
+pub use attempt::{begin, fail, succeed, withdraw};
 
 /// How long the attempt that reaches a limit may stay undecided before it counts as failed, in ms.
 pub const CLOSING_MS: u64 = 60_000;

@@ -55,11 +55,54 @@ pub fn by_login(context: &Context, tx: &mut Tx<'_>, name: &str) -> Result<Option
 }
 
 /// An attempt that was counted, before its password is verified.
-struct Counted {
-    attempt: Uuid,
-    user: i64,
+pub(super) struct Counted {
+    pub attempt: Uuid,
+    /// The row number of the user.
+    pub user: i64,
     /// The stored hash that the password is verified against.
-    hash: Option<Secret>,
+    pub hash: Option<Secret>,
+}
+
+/// What comes of counting an attempt.
+pub(super) enum Counting {
+    /// It is refused. Whether a hash must be spent all the same, so that time tells nothing.
+    Refused {
+        /// Whether the throttle refuses it, which everybody may notice who knows that the user is there.
+        is_throttled: bool,
+    },
+    /// It counts: the user with the new state, still to be saved, and the hashes to verify against.
+    Counted(Box<UserForUpdate>, Counted, Hashes),
+}
+
+/// Counts an attempt at the password of this user, or of nobody. What is written lasts although the operation may
+/// be refused.
+pub(super) fn count(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    found: Option<UserForUpdate>,
+    options: &Options,
+) -> Result<Counting, Problem> {
+    tx.commit_dry_run();
+    let Some(mut found) = found.filter(|found| found.user.is_admitted(context.now)) else {
+        count_for_nobody(context, tx)?;
+        return Ok(Counting::Refused { is_throttled: false });
+    };
+    let attempt = context.new_id();
+    match lockout::begin(&found.user.lockout(), &limits(options), context.now, attempt) {
+        AttemptStart::Refused(reason, failed) => {
+            match failed {
+                Some(failed) => record_failure(context, tx, found, &failed).map(drop)?,
+                None => count_for_nobody(context, tx)?,
+            }
+            Ok(Counting::Refused { is_throttled: reason == Reason::Throttled })
+        }
+        AttemptStart::Counted(state) => {
+            found.user.set_lockout(state);
+            let hashes = stored_hash::hashes(tx, found.was.rid, options)?;
+            let counted = Counted { attempt, user: found.was.rid, hash: hashes.secret().cloned() };
+            Ok(Counting::Counted(found.into(), counted, hashes))
+        }
+    }
 }
 
 /// The outcome of verifying the password.
@@ -106,31 +149,16 @@ fn begin(call: &mut Call, tx: &mut Tx<'_>, form: ChangePassword) -> Result<Answe
         }))
     };
     let old = form.old_password.0;
-    let Some(mut found) = find(call, tx)?.filter(|found| found.user.is_admitted(call.context.now)) else {
-        count_for_nobody(&call.context, tx)?;
-        return Ok(refused(true, old));
-    };
-    let attempt = call.context.new_id();
-    match lockout::begin(&found.user.lockout(), &limits(&options), call.context.now, attempt) {
-        AttemptStart::Refused(reason, failed) => {
-            if let Some(failed) = failed {
-                record_failure(&call.context, tx, found, &failed)?;
-                tx.commit_dry_run();
-            } else {
-                count_for_nobody(&call.context, tx)?;
-            }
+    let found = find(call, tx)?;
+    let (found, counted, hashes) = match count(&call.context, tx, found, &options)? {
+        Counting::Counted(found, counted, hashes) => (found, counted, hashes),
+        Counting::Refused { is_throttled } => {
             // the throttle spares the work of hashing, but not where the time would reveal which users exist
-            let spends = reason != Reason::Throttled || call.request.op.permit == Permit::Public;
-            return Ok(refused(spends, old));
+            return Ok(refused(!is_throttled || call.request.op.permit == Permit::Public, old));
         }
-        AttemptStart::Counted(state) => found.user.set_lockout(state),
-    }
-    let hashes = stored_hash::hashes(tx, found.was.rid, &options)?;
+    };
     let making = set::making(&call.context, tx, &found, form.new_password.0.clone())?;
-    let counted = Counted { attempt, user: found.was.rid, hash: hashes.secret().cloned() };
     found.save(&call.context, tx, AuditAction::Silent)?;
-    // the attempt counts although the operation may be refused
-    tx.commit_dry_run();
     let new = form.new_password.0;
     Ok(Answer::after(Work::new(Purpose::Password, move || {
         let Verification { right, needs_rehash } = check(&hashes, &old, &parameters);
@@ -149,7 +177,7 @@ const NOBODIES: u8 = 64;
 
 /// Writes as durably as an attempt at a user's password does, for an unknown user: otherwise the time of the
 /// write would reveal which login names exist.
-fn count_for_nobody(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
+pub(super) fn count_for_nobody(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
     let attempt = context.new_id();
     let slot = attempt.as_bytes().last().copied().unwrap_or(0) % NOBODIES;
     tx.queue(
@@ -163,7 +191,11 @@ fn count_for_nobody(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
     Ok(())
 }
 
-fn check(hashes: &Hashes, password: &Secret, wanted: &chancery_credential::hash::Parameters) -> Verification {
+pub(super) fn check(
+    hashes: &Hashes,
+    password: &Secret,
+    wanted: &chancery_credential::hash::Parameters,
+) -> Verification {
     if let Some(hash) = hashes.current() {
         return verify(hash, password, wanted);
     }
@@ -259,7 +291,7 @@ pub fn finish(
     found.save_and_answer(call, tx, telling)
 }
 
-fn is_expired(context: &Context, found: &UserForUpdate) -> bool {
+pub(super) fn is_expired(context: &Context, found: &UserForUpdate) -> bool {
     let user = &found.user;
     !user.password_never_expires && user.password_expiration.is_some_and(|end| end <= context.now)
 }

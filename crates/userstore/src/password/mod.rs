@@ -3,6 +3,7 @@
 mod attempt;
 pub mod mail;
 mod set;
+pub mod sign_in;
 mod stored_hash;
 mod token;
 

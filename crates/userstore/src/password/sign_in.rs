@@ -1,0 +1,143 @@
+//! Signing in by a password: counted before it is verified, and cleared once the sign-in is complete.
+
+use chancery_credential::{
+    hash::{Parameters, Verification, hash, verify_nobody},
+    lockout,
+};
+use chancery_record::Secret;
+use chancery_resource::{AuditAction, Context, Problem, Tx, load_rows};
+
+use super::{
+    attempt::{Counted, Counting, check, count, count_for_nobody, is_expired, record_failure},
+    set::options,
+    stored_hash::{self, Hashes},
+};
+use crate::user::{USER, User, UserForUpdate, limits};
+
+/// An attempt to sign in, counted, its password not yet verified.
+pub struct PendingSignIn {
+    counted: Option<(Counted, Hashes)>,
+    parameters: Parameters,
+}
+
+/// An attempt to sign in whose password was verified.
+pub struct VerifiedSignIn {
+    counted: Option<Counted>,
+    is_right: bool,
+    /// The password hashed anew, if its hash has other parameters than the present ones.
+    rehashed: Option<Secret>,
+}
+
+/// The state of a user whose password was right.
+pub struct PasswordUser {
+    /// The user.
+    pub user: User,
+    /// Whether the password expired and may not be changed for that.
+    pub is_expired_for_good: bool,
+    /// Whether another password must be set first.
+    pub must_change: bool,
+}
+
+/// Counts an attempt to sign in as this user of the context's store, or as nobody. The transaction is to be
+/// committed whatever follows.
+///
+/// # Errors
+/// Those of the store.
+pub fn begin(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    found: Option<UserForUpdate>,
+) -> Result<PendingSignIn, Problem> {
+    let parameters = stored_hash::parameters(context);
+    let options = options(context)?;
+    let counted = match count(context, tx, found, &options)? {
+        Counting::Counted(found, counted, hashes) => {
+            found.save(context, tx, AuditAction::Silent)?;
+            Some((counted, hashes))
+        }
+        Counting::Refused { .. } => None,
+    };
+    Ok(PendingSignIn { counted, parameters })
+}
+
+impl PendingSignIn {
+    /// Verifies the password: as much work for nobody as for a user, and for who is refused anyway.
+    pub fn verify(self, password: &Secret) -> VerifiedSignIn {
+        let Some((counted, hashes)) = self.counted else {
+            verify_nobody(password, &self.parameters);
+            return VerifiedSignIn { counted: None, is_right: false, rehashed: None };
+        };
+        let Verification { right, needs_rehash } = check(&hashes, password, &self.parameters);
+        let rehashed = needs_rehash.then(|| hash(password, &self.parameters).ok().map(Secret::new)).flatten();
+        VerifiedSignIn { counted: Some(counted), is_right: right, rehashed }
+    }
+}
+
+/// Decides an attempt. `None`: it is refused, for whatever reason, and that is recorded.
+///
+/// Of one that is right nothing is cleared yet: whoever knows a password alone would get endless attempts at a
+/// second factor. See [`clear`].
+///
+/// # Errors
+/// Those of the store.
+pub fn decide(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    verified: &VerifiedSignIn,
+) -> Result<Option<PasswordUser>, Problem> {
+    tx.commit_dry_run();
+    let Some(counted) = &verified.counted else {
+        count_for_nobody(context, tx)?;
+        return Ok(None);
+    };
+    let Some(found) = find(context, tx, counted.user)? else { return Ok(None) };
+    let options = options(context)?;
+    // a password that was replaced in the meantime proves nothing
+    if !verified.is_right || !stored_hash::is_current(tx, counted.user, counted.hash.as_ref())? {
+        let failed = lockout::fail(found.user.lockout(), &limits(&options), context.now, counted.attempt);
+        record_failure(context, tx, found, &failed)?;
+        return Ok(None);
+    }
+    if let Some(hash) = &verified.rehashed {
+        stored_hash::rehash(tx, counted.user, hash)?;
+    }
+    let is_locked = lockout::succeed(found.user.lockout(), context.now, counted.attempt).refused;
+    if is_locked || !found.user.is_admitted(context.now) {
+        return Ok(None);
+    }
+    let is_expired = is_expired(context, &found);
+    let user = found.user;
+    Ok(Some(PasswordUser {
+        is_expired_for_good: is_expired && !user.can_change_password_on_expiration,
+        must_change: is_expired || user.is_password_change_required || user.is_initial_password,
+        user,
+    }))
+}
+
+/// Clears the counters, the throttle and a temporary lock: the sign-in is complete.
+///
+/// # Errors
+/// Those of the store.
+pub fn clear(context: &Context, tx: &mut Tx<'_>, verified: &VerifiedSignIn) -> Result<(), Problem> {
+    let Some(counted) = &verified.counted else { return Ok(()) };
+    let Some(mut found) = find(context, tx, counted.user)? else { return Ok(()) };
+    let succeeded = lockout::succeed(found.user.lockout(), context.now, counted.attempt);
+    found.user.set_lockout(succeeded.state);
+    found.save(context, tx, AuditAction::Silent).map(drop)
+}
+
+/// Takes the attempt back: the password was right, but the sign-in is not complete.
+///
+/// # Errors
+/// Those of the store.
+pub fn withdraw(context: &Context, tx: &mut Tx<'_>, verified: &VerifiedSignIn) -> Result<(), Problem> {
+    let Some(counted) = &verified.counted else { return Ok(()) };
+    let Some(mut found) = find(context, tx, counted.user)? else { return Ok(()) };
+    found.user.set_lockout(lockout::withdraw(found.user.lockout(), counted.attempt));
+    found.save(context, tx, AuditAction::Silent).map(drop)
+}
+
+fn find(context: &Context, tx: &mut Tx<'_>, user: i64) -> Result<Option<UserForUpdate>, Problem> {
+    let row = load_rows(context, tx, &USER, &[user])?.pop();
+    row.map(UserForUpdate::new).transpose()
+}

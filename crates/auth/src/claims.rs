@@ -4,6 +4,7 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_oauth::LEEWAY;
 use chancery_record::{Secret, Timestamp};
 use chancery_resource::{MANAGEMENT_AUDIENCE, MasterKey, USER_STORE_AUDIENCE, random};
+use chancery_store::{Error, StateTable, Tx};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
@@ -57,6 +58,9 @@ pub struct Claims {
     /// The client apps that act for the subject (RFC 8693, section 4.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub act: Option<Value>,
+    /// The grant of a person's token; none is a token of a client app. A person has no rights at the services by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gid: Option<Uuid>,
     /// The tenant that issued the token; none is the installation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tid: Option<Uuid>,
@@ -87,6 +91,16 @@ impl Claims {
         // serializing text, numbers and lists of text does not fail
         let text = serde_json::to_vec(self).unwrap_or_default();
         BASE64_URL_SAFE_NO_PAD.encode(master.digest("access-token", &text))
+    }
+
+    /// Stores the claims of a reference token under its digest.
+    pub(crate) fn store(&self, tx: &mut Tx<'_>, digest: &[u8]) -> Result<(), Error> {
+        let text =
+            serde_json::to_string(self).map_err(|_| Error::Internal("claims cannot be written".into()))?;
+        tx.queue(
+            &StateTable::ReferenceToken.insert("(digest, claims, expires_on) VALUES (?1, ?2, ?3)"),
+            vec![digest.to_vec().into(), text.into(), self.exp.saturating_mul(1000).into()],
+        )
     }
 
     /// Whether the token is meant for a service.
@@ -138,6 +152,7 @@ mod tests {
             scope: None,
             cnf: None,
             act: Some(serde_json::json!({ "sub": "b", "act": { "sub": "a" } })),
+            gid: None,
             tid: None,
             from_jti: Vec::new(),
         }
@@ -167,6 +182,7 @@ mod tests {
             Claims { aud: Vec::new(), ..again.clone() },
             Claims { act: None, ..again.clone() },
             Claims { tid: Some(id), ..again.clone() },
+            Claims { gid: Some(id), ..again.clone() },
             Claims { from_jti: vec!["a".into()], ..again.clone() },
             Claims { jti: again.jti[..22].to_owned(), ..again.clone() },
             Claims { jti: "ä".repeat(40), ..again },

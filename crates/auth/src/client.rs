@@ -72,6 +72,7 @@ pub struct StoredSecret {
 
 impl ClientApp {
     /// What is cached of a client app that authenticated by this secret: no lists, which may be long.
+    #[must_use]
     pub fn authenticated_by(&self, digest: &Secret) -> Self {
         let fitting = self.secrets.iter().filter(|kept| digest.matches(&kept.digest)).take(1);
         let secrets = fitting.map(|kept| StoredSecret { sealed: None, ..kept.clone() }).collect();

@@ -8,7 +8,7 @@ use chancery_oauth::{
 };
 use chancery_record::{Value, read_json};
 use chancery_resource::{PLATFORM, Sql};
-use chancery_store::{Error, Mode, StateTable, Store};
+use chancery_store::{Error, Mode, Store};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -96,6 +96,7 @@ pub async fn grant(
         scope: granted.scope,
         cnf: (cnf != Confirmation::default()).then_some(cnf),
         act: granted.act,
+        gid: None,
         tid: request.issuer.tenant_id(),
         from_jti: granted.subject.as_deref().map_or_else(Vec::new, lineage),
     };
@@ -145,7 +146,10 @@ fn read_request(request: &EndpointRequest) -> Result<GrantRequest, OAuthError> {
 }
 
 /// What the token is bound to, and the id of the DPoP proof, which is good once.
-fn bind(
+///
+/// # Errors
+/// What is missing or wrong, as the endpoint answers it.
+pub fn bind(
     token_service: &TokenService,
     app: &ClientApp,
     request: &EndpointRequest,
@@ -382,12 +386,7 @@ async fn finish(
             }
         }
         if let Some(digest) = &reference {
-            let text = serde_json::to_string(claims.as_ref())
-                .map_err(|_| Error::Internal("claims cannot be written".into()))?;
-            tx.queue(
-                &StateTable::ReferenceToken.insert("(digest, claims, expires_on) VALUES (?1, ?2, ?3)"),
-                vec![Value::Bytes(digest.clone()), text.into(), Value::Int(claims.exp.saturating_mul(1000))],
-            )?;
+            claims.store(tx, digest)?;
         }
         match &one {
             Some(one) => one.claim_last(tx)?,

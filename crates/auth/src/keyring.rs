@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 
 use aws_lc_rs::{
+    encoding::{AsDer, Pkcs8V1Der},
     rand::SystemRandom,
-    signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _},
+    rsa::KeySize,
+    signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _, RsaKeyPair},
 };
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_certificate::PrivateKey;
@@ -18,6 +20,7 @@ use serde_json::json;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Token,
+    IdToken,
     Audit,
 }
 
@@ -25,6 +28,7 @@ impl Purpose {
     const fn name(self) -> &'static str {
         match self {
             Self::Token => "token",
+            Self::IdToken => "id-token",
             Self::Audit => "audit",
         }
     }
@@ -36,7 +40,9 @@ pub struct Keyring {
     pub token_key: (String, PrivateKey),
     /// The public keys that verify access tokens, by id. Their algorithm is ES256.
     pub token_keys: HashMap<String, PublicKey>,
-    /// The public keys of access tokens, as JWKs.
+    /// The key that signs ID tokens by RS256, which libraries expect, with its id.
+    pub id_token_key: (String, PrivateKey),
+    /// The public keys of access tokens and of ID tokens, as JWKs.
     pub token_jwks: Vec<serde_json::Value>,
     /// The public keys of the audit trail, as JWKs.
     pub audit_jwks: Vec<serde_json::Value>,
@@ -54,7 +60,7 @@ pub fn ensure_keys(
 ) -> Result<(Keyring, AuditKey), Error> {
     let mut stored = load(tx)?;
     let mut made = false;
-    for purpose in [Purpose::Token, Purpose::Audit] {
+    for purpose in [Purpose::Token, Purpose::IdToken, Purpose::Audit] {
         if !stored.iter().any(|key| key.purpose == purpose.name()) {
             make(tx, master, purpose, now)?;
             made = true;
@@ -104,13 +110,18 @@ fn make(tx: &mut Tx<'_>, master: &MasterKey, purpose: Purpose, now: Timestamp) -
             let document = EcdsaKeyPair::generate_pkcs8(signing, &generator).map_err(failed)?;
             let pair = EcdsaKeyPair::from_pkcs8(signing, document.as_ref())
                 .map_err(|_| Error::Internal("a key cannot be read".into()))?;
-            ("ES256", document, pair.public_key().as_ref().to_vec())
+            ("ES256", document.as_ref().to_vec(), pair.public_key().as_ref().to_vec())
+        }
+        Purpose::IdToken => {
+            let pair = RsaKeyPair::generate(KeySize::Rsa2048).map_err(failed)?;
+            let document = AsDer::<Pkcs8V1Der<'_>>::as_der(&pair).map_err(failed)?;
+            ("RS256", document.as_ref().to_vec(), pair.public_key().as_ref().to_vec())
         }
         Purpose::Audit => {
             let document = Ed25519KeyPair::generate_pkcs8(&generator).map_err(failed)?;
             let pair = Ed25519KeyPair::from_pkcs8(document.as_ref())
                 .map_err(|_| Error::Internal("a key cannot be read".into()))?;
-            ("EdDSA", document, pair.public_key().as_ref().to_vec())
+            ("EdDSA", document.as_ref().to_vec(), pair.public_key().as_ref().to_vec())
         }
     };
     tx.queue(
@@ -123,7 +134,7 @@ fn make(tx: &mut Tx<'_>, master: &MasterKey, purpose: Purpose, now: Timestamp) -
             key_id.as_str().into(),
             algorithm.into(),
             Value::Bytes(public_key),
-            Value::Bytes(master.seal(&associated_data(&key_id), document.as_ref())),
+            Value::Bytes(master.seal(&associated_data(&key_id), &document)),
             Value::Int(now.0),
         ],
     )
@@ -146,13 +157,28 @@ fn open(stored: &[StoredKey], master: &MasterKey) -> Option<(Keyring, AuditKey)>
     };
     let token_keys = of(Purpose::Token).map(public).collect::<Option<_>>()?;
     let token_private = PrivateKey::read(private(token)?.expose(), None).ok()?;
+    let id_tokens: Vec<(String, PrivateKey)> = of(Purpose::IdToken)
+        .map(|key| Some((key.key_id.clone(), PrivateKey::read(private(key)?.expose(), None).ok()?)))
+        .collect::<Option<_>>()?;
+    let id_token_jwks: Vec<_> = id_tokens.iter().map(|(id, key)| signing_jwk(id, key, "RS256")).collect();
     let keyring = Keyring {
         token_key: (token.key_id.clone(), token_private),
         token_keys,
-        token_jwks: of(Purpose::Token).map(ec_jwk).collect(),
+        id_token_key: id_tokens.into_iter().next_back()?,
+        token_jwks: of(Purpose::Token).map(ec_jwk).chain(id_token_jwks).collect(),
         audit_jwks: of(Purpose::Audit).map(ed_jwk).collect(),
     };
     Some((keyring, audit))
+}
+
+/// The public key of a key that signs by this algorithm, as a JWK.
+fn signing_jwk(id: &str, key: &PrivateKey, algorithm: &str) -> serde_json::Value {
+    let mut jwk = key.public_jwk(id);
+    if let Some(members) = jwk.as_object_mut() {
+        members.insert("use".into(), json!("sig"));
+        members.insert("alg".into(), json!(algorithm));
+    }
+    jwk
 }
 
 /// A P-256 key as a JWK; its public key is the uncompressed point `04 x y`.

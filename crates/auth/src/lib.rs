@@ -19,10 +19,12 @@ mod signer;
 mod signing_certificate;
 mod token_service;
 
+pub use authenticate::{AuthenticatedClient, authenticate};
 pub use claims::{Audience, Claims, Confirmation};
-pub use grant::{TokenGrant, grant};
+pub use client::ClientApp;
+pub use grant::{TokenGrant, bind, grant};
 pub use introspect::{introspect, revoke};
-pub use issuer::{Issuer, IssuingTenant};
+pub use issuer::{Issuer, IssuingTenant, issuer_url};
 pub use keyring::{Keyring, ensure_keys};
 pub use permit::{AccessDenied, decide};
 pub use presented::{ClientCertificate, EndpointRequest, Proof, certificate_thumbprint};

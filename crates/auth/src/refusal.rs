@@ -14,7 +14,8 @@ pub struct OAuthError {
 }
 
 impl OAuthError {
-    pub(crate) const fn new(status: u16, error: &'static str, description: &'static str) -> Self {
+    /// An error to be answered with this status.
+    pub const fn new(status: u16, error: &'static str, description: &'static str) -> Self {
         Self { status, error, description }
     }
 

@@ -322,7 +322,10 @@ fn query_token<'a>(queries: &mut Queries<'a>, claims: &'a Claims) {
         found.is_revoked = true;
         Ok(())
     });
-    query_caller(queries, claims);
+    // a person may have the id of a client app: the person's token must not carry that one's rights
+    if claims.gid.is_none() {
+        query_caller(queries, claims);
+    }
 }
 
 /// Adds the statement that finds a token's caller, enabled while both the client app that the token was

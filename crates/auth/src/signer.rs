@@ -33,11 +33,21 @@ pub const fn algorithms(kind: KeyKind) -> Option<(Signing, Algorithm)> {
     })
 }
 
+/// The `typ` of an access token (RFC 9068, section 2.1).
+pub const ACCESS_TOKEN: &str = "at+jwt";
+/// The `typ` of an ID token.
+pub const ID_TOKEN: &str = "JWT";
+
 /// Signs claims. `None`: the key cannot sign.
-pub fn sign(key: &PrivateKey, kid: &str, x5t: Option<&str>, claims: &Claims) -> Option<String> {
+pub fn sign(
+    key: &PrivateKey,
+    (kid, x5t): (&str, Option<&str>),
+    typ: &str,
+    claims: &impl Serialize,
+) -> Option<String> {
     let (signing, algorithm) = algorithms(key.kind())?;
     let header = Header {
-        typ: "at+jwt".into(),
+        typ: typ.into(),
         alg: algorithm.name().into(),
         kid: kid.into(),
         x5t: x5t.map(str::to_owned),

@@ -3,19 +3,21 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_certificate::PrivateKey;
 use chancery_fetch::Policy;
 use chancery_oauth::{Algorithm, Nonces};
 use chancery_record::Timestamp;
 use chancery_resource::{AuditSigner, MasterKey, random};
 use chancery_store::{Error, Mode, StateTable, Store, Tx};
+use serde::Serialize;
 use serde_json::json;
 
 use crate::{
-    Claims, Issuer, Keyring,
+    Claims, ClientApp, Issuer, Keyring,
     authenticated_clients::AuthenticatedClients,
     issuer::{ServingTenants, issuer_url},
     remote_keys::RemoteKeys,
-    signer::{UnverifiedToken, sign},
+    signer::{ACCESS_TOKEN, ID_TOKEN, UnverifiedToken, sign},
     signing_certificate::Certificates,
 };
 
@@ -96,16 +98,66 @@ impl TokenService {
         issuer: &Issuer,
         now: Timestamp,
     ) -> Result<String, Error> {
+        self.sign_by_first_key(claims, (ACCESS_TOKEN, &self.keyring.token_key), certificates, (issuer, now))
+    }
+
+    /// Issues an access token to a client app: signed, or a reference that is stored.
+    ///
+    /// # Errors
+    /// A certificate's key that cannot be opened or cannot sign; errors of the store.
+    pub async fn issue(
+        &self,
+        store: &Store,
+        claims: &mut Claims,
+        app: &ClientApp,
+        (issuer, now): (&Issuer, Timestamp),
+        epoch: i64,
+    ) -> Result<String, Error> {
+        claims.vouch(&self.master);
+        if !app.gets_references {
+            let certificates = self.certificates_since(store, epoch).await?;
+            return self.sign(claims, &certificates, issuer, now);
+        }
+        let (token, digest) = self.make_reference();
+        let claims = claims.clone();
+        store.run("StoreReference", Mode::Write, None, move |tx| claims.store(tx, &digest)).await?;
+        Ok(token)
+    }
+
+    /// Signs an ID token by the issuer's first key, the installation's by RS256. `claims` are those for an algorithm.
+    ///
+    /// # Errors
+    /// A certificate's key that cannot be opened or cannot sign; errors of the store.
+    pub async fn sign_id_token(
+        &self,
+        store: &Store,
+        claims: impl FnOnce(&str) -> serde_json::Value,
+        issuer: &Issuer,
+        now: Timestamp,
+    ) -> Result<String, Error> {
+        let certificates = self.certificates(store).await?;
+        let algorithm = certificates.signing(issuer.tenant, now).map_or("RS256", |one| one.algorithm.name());
+        let claims = claims(algorithm);
+        self.sign_by_first_key(&claims, (ID_TOKEN, &self.keyring.id_token_key), &certificates, (issuer, now))
+    }
+
+    fn sign_by_first_key(
+        &self,
+        claims: &impl Serialize,
+        (typ, (own_id, own_key)): (&str, &(String, PrivateKey)),
+        certificates: &Certificates,
+        (issuer, now): (&Issuer, Timestamp),
+    ) -> Result<String, Error> {
         let signed = match certificates.signing(issuer.tenant, now) {
             Some(one) => {
                 let key = one.private(&self.master).ok_or_else(|| {
                     Error::Internal(format!("the private key of cert store {} cannot be opened", one.id))
                 })?;
-                sign(key, &one.kid, Some(&one.x5t), claims)
+                sign(key, (&one.kid, Some(&one.x5t)), typ, claims)
             }
-            None => sign(&self.keyring.token_key.1, &self.keyring.token_key.0, None, claims),
+            None => sign(own_key, (own_id, None), typ, claims),
         };
-        signed.ok_or_else(|| Error::Internal("the key for access tokens cannot sign".into()))
+        signed.ok_or_else(|| Error::Internal("the key for tokens cannot sign".into()))
     }
 
     /// Makes a reference token; returns it with the digest that it is stored by.

@@ -56,7 +56,7 @@ on_both_engines! {
         for_audit(&world, &PKCS_ECDSA_P256_SHA256, 2039).await;
         assert_eq!(signer(&world).await, info(&made[2]), "the longest validity wins");
         let tokens = world.anonymous.get("/.well-known/jwks.json").await.is(200).json();
-        assert_eq!(tokens["keys"].as_array().unwrap().len(), 2, "the server's own and everyone's");
+        assert_eq!(tokens["keys"].as_array().unwrap().len(), 3, "the server's own two and everyone's");
         for (at, rest) in [(2, 4), (1, 3), (0, 0)] {
             let all = world.all("CertStore").await;
             for store in all.as_array().unwrap().iter().filter(|store| rest == 0 || store["id"] == made[at].store["id"]) {

@@ -154,8 +154,8 @@ on_both_engines! {
         let again = token(&ask(&world, &own, &key, &[]).await.is(200));
         assert_eq!(header(&again)["kid"], header(&signed)["kid"]);
         caller(&world, &signed).get(USERS).await.expect(200);
-        assert!(keys(&world, "").await.len() <= 2);
-        assert!(keys(&world, &format!("/t/{}", tenant.as_str().unwrap())).await.len() <= 22);
+        assert!(keys(&world, "").await.len() <= 3);
+        assert!(keys(&world, &format!("/t/{}", tenant.as_str().unwrap())).await.len() <= 23);
     }
 
     /// The private key of a certificate is known to whoever uploaded it.

@@ -79,7 +79,9 @@ impl Validator {
         let part =
             |key: &Value, name: &str| BASE64_URL_SAFE_NO_PAD.decode(key[name].as_str().unwrap()).unwrap();
         let point = |key: &Value| [vec![4], part(key, "x"), part(key, "y")].concat();
-        Self { issuer, keys: set["keys"].as_array().unwrap().iter().map(point).collect() }
+        let keys = set["keys"].as_array().unwrap().iter();
+        // the installation's key for ID tokens is RSA, and signs no access token
+        Self { issuer, keys: keys.filter(|key| key["kty"] == "EC").map(point).collect() }
     }
 
     fn accepts(&self, token: &str, audience: &str) -> bool {
@@ -102,7 +104,8 @@ impl Validator {
 
 async fn kids(world: &World, path: &str) -> Vec<Value> {
     let set = world.anonymous.get(&format!("{path}/.well-known/jwks.json")).await.is(200).json();
-    set["keys"].as_array().unwrap().iter().map(|key| key["kid"].clone()).collect()
+    let keys = set["keys"].as_array().unwrap().iter();
+    keys.filter(|key| key["kty"] == "EC").map(|key| key["kid"].clone()).collect()
 }
 
 async fn default_subscription(world: &World) -> Value {

@@ -52,6 +52,7 @@ mod reset;
 mod schema;
 mod secrets;
 mod server;
+mod sign_in;
 mod signing;
 mod state;
 mod store;

@@ -13,11 +13,11 @@ from jwskate import Jwk
 BASE = os.environ["CHANCERY_BASE"].rstrip("/")
 
 
-def send(method, resource, body):
+def send(method, resource, body, service="management/v2"):
     request = urllib.request.Request(
-        f"{BASE}/api/management/v2/{resource}",
+        f"{BASE}/api/{service}/{resource}",
         method=method,
-        data=json.dumps(body).encode(),
+        data=None if body is None else json.dumps(body).encode(),
         headers={
             "Authorization": f"Bearer {os.environ['CHANCERY_TOKEN']}",
             "Content-Type": "application/json",
@@ -70,5 +70,33 @@ for name in ["one", "two"]:
     body = {"name": f"{name} {suffix}", "subscriptionId": app["subscription"]}
     app["tenant"] = send("POST", "Tenant", body)["id"]
     send("POST", f"ClientApp/{app['id']}/tenants", {"relatedIds": [app["tenant"]]})
+
+
+def person():
+    """A user of the default store, and two apps to sign in to."""
+    callback, goodbye = "https://app.example/callback", "https://app.example/bye"
+    name, password = f"ann-{suffix}", "four lively grey herons"
+    users = "administration/User"
+    user = send("POST", users, {"loginName": name, "emailAddress": f"{name}@example.com"}, "userstore/v2/default")
+    reset = f"{users}/{user['id']}/password/reset"
+    send("POST", reset, {"newPassword": password}, "userstore/v2/default")
+    tenant = send("GET", "Tenant?filter=name%20eq%20%22Default%22", None)[0]
+    instance = send("GET", "IdpInstance?filter=name%20eq%20%22default%22", None)[0]
+    apps = {}
+    for kind, members in {"confidential": {}, "public": {"isPublic": True}}.items():
+        app = send("POST", "ClientApp", {"name": f"{kind} {suffix}", **members})
+        owner = {"clientAppId": app["id"]}
+        for uri, purpose in [(callback, "Login"), (goodbye, "Logout")]:
+            send("POST", "ClientAppRedirectUri", owner | {"uri": uri, "redirectUriType": purpose})
+        send("POST", f"ClientApp/{app['id']}/tenants", {"relatedIds": [tenant["id"]]})
+        send("POST", f"IdpInstance/{instance['id']}/clientapps", {"relatedIds": [app["id"]]})
+        apps[kind] = {"id": app["id"]}
+        if not members:
+            apps[kind]["secret"] = send("POST", "ClientAppSecret", owner)["secret"]
+    told = {"name": name, "password": password, "tenant": tenant["id"], "apps": apps}
+    return told | {"callback": callback, "goodbye": goodbye}
+
+
+apps["person"] = person()
 with open(sys.argv[1], "w", encoding="utf-8") as file:
     json.dump(apps, file)

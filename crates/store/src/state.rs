@@ -32,6 +32,8 @@ state_tables! {
     AuditKey = "audit_key",
     /// Audit entries that are in no tree yet.
     AuditPending = "audit_pending",
+    /// Authorization codes.
+    AuthorizationCode = "authorization_code",
     /// The trees over the audit trails.
     AuditTree = "audit_tree",
     /// Inner nodes of the trees.
@@ -76,6 +78,12 @@ state_tables! {
     RevokedToken = "revoked_token",
     /// Codes that verify a security contact.
     SecurityContactCode = "security_contact_code",
+    /// What client apps have of people who signed in.
+    SignInGrant = "sign_in_grant",
+    /// What came of attempts to sign in.
+    SignInRecord = "sign_in_record",
+    /// Sessions of people who signed in.
+    SignInSession = "sign_in_session",
     /// Keys of this installation.
     SigningKey = "signing_key",
     /// Single-use proofs that were used.

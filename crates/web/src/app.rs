@@ -8,6 +8,7 @@ use std::{
 use chancery_auth::{Rights, TokenService};
 use chancery_record::Timestamp;
 use chancery_resource::{AppContext, Problem, ProblemKind, Purpose, Service};
+use chancery_signin::{Applications, Provider};
 use chancery_store::{Figure, Store};
 use http::{Request, Response, Version, header, request::Parts};
 use hyper::body::Incoming;
@@ -77,6 +78,8 @@ pub struct App {
     pub token_service: TokenService,
     /// What callers may do.
     pub rights: Rights,
+    /// The client apps that people sign in to.
+    pub(crate) applications: Applications,
     /// What operations share.
     pub context: Arc<AppContext>,
     /// Limits on requests, connections and bodies.
@@ -154,6 +157,7 @@ impl App {
             readers: Arc::new(Semaphore::new(processors)),
             documents: services.iter().map(|service| Document::of(service)).collect(),
             rights: Rights::default(),
+            applications: Applications::default(),
             bodies: Bodies::of(limits.bodies_mib),
             reads: LongReads::of(store.long_places()),
             store,
@@ -200,6 +204,12 @@ impl App {
             tracing::debug!(method = %parts.method, path = parts.uri.path(), status, seconds, "answered");
         }
         response
+    }
+
+    /// The OpenID provider, with this class of access to the store.
+    pub(crate) fn provider<'a>(&'a self, store: &'a Store) -> Provider<'a> {
+        let (tokens, context, applications) = (&self.token_service, &self.context, &self.applications);
+        Provider { store, tokens, context, applications }
     }
 
     /// Records that a background job succeeded.

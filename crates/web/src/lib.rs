@@ -1,5 +1,5 @@
-//! The asynchronous edge: turns a list of operations into routes, limits, problems and documentation. The
-//! services are passed in; this crate does not depend on them.
+//! The asynchronous edge: turns a list of operations into routes, limits, problems and documentation, and serves the
+//! pages of the OpenID provider. The services are passed in.
 
 mod activity;
 mod answer;
@@ -22,6 +22,7 @@ mod limiter;
 mod listener;
 mod metrics;
 mod openapi;
+mod pages;
 mod pool;
 mod proof_limiter;
 mod request;
@@ -29,6 +30,7 @@ mod route;
 mod system;
 mod tls;
 pub mod trace;
+mod userinfo;
 
 pub use app::{App, DEPRECATED_ON, Limits, now};
 pub use deprecation::Deprecation;

@@ -7,6 +7,7 @@ use chancery_auth::{
 };
 use chancery_record::Timestamp;
 use chancery_resource::{Permit, Problem, ProblemKind};
+use chancery_signin::AUTHORIZATION_CODE;
 use chancery_store::{Class, Health};
 use http::{HeaderValue, Method, Response, header, request::Parts};
 use serde_json::json;
@@ -17,8 +18,10 @@ use crate::{
     body::{RequestBody, SMALL_BODY},
     compress::CompressedText,
     connections::Stage,
+    pages,
     request::{MediaType, dpop_proofs, media_type, read_form, text},
     route::not_allowed,
+    userinfo,
 };
 
 /// An endpoint of the server itself.
@@ -44,6 +47,14 @@ pub enum SystemRoute {
     Introspect,
     /// Token revocation (RFC 7009).
     Revoke,
+    /// The authorization endpoint.
+    Authorize,
+    /// The UserInfo endpoint.
+    UserInfo,
+    /// The end session endpoint.
+    EndSession,
+    /// A page of a sign-in.
+    SignInPage,
     /// The page that shows the documentation.
     Documentation,
     /// The OpenAPI document of a service.
@@ -87,7 +98,7 @@ const PROOF_ALGORITHMS: [&str; 10] =
 
 impl SystemRoute {
     /// All endpoints.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 17] = [
         Self::Live,
         Self::Ready,
         Self::Metrics,
@@ -98,6 +109,10 @@ impl SystemRoute {
         Self::Token,
         Self::Introspect,
         Self::Revoke,
+        Self::Authorize,
+        Self::UserInfo,
+        Self::EndSession,
+        Self::SignInPage,
         Self::Documentation,
         Self::Document,
         Self::ProblemPage,
@@ -116,6 +131,10 @@ impl SystemRoute {
             Self::Token => "/connect/token",
             Self::Introspect => "/connect/introspect",
             Self::Revoke => "/connect/revoke",
+            Self::Authorize => "/connect/authorize",
+            Self::UserInfo => "/connect/userinfo",
+            Self::EndSession => "/connect/endsession",
+            Self::SignInPage => "/signin/{step}",
             Self::Documentation => "/openapi",
             Self::Document => "/openapi/{document}",
             Self::ProblemPage => "/problems/{kind}",
@@ -135,6 +154,10 @@ impl SystemRoute {
             Self::Token => &["/t/{tenant}/connect/token"],
             Self::Introspect => &["/t/{tenant}/connect/introspect"],
             Self::Revoke => &["/t/{tenant}/connect/revoke"],
+            Self::Authorize => &["/t/{tenant}/connect/authorize"],
+            Self::UserInfo => &["/t/{tenant}/connect/userinfo"],
+            Self::EndSession => &["/t/{tenant}/connect/endsession"],
+            Self::SignInPage => &["/t/{tenant}/signin/{step}"],
             _ => &[],
         }
     }
@@ -148,10 +171,15 @@ impl SystemRoute {
         body: &mut RequestBody,
         now: Timestamp,
     ) -> Result<Response<AnswerBody>, Problem> {
-        let is_endpoint = matches!(self, Self::Token | Self::Introspect | Self::Revoke);
-        let allowed = if is_endpoint { &[Method::POST][..] } else { &[Method::GET, Method::HEAD][..] };
+        let (allowed, named) = match self {
+            Self::Token | Self::Introspect | Self::Revoke => (&[Method::POST][..], "POST"),
+            _ if self.is_of_browsers() || self == Self::UserInfo => {
+                (&[Method::GET, Method::POST][..], "GET, POST")
+            }
+            _ => (&[Method::GET, Method::HEAD][..], "GET, HEAD"),
+        };
         if !allowed.contains(&parts.method) {
-            return Err(not_allowed(if is_endpoint { "POST" } else { "GET, HEAD" }));
+            return Err(not_allowed(named));
         }
         let parameter = parameters.first().map_or("", String::as_str);
         let issuer = match issuer_kind {
@@ -181,6 +209,11 @@ impl SystemRoute {
             Self::Token | Self::Introspect | Self::Revoke => {
                 self.endpoint(app, issuer, parts, body, now).await
             }
+            Self::Authorize | Self::EndSession | Self::SignInPage => {
+                let step = parameters.last().map_or("", String::as_str);
+                return pages::answer(app, self, (&issuer, step), parts, body, now).await;
+            }
+            Self::UserInfo => userinfo::answer(app, &issuer, parts, body, now).await?,
             Self::Documentation => page(parts),
             Self::Document => document(app, parts, parameter)?,
             Self::ProblemPage => problem_page(parameter)?,
@@ -192,8 +225,22 @@ impl SystemRoute {
     const fn is_published(self) -> bool {
         !matches!(
             self,
-            Self::Live | Self::Ready | Self::Metrics | Self::Token | Self::Introspect | Self::Revoke
+            Self::Live
+                | Self::Ready
+                | Self::Metrics
+                | Self::Token
+                | Self::Introspect
+                | Self::Revoke
+                | Self::Authorize
+                | Self::UserInfo
+                | Self::EndSession
+                | Self::SignInPage
         )
+    }
+
+    /// Whether browsers ask for it, for people.
+    const fn is_of_browsers(self) -> bool {
+        matches!(self, Self::Authorize | Self::EndSession | Self::SignInPage)
     }
 }
 
@@ -221,7 +268,7 @@ fn discovery(app: &App, issuer: &Issuer) -> String {
     if app.context.asks_for_certificates {
         methods.extend(["tls_client_auth", "self_signed_tls_client_auth"]);
     }
-    json!({
+    let mut document = json!({
         "issuer": issuer.url,
         "token_endpoint": issuer.endpoint(SystemRoute::Token.path()),
         "introspection_endpoint": issuer.endpoint(SystemRoute::Introspect.path()),
@@ -240,8 +287,48 @@ fn discovery(app: &App, issuer: &Issuer) -> String {
         "subject_types_supported": ["public"],
         "id_token_signing_alg_values_supported": ["ES256"],
         "service_documentation": documentation,
-    })
-    .to_string()
+    });
+    if let (true, Some(members)) =
+        (pages::are_served(&app.token_service.public_url), document.as_object_mut())
+    {
+        members.extend(sign_in(issuer, &methods));
+    }
+    document.to_string()
+}
+
+/// What discovery tells where people sign in.
+fn sign_in(issuer: &Issuer, methods: &[&str]) -> serde_json::Map<String, serde_json::Value> {
+    let methods: Vec<&str> = methods.iter().copied().chain(["none"]).collect();
+    let told = json!({
+        "authorization_endpoint": issuer.endpoint(SystemRoute::Authorize.path()),
+        "userinfo_endpoint": issuer.endpoint(SystemRoute::UserInfo.path()),
+        "end_session_endpoint": issuer.endpoint(SystemRoute::EndSession.path()),
+        "grant_types_supported": [
+            AUTHORIZATION_CODE, "client_credentials", "urn:ietf:params:oauth:grant-type:token-exchange",
+        ],
+        "token_endpoint_auth_methods_supported": methods,
+        "response_types_supported": ["code", "none"],
+        "response_modes_supported": ["query", "fragment", "form_post"],
+        "scopes_supported": ["openid", "profile", "email", "phone"],
+        "claims_supported": [
+            "sub", "iss", "aud", "exp", "iat", "auth_time", "nonce", "acr", "amr", "sid", "tid", "name", "given_name",
+            "family_name", "middle_name", "nickname", "preferred_username", "profile", "picture", "website",
+            "gender", "birthdate", "zoneinfo", "locale", "email", "email_verified", "phone_number",
+            "phone_number_verified",
+        ],
+        "acr_values_supported": ["sfa"],
+        "prompt_values_supported": ["none", "login", "select_account"],
+        "ui_locales_supported": ["en", "de"],
+        "code_challenge_methods_supported": ["S256"],
+        "id_token_signing_alg_values_supported": ["RS256", "ES256", "ES384", "ES512", "EdDSA"],
+        "request_parameter_supported": false,
+        "request_uri_parameter_supported": false,
+        "authorization_response_iss_parameter_supported": true,
+    });
+    match told {
+        serde_json::Value::Object(members) => members,
+        _ => serde_json::Map::new(),
+    }
 }
 
 impl SystemRoute {
@@ -316,6 +403,10 @@ impl SystemRoute {
             Self::Revoke => {
                 revoke(store, token_service, rights, request).await?;
                 Ok((String::new(), None, 200))
+            }
+            _ if request.one("grant_type") == Some(AUTHORIZATION_CODE) => {
+                let granted = app.provider(store).redeem(request).await?;
+                Ok((granted.body, granted.nonce, 200))
             }
             _ => {
                 let granted = grant(store, token_service, rights, request).await?;

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::{
     AttemptStart, Limits, PendingAttempt, Reason, State, begin, fail, reset, set_locked, set_locked_until,
-    succeed, token_used,
+    succeed, token_used, withdraw,
 };
 use crate::model::{Action, Expected, Model};
 
@@ -56,6 +56,24 @@ fn the_failure_that_reaches_the_number_locks() {
     assert!(state.is_locked);
     assert_eq!(attempt(&mut state, &limits, over.plus(1 << 40), true), Err(Reason::Locked));
     assert_eq!(reset(state), State::default());
+}
+
+/// A right password to which a second factor is missing: else whoever knows it would get endless attempts at that.
+#[test]
+fn a_withdrawn_attempt_neither_counts_nor_clears() {
+    let limits = Limits { attempts_before_user_locked: 4, throttling_enabled: false, ..Limits::default() };
+    let mut state = State::default();
+    for _ in 0..3 {
+        attempt(&mut state, &limits, NOON, false).unwrap();
+    }
+    for _ in 0..10 {
+        let AttemptStart::Counted(counted) = begin(&state, &limits, NOON, id(2)) else { panic!("{state:?}") };
+        assert!(counted.closing.is_some(), "it would be the last");
+        assert_eq!(withdraw(counted, id(2)), state);
+    }
+    assert_eq!(withdraw(State::default(), id(2)), State::default());
+    attempt(&mut state, &limits, NOON, false).unwrap();
+    assert!(state.is_locked);
 }
 
 #[test]

@@ -226,6 +226,10 @@ pub static CATALOGUE: &[Entry] = &[
     entry(Owner::Tenant, "DeviceCodeLifetime", "00:10:00", Form::Span(MINUTE, HOUR)),
     entry(Owner::Tenant, "SessionLifetime", "14.00:00:00", Form::Span(MINUTE, YEAR)),
     entry(Owner::Tenant, "SessionSliding", "true", Form::Flag),
+    entry(Owner::Tenant, "SessionAbsoluteLifetime", "90.00:00:00", Form::Span(HOUR, YEAR)),
+    entry(Owner::Tenant, "BrowserSessionLifetime", "10:00:00", Form::Span(MINUTE, 30 * DAY)),
+    entry(Owner::Tenant, "PkceRequired", "true", Form::Flag),
+    entry(Owner::Tenant, "SignInRecordRetention", "90.00:00:00", Form::Span(DAY, 10 * YEAR)),
 ];
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Deletes expired events, idempotency keys, tokens and mails.
+//! Deletes expired events, idempotency keys, tokens, sign-ins and mails.
 
 use std::time::Duration;
 
@@ -17,6 +17,9 @@ const KEYS_KEPT: i64 = 24 * 3600 * 1000;
 const MAILS_KEPT: i64 = 30 * 24 * 3600 * 1000;
 /// How long proofs and tokens are kept beyond their expiry, in milliseconds: clocks of processes differ.
 const MARGIN: i64 = 60 * 1000;
+/// How long sessions, grants and codes are kept beyond their expiry, in milliseconds: a code that is shown again
+/// ends the grant that it made.
+const SIGN_INS_KEPT: i64 = 24 * 3600 * 1000;
 /// Rows deleted in one transaction, so that others do not wait.
 const PIECE: u64 = 1000;
 
@@ -70,16 +73,20 @@ pub fn prune_piece(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
     )?;
     let mut tokens = 0;
     let expiring = [
-        (StateTable::UsedProof, "digest"),
-        (StateTable::ReferenceToken, "digest"),
-        (StateTable::RevokedToken, "jti"),
+        (StateTable::UsedProof, "digest", MARGIN),
+        (StateTable::ReferenceToken, "digest", MARGIN),
+        (StateTable::RevokedToken, "jti", MARGIN),
+        (StateTable::AuthorizationCode, "digest", SIGN_INS_KEPT),
+        (StateTable::SignInSession, "id", SIGN_INS_KEPT),
+        (StateTable::SignInGrant, "id", SIGN_INS_KEPT),
+        (StateTable::SignInRecord, "rid", MARGIN),
     ];
-    for (table, key) in expiring {
+    for (table, key, kept) in expiring {
         let oldest = format_args!(
             "WHERE {key} IN (SELECT {key} FROM {} WHERE expires_on < ?1 ORDER BY expires_on LIMIT {PIECE})",
             table.name()
         );
-        tokens = tokens.max(tx.execute(&table.delete(oldest), &[Value::Int(now.0 - MARGIN)])?);
+        tokens = tokens.max(tx.execute(&table.delete(oldest), &[Value::Int(now.0 - kept)])?);
     }
     let mails = chancery_mail::prune(tx, Timestamp(now.0 - MAILS_KEPT))?;
     Ok(events.max(keys).max(claims).max(ceremonies).max(tokens).max(mails))

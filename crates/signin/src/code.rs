@@ -1,0 +1,181 @@
+//! Authorization codes: issued where a sign-in is complete, good once.
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_flow::SignedIn;
+use chancery_oauth::AuthorizationRequest;
+use chancery_record::{Timestamp, Value};
+use chancery_resource::{Context, MasterKey, Problem, StateTable, StoreError, Tx, random};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::{application::Application, provider::with_facts};
+
+/// How often a code may be shown wrongly.
+const MISSES: i64 = 5;
+/// The longest lifetime of a code under a FAPI profile, in ms.
+const UNDER_PROFILE: i64 = 60_000;
+
+/// What a sign-in gave: the code to be sent, if one was asked for.
+pub struct Issued {
+    /// The code.
+    pub code: Option<String>,
+}
+
+/// What a code stands for.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct CodeContents {
+    /// The platform user.
+    pub person: Uuid,
+    /// The tenant.
+    pub tenant: Uuid,
+    /// The instance of the first factor.
+    pub instance: Uuid,
+    /// The session.
+    pub session: Uuid,
+    /// When the person proved a first factor, in seconds since 1970.
+    pub auth_time: i64,
+    /// `acr`
+    pub acr: String,
+    /// `amr`
+    pub amr: Vec<String>,
+    /// The scope that is granted.
+    pub scope: String,
+    /// `nonce`
+    pub nonce: Option<String>,
+    /// `redirect_uri`
+    pub redirect_uri: String,
+    /// The PKCE challenge.
+    pub challenge: Option<String>,
+    /// `resource`
+    pub resources: Vec<String>,
+    /// The thumbprint of the key that the code is bound to.
+    pub dpop_jkt: Option<String>,
+}
+
+/// The digest that a code is kept by.
+fn digest(master: &MasterKey, code: &str) -> Vec<u8> {
+    master.digest("authorization-code", code.as_bytes())
+}
+
+fn associated_data(digest: &[u8]) -> String {
+    format!("authorization_code/{}", BASE64_URL_SAFE_NO_PAD.encode(digest))
+}
+
+/// Issues what an authorization request asks for, for a sign-in that is complete.
+///
+/// # Errors
+/// Those of the store.
+pub fn issue(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    (application, request): (&Application, &AuthorizationRequest),
+    signed_in: &SignedIn,
+    session: Uuid,
+) -> Result<Issued, Problem> {
+    if !request.response_type.code {
+        return Ok(Issued { code: None });
+    }
+    let scope = with_facts(application, |facts| {
+        chancery_oauth::grantable_scope(request.scope.as_ref(), facts).unwrap_or_default()
+    });
+    let contents = CodeContents {
+        person: signed_in.person,
+        tenant: signed_in.tenant,
+        instance: signed_in.instance,
+        session,
+        auth_time: signed_in.auth_time.0.div_euclid(1000),
+        acr: signed_in.acr.name().to_owned(),
+        amr: signed_in.amr.iter().map(|word| (*word).to_owned()).collect(),
+        scope: scope.to_string(),
+        nonce: request.nonce.clone(),
+        redirect_uri: request.redirect_uri.clone(),
+        challenge: request.challenge.as_ref().map(ToString::to_string),
+        resources: request.resources.clone(),
+        dpop_jkt: request.dpop_jkt.clone(),
+    };
+    let text = serde_json::to_vec(&contents)
+        .map_err(|_| StoreError::Internal("a code's contents cannot be written".into()))?;
+    let master = &context.app.master;
+    let code = BASE64_URL_SAFE_NO_PAD.encode(random::<32>());
+    let digest = digest(master, &code);
+    let lifetime = application
+        .tenant(signed_in.tenant)
+        .map_or(UNDER_PROFILE, |tenant| tenant.options.span("AuthorizationCodeLifetime"));
+    let lifetime =
+        if application.security_profile == "None" { lifetime } else { lifetime.min(UNDER_PROFILE) };
+    let sealed = master.seal(&associated_data(&digest), &text);
+    let text = StateTable::AuthorizationCode.insert(
+        "(digest, client_app_id, grant_id, sealed, misses, expires_on) VALUES (?1, ?2, ?3, ?4, 0, ?5)",
+    );
+    let until = context.now.plus(lifetime);
+    let grant = context.new_id();
+    let parameters =
+        vec![digest.into(), application.id.into(), grant.into(), sealed.into(), Value::Int(until.0)];
+    tx.queue(&text, parameters)?;
+    Ok(Issued { code: Some(code) })
+}
+
+/// A code that was shown.
+pub struct ShownCode {
+    digest: Vec<u8>,
+    /// The grant that it makes.
+    pub grant: Uuid,
+    /// The client app that it was issued to.
+    pub application: Uuid,
+    /// What it stands for.
+    pub contents: CodeContents,
+    used_on: Option<Timestamp>,
+}
+
+/// Finds a code that has not expired.
+///
+/// # Errors
+/// Those of the store.
+pub fn find(
+    tx: &mut Tx<'_>,
+    master: &MasterKey,
+    code: &str,
+    now: Timestamp,
+) -> Result<Option<ShownCode>, StoreError> {
+    let digest = digest(master, code);
+    let text = "SELECT client_app_id, grant_id, sealed, used_on FROM authorization_code \
+        WHERE digest = ?1 AND misses < ?2 AND (used_on IS NOT NULL OR expires_on > ?3)";
+    let key = [digest.clone().into(), MISSES.into(), now.0.into()];
+    let found = tx.one(text, &key, |row| {
+        let used_on = if row.is_null(3)? { None } else { Some(Timestamp(row.int(3)?)) };
+        Ok((row.id(0)?, row.id(1)?, row.bytes(2)?.to_vec(), used_on))
+    })?;
+    let Some((application, grant, sealed, used_on)) = found else { return Ok(None) };
+    let opened = master.open(&associated_data(&digest), &sealed);
+    let contents = opened.and_then(|text| serde_json::from_slice(text.expose()).ok());
+    let contents = contents.ok_or_else(|| StoreError::Internal("a code's contents cannot be read".into()))?;
+    Ok(Some(ShownCode { digest, grant, application, contents, used_on }))
+}
+
+impl ShownCode {
+    /// Uses the code up. `false`: it was used before, and so its grant has ended (RFC 6749, section 4.1.2).
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn claim(&self, tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, StoreError> {
+        if self.used_on.is_none() {
+            let text = StateTable::AuthorizationCode
+                .update("SET used_on = ?2 WHERE digest = ?1 AND used_on IS NULL");
+            if tx.execute(&text, &[self.digest.clone().into(), now.0.into()])? == 1 {
+                return Ok(true);
+            }
+        }
+        let text = StateTable::SignInGrant.update("SET ended_on = ?2 WHERE id = ?1 AND ended_on IS NULL");
+        tx.queue(&text, vec![self.grant.into(), now.0.into()])?;
+        Ok(false)
+    }
+
+    /// Counts that the code was shown wrongly.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn miss(&self, tx: &mut Tx<'_>) -> Result<(), StoreError> {
+        let text = StateTable::AuthorizationCode.update("SET misses = misses + 1 WHERE digest = ?1");
+        tx.queue(&text, vec![self.digest.clone().into()])
+    }
+}

@@ -1,0 +1,127 @@
+//! A flow under way as the browser keeps it: sealed in a cookie, bound to the browser.
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_flow::Flow;
+use chancery_oauth::{Addressing, AuthorizationRequest};
+use chancery_record::Timestamp;
+use chancery_resource::{MasterKey, random};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// The most bytes of a flow in a cookie.
+pub const LARGEST: usize = 3_800;
+
+/// A flow under way.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct KeptFlow {
+    /// Its id, by which its pages name it.
+    #[serde(skip)]
+    pub id: String,
+    /// The tenant whose issuer was asked; none is the installation.
+    pub issuing: Option<Uuid>,
+    /// The client app.
+    pub application: Uuid,
+    /// The parameters of the authorization request.
+    pub parameters: Vec<(String, String)>,
+    /// What was chosen and proven.
+    pub flow: Flow,
+    /// Where the flow ends, once it has: the address of the answer to the client app.
+    pub answer: Option<String>,
+}
+
+impl KeptFlow {
+    /// A flow at its beginning.
+    pub fn new(
+        issuing: Option<Uuid>,
+        application: Uuid,
+        parameters: Vec<(String, String)>,
+        flow: Flow,
+    ) -> Self {
+        let id = BASE64_URL_SAFE_NO_PAD.encode(random::<12>());
+        Self { id, issuing, application, parameters, flow, answer: None }
+    }
+
+    /// The authorization request, read again from its parameters, which were judged when the flow began.
+    pub fn request(&self) -> Option<(Addressing, AuthorizationRequest)> {
+        let addressing = Addressing::read(&self.parameters).ok()?;
+        let request = AuthorizationRequest::read(&addressing, &self.parameters).ok()?;
+        Some((addressing, request))
+    }
+
+    /// The flow, sealed for the browser with this cookie value.
+    pub fn seal(&self, master: &MasterKey, browser: &str) -> Option<String> {
+        let text = serde_json::to_vec(self).ok()?;
+        let sealed = master.seal(&associated_data(&self.id, browser), &text);
+        let sealed = BASE64_URL_SAFE_NO_PAD.encode(sealed);
+        (sealed.len() <= LARGEST).then_some(sealed)
+    }
+
+    /// Opens a flow that the browser with this cookie value shows.
+    pub fn open(master: &MasterKey, id: &str, browser: &str, sealed: &str) -> Option<Self> {
+        let sealed = BASE64_URL_SAFE_NO_PAD.decode(sealed).ok()?;
+        let text = master.open(&associated_data(id, browser), &sealed)?;
+        let flow: Self = serde_json::from_slice(text.expose()).ok()?;
+        Some(Self { id: id.to_owned(), ..flow })
+    }
+
+    /// What a form of this flow's page sends along, so that no other site can send it (`csrf`).
+    pub fn csrf(&self, master: &MasterKey, browser: &str, step: &str) -> String {
+        let about = format!("{}\0{browser}\0{step}", self.id);
+        BASE64_URL_SAFE_NO_PAD.encode(master.digest("sign-in-csrf", about.as_bytes()))
+    }
+
+    /// Whether the flow's time is over.
+    pub fn is_over(&self, now: Timestamp) -> bool {
+        now >= self.flow.request().started.plus(chancery_flow::LIFETIME_MS)
+    }
+}
+
+fn associated_data(id: &str, browser: &str) -> String {
+    format!("sign_in_flow/{id}/{browser}")
+}
+
+#[cfg(test)]
+mod tests {
+    use chancery_flow::{Flow, Request};
+    use chancery_record::Timestamp;
+    use chancery_resource::MasterKey;
+    use uuid::Uuid;
+
+    use super::KeptFlow;
+
+    fn kept() -> KeptFlow {
+        let parameters = vec![("state".to_owned(), "s".to_owned())];
+        KeptFlow::new(None, Uuid::from_u128(1), parameters, Flow::new(Request::new(Timestamp(1))))
+    }
+
+    #[test]
+    fn a_flow_opens_in_its_own_browser_alone() {
+        let (master, kept) = (MasterKey::generate(), kept());
+        let sealed = kept.seal(&master, "browser").unwrap();
+        assert_eq!(
+            KeptFlow::open(&master, &kept.id, "browser", &sealed).unwrap().parameters,
+            kept.parameters
+        );
+        assert!(KeptFlow::open(&master, &kept.id, "other", &sealed).is_none());
+        assert!(KeptFlow::open(&master, "another", "browser", &sealed).is_none());
+        assert!(KeptFlow::open(&MasterKey::generate(), &kept.id, "browser", &sealed).is_none());
+        assert!(KeptFlow::open(&master, &kept.id, "browser", "!").is_none());
+    }
+
+    #[test]
+    fn a_form_is_of_one_flow_step_and_browser() {
+        let (master, kept) = (MasterKey::generate(), kept());
+        let own = kept.csrf(&master, "browser", "password");
+        assert_eq!(own, kept.csrf(&master, "browser", "password"));
+        assert_ne!(own, kept.csrf(&master, "browser", "consent"));
+        assert_ne!(own, kept.csrf(&master, "other", "password"));
+        assert_ne!(own, super::KeptFlow { id: "other".into(), ..kept }.csrf(&master, "browser", "password"));
+    }
+
+    #[test]
+    fn what_does_not_fit_a_cookie_is_not_sealed() {
+        let mut kept = kept();
+        kept.parameters = vec![("state".to_owned(), "s".repeat(4_000))];
+        assert!(kept.seal(&MasterKey::generate(), "browser").is_none());
+    }
+}

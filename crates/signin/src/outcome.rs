@@ -1,0 +1,79 @@
+//! What a browser is answered.
+
+use crate::kept_flow::KeptFlow;
+
+/// What a browser is answered.
+pub enum Outcome {
+    /// It goes back to the client app, to this address.
+    Leave(String),
+    /// It posts these fields to the client app.
+    Post {
+        /// The address.
+        action: String,
+        /// The fields.
+        fields: Vec<(String, String)>,
+    },
+    /// It goes to the page that is due in this flow.
+    GoTo(Box<KeptFlow>, &'static str),
+    /// It is shown a page of this flow.
+    Page(Box<KeptFlow>, Page),
+    /// It is signed in: the session's new cookie, and whether the cookie outlives the browser's own session. A page
+    /// leads on to the client app, since browsers hold a page's `form-action` against whole chains of redirects.
+    SignedIn(Box<KeptFlow>, NewSession),
+    /// There is no flow any more, or none that may be answered by redirect.
+    Error(PageError),
+}
+
+/// A session's new cookie.
+pub struct NewSession {
+    /// Its value.
+    pub value: String,
+    /// How long the browser keeps it, in seconds; `None`: until it is closed.
+    pub max_age: Option<i64>,
+}
+
+/// A page: its view and what the view is filled with.
+pub struct Page {
+    /// The name of the view.
+    pub view: &'static str,
+    /// The step that the page's form is for.
+    pub step: &'static str,
+    /// The status.
+    pub status: u16,
+    /// The context, beside what all pages have.
+    pub context: serde_json::Value,
+}
+
+/// An error that is told on a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageError {
+    /// The status.
+    pub status: u16,
+    /// The code of the text that people read.
+    pub code: &'static str,
+    /// What is wrong, for developers.
+    pub detail: &'static str,
+}
+
+impl PageError {
+    /// The client app is not known here.
+    pub const UNKNOWN_CLIENT: Self = Self {
+        status: 400,
+        code: "unknown_client",
+        detail: "client_id names no client app that serves here.",
+    };
+    /// The redirect URI is not the client app's.
+    pub const UNKNOWN_REDIRECT: Self =
+        Self { status: 400, code: "invalid_request", detail: "redirect_uri is none of the client app's." };
+    /// The flow is over, or another browser's.
+    pub const NO_FLOW: Self =
+        Self { status: 400, code: "expired", detail: "There is no such sign-in under way in this browser." };
+    /// A form that was not sent by a page of ours.
+    pub const FOREIGN_FORM: Self =
+        Self { status: 403, code: "session", detail: "The form was not sent by a page of this server." };
+
+    /// A request that cannot be understood.
+    pub const fn request(detail: &'static str) -> Self {
+        Self { status: 400, code: "invalid_request", detail }
+    }
+}

@@ -1,0 +1,125 @@
+//! Records of sign-ins: what came of an attempt by a person who is known. Strangers make no rows.
+
+use chancery_flow::NotAdmitted;
+use chancery_record::Value;
+use chancery_resource::{Context, PersonKey, Problem, StateTable, Tx};
+use uuid::Uuid;
+
+/// What came of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The person is signed in.
+    SignedIn,
+    /// The person is not admitted.
+    Refused(NotAdmitted),
+    /// The person signed out.
+    SignedOut,
+}
+
+impl Outcome {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::SignedIn => "SignedIn",
+            Self::Refused(_) => "Refused",
+            Self::SignedOut => "SignedOut",
+        }
+    }
+
+    const fn reason(self) -> Option<&'static str> {
+        match self {
+            Self::Refused(NotAdmitted::Account | NotAdmitted::PasswordExpired) => Some("Locked"),
+            Self::Refused(NotAdmitted::SecondFactorUnavailable) => Some("SecondFactorUnavailable"),
+            Self::Refused(_) => Some("NotAdmitted"),
+            Self::SignedIn | Self::SignedOut => None,
+        }
+    }
+}
+
+/// Where a request of a browser comes from.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    /// The address.
+    pub address: String,
+    /// The `User-Agent` header.
+    pub user_agent: Option<String>,
+}
+
+/// A record of a sign-in.
+pub struct SignInRecord<'a> {
+    /// What came of it.
+    pub outcome: Outcome,
+    /// The tenant.
+    pub tenant: Uuid,
+    /// The client app.
+    pub application: Option<Uuid>,
+    /// The instance of the first factor.
+    pub instance: Option<Uuid>,
+    /// The platform user.
+    pub person: Uuid,
+    /// How the person proved who they are: the words of `amr`.
+    pub methods: &'a [&'static str],
+    /// The class that was reached.
+    pub acr: Option<&'static str>,
+    /// The session.
+    pub session: Option<Uuid>,
+    /// Where it came from.
+    pub origin: &'a Origin,
+    /// How long the record is kept, in ms.
+    pub retention: i64,
+}
+
+/// The longest `User-Agent` that is kept, in bytes.
+const USER_AGENT: usize = 512;
+
+impl SignInRecord<'_> {
+    /// Writes the record; address and browser are encrypted under the person's key, so that they go with it.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn write(self, context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
+        let id = context.new_id();
+        let key = person_key(context, tx, self.person)?;
+        let seal = |column: &str, text: &str| {
+            key.as_ref().map(|key| key.seal_bytes(&format!("sign_in_record/{id}/{column}"), text.as_bytes()))
+        };
+        let address = seal("address", &self.origin.address);
+        let agent = self.origin.user_agent.as_deref().map(|agent| {
+            let end = agent.floor_char_boundary(USER_AGENT);
+            agent.get(..end).unwrap_or_default()
+        });
+        let agent = agent.and_then(|agent| seal("user_agent", agent));
+        let text = StateTable::SignInRecord.insert(
+            "(id, occurred_on, tenant_id, client_app_id, idp_instance_id, person_id, outcome, reason, methods, \
+             acr, session_id, address, user_agent, expires_on) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+        );
+        let optional = |id: Option<Uuid>| id.map_or(Value::Null, Value::Id);
+        tx.queue(
+            &text,
+            vec![
+                id.into(),
+                context.now.0.into(),
+                self.tenant.into(),
+                optional(self.application),
+                optional(self.instance),
+                self.person.into(),
+                self.outcome.name().into(),
+                self.outcome.reason().into(),
+                self.methods.join(" ").into(),
+                self.acr.into(),
+                optional(self.session),
+                address.into(),
+                agent.into(),
+                context.now.plus(self.retention).0.into(),
+            ],
+        )?;
+        Ok(())
+    }
+}
+
+/// The key of a platform user, by which what is kept of the person is encrypted.
+fn person_key(context: &Context, tx: &mut Tx<'_>, person: Uuid) -> Result<Option<PersonKey>, Problem> {
+    let text = "SELECT audit_key FROM application_user WHERE id = ?1";
+    let kept = tx.one(text, &[person.into()], |row| Ok(row.bytes(0)?.to_vec()))?;
+    Ok(kept.and_then(|kept| PersonKey::open(&context.app.master, person, &kept)))
+}

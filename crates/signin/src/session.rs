@@ -1,0 +1,184 @@
+//! Sessions: what a browser has proven, kept under a keyed digest of the browser's cookie.
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_flow::{Proof, SessionFacts, SignedIn};
+use chancery_record::{Timestamp, Value};
+use chancery_resource::settings::Options;
+use chancery_resource::{MasterKey, random};
+use chancery_store::{Error, StateTable, Tx};
+use uuid::Uuid;
+
+/// The most sessions of one browser.
+const MOST: usize = 10;
+/// How long the former value of the cookie still reads, in ms: pages that load beside a sign-in have it.
+const FORMER_MS: i64 = 30_000;
+/// How old the last use of a session may be before it is written again, in ms.
+const USE_MS: i64 = 5 * 60_000;
+
+/// The value of a session cookie, and the digest that it is kept by.
+pub struct SessionCookie {
+    /// The value: 32 random bytes in base64url.
+    pub value: String,
+    digest: Vec<u8>,
+}
+
+impl SessionCookie {
+    /// A new value.
+    pub fn new(master: &MasterKey) -> Self {
+        Self::of(master, BASE64_URL_SAFE_NO_PAD.encode(random::<32>()))
+    }
+
+    /// The value that a browser shows.
+    pub fn of(master: &MasterKey, value: String) -> Self {
+        let digest = master.digest("sign-in-session", value.as_bytes());
+        Self { value, digest }
+    }
+}
+
+/// A session of a browser.
+#[derive(Clone, Debug)]
+pub struct Session {
+    /// Its id.
+    pub id: Uuid,
+    /// Its tenant.
+    pub tenant: Uuid,
+    /// Its platform user.
+    pub person: Uuid,
+    /// What was proven in it.
+    pub proofs: Vec<Proof>,
+    /// Whether it outlives the browser's own session.
+    pub is_kept: bool,
+    /// When it was last used, as far as that is written.
+    pub used_on: Timestamp,
+    /// When it began.
+    pub started_on: Timestamp,
+}
+
+impl Session {
+    /// The session as the state machine sees it.
+    pub fn facts(&self) -> SessionFacts {
+        SessionFacts {
+            id: self.id,
+            tenant: self.tenant,
+            person: self.person,
+            proofs: self.proofs.clone(),
+            fits_login_hint: false,
+        }
+    }
+}
+
+/// The sessions of the browser that shows this cookie.
+///
+/// # Errors
+/// Errors of the store.
+pub fn load(tx: &mut Tx<'_>, cookie: Option<&SessionCookie>, now: Timestamp) -> Result<Vec<Session>, Error> {
+    let Some(cookie) = cookie else { return Ok(Vec::new()) };
+    let text = format!(
+        "SELECT id, tenant_id, person_id, proofs, is_kept, used_on, started_on FROM sign_in_session \
+         WHERE (browser = ?1 OR (former_browser = ?1 AND former_until > ?2)) AND ended_on IS NULL \
+         AND expires_on > ?2 ORDER BY started_on, id LIMIT {MOST}"
+    );
+    let mut sessions = Vec::new();
+    tx.query(&text, &[cookie.digest.clone().into(), now.0.into()], |row| {
+        let proofs = serde_json::from_str(row.text(3)?)
+            .map_err(|_| Error::Internal("the proofs of a session cannot be read".into()))?;
+        sessions.push(Session {
+            id: row.id(0)?,
+            tenant: row.id(1)?,
+            person: row.id(2)?,
+            proofs,
+            is_kept: row.bool(4)?,
+            used_on: Timestamp(row.int(5)?),
+            started_on: Timestamp(row.int(6)?),
+        });
+        Ok(())
+    })?;
+    Ok(sessions)
+}
+
+/// Until when a session lasts that is used now.
+fn expiry(options: &Options, is_kept: bool, started_on: Timestamp, now: Timestamp) -> Timestamp {
+    let lifetime = if is_kept { "SessionLifetime" } else { "BrowserSessionLifetime" };
+    let until = now.plus(options.span(lifetime));
+    until.min(started_on.plus(options.span("SessionAbsoluteLifetime")))
+}
+
+/// Where a sign-in is complete: writes its session, a new one or that of the person, and moves all sessions of the
+/// browser to a new cookie, so that a value that was planted or seen before the proof is worth nothing.
+///
+/// # Errors
+/// Errors of the store.
+pub fn establish(
+    tx: &mut Tx<'_>,
+    (former, new): (Option<&SessionCookie>, &SessionCookie),
+    signed_in: &SignedIn,
+    (id, keeps, options): (Uuid, bool, &Options),
+    now: Timestamp,
+) -> Result<(), Error> {
+    let known = load(tx, former, now)?;
+    let was = known.iter().find(|session| Some(session.id) == signed_in.session);
+    if let Some(former) = former {
+        let text = StateTable::SignInSession
+            .update("SET former_browser = browser, former_until = ?3, browser = ?2 WHERE browser = ?1");
+        let until = now.plus(FORMER_MS);
+        tx.queue(&text, vec![former.digest.clone().into(), new.digest.clone().into(), until.0.into()])?;
+    }
+    let proofs = serde_json::to_string(&signed_in.proofs)
+        .map_err(|_| Error::Internal("proofs cannot be written".into()))?;
+    if let Some(was) = was {
+        let is_kept = was.is_kept || keeps;
+        let until = expiry(options, is_kept, was.started_on, now);
+        let text = StateTable::SignInSession
+            .update("SET proofs = ?2, is_kept = ?3, used_on = ?4, expires_on = ?5 WHERE id = ?1");
+        let parameters = vec![was.id.into(), proofs.into(), is_kept.into(), now.0.into(), until.0.into()];
+        return tx.queue(&text, parameters);
+    }
+    // one session a tenant and person: a new one takes the place of the one before, and of the oldest of too many
+    let same = |session: &&Session| session.tenant == signed_in.tenant && session.person == signed_in.person;
+    let surplus = (known.len() + 1).saturating_sub(MOST);
+    let ended = known.iter().filter(same).chain(known.iter().take(surplus));
+    for session in ended {
+        end(tx, session.id, now)?;
+    }
+    let text = StateTable::SignInSession.insert(
+        "(id, browser, tenant_id, person_id, proofs, is_kept, started_on, used_on, expires_on) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8)",
+    );
+    let parameters = vec![
+        id.into(),
+        new.digest.clone().into(),
+        signed_in.tenant.into(),
+        signed_in.person.into(),
+        proofs.into(),
+        keeps.into(),
+        now.0.into(),
+        expiry(options, keeps, now, now).0.into(),
+    ];
+    tx.queue(&text, parameters)
+}
+
+/// Notes that a session was used, once in five minutes.
+///
+/// # Errors
+/// Errors of the store.
+pub fn note_use(tx: &mut Tx<'_>, session: &Session, options: &Options, now: Timestamp) -> Result<(), Error> {
+    let slides = !session.is_kept || options.flag("SessionSliding");
+    if !slides || now.0 - session.used_on.0 < USE_MS {
+        return Ok(());
+    }
+    let until = expiry(options, session.is_kept, session.started_on, now);
+    let text = StateTable::SignInSession.update("SET used_on = ?2, expires_on = ?3 WHERE id = ?1");
+    tx.queue(&text, vec![session.id.into(), now.0.into(), until.0.into()])
+}
+
+/// Ends a session, and what apps got by it.
+///
+/// # Errors
+/// Errors of the store.
+pub fn end(tx: &mut Tx<'_>, id: Uuid, now: Timestamp) -> Result<(), Error> {
+    for (table, key) in [(StateTable::SignInSession, "id"), (StateTable::SignInGrant, "session_id")] {
+        let text = table.update(format!("SET ended_on = ?2 WHERE {key} = ?1 AND ended_on IS NULL"));
+        tx.queue(&text, vec![Value::Id(id), now.0.into()])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! The cookies of the OpenID provider. On https their names begin with `__Host-`, so that no other host can set them.
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use http::{HeaderMap, HeaderValue, Response, header};
+
+use crate::answer::AnswerBody;
+
+/// The most flows of one browser: the oldest cookies go first.
+const FLOWS: usize = 3;
+/// How long the browser keeps the cookie that flows are bound to, in seconds: a year.
+const BROWSER: i64 = 365 * 24 * 3600;
+/// The longest cookie value that is looked at, in bytes.
+const LONGEST: usize = 4_096;
+
+/// Random bytes as the value of a cookie.
+pub fn value(bytes: &[u8]) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(bytes)
+}
+
+/// The cookies that a browser shows, and those to be set.
+pub struct Cookies {
+    prefix: &'static str,
+    shown: Vec<(String, String)>,
+    set: Vec<String>,
+}
+
+impl Cookies {
+    /// Reads the cookies of a request.
+    pub fn read(headers: &HeaderMap, public_url: &str) -> Self {
+        let prefix = if public_url.starts_with("https://") { "__Host-" } else { "" };
+        let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
+        let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+        let shown = pairs.filter(|(_, value)| value.len() <= LONGEST);
+        let shown = shown.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        Self { prefix, shown, set: Vec::new() }
+    }
+
+    /// The value of a cookie that is there once: two of one name were not both set here.
+    fn find(&self, name: &str) -> Option<String> {
+        let name = format!("{}chancery-{name}", self.prefix);
+        let mut found = self.shown.iter().filter(|(shown, _)| *shown == name);
+        let value = found.next().map(|(_, value)| value.clone()).filter(|value| !value.is_empty());
+        value.filter(|_| found.next().is_none())
+    }
+
+    /// The value that flows are bound to.
+    pub fn browser(&self) -> Option<String> {
+        self.find("browser")
+    }
+
+    /// The value of the session.
+    pub fn session(&self) -> Option<String> {
+        self.find("session")
+    }
+
+    /// A flow, sealed.
+    pub fn flow(&self, id: &str) -> Option<String> {
+        self.find(&format!("flow-{id}"))
+    }
+
+    fn set(&mut self, name: &str, value: &str, max_age: Option<i64>) {
+        let secure = if self.prefix.is_empty() { "" } else { "; Secure" };
+        let max_age = max_age.map_or_else(String::new, |seconds| format!("; Max-Age={seconds}"));
+        let prefix = self.prefix;
+        self.set.push(format!(
+            "{prefix}chancery-{name}={value}; Path=/; HttpOnly; SameSite=Lax{secure}{max_age}"
+        ));
+    }
+
+    /// Sets the value that flows are bound to.
+    pub fn set_browser(&mut self, value: &str) {
+        self.set("browser", value, Some(BROWSER));
+    }
+
+    /// Sets the session. Without `max_age`, in seconds, it goes when the browser is closed.
+    pub fn set_session(&mut self, value: &str, max_age: Option<i64>) {
+        self.set("session", value, max_age);
+    }
+
+    /// Removes the session.
+    pub fn forget_session(&mut self) {
+        self.set("session", "", Some(0));
+    }
+
+    /// Sets a flow; those beyond the most go, which the browser lists first.
+    pub fn set_flow(&mut self, id: &str, sealed: &str) {
+        let begin = format!("{}chancery-flow-", self.prefix);
+        let others = self.shown.iter().filter_map(|(name, _)| name.strip_prefix(&begin));
+        let others: Vec<String> =
+            others.filter(|other| *other != id && is_id(other)).map(str::to_owned).collect();
+        let surplus = (others.len() + 1).saturating_sub(FLOWS);
+        for other in others.iter().take(surplus) {
+            self.forget_flow(other);
+        }
+        self.set(&format!("flow-{id}"), sealed, None);
+    }
+
+    /// Removes a flow.
+    pub fn forget_flow(&mut self, id: &str) {
+        if is_id(id) {
+            self.set(&format!("flow-{id}"), "", Some(0));
+        }
+    }
+
+    /// Adds the cookies to an answer.
+    pub fn write(&self, response: &mut Response<AnswerBody>) {
+        for line in &self.set {
+            if let Ok(line) = HeaderValue::try_from(line) {
+                response.headers_mut().append(header::SET_COOKIE, line);
+            }
+        }
+    }
+}
+
+fn is_id(text: &str) -> bool {
+    text.len() <= 64 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, HeaderValue, header};
+
+    use super::Cookies;
+
+    fn read(line: &'static str, url: &str) -> Cookies {
+        Cookies::read(&HeaderMap::from_iter([(header::COOKIE, HeaderValue::from_static(line))]), url)
+    }
+
+    #[test]
+    fn on_https_only_cookies_of_this_host_count() {
+        let line = "a=b; chancery-session=planted; __Host-chancery-session=own";
+        assert_eq!(read(line, "https://id.example").session().as_deref(), Some("own"));
+        assert_eq!(read(line, "http://127.0.0.1").session().as_deref(), Some("planted"));
+    }
+
+    #[test]
+    fn a_cookie_that_is_there_twice_is_none() {
+        assert_eq!(read("chancery-session=a; chancery-session=b", "http://localhost").session(), None);
+        assert_eq!(read("chancery-session=", "http://localhost").session(), None);
+    }
+
+    #[test]
+    fn the_oldest_flows_go() {
+        let mut cookies = read("chancery-flow-a=1; chancery-flow-b=2; chancery-flow-c=3", "http://localhost");
+        cookies.set_flow("d", "4");
+        let gone =
+            |id: &str| cookies.set.iter().any(|line| line.starts_with(&format!("chancery-flow-{id}=;")));
+        assert!(gone("a") && !gone("b") && !gone("c"));
+    }
+}

@@ -1,0 +1,139 @@
+//! People sign in to an app: the authorization code flow as a browser and a client app see it.
+
+mod browser;
+mod code;
+mod password;
+mod request;
+mod session;
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_testkit::{Answer, World};
+use serde_json::{Value, json};
+
+use self::browser::Browser;
+use crate::id;
+
+const BASE: &str = "/api/management/v2";
+const CALLBACK: &str = "https://app.example/callback";
+const PASSWORD: &str = "four lively grey herons";
+/// RFC 7636, appendix B.
+const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+
+/// An app that people sign in to, with a user of the default store.
+struct Home {
+    app: Value,
+    tenant: String,
+    secret: String,
+    user: Value,
+}
+
+/// The first of a list.
+async fn first(world: &World, path: &str) -> Value {
+    world.admin.get(&format!("{BASE}{path}")).await.is(200).json()[0].clone()
+}
+
+/// Sets the rows that a relation holds.
+async fn relate(world: &World, path: &str, ids: &[&str]) {
+    world.admin.put(&format!("{BASE}{path}"), json!({ "relatedIds": ids })).await.expect(202);
+}
+
+impl Home {
+    /// An app with these members, in the default tenant, for the default store.
+    async fn with(world: &World, members: Value) -> Self {
+        let (tenant, instance) = (first(world, "/Tenant").await, first(world, "/IdpInstance").await);
+        let mut body = json!({ "name": "Harbour Ledger" });
+        body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        let app = world.make("ClientApp", body).await;
+        relate(world, &format!("/ClientApp/{}/tenants", id(&app)), &[id(&tenant)]).await;
+        relate(world, &format!("/IdpInstance/{}/clientapps", id(&instance)), &[id(&app)]).await;
+        for (uri, kind) in [(CALLBACK, "Login"), ("https://app.example/bye", "Logout")] {
+            let body = json!({ "clientAppId": app["id"], "uri": uri, "redirectUriType": kind });
+            world.make("ClientAppRedirectUri", body).await;
+        }
+        let secret = if app["isPublic"] == json!(true) {
+            String::new()
+        } else {
+            let made = world.make("ClientAppSecret", json!({ "clientAppId": app["id"], "name": "s" })).await;
+            made["secret"].as_str().unwrap().to_owned()
+        };
+        let user = json!({
+            "loginName": "ann", "firstName": "Ann", "lastName": "Archer", "emailAddress": "ann@example.com",
+            "emailAddressConfirmed": true,
+        });
+        let user = world.admin.post(&world.path("/User"), user).await.is(201).json();
+        let reset = world.path(&format!("/User/{}/password/reset", id(&user)));
+        world.admin.post(&reset, json!({ "newPassword": PASSWORD })).await.expect(200);
+        Self { tenant: id(&tenant).to_owned(), app, secret, user }
+    }
+
+    async fn new(world: &World) -> Self {
+        Self::with(world, json!({})).await
+    }
+
+    /// The address of an authorization request with these parameters besides the usual ones.
+    fn request(&self, more: &[(&str, &str)]) -> String {
+        let usual = [
+            ("client_id", id(&self.app)),
+            ("redirect_uri", CALLBACK),
+            ("response_type", "code"),
+            ("scope", "openid profile email"),
+            ("state", "s-1"),
+            ("nonce", "n-1"),
+            ("code_challenge", CHALLENGE),
+            ("code_challenge_method", "S256"),
+        ];
+        let usual = usual.into_iter().filter(|(name, _)| !more.iter().any(|(other, _)| other == name));
+        let all: Vec<String> = usual
+            .chain(more.iter().copied())
+            .filter(|(_, value)| !value.is_empty())
+            .map(|(name, value)| format!("{name}={}", encode(value)))
+            .collect();
+        format!("/connect/authorize?{}", all.join("&"))
+    }
+
+    /// Shows a code at the token endpoint.
+    async fn redeem(&self, world: &World, code: &str, more: &[(&str, &str)]) -> Answer {
+        let usual = [
+            ("grant_type", "authorization_code"),
+            ("code", code),
+            ("redirect_uri", CALLBACK),
+            ("code_verifier", VERIFIER),
+            ("client_id", id(&self.app)),
+            ("client_secret", self.secret.as_str()),
+        ];
+        let usual = usual.into_iter().filter(|(name, _)| !more.iter().any(|(other, _)| other == name));
+        let all = usual.chain(more.iter().copied()).filter(|(_, value)| !value.is_empty());
+        let form: Vec<String> = all.map(|(name, value)| format!("{name}={}", encode(value))).collect();
+        world.anonymous.ask_for_token(&form.join("&")).await
+    }
+
+    /// Signs in in a new browser; returns the browser and the answer to the app.
+    async fn sign_in(&self, world: &World) -> (Browser, String) {
+        let mut browser = Browser::new(world);
+        let page = browser.open(&self.request(&[])).await;
+        let answer = browser.sign_in(&page, "ann", PASSWORD).await;
+        (browser, answer)
+    }
+}
+
+/// A value as it stands in a query or form.
+fn encode(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    text.bytes()
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}
+
+/// A parameter of an address.
+fn parameter(address: &str, name: &str) -> Option<String> {
+    let query = address.split_once(['?', '#'])?.1;
+    let pair = query.split('&').find_map(|pair| pair.strip_prefix(&format!("{name}=")))?;
+    Some(pair.replace("%20", " ").replace("%2F", "/").replace("%3A", ":"))
+}
+
+/// The claims of a JWT, its signature not verified.
+fn claims(token: &Value) -> Value {
+    let part = token.as_str().unwrap().split('.').nth(1).unwrap();
+    serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(part).unwrap()).unwrap()
+}

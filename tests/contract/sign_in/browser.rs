@@ -1,0 +1,131 @@
+//! A browser without script: it keeps cookies, follows redirects to the server, and posts forms.
+
+use std::collections::BTreeMap;
+
+use chancery_testkit::{Answer, Client, World};
+use http::Method;
+
+use super::encode;
+
+/// A browser.
+pub struct Browser {
+    client: Client,
+    base: String,
+    pub cookies: BTreeMap<String, String>,
+}
+
+/// A page that the browser shows.
+pub struct Page {
+    /// The address.
+    pub address: String,
+    /// The status.
+    pub status: u16,
+    /// The text.
+    pub html: String,
+    /// Where the answer leads, if it leads out of the server.
+    pub left: Option<String>,
+    /// The answer.
+    pub answer: Answer,
+}
+
+impl Page {
+    /// The value of a hidden field.
+    pub fn field(&self, name: &str) -> String {
+        let begin = format!("name=\"{name}\" value=\"");
+        let from =
+            self.html.find(&begin).unwrap_or_else(|| panic!("no {name} in {}", self.html)) + begin.len();
+        self.html[from..].split('"').next().unwrap().to_owned()
+    }
+
+    /// Where the page's form is posted.
+    pub fn action(&self) -> String {
+        let from = self.html.find("action=\"").unwrap_or_else(|| panic!("no form in {}", self.html)) + 8;
+        self.html[from..].split('"').next().unwrap().replace("&amp;", "&").replace("&#x2f;", "/")
+    }
+}
+
+impl Browser {
+    pub fn new(world: &World) -> Self {
+        Self { client: world.anonymous.clone(), base: world.base.clone(), cookies: BTreeMap::new() }
+    }
+
+    async fn send(
+        &mut self,
+        method: Method,
+        address: &str,
+        form: Option<String>,
+        more: &[(&str, &str)],
+    ) -> Answer {
+        let shown: Vec<String> = self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let shown = shown.join("; ");
+        let mut headers = vec![("cookie", shown.as_str())];
+        headers.retain(|(_, value)| !value.is_empty());
+        if form.is_some() {
+            headers.push(("content-type", "application/x-www-form-urlencoded"));
+        }
+        headers.extend(more);
+        let answer = self.client.send(method, address, &headers, form.unwrap_or_default().into_bytes()).await;
+        for line in answer.headers.get_all("set-cookie") {
+            let (pair, rest) = line.to_str().unwrap().split_once(';').unwrap();
+            assert!(
+                rest.contains("HttpOnly") && rest.contains("SameSite=Lax") && rest.contains("Path=/"),
+                "{rest}"
+            );
+            let (name, value) = pair.split_once('=').unwrap();
+            if value.is_empty() {
+                self.cookies.remove(name);
+            } else {
+                self.cookies.insert(name.to_owned(), value.to_owned());
+            }
+        }
+        answer
+    }
+
+    /// Follows redirects until a page is shown or the server is left.
+    async fn follow(&mut self, mut address: String, mut answer: Answer) -> Page {
+        for _ in 0..10 {
+            let Some(next) = answer.header("location").map(str::to_owned) else { break };
+            assert_eq!(answer.status, 303, "a post is never repeated");
+            if !next.starts_with('/') && !next.starts_with(&self.base) {
+                return Page { address, status: 303, html: String::new(), left: Some(next), answer };
+            }
+            address = next;
+            answer = self.send(Method::GET, &address, None, &[]).await;
+        }
+        let html = String::from_utf8(answer.bytes.to_vec()).unwrap();
+        Page { address, status: answer.status.as_u16(), html, left: None, answer }
+    }
+
+    /// Opens an address.
+    pub async fn open(&mut self, address: &str) -> Page {
+        let answer = self.send(Method::GET, address, None, &[]).await;
+        self.follow(address.to_owned(), answer).await
+    }
+
+    /// Posts a form, with these headers besides.
+    pub async fn post(&mut self, address: &str, fields: &[(&str, &str)], headers: &[(&str, &str)]) -> Page {
+        let form: Vec<String> =
+            fields.iter().map(|(name, value)| format!("{name}={}", encode(value))).collect();
+        let answer = self.send(Method::POST, address, Some(form.join("&")), headers).await;
+        self.follow(address.to_owned(), answer).await
+    }
+
+    /// Types a name and a password.
+    pub async fn type_password(&mut self, page: &Page, name: &str, password: &str) -> Page {
+        let csrf = page.field("csrf");
+        self.post(&page.action(), &[("csrf", &csrf), ("username", name), ("password", password)], &[]).await
+    }
+
+    /// Types a name and a password, and goes on to the app; returns the address of the answer.
+    pub async fn sign_in(&mut self, page: &Page, name: &str, password: &str) -> String {
+        let next = self.type_password(page, name, password).await;
+        self.go_on(&next).await
+    }
+
+    /// Goes on from the page that leads to the app.
+    pub async fn go_on(&mut self, page: &Page) -> String {
+        let refresh = page.answer.header("refresh").unwrap_or_else(|| panic!("leads nowhere: {}", page.html));
+        let address = refresh.strip_prefix("0; url=").unwrap().to_owned();
+        self.open(&address).await.left.unwrap()
+    }
+}

@@ -1,0 +1,103 @@
+//! What is wrong with an authorization request, and how that is told.
+
+use chancery_testkit::on_both_engines;
+use serde_json::json;
+
+use super::{CALLBACK, Home, PASSWORD, VERIFIER, browser::Browser, claims, encode, parameter};
+use crate::id;
+
+on_both_engines! {
+    /// Section 4: what could send an answer to a stranger is told on a page, with the trace id.
+    async fn strangers_get_no_redirect(world: World) {
+        let home = Home::new(&world).await;
+        let mut browser = Browser::new(&world);
+        for wrong in [
+            [("client_id", "")],
+            [("client_id", "Harbour Ledger")],
+            [("client_id", "01970000-0000-7000-8000-000000000000")],
+            [("redirect_uri", "")],
+            [("redirect_uri", "https://app.example/callback/")],
+            [("redirect_uri", "https://app.example/callback?x=1")],
+            [("redirect_uri", "https://app.example@evil.example/callback")],
+            [("redirect_uri", "https://app.example/bye")],
+        ] {
+            let page = browser.open(&home.request(&wrong)).await;
+            assert_eq!((page.status, page.left.is_none()), (400, true), "{wrong:?}");
+            assert!(page.html.contains("Reference"), "{}", page.html);
+        }
+    }
+
+    async fn other_mistakes_are_told_to_the_app(world: World) {
+        let home = Home::new(&world).await;
+        let mut browser = Browser::new(&world);
+        for (wrong, error) in [
+            (("response_type", "token"), "unsupported_response_type"),
+            (("response_type", "x"), "unsupported_response_type"),
+            (("code_challenge", ""), "invalid_request"),
+            (("code_challenge_method", "plain"), "invalid_request"),
+            (("scope", "openid nobody-has-it"), "none"),
+            (("prompt", "none login"), "invalid_request"),
+            (("prompt", "none"), "login_required"),
+            (("max_age", "-1"), "invalid_request"),
+            (("claims", "x"), "invalid_request"),
+            (("request", "x.y.z"), "request_not_supported"),
+            (("acr_values", "mfa"), "none"),
+        ] {
+            let page = browser.open(&home.request(&[wrong])).await;
+            if error == "none" {
+                assert_eq!(page.status, 200, "{wrong:?}");
+                continue;
+            }
+            let left = page.left.unwrap_or_else(|| panic!("{wrong:?} {}", page.html));
+            assert_eq!(parameter(&left, "error").as_deref(), Some(error), "{wrong:?}");
+            assert_eq!(parameter(&left, "state").as_deref(), Some("s-1"));
+            assert!(parameter(&left, "iss").is_some());
+        }
+    }
+
+    async fn an_app_that_is_off_serves_nobody(world: World) {
+        let home = Home::new(&world).await;
+        let path = format!("/api/management/v2/ClientApp/{}", id(&home.app));
+        let now = world.admin.get(&path).await.is(200).json();
+        let off = json!({ "enabled": false, "concurrencyToken": now["concurrencyToken"] });
+        world.admin.patch(&path, off).await.expect(202);
+        assert_eq!(Browser::new(&world).open(&home.request(&[])).await.status, 400);
+    }
+
+    /// A POST is answered by the same as GET, so that cookies come along.
+    async fn a_request_may_be_posted(world: World) {
+        let home = Home::new(&world).await;
+        let mut browser = Browser::new(&world);
+        let address = home.request(&[]);
+        let (path, query) = address.split_once('?').unwrap();
+        let fields: Vec<(String, String)> = query
+            .split('&')
+            .map(|pair| pair.split_once('=').unwrap())
+            .map(|(name, value)| (name.to_owned(), value.replace("%20", " ").replace("%3A", ":").replace("%2F", "/")))
+            .collect();
+        let fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let page = browser.post(path, &fields, &[]).await;
+        assert!(page.html.contains("Sign in"), "{}", page.html);
+    }
+
+    /// At a tenant's issuer that tenant answers for itself.
+    async fn a_tenant_is_an_issuer(world: World) {
+        let home = Home::new(&world).await;
+        let mut browser = Browser::new(&world);
+        let issuer = format!("/t/{}", home.tenant);
+        let told = world.anonymous.get(&format!("{issuer}/.well-known/openid-configuration")).await.is(200).json();
+        assert_eq!(told["authorization_endpoint"], json!(format!("{}{issuer}/connect/authorize", world.base)));
+        let page = browser.open(&format!("{issuer}{}", home.request(&[]))).await;
+        let answer = browser.sign_in(&page, "ann", PASSWORD).await;
+        assert_eq!(parameter(&answer, "iss"), Some(format!("{}{issuer}", world.base)));
+        let code = parameter(&answer, "code").unwrap();
+        let form = format!(
+            "grant_type=authorization_code&code={code}&redirect_uri={}&code_verifier={}&client_id={}&client_secret={}",
+            encode(CALLBACK), VERIFIER, id(&home.app), encode(&home.secret)
+        );
+        let headers = [("content-type", "application/x-www-form-urlencoded")];
+        let path = format!("{issuer}/connect/token");
+        let tokens = world.anonymous.send(http::Method::POST, &path, &headers, form.into_bytes()).await.is(200).json();
+        assert_eq!(claims(&tokens["id_token"])["iss"], json!(format!("{}{issuer}", world.base)));
+    }
+}

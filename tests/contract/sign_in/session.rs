@@ -1,0 +1,109 @@
+//! Sessions: who has signed in need not do it again, until the session ends.
+
+use chancery_testkit::on_both_engines;
+use serde_json::json;
+
+use super::{Home, PASSWORD, browser::Browser, claims, parameter};
+use crate::id;
+
+on_both_engines! {
+    async fn a_session_spares_the_password(world: World) {
+        let home = Home::new(&world).await;
+        let (mut browser, _) = home.sign_in(&world).await;
+        let again = browser.open(&home.request(&[])).await.left.unwrap();
+        let code = parameter(&again, "code").unwrap();
+        let tokens = home.redeem(&world, &code, &[]).await.is(200).json();
+        assert_eq!(claims(&tokens["id_token"])["amr"], json!(["pwd"]));
+        let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
+        assert!(parameter(&silent, "code").is_some());
+    }
+
+    async fn a_new_sign_in_can_be_demanded(world: World) {
+        let home = Home::new(&world).await;
+        let (mut browser, _) = home.sign_in(&world).await;
+        for demand in [("prompt", "login"), ("max_age", "0")] {
+            let page = browser.open(&home.request(&[demand])).await;
+            assert!(page.html.contains("current-password"), "{demand:?}");
+            let answer = browser.sign_in(&page, "ann", PASSWORD).await;
+            assert!(parameter(&answer, "code").is_some(), "{demand:?}");
+        }
+        let page = browser.open(&home.request(&[("prompt", "select_account")])).await;
+        assert!(page.html.contains("Ann Archer") && page.html.contains("Use another account"), "{}", page.html);
+    }
+
+    /// The cookie changes with the proof: a value that was planted before is worth nothing.
+    async fn a_planted_session_is_worth_nothing(world: World) {
+        let home = Home::new(&world).await;
+        let mut browser = Browser::new(&world);
+        browser.cookies.insert("chancery-session".to_owned(), "planted".to_owned());
+        let page = browser.open(&home.request(&[])).await;
+        browser.sign_in(&page, "ann", PASSWORD).await;
+        assert_ne!(browser.cookies["chancery-session"], "planted");
+        let mut other = Browser::new(&world);
+        other.cookies.insert("chancery-session".to_owned(), "planted".to_owned());
+        let left = other.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
+        assert_eq!(parameter(&left, "error").as_deref(), Some("login_required"));
+    }
+
+    /// Nothing counts after a sign-out: neither the session nor the tokens.
+    async fn signing_out_ends_all(world: World) {
+        let home = Home::new(&world).await;
+        let (mut browser, answer) = home.sign_in(&world).await;
+        let code = parameter(&answer, "code").unwrap();
+        let tokens = home.redeem(&world, &code, &[]).await.is(200).json();
+        let bearer = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());
+        let address = format!(
+            "/connect/endsession?client_id={}&post_logout_redirect_uri=https%3A%2F%2Fapp.example%2Fbye&state=x",
+            id(&home.app)
+        );
+        let page = browser.open(&address).await;
+        assert!(page.html.contains("Sign out?"), "{}", page.html);
+        bearer.get("/connect/userinfo").await.expect(200);
+        let csrf = page.field("csrf");
+        let left = browser.post(&page.action(), &[("csrf", &csrf), ("decision", "allow")], &[]).await;
+        assert_eq!(left.left.as_deref(), Some("https://app.example/bye?state=x"));
+        bearer.get("/connect/userinfo").await.expect(401);
+        let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
+        assert_eq!(parameter(&silent, "error").as_deref(), Some("login_required"));
+    }
+
+    /// Nobody is sent elsewhere by a sign-out than to an address of the app.
+    async fn a_sign_out_redirects_to_the_app_alone(world: World) {
+        let home = Home::new(&world).await;
+        let (mut browser, _) = home.sign_in(&world).await;
+        let address = format!(
+            "/connect/endsession?client_id={}&post_logout_redirect_uri=https%3A%2F%2Fevil.example%2F", id(&home.app)
+        );
+        let page = browser.open(&address).await;
+        let csrf = page.field("csrf");
+        let page = browser.post(&page.action(), &[("csrf", &csrf), ("decision", "allow")], &[]).await;
+        assert!(page.left.is_none() && page.html.contains("You are signed out"), "{}", page.html);
+    }
+
+    /// Who names no app stays here, with or without a state.
+    async fn a_sign_out_needs_no_app(world: World) {
+        let home = Home::new(&world).await;
+        for query in ["", "?state=x"] {
+            let (mut browser, _) = home.sign_in(&world).await;
+            let page = browser.open(&format!("/connect/endsession{query}")).await;
+            let csrf = page.field("csrf");
+            let page = browser.post(&page.action(), &[("csrf", &csrf), ("decision", "allow")], &[]).await;
+            assert!(page.left.is_none() && page.html.contains("You are signed out"), "{}", page.html);
+            assert!(!browser.cookies.contains_key("chancery-session"));
+        }
+    }
+
+    /// A form that another site sends signs nobody out.
+    async fn nobody_is_signed_out_by_a_link(world: World) {
+        let home = Home::new(&world).await;
+        let (mut browser, _) = home.sign_in(&world).await;
+        browser.open("/connect/endsession").await;
+        browser.post("/connect/endsession", &[("decision", "allow")], &[]).await;
+        let page = browser.open("/connect/endsession").await;
+        let csrf = page.field("csrf");
+        let foreign = [("sec-fetch-site", "cross-site")];
+        browser.post(&page.action(), &[("csrf", &csrf), ("decision", "allow")], &foreign).await;
+        let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
+        assert!(parameter(&silent, "code").is_some());
+    }
+}

@@ -3,6 +3,7 @@
 mod browser;
 mod code;
 mod password;
+mod record;
 mod request;
 mod session;
 

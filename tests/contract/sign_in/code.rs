@@ -1,6 +1,7 @@
 //! The code, and the tokens that it becomes.
 
 use chancery_testkit::on_both_engines;
+use futures_util::future::join_all;
 use serde_json::json;
 
 use super::{CALLBACK, Home, PASSWORD, browser::Browser, claims, parameter};
@@ -140,5 +141,15 @@ on_both_engines! {
         assert!(tokens.get("id_token").is_none());
         let bearer = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());
         bearer.get("/connect/userinfo").await.expect(403);
+    }
+
+    /// However many show a code at once, one gets tokens.
+    async fn of_many_at_once_one_gets_tokens(world: World) {
+        let home = Home::new(&world).await;
+        let (_, answer) = home.sign_in(&world).await;
+        let code = parameter(&answer, "code").unwrap();
+        let answers = join_all((0..12).map(|_| home.redeem(&world, &code, &[]))).await;
+        let got = answers.iter().filter(|answer| answer.status == 200).count();
+        assert_eq!(got, 1, "{:?}", answers.iter().map(|answer| answer.status).collect::<Vec<_>>());
     }
 }

@@ -3,7 +3,9 @@
 use chancery_testkit::on_both_engines;
 use serde_json::json;
 
-use super::{CALLBACK, Home, PASSWORD, VERIFIER, browser::Browser, claims, encode, parameter};
+use super::{
+    BASE, CALLBACK, Home, PASSWORD, VERIFIER, browser::Browser, claims, encode, first, parameter, relate,
+};
 use crate::id;
 
 on_both_engines! {
@@ -99,5 +101,32 @@ on_both_engines! {
         let path = format!("{issuer}/connect/token");
         let tokens = world.anonymous.send(http::Method::POST, &path, &headers, form.into_bytes()).await.is(200).json();
         assert_eq!(claims(&tokens["id_token"])["iss"], json!(format!("{}{issuer}", world.base)));
+    }
+
+    /// What administrators set counts at once, on every process: an app's addresses, scopes and instances.
+    async fn what_administrators_change_counts_at_once(world: World) {
+        let home = Home::new(&world).await;
+        let mut browser = Browser::new(&world);
+        assert_eq!(browser.open(&home.request(&[])).await.status, 200);
+        let added = json!({ "clientAppId": home.app["id"], "uri": "https://app.example/more" });
+        let added = world.make("ClientAppRedirectUri", added).await;
+        let elsewhere = home.request(&[("redirect_uri", "https://app.example/more")]);
+        assert_eq!(browser.open(&elsewhere).await.status, 200);
+        world.admin.delete(&format!("{BASE}/ClientAppRedirectUri/{}", id(&added))).await.expect(204);
+        assert_eq!(browser.open(&elsewhere).await.status, 400);
+        let own = home.request(&[("scope", "openid own")]);
+        assert_eq!(browser.open(&own).await.status, 200, "foreign scopes are left out");
+        let now = world.admin.get(&format!("{BASE}/ClientApp/{}", id(&home.app))).await.is(200).json();
+        let filter = json!({ "scopeFilterEnabled": true, "concurrencyToken": now["concurrencyToken"] });
+        world.admin.patch(&format!("{BASE}/ClientApp/{}", id(&home.app)), filter).await.expect(202);
+        let left = browser.open(&own).await.left.unwrap();
+        assert_eq!(parameter(&left, "error").as_deref(), Some("invalid_scope"));
+        world.make("ClientAppScope", json!({ "clientAppId": home.app["id"], "key": "own" })).await;
+        let page = browser.open(&own).await;
+        assert_eq!(page.status, 200);
+        let instance = first(&world, "/IdpInstance").await;
+        relate(&world, &format!("/IdpInstance/{}/clientapps", id(&instance)), &[]).await;
+        let page = browser.type_password(&page, "ann", PASSWORD).await;
+        assert!(page.html.contains("You cannot sign in here"), "{}", page.html);
     }
 }

@@ -106,4 +106,19 @@ on_both_engines! {
         let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
         assert!(parameter(&silent, "code").is_some());
     }
+
+    /// Nothing counts of a person who was erased.
+    async fn erasing_a_person_ends_all(world: World) {
+        let home = Home::new(&world).await;
+        let (mut browser, answer) = home.sign_in(&world).await;
+        let code = parameter(&answer, "code").unwrap();
+        let tokens = home.redeem(&world, &code, &[]).await.is(200).json();
+        let another = parameter(&browser.open(&home.request(&[])).await.left.unwrap(), "code").unwrap();
+        world.admin.post(&world.path(&format!("/User/{}/erase", id(&home.user))), json!(null)).await.expect(204);
+        let bearer = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());
+        bearer.get("/connect/userinfo").await.expect(401);
+        home.redeem(&world, &another, &[]).await.expect(400);
+        let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
+        assert_eq!((parameter(&silent, "code"), parameter(&silent, "error").is_some()), (None, true), "{silent}");
+    }
 }

@@ -91,7 +91,8 @@ pub static CLIENT_APP_SCOPE: Shape = Shape::of::<ClientAppScope>(
         &[ClientAppScope::CLIENT_APP_ID.field(), ClientAppScope::KEY.field()],
     ),
 ])
-.ruled::<ClientAppScope>();
+.ruled::<ClientAppScope>()
+.bumps_epoch();
 
 /// The shape of resources.
 pub static CLIENT_APP_RESOURCE: Shape = Shape::of::<ClientAppResource>(

@@ -113,7 +113,8 @@ pub static IDP_TYPE: Shape = Shape::of::<IdpType>("IdpType", "idp_type", Reach::
             "name",
         ),
     ])
-    .validate_rows(stay_whole);
+    .validate_rows(stay_whole)
+    .bumps_epoch();
 
 /// Validates that a type's `factoryType` fits its `providerType`, that a seeded type keeps its name and
 /// `factoryType`, and that a type with instances keeps its `factoryType`.

@@ -1,0 +1,49 @@
+//! Records of sign-ins: by people who are known, with what is personal encrypted.
+
+use chancery_store::{Error, Mode};
+use chancery_testkit::{World, on_both_engines};
+use serde_json::json;
+
+use super::{Home, PASSWORD, browser::Browser};
+
+/// Outcome, reason and methods of each record, and whether address and browser are there, encrypted.
+async fn records(world: &World) -> Vec<(String, Option<String>, String, bool)> {
+    let read = world.app.store.run("Records", Mode::Quick, None, |tx| {
+        let mut found = Vec::new();
+        tx.query("SELECT outcome, reason, methods, address FROM sign_in_record ORDER BY rid", &[], |row| {
+            let reason = if row.is_null(1)? { None } else { Some(row.text(1)?.to_owned()) };
+            let address = row.bytes(3)?;
+            let is_hidden = address.len() > 16 && !address.windows(7).any(|part| part == b"127.0.0");
+            found.push((row.text(0)?.to_owned(), reason, row.text(2)?.to_owned(), is_hidden));
+            Ok(())
+        })?;
+        Ok::<_, Error>(found)
+    });
+    read.await.unwrap()
+}
+
+fn record(outcome: &str, reason: Option<&str>, methods: &str) -> (String, Option<String>, String, bool) {
+    (outcome.to_owned(), reason.map(str::to_owned), methods.to_owned(), true)
+}
+
+on_both_engines! {
+    async fn signing_in_and_out_leave_records(world: World) {
+        let home = Home::new(&world).await;
+        let (mut browser, _) = home.sign_in(&world).await;
+        let page = browser.open("/connect/endsession").await;
+        let csrf = page.field("csrf");
+        browser.post(&page.action(), &[("csrf", &csrf), ("decision", "allow")], &[]).await;
+        assert_eq!(records(&world).await, [record("SignedIn", None, "pwd"), record("SignedOut", None, "")]);
+    }
+
+    /// Strangers make no rows, and neither do wrong passwords; who is known and not admitted does.
+    async fn strangers_leave_none(world: World) {
+        let home = Home::with(&world, json!({ "isRestricted": true })).await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[])).await;
+        browser.type_password(&page, "nobody", PASSWORD).await;
+        assert!(records(&world).await.is_empty());
+        browser.type_password(&page, "ann", PASSWORD).await;
+        assert_eq!(records(&world).await, [record("Refused", Some("NotAdmitted"), "pwd")]);
+    }
+}

@@ -42,6 +42,8 @@ pub struct Keyring {
     pub token_keys: HashMap<String, PublicKey>,
     /// The key that signs ID tokens by RS256, which libraries expect, with its id.
     pub id_token_key: (String, PrivateKey),
+    /// The public keys that verify ID tokens, by id. Their algorithm is RS256.
+    pub id_token_keys: HashMap<String, PublicKey>,
     /// The public keys of access tokens and of ID tokens, as JWKs.
     pub token_jwks: Vec<serde_json::Value>,
     /// The public keys of the audit trail, as JWKs.
@@ -160,10 +162,16 @@ fn open(stored: &[StoredKey], master: &MasterKey) -> Option<(Keyring, AuditKey)>
     let id_tokens: Vec<(String, PrivateKey)> = of(Purpose::IdToken)
         .map(|key| Some((key.key_id.clone(), PrivateKey::read(private(key)?.expose(), None).ok()?)))
         .collect::<Option<_>>()?;
+    let public_key = |(id, key): &(String, PrivateKey)| {
+        let jwk = Jwk::parse(signing_jwk(id, key, "RS256").to_string().as_bytes()).ok()?;
+        Some((id.clone(), jwk.key))
+    };
+    let id_token_keys = id_tokens.iter().map(public_key).collect::<Option<_>>()?;
     let id_token_jwks: Vec<_> = id_tokens.iter().map(|(id, key)| signing_jwk(id, key, "RS256")).collect();
     let keyring = Keyring {
         token_key: (token.key_id.clone(), token_private),
         token_keys,
+        id_token_keys,
         id_token_key: id_tokens.into_iter().next_back()?,
         token_jwks: of(Purpose::Token).map(ec_jwk).chain(id_token_jwks).collect(),
         audit_jwks: of(Purpose::Audit).map(ed_jwk).collect(),

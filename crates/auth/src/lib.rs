@@ -31,7 +31,7 @@ pub use presented::{ClientCertificate, EndpointRequest, Proof, certificate_thumb
 pub use refusal::OAuthError;
 pub use replay::ReplayId;
 pub use rights::{Caller, HeldRole, Rights, RightsLookup, SecurityContext, StoreContext, load_store_context};
-pub use token_service::TokenService;
+pub use token_service::{IdTokenHint, TokenService};
 
 /// Verification of DPoP proofs, for the services' own endpoints.
 pub use chancery_oauth::{Code, NoncePolicy, Request as ProofRequest, verify_proof};

@@ -3,9 +3,7 @@
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_certificate::{Algorithm as Signing, KeyKind, PrivateKey};
 use chancery_oauth::{Algorithm, PublicKey};
-use serde::{Deserialize, Serialize};
-
-use crate::Claims;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 /// The longest token that is read, in bytes: this server issues none that is longer.
 pub const MAX_LENGTH: usize = 8192;
@@ -71,6 +69,15 @@ pub struct UnverifiedToken<'a> {
 impl<'a> UnverifiedToken<'a> {
     /// Reads a token whose `typ` is that of an access token (RFC 9068, section 2.1).
     pub fn read(token: &'a str) -> Option<Self> {
+        Self::of_types(token, &["at+jwt", "application/at+jwt"])
+    }
+
+    /// Reads a token whose `typ` is that of an ID token.
+    pub fn read_id_token(token: &'a str) -> Option<Self> {
+        Self::of_types(token, &["jwt"])
+    }
+
+    fn of_types(token: &'a str, types: &[&str]) -> Option<Self> {
         if token.len() > MAX_LENGTH {
             return None;
         }
@@ -79,12 +86,16 @@ impl<'a> UnverifiedToken<'a> {
         let (header, claims) = signed.split_once('.')?;
         let header: Header = serde_json::from_slice(&decode(header)?).ok()?;
         let typ = header.typ.to_ascii_lowercase();
-        let is_access_token = matches!(typ.as_str(), "at+jwt" | "application/at+jwt");
-        is_access_token.then_some(Self { header, signed, claims, signature: decode(signature)? })
+        types.contains(&typ.as_str()).then_some(Self {
+            header,
+            signed,
+            claims,
+            signature: decode(signature)?,
+        })
     }
 
     /// The token's claims, if this key signed them by this algorithm.
-    pub fn verified(&self, key: &PublicKey, algorithm: Algorithm) -> Option<Claims> {
+    pub fn verified<T: DeserializeOwned>(&self, key: &PublicKey, algorithm: Algorithm) -> Option<T> {
         let good = self.header.alg == algorithm.name()
             && key.verifies(algorithm, self.signed.as_bytes(), &self.signature);
         let claims = BASE64_URL_SAFE_NO_PAD.decode(self.claims).ok().filter(|_| good)?;

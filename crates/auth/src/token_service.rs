@@ -9,8 +9,9 @@ use chancery_oauth::{Algorithm, Nonces};
 use chancery_record::Timestamp;
 use chancery_resource::{AuditSigner, MasterKey, random};
 use chancery_store::{Error, Mode, StateTable, Store, Tx};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
+use uuid::Uuid;
 
 use crate::{
     Claims, ClientApp, Issuer, Keyring,
@@ -42,6 +43,18 @@ pub struct TokenService {
     pub(crate) authenticated_clients: AuthenticatedClients,
     tenants: ServingTenants,
     certificates: RwLock<Arc<Certificates>>,
+}
+
+/// What an ID token says that is shown as a hint.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct IdTokenHint {
+    iss: String,
+    /// The person.
+    pub sub: Uuid,
+    /// The client app that it was issued to.
+    pub aud: Uuid,
+    /// The tenant.
+    pub tid: Uuid,
 }
 
 /// A presented token, before its rights are looked up.
@@ -141,6 +154,30 @@ impl TokenService {
         self.sign_by_first_key(&claims, (ID_TOKEN, &self.keyring.id_token_key), &certificates, (issuer, now))
     }
 
+    /// The claims of an ID token that this issuer issued, expired or not. It is a hint and no more: whoever uploaded a
+    /// certificate can sign one.
+    ///
+    /// # Errors
+    /// Errors of the store.
+    pub async fn open_id_token(
+        &self,
+        store: &Store,
+        token: &str,
+        issuer: &Issuer,
+        now: Timestamp,
+    ) -> Result<Option<IdTokenHint>, Error> {
+        let Some(unverified) = UnverifiedToken::read_id_token(token) else { return Ok(None) };
+        let kid = unverified.header.kid.as_str();
+        let hint: Option<IdTokenHint> = if let Some(key) = self.keyring.id_token_keys.get(kid) {
+            unverified.verified(key, Algorithm::Rs256)
+        } else {
+            let certificates = self.certificates(store).await?;
+            let mut named = certificates.named(kid, now).filter(|one| one.may_sign_at(issuer.tenant_id()));
+            named.find_map(|one| unverified.verified(&one.public, one.algorithm))
+        };
+        Ok(hint.filter(|hint| hint.iss == issuer.url))
+    }
+
     fn sign_by_first_key(
         &self,
         claims: &impl Serialize,
@@ -195,7 +232,7 @@ impl TokenService {
         let certificates = self.certificates(store).await?;
         let mut named = certificates.named(kid, now);
         let claims = named.find_map(|one| {
-            let claims = unverified.verified(&one.public, one.algorithm)?;
+            let claims: Claims = unverified.verified(&one.public, one.algorithm)?;
             one.may_sign_at(claims.tid).then_some(claims)
         });
         let claims = claims.filter(|claims| self.issued(claims));

@@ -52,7 +52,20 @@ impl Provider<'_> {
         let issuing = visit.issuer.tenant_id();
         let is_native = application.is_native
             && !matches!(RedirectKind::of(&addressing.redirect_uri), Some(RedirectKind::Web));
-        let demanded = demands(&request, &addressing, issuing, is_native, visit.now);
+        let mut demanded = demands(&request, &addressing, issuing, is_native, visit.now);
+        if let Some(hint) = &request.id_token_hint {
+            let hint = self.tokens.open_id_token(self.store, hint, &visit.issuer, visit.now).await?;
+            let Some(hint) = hint.filter(|hint| hint.aud == application.id) else {
+                let detail = "id_token_hint is no ID token of this issuer for the client app.";
+                return Ok(refuse(
+                    &visit.issuer.url,
+                    &addressing,
+                    Refusal::new(Code::InvalidRequest, detail),
+                ));
+            };
+            demanded.hinted_person = Some(hint.sub);
+            demanded.tenant = demanded.tenant.or(Some(hint.tid));
+        }
         let kept = begin(&application, issuing, parameters, demanded);
         self.go_on(visit, kept, application).await
     }

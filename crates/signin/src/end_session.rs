@@ -33,7 +33,8 @@ pub enum SigningOut {
 }
 
 impl Provider<'_> {
-    /// Answers a request to sign out. Nobody is signed out by an address alone: the page asks, and its form says so.
+    /// Answers a request to sign out. Nobody is signed out by an address alone: the page asks, and its form says so. An
+    /// ID token of the person who is signed in here spares the page, where the client app's `logoutConsent` lets it.
     ///
     /// # Errors
     /// Those of the store.
@@ -47,7 +48,19 @@ impl Provider<'_> {
             Ok(request) => request,
             Err(refusal) => return Ok(SigningOut::Error(PageError::request(refusal.detail))),
         };
-        let client = request.client_id.as_deref().and_then(|id| Uuid::try_parse(id).ok());
+        let named = request.client_id.as_deref().map(|id| Uuid::try_parse(id).unwrap_or_default());
+        let hint = match &request.id_token_hint {
+            Some(hint) => self.tokens.open_id_token(self.store, hint, &visit.issuer, visit.now).await?,
+            None => None,
+        };
+        if let (Some(named), Some(hint)) = (named, &hint)
+            && named != hint.aud
+        {
+            return Ok(SigningOut::Error(PageError::request(
+                "id_token_hint is another client app's than client_id.",
+            )));
+        }
+        let client = named.or(hint.as_ref().map(|hint| hint.aud));
         let application = match client {
             Some(id) => self.applications.find(self.store, id).await?,
             None => None,
@@ -61,11 +74,26 @@ impl Provider<'_> {
             let context = json!({ "application": about, "step": step, "return_url": back });
             Page { view: "Logout", step: SIGN_OUT, status, context }
         };
-        if !is_confirmed {
+        let is_silent = match (&hint, &application) {
+            (Some(hint), Some(application)) if application.signs_out_silently => {
+                self.is_signed_in(visit, hint.sub).await?
+            }
+            _ => false,
+        };
+        if !is_confirmed && !is_silent {
             return Ok(SigningOut::Ask(page("confirm", 200)));
         }
         self.sign_out(visit, application.as_ref().map(|one| one.id)).await?;
         Ok(SigningOut::Done { page: page("done", 200), back })
+    }
+
+    /// Whether this browser has a session of this person.
+    async fn is_signed_in(self, visit: &Visit, person: Uuid) -> Result<bool, Problem> {
+        let (cookie, now) = (visit.session_cookie(&self.context.master), visit.now);
+        let looking = self.store.run("SessionsOfBrowser", Mode::Quick, None, move |tx| {
+            Ok::<_, Problem>(session::load(tx, cookie.as_ref(), now)?.iter().any(|one| one.person == person))
+        });
+        looking.await
     }
 
     /// Ends the sessions of a browser, and the grants that they made.

@@ -121,4 +121,46 @@ on_both_engines! {
         let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
         assert_eq!((parameter(&silent, "code"), parameter(&silent, "error").is_some()), (None, true), "{silent}");
     }
+
+    /// OpenID Connect RP-Initiated Logout 1.0: the app's ID token says who signs out of what; no page is needed.
+    async fn an_id_token_spares_the_page(world: World) {
+        let home = Home::new(&world).await;
+        let (mut browser, answer) = home.sign_in(&world).await;
+        let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
+        let hint = tokens["id_token"].as_str().unwrap();
+        let silent = [("prompt", "none"), ("id_token_hint", hint)];
+        assert!(parameter(&browser.open(&home.request(&silent)).await.left.unwrap(), "code").is_some());
+        let forged = format!("{}x", &hint[..hint.len() - 1]);
+        let back = "&post_logout_redirect_uri=https%3A%2F%2Fapp.example%2Fbye";
+        let asked = browser.open(&format!("/connect/endsession?id_token_hint={forged}{back}")).await;
+        assert!(asked.html.contains("Sign out?"), "{}", asked.html);
+        let mut other = Browser::new(&world);
+        let asked = other.open(&format!("/connect/endsession?id_token_hint={hint}{back}")).await;
+        assert!(asked.html.contains("Sign out?"), "nobody is signed in there: {}", asked.html);
+        let gone = browser.open(&format!("/connect/endsession?id_token_hint={hint}{back}")).await;
+        assert_eq!(gone.left.as_deref(), Some("https://app.example/bye"));
+        let after = browser.open(&home.request(&silent)).await.left.unwrap();
+        assert_eq!(parameter(&after, "error").as_deref(), Some("login_required"));
+    }
+
+    /// Another person than the hint names has to sign in as that one.
+    async fn a_hint_names_the_person(world: World) {
+        let home = Home::new(&world).await;
+        let (_, answer) = home.sign_in(&world).await;
+        let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
+        let bob = world.user("bob").await;
+        let reset = world.path(&format!("/User/{}/password/reset", id(&bob)));
+        world.admin.post(&reset, json!({ "newPassword": PASSWORD })).await.expect(200);
+        let mut browser = Browser::new(&world);
+        let hint = ("id_token_hint", tokens["id_token"].as_str().unwrap());
+        let page = browser.open(&home.request(&[hint])).await;
+        let next = browser.type_password(&page, "bob", PASSWORD).await;
+        let left = match next.left {
+            Some(left) => left,
+            None => browser.go_on(&next).await,
+        };
+        assert_eq!(parameter(&left, "error").as_deref(), Some("login_required"));
+        let wrong = browser.open(&home.request(&[("id_token_hint", "x.y.z")])).await.left.unwrap();
+        assert_eq!(parameter(&wrong, "error").as_deref(), Some("invalid_request"));
+    }
 }

@@ -135,7 +135,7 @@ pub(crate) fn refuse(issuer: &str, addressing: &Addressing, refusal: Refusal) ->
         answer.deliver(&addressing.redirect_uri, mode, |_| Ok::<_, std::convert::Infallible>(String::new()));
     match delivered {
         Ok(Delivery::Redirect(address)) => Outcome::Leave(address),
-        Ok(Delivery::Form { action, fields }) => Outcome::Post { action, fields },
+        Ok(Delivery::Form { action, fields }) => Outcome::Post { action, fields, session: None },
         Err(never) => match never {},
     }
 }

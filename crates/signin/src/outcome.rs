@@ -12,6 +12,8 @@ pub enum Outcome {
         action: String,
         /// The fields.
         fields: Vec<(String, String)>,
+        /// The session's new cookie, where the person has just signed in.
+        session: Option<NewSession>,
     },
     /// It goes to the page that is due in this flow.
     GoTo(Box<KeptFlow>, &'static str),

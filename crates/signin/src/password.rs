@@ -160,6 +160,9 @@ impl Provider<'_> {
                     kept.answer = Some(address);
                     Outcome::SignedIn(kept.into(), session)
                 }
+                Outcome::Post { action, fields, .. } => {
+                    Outcome::Post { action, fields, session: Some(session) }
+                }
                 other => other,
             },
         })

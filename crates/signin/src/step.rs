@@ -268,7 +268,7 @@ pub(crate) fn leave(issuer: &str, addressing: &Addressing, given: &Issued) -> Ou
     match answer.deliver(&addressing.redirect_uri, mode, |_| Ok::<_, std::convert::Infallible>(String::new()))
     {
         Ok(Delivery::Redirect(address)) => Outcome::Leave(address),
-        Ok(Delivery::Form { action, fields }) => Outcome::Post { action, fields },
+        Ok(Delivery::Form { action, fields }) => Outcome::Post { action, fields, session: None },
         Err(never) => match never {},
     }
 }

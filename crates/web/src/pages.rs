@@ -277,12 +277,15 @@ impl Browser<'_> {
                 let refresh = leads_on.then(|| format!("{action}&go=1"));
                 page(&self, Shown { page: with_link(shown, refresh.as_deref()), action, csrf, refresh }, step)
             }
-            Outcome::Post { action, fields } => {
+            Outcome::Post { action, fields, session } => {
+                if let Some(session) = session {
+                    self.cookies.set_session(&session.value, session.max_age);
+                }
                 let fields: Vec<_> = fields
                     .into_iter()
                     .map(|(name, value)| serde_json::json!({ "name": name, "value": value }))
                     .collect();
-                let context = serde_json::json!({ "application": { "name": "" }, "fields": fields });
+                let context = serde_json::json!({ "fields": fields });
                 let shown = Page { view: "Continue", step: CONTINUE, status: 200, context };
                 page(&self, Shown { page: shown, action, csrf: String::new(), refresh: None }, "post")
             }

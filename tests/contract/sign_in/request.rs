@@ -129,4 +129,20 @@ on_both_engines! {
         let page = browser.type_password(&page, "ann", PASSWORD).await;
         assert!(page.html.contains("You cannot sign in here"), "{}", page.html);
     }
+
+    /// OAuth 2.0 Form Post Response Mode: the answer is a form that goes to the app, and the person is signed in.
+    async fn an_answer_can_be_a_form(world: World) {
+        let home = Home::new(&world).await;
+        let mut browser = Browser::new(&world);
+        let request = home.request(&[("response_mode", "form_post")]);
+        let page = browser.open(&request).await;
+        let first = browser.type_password(&page, "ann", PASSWORD).await;
+        let again = browser.open(&request).await;
+        for page in [&first, &again] {
+            assert_eq!(page.action().replace("&#x2f;", "/"), CALLBACK, "{}", page.html);
+            assert!(!page.answer.header("content-security-policy").unwrap().contains("form-action"));
+            assert_eq!(page.field("state"), "s-1");
+            home.redeem(&world, &page.field("code"), &[]).await.expect(200);
+        }
+    }
 }

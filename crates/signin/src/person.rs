@@ -46,7 +46,8 @@ fn find(tx: &mut Tx<'_>, instance: Uuid, user: Uuid) -> Result<Identity, StoreEr
     Ok(found?.unwrap_or(Identity::None))
 }
 
-/// Why a person is not admitted to a client app; `None`: the person is.
+/// Why a person is not admitted to a client app; `None`: the person is. A temporary lock ends nothing: else strangers
+/// could sign people out by wrong passwords. It keeps out who proves a password, which its own check sees.
 ///
 /// # Errors
 /// Those of the store.
@@ -57,7 +58,7 @@ pub fn refusal(
     instance: Uuid,
     now: chancery_record::Timestamp,
 ) -> Result<Option<NotAdmitted>, StoreError> {
-    let text = "SELECT u.subscription_id, i.subject, s.is_user_active, s.is_user_locked, s.locked_until, \
+    let text = "SELECT u.subscription_id, i.subject, s.is_user_active, s.is_user_locked, \
         s.user_valid_from, s.user_valid_to, EXISTS (SELECT 1 FROM client_app_authorized_user z \
         WHERE z.client_app_rid = ?3 AND z.application_user_rid = u.rid) FROM application_user u \
         JOIN application_identity i ON i.application_user_rid = u.rid AND i.idp_instance_id = ?2 \
@@ -73,11 +74,10 @@ pub fn refusal(
         let may = is_there
             && row.bool(2)?
             && !row.bool(3)?
-            && time(4)?.is_none_or(|until| until <= now.0)
-            && time(5)?.is_none_or(|from| from <= now.0)
-            && time(6)?.is_none_or(|to| now.0 < to);
+            && time(4)?.is_none_or(|from| from <= now.0)
+            && time(5)?.is_none_or(|to| now.0 < to);
         let is_near = application.allow_cross_subscription || row.id(0)? == application.subscription;
-        Ok(match (may, is_near, !application.is_restricted || row.bool(7)?) {
+        Ok(match (may, is_near, !application.is_restricted || row.bool(6)?) {
             (false, ..) => Some(NotAdmitted::Account),
             (_, false, _) => Some(NotAdmitted::OtherSubscription),
             (.., false) => Some(NotAdmitted::Restricted),

@@ -163,4 +163,25 @@ on_both_engines! {
         let wrong = browser.open(&home.request(&[("id_token_hint", "x.y.z")])).await.left.unwrap();
         assert_eq!(parameter(&wrong, "error").as_deref(), Some("invalid_request"));
     }
+
+    /// Section 13: a temporary lock ends nothing, else strangers could sign people out; a permanent one does.
+    async fn strangers_sign_nobody_out(world: World) {
+        let home = Home::new(&world).await;
+        for (name, value) in [("LoginThrottlingEnabled", "false"), ("AttemptsBeforeTemporaryLock", "1")] {
+            world.set_option(name, value).await;
+        }
+        let (mut browser, answer) = home.sign_in(&world).await;
+        let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
+        let bearer = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());
+        let mut stranger = Browser::new(&world);
+        let page = stranger.open(&home.request(&[])).await;
+        stranger.type_password(&page, "ann", "not this one").await;
+        let one = world.path(&format!("/User/{}", id(&home.user)));
+        assert!(world.admin.get(&one).await.is(200).json()["lockedUntil"].is_string());
+        let refused = stranger.type_password(&page, "ann", PASSWORD).await;
+        assert!(refused.html.contains("is not right"), "{}", refused.html);
+        bearer.get("/connect/userinfo").await.expect(200);
+        let silent = home.request(&[("prompt", "none")]);
+        assert!(parameter(&browser.open(&silent).await.left.unwrap(), "code").is_some());
+    }
 }

@@ -8,7 +8,7 @@ use chancery_store::{Error, Figure, Mode};
 use chancery_testkit::{Engine, World, on_both_engines};
 
 /// What grows with people, their history or what is to be done: it is looked at up to a bound.
-const BOUNDED: [&str; 3] = ["audit_pending", "identity_revocation", "mail_message"];
+const BOUNDED: [&str; 4] = ["audit_pending", "identity_revocation", "logout_delivery", "mail_message"];
 /// What there are as many of as stores, certificates and sources of metadata: it may be read whole.
 const SMALL: [&str; 4] = ["audit_tree", "cert_store", "passkey_trust", "passkey_trust_refresh"];
 

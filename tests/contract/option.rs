@@ -39,7 +39,7 @@ const USER_STORE: &str = "ClaimIssuer (UserStore), IsDatabaseReadOnlyMode (false
     TemporaryAccessPassOneTimeUse (true), TemporaryAccessPassLength (12)";
 /// The row Tenant.
 const TENANT: &str = "AccessTokenLifetime (01:00:00), IdentityTokenLifetime (00:20:00), AuthorizationCodeLifetime (00:05:00), \
-    RefreshTokenLifetime (14.00:00:00), RefreshTokenReuseLeeway (00:00:30), DeviceCodeLifetime (00:10:00), \
+    RefreshTokenLifetime (14.00:00:00), RefreshTokenAbsoluteLifetime (90.00:00:00), RefreshTokenReuseLeeway (00:00:30), DeviceCodeLifetime (00:10:00), \
     SessionLifetime (14.00:00:00), SessionSliding (true), SessionAbsoluteLifetime (90.00:00:00), BrowserSessionLifetime (10:00:00), \
     PkceRequired (true), SignInRecordRetention (90.00:00:00)";
 

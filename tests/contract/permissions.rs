@@ -35,7 +35,7 @@ fn good_role(permit: Permit) -> &'static str {
         Permit::SystemAdmin => "SystemAdmin",
         Permit::CustomerAdmin => "CustomerAdmin",
         Permit::SubscriptionAdmin => "SubscriptionAdmin",
-        Permit::TenantAdmin | Permit::TenantMember => "TenantAdmin",
+        Permit::TenantAdmin | Permit::TenantMember | Permit::SignInRecord => "TenantAdmin",
         Permit::ApplicationData => "ApplicationDataReader",
         Permit::Public => "",
     }

@@ -1,11 +1,16 @@
 //! People sign in to an app: the authorization code flow as a browser and a client app see it.
 
+mod administration;
 mod browser;
 mod code;
+mod consent;
 mod password;
 mod record;
+mod refresh;
 mod request;
 mod session;
+mod sign_out;
+mod under_way;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_testkit::{Answer, World};
@@ -116,6 +121,35 @@ impl Home {
         let answer = browser.sign_in(&page, "ann", PASSWORD).await;
         (browser, answer)
     }
+}
+
+/// Leaves a session, a grant, a consent and a record of somebody who signs in.
+pub async fn leave_traces(world: &World) {
+    let home = Home::with(world, json!({ "accessGrantConsent": "External" })).await;
+    world.admin.post(&world.path("/User/synchronize"), json!(null)).await.expect(200);
+    let filter = encode("emailAddress eq \"ann@example.com\"");
+    let person = first(world, &format!("/ApplicationUser?filter={filter}")).await;
+    let consent = json!({ "clientAppId": home.app["id"], "platformUserId": person["id"], "scope": "openid profile email" });
+    world.make("SignInConsent", consent).await;
+    let (_, answer) = home.sign_in(world).await;
+    home.redeem(world, &parameter(&answer, "code").unwrap(), &[]).await.expect(200);
+}
+
+/// Sets an option of the home's tenant.
+async fn tenant_option(world: &World, home: &Home, name: &str, value: &str) {
+    let filter = format!("applyToTenantId eq \"{}\" and name eq \"{name}\"", home.tenant);
+    let option = first(world, &format!("/Option?filter={}", encode(&filter))).await;
+    let body = json!({ "value": value, "concurrencyToken": option["concurrencyToken"] });
+    world.admin.patch(&format!("{BASE}/Option/{}", id(&option)), body).await.expect(202);
+}
+
+/// Changes members of a resource of the configuration.
+async fn change(world: &World, path: &str, members: Value) {
+    let path = format!("{BASE}{path}");
+    let now = world.admin.get(&path).await.is(200).json();
+    let mut body = json!({ "concurrencyToken": now["concurrencyToken"] });
+    body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    world.admin.patch(&path, body).await.expect(202);
 }
 
 /// A value as it stands in a query or form.

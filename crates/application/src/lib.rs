@@ -7,6 +7,7 @@ mod group;
 mod identity;
 mod mirror;
 mod reconcile;
+mod sign_out;
 mod synchronize;
 mod user;
 
@@ -16,5 +17,6 @@ pub use identity::{
     LifecycleStatus,
 };
 pub use mirror::Mirror;
+pub use sign_out::{EndOf, sign_out};
 pub use synchronize::{SynchronizeResult, synchronize};
 pub use user::{APPLICATION_USER, ApplicationUser, ApplicationUserId};

@@ -61,9 +61,19 @@ pub struct Claims {
     /// The grant of a person's token; none is a token of a client app. A person has no rights at the services by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gid: Option<Uuid>,
-    /// The tenant that issued the token; none is the installation.
+    /// The tenant: of a person's token the one in which the person signed in, else the one that issued the token,
+    /// and none for the installation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tid: Option<Uuid>,
+    /// When the person proved a first factor, in seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth_time: Option<i64>,
+    /// The class of the person's authentication.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acr: Option<String>,
+    /// How the person was authenticated (RFC 8176).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub amr: Vec<String>,
     /// The ids of the tokens that this one was exchanged for, the last first. Revoking any of them revokes
     /// it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -101,6 +111,12 @@ impl Claims {
             &StateTable::ReferenceToken.insert("(digest, claims, expires_on) VALUES (?1, ?2, ?3)"),
             vec![digest.to_vec().into(), text.into(), self.exp.saturating_mul(1000).into()],
         )
+    }
+
+    /// The tenant whose issuer issued the token; none is the installation.
+    pub fn issuing_tenant(&self) -> Option<Uuid> {
+        let (_, id) = self.iss.rsplit_once("/t/")?;
+        Uuid::try_parse(id).ok()
     }
 
     /// Whether the token is meant for a service.
@@ -154,6 +170,9 @@ mod tests {
             act: Some(serde_json::json!({ "sub": "b", "act": { "sub": "a" } })),
             gid: None,
             tid: None,
+            auth_time: None,
+            acr: None,
+            amr: Vec::new(),
             from_jti: Vec::new(),
         }
     }

@@ -98,6 +98,9 @@ pub async fn grant(
         act: granted.act,
         gid: None,
         tid: request.issuer.tenant_id(),
+        auth_time: None,
+        acr: None,
+        amr: Vec::new(),
         from_jti: granted.subject.as_deref().map_or_else(Vec::new, lineage),
     };
     claims.vouch(&token_service.master);

@@ -31,6 +31,7 @@ pub use presented::{ClientCertificate, EndpointRequest, Proof, certificate_thumb
 pub use refusal::OAuthError;
 pub use replay::ReplayId;
 pub use rights::{Caller, HeldRole, Rights, RightsLookup, SecurityContext, StoreContext, load_store_context};
+pub use signer::ID_TOKEN;
 pub use token_service::{IdTokenHint, TokenService};
 
 /// Verification of DPoP proofs, for the services' own endpoints.

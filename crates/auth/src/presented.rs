@@ -13,7 +13,7 @@ use crate::{
 /// `client_assertion_type` of RFC 7523, section 2.2.
 const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 /// The parameters that may occur once only, in any request.
-const SINGLE: [&str; 9] = [
+const SINGLE: [&str; 14] = [
     "grant_type",
     "client_id",
     "client_secret",
@@ -23,6 +23,11 @@ const SINGLE: [&str; 9] = [
     "token",
     "token_type_hint",
     "subject_token",
+    "code",
+    "redirect_uri",
+    "code_verifier",
+    "refresh_token",
+    "device_code",
 ];
 
 /// The certificate that the client presented in the TLS handshake.

@@ -47,6 +47,16 @@ impl From<chancery_store::Error> for OAuthError {
     }
 }
 
+impl From<chancery_resource::Problem> for OAuthError {
+    fn from(problem: chancery_resource::Problem) -> Self {
+        if problem.status() == 503 {
+            return Self::new(503, "temporarily_unavailable", "The storage cannot serve this now.");
+        }
+        tracing::error!(detail = problem.detail, cause = ?problem.cause, "an OAuth endpoint failed");
+        Self::new(500, "server_error", "The server failed. What is wrong is in its log.")
+    }
+}
+
 impl From<chancery_oauth::Refusal> for OAuthError {
     fn from(refusal: chancery_oauth::Refusal) -> Self {
         Self::new(refusal.code.status(), refusal.code.name(), refusal.detail)

@@ -26,7 +26,7 @@ const SECONDS: u64 = 5;
 
 /// The published keys, cached by address.
 pub struct RemoteKeys {
-    policy: Policy,
+    pub policy: Policy,
     known: RwLock<HashMap<String, Kept>>,
     slots: Semaphore,
     shares: Mutex<HashMap<Uuid, Weak<Semaphore>>>,

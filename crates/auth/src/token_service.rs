@@ -18,7 +18,7 @@ use crate::{
     authenticated_clients::AuthenticatedClients,
     issuer::{ServingTenants, issuer_url},
     remote_keys::RemoteKeys,
-    signer::{ACCESS_TOKEN, ID_TOKEN, UnverifiedToken, sign},
+    signer::{ACCESS_TOKEN, UnverifiedToken, sign},
     signing_certificate::Certificates,
 };
 
@@ -82,6 +82,11 @@ impl TokenService {
         }
     }
 
+    /// Where this server may call what administrators name.
+    pub const fn destinations(&self) -> &Policy {
+        &self.remote.policy
+    }
+
     /// The installation as an issuer.
     pub fn installation(&self) -> Issuer {
         Issuer { url: self.public_url.clone(), tenant: None }
@@ -137,21 +142,22 @@ impl TokenService {
         Ok(token)
     }
 
-    /// Signs an ID token by the issuer's first key, the installation's by RS256. `claims` are those for an algorithm.
+    /// Signs an ID token, or a token of this other `typ`, by the issuer's first key, the installation's by RS256.
+    /// `claims` are those for an algorithm.
     ///
     /// # Errors
     /// A certificate's key that cannot be opened or cannot sign; errors of the store.
     pub async fn sign_id_token(
         &self,
         store: &Store,
-        claims: impl FnOnce(&str) -> serde_json::Value,
+        (typ, claims): (&str, impl FnOnce(&str) -> serde_json::Value),
         issuer: &Issuer,
         now: Timestamp,
     ) -> Result<String, Error> {
         let certificates = self.certificates(store).await?;
         let algorithm = certificates.signing(issuer.tenant, now).map_or("RS256", |one| one.algorithm.name());
         let claims = claims(algorithm);
-        self.sign_by_first_key(&claims, (ID_TOKEN, &self.keyring.id_token_key), &certificates, (issuer, now))
+        self.sign_by_first_key(&claims, (typ, &self.keyring.id_token_key), &certificates, (issuer, now))
     }
 
     /// The claims of an ID token that this issuer issued, expired or not. It is a hint and no more: whoever uploaded a
@@ -233,14 +239,15 @@ impl TokenService {
         let mut named = certificates.named(kid, now);
         let claims = named.find_map(|one| {
             let claims: Claims = unverified.verified(&one.public, one.algorithm)?;
-            one.may_sign_at(claims.tid).then_some(claims)
+            one.may_sign_at(claims.issuing_tenant()).then_some(claims)
         });
         let claims = claims.filter(|claims| self.issued(claims));
         Ok(claims.map(|claims| OpenedToken::Signed(claims.into(), Some(certificates.epoch))))
     }
 
     fn issued(&self, claims: &Claims) -> bool {
-        claims.iss == issuer_url(&self.public_url, claims.tid) && claims.are_vouched_for(&self.master)
+        claims.iss == issuer_url(&self.public_url, claims.issuing_tenant())
+            && claims.are_vouched_for(&self.master)
     }
 
     /// The signing certificates as they are now.

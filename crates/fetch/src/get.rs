@@ -1,4 +1,4 @@
-//! Fetches a document: one bounded GET, within a policy of destinations.
+//! One bounded request, within a policy of destinations: a document is fetched, or a form is sent.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -6,10 +6,10 @@ use std::{
 };
 
 use http::{
-    Request, StatusCode,
-    header::{ACCEPT, HOST, USER_AGENT},
+    Method, Request, StatusCode,
+    header::{ACCEPT, CONTENT_TYPE, HOST, USER_AGENT},
 };
-use http_body_util::{BodyExt as _, Empty};
+use http_body_util::{BodyExt as _, Full};
 use hyper::{
     body::{Body as _, Bytes},
     client::conn::http1,
@@ -49,7 +49,31 @@ pub struct Policy {
 }
 
 /// Fetches the document at a URL.
+///
+/// # Errors
+/// [`Failure`]; every status but 200 is one.
 pub async fn get(url: &str, limits: Limits, policy: &Policy) -> Result<Vec<u8>, Failure> {
+    match request(url, None, limits, policy).await? {
+        (StatusCode::OK, document) => Ok(document),
+        (status, _) => Err(Failure::Status(status.as_u16())),
+    }
+}
+
+/// Posts a form (`application/x-www-form-urlencoded`) to a URL; the status of the answer, whose body is read within
+/// the limits and not looked at.
+///
+/// # Errors
+/// [`Failure`]
+pub async fn post(url: &str, form: String, limits: Limits, policy: &Policy) -> Result<u16, Failure> {
+    request(url, Some(form), limits, policy).await.map(|(status, _)| status.as_u16())
+}
+
+async fn request(
+    url: &str,
+    form: Option<String>,
+    limits: Limits,
+    policy: &Policy,
+) -> Result<(StatusCode, Vec<u8>), Failure> {
     if url.len() > MAX_URL {
         return Err(Failure::Url);
     }
@@ -66,10 +90,10 @@ pub async fn get(url: &str, limits: Limits, policy: &Policy) -> Result<Vec<u8>, 
     let fetching = async {
         let tcp = connect(&addresses(&url, is_plain, policy).await?, time).await?;
         if is_plain {
-            ask(tcp, &url, limits.bytes).await
+            ask(tcp, &url, form, limits.bytes).await
         } else {
             let host = url.host().ok_or(Failure::Url)?;
-            ask(tls::secure(tcp, &host, &policy.roots).await?, &url, limits.bytes).await
+            ask(tls::secure(tcp, &host, &policy.roots).await?, &url, form, limits.bytes).await
         }
     };
     timeout(time, fetching).await.unwrap_or(Err(Failure::TimedOut))
@@ -119,15 +143,24 @@ async fn connect(addresses: &[SocketAddr], time: Duration) -> Result<TcpStream, 
     Err(Failure::Connect)
 }
 
-async fn ask<S>(stream: S, url: &Url, limit: usize) -> Result<Vec<u8>, Failure>
+async fn ask<S>(
+    stream: S,
+    url: &Url,
+    form: Option<String>,
+    limit: usize,
+) -> Result<(StatusCode, Vec<u8>), Failure>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let request = Request::get(&url[Position::BeforePath..Position::AfterQuery])
+    let mut request = Request::builder().uri(&url[Position::BeforePath..Position::AfterQuery]);
+    if form.is_some() {
+        request = request.method(Method::POST).header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+    }
+    let request = request
         .header(HOST, &url[Position::BeforeHost..Position::AfterPort])
         .header(USER_AGENT, concat!("chancery/", env!("CARGO_PKG_VERSION")))
         .header(ACCEPT, "*/*")
-        .body(Empty::<Bytes>::new())
+        .body(Full::new(Bytes::from(form.unwrap_or_default())))
         .map_err(|_| Failure::Url)?;
     let (mut sender, connection) = http1::Builder::new()
         .max_buf_size(MAX_HEAD)
@@ -138,8 +171,9 @@ where
     let mut driving = JoinSet::new();
     driving.spawn(connection);
     let mut answer = sender.send_request(request).await.map_err(|_| Failure::Broken)?;
-    if answer.status() != StatusCode::OK {
-        return Err(Failure::Status(answer.status().as_u16()));
+    let status = answer.status();
+    if !status.is_success() {
+        return Ok((status, Vec::new()));
     }
     // a declared length is refused before the body is fetched
     if answer.body().size_hint().lower() > u64::try_from(limit).unwrap_or(u64::MAX) {
@@ -155,5 +189,5 @@ where
             document.extend_from_slice(data);
         }
     }
-    Ok(document)
+    Ok((status, document))
 }

@@ -1,5 +1,5 @@
-//! Fetches one document over HTTPS: FIDO's metadata, the keys of a client; and resolves hosts for other
-//! outgoing connections.
+//! Fetches one document over HTTPS (FIDO's metadata, the keys of a client) or posts one form; and resolves hosts
+//! for other outgoing connections.
 //!
 //! Administrators configure the destinations, and an administrator of one tenant is none of the network that
 //! the server runs in. So names are resolved here, addresses outside the public internet are left out, and
@@ -14,5 +14,5 @@ mod tls;
 
 pub use address::is_public;
 pub use failure::Failure;
-pub use get::{Limits, Policy, get, resolve};
+pub use get::{Limits, Policy, get, post, resolve};
 pub use networks::Networks;

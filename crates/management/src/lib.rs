@@ -21,6 +21,7 @@ pub mod mfa_instance;
 pub mod option;
 pub mod passkey_trust;
 pub mod role_assignment;
+pub mod sign_in;
 pub mod subscription;
 pub mod tenant;
 pub mod user_questionnaire_item;
@@ -92,6 +93,10 @@ static OPERATIONS: &[&[Op]] = &[
     application::OPERATIONS,
     identity_replacement::OPERATIONS,
     passkey_trust::OPERATIONS,
+    sign_in::session::OPERATIONS,
+    sign_in::grant::OPERATIONS,
+    sign_in::consent::OPERATIONS,
+    sign_in::record::OPERATIONS,
     &audit_trail::OPERATIONS,
 ];
 
@@ -107,4 +112,4 @@ pub static SERVICE: Service = Service {
 
 /// The figures of the configuration, for operators, one list for each resource.
 pub static FIGURES: &[&[Figure]] =
-    &[&identity_replacement::FIGURES, &passkey_trust::FIGURES, &cert_store::FIGURES];
+    &[&identity_replacement::FIGURES, &passkey_trust::FIGURES, &cert_store::FIGURES, &sign_in::FIGURES];

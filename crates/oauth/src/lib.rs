@@ -37,7 +37,7 @@ pub use assertion::{
 pub use authorize::{
     acr::AcrValues,
     addressing::{Addressing, Reply},
-    answer::{Answer, Delivery},
+    answer::{Answer, Delivery, with_query},
     check::{Checked, SignInFacts, Terms, check_request, grantable_scope},
     claims_request::{ClaimsRequest, RequestedClaim},
     prompt::{Pages, Prompt},
@@ -48,7 +48,9 @@ pub use authorize::{
 };
 pub use dpop::{NoncePolicy, Proof, Request, verify_proof};
 pub use exchange::{Actor, TypedToken};
-pub use exchange::{ActorTokens, Exchange, GRANT_TYPE, TokenType, actors_of, parse_exchange, write_actors};
+pub use exchange::{
+    ActorTokens, Exchange, GRANT_TYPE, TokenType, actors_of, parse_exchange, targets, write_actors,
+};
 pub use facts::{Authentication, ClientFacts, Encryption, Method, SecurityProfile};
 pub use jwk::{Jwk, Purpose};
 pub use jwk_set::{JwkSet, MAX_KEYS, MAX_LENGTH};

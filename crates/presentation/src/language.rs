@@ -20,11 +20,15 @@ impl Language {
     /// All languages.
     pub const ALL: [Self; 2] = [Self::English, Self::German];
 
-    /// The language by the first part of a language tag (BCP 47): German for `de` and `de-AT`, English
-    /// for all others.
-    pub fn of(tag: Option<&str>) -> Self {
-        let first = tag.and_then(|tag| tag.split(['-', '_']).next());
-        if first.is_some_and(|first| first.eq_ignore_ascii_case("de")) { Self::German } else { Self::English }
+    /// The language by the first part of a language tag (BCP 47), such as German for `de` and `de-AT`.
+    pub fn named(tag: &str) -> Option<Self> {
+        let first = tag.split(['-', '_']).next()?;
+        Self::ALL.into_iter().find(|language| language.tag().eq_ignore_ascii_case(first))
+    }
+
+    /// The first language of these tags that there is; English where there is none.
+    pub fn of<'a>(tags: impl IntoIterator<Item = &'a str>) -> Self {
+        tags.into_iter().find_map(Self::named).unwrap_or(Self::English)
     }
 
     /// The language's tag (BCP 47), as in a page's `lang`.
@@ -94,14 +98,16 @@ mod tests {
 
     #[test]
     fn tags_choose_the_language() {
-        for (tag, language) in [
-            (None, Language::English),
-            (Some("de"), Language::German),
-            (Some("DE-at"), Language::German),
-            (Some("den"), Language::English),
-            (Some("fr"), Language::English),
+        for (tags, language) in [
+            ("", Language::English),
+            ("de", Language::German),
+            ("DE-at", Language::German),
+            ("den", Language::English),
+            ("fr", Language::English),
+            ("fr de en", Language::German),
+            ("fr en de", Language::English),
         ] {
-            assert_eq!(Language::of(tag), language);
+            assert_eq!(Language::of(tags.split(' ')), language, "{tags}");
         }
     }
 }

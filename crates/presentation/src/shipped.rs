@@ -51,6 +51,11 @@ pub(crate) fn source(name: &str) -> Option<&'static str> {
     content(name).or_else(|| find(&PARTS, name))
 }
 
+/// All views and parts, each with its source.
+pub(crate) fn sources() -> impl Iterator<Item = (&'static str, &'static str)> {
+    VIEWS.into_iter().chain(PARTS)
+}
+
 fn find(templates: &[(&str, &'static str)], name: &str) -> Option<&'static str> {
     templates.iter().find(|(own, _)| *own == name).map(|(_, source)| *source)
 }

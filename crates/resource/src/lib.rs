@@ -59,9 +59,9 @@ pub use read::page::MAX_COUNT;
 pub use read::precondition::{Preconditions, check_if_match, token_in};
 pub use read::sql::{LIST, Sql};
 pub use seal::master_key::{MasterKey, SealingKey};
-pub use seal::sealed::{PersonKey, Persons, open_secret};
+pub use seal::sealed::{PersonKey, Persons, open_secret, personal_associated_data};
 pub use write::change::{
-    AuditAction, OwnerRow, advance, insert, insert_unaudited, update, update_unversioned,
+    AuditAction, OwnerRow, advance, insert, insert_unaudited, note, update, update_unversioned,
 };
 pub use write::deletion::{delete, purge, purge_due, purged};
 pub use write::elements::MAX_BATCH;

@@ -4,7 +4,8 @@
 use std::{collections::HashMap, sync::Arc};
 
 use chancery_flow::{InstanceFacts, InstanceKind, TenantFacts};
-use chancery_record::Value;
+use chancery_oauth::{ClientFacts, Refusal, Scope, SecurityProfile, SignInFacts};
+use chancery_record::{Value, fold};
 use chancery_resource::settings::{Options, Owner};
 use chancery_store::{EPOCH, Error, Mode, Row, Store, Tx};
 use quick_cache::sync::Cache;
@@ -52,6 +53,16 @@ pub struct Application {
     pub allow_cross_subscription: bool,
     /// `scopeFilterEnabled`
     pub scope_filter_enabled: bool,
+    /// `resourceFilterEnabled`
+    pub filters_resources: bool,
+    /// `includeGroupsClaims`
+    pub includes_groups: bool,
+    /// Whether each sector knows people by names of its own (`subjectType`).
+    pub is_pairwise: bool,
+    /// `clientUri`
+    pub client_uri: Option<String>,
+    /// `logoUri`
+    pub logo_uri: Option<String>,
     /// Whether people sign out of it without being asked (`logoutConsent`).
     pub signs_out_silently: bool,
     /// `accessGrantConsent`
@@ -67,9 +78,22 @@ pub struct Application {
     /// The redirect URIs of type Logout.
     pub logout_uris: Vec<String>,
     /// Its own scopes.
-    pub scopes: Vec<String>,
+    pub scopes: Vec<OwnScope>,
+    /// Its own resources.
+    pub resources: Vec<String>,
     /// The tenants in which it serves.
     pub tenants: Vec<ServingTenant>,
+}
+
+/// A scope of a client app.
+#[derive(Clone, Debug)]
+pub struct OwnScope {
+    /// What it is called in requests.
+    pub key: String,
+    /// What it is called to people.
+    pub name: String,
+    /// What it allows.
+    pub description: Option<String>,
 }
 
 /// A tenant in which a client app serves.
@@ -90,6 +114,8 @@ pub struct ServingTenant {
 pub struct OfferedStore {
     /// The instance.
     pub id: Uuid,
+    /// Its name.
+    pub name: String,
     /// Its subscription.
     pub subscription: Uuid,
     /// Whether somebody who signs in for the first time becomes a platform user.
@@ -105,9 +131,24 @@ impl Application {
         served.map(|tenant| tenant.facts.clone()).collect()
     }
 
-    /// How long records of sign-ins in a tenant are kept, in ms.
-    pub fn retention(&self, tenant: Uuid) -> i64 {
-        self.tenant(tenant).map_or_else(default_retention, |tenant| retention_of(&tenant.options))
+    /// The tenant of this id, where the issuer that was asked is the installation's or its own.
+    pub fn serving(&self, id: Uuid, issuing: Option<Uuid>) -> Option<&ServingTenant> {
+        self.tenant(id).filter(|_| issuing.is_none_or(|issuing| issuing == id))
+    }
+
+    /// The instance of this id or name.
+    pub fn instance(&self, named: &str) -> Option<Uuid> {
+        let (id, name) = (Uuid::try_parse(named).ok(), fold(named));
+        let mut stores = self.tenants.iter().flat_map(|tenant| &tenant.stores);
+        stores.find(|store| Some(store.id) == id || fold(&store.name) == name).map(|store| store.id)
+    }
+
+    /// The part of a scope that the client app may be granted.
+    ///
+    /// # Errors
+    /// `invalid_scope`
+    pub fn grantable(&self, asked: Option<&Scope>) -> Result<Scope, Refusal> {
+        with_facts(self, |facts| chancery_oauth::grantable_scope(asked, facts))
     }
 
     /// The tenant of this id.
@@ -116,13 +157,29 @@ impl Application {
     }
 }
 
-fn retention_of(options: &Options) -> i64 {
-    options.span("SignInRecordRetention")
-}
-
-/// How long records are kept where the tenant's options are not at hand, in ms.
-pub fn default_retention() -> i64 {
-    retention_of(&Options::new(Owner::Tenant, HashMap::new()))
+/// The facts by which an authorization request is judged.
+pub fn with_facts<T>(application: &Application, judge: impl FnOnce(&SignInFacts<'_>) -> T) -> T {
+    let scopes: Vec<&str> = application.scopes.iter().map(|scope| scope.key.as_str()).collect();
+    let uris: Vec<&str> = application.login_uris.iter().map(String::as_str).collect();
+    let client = ClientFacts {
+        is_public: application.is_public,
+        is_native_application: application.is_native,
+        allowed_response_types: &application.allowed_response_types,
+        security_profile: match application.security_profile.as_str() {
+            "None" => SecurityProfile::None,
+            "Fapi1Advanced" => SecurityProfile::Fapi1Advanced,
+            "Fapi2SecurityProfile" => SecurityProfile::Fapi2SecurityProfile,
+            _ => SecurityProfile::Fapi2MessageSigning,
+        },
+        redirect_uris: &uris,
+        ..ClientFacts::default()
+    };
+    judge(&SignInFacts {
+        client,
+        allow_user_login: application.allow_user_login,
+        scope_filter_enabled: application.scope_filter_enabled,
+        scopes: &scopes,
+    })
 }
 
 /// Client apps, cached until the security epoch advances.
@@ -156,17 +213,20 @@ impl Applications {
 const ABOUT: &str = "SELECT a.id, a.rid, a.subscription_id, a.name, a.enabled, a.allow_user_login, a.is_public, \
     a.is_native_application, a.is_restricted, a.allow_cross_subscription, a.scope_filter_enabled, \
     a.logout_consent, a.access_grant_consent, a.allowed_response_types, a.security_profile, \
+    a.resource_filter_enabled, a.include_groups_claims, a.subject_type, a.client_uri, a.logo_uri, \
     EXISTS (SELECT 1 FROM client_app_mfa_instance m WHERE m.client_app_rid = a.rid) \
     FROM client_app a JOIN subscription y ON y.id = a.subscription_id AND y.status = 'Active' WHERE a.id = ?1";
 const URIS: &str = "SELECT uri, redirect_uri_type FROM client_app_redirect_uri WHERE client_app_id = ?1";
-const SCOPES: &str = "SELECT key FROM client_app_scope WHERE client_app_id = ?1 ORDER BY rid";
+const SCOPES: &str =
+    "SELECT key, name, description FROM client_app_scope WHERE client_app_id = ?1 ORDER BY rid";
+const RESOURCES: &str = "SELECT key FROM client_app_resource WHERE client_app_id = ?1 ORDER BY rid";
 const TENANTS: &str = "SELECT t.id, t.name FROM client_app a JOIN tenant_client_app m ON m.client_app_rid = a.rid \
     JOIN tenant t ON t.rid = m.tenant_rid JOIN subscription y ON y.id = t.subscription_id \
     WHERE a.id = ?1 AND t.is_active AND y.status = 'Active' \
     AND (t.subscription_id = a.subscription_id OR a.allow_cross_subscription) ORDER BY t.name_key, t.id";
 /// User stores alone: other instances cannot be used yet.
 const INSTANCES: &str = "SELECT t.id, i.id, i.is_hidden, i.subscription_id, i.auto_create_platform_user, \
-    EXISTS (SELECT 1 FROM idp_instance_mfa_instance f WHERE f.idp_instance_rid = i.rid) \
+    EXISTS (SELECT 1 FROM idp_instance_mfa_instance f WHERE f.idp_instance_rid = i.rid), i.name \
     FROM client_app a JOIN idp_instance_client_app m ON m.client_app_rid = a.rid \
     JOIN idp_instance i ON i.rid = m.idp_instance_rid JOIN idp_type y ON y.id = i.idp_type_id \
     JOIN tenant_idp_instance n ON n.idp_instance_rid = i.rid JOIN tenant t ON t.rid = n.tenant_rid \
@@ -180,7 +240,7 @@ const OPTIONS: &str = "SELECT t.id, o.name, o.value FROM client_app a \
 fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<(Option<Application>, i64), Error> {
     let key = [Value::Id(id)];
     // the epoch is read first, so that what follows is no older
-    let texts = [EPOCH, ABOUT, URIS, SCOPES, TENANTS, INSTANCES, OPTIONS];
+    let texts = [EPOCH, ABOUT, URIS, SCOPES, TENANTS, INSTANCES, RESOURCES, OPTIONS];
     let statements = texts.map(|text| (text, if text == EPOCH { &key[..0] } else { &key[..] }));
     let (mut epoch, mut found) = (0, None);
     let mut options: HashMap<Uuid, HashMap<String, String>> = HashMap::new();
@@ -194,7 +254,11 @@ fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<(Option<Application>, i64), Error> 
                     if row.text(1)? == "Login" { &mut found.login_uris } else { &mut found.logout_uris };
                 uris.push(row.text(0)?.to_owned());
             }
-            (3, Some(found)) => found.scopes.push(row.text(0)?.to_owned()),
+            (3, Some(found)) => found.scopes.push(OwnScope {
+                key: row.text(0)?.to_owned(),
+                name: row.text(1)?.to_owned(),
+                description: optional(row, 2)?,
+            }),
             (4, Some(found)) => found.tenants.push(ServingTenant {
                 facts: TenantFacts { id: row.id(0)?, instances: Vec::new() },
                 name: row.text(1)?.to_owned(),
@@ -202,6 +266,7 @@ fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<(Option<Application>, i64), Error> 
                 options: Options::new(Owner::Tenant, HashMap::new()).into(),
             }),
             (5, Some(found)) => add_store(found, row)?,
+            (6, Some(found)) => found.resources.push(row.text(0)?.to_owned()),
             (_, Some(_)) => {
                 let own = options.entry(row.id(0)?).or_default();
                 own.insert(row.text(1)?.to_owned(), row.text(2)?.to_owned());
@@ -239,12 +304,22 @@ fn read_application(row: &Row<'_>) -> Result<Application, Error> {
         },
         allowed_response_types: row.text(13)?.to_owned(),
         security_profile: row.text(14)?.to_owned(),
-        asks_for_second_factor: row.bool(15)?,
+        filters_resources: row.bool(15)?,
+        includes_groups: row.bool(16)?,
+        is_pairwise: row.text(17)? == "Pairwise",
+        client_uri: optional(row, 18)?,
+        logo_uri: optional(row, 19)?,
+        asks_for_second_factor: row.bool(20)?,
         login_uris: Vec::new(),
         logout_uris: Vec::new(),
         scopes: Vec::new(),
+        resources: Vec::new(),
         tenants: Vec::new(),
     })
+}
+
+fn optional(row: &Row<'_>, column: usize) -> Result<Option<String>, Error> {
+    if row.is_null(column)? { Ok(None) } else { row.text(column).map(|text| Some(text.to_owned())) }
 }
 
 fn add_store(application: &mut Application, row: &Row<'_>) -> Result<(), Error> {
@@ -258,6 +333,7 @@ fn add_store(application: &mut Application, row: &Row<'_>) -> Result<(), Error> 
         subscription: row.id(3)?,
         creates_platform_users: row.bool(4)?,
         asks_for_second_factor: row.bool(5)?,
+        name: row.text(6)?.to_owned(),
     });
     Ok(())
 }

@@ -2,19 +2,21 @@
 
 use std::sync::Arc;
 
+use chancery_flow::Flow;
 use chancery_oauth::{
-    Addressing, AuthorizationRequest, Checked, Code, Delivery, RedirectKind, Refusal, Terms, check_request,
-    is_registered_redirect,
+    Addressing, Answer, AuthorizationRequest, Checked, Code, Delivery, RedirectKind, Refusal, ResponseMode,
+    Terms, check_request, is_registered_redirect,
 };
 use chancery_resource::Problem;
 use chancery_store::Mode;
 use uuid::Uuid;
 
 use crate::{
-    application::Application,
+    application::{Application, with_facts},
+    audience::audience,
     kept_flow::KeptFlow,
     outcome::{Outcome, PageError},
-    provider::{Circumstances, Provider, Visit, begin, demands, with_facts},
+    provider::{Circumstances, Provider, Visit, demands},
 };
 
 /// The most bytes of the query of an authorization request.
@@ -34,78 +36,85 @@ impl Provider<'_> {
             Ok(addressing) => addressing,
             Err(refusal) => return Ok(Outcome::Error(PageError::request(refusal.detail))),
         };
-        let Some(application) = self.application(visit, &addressing).await? else {
+        let Ok(id) = Uuid::try_parse(&addressing.client_id) else {
             return Ok(Outcome::Error(PageError::UNKNOWN_CLIENT));
         };
-        let registered: Vec<&str> = application.login_uris.iter().map(String::as_str).collect();
-        if !is_registered_redirect(&addressing.redirect_uri, &registered, application.is_native) {
+        let issuing = visit.issuer.tenant_id();
+        let Some(application) = self.application(id, issuing).await? else {
+            return Ok(Outcome::Error(PageError::UNKNOWN_CLIENT));
+        };
+        if !has_redirect(&application, &addressing) {
             return Ok(Outcome::Error(PageError::UNKNOWN_REDIRECT));
         }
-        let (request, mode) = match judge(&application, &addressing, &parameters, visit.issuer.tenant_id()) {
-            Ok(Checked { request, .. }) => (request, addressing.reply.mode),
-            Err(refusal) => return Ok(refuse(&visit.issuer.url, &addressing, refusal)),
+        let refuse = |refusal| Ok(refuse(&visit.issuer.url, &addressing, refusal));
+        let checked = match judge(&application, &addressing, &parameters, issuing) {
+            Ok(checked) => checked,
+            Err(refusal) => return refuse(refusal),
         };
-        if mode.is_signed {
-            let detail = "Signed answers are not served yet.";
-            return Ok(refuse(&visit.issuer.url, &addressing, Refusal::new(Code::InvalidRequest, detail)));
+        if addressing.reply.mode.is_signed {
+            return refuse(Refusal::new(Code::InvalidRequest, "Signed answers are not served yet."));
         }
-        let issuing = visit.issuer.tenant_id();
+        if let Err(refusal) = self.audience(&application, &checked.request.resources).await? {
+            return refuse(refusal);
+        }
         let is_native = application.is_native
             && !matches!(RedirectKind::of(&addressing.redirect_uri), Some(RedirectKind::Web));
-        let mut demanded = demands(&request, &addressing, issuing, is_native, visit.now);
-        if let Some(hint) = &request.id_token_hint {
+        let mut demanded = demands(&application, (&checked, &addressing), (issuing, is_native), visit.now);
+        if let Some(hint) = &checked.request.id_token_hint {
             let hint = self.tokens.open_id_token(self.store, hint, &visit.issuer, visit.now).await?;
             let Some(hint) = hint.filter(|hint| hint.aud == application.id) else {
                 let detail = "id_token_hint is no ID token of this issuer for the client app.";
-                return Ok(refuse(
-                    &visit.issuer.url,
-                    &addressing,
-                    Refusal::new(Code::InvalidRequest, detail),
-                ));
+                return refuse(Refusal::new(Code::InvalidRequest, detail));
             };
             demanded.hinted_person = Some(hint.sub);
             demanded.tenant = demanded.tenant.or(Some(hint.tid));
         }
-        let kept = begin(&application, issuing, parameters, demanded);
-        self.go_on(visit, kept, application).await
-    }
-
-    /// The client app of a request, while it serves at the issuer that was asked.
-    async fn application(
-        self,
-        visit: &Visit,
-        addressing: &Addressing,
-    ) -> Result<Option<Arc<Application>>, Problem> {
-        let Ok(id) = Uuid::try_parse(&addressing.client_id) else { return Ok(None) };
-        let found = self.applications.find(self.store, id).await?;
-        let serves = |found: &Arc<Application>| !found.tenant_facts(visit.issuer.tenant_id()).is_empty();
-        Ok(found.filter(serves))
-    }
-
-    /// The client app of a flow under way; `None` once it serves no longer.
-    pub(crate) async fn application_of(self, kept: &KeptFlow) -> Result<Option<Arc<Application>>, Problem> {
-        Ok(self.applications.find(self.store, kept.application).await?)
-    }
-
-    /// Goes on with a flow: to the page that is due, or to its end.
-    pub(crate) async fn go_on(
-        self,
-        visit: &Visit,
-        kept: KeptFlow,
-        application: Arc<Application>,
-    ) -> Result<Outcome, Problem> {
-        let circumstances = Circumstances::new(application, kept.issuing);
-        let (flow, now) = (kept.flow.clone(), visit.now);
-        let cookie = visit.session_cookie(&self.context.master);
-        let looked = circumstances.clone();
-        let examined = self
-            .store
-            .run("ExamineSignIn", Mode::Quick, None, move |tx| {
-                looked.examine(tx, flow.clone(), cookie.as_ref(), now)
-            })
-            .await?;
+        let kept = KeptFlow::new(issuing, application.id, parameters, Flow::new(demanded));
+        let circumstances = Circumstances::new(application, &kept);
+        if visit.session.is_some() {
+            // most who come with a session need no page: looked at and answered in one transaction
+            return self.answer(visit, kept, circumstances).await;
+        }
+        let examined = self.examine(visit, &kept, &circumstances).await?;
         self.step(visit, kept, circumstances, examined).await
     }
+
+    /// A client app, while it serves at the issuer that was asked.
+    async fn application(self, id: Uuid, issuing: Option<Uuid>) -> Result<Option<Arc<Application>>, Problem> {
+        let found = self.applications.find(self.store, id).await?;
+        Ok(found.filter(|found| {
+            found.tenants.iter().any(|tenant| found.serving(tenant.facts.id, issuing).is_some())
+        }))
+    }
+
+    /// The client app of a flow under way; `None` once nobody signs in to it any longer, or not by this redirect URI:
+    /// what an administrator takes away counts at once.
+    pub(crate) async fn application_of(self, kept: &KeptFlow) -> Result<Option<Arc<Application>>, Problem> {
+        let found = self.application(kept.application, kept.issuing).await?;
+        let Ok(addressing) = Addressing::read(&kept.parameters) else { return Ok(None) };
+        Ok(found.filter(|found| found.allow_user_login && has_redirect(found, &addressing)))
+    }
+
+    /// Whether the client app may ask for these resources.
+    async fn audience(
+        self,
+        application: &Arc<Application>,
+        resources: &[String],
+    ) -> Result<Result<(), Refusal>, Problem> {
+        if resources.is_empty() {
+            return Ok(Ok(()));
+        }
+        let (application, resources) = (Arc::clone(application), resources.to_vec());
+        let judging = self.store.run("JudgeAudience", Mode::Quick, None, move |tx| {
+            audience(tx, &application, &resources).map(|judged| judged.map(drop))
+        });
+        Ok(judging.await?)
+    }
+}
+
+fn has_redirect(application: &Application, addressing: &Addressing) -> bool {
+    let registered: Vec<&str> = application.login_uris.iter().map(String::as_str).collect();
+    is_registered_redirect(&addressing.redirect_uri, &registered, application.is_native)
 }
 
 /// Judges a request by the client app and the tenants' options.
@@ -120,20 +129,35 @@ fn judge(
         let detail = "Answers without a code are not served yet.";
         return Err(Refusal::new(Code::UnsupportedResponseType, detail));
     }
-    let served = application.tenants.iter().filter(|one| issuing.is_none_or(|id| id == one.facts.id));
+    let mut served = application.tenants.iter().filter(|one| issuing.is_none_or(|id| id == one.facts.id));
     // a tenant that may be chosen later counts, too
-    let is_pkce_required = served.into_iter().any(|tenant| tenant.options.flag("PkceRequired"));
+    let is_pkce_required = served.any(|tenant| tenant.options.flag("PkceRequired"));
     let terms = Terms { is_pkce_required, is_pushed: false, is_signed: false };
     with_facts(application, |facts| check_request(request, facts, terms))
 }
 
 /// The answer that refuses a request.
 pub(crate) fn refuse(issuer: &str, addressing: &Addressing, refusal: Refusal) -> Outcome {
-    let mode = chancery_oauth::ResponseMode { is_signed: false, ..addressing.reply.mode };
-    let answer = addressing.reply.answer(issuer).refused(refusal);
-    let delivered =
-        answer.deliver(&addressing.redirect_uri, mode, |_| Ok::<_, std::convert::Infallible>(String::new()));
-    match delivered {
+    deliver(addressing, addressing.reply.answer(issuer).refused(refusal))
+}
+
+/// The answer with a code, if one was asked for.
+pub(crate) fn leave(issuer: &str, addressing: &Addressing, code: Option<&str>) -> Outcome {
+    let answer = addressing.reply.answer(issuer);
+    deliver(
+        addressing,
+        match code {
+            Some(code) => answer.with("code", code),
+            None => answer,
+        },
+    )
+}
+
+fn deliver(addressing: &Addressing, answer: Answer) -> Outcome {
+    // one that was to be signed is refused in the same mode without a signature
+    let mode = ResponseMode { is_signed: false, ..addressing.reply.mode };
+    match answer.deliver(&addressing.redirect_uri, mode, |_| Ok::<_, std::convert::Infallible>(String::new()))
+    {
         Ok(Delivery::Redirect(address)) => Outcome::Leave(address),
         Ok(Delivery::Form { action, fields }) => Outcome::Post { action, fields, session: None },
         Err(never) => match never {},

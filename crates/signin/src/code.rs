@@ -1,6 +1,7 @@
 //! Authorization codes: issued where a sign-in is complete, good once.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_application::{EndOf, sign_out};
 use chancery_flow::SignedIn;
 use chancery_oauth::AuthorizationRequest;
 use chancery_record::{Timestamp, Value};
@@ -8,46 +9,24 @@ use chancery_resource::{Context, MasterKey, Problem, StateTable, StoreError, Tx,
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{application::Application, provider::with_facts};
+use crate::{granted::Granted, provider::Circumstances};
 
 /// How often a code may be shown wrongly.
 const MISSES: i64 = 5;
 /// The longest lifetime of a code under a FAPI profile, in ms.
 const UNDER_PROFILE: i64 = 60_000;
 
-/// What a sign-in gave: the code to be sent, if one was asked for.
-pub struct Issued {
-    /// The code.
-    pub code: Option<String>,
-}
-
 /// What a code stands for.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct CodeContents {
-    /// The platform user.
-    pub person: Uuid,
-    /// The tenant.
-    pub tenant: Uuid,
-    /// The instance of the first factor.
-    pub instance: Uuid,
-    /// The session.
-    pub session: Uuid,
-    /// When the person proved a first factor, in seconds since 1970.
-    pub auth_time: i64,
-    /// `acr`
-    pub acr: String,
-    /// `amr`
-    pub amr: Vec<String>,
-    /// The scope that is granted.
-    pub scope: String,
+    /// What is granted.
+    pub granted: Granted,
     /// `nonce`
     pub nonce: Option<String>,
     /// `redirect_uri`
     pub redirect_uri: String,
     /// The PKCE challenge.
     pub challenge: Option<String>,
-    /// `resource`
-    pub resources: Vec<String>,
     /// The thumbprint of the key that the code is bound to.
     pub dpop_jkt: Option<String>,
 }
@@ -61,36 +40,43 @@ fn associated_data(digest: &[u8]) -> String {
     format!("authorization_code/{}", BASE64_URL_SAFE_NO_PAD.encode(digest))
 }
 
-/// Issues what an authorization request asks for, for a sign-in that is complete.
+/// Issues the code that an authorization request asks for, for a sign-in that is complete.
 ///
 /// # Errors
 /// Those of the store.
 pub fn issue(
     context: &Context,
     tx: &mut Tx<'_>,
-    (application, request): (&Application, &AuthorizationRequest),
+    (circumstances, request): (&Circumstances, &AuthorizationRequest),
     signed_in: &SignedIn,
     session: Uuid,
-) -> Result<Issued, Problem> {
+) -> Result<Option<String>, Problem> {
     if !request.response_type.code {
-        return Ok(Issued { code: None });
+        return Ok(None);
     }
-    let scope = with_facts(application, |facts| {
-        chancery_oauth::grantable_scope(request.scope.as_ref(), facts).unwrap_or_default()
-    });
-    let contents = CodeContents {
+    let application = &circumstances.application;
+    let scope = application.grantable(request.scope.as_ref()).unwrap_or_default();
+    // a person who was asked may have granted a part
+    let is_granted =
+        |word: &str| signed_in.granted.as_ref().is_none_or(|granted| granted.words.contains(word));
+    let granted = Granted {
         person: signed_in.person,
         tenant: signed_in.tenant,
+        issuing: circumstances.issuing,
         instance: signed_in.instance,
-        session,
+        session: Some(session),
         auth_time: signed_in.auth_time.0.div_euclid(1000),
         acr: signed_in.acr.name().to_owned(),
         amr: signed_in.amr.iter().map(|word| (*word).to_owned()).collect(),
-        scope: scope.to_string(),
+        scope: scope.filter(is_granted).to_string(),
+        resources: request.resources.clone(),
+        cnf: None,
+    };
+    let contents = CodeContents {
+        granted,
         nonce: request.nonce.clone(),
         redirect_uri: request.redirect_uri.clone(),
         challenge: request.challenge.as_ref().map(ToString::to_string),
-        resources: request.resources.clone(),
         dpop_jkt: request.dpop_jkt.clone(),
     };
     let text = serde_json::to_vec(&contents)
@@ -112,7 +98,7 @@ pub fn issue(
     let parameters =
         vec![digest.into(), application.id.into(), grant.into(), sealed.into(), Value::Int(until.0)];
     tx.queue(&text, parameters)?;
-    Ok(Issued { code: Some(code) })
+    Ok(Some(code))
 }
 
 /// A code that was shown.
@@ -165,8 +151,7 @@ impl ShownCode {
                 return Ok(true);
             }
         }
-        let text = StateTable::SignInGrant.update("SET ended_on = ?2 WHERE id = ?1 AND ended_on IS NULL");
-        tx.queue(&text, vec![self.grant.into(), now.0.into()])?;
+        sign_out(tx, EndOf::Grant(self.grant), now)?;
         Ok(false)
     }
 

@@ -1,35 +1,91 @@
 //! Signing out, asked for by a client app (OpenID Connect RP-Initiated Logout 1.0) or by the person.
 
-use chancery_oauth::EndSession;
-use chancery_resource::{Context, Problem, Scope};
+use std::sync::Arc;
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_application::{EndOf, sign_out};
+use chancery_oauth::{EndSession, with_query};
+use chancery_resource::{Context, MasterKey, Problem, Scope, Sql, StoreError, Tx};
 use chancery_store::Mode;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
-    application::{Application, default_retention},
+    application::Application,
     outcome::{Page, PageError},
     provider::{Provider, Visit},
     record::{Outcome as Recorded, SignInRecord},
-    session,
+    session::{self, Session},
 };
 
 /// The step that the form of the page belongs to.
 pub const SIGN_OUT: &str = "signout";
 
+/// The page where a person is signed out.
+pub const SIGNED_OUT: &str = "signedout";
+/// The most client apps that are told on the page.
+const MOST_FRAMES: usize = 32;
+
 /// What a request to sign out comes to.
 pub enum SigningOut {
     /// The person is asked first.
     Ask(Page),
-    /// The person is signed out; back to this address of the client app, if it named one of its own.
-    Done {
-        /// The address.
-        back: Option<String>,
-        /// The page, where there is no address to go to.
-        page: Page,
-    },
+    /// The person is signed out.
+    Done(SignedOut),
     /// The request cannot be understood.
     Error(PageError),
+}
+
+/// A person who is signed out: what the page says, sealed into its address.
+#[derive(Serialize, Deserialize)]
+pub struct SignedOut {
+    /// The name of the client app that asked.
+    pub application: Option<String>,
+    /// Where the person goes back to: an address of the client app.
+    pub back: Option<String>,
+    /// The addresses by which client apps are told in the browser (OpenID Connect Front-Channel Logout 1.0).
+    pub frames: Vec<String>,
+    /// Whether nobody is signed in any longer.
+    pub is_last: bool,
+}
+
+impl SignedOut {
+    /// Seals it for the browser with this cookie value.
+    ///
+    /// # Errors
+    /// Those of serialization.
+    pub fn seal(&self, master: &MasterKey, browser: &str) -> Result<String, StoreError> {
+        let text = serde_json::to_vec(self)
+            .map_err(|_| StoreError::Internal("a sign-out cannot be written".into()))?;
+        Ok(BASE64_URL_SAFE_NO_PAD.encode(master.seal(&associated_data(browser), &text)))
+    }
+
+    /// Opens what the browser with this cookie value shows.
+    pub fn open(master: &MasterKey, browser: &str, sealed: &str) -> Option<Self> {
+        let sealed = BASE64_URL_SAFE_NO_PAD.decode(sealed).ok()?;
+        serde_json::from_slice(master.open(&associated_data(browser), &sealed)?.expose()).ok()
+    }
+
+    /// The page.
+    pub fn page(&self) -> Page {
+        let application = self.application.as_ref().map(|name| json!({ "name": name }));
+        let context = json!({
+            "application": application, "step": "done", "return_url": self.back, "frames": self.frames,
+        });
+        Page { view: "Logout", step: SIGNED_OUT, status: 200, context }
+    }
+}
+
+fn associated_data(browser: &str) -> String {
+    format!("signed_out/{browser}")
+}
+
+/// Who is to be signed out.
+#[derive(Clone, Copy)]
+struct Asked {
+    application: Option<Uuid>,
+    person: Option<Uuid>,
 }
 
 impl Provider<'_> {
@@ -56,12 +112,10 @@ impl Provider<'_> {
         if let (Some(named), Some(hint)) = (named, &hint)
             && named != hint.aud
         {
-            return Ok(SigningOut::Error(PageError::request(
-                "id_token_hint is another client app's than client_id.",
-            )));
+            let detail = "id_token_hint is another client app's than client_id.";
+            return Ok(SigningOut::Error(PageError::request(detail)));
         }
-        let client = named.or(hint.as_ref().map(|hint| hint.aud));
-        let application = match client {
+        let application = match named.or(hint.as_ref().map(|hint| hint.aud)) {
             Some(id) => self.applications.find(self.store, id).await?,
             None => None,
         };
@@ -69,11 +123,6 @@ impl Provider<'_> {
             request.post_logout_redirect_uri.as_ref().is_some_and(|uri| application.logout_uris.contains(uri))
         };
         let back = application.as_deref().filter(|one| fits(one)).and_then(|_| request.return_address());
-        let about = application.as_ref().map(|one| json!({ "name": one.name }));
-        let page = |step: &'static str, status| {
-            let context = json!({ "application": about, "step": step, "return_url": back });
-            Page { view: "Logout", step: SIGN_OUT, status, context }
-        };
         let is_silent = match (&hint, &application) {
             (Some(hint), Some(application)) if application.signs_out_silently => {
                 self.is_signed_in(visit, hint.sub).await?
@@ -81,10 +130,15 @@ impl Provider<'_> {
             _ => false,
         };
         if !is_confirmed && !is_silent {
-            return Ok(SigningOut::Ask(page("confirm", 200)));
+            let about = application.as_ref().map(|one| json!({ "name": one.name }));
+            let context = json!({ "application": about, "step": "confirm" });
+            return Ok(SigningOut::Ask(Page { view: "Logout", step: SIGN_OUT, status: 200, context }));
         }
-        self.sign_out(visit, application.as_ref().map(|one| one.id)).await?;
-        Ok(SigningOut::Done { page: page("done", 200), back })
+        let asked =
+            Asked { application: application.as_ref().map(|one| one.id), person: hint.map(|hint| hint.sub) };
+        let (frames, is_last) = self.sign_out(visit, asked).await?;
+        let application = application.map(|one| one.name.clone());
+        Ok(SigningOut::Done(SignedOut { application, back, frames, is_last }))
     }
 
     /// Whether this browser has a session of this person.
@@ -96,30 +150,94 @@ impl Provider<'_> {
         looking.await
     }
 
-    /// Ends the sessions of a browser, and the grants that they made.
-    async fn sign_out(self, visit: &Visit, application: Option<Uuid>) -> Result<(), Problem> {
+    /// Ends sessions of a browser, and the grants that end with them. Returns the addresses by which client apps are
+    /// told in the browser, and whether no session is left.
+    async fn sign_out(self, visit: &Visit, asked: Asked) -> Result<(Vec<String>, bool), Problem> {
         let (cookie, now) = (visit.session_cookie(&self.context.master), visit.now);
-        let (app, origin) = (std::sync::Arc::clone(self.context), visit.origin.clone());
+        let (app, origin) = (Arc::clone(self.context), visit.origin.clone());
         let ending = self.store.run("SignOut", Mode::Write, None, move |tx| {
             let context = Context::of_server(&app, Scope::Everything, now);
-            for session in session::load(tx, cookie.as_ref(), now)? {
-                session::end(tx, session.id, now)?;
+            let sessions = session::load(tx, cookie.as_ref(), now)?;
+            let ended = which(tx, &sessions, asked)?;
+            let told = frames(tx, &ended)?;
+            for session in &ended {
+                sign_out(tx, EndOf::Session(session.id), now)?;
                 let record = SignInRecord {
                     outcome: Recorded::SignedOut,
                     tenant: session.tenant,
-                    application,
-                    instance: None,
+                    application: asked.application,
+                    instance: Some(session.instance),
                     person: session.person,
                     methods: &[],
                     acr: None,
                     session: Some(session.id),
-                    origin: &origin,
-                    retention: default_retention(),
+                    origin: Some(&origin),
                 };
                 record.write(&context, tx)?;
             }
-            Ok::<_, Problem>(())
+            Ok::<_, Problem>((told, ended.len() == sessions.len()))
         });
-        ending.await
+        let (told, is_last) = ending.await?;
+        let address = |frame: Frame| {
+            let issuer = ("iss".to_owned(), self.issuer_url(frame.issuing));
+            let session = ("sid".to_owned(), self.session_for(frame.session, frame.application));
+            let query = if frame.needs_session { vec![issuer, session] } else { Vec::new() };
+            with_query(&frame.uri, &query)
+        };
+        Ok((told.into_iter().map(address).collect(), is_last))
     }
+}
+
+/// The sessions that end: of several accounts only the one that is meant.
+fn which(tx: &mut Tx<'_>, sessions: &[Session], asked: Asked) -> Result<Vec<Session>, StoreError> {
+    let of = |is_meant: &dyn Fn(&Session) -> bool| -> Vec<Session> {
+        sessions.iter().filter(|session| is_meant(session)).cloned().collect()
+    };
+    let theirs = of(&|session| Some(session.person) == asked.person);
+    if !theirs.is_empty() || sessions.len() < 2 {
+        return Ok(if theirs.is_empty() { sessions.to_vec() } else { theirs });
+    }
+    let Some(application) = asked.application else { return Ok(sessions.to_vec()) };
+    let mut sql =
+        Sql::new("SELECT DISTINCT session_id FROM sign_in_grant WHERE client_app_id = ").bind(application);
+    sql.add(" AND session_id IN ");
+    sql.add_list(sessions.iter().map(|session| session.id.into()));
+    let mut used = Vec::new();
+    tx.query(&sql.text, &sql.parameters, |row| {
+        used.push(row.id(0)?);
+        Ok(())
+    })?;
+    let theirs = of(&|session| used.contains(&session.id));
+    Ok(if theirs.is_empty() { sessions.to_vec() } else { theirs })
+}
+
+/// A client app that is told in the browser.
+struct Frame {
+    application: Uuid,
+    uri: String,
+    needs_session: bool,
+    issuing: Option<Uuid>,
+    session: Uuid,
+}
+
+fn frames(tx: &mut Tx<'_>, sessions: &[Session]) -> Result<Vec<Frame>, StoreError> {
+    let mut sql = Sql::new(
+        "SELECT DISTINCT a.id, a.frontchannel_logout_uri, a.frontchannel_logout_session_required, \
+         g.issuing_tenant_id, g.session_id FROM sign_in_grant g JOIN client_app a ON a.id = g.client_app_id \
+         WHERE a.frontchannel_logout_uri IS NOT NULL AND g.session_id IN ",
+    );
+    sql.add_list(sessions.iter().map(|session| session.id.into()));
+    sql.add(&format!(" LIMIT {MOST_FRAMES}"));
+    let mut found = Vec::new();
+    tx.query(&sql.text, &sql.parameters, |row| {
+        found.push(Frame {
+            application: row.id(0)?,
+            uri: row.text(1)?.to_owned(),
+            needs_session: row.bool(2)?,
+            issuing: row.optional_id(3)?,
+            session: row.id(4)?,
+        });
+        Ok(())
+    })?;
+    Ok(found)
 }

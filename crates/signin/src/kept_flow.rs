@@ -1,7 +1,7 @@
 //! A flow under way as the browser keeps it: sealed in a cookie, bound to the browser.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use chancery_flow::Flow;
+use chancery_flow::{Flow, Request};
 use chancery_oauth::{Addressing, AuthorizationRequest};
 use chancery_record::Timestamp;
 use chancery_resource::{MasterKey, random};
@@ -25,8 +25,25 @@ pub struct KeptFlow {
     pub parameters: Vec<(String, String)>,
     /// What was chosen and proven.
     pub flow: Flow,
+    /// What was wrong on the page before: it is answered by a redirect, so that going back repeats no form.
+    #[serde(default)]
+    pub mistake: Option<Mistake>,
     /// Where the flow ends, once it has: the address of the answer to the client app.
     pub answer: Option<String>,
+    /// Whether the client app was answered.
+    #[serde(default)]
+    pub has_ended: bool,
+}
+
+/// What was typed on the password page, and what is wrong with it.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Mistake {
+    /// The name.
+    pub username: String,
+    /// Whether the session is to outlive the browser's own.
+    pub keeps: bool,
+    /// Codes of problems, each with its field.
+    pub errors: Vec<(String, String)>,
 }
 
 impl KeptFlow {
@@ -38,7 +55,25 @@ impl KeptFlow {
         flow: Flow,
     ) -> Self {
         let id = BASE64_URL_SAFE_NO_PAD.encode(random::<12>());
-        Self { id, issuing, application, parameters, flow, answer: None }
+        Self { id, issuing, application, parameters, flow, mistake: None, answer: None, has_ended: false }
+    }
+
+    /// What is kept of it once the client app was answered: where it leads back to.
+    #[must_use]
+    pub fn ended(&self) -> Self {
+        let is_kept = |name: &str| matches!(name, "redirect_uri" | "ui_locales");
+        let parameters = self.parameters.iter().filter(|(name, _)| is_kept(name)).cloned().collect();
+        let flow = Flow::new(Request::new(self.flow.request().started));
+        Self { parameters, flow, mistake: None, answer: None, has_ended: true, ..self.clone() }
+    }
+
+    /// The beginning of the client app's address, for who gets lost.
+    pub fn home(&self) -> Option<String> {
+        let (_, address) = self.parameters.iter().find(|(name, _)| name == "redirect_uri")?;
+        let (scheme, rest) =
+            address.split_once("://").filter(|(scheme, _)| matches!(*scheme, "https" | "http"))?;
+        let host = rest.split(['/', '?', '#']).next().filter(|host| !host.is_empty())?;
+        Some(format!("{scheme}://{host}/"))
     }
 
     /// The authorization request, read again from its parameters, which were judged when the flow began.
@@ -70,9 +105,9 @@ impl KeptFlow {
         BASE64_URL_SAFE_NO_PAD.encode(master.digest("sign-in-csrf", about.as_bytes()))
     }
 
-    /// Whether the flow's time is over.
+    /// Whether the flow has ended, or its time is over.
     pub fn is_over(&self, now: Timestamp) -> bool {
-        now >= self.flow.request().started.plus(chancery_flow::LIFETIME_MS)
+        self.has_ended || now >= self.flow.request().started.plus(chancery_flow::LIFETIME_MS)
     }
 }
 

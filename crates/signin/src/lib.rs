@@ -4,28 +4,40 @@
 //! Here is what both need from the database, and what is written. HTTP is the edge's.
 
 mod application;
+mod audience;
 mod authorize;
 mod code;
+mod consent;
 mod end_session;
+mod grant;
+mod granted;
 mod kept_flow;
+mod logout;
 mod outcome;
 mod password;
+mod people;
 mod person;
 mod provider;
 mod record;
 mod redeem;
+mod refresh;
+mod refresh_token;
 mod session;
 mod step;
+mod tokens;
 mod userinfo;
 
 pub use application::Applications;
 pub use authorize::LONGEST_QUERY;
-pub use end_session::{SIGN_OUT, SigningOut};
+pub use chancery_oauth::STANDARD_SCOPES;
+pub use end_session::{SIGN_OUT, SIGNED_OUT, SignedOut, SigningOut};
 pub use kept_flow::KeptFlow;
+pub use logout::Told;
 pub use outcome::{NewSession, Outcome, Page, PageError};
 pub use password::{Attempt, Begun, Credentials};
 pub use provider::{Provider, Visit};
 pub use record::Origin;
 pub use redeem::GRANT_TYPE as AUTHORIZATION_CODE;
-pub use step::{CHOOSE, CONTINUE, PASSWORD, REFUSED};
+pub use refresh::GRANT_TYPE as REFRESH_TOKEN;
+pub use step::{CHOOSE, CONSENT, CONTINUE, GivenConsent, PASSWORD, REFUSED};
 pub use userinfo::UserInfoRefusal;

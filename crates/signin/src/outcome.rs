@@ -15,13 +15,10 @@ pub enum Outcome {
         /// The session's new cookie, where the person has just signed in.
         session: Option<NewSession>,
     },
-    /// It goes to the page that is due in this flow.
-    GoTo(Box<KeptFlow>, &'static str),
+    /// It goes to a page of this flow. Where the person has just signed in, with the session's new cookie.
+    GoTo(Box<KeptFlow>, &'static str, Option<NewSession>),
     /// It is shown a page of this flow.
     Page(Box<KeptFlow>, Page),
-    /// It is signed in: the session's new cookie, and whether the cookie outlives the browser's own session. A page
-    /// leads on to the client app, since browsers hold a page's `form-action` against whole chains of redirects.
-    SignedIn(Box<KeptFlow>, NewSession),
     /// There is no flow any more, or none that may be answered by redirect.
     Error(PageError),
 }
@@ -55,27 +52,34 @@ pub struct PageError {
     pub code: &'static str,
     /// What is wrong, for developers.
     pub detail: &'static str,
+    /// After how many seconds to try again.
+    pub retry_after: Option<i64>,
 }
 
 impl PageError {
     /// The client app is not known here.
-    pub const UNKNOWN_CLIENT: Self = Self {
-        status: 400,
-        code: "unknown_client",
-        detail: "client_id names no client app that serves here.",
-    };
+    pub const UNKNOWN_CLIENT: Self =
+        Self::new(400, "unknown_client", "client_id names no client app that serves here.");
     /// The redirect URI is not the client app's.
-    pub const UNKNOWN_REDIRECT: Self =
-        Self { status: 400, code: "invalid_request", detail: "redirect_uri is none of the client app's." };
+    pub const UNKNOWN_REDIRECT: Self = Self::request("redirect_uri is none of the client app's.");
     /// The flow is over, or another browser's.
     pub const NO_FLOW: Self =
-        Self { status: 400, code: "expired", detail: "There is no such sign-in under way in this browser." };
+        Self::new(400, "expired", "There is no such sign-in under way in this browser.");
     /// A form that was not sent by a page of ours.
     pub const FOREIGN_FORM: Self =
-        Self { status: 403, code: "session", detail: "The form was not sent by a page of this server." };
+        Self::new(403, "session", "The form was not sent by a page of this server.");
+
+    const fn new(status: u16, code: &'static str, detail: &'static str) -> Self {
+        Self { status, code, detail, retry_after: None }
+    }
 
     /// A request that cannot be understood.
     pub const fn request(detail: &'static str) -> Self {
-        Self { status: 400, code: "invalid_request", detail }
+        Self::new(400, "invalid_request", detail)
+    }
+
+    /// Too many attempts: to be tried again after so many seconds.
+    pub const fn too_many(seconds: i64) -> Self {
+        Self { retry_after: Some(seconds), ..Self::new(429, "too_many", "Too many wrong attempts came.") }
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use chancery_auth::load_store_context;
-use chancery_flow::{Event, Flow, Method, NotAdmitted, Proven, SignedIn, Step};
+use chancery_flow::{Acr, Due, Event, Flow, Identified, Method, NotAdmitted, Proven, Step, acr_of, amr_of};
 use chancery_record::Secret;
 use chancery_resource::{AppContext, Context, Problem, Purpose, Scope, StoreError, Tx, Work};
 use chancery_store::Mode;
@@ -12,23 +12,25 @@ use chancery_userstore::password::{
     by_login,
     sign_in::{self, PendingSignIn, VerifiedSignIn},
 };
-use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
     application::OfferedStore,
-    code::{self, Issued},
-    kept_flow::KeptFlow,
-    outcome::{NewSession, Outcome, Page, PageError},
+    authorize::leave,
+    code,
+    kept_flow::{KeptFlow, Mistake},
+    outcome::{NewSession, Outcome, PageError},
     person,
     provider::{Circumstances, Provider, Visit},
     record::{Origin, Outcome as Recorded, SignInRecord},
-    session::{self, SessionCookie},
-    step::{PASSWORD, leave},
+    session::{self, Session, SessionCookie},
+    step::{CONSENT, CONTINUE, PASSWORD, after_post},
 };
 
 /// The longest name or password that is looked at, in bytes.
 const LONGEST: usize = 1024;
+/// The longest name that is shown again, in bytes.
+const LONGEST_SHOWN: usize = 320;
 
 /// What was typed on the password page.
 pub struct Credentials {
@@ -63,8 +65,10 @@ enum Decided {
     Refused,
     /// The password was right, and something else is due in this flow.
     GoOn(Box<Flow>),
-    /// The sign-in is complete.
-    Complete(Issued, NewSession),
+    /// The person is signed in, and something else is due in this flow.
+    SignedIn(Box<Flow>, NewSession),
+    /// The sign-in is complete, with the code if one was asked for.
+    Complete(Option<String>, NewSession),
 }
 
 impl Provider<'_> {
@@ -81,10 +85,12 @@ impl Provider<'_> {
         let Some(application) = self.application_of(&kept).await? else {
             return Ok(Begun::Answered(Outcome::Error(PageError::UNKNOWN_CLIENT)));
         };
-        let circumstances = Circumstances::new(application, kept.issuing);
+        let circumstances = Circumstances::new(application, &kept);
         let examined = self.examine(visit, &kept, &circumstances).await?;
         let Step::FirstFactor(due) = examined.due.step() else {
-            return self.step(visit, kept, circumstances, examined).await.map(Begun::Answered);
+            // e.g. another tab has signed in
+            let outcome = self.step(visit, kept.clone(), circumstances, examined).await?;
+            return Ok(Begun::Answered(after_post(kept, outcome)));
         };
         let offered: Vec<Uuid> = due.offered.iter().map(|instance| instance.id).collect();
         let stores: Vec<OfferedStore> = circumstances
@@ -92,16 +98,16 @@ impl Provider<'_> {
             .tenant(due.tenant)
             .map(|tenant| tenant.stores.iter().filter(|store| offered.contains(&store.id)).cloned().collect())
             .unwrap_or_default();
-        let missing =
+        let typed_fields =
             [("username", typed.username.is_empty()), ("password", typed.password.expose().is_empty())];
-        let missing: Vec<&str> = missing.into_iter().filter(|(_, is)| *is).map(|(name, _)| name).collect();
-        if !missing.is_empty() || stores.is_empty() {
-            let errors: Vec<_> = missing
-                .iter()
-                .map(|field| json!({ "code": format!("missing_{field}"), "field": field }))
-                .collect();
-            let errors = if errors.is_empty() { vec![json!({ "code": "not_allowed" })] } else { errors };
-            return Ok(Begun::Answered(page(kept, &circumstances, &typed.username, typed.keeps, &errors)));
+        let missing = typed_fields.iter().filter(|(_, is_empty)| *is_empty);
+        let mut errors: Vec<_> =
+            missing.map(|(field, _)| (format!("missing_{field}"), (*field).to_owned())).collect();
+        if stores.is_empty() {
+            errors.push(("not_allowed".to_owned(), String::new()));
+        }
+        if !errors.is_empty() {
+            return Ok(Begun::Answered(again(kept, typed.username, typed.keeps, errors)));
         }
         let Credentials { username, password, keeps } = typed;
         let (app, name, now) = (Arc::clone(self.context), username.clone(), visit.now);
@@ -114,7 +120,7 @@ impl Provider<'_> {
         Ok(Begun::Verify(Box::new(Attempt { kept, circumstances, store, username, keeps }), work))
     }
 
-    /// Decides an attempt whose password was verified.
+    /// Decides an attempt whose password was verified; and whether it was right.
     ///
     /// # Errors
     /// Those of the store.
@@ -123,14 +129,15 @@ impl Provider<'_> {
         visit: &Visit,
         attempt: Box<Attempt>,
         verified: Arc<dyn std::any::Any + Send + Sync>,
-    ) -> Result<Outcome, Problem> {
+    ) -> Result<(Outcome, bool), Problem> {
         let verified: Arc<VerifiedSignIn> = verified.downcast().map_err(|_| {
             StoreError::Internal("the result of verifying a password is of another kind".into())
         })?;
         let Attempt { mut kept, circumstances, store, username, keeps } = *attempt;
         let Some((addressing, request)) = kept.request() else {
-            return Ok(Outcome::Error(PageError::NO_FLOW));
+            return Ok((Outcome::Error(PageError::NO_FLOW), true));
         };
+        kept.mistake = None;
         let deciding = Deciding {
             app: Arc::clone(self.context),
             flow: kept.flow.clone(),
@@ -146,44 +153,43 @@ impl Provider<'_> {
         let decided =
             self.store.run("DecideSignIn", Mode::Write, None, move |tx| deciding.decide(tx)).await?;
         let issuer = self.issuer_url(kept.issuing);
-        Ok(match decided {
+        let outcome = match decided {
             Decided::Refused => {
-                page(kept, &circumstances, &username, keeps, &[json!({ "code": "credentials" })])
+                // the one at fault is not told apart: the password is to be typed again
+                let wrong = vec![("credentials".to_owned(), "password".to_owned())];
+                return Ok((again(kept, username, keeps, wrong), false));
             }
             Decided::GoOn(flow) => {
                 kept.flow = *flow;
                 let examined = self.examine(visit, &kept, &circumstances).await?;
-                self.step(visit, kept, circumstances, examined).await?
+                after_post(kept.clone(), self.step(visit, kept, circumstances, examined).await?)
             }
-            Decided::Complete(given, session) => match leave(&issuer, &addressing, &given) {
+            Decided::SignedIn(flow, session) => {
+                kept.flow = *flow;
+                // the page is that of consent: who is signed in needs no other
+                Outcome::GoTo(kept.into(), CONSENT, Some(session))
+            }
+            Decided::Complete(code, session) => match leave(&issuer, &addressing, code.as_deref()) {
                 Outcome::Leave(address) => {
                     kept.answer = Some(address);
-                    Outcome::SignedIn(kept.into(), session)
+                    Outcome::GoTo(kept.into(), CONTINUE, Some(session))
                 }
                 Outcome::Post { action, fields, .. } => {
                     Outcome::Post { action, fields, session: Some(session) }
                 }
                 other => other,
             },
-        })
+        };
+        Ok((outcome, true))
     }
 }
 
 /// The password page once more, with what is wrong.
-fn page(
-    kept: KeptFlow,
-    circumstances: &Circumstances,
-    username: &str,
-    keeps: bool,
-    errors: &[serde_json::Value],
-) -> Outcome {
-    let context = json!({
-        "application": { "name": circumstances.application.name },
-        "username": username,
-        "remember": keeps,
-        "errors": errors,
-    });
-    Outcome::Page(kept.into(), Page { view: "SignIn", step: PASSWORD, status: 200, context })
+fn again(mut kept: KeptFlow, username: String, keeps: bool, errors: Vec<(String, String)>) -> Outcome {
+    // a name that is longer than any is not worth a cookie
+    let username = if username.len() <= LONGEST_SHOWN { username } else { String::new() };
+    kept.mistake = Some(Mistake { username, keeps, errors });
+    Outcome::GoTo(kept.into(), PASSWORD, None)
 }
 
 /// The context of a store's own acting.
@@ -243,66 +249,62 @@ impl Deciding {
             sign_in::withdraw(&context, tx, &self.verified)?;
             return Ok(Decided::Refused);
         };
-        let master = &self.app.master;
-        let cookie = self.cookie.clone().map(|value| SessionCookie::of(master, value));
-        let examined = self.circumstances.examine(tx, self.flow.clone(), cookie.as_ref(), self.now)?;
+        let cookie = self.cookie.clone().map(|value| SessionCookie::of(&self.app.master, value));
+        let sessions = session::load(tx, cookie.as_ref(), self.now)?;
+        let before = self.circumstances.examine(tx, self.flow.clone(), &sessions, self.now)?.due;
         let proven = Proven { person, instance: self.store.id, method: Method::Password, credential: None };
-        let Ok(flow) = examined.due.apply(Event::FirstFactorProven(proven)) else {
+        let Ok(flow) = before.apply(Event::FirstFactorProven(proven)) else {
             sign_in::withdraw(&context, tx, &self.verified)?;
             return Ok(Decided::GoOn(self.flow.clone().into()));
         };
         let must_change_password = known.must_change || known.is_expired_for_good;
         let circumstances = Circumstances { must_change_password, ..self.circumstances.clone() };
-        let examined = circumstances.examine(tx, flow.clone(), cookie.as_ref(), self.now)?;
-        match examined.due.step() {
-            Step::Done(signed_in) => {
-                sign_in::clear(&context, tx, &self.verified)?;
-                self.complete(&context, tx, cookie.as_ref(), signed_in)
-            }
-            Step::Refuse(why) => {
-                sign_in::withdraw(&context, tx, &self.verified)?;
-                let tenant =
-                    examined.due.identified().map(|identified| identified.tenant).unwrap_or_default();
-                self.record(Recorded::Refused(*why), (person, tenant), None).write(&context, tx)?;
-                if *why == NotAdmitted::PasswordExpired {
-                    Ok(Decided::Refused)
-                } else {
-                    Ok(Decided::GoOn(flow.into()))
-                }
-            }
-            _ => {
-                sign_in::withdraw(&context, tx, &self.verified)?;
-                Ok(Decided::GoOn(flow.into()))
+        let due = circumstances.examine(tx, flow, &sessions, self.now)?.due;
+        if let (Step::Done(_) | Step::Consent, Some(identified)) = (due.step(), due.identified()) {
+            sign_in::clear(&context, tx, &self.verified)?;
+            return self.sign_in(&context, tx, (cookie.as_ref(), &sessions), (&due, identified));
+        }
+        sign_in::withdraw(&context, tx, &self.verified)?;
+        if let Step::Refuse(why) = due.step() {
+            let tenant = due.identified().map(|identified| identified.tenant).unwrap_or_default();
+            self.record(Recorded::Refused(*why), (person, tenant)).write(&context, tx)?;
+            if *why == NotAdmitted::PasswordExpired {
+                return Ok(Decided::Refused);
             }
         }
+        Ok(Decided::GoOn(due.flow().clone().into()))
     }
 
-    fn complete(
+    /// Signs the person in, and issues the code where nothing else is due.
+    fn sign_in(
         &self,
         context: &Context,
         tx: &mut Tx<'_>,
-        cookie: Option<&SessionCookie>,
-        signed_in: &SignedIn,
+        (cookie, sessions): (Option<&SessionCookie>, &[Session]),
+        (due, identified): (&Due, &Identified),
     ) -> Result<Decided, Problem> {
         let application = &self.circumstances.application;
-        let tenant = application.tenant(signed_in.tenant).ok_or_else(|| Problem::not_found("tenant"))?;
+        let tenant = application.tenant(identified.tenant).ok_or_else(|| Problem::not_found("tenant"))?;
         let new = SessionCookie::new(&self.app.master);
-        let id = signed_in.session.unwrap_or_else(|| context.new_id());
-        session::establish(tx, (cookie, &new), signed_in, (id, self.keeps, &tenant.options), self.now)?;
-        let issued = code::issue(context, tx, (application, &self.request), signed_in, id)?;
-        let record = self.record(Recorded::SignedIn, (signed_in.person, signed_in.tenant), Some(id));
-        let record = SignInRecord { methods: &signed_in.amr, acr: Some(signed_in.acr.name()), ..record };
-        record.write(context, tx)?;
-        let max_age = self.keeps.then(|| tenant.options.span("SessionAbsoluteLifetime") / 1000);
-        Ok(Decided::Complete(issued, NewSession { value: new.value, max_age }))
+        let options = &tenant.options;
+        let former = (cookie, &new, sessions);
+        let id = session::establish(context, tx, former, identified, (self.keeps, options))?;
+        let methods = || identified.proofs.iter().map(|proof| proof.method);
+        let amr = amr_of(methods());
+        let record = self.record(Recorded::SignedIn, (identified.person, identified.tenant));
+        let acr = acr_of(methods()).map(Acr::name);
+        SignInRecord { methods: &amr, acr, session: Some(id), ..record }.write(context, tx)?;
+        let is_kept = self.keeps || sessions.iter().any(|session| session.is_kept);
+        let max_age = is_kept.then(|| options.span("SessionAbsoluteLifetime") / 1000);
+        let session = NewSession { value: new.value, max_age };
+        let Step::Done(signed_in) = due.step() else {
+            return Ok(Decided::SignedIn(due.flow().clone().into(), session));
+        };
+        let code = code::issue(context, tx, (&self.circumstances, &self.request), signed_in, id)?;
+        Ok(Decided::Complete(code, session))
     }
 
-    fn record(
-        &self,
-        outcome: Recorded,
-        (person, tenant): (Uuid, Uuid),
-        session: Option<Uuid>,
-    ) -> SignInRecord<'_> {
+    fn record(&self, outcome: Recorded, (person, tenant): (Uuid, Uuid)) -> SignInRecord<'_> {
         SignInRecord {
             outcome,
             tenant,
@@ -311,9 +313,8 @@ impl Deciding {
             person,
             methods: &["pwd"],
             acr: None,
-            session,
-            origin: &self.origin,
-            retention: self.circumstances.application.retention(tenant),
+            session: None,
+            origin: Some(&self.origin),
         }
     }
 }

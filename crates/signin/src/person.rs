@@ -1,7 +1,9 @@
 //! The person who signs in: the platform user behind a user of a store, and whether that person is admitted.
 
+use std::collections::HashSet;
+
 use chancery_flow::NotAdmitted;
-use chancery_record::Value;
+use chancery_record::{Timestamp, Value};
 use chancery_resource::{Context, Problem, StoreError, Tx};
 use chancery_userstore::synchronize::USERS;
 use uuid::Uuid;
@@ -46,53 +48,127 @@ fn find(tx: &mut Tx<'_>, instance: Uuid, user: Uuid) -> Result<Identity, StoreEr
     Ok(found?.unwrap_or(Identity::None))
 }
 
-/// Why a person is not admitted to a client app; `None`: the person is. A temporary lock ends nothing: else strangers
-/// could sign people out by wrong passwords. It keeps out who proves a password, which its own check sees.
+/// A person who is admitted to a client app: the user of the store by which the person signed in.
+#[derive(Clone, Copy, Debug)]
+pub struct Admitted {
+    /// The row number of the store.
+    pub store: i64,
+    /// The row number of the user.
+    pub user: i64,
+}
+
+/// An identity of a person, as it is found.
+struct Known {
+    subscription: Uuid,
+    subject: Option<Uuid>,
+    store: i64,
+    is_authorized: bool,
+}
+
+/// Whether a person is admitted to a client app, by an identity at an instance. A temporary lock ends nothing: else
+/// strangers could sign people out by wrong passwords. It keeps out who proves a password, which its own check sees.
 ///
 /// # Errors
 /// Those of the store.
-pub fn refusal(
+pub fn admit(
     tx: &mut Tx<'_>,
     application: &Application,
-    person: Uuid,
-    instance: Uuid,
-    now: chancery_record::Timestamp,
-) -> Result<Option<NotAdmitted>, StoreError> {
-    let text = "SELECT u.subscription_id, i.subject, s.is_user_active, s.is_user_locked, \
-        s.user_valid_from, s.user_valid_to, EXISTS (SELECT 1 FROM client_app_authorized_user z \
+    (person, instance): (Uuid, Uuid),
+    now: Timestamp,
+) -> Result<Result<Admitted, NotAdmitted>, StoreError> {
+    let Some(known) = find_identity(tx, application, (person, instance))? else {
+        return Ok(Err(NotAdmitted::NoIdentity));
+    };
+    let Some(subject) = known.subject else { return Ok(Err(NotAdmitted::NoIdentity)) };
+    let Some(user) = find_user(tx, known.store, subject, now)? else { return Ok(Err(NotAdmitted::Account)) };
+    if !application.allow_cross_subscription && known.subscription != application.subscription {
+        return Ok(Err(NotAdmitted::OtherSubscription));
+    }
+    if application.is_restricted
+        && !known.is_authorized
+        && !is_in_authorized_group(tx, application, instance, user)?
+    {
+        return Ok(Err(NotAdmitted::Restricted));
+    }
+    Ok(Ok(Admitted { store: known.store, user }))
+}
+
+fn find_identity(
+    tx: &mut Tx<'_>,
+    application: &Application,
+    (person, instance): (Uuid, Uuid),
+) -> Result<Option<Known>, StoreError> {
+    let text = "SELECT u.subscription_id, i.subject, o.rid, EXISTS (SELECT 1 FROM client_app_authorized_user z \
         WHERE z.client_app_rid = ?3 AND z.application_user_rid = u.rid) FROM application_user u \
         JOIN application_identity i ON i.application_user_rid = u.rid AND i.idp_instance_id = ?2 \
         AND i.lifecycle_status = 'Active' JOIN idp_instance o ON o.id = i.idp_instance_id \
-        LEFT JOIN user_account s ON s.store = o.rid AND s.quarantined_on IS NULL AND s.id = ?4 \
         WHERE u.id = ?1 AND u.hidden_on IS NULL";
-    let subject = subject_of(tx, person, instance)?;
-    let Some(subject) = subject else { return Ok(Some(NotAdmitted::NoIdentity)) };
-    let key = [person.into(), instance.into(), application.rid.into(), subject.into()];
-    let found = tx.one(text, &key, |row| {
-        let time = |column| if row.is_null(column)? { Ok(None) } else { row.int(column).map(Some) };
-        let is_there = !row.is_null(2)?;
-        let may = is_there
-            && row.bool(2)?
-            && !row.bool(3)?
-            && time(4)?.is_none_or(|from| from <= now.0)
-            && time(5)?.is_none_or(|to| now.0 < to);
-        let is_near = application.allow_cross_subscription || row.id(0)? == application.subscription;
-        Ok(match (may, is_near, !application.is_restricted || row.bool(6)?) {
-            (false, ..) => Some(NotAdmitted::Account),
-            (_, false, _) => Some(NotAdmitted::OtherSubscription),
-            (.., false) => Some(NotAdmitted::Restricted),
-            _ => None,
+    tx.one(text, &[person.into(), instance.into(), application.rid.into()], |row| {
+        Ok(Known {
+            subscription: row.id(0)?,
+            subject: Uuid::try_parse(row.text(1)?).ok(),
+            store: row.int(2)?,
+            is_authorized: row.bool(3)?,
         })
-    })?;
-    Ok(found.unwrap_or(Some(NotAdmitted::NoIdentity)))
+    })
 }
 
-/// The user's id in the store that this person is at this instance.
-pub fn subject_of(tx: &mut Tx<'_>, person: Uuid, instance: Uuid) -> Result<Option<Uuid>, StoreError> {
-    let text = "SELECT i.subject FROM application_user u JOIN application_identity i \
-        ON i.application_user_rid = u.rid WHERE u.id = ?1 AND i.idp_instance_id = ?2 \
-        AND i.lifecycle_status = 'Active'";
-    let found =
-        tx.one(text, &[person.into(), instance.into()], |row| Ok(Uuid::try_parse(row.text(0)?).ok()))?;
-    Ok(found.flatten())
+/// The row number of a user of a store who may sign in now.
+fn find_user(tx: &mut Tx<'_>, store: i64, id: Uuid, now: Timestamp) -> Result<Option<i64>, StoreError> {
+    let text = "SELECT rid FROM user_account WHERE store = ?1 AND id = ?2 AND quarantined_on IS NULL \
+        AND is_user_active AND NOT is_user_locked AND (user_valid_from IS NULL OR user_valid_from <= ?3) \
+        AND (user_valid_to IS NULL OR user_valid_to > ?3)";
+    tx.one(text, &[store.into(), id.into(), now.0.into()], |row| row.int(0))
+}
+
+/// The groups of a store's user at any depth: under `above`.
+const GROUPS_ABOVE: &str = "WITH RECURSIVE above (rid) AS (SELECT m.group_rid FROM group_member m \
+    WHERE m.user_rid = ?1 UNION SELECT e.parent_rid FROM group_edge e JOIN above a ON a.rid = e.child_rid)";
+/// The most groups that are looked at.
+const MOST_GROUPS: usize = 10_000;
+
+fn is_in_authorized_group(
+    tx: &mut Tx<'_>,
+    application: &Application,
+    instance: Uuid,
+    user: i64,
+) -> Result<bool, StoreError> {
+    let text = "SELECT i.subject FROM client_app_authorized_group z JOIN application_group_identity i \
+        ON i.application_group_rid = z.application_group_rid AND i.lifecycle_status = 'Active' \
+        WHERE z.client_app_rid = ?1 AND i.idp_instance_id = ?2";
+    let mut authorized = HashSet::new();
+    tx.query(text, &[application.rid.into(), instance.into()], |row| {
+        authorized.extend(Uuid::try_parse(row.text(0)?));
+        Ok(())
+    })?;
+    if authorized.is_empty() {
+        return Ok(false);
+    }
+    let text = format!(
+        "{GROUPS_ABOVE} SELECT g.id FROM user_group g JOIN above a ON a.rid = g.rid LIMIT {MOST_GROUPS}"
+    );
+    let mut is_in = false;
+    tx.query(&text, &[user.into()], |row| {
+        is_in |= authorized.contains(&row.id(0)?);
+        Ok(())
+    })?;
+    Ok(is_in)
+}
+
+/// The names of the groups of a store's user at any depth, sorted, each once.
+///
+/// # Errors
+/// Those of the store.
+pub fn group_names(tx: &mut Tx<'_>, user: i64) -> Result<Vec<String>, StoreError> {
+    let text = format!(
+        "{GROUPS_ABOVE} SELECT g.name FROM user_group g JOIN above a ON a.rid = g.rid LIMIT {MOST_GROUPS}"
+    );
+    let mut names = Vec::new();
+    tx.query(&text, &[user.into()], |row| {
+        names.push(row.text(0)?.to_owned());
+        Ok(())
+    })?;
+    names.sort();
+    names.dedup();
+    Ok(names)
 }

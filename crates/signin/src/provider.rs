@@ -1,26 +1,26 @@
 //! The OpenID provider: what its endpoints and pages share.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use chancery_auth::{Issuer, TokenService};
 use chancery_flow::{
-    AppFacts, Consent, Due, Enrolment, Flow, Identified, NotAdmitted, PersonFacts, Prompt, Request,
-    SecondFactors, next,
+    Acr, AppFacts, Due, Enrolment, Flow, Identified, NotAdmitted, PersonFacts, Prompt, Request,
+    SecondFactors, Step, next,
 };
-use chancery_oauth::{
-    Addressing, AuthorizationRequest, ClientFacts, Prompt as AskedPrompt, SecurityProfile, SignInFacts,
-};
+use chancery_oauth::{Addressing, AuthorizationRequest, Checked, Prompt as AskedPrompt};
 use chancery_record::Timestamp;
 use chancery_resource::{AppContext, MasterKey, Problem, Tx};
 use chancery_store::Store;
 use uuid::Uuid;
 
 use crate::{
-    application::{Application, Applications, ConsentMode},
+    application::{Application, Applications},
+    consent::consent_of,
     kept_flow::KeptFlow,
+    people::{Names, names_of},
     person,
     record::Origin,
-    session::{self, Session, SessionCookie},
+    session::{Session, SessionCookie},
 };
 
 /// The OpenID provider.
@@ -46,8 +46,6 @@ pub struct Visit {
     pub session: Option<String>,
     /// Where it comes from.
     pub origin: Origin,
-    /// The language tags that the browser prefers, the first one first.
-    pub languages: Vec<String>,
     /// The time of the request.
     pub now: Timestamp,
 }
@@ -63,8 +61,8 @@ impl Visit {
 pub struct Examined {
     /// The step, and the flow that it is due in.
     pub due: Due,
-    /// The sessions of the browser.
-    pub sessions: Vec<Session>,
+    /// What the people of the browser's sessions are called, where that is asked: by the ids of the sessions.
+    pub names: HashMap<Uuid, Names>,
 }
 
 /// What the state machine needs besides the flow: all but what the transaction reads.
@@ -74,6 +72,8 @@ pub struct Circumstances {
     pub application: Arc<Application>,
     /// The tenant whose issuer was asked; none is the installation.
     pub issuing: Option<Uuid>,
+    /// `login_hint`
+    pub login_hint: Option<String>,
     /// Whether a password was proven that must be changed first. Such a person is not admitted yet: there is no
     /// page for it.
     pub must_change_password: bool,
@@ -81,11 +81,13 @@ pub struct Circumstances {
 
 impl Circumstances {
     /// The circumstances of a flow.
-    pub const fn new(application: Arc<Application>, issuing: Option<Uuid>) -> Self {
-        Self { application, issuing, must_change_password: false }
+    pub fn new(application: Arc<Application>, kept: &KeptFlow) -> Self {
+        let login_hint = kept.parameters.iter().find(|(name, _)| name == "login_hint");
+        let login_hint = login_hint.map(|(_, hint)| hint.clone()).filter(|hint| !hint.is_empty());
+        Self { application, issuing: kept.issuing, login_hint, must_change_password: false }
     }
 
-    /// Finds what is due in a flow, from the facts of this transaction.
+    /// Finds what is due in a flow of a browser with these sessions, from the facts of this transaction.
     ///
     /// # Errors
     /// Those of the store.
@@ -93,32 +95,44 @@ impl Circumstances {
         &self,
         tx: &mut Tx<'_>,
         flow: Flow,
-        cookie: Option<&SessionCookie>,
+        sessions: &[Session],
         now: Timestamp,
     ) -> Result<Examined, Problem> {
-        let sessions = session::load(tx, cookie, now)?;
-        let facts: Vec<_> = sessions.iter().map(Session::facts).collect();
+        let mut names = HashMap::new();
+        if let (Some(_), false) = (&self.login_hint, sessions.is_empty()) {
+            names = names_of(tx, sessions)?;
+        }
+        let fits = |session: &Session| {
+            let names = names.get(&session.id);
+            names.zip(self.login_hint.as_ref()).is_some_and(|(names, hint)| names.fit(hint))
+        };
+        let facts: Vec<_> = sessions.iter().map(|session| session.facts(fits(session))).collect();
         let tenants = self.application.tenant_facts(self.issuing);
         let app = AppFacts { tenants: &tenants, in_range: &[], sessions: &facts };
-        let due = next(flow, &app, now, |identified| self.person(tx, identified, now))?;
-        Ok(Examined { due, sessions })
+        let asked = flow.request().asked.clone();
+        let due = next(flow, &app, now, |identified| self.person(tx, identified, &asked, now))?;
+        if matches!(due.step(), Step::Account { .. } | Step::Consent) && names.is_empty() {
+            names = names_of(tx, sessions)?;
+        }
+        Ok(Examined { due, names })
     }
 
     fn person(
         &self,
         tx: &mut Tx<'_>,
         identified: &Identified,
+        asked: &[String],
         now: Timestamp,
     ) -> Result<PersonFacts, Problem> {
         let application = &self.application;
-        let refused = person::refusal(tx, application, identified.person, identified.instance, now)?;
+        let admitted = person::admit(tx, application, (identified.person, identified.instance), now)?;
         let store = application
             .tenant(identified.tenant)
             .and_then(|tenant| tenant.stores.iter().find(|store| store.id == identified.instance));
         let asks =
             application.asks_for_second_factor || store.is_some_and(|store| store.asks_for_second_factor);
         Ok(PersonFacts {
-            refused: refused.or(self.must_change_password.then_some(NotAdmitted::PasswordExpired)),
+            refused: admitted.err().or(self.must_change_password.then_some(NotAdmitted::PasswordExpired)),
             // none can be proven yet: where one is asked for, nobody is admitted
             second_factors: SecondFactors {
                 are_asked_for: asks,
@@ -130,50 +144,22 @@ impl Circumstances {
             },
             passkey: None,
             due: Vec::new(),
-            consent: match application.consent {
-                ConsentMode::Implicit => Consent::Implicit,
-                ConsentMode::Explicit => Consent::Explicit { is_covered: false },
-                ConsentMode::Systematic => Consent::Systematic,
-                ConsentMode::External => Consent::External { is_covered: false },
-            },
+            consent: consent_of(tx, application, identified.person, asked)?,
         })
     }
 }
 
-/// The facts by which an authorization request is judged.
-pub fn with_facts<T>(application: &Application, judge: impl FnOnce(&SignInFacts<'_>) -> T) -> T {
-    let scopes: Vec<&str> = application.scopes.iter().map(String::as_str).collect();
-    let uris: Vec<&str> = application.login_uris.iter().map(String::as_str).collect();
-    let client = ClientFacts {
-        is_public: application.is_public,
-        is_native_application: application.is_native,
-        allowed_response_types: &application.allowed_response_types,
-        security_profile: match application.security_profile.as_str() {
-            "None" => SecurityProfile::None,
-            "Fapi1Advanced" => SecurityProfile::Fapi1Advanced,
-            "Fapi2SecurityProfile" => SecurityProfile::Fapi2SecurityProfile,
-            _ => SecurityProfile::Fapi2MessageSigning,
-        },
-        redirect_uris: &uris,
-        ..ClientFacts::default()
-    };
-    judge(&SignInFacts {
-        client,
-        allow_user_login: application.allow_user_login,
-        scope_filter_enabled: application.scope_filter_enabled,
-        scopes: &scopes,
-    })
-}
-
 /// What the authorization request demands of the sign-in.
 pub fn demands(
-    request: &AuthorizationRequest,
-    addressing: &Addressing,
-    issuing: Option<Uuid>,
-    is_native: bool,
+    application: &Application,
+    (checked, addressing): (&Checked, &Addressing),
+    (issuing, is_native): (Option<Uuid>, bool),
     now: Timestamp,
 ) -> Request {
-    let named = |text: &Option<String>| text.as_ref().map(|text| Uuid::try_parse(text).unwrap_or_default());
+    let request = &checked.request;
+    let tenant = addressing.tenant.as_ref().map(|id| Uuid::try_parse(id).unwrap_or_default());
+    let instance =
+        request.acr_values.instance.as_ref().map(|named| application.instance(named).unwrap_or_default());
     Request {
         prompt: match request.prompt {
             AskedPrompt::None => Prompt::None,
@@ -185,26 +171,19 @@ pub fn demands(
         },
         max_age: request.max_age.map(u64::from),
         has_login_hint: request.login_hint.is_some(),
-        demanded: request
-            .acr_values
-            .classes
-            .iter()
-            .filter_map(|name| chancery_flow::Acr::named(name))
-            .collect(),
-        tenant: issuing.or_else(|| named(&addressing.tenant)),
-        instance: named(&request.acr_values.instance),
-        asked: request.scope.iter().flat_map(|scope| scope.words().map(str::to_owned)).collect(),
+        demanded: demanded(request).into_iter().collect(),
+        tenant: issuing.or(tenant),
+        instance,
+        asked: checked.scope.words().map(str::to_owned).chain(request.resources.iter().cloned()).collect(),
         is_native,
         ..Request::new(now)
     }
 }
 
-/// A flow that begins.
-pub fn begin(
-    application: &Application,
-    issuing: Option<Uuid>,
-    parameters: Vec<(String, String)>,
-    request: Request,
-) -> KeptFlow {
-    KeptFlow::new(issuing, application.id, parameters, Flow::new(request))
+/// The class that must be reached: of the known ones of `acr_values` the lowest, and of an essential `acr` of `claims`
+/// too. A higher one holds a lower.
+fn demanded(request: &AuthorizationRequest) -> Option<Acr> {
+    let lowest = |names: &[&str]| names.iter().filter_map(|name| Acr::named(name)).min();
+    let classes: Vec<&str> = request.acr_values.classes.iter().map(String::as_str).collect();
+    lowest(&classes).max(lowest(&request.claims.demanded_classes()))
 }

@@ -1,7 +1,9 @@
 //! Records of sign-ins: what came of an attempt by a person who is known. Strangers make no rows.
 
 use chancery_flow::NotAdmitted;
+use chancery_management::sign_in::record::associated_data;
 use chancery_record::Value;
+use chancery_resource::settings::{Options, Owner};
 use chancery_resource::{Context, PersonKey, Problem, StateTable, Tx};
 use uuid::Uuid;
 
@@ -14,6 +16,8 @@ pub enum Outcome {
     Refused(NotAdmitted),
     /// The person signed out.
     SignedOut,
+    /// A refresh token that was replaced was shown again.
+    Reused,
 }
 
 impl Outcome {
@@ -22,6 +26,7 @@ impl Outcome {
             Self::SignedIn => "SignedIn",
             Self::Refused(_) => "Refused",
             Self::SignedOut => "SignedOut",
+            Self::Reused => "Reused",
         }
     }
 
@@ -30,7 +35,7 @@ impl Outcome {
             Self::Refused(NotAdmitted::Account | NotAdmitted::PasswordExpired) => Some("Locked"),
             Self::Refused(NotAdmitted::SecondFactorUnavailable) => Some("SecondFactorUnavailable"),
             Self::Refused(_) => Some("NotAdmitted"),
-            Self::SignedIn | Self::SignedOut => None,
+            Self::SignedIn | Self::SignedOut | Self::Reused => None,
         }
     }
 }
@@ -62,10 +67,8 @@ pub struct SignInRecord<'a> {
     pub acr: Option<&'static str>,
     /// The session.
     pub session: Option<Uuid>,
-    /// Where it came from.
-    pub origin: &'a Origin,
-    /// How long the record is kept, in ms.
-    pub retention: i64,
+    /// Where it came from, if that is a browser.
+    pub origin: Option<&'a Origin>,
 }
 
 /// The longest `User-Agent` that is kept, in bytes.
@@ -78,12 +81,12 @@ impl SignInRecord<'_> {
     /// Those of the store.
     pub fn write(self, context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
         let id = context.new_id();
-        let key = person_key(context, tx, self.person)?;
+        let (key, retention) = key_and_retention(context, tx, self.person, self.tenant)?;
         let seal = |column: &str, text: &str| {
-            key.as_ref().map(|key| key.seal_bytes(&format!("sign_in_record/{id}/{column}"), text.as_bytes()))
+            key.as_ref().map(|key| key.seal_text(&associated_data(column, id), text))
         };
-        let address = seal("address", &self.origin.address);
-        let agent = self.origin.user_agent.as_deref().map(|agent| {
+        let address = self.origin.and_then(|origin| seal("address", &origin.address));
+        let agent = self.origin.and_then(|origin| origin.user_agent.as_deref()).map(|agent| {
             let end = agent.floor_char_boundary(USER_AGENT);
             agent.get(..end).unwrap_or_default()
         });
@@ -110,16 +113,32 @@ impl SignInRecord<'_> {
                 optional(self.session),
                 address.into(),
                 agent.into(),
-                context.now.plus(self.retention).0.into(),
+                context.now.plus(retention).0.into(),
             ],
         )?;
         Ok(())
     }
 }
 
-/// The key of a platform user, by which what is kept of the person is encrypted.
-fn person_key(context: &Context, tx: &mut Tx<'_>, person: Uuid) -> Result<Option<PersonKey>, Problem> {
-    let text = "SELECT audit_key FROM application_user WHERE id = ?1";
-    let kept = tx.one(text, &[person.into()], |row| Ok(row.bytes(0)?.to_vec()))?;
-    Ok(kept.and_then(|kept| PersonKey::open(&context.app.master, person, &kept)))
+/// The key of a platform user, by which what is kept of the person is encrypted, and how long a tenant keeps records
+/// (`SignInRecordRetention`), in ms.
+fn key_and_retention(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    person: Uuid,
+    tenant: Uuid,
+) -> Result<(Option<PersonKey>, i64), Problem> {
+    let text = "SELECT u.audit_key, (SELECT o.value FROM option_value o WHERE o.apply_to_tenant_id = ?2 \
+        AND o.name = ?3) FROM application_user u WHERE u.id = ?1";
+    let parameters = [person.into(), tenant.into(), RETENTION.into()];
+    let found = tx.one(text, &parameters, |row| {
+        let set = if row.is_null(1)? { None } else { Some(row.text(1)?.to_owned()) };
+        Ok((row.bytes(0)?.to_vec(), set))
+    })?;
+    let (kept, set) = found.unzip();
+    let own = set.flatten().map(|value| (RETENTION.to_owned(), value)).into_iter().collect();
+    let retention = Options::new(Owner::Tenant, own).span(RETENTION);
+    Ok((kept.and_then(|kept| PersonKey::open(&context.app.master, person, &kept)), retention))
 }
+
+const RETENTION: &str = "SignInRecordRetention";

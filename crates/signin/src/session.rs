@@ -1,10 +1,11 @@
 //! Sessions: what a browser has proven, kept under a keyed digest of the browser's cookie.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use chancery_flow::{Proof, SessionFacts, SignedIn};
-use chancery_record::{Timestamp, Value};
+use chancery_application::{EndOf, sign_out};
+use chancery_flow::{Identified, Proof, SessionFacts};
+use chancery_record::Timestamp;
 use chancery_resource::settings::Options;
-use chancery_resource::{MasterKey, random};
+use chancery_resource::{Context, MasterKey, random};
 use chancery_store::{Error, StateTable, Tx};
 use uuid::Uuid;
 
@@ -44,6 +45,8 @@ pub struct Session {
     pub tenant: Uuid,
     /// Its platform user.
     pub person: Uuid,
+    /// The instance of the last first factor.
+    pub instance: Uuid,
     /// What was proven in it.
     pub proofs: Vec<Proof>,
     /// Whether it outlives the browser's own session.
@@ -56,13 +59,13 @@ pub struct Session {
 
 impl Session {
     /// The session as the state machine sees it.
-    pub fn facts(&self) -> SessionFacts {
+    pub fn facts(&self, fits_login_hint: bool) -> SessionFacts {
         SessionFacts {
             id: self.id,
             tenant: self.tenant,
             person: self.person,
             proofs: self.proofs.clone(),
-            fits_login_hint: false,
+            fits_login_hint,
         }
     }
 }
@@ -74,7 +77,7 @@ impl Session {
 pub fn load(tx: &mut Tx<'_>, cookie: Option<&SessionCookie>, now: Timestamp) -> Result<Vec<Session>, Error> {
     let Some(cookie) = cookie else { return Ok(Vec::new()) };
     let text = format!(
-        "SELECT id, tenant_id, person_id, proofs, is_kept, used_on, started_on FROM sign_in_session \
+        "SELECT id, tenant_id, person_id, proofs, is_kept, used_on, started_on, idp_instance_id FROM sign_in_session \
          WHERE (browser = ?1 OR (former_browser = ?1 AND former_until > ?2)) AND ended_on IS NULL \
          AND expires_on > ?2 ORDER BY started_on, id LIMIT {MOST}"
     );
@@ -90,6 +93,7 @@ pub fn load(tx: &mut Tx<'_>, cookie: Option<&SessionCookie>, now: Timestamp) -> 
             is_kept: row.bool(4)?,
             used_on: Timestamp(row.int(5)?),
             started_on: Timestamp(row.int(6)?),
+            instance: row.id(7)?,
         });
         Ok(())
     })?;
@@ -104,57 +108,62 @@ fn expiry(options: &Options, is_kept: bool, started_on: Timestamp, now: Timestam
 }
 
 /// Where a sign-in is complete: writes its session, a new one or that of the person, and moves all sessions of the
-/// browser to a new cookie, so that a value that was planted or seen before the proof is worth nothing.
+/// browser to a new cookie, so that a value that was planted or seen before the proof is worth nothing. Returns the
+/// session's id.
 ///
 /// # Errors
 /// Errors of the store.
 pub fn establish(
+    context: &Context,
     tx: &mut Tx<'_>,
-    (former, new): (Option<&SessionCookie>, &SessionCookie),
-    signed_in: &SignedIn,
-    (id, keeps, options): (Uuid, bool, &Options),
-    now: Timestamp,
-) -> Result<(), Error> {
-    let known = load(tx, former, now)?;
-    let was = known.iter().find(|session| Some(session.id) == signed_in.session);
+    (former, new, known): (Option<&SessionCookie>, &SessionCookie, &[Session]),
+    identified: &Identified,
+    (keeps, options): (bool, &Options),
+) -> Result<Uuid, Error> {
+    let now = context.now;
     if let Some(former) = former {
         let text = StateTable::SignInSession
             .update("SET former_browser = browser, former_until = ?3, browser = ?2 WHERE browser = ?1");
         let until = now.plus(FORMER_MS);
         tx.queue(&text, vec![former.digest.clone().into(), new.digest.clone().into(), until.0.into()])?;
     }
-    let proofs = serde_json::to_string(&signed_in.proofs)
+    let proofs = serde_json::to_string(&identified.proofs)
         .map_err(|_| Error::Internal("proofs cannot be written".into()))?;
-    if let Some(was) = was {
+    if let Some(was) = known.iter().find(|session| Some(session.id) == identified.session) {
         let is_kept = was.is_kept || keeps;
         let until = expiry(options, is_kept, was.started_on, now);
-        let text = StateTable::SignInSession
-            .update("SET proofs = ?2, is_kept = ?3, used_on = ?4, expires_on = ?5 WHERE id = ?1");
-        let parameters = vec![was.id.into(), proofs.into(), is_kept.into(), now.0.into(), until.0.into()];
-        return tx.queue(&text, parameters);
+        let text = StateTable::SignInSession.update(
+            "SET proofs = ?2, is_kept = ?3, used_on = ?4, expires_on = ?5, idp_instance_id = ?6 WHERE id = ?1",
+        );
+        let (until, instance) = (until.0.into(), identified.instance.into());
+        tx.queue(&text, vec![was.id.into(), proofs.into(), is_kept.into(), now.0.into(), until, instance])?;
+        return Ok(was.id);
     }
     // one session a tenant and person: a new one takes the place of the one before, and of the oldest of too many
-    let same = |session: &&Session| session.tenant == signed_in.tenant && session.person == signed_in.person;
+    let same =
+        |session: &&Session| session.tenant == identified.tenant && session.person == identified.person;
     let surplus = (known.len() + 1).saturating_sub(MOST);
-    let ended = known.iter().filter(same).chain(known.iter().take(surplus));
-    for session in ended {
-        end(tx, session.id, now)?;
+    for session in known.iter().filter(same).chain(known.iter().take(surplus)) {
+        sign_out(tx, EndOf::Session(session.id), now)?;
     }
+    let id = context.new_id();
     let text = StateTable::SignInSession.insert(
-        "(id, browser, tenant_id, person_id, proofs, is_kept, started_on, used_on, expires_on) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8)",
+        "(id, browser, tenant_id, person_id, proofs, is_kept, started_on, used_on, expires_on, idp_instance_id) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8, ?9)",
     );
     let parameters = vec![
         id.into(),
         new.digest.clone().into(),
-        signed_in.tenant.into(),
-        signed_in.person.into(),
+        identified.tenant.into(),
+        identified.person.into(),
         proofs.into(),
         keeps.into(),
         now.0.into(),
         expiry(options, keeps, now, now).0.into(),
+        identified.instance.into(),
     ];
-    tx.queue(&text, parameters)
+    tx.queue(&text, parameters)?;
+    Ok(id)
 }
 
 /// Notes that a session was used, once in five minutes.
@@ -169,16 +178,4 @@ pub fn note_use(tx: &mut Tx<'_>, session: &Session, options: &Options, now: Time
     let until = expiry(options, session.is_kept, session.started_on, now);
     let text = StateTable::SignInSession.update("SET used_on = ?2, expires_on = ?3 WHERE id = ?1");
     tx.queue(&text, vec![session.id.into(), now.0.into(), until.0.into()])
-}
-
-/// Ends a session, and what apps got by it.
-///
-/// # Errors
-/// Errors of the store.
-pub fn end(tx: &mut Tx<'_>, id: Uuid, now: Timestamp) -> Result<(), Error> {
-    for (table, key) in [(StateTable::SignInSession, "id"), (StateTable::SignInGrant, "session_id")] {
-        let text = table.update(format!("SET ended_on = ?2 WHERE {key} = ?1 AND ended_on IS NULL"));
-        tx.queue(&text, vec![Value::Id(id), now.0.into()])?;
-    }
-    Ok(())
 }

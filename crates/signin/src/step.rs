@@ -1,19 +1,23 @@
 //! From the step that is due to what the browser is answered.
 
-use chancery_flow::{Event, Failure, NotAdmitted, Step};
-use chancery_oauth::{Addressing, Code, Delivery, Refusal};
-use chancery_resource::{Context, Problem, Scope, Tx};
+use std::sync::Arc;
+
+use chancery_flow::{Due, Event, Failure, Flow, Granted, NotAdmitted, Step};
+use chancery_oauth::{AuthorizationRequest, Code, OPENID, Refusal, STANDARD_SCOPES};
+use chancery_record::Timestamp;
+use chancery_resource::{AppContext, Context, Problem, Scope, Tx};
 use chancery_store::Mode;
 use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
-    authorize::refuse,
-    code::{self, Issued},
+    application::{Application, ConsentMode},
+    authorize::{leave, refuse},
+    code, consent,
     kept_flow::KeptFlow,
     outcome::{Outcome, Page, PageError},
     provider::{Circumstances, Examined, Provider, Visit},
-    session,
+    session::{self, SessionCookie},
 };
 
 /// The page of each step, by its name in addresses.
@@ -24,6 +28,8 @@ pub const CHOOSE: &str = "choose";
 pub const REFUSED: &str = "refused";
 /// The page that leads on to the client app.
 pub const CONTINUE: &str = "continue";
+/// The page that asks for consent.
+pub const CONSENT: &str = "consent";
 
 /// The step's page; `None` for a step that has no page yet.
 const fn page_of(step: &Step) -> Option<&'static str> {
@@ -31,6 +37,7 @@ const fn page_of(step: &Step) -> Option<&'static str> {
         Step::FirstFactor(_) => PASSWORD,
         Step::Tenant(_) | Step::Account { .. } => CHOOSE,
         Step::Refuse(_) => REFUSED,
+        Step::Consent => CONSENT,
         Step::Touch => CONTINUE,
         _ => return None,
     })
@@ -45,20 +52,28 @@ impl Provider<'_> {
         circumstances: Circumstances,
         examined: Examined,
     ) -> Result<Outcome, Problem> {
-        let Some((addressing, _)) = kept.request() else { return Ok(Outcome::Error(PageError::NO_FLOW)) };
-        let issuer = self.issuer_url(kept.issuing);
         match examined.due.step() {
             Step::Done(_) => self.answer(visit, kept, circumstances).await,
-            Step::Fail(Failure::Over) => Ok(Outcome::Error(PageError::NO_FLOW)),
-            Step::Fail(failure) => Ok(refuse(&issuer, &addressing, refusal_of(*failure))),
-            step => {
-                if let Some(page) = page_of(step) {
-                    return Ok(Outcome::GoTo(kept.into(), page));
-                }
-                let detail = "This server cannot ask the person for what is due here.";
-                Ok(refuse(&issuer, &addressing, Refusal::new(Code::InteractionRequired, detail)))
-            }
+            step => Ok(self.lead(kept, step)),
         }
+    }
+
+    /// Leads to the page of a step, or tells the client app why there is no sign-in.
+    fn lead(self, kept: KeptFlow, step: &Step) -> Outcome {
+        let Some((addressing, _)) = kept.request() else { return Outcome::Error(PageError::NO_FLOW) };
+        if let Some(page) = page_of(step) {
+            return Outcome::GoTo(kept.into(), page, None);
+        }
+        let refusal = match step {
+            // a session that ended since leaves nothing to answer with
+            Step::Done(_) | Step::Fail(Failure::Over) => return Outcome::Error(PageError::NO_FLOW),
+            Step::Fail(failure) => refusal_of(*failure),
+            _ => {
+                let detail = "This server cannot ask the person for what is due here.";
+                Refusal::new(Code::InteractionRequired, detail)
+            }
+        };
+        refuse(&self.issuer_url(kept.issuing), &addressing, refusal)
     }
 
     /// The issuer's URL.
@@ -82,13 +97,12 @@ impl Provider<'_> {
         let Some(application) = self.application_of(&kept).await? else {
             return Ok(Outcome::Error(PageError::UNKNOWN_CLIENT));
         };
-        let circumstances = Circumstances::new(application, kept.issuing);
+        let circumstances = Circumstances::new(application, &kept);
         let examined = self.examine(visit, &kept, &circumstances).await?;
-        let step = examined.due.step();
-        if page_of(step) != Some(page) {
+        if page_of(examined.due.step()) != Some(page) {
             return self.step(visit, kept, circumstances, examined).await;
         }
-        let shown = self.page(&circumstances, &kept, step, &examined).await?;
+        let shown = page_for(&circumstances, &kept, &examined);
         Ok(Outcome::Page(kept.into(), shown))
     }
 
@@ -100,83 +114,16 @@ impl Provider<'_> {
     ) -> Result<Examined, Problem> {
         let (flow, now, circumstances) = (kept.flow.clone(), visit.now, circumstances.clone());
         let cookie = visit.session_cookie(&self.context.master);
-        let examining = move |tx: &mut Tx<'_>| circumstances.examine(tx, flow.clone(), cookie.as_ref(), now);
+        let examining = move |tx: &mut Tx<'_>| {
+            let sessions = session::load(tx, cookie.as_ref(), now)?;
+            circumstances.examine(tx, flow.clone(), &sessions, now)
+        };
         self.store.run("ExamineSignIn", Mode::Quick, None, examining).await
     }
 
-    async fn page(
-        self,
-        circumstances: &Circumstances,
-        kept: &KeptFlow,
-        step: &Step,
-        examined: &Examined,
-    ) -> Result<Page, Problem> {
-        let application = &circumstances.application;
-        let about = json!({ "name": application.name });
-        let hint = kept.request().and_then(|(_, request)| request.login_hint);
-        Ok(match step {
-            Step::Tenant(tenants) => {
-                let choices: Vec<_> = tenants
-                    .iter()
-                    .filter_map(|id| application.tenant(*id))
-                    .map(|tenant| json!({ "value": format!("tenant:{}", tenant.facts.id), "name": tenant.name }))
-                    .collect();
-                let context = json!({ "application": about, "kind": "tenant", "choices": choices });
-                Page { view: "Choose", step: CHOOSE, status: 200, context }
-            }
-            Step::Account { sessions, .. } => {
-                let names = self.names_of(sessions, examined).await?;
-                let choices: Vec<_> = names
-                    .into_iter()
-                    .map(|(id, name)| json!({ "value": format!("session:{id}"), "name": name }))
-                    .collect();
-                let context = json!({ "application": about, "kind": "account", "choices": choices });
-                Page { view: "Choose", step: CHOOSE, status: 200, context }
-            }
-            Step::Refuse(_) => {
-                let context = json!({ "application": about });
-                Page { view: "Refused", step: REFUSED, status: 200, context }
-            }
-            Step::Touch => {
-                let context = json!({ "application": about });
-                Page { view: "Continue", step: CONTINUE, status: 200, context }
-            }
-            _ => {
-                let context = json!({ "application": about, "username": hint, "remember": false });
-                Page { view: "SignIn", step: PASSWORD, status: 200, context }
-            }
-        })
-    }
-
-    /// What the people of these sessions are called.
-    async fn names_of(self, ids: &[Uuid], examined: &Examined) -> Result<Vec<(Uuid, String)>, Problem> {
-        let sessions = examined.sessions.iter().filter(|session| ids.contains(&session.id));
-        let persons: Vec<(Uuid, Uuid)> = sessions.map(|session| (session.id, session.person)).collect();
-        let names = self.store.run("NamesOfSessions", Mode::Quick, None, move |tx| {
-            let text = "SELECT first_name, last_name, email_address FROM application_user WHERE id = ?1";
-            let mut named = Vec::new();
-            for (session, person) in &persons {
-                let found = tx.one(text, &[(*person).into()], |row| {
-                    let part = |at| {
-                        if row.is_null(at)? {
-                            Ok(None)
-                        } else {
-                            row.text(at).map(|text| Some(text.to_owned()))
-                        }
-                    };
-                    let (first, last, email) = (part(0)?, part(1)?, part(2)?);
-                    let name = [first, last].into_iter().flatten().collect::<Vec<_>>().join(" ");
-                    Ok(if name.is_empty() { email.unwrap_or_default() } else { name })
-                })?;
-                named.extend(found.map(|name| (*session, name)));
-            }
-            Ok::<_, Problem>(named)
-        });
-        names.await
-    }
-
-    /// Ends a flow whose sign-in a session has completed before: with a code.
-    async fn answer(
+    /// Ends a flow whose sign-in a session has completed before, with a code; goes to the page that is due where that is
+    /// not so.
+    pub(crate) async fn answer(
         self,
         visit: &Visit,
         kept: KeptFlow,
@@ -185,55 +132,49 @@ impl Provider<'_> {
         let Some((addressing, request)) = kept.request() else {
             return Ok(Outcome::Error(PageError::NO_FLOW));
         };
-        let (master, now) = (self.context.master.clone(), visit.now);
-        let cookie = visit.session_cookie(&master);
-        let (flow, app) = (kept.flow.clone(), std::sync::Arc::clone(self.context));
-        let answering = self.store.run("AnswerSignIn", Mode::Write, None, move |tx| {
-            // the facts of this transaction decide, not those of the page
-            let examined = circumstances.examine(tx, flow.clone(), cookie.as_ref(), now)?;
-            let Step::Done(signed_in) = examined.due.step() else { return Ok(None) };
-            let Some(used) = examined.sessions.iter().find(|one| Some(one.id) == signed_in.session) else {
-                return Ok(None);
-            };
-            let context = Context::of_server(&app, Scope::Everything, now);
-            if let Some(tenant) = circumstances.application.tenant(signed_in.tenant) {
-                session::note_use(tx, used, &tenant.options, now)?;
-            }
-            code::issue(&context, tx, (&circumstances.application, &request), signed_in, used.id).map(Some)
-        });
-        let given: Option<Issued> = answering.await?;
-        let issuer = self.issuer_url(kept.issuing);
-        Ok(match given {
-            Some(given) => leave(&issuer, &addressing, &given),
-            None => Outcome::Error(PageError::NO_FLOW),
+        // without a code nothing is written
+        let mode = if request.response_type.code { Mode::Write } else { Mode::Quick };
+        let answering = Answering {
+            app: Arc::clone(self.context),
+            flow: kept.flow.clone(),
+            circumstances,
+            cookie: visit.session_cookie(&self.context.master),
+            request,
+            now: visit.now,
+        };
+        let answered = self.store.run("AnswerSignIn", mode, None, move |tx| answering.answer(tx)).await?;
+        Ok(match answered {
+            Answered::Due(examined) => self.lead(kept, examined.due.step()),
+            Answered::Code(code) => leave(&self.issuer_url(kept.issuing), &addressing, code.as_deref()),
         })
     }
 
     /// Applies what a person did on a page, and goes on.
-    pub(crate) async fn apply(
+    async fn apply(
         self,
         visit: &Visit,
         mut kept: KeptFlow,
-        event: Event,
+        event: impl Fn(&Due) -> Event + Send + Sync + 'static,
     ) -> Result<Outcome, Problem> {
         let Some(application) = self.application_of(&kept).await? else {
             return Ok(Outcome::Error(PageError::UNKNOWN_CLIENT));
         };
-        let circumstances = Circumstances::new(application, kept.issuing);
-        let examined = self.examine(visit, &kept, &circumstances).await?;
-        // what does not belong to the step that is due changes nothing: the page that is due is shown
-        if let Ok(flow) = examined.due.apply(event) {
-            kept.flow = flow;
-        }
-        let examined = self.examine(visit, &kept, &circumstances).await?;
-        match self.step(visit, kept.clone(), circumstances, examined).await? {
-            // after a post the answer goes by a page of our own
-            Outcome::Leave(address) => {
-                kept.answer = Some(address);
-                Ok(Outcome::GoTo(kept.into(), CONTINUE))
+        let circumstances = Circumstances::new(application, &kept);
+        let (flow, now, looked) = (kept.flow.clone(), visit.now, circumstances.clone());
+        let cookie = visit.session_cookie(&self.context.master);
+        let examined = self.store.run("ApplyToSignIn", Mode::Quick, None, move |tx| {
+            let sessions = session::load(tx, cookie.as_ref(), now)?;
+            let before = looked.examine(tx, flow.clone(), &sessions, now)?;
+            // what does not belong to the step that is due changes nothing: the page that is due is shown
+            match before.due.apply(event(&before.due)) {
+                Ok(flow) => looked.examine(tx, flow, &sessions, now),
+                Err(_) => Ok(before),
             }
-            other => Ok(other),
-        }
+        });
+        let examined: Examined = examined.await?;
+        kept.flow = examined.due.flow().clone();
+        let outcome = self.step(visit, kept.clone(), circumstances, examined).await?;
+        Ok(after_post(kept, outcome))
     }
 
     /// Answers a post to the page where a tenant or an account is chosen, or to that of a person who is not
@@ -253,24 +194,171 @@ impl Provider<'_> {
                 _ => Event::Cancelled,
             },
         };
-        self.apply(visit, kept, event).await
+        self.apply(visit, kept, move |_| event.clone()).await
+    }
+
+    /// Answers a post to the page that asks for consent. `None`: it is denied. What cannot be left out is granted
+    /// whether it is ticked or not: `openid`, and resources.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn consent(
+        self,
+        visit: &Visit,
+        kept: KeptFlow,
+        given: Option<GivenConsent>,
+    ) -> Result<Outcome, Problem> {
+        let Some(given) = given else { return self.apply(visit, kept, |_| Event::ConsentDenied).await };
+        let resources = kept.request().map(|(_, request)| request.resources).unwrap_or_default();
+        self.apply(visit, kept, move |due| {
+            let is_given = |word: &&String| {
+                given.words.contains(word) || word.as_str() == OPENID || resources.contains(word)
+            };
+            let words = due.flow().request().asked.iter().filter(is_given).cloned().collect();
+            Event::ConsentGiven(Granted { words, is_kept: given.is_kept })
+        })
+        .await
     }
 }
 
-/// The answer with a code.
-pub(crate) fn leave(issuer: &str, addressing: &Addressing, given: &Issued) -> Outcome {
-    let answer = addressing.reply.answer(issuer);
-    let answer = match &given.code {
-        Some(code) => answer.with("code", code),
-        None => answer,
-    };
-    let mode = addressing.reply.mode;
-    match answer.deliver(&addressing.redirect_uri, mode, |_| Ok::<_, std::convert::Infallible>(String::new()))
-    {
-        Ok(Delivery::Redirect(address)) => Outcome::Leave(address),
-        Ok(Delivery::Form { action, fields }) => Outcome::Post { action, fields, session: None },
-        Err(never) => match never {},
+/// All that the transaction needs that ends a flow.
+struct Answering {
+    app: Arc<AppContext>,
+    flow: Flow,
+    circumstances: Circumstances,
+    cookie: Option<SessionCookie>,
+    request: AuthorizationRequest,
+    now: Timestamp,
+}
+
+/// What a flow comes to.
+enum Answered {
+    /// It ends, with a code if one was asked for.
+    Code(Option<String>),
+    /// Something else is due.
+    Due(Box<Examined>),
+}
+
+impl Answering {
+    /// The facts of this transaction decide, not those of the page.
+    fn answer(&self, tx: &mut Tx<'_>) -> Result<Answered, Problem> {
+        let sessions = session::load(tx, self.cookie.as_ref(), self.now)?;
+        let examined = self.circumstances.examine(tx, self.flow.clone(), &sessions, self.now)?;
+        let Step::Done(signed_in) = examined.due.step() else { return Ok(Answered::Due(examined.into())) };
+        let Some(used) = sessions.iter().find(|one| Some(one.id) == signed_in.session) else {
+            return Ok(Answered::Due(examined.into()));
+        };
+        if !self.request.response_type.code {
+            return Ok(Answered::Code(None));
+        }
+        let mut context = Context::of_server(&self.app, Scope::Everything, self.now);
+        context.actor = Some(signed_in.person);
+        let application = &self.circumstances.application;
+        if let Some(tenant) = application.tenant(signed_in.tenant) {
+            session::note_use(tx, used, &tenant.options, self.now)?;
+        }
+        if let Some(granted) = signed_in.granted.as_ref().filter(|granted| granted.is_kept) {
+            let resources = &self.request.resources;
+            consent::keep(&context, tx, (application.id, signed_in.person), (granted, resources))?;
+        }
+        let asked = (&self.circumstances, &self.request);
+        code::issue(&context, tx, asked, signed_in, used.id).map(Answered::Code)
     }
+}
+
+/// After a post the answer goes by a page of our own: browsers hold a page's `form-action` against whole chains of
+/// redirects.
+pub(crate) fn after_post(mut kept: KeptFlow, outcome: Outcome) -> Outcome {
+    match outcome {
+        Outcome::Leave(address) => {
+            kept.answer = Some(address);
+            Outcome::GoTo(kept.into(), CONTINUE, None)
+        }
+        other => other,
+    }
+}
+
+/// What a person ticked on the page that asks for consent.
+pub struct GivenConsent {
+    /// The words of scope.
+    pub words: Vec<String>,
+    /// Whether the choice is remembered.
+    pub is_kept: bool,
+}
+
+/// The page of the step that is due.
+fn page_for(circumstances: &Circumstances, kept: &KeptFlow, examined: &Examined) -> Page {
+    let application = &circumstances.application;
+    let about =
+        json!({ "name": application.name, "url": application.client_uri, "logo": application.logo_uri });
+    let (view, step, context) = match examined.due.step() {
+        Step::Tenant(tenants) => {
+            let choices: Vec<_> = tenants
+                .iter()
+                .filter_map(|id| application.tenant(*id))
+                .map(|tenant| json!({ "value": format!("tenant:{}", tenant.facts.id), "name": tenant.name }))
+                .collect();
+            ("Choose", CHOOSE, json!({ "kind": "tenant", "choices": choices }))
+        }
+        Step::Account { sessions, .. } => {
+            let named = sessions.iter().filter_map(|id| Some((id, examined.names.get(id)?)));
+            let choices: Vec<_> = named
+                .map(|(id, names)| {
+                    json!({ "value": format!("session:{id}"), "name": names.shown(), "detail": names.detail() })
+                })
+                .collect();
+            ("Choose", CHOOSE, json!({ "kind": "account", "choices": choices }))
+        }
+        Step::Refuse(_) => ("Refused", REFUSED, json!({})),
+        Step::Consent => ("Consent", CONSENT, consent_context(application, examined)),
+        Step::Touch => ("Continue", CONTINUE, json!({})),
+        _ => ("SignIn", PASSWORD, password_context(kept)),
+    };
+    let mut context = context;
+    if let Some(members) = context.as_object_mut() {
+        members.insert("application".to_owned(), about);
+    }
+    Page { view, step, status: 200, context }
+}
+
+fn password_context(kept: &KeptFlow) -> serde_json::Value {
+    let Some(mistake) = &kept.mistake else {
+        let hint = kept.request().and_then(|(_, request)| request.login_hint);
+        return json!({ "username": hint, "remember": false });
+    };
+    let errors: Vec<_> =
+        mistake.errors.iter().map(|(code, field)| json!({ "code": code, "field": field })).collect();
+    json!({ "username": mistake.username, "remember": mistake.keeps, "errors": errors })
+}
+
+fn consent_context(application: &Application, examined: &Examined) -> serde_json::Value {
+    let identified = examined.due.identified();
+    let names = identified.and_then(|one| examined.names.get(&one.session?));
+    let scopes: Vec<_> = examined
+        .due
+        .flow()
+        .request()
+        .asked
+        .iter()
+        .map(|word| {
+            let own = application.scopes.iter().find(|scope| scope.key == *word);
+            let is_standard = STANDARD_SCOPES.contains(&word.as_str());
+            // a resource is no part of the scope: without it the token would be for something else
+            let is_required = word == OPENID || (own.is_none() && !is_standard);
+            json!({
+                "key": word,
+                "name": own.map(|scope| &scope.name),
+                "description": own.and_then(|scope| scope.description.as_ref()),
+                "required": is_required,
+            })
+        })
+        .collect();
+    let mut context =
+        json!({ "user": names.map(|names| names.detail().unwrap_or(names.shown())), "scopes": scopes });
+    if let (ConsentMode::Explicit, Some(members)) = (application.consent, context.as_object_mut()) {
+        members.insert("remember".to_owned(), true.into());
+    }
+    context
 }
 
 fn refusal_of(failure: Failure) -> Refusal {

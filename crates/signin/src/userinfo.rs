@@ -8,7 +8,11 @@ use chancery_store::{Mode, Row};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use crate::{person, provider::Provider};
+use crate::{
+    grant::Grant,
+    person::{self, Admitted},
+    provider::Provider,
+};
 
 /// Why there are no claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,37 +60,43 @@ impl Provider<'_> {
         let Some(application) = self.applications.find(self.store, claims.client_id).await? else {
             return Ok(Err(UserInfoRefusal::InvalidToken));
         };
-        let person = claims.sub;
+        let (person, master) = (claims.sub, self.context.master.clone());
         let found = self.store.run("UserInfo", Mode::Quick, None, move |tx| {
-            let Some(instance) = instance_of(tx, grant, person)? else { return Ok(None) };
-            if person::refusal(tx, &application, person, instance, now)?.is_some() {
+            let Some(grant) = Grant::find(tx, &master, grant)? else { return Ok(None) };
+            let granted = &grant.granted;
+            if granted.person != person || grant.application != application.id {
                 return Ok(None);
             }
-            read(tx, person, instance, &scope)
+            let of = (granted.person, granted.instance);
+            let Ok(admitted) = person::admit(tx, &application, of, now)? else { return Ok(None) };
+            let claims = read(tx, person, admitted, &scope)?;
+            if !application.includes_groups {
+                return Ok(claims);
+            }
+            let groups = person::group_names(tx, admitted.user)?;
+            Ok::<_, Problem>(claims.map(|mut claims| {
+                claims.insert("groups".to_owned(), json!(groups));
+                claims
+            }))
         });
-        Ok(found.await?.ok_or(UserInfoRefusal::InvalidToken))
+        Ok(found.await?.map(Value::Object).ok_or(UserInfoRefusal::InvalidToken))
     }
 }
 
-/// The instance by which the person of a grant signed in, while the grant lives.
-fn instance_of(tx: &mut Tx<'_>, grant: Uuid, person: Uuid) -> Result<Option<Uuid>, Problem> {
-    let text = "SELECT i.idp_instance_id FROM sign_in_grant g JOIN application_user u ON u.id = g.person_id \
-        JOIN application_identity i ON i.application_user_rid = u.rid AND i.lifecycle_status = 'Active' \
-        WHERE g.id = ?1 AND g.person_id = ?2 AND g.ended_on IS NULL AND i.is_user_store_identity \
-        ORDER BY i.rid LIMIT 1";
-    Ok(tx.one(text, &[grant.into(), person.into()], |row| row.id(0))?)
-}
-
-fn read(tx: &mut Tx<'_>, person: Uuid, instance: Uuid, scope: &[String]) -> Result<Option<Value>, Problem> {
-    let Some(user) = person::subject_of(tx, person, instance)? else { return Ok(None) };
+fn read(
+    tx: &mut Tx<'_>,
+    person: Uuid,
+    admitted: Admitted,
+    scope: &[String],
+) -> Result<Option<Map<String, Value>>, Problem> {
     let columns: Vec<&str> = PROFILE.iter().chain([&EMAIL, &PHONE]).map(|(_, column)| *column).collect();
     let text = format!(
         "SELECT {}, email_address_confirmed, phone_number_confirmed FROM user_account \
-         WHERE store = (SELECT rid FROM idp_instance WHERE id = ?1) AND id = ?2 AND quarantined_on IS NULL",
+         WHERE store = ?1 AND rid = ?2",
         columns.join(", ")
     );
     let has = |word: &str| scope.iter().any(|one| one == word);
-    let found = tx.one(&text, &[instance.into(), user.into()], |row| {
+    let found = tx.one(&text, &[admitted.store.into(), admitted.user.into()], |row| {
         let mut claims = Map::new();
         claims.insert("sub".to_owned(), json!(person));
         if has("profile") {
@@ -107,7 +117,7 @@ fn read(tx: &mut Tx<'_>, person: Uuid, instance: Uuid, scope: &[String]) -> Resu
         if has("phone") && add(&mut claims, PHONE.0, row, phone)? {
             claims.insert("phone_number_verified".to_owned(), json!(row.bool(phone + 2)?));
         }
-        Ok(Value::Object(claims))
+        Ok(claims)
     })?;
     Ok(found)
 }

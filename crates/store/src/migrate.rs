@@ -38,6 +38,7 @@ pub const MIGRATIONS: &[(i64, &str)] = &[
     (30, include_str!("../../../migrations/0030_controller_and_form.sql")),
     (CHECKSUMS, include_str!("../../../migrations/0031_migration_checksum.sql")),
     (32, include_str!("../../../migrations/0032_sign_in.sql")),
+    (33, include_str!("../../../migrations/0033_sign_in_grant.sql")),
 ];
 
 /// The migration that adds the column of checksums.

@@ -52,6 +52,8 @@ state_tables! {
     IdentityRevocation = "identity_revocation",
     /// Leases of jobs that one process at a time does.
     JobLease = "job_lease",
+    /// Client apps to be told that a session ended.
+    LogoutDelivery = "logout_delivery",
     /// Mails to be sent.
     MailMessage = "mail_message",
     /// Entries of the catalogue of options, which every owner has.

@@ -6,10 +6,11 @@ use std::{
 };
 
 use chancery_auth::{Rights, TokenService};
+use chancery_fetch::Policy;
 use chancery_record::Timestamp;
 use chancery_resource::{AppContext, Problem, ProblemKind, Purpose, Service};
-use chancery_signin::{Applications, Provider};
-use chancery_store::{Figure, Store};
+use chancery_signin::{Applications, Provider, Told};
+use chancery_store::{Class, Error, Figure, Store};
 use http::{Request, Response, Version, header, request::Parts};
 use hyper::body::Incoming;
 use tokio::sync::Semaphore;
@@ -212,6 +213,14 @@ impl App {
         Provider { store, tokens, context, applications }
     }
 
+    /// Tells some of the client apps that are due by their back channel that a session ended.
+    ///
+    /// # Errors
+    /// Errors of the store; a token that cannot be signed.
+    pub async fn tell_sign_outs(&self, policy: &Policy, now: Timestamp) -> Result<Told, Error> {
+        self.provider(&self.store.with(Class::Background)).tell_sign_outs(policy, now).await
+    }
+
     /// Records that a background job succeeded.
     pub fn note_job(&self, job: &'static str) {
         self.metrics.note_job(job);
@@ -308,7 +317,10 @@ fn check_host(parts: &Parts) -> Result<(), Problem> {
     Ok(())
 }
 
-/// A challenge (RFC 6750, section 3).
+/// What to do where no token was sent.
+pub const NO_TOKEN: &str = "Send an access token: Authorization: Bearer ...";
+
+/// A challenge (RFC 6750, section 3). Where no token was sent it names no error.
 pub fn unauthorized(detail: &str, error: Option<&str>) -> Problem {
     let challenge = match error {
         Some(error) => format!("Bearer realm=\"chancery\", error=\"{error}\""),

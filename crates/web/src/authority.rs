@@ -9,7 +9,7 @@ use chancery_store::{Class, Tx};
 use http::request::Parts;
 
 use crate::{
-    app::{App, unauthorized},
+    app::{App, NO_TOKEN, unauthorized},
     guard,
     request::{Scheme, access_token},
     trace,
@@ -176,7 +176,7 @@ fn requirement<'a>(
     let (scheme, token) = match access_token(&parts.headers) {
         _ if permit == Permit::Public => (Scheme::Bearer, None),
         Some((scheme, token)) => (scheme, Some(token)),
-        None => return Err(unauthorized("Send an access token: Authorization: Bearer ...", None)),
+        None => return Err(unauthorized(NO_TOKEN, None)),
     };
     Ok((Requirement { permit, audience, scheme, lacks_nonce: None, now }, token))
 }

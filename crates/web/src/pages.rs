@@ -7,8 +7,8 @@ use chancery_auth::Issuer;
 use chancery_record::{Secret, Timestamp};
 use chancery_resource::{Problem, ProblemKind, random};
 use chancery_signin::{
-    Begun, CONTINUE, Credentials, KeptFlow, LONGEST_QUERY, Origin, Outcome, PASSWORD, Page, PageError,
-    Provider, SIGN_OUT, SigningOut, Visit,
+    Begun, CONSENT, CONTINUE, Credentials, GivenConsent, KeptFlow, LONGEST_QUERY, NewSession, Origin,
+    Outcome, PASSWORD, Page, PageError, Provider, SIGN_OUT, SIGNED_OUT, SignedOut, SigningOut, Visit,
 };
 use http::{HeaderValue, Method, Response, header, request::Parts};
 
@@ -26,6 +26,9 @@ use crate::{
 
 type Parameters = Vec<(String, String)>;
 
+/// The field by which a form proves that it is of a page of this server.
+const CSRF: &str = "csrf";
+
 /// A request of a browser, and what its answer needs.
 pub struct Browser<'a> {
     pub app: &'a App,
@@ -33,6 +36,10 @@ pub struct Browser<'a> {
     pub cookies: Cookies,
     pub visit: Visit,
     pub query: Parameters,
+    /// The language tags that the browser prefers, the first one first.
+    pub languages: Vec<String>,
+    /// The flow that the address names, if this browser keeps it: under way or over.
+    pub kept: Option<KeptFlow>,
 }
 
 /// Whether pages are served: by https, or on the machine itself.
@@ -58,10 +65,19 @@ pub async fn answer(
         return Err(Problem::new(ProblemKind::Unavailable, detail));
     }
     let raw = parts.uri.query().unwrap_or_default();
+    let form = if parts.method == Method::POST { Some(receive(app, parts, body).await?) } else { None };
+    if let (SystemRoute::Authorize | SystemRoute::EndSession, Some(form)) = (route, &form)
+        && !form.iter().any(|(name, _)| name == CSRF)
+    {
+        return Ok(as_get(parts, form));
+    }
     let mut cookies = Cookies::read(&parts.headers, &app.token_service.public_url);
     let browser = cookies.browser().unwrap_or_else(|| {
         let made = cookies::value(&random::<32>());
-        cookies.set_browser(&made);
+        // a form of another site's brings no cookies: it must not replace those that are there
+        if parts.method == Method::GET {
+            cookies.set_browser(&made);
+        }
         made
     });
     let visit = Visit {
@@ -72,18 +88,20 @@ pub async fn answer(
             address: address_of(parts).to_string(),
             user_agent: text(&parts.headers, header::USER_AGENT).map(str::to_owned),
         },
-        languages: languages(parts),
         now,
     };
-    let browser = Browser { app, parts, cookies, visit, query: read_form(raw)? };
+    let query = read_form(raw)?;
+    let named = query.iter().find(|(name, _)| name == "flow").map(|(_, id)| id.as_str());
+    let kept =
+        named.and_then(|id| KeptFlow::open(&app.context.master, id, &visit.browser, &cookies.flow(id)?));
+    let browser = Browser { app, parts, cookies, visit, query, languages: languages(parts), kept };
     if raw.len() > LONGEST_QUERY {
         return Ok(error_page(&browser, PageError::request("The query is longer than 8 KiB.")));
     }
-    let form = if parts.method == Method::POST { Some(receive(app, parts, body).await?) } else { None };
     match (route, form) {
-        (SystemRoute::Authorize, None) => browser.authorize().await,
-        (SystemRoute::Authorize, Some(form)) => Ok(as_get(&browser, &form)),
+        (SystemRoute::Authorize, _) => browser.authorize().await,
         (SystemRoute::EndSession, form) => browser.end_session(form).await,
+        (_, None) if step == SIGNED_OUT => Ok(browser.signed_out()),
         (_, None) => browser.show(step).await,
         (_, Some(form)) => browser.post(step, form).await,
     }
@@ -98,11 +116,21 @@ async fn receive(app: &App, parts: &Parts, body: &mut RequestBody) -> Result<Par
     read_form(std::str::from_utf8(&bytes).map_err(|_| Problem::invalid("The form is not UTF-8."))?)
 }
 
-/// The language tags that the browser prefers, without their weights: browsers list them in order.
+/// The most language tags of a browser that are looked at.
+const MOST_LANGUAGES: usize = 20;
+
+/// The language tags that the browser prefers, by their weights (RFC 9110, section 12.5.4).
 fn languages(parts: &Parts) -> Vec<String> {
     let listed = text(&parts.headers, header::ACCEPT_LANGUAGE).unwrap_or_default();
-    let tags = listed.split(',').map(|range| range.split(';').next().unwrap_or_default().trim());
-    tags.filter(|tag| !tag.is_empty()).take(10).map(str::to_owned).collect()
+    let weighed = listed.split(',').take(MOST_LANGUAGES).filter_map(|range| {
+        let (tag, weight) = range.split_once(';').unwrap_or((range, "q=1"));
+        let weight: f32 = weight.trim().strip_prefix("q=")?.trim().parse().ok()?;
+        (weight > 0.0).then(|| (tag.trim().to_owned(), weight))
+    });
+    let mut weighed: Vec<(String, f32)> = weighed.collect();
+    // tags of one weight stay in their order
+    weighed.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    weighed.into_iter().map(|(tag, _)| tag).collect()
 }
 
 /// A redirect that is followed by GET.
@@ -114,10 +142,16 @@ fn see_other(address: &str) -> Response<AnswerBody> {
     response
 }
 
-/// A POST to the authorization endpoint is answered by the same as GET, so that cookies come along.
-fn as_get(browser: &Browser<'_>, form: &[(String, String)]) -> Response<AnswerBody> {
-    let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
-    see_other(&format!("{}?{query}", browser.parts.uri.path()))
+/// A POST of a client app is answered by the same as GET, so that cookies come along: a form of another site's brings
+/// none.
+fn as_get(parts: &Parts, form: &[(String, String)]) -> Response<AnswerBody> {
+    see_other(&format!("{}?{}", parts.uri.path(), written(form.iter())))
+}
+
+/// Parameters as a query.
+fn written<'a>(parameters: impl Iterator<Item = &'a (String, String)>) -> String {
+    let pairs = parameters.map(|(name, value)| (name, value));
+    form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
 }
 
 impl Browser<'_> {
@@ -134,18 +168,24 @@ impl Browser<'_> {
         Ok(self.answer(outcome))
     }
 
-    /// The flow that the address names, if this browser keeps it.
-    fn flow(&self) -> Option<KeptFlow> {
-        let id = self.parameter("flow")?;
-        let sealed = self.cookies.flow(id)?;
-        let kept = KeptFlow::open(&self.app.context.master, id, &self.visit.browser, &sealed)?;
-        (!kept.is_over(self.visit.now)).then_some(kept)
+    /// The flow that the address names, if it is under way in this browser.
+    fn flow_under_way(&self) -> Option<KeptFlow> {
+        self.kept.clone().filter(|kept| !kept.is_over(self.visit.now))
+    }
+
+    /// Keeps of a flow that has ended no more than where it leads back to.
+    fn end_flow(&mut self) {
+        if let Some(kept) = &self.kept
+            && let Some(sealed) = kept.ended().seal(&self.app.context.master, &self.visit.browser)
+        {
+            self.cookies.set_flow(&kept.id, &sealed);
+        }
     }
 
     async fn show(mut self, step: &str) -> Result<Response<AnswerBody>, Problem> {
-        let Some(kept) = self.flow() else { return Ok(error_page(&self, PageError::NO_FLOW)) };
+        let Some(kept) = self.flow_under_way() else { return Ok(error_page(&self, PageError::NO_FLOW)) };
         if let (Some(address), CONTINUE, Some(_)) = (&kept.answer, step, self.parameter("go")) {
-            self.cookies.forget_flow(&kept.id);
+            self.end_flow();
             let mut response = see_other(address);
             self.cookies.write(&mut response);
             return Ok(response);
@@ -155,22 +195,29 @@ impl Browser<'_> {
     }
 
     async fn post(self, step: &str, form: Parameters) -> Result<Response<AnswerBody>, Problem> {
-        let Some(kept) = self.flow() else { return Ok(error_page(&self, PageError::NO_FLOW)) };
+        let Some(kept) = self.flow_under_way() else { return Ok(error_page(&self, PageError::NO_FLOW)) };
         let field = |name: &str| form.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
         let expected = kept.csrf(&self.app.context.master, &self.visit.browser, step);
-        let is_ours = Secret::new(expected).matches(field("csrf").unwrap_or_default().as_bytes());
+        let is_ours = Secret::new(expected).matches(field(CSRF).unwrap_or_default().as_bytes());
         if !is_ours || !self.is_same_origin() {
             return Ok(error_page(&self, PageError::FOREIGN_FORM));
         }
-        let outcome = if step == PASSWORD {
-            let typed = Credentials {
-                username: field("username").unwrap_or_default().trim().to_owned(),
-                password: Secret::new(field("password").unwrap_or_default()),
-                keeps: field("remember").is_some(),
-            };
-            self.sign_in(kept, typed).await?
-        } else {
-            self.provider().choose(&self.visit, kept, field("choice").unwrap_or_default()).await?
+        let outcome = match step {
+            PASSWORD => {
+                let typed = Credentials {
+                    username: field("username").unwrap_or_default().trim().to_owned(),
+                    password: Secret::new(field("password").unwrap_or_default()),
+                    keeps: field("remember").is_some(),
+                };
+                self.sign_in(kept, typed).await?
+            }
+            CONSENT => {
+                let ticked = form.iter().filter(|(name, _)| name == "scope").map(|(_, word)| word.clone());
+                let given = (field("decision") == Some("allow"))
+                    .then(|| GivenConsent { words: ticked.collect(), is_kept: field("remember").is_some() });
+                self.provider().consent(&self.visit, kept, given).await?
+            }
+            _ => self.provider().choose(&self.visit, kept, field("choice").unwrap_or_default()).await?,
         };
         Ok(self.answer(outcome))
     }
@@ -178,22 +225,20 @@ impl Browser<'_> {
     async fn sign_in(&self, kept: KeptFlow, typed: Credentials) -> Result<Outcome, Problem> {
         let (address, now) = (address_of(self.parts), self.visit.now);
         let name = typed.username.clone();
-        let Ok(attempt) = self.app.proof_limiter.admit(address, (&name, true), now).await else {
-            return Ok(Outcome::Error(PageError {
-                status: 429,
-                code: "temporarily_unavailable",
-                detail: "Too many.",
-            }));
+        let attempt = match self.app.proof_limiter.admit(address, (&name, true), now).await {
+            Ok(attempt) => attempt,
+            Err(seconds) => return Ok(Outcome::Error(PageError::too_many(seconds))),
         };
         match self.provider().begin_password(&self.visit, kept, typed).await? {
             Begun::Answered(outcome) => Ok(outcome),
             Begun::Verify(pending, work) => {
                 let verified = self.app.pool.run(None, work).await?;
-                let outcome = self.provider().end_password(&self.visit, pending, verified).await?;
-                if matches!(&outcome, Outcome::Page(..)) {
-                    attempt.was_wrong(now);
-                } else {
+                let (outcome, is_right) =
+                    self.provider().end_password(&self.visit, pending, verified).await?;
+                if is_right {
                     attempt.was_right();
+                } else {
+                    attempt.was_wrong(now);
                 }
                 Ok(outcome)
             }
@@ -212,84 +257,98 @@ impl Browser<'_> {
         }
     }
 
-    async fn end_session(mut self, form: Option<Parameters>) -> Result<Response<AnswerBody>, Problem> {
+    async fn end_session(self, form: Option<Parameters>) -> Result<Response<AnswerBody>, Problem> {
         let field = |name: &str| {
             let form = form.as_deref().unwrap_or_default();
             form.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
         };
         let master = &self.app.context.master;
         let expected = cookies::value(&master.digest("sign-out-csrf", self.visit.browser.as_bytes()));
-        let is_confirmed = Secret::new(expected.clone())
-            .matches(field("csrf").unwrap_or_default().as_bytes())
+        let is_confirmed = Secret::new(expected.clone()).matches(field(CSRF).unwrap_or_default().as_bytes())
             && self.is_same_origin();
         if is_confirmed && field("decision") == Some("deny") {
-            return Ok(see_other(&self.app.token_service.public_url));
+            let context = serde_json::json!({ "step": "stayed" });
+            let stayed = Page { view: "Logout", step: SIGN_OUT, status: 200, context };
+            return Ok(page(&self, Shown { page: stayed, ..Shown::of_page() }, SIGN_OUT));
         }
-        // an app may post its request; a page of ours posts to the address with the request in it
-        let parameters = match &form {
-            Some(form) if self.query.is_empty() => form.clone(),
-            _ => self.query.clone(),
-        };
-        let outcome = self.provider().end_session(&self.visit, &parameters, is_confirmed).await?;
-        Ok(match outcome {
+        match self.provider().end_session(&self.visit, &self.query, is_confirmed).await? {
             SigningOut::Ask(asked) => {
-                let query =
-                    form_urlencoded::Serializer::new(String::new()).extend_pairs(&parameters).finish();
-                let action = format!("{}?{query}", self.parts.uri.path());
-                let shown = Shown { page: asked, action, csrf: expected, refresh: None };
-                page(&self, shown, SIGN_OUT)
+                let action = format!("{}?{}", self.parts.uri.path(), written(self.query.iter()));
+                Ok(page(&self, Shown { page: asked, action, csrf: expected, ..Shown::of_page() }, SIGN_OUT))
             }
-            SigningOut::Done { back: Some(address), .. } => {
-                self.cookies.forget_session();
-                let mut response = see_other(&address);
-                self.cookies.write(&mut response);
-                response
+            SigningOut::Done(done) => self.leave_signed_out(&done, form.is_some()),
+            SigningOut::Error(error) => Ok(error_page(&self, error)),
+        }
+    }
+
+    /// Answers who is signed out: at once by a redirect to the client app where nothing else is to be done, else by
+    /// the page that says so. Browsers hold `form-action` against redirects that follow a post, so that a post is
+    /// answered by the page, which leads on.
+    fn leave_signed_out(mut self, done: &SignedOut, is_post: bool) -> Result<Response<AnswerBody>, Problem> {
+        if done.is_last {
+            self.cookies.forget_session();
+        }
+        let mut response = match &done.back {
+            Some(back) if !is_post && done.frames.is_empty() => see_other(back),
+            _ => {
+                let sealed = done.seal(&self.app.context.master, &self.visit.browser)?;
+                let issuer = chancery_auth::issuer_url("", self.visit.issuer.tenant_id());
+                see_other(&self.in_language(format!("{issuer}/signin/{SIGNED_OUT}?done={sealed}")))
             }
-            SigningOut::Done { page: done, .. } => {
-                self.cookies.forget_session();
-                let shown = Shown { page: done, action: String::new(), csrf: String::new(), refresh: None };
-                page(&self, shown, SIGN_OUT)
-            }
-            SigningOut::Error(error) => error_page(&self, error),
-        })
+        };
+        self.cookies.write(&mut response);
+        Ok(response)
+    }
+
+    /// The page of who is signed out.
+    fn signed_out(self) -> Response<AnswerBody> {
+        let sealed = self.parameter("done").unwrap_or_default();
+        let Some(done) = SignedOut::open(&self.app.context.master, &self.visit.browser, sealed) else {
+            return error_page(&self, PageError::NO_FLOW);
+        };
+        let refresh = done.back.clone().filter(|_| done.frames.is_empty());
+        let shown = Shown { page: done.page(), refresh, frames: done.frames, ..Shown::of_page() };
+        page(&self, shown, SIGN_OUT)
     }
 
     fn answer(mut self, outcome: Outcome) -> Response<AnswerBody> {
         match outcome {
             Outcome::Leave(address) => {
-                if let Some(id) = self.parameter("flow").map(str::to_owned) {
-                    self.cookies.forget_flow(&id);
-                }
+                self.end_flow();
                 let mut response = see_other(&address);
                 self.cookies.write(&mut response);
                 response
             }
-            Outcome::GoTo(kept, step) => self.go_to(&kept, step),
-            Outcome::SignedIn(kept, session) => {
-                self.cookies.set_session(&session.value, session.max_age);
-                self.go_to(&kept, CONTINUE)
+            Outcome::GoTo(kept, step, session) => {
+                self.set_session(session);
+                self.go_to(&kept, step)
             }
             Outcome::Page(kept, shown) => {
                 let step = shown.step;
-                let action = address(&kept, step);
+                let action = self.address(&kept, step);
                 let csrf = kept.csrf(&self.app.context.master, &self.visit.browser, step);
                 let leads_on = step == CONTINUE && kept.answer.is_some();
                 let refresh = leads_on.then(|| format!("{action}&go=1"));
-                page(&self, Shown { page: with_link(shown, refresh.as_deref()), action, csrf, refresh }, step)
+                let shown = with_link(shown, refresh.as_deref());
+                page(&self, Shown { page: shown, action, csrf, refresh, ..Shown::of_page() }, step)
             }
             Outcome::Post { action, fields, session } => {
-                if let Some(session) = session {
-                    self.cookies.set_session(&session.value, session.max_age);
-                }
+                self.set_session(session);
                 let fields: Vec<_> = fields
                     .into_iter()
                     .map(|(name, value)| serde_json::json!({ "name": name, "value": value }))
                     .collect();
                 let context = serde_json::json!({ "fields": fields });
                 let shown = Page { view: "Continue", step: CONTINUE, status: 200, context };
-                page(&self, Shown { page: shown, action, csrf: String::new(), refresh: None }, "post")
+                page(&self, Shown { page: shown, action, ..Shown::of_page() }, "post")
             }
             Outcome::Error(error) => error_page(&self, error),
+        }
+    }
+
+    fn set_session(&mut self, session: Option<NewSession>) {
+        if let Some(session) = session {
+            self.cookies.set_session(&session.value, session.max_age);
         }
     }
 
@@ -298,16 +357,27 @@ impl Browser<'_> {
             return error_page(&self, PageError::request("The authorization request is too long."));
         };
         self.cookies.set_flow(&kept.id, &sealed);
-        let mut response = see_other(&address(kept, step));
+        let mut response = see_other(&self.address(kept, step));
         self.cookies.write(&mut response);
         response
     }
-}
 
-/// The address of a page of a flow, below the issuer that was asked.
-fn address(kept: &KeptFlow, step: &str) -> String {
-    let issuer = chancery_auth::issuer_url("", kept.issuing);
-    format!("{issuer}/signin/{step}?flow={}", kept.id)
+    /// The address of a page of a flow, below the issuer that was asked.
+    fn address(&self, kept: &KeptFlow, step: &str) -> String {
+        let issuer = chancery_auth::issuer_url("", kept.issuing);
+        self.in_language(format!("{issuer}/signin/{step}?flow={}", kept.id))
+    }
+
+    /// The address of a page with the language that was chosen on the page before. What a client app asks for is in
+    /// the flow.
+    fn in_language(&self, address: String) -> String {
+        match self.parameter("ui_locales").filter(|_| self.parameter("client_id").is_none()) {
+            Some(tag) if tag.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') => {
+                format!("{address}&ui_locales={tag}")
+            }
+            _ => address,
+        }
+    }
 }
 
 /// The page with the link that leads on, or with the click that is asked for.

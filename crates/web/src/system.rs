@@ -7,7 +7,7 @@ use chancery_auth::{
 };
 use chancery_record::Timestamp;
 use chancery_resource::{Permit, Problem, ProblemKind};
-use chancery_signin::AUTHORIZATION_CODE;
+use chancery_signin::{AUTHORIZATION_CODE, REFRESH_TOKEN, STANDARD_SCOPES};
 use chancery_store::{Class, Health};
 use http::{HeaderValue, Method, Response, header, request::Parts};
 use serde_json::json;
@@ -171,6 +171,9 @@ impl SystemRoute {
         body: &mut RequestBody,
         now: Timestamp,
     ) -> Result<Response<AnswerBody>, Problem> {
+        if self.is_open_to_scripts() && parts.method == Method::OPTIONS {
+            return Ok(preflight());
+        }
         let (allowed, named) = match self {
             Self::Token | Self::Introspect | Self::Revoke => (&[Method::POST][..], "POST"),
             _ if self.is_of_browsers() || self == Self::UserInfo => {
@@ -189,7 +192,7 @@ impl SystemRoute {
                 found.ok_or_else(|| Problem::not_found("tenant that serves"))?
             }
         };
-        let answer = match self {
+        let mut answer = match self {
             Self::Live => respond(200, "application/json", "{\"status\":\"live\"}"),
             Self::Ready => ready(app, parts),
             Self::Metrics => {
@@ -213,12 +216,32 @@ impl SystemRoute {
                 let step = parameters.last().map_or("", String::as_str);
                 return pages::answer(app, self, (&issuer, step), parts, body, now).await;
             }
-            Self::UserInfo => userinfo::answer(app, &issuer, parts, body, now).await?,
+            Self::UserInfo => {
+                let told = userinfo::answer(app, &issuer, parts, body, now).await;
+                told.unwrap_or_else(|problem| answer::problem(problem, parts))
+            }
             Self::Documentation => page(parts),
             Self::Document => document(app, parts, parameter)?,
             Self::ProblemPage => problem_page(parameter)?,
         };
+        if self.is_open_to_scripts() {
+            open_to_scripts(&mut answer);
+        }
         Ok(if self.is_published() { revalidated(answer) } else { answer })
+    }
+
+    /// Whether scripts of any site may read the answer: it follows from no cookie.
+    const fn is_open_to_scripts(self) -> bool {
+        matches!(
+            self,
+            Self::Discovery
+                | Self::OAuthDiscovery
+                | Self::Keys
+                | Self::Token
+                | Self::Introspect
+                | Self::Revoke
+                | Self::UserInfo
+        )
     }
 
     /// Whether the answer is the same for everybody, and may be cached if it is revalidated.
@@ -304,26 +327,30 @@ fn sign_in(issuer: &Issuer, methods: &[&str]) -> serde_json::Map<String, serde_j
         "userinfo_endpoint": issuer.endpoint(SystemRoute::UserInfo.path()),
         "end_session_endpoint": issuer.endpoint(SystemRoute::EndSession.path()),
         "grant_types_supported": [
-            AUTHORIZATION_CODE, "client_credentials", "urn:ietf:params:oauth:grant-type:token-exchange",
+            AUTHORIZATION_CODE, REFRESH_TOKEN, "client_credentials", "urn:ietf:params:oauth:grant-type:token-exchange",
         ],
         "token_endpoint_auth_methods_supported": methods,
         "response_types_supported": ["code", "none"],
         "response_modes_supported": ["query", "fragment", "form_post"],
-        "scopes_supported": ["openid", "profile", "email", "phone"],
+        "scopes_supported": STANDARD_SCOPES,
         "claims_supported": [
             "sub", "iss", "aud", "exp", "iat", "auth_time", "nonce", "acr", "amr", "sid", "tid", "name", "given_name",
             "family_name", "middle_name", "nickname", "preferred_username", "profile", "picture", "website",
             "gender", "birthdate", "zoneinfo", "locale", "email", "email_verified", "phone_number",
-            "phone_number_verified",
+            "phone_number_verified", "groups",
         ],
         "acr_values_supported": ["sfa"],
-        "prompt_values_supported": ["none", "login", "select_account"],
+        "prompt_values_supported": ["none", "login", "consent", "select_account"],
         "ui_locales_supported": ["en", "de"],
         "code_challenge_methods_supported": ["S256"],
         "id_token_signing_alg_values_supported": ["RS256", "ES256", "ES384", "ES512", "EdDSA"],
         "request_parameter_supported": false,
         "request_uri_parameter_supported": false,
         "authorization_response_iss_parameter_supported": true,
+        "backchannel_logout_supported": true,
+        "backchannel_logout_session_supported": true,
+        "frontchannel_logout_supported": true,
+        "frontchannel_logout_session_supported": true,
     });
     match told {
         serde_json::Value::Object(members) => members,
@@ -404,12 +431,12 @@ impl SystemRoute {
                 revoke(store, token_service, rights, request).await?;
                 Ok((String::new(), None, 200))
             }
-            _ if request.one("grant_type") == Some(AUTHORIZATION_CODE) => {
-                let granted = app.provider(store).redeem(request).await?;
-                Ok((granted.body, granted.nonce, 200))
-            }
             _ => {
-                let granted = grant(store, token_service, rights, request).await?;
+                let granted = match request.one("grant_type") {
+                    Some(AUTHORIZATION_CODE) => app.provider(store).redeem(request).await?,
+                    Some(REFRESH_TOKEN) => app.provider(store).refresh(request).await?,
+                    _ => grant(store, token_service, rights, request).await?,
+                };
                 Ok((granted.body, granted.nonce, 200))
             }
         }
@@ -449,6 +476,29 @@ async fn read_request(
         path,
         now,
     })
+}
+
+/// Lets scripts of any site read an answer, without the browser's cookies.
+fn open_to_scripts(response: &mut Response<AnswerBody>) {
+    let headers = response.headers_mut();
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    let exposed = HeaderValue::from_static("DPoP-Nonce, WWW-Authenticate");
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
+}
+
+/// The answer to what a browser asks before it sends a request of a script (the Fetch standard, section 3.2).
+fn preflight() -> Response<AnswerBody> {
+    let mut response = respond(204, "text/plain", "");
+    open_to_scripts(&mut response);
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST"),
+        (header::ACCESS_CONTROL_ALLOW_HEADERS, "Authorization, Content-Type, DPoP"),
+        (header::ACCESS_CONTROL_MAX_AGE, "86400"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
 }
 
 fn revalidated(mut response: Response<AnswerBody>) -> Response<AnswerBody> {

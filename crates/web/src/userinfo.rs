@@ -8,7 +8,7 @@ use http::{Method, Response, request::Parts};
 
 use crate::{
     answer::{AnswerBody, respond},
-    app::App,
+    app::{App, NO_TOKEN, unauthorized},
     body::{RequestBody, SMALL_BODY},
     guard::{PresentedToken, check, invalid},
     request::{MediaType, Scheme, access_token, media_type, read_form},
@@ -24,7 +24,7 @@ pub async fn answer(
 ) -> Result<Response<AnswerBody>, Problem> {
     let form = token_of_form(app, parts, body).await?;
     let presented = access_token(&parts.headers).or(form.as_deref().map(|token| (Scheme::Bearer, token)));
-    let Some((scheme, token)) = presented else { return Err(invalid(Scheme::Bearer)) };
+    let Some((scheme, token)) = presented else { return Err(unauthorized(NO_TOKEN, None)) };
     let known = app.rights.load(&app.store, &app.token_service, Some(token), None, now).await?;
     let claims = known.claims.filter(|claims| claims.is_current(now) && claims.iss == issuer.url);
     let Some(claims) = claims else { return Err(invalid(scheme)) };

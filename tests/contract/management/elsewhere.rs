@@ -35,6 +35,7 @@ struct Ours {
 }
 
 async fn ours(world: &World) -> Ours {
+    crate::sign_in::leave_traces(world).await;
     let ground = ground(world).await;
     let mut keys = HashMap::new();
     for row in rows() {
@@ -47,6 +48,9 @@ async fn ours(world: &World) -> Ours {
     });
     let made = world.make("identity-replacements", ground.fill(&request, 1)).await;
     keys.insert("IdentityReplacement", id(&made).to_owned());
+    for resource in ["SignInSession", "SignInGrant", "SignInConsent", "SignInRecord"] {
+        keys.insert(resource, id(&world.all(resource).await[0]).to_owned());
+    }
     for resource in ["ApplicationUser", "ApplicationGroup"] {
         keys.insert(resource, ground.text(&format!("{{{resource} 1}}"), 0));
     }

@@ -28,6 +28,8 @@ const DATA: Roles = &[
     "SystemAdmin",
 ];
 const TRAILS: Roles = &["AuditTrailReader", "SystemAdmin"];
+const RECORDS: Roles =
+    &["AuditTrailReader", "TenantAdmin", "SubscriptionAdmin", "CustomerAdmin", "SystemAdmin"];
 /// All there are.
 const ALL: Roles = &[
     "UserAdmin",
@@ -77,6 +79,11 @@ const TABLE: &[(&str, Roles, Roles)] = &[
     ("/CustomAuditTrail", NOBODY, TRAILS),
     ("/ApplicationUser", NOBODY, DATA),
     ("/ApplicationGroup", NOBODY, DATA),
+    ("/ApplicationUser/{id}/signout", ADMINISTRATORS, DATA),
+    ("/SignInSession", ADMINISTRATORS, ADMINISTRATORS),
+    ("/SignInGrant", ADMINISTRATORS, ADMINISTRATORS),
+    ("/SignInConsent", TENANT, TENANT),
+    ("/SignInRecord", NOBODY, RECORDS),
     ("/RoleAssignment", TENANT, TENANT),
     // the principal itself may be anybody
     ("/EffectivePermissions", NOBODY, ALL),

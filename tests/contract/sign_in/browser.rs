@@ -92,7 +92,7 @@ impl Browser {
             address = next;
             answer = self.send(Method::GET, &address, None, &[]).await;
         }
-        let html = String::from_utf8(answer.bytes.to_vec()).unwrap();
+        let html = String::from_utf8(answer.bytes.to_vec()).unwrap().replace("&#x2f;", "/");
         Page { address, status: answer.status.as_u16(), html, left: None, answer }
     }
 

@@ -12,8 +12,8 @@ async fn records(world: &World) -> Vec<(String, Option<String>, String, bool)> {
         let mut found = Vec::new();
         tx.query("SELECT outcome, reason, methods, address FROM sign_in_record ORDER BY rid", &[], |row| {
             let reason = if row.is_null(1)? { None } else { Some(row.text(1)?.to_owned()) };
-            let address = row.bytes(3)?;
-            let is_hidden = address.len() > 16 && !address.windows(7).any(|part| part == b"127.0.0");
+            let address = row.text(3)?;
+            let is_hidden = address.len() > 16 && !address.contains("127.0.0");
             found.push((row.text(0)?.to_owned(), reason, row.text(2)?.to_owned(), is_hidden));
             Ok(())
         })?;

@@ -106,14 +106,16 @@ pub fn succeed(state: State, now: Timestamp, attempt: Uuid) -> SucceededAttempt 
 }
 
 /// The password was right, but more has to be proven: this attempt is not counted, and nothing is cleared. Else
-/// whoever knows a password alone would get endless attempts at a second factor.
-pub fn withdraw(mut state: State, attempt: Uuid) -> State {
+/// whoever knows a password alone would get endless attempts at a second factor. `throttled_until` is what the throttle
+/// made of this attempt: the delay goes with it, but not one that another attempt made since.
+pub fn withdraw(mut state: State, attempt: Uuid, throttled_until: Option<Timestamp>) -> State {
     let less = |count: i64| count.saturating_sub(1).max(0);
     if state.is_lock_enabled {
         state.failed_user_login_attempts = less(state.failed_user_login_attempts);
         state.failed_temporary_lock_attempts = less(state.failed_temporary_lock_attempts);
     }
     state.throttle_step = less(state.throttle_step);
+    state.throttled_until = state.throttled_until.filter(|until| Some(*until) != throttled_until);
     state.closing = state.closing.filter(|closing| closing.attempt != attempt);
     state
 }

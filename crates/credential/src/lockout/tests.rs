@@ -58,6 +58,22 @@ fn the_failure_that_reaches_the_number_locks() {
     assert_eq!(reset(state), State::default());
 }
 
+/// The throttle slows nobody down whose password is right; a delay that another attempt made stays.
+#[test]
+fn a_withdrawn_attempt_takes_its_own_delay_along() {
+    let limits = Limits { throttling_enabled: true, ..Limits::default() };
+    let begun = |state: &State, now| match begin(state, &limits, now, id(2)) {
+        AttemptStart::Counted(counted) => counted,
+        AttemptStart::Refused(..) => panic!("{state:?}"),
+    };
+    let first = begun(&State::default(), NOON);
+    assert!(first.throttled_until.is_some_and(|until| until > NOON));
+    let withdrawn = withdraw(first, id(2), first.throttled_until);
+    assert_eq!((withdrawn.throttled_until, withdrawn.throttle_step), (None, 0));
+    let second = begun(&first, NOON.plus(1 << 40));
+    assert_eq!(withdraw(second, id(2), first.throttled_until).throttled_until, second.throttled_until);
+}
+
 /// A right password to which a second factor is missing: else whoever knows it would get endless attempts at that.
 #[test]
 fn a_withdrawn_attempt_neither_counts_nor_clears() {
@@ -69,9 +85,9 @@ fn a_withdrawn_attempt_neither_counts_nor_clears() {
     for _ in 0..10 {
         let AttemptStart::Counted(counted) = begin(&state, &limits, NOON, id(2)) else { panic!("{state:?}") };
         assert!(counted.closing.is_some(), "it would be the last");
-        assert_eq!(withdraw(counted, id(2)), state);
+        assert_eq!(withdraw(counted, id(2), counted.throttled_until), state);
     }
-    assert_eq!(withdraw(State::default(), id(2)), State::default());
+    assert_eq!(withdraw(State::default(), id(2), None), State::default());
     attempt(&mut state, &limits, NOON, false).unwrap();
     assert!(state.is_locked);
 }

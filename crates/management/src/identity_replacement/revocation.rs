@@ -1,6 +1,7 @@
 //! Revocations: once an identity was replaced, a background job ends what it still has, such as sessions
 //! and tokens, and retries until that succeeds.
 
+use chancery_application::{EndOf, sign_out};
 use chancery_record::{Record as _, Timestamp, Uuid, Value};
 use chancery_resource::{
     AuditAction, Context, Problem, StateTable, StoreError, Tx, advance, load_rows, update_unversioned,
@@ -31,9 +32,9 @@ pub struct ReplacedIdentity {
 /// Ends one kind of what a replaced identity has. It must be idempotent: it can run again.
 pub type Step = fn(&Context, &mut Tx<'_>, ReplacedIdentity) -> Result<(), Problem>;
 
-/// The steps of a revocation, all in one transaction. Whatever gives people sessions or tokens adds the step
-/// that ends them; nothing does so far.
-pub static STEPS: &[Step] = &[];
+/// The steps of a revocation, all in one transaction: the person is signed out.
+pub static STEPS: &[Step] =
+    &[|context, tx, replaced| Ok(sign_out(tx, EndOf::Person(replaced.platform_user), context.now)?)];
 
 /// Queues the revocation for the job.
 pub(super) fn begin(tx: &mut Tx<'_>, rid: i64, now: Timestamp) -> Result<(), StoreError> {

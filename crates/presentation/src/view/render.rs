@@ -5,9 +5,10 @@ use std::{
     collections::BTreeMap,
     error::Error as _,
     io::{self, Write},
+    sync::LazyLock,
 };
 
-use minijinja::{AutoEscape, Environment, Error, UndefinedBehavior, Value as Data, value::Serde};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value as Data, value::Serde};
 use serde_json::{Map, Value, json};
 
 use super::{Failure, Refusal, filters, rules};
@@ -40,6 +41,40 @@ pub fn render(
     own: &dyn Fn(&str) -> Option<String>,
 ) -> Result<String, Failure> {
     let sources = collect(name, own)?;
+    let mut environment = environment(language);
+    let failed = |error: &Error| failure(name, error, &sources);
+    for (name, source) in &sources {
+        environment.add_template(name, source).map_err(|error| failed(&error))?;
+    }
+    fill(&environment, name, context).map_err(|error| failed(&error))
+}
+
+/// Renders a shipped view, which is parsed once.
+///
+/// # Errors
+/// Which view fails, where and why.
+pub fn render_shipped(name: &str, context: &Value, language: Language) -> Result<String, Failure> {
+    let environment = match language {
+        Language::English => &ENGLISH,
+        Language::German => &GERMAN,
+    };
+    let failed = |error: &Error| failure(name, error, &collect(name, &|_| None).unwrap_or_default());
+    fill(environment, name, context).map_err(|error| failed(&error))
+}
+
+static ENGLISH: LazyLock<Environment<'static>> = LazyLock::new(|| shipped_in(Language::English));
+static GERMAN: LazyLock<Environment<'static>> = LazyLock::new(|| shipped_in(Language::German));
+
+/// The shipped views. One that cannot be parsed is missing: tests render them all.
+fn shipped_in(language: Language) -> Environment<'static> {
+    let mut environment = environment(language);
+    for (name, source) in shipped::sources() {
+        let _ = environment.add_template(name, source);
+    }
+    environment
+}
+
+fn environment<'a>(language: Language) -> Environment<'a> {
     let mut environment = Environment::empty();
     environment.set_debug(false);
     environment.set_fuel(Some(FUEL));
@@ -49,16 +84,13 @@ pub fn render(
     environment.add_global("text", language.texts());
     environment.add_global("language", language.tag());
     filters::add_to(&mut environment);
+    environment
+}
 
-    let failed = |error: &Error| failure(name, error, &sources);
-    for (name, source) in &sources {
-        environment.add_template(name, source).map_err(|error| failed(&error))?;
-    }
-    let view = environment.get_template(name).map_err(|error| failed(&error))?;
+fn fill(environment: &Environment<'_>, name: &str, context: &Value) -> Result<String, Error> {
     let mut page = Page(Vec::new());
-    view.render_captured_to(data(context), &mut page).map_err(|error| failed(&error))?;
-    let whole = String::from_utf8(page.0);
-    whole.map_err(|_| Failure { view: name.to_owned(), refusal: Refusal::at(0, "", "the page is no text") })
+    environment.get_template(name)?.render_captured_to(data(context), &mut page)?;
+    String::from_utf8(page.0).map_err(|_| Error::new(ErrorKind::WriteFailure, "the page is no text"))
 }
 
 type Sources = BTreeMap<String, Cow<'static, str>>;

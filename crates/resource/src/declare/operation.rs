@@ -52,6 +52,8 @@ pub enum Permit {
     TenantMember,
     /// Administrators of any kind, for what is the same for all of them.
     Administrator,
+    /// Records of sign-ins.
+    SignInRecord,
     /// Application users and groups.
     ApplicationData,
     /// Administrators whose scope covers it, and whoever it is about: where the path names the caller.

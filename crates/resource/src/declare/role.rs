@@ -93,7 +93,7 @@ pub static ROLES: [Role; 8] = [
         R::TenantAdmin,
         &[K::Tenant],
         Some(R::SubscriptionAdmin),
-        &[P::TenantAdmin, P::TenantMember, P::Administrator, P::ApplicationData],
+        &[P::TenantAdmin, P::TenantMember, P::Administrator, P::SignInRecord, P::ApplicationData],
     ),
     role(
         R::UserStoreAdmin,
@@ -108,7 +108,12 @@ pub static ROLES: [Role; 8] = [
         Some(R::SubscriptionAdmin),
         &[P::ApplicationData],
     ),
-    role(R::AuditTrailReader, &[K::System], Some(R::SystemAdmin), &[P::UserStoreAudit, P::Audit]),
+    role(
+        R::AuditTrailReader,
+        &[K::System],
+        Some(R::SystemAdmin),
+        &[P::UserStoreAudit, P::Audit, P::SignInRecord],
+    ),
 ];
 
 #[expect(clippy::indexing_slicing, reason = "the compiler looks")]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use aws_lc_rs::digest::{Context, SHA256};
 use base64::{Engine as _, prelude::BASE64_STANDARD_NO_PAD};
-use chancery_record::{Cell, Field, Sealing, Secret, Value};
+use chancery_record::{Cell, Field, Kind, Sealing, Secret, Value};
 use chancery_store::Row;
 use uuid::Uuid;
 
@@ -97,6 +97,11 @@ pub fn entry_associated_data(entry: i64, column: &str) -> String {
     format!("audit_entry/{column}/{entry}")
 }
 
+/// The associated data of what a row holds of a person, under the person's key.
+pub fn personal_associated_data(shape: &Shape, column: &str, id: Uuid) -> String {
+    format!("{}/{column}/{id}", shape.name)
+}
+
 /// Encrypts a secret of a row, unless it is encrypted already.
 pub fn seal_secret(master: &MasterKey, shape: &Shape, field: &Field, key: &Value, value: &Value) -> Value {
     match value {
@@ -161,7 +166,11 @@ pub fn reveal(
                 return Ok(Value::Null);
             }
             let key = PersonKey::open(master, row.id(id)?, row.bytes(kept)?);
-            let associated_data = entry_associated_data(row.int(0)?, field.column);
+            let has_id = shape.fields.get(shape.plan().key).is_some_and(|key| matches!(key.kind, Kind::Id));
+            let associated_data = match shape.plan().key_column.filter(|_| has_id) {
+                Some(at) => personal_associated_data(shape, field.column, row.id(at)?),
+                None => entry_associated_data(row.int(0)?, field.column),
+            };
             key.and_then(|key| open_personal(&key, &associated_data, cell)).unwrap_or(Value::Null)
         }
     })

@@ -222,6 +222,7 @@ pub static CATALOGUE: &[Entry] = &[
     entry(Owner::Tenant, "IdentityTokenLifetime", "00:20:00", Form::Span(MINUTE, DAY)),
     entry(Owner::Tenant, "AuthorizationCodeLifetime", "00:05:00", Form::Span(10 * SECOND, 10 * MINUTE)),
     entry(Owner::Tenant, "RefreshTokenLifetime", "14.00:00:00", Form::Span(MINUTE, YEAR)),
+    entry(Owner::Tenant, "RefreshTokenAbsoluteLifetime", "90.00:00:00", Form::Span(HOUR, 10 * YEAR)),
     entry(Owner::Tenant, "RefreshTokenReuseLeeway", "00:00:30", Form::Span(0, 5 * MINUTE)),
     entry(Owner::Tenant, "DeviceCodeLifetime", "00:10:00", Form::Span(MINUTE, HOUR)),
     entry(Owner::Tenant, "SessionLifetime", "14.00:00:00", Form::Span(MINUTE, YEAR)),

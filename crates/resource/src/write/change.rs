@@ -200,6 +200,37 @@ pub fn advance(
     confine_one(context, tx, shape, false, &values)
 }
 
+/// Audits a change of a row that is a table of state's, and was written beside this.
+///
+/// # Errors
+/// The store's.
+pub fn note(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    (was, values): (&StoredRow, &[Value]),
+    (action, event): (&'static str, &'static str),
+) -> Result<(), Problem> {
+    let person = person(context, tx, shape, &was.values, was.owner.as_ref())?;
+    let fields = shape.fields.iter().zip(&was.values).zip(values);
+    let changed = fields.filter(|((_, before), now)| before != now).map(|((field, _), _)| field);
+    record(
+        context,
+        tx,
+        Entry {
+            number: next_number(context, was),
+            person,
+            area: shape.name,
+            key: key_text(shape, values),
+            action,
+            event,
+            original: Some(content(shape, &was.values)),
+            current: Some(content(shape, values)),
+            details: changed_members(changed),
+        },
+    )
+}
+
 fn confine_one(
     context: &Context,
     tx: &mut Tx<'_>,

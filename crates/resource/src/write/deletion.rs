@@ -26,8 +26,10 @@ pub fn delete(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &StoredRow
     }
     let person = person(context, tx, shape, &was.values, was.owner.as_ref())?;
     let number = next_number(context, was);
+    let mut values = was.values.clone();
     match shape.deletes.deletion {
         Deletion::Quarantine { field, .. } if hides => {
+            field.set(&mut values, Value::Int(context.now.0));
             let column = field.column;
             let text = format!(
                 "UPDATE {} SET {column} = ?1, last_entry = ?3 WHERE rid = ?2 AND {column} IS NULL",
@@ -41,7 +43,7 @@ pub fn delete(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &StoredRow
         }
         _ => remove(context, tx, shape, was)?,
     }
-    finish(context, tx, shape, &was.values)?;
+    finish(context, tx, shape, &values)?;
     record(
         context,
         tx,

@@ -7,6 +7,7 @@ pub mod mail;
 pub mod prune;
 pub mod purge;
 pub mod revoke;
+pub mod sign_out;
 pub mod trust;
 
 use std::{pin::Pin, sync::Arc, time::Duration};
@@ -33,6 +34,7 @@ pub fn jobs(app: &Arc<App>, mail_settings: &MailSettings, now: fn() -> Timestamp
         mail::job(store, mail_settings, now),
         mail::job(store, mail_settings, now),
         count::job(app),
+        sign_out::job(app, now),
     ];
     if context.metadata.fetch.is_some() {
         jobs.push(trust::job(store, context, now));

@@ -15,6 +15,8 @@ const EVENTS_KEPT: i64 = 7 * 24 * 3600 * 1000;
 const KEYS_KEPT: i64 = 24 * 3600 * 1000;
 /// How long mails that were given up are kept, in milliseconds.
 const MAILS_KEPT: i64 = 30 * 24 * 3600 * 1000;
+/// How long sign-outs are kept that a client app could not be told, in milliseconds.
+const UNTOLD_KEPT: i64 = 7 * 24 * 3600 * 1000;
 /// How long proofs and tokens are kept beyond their expiry, in milliseconds: clocks of processes differ.
 const MARGIN: i64 = 60 * 1000;
 /// How long sessions, grants and codes are kept beyond their expiry, in milliseconds: a code that is shown again
@@ -88,6 +90,12 @@ pub fn prune_piece(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
         );
         tokens = tokens.max(tx.execute(&table.delete(oldest), &[Value::Int(now.0 - kept)])?);
     }
+    let untold = tx.execute(
+        &StateTable::LogoutDelivery.delete(format_args!(
+            "WHERE id IN (SELECT id FROM logout_delivery WHERE dead_on < ?1 LIMIT {PIECE})"
+        )),
+        &[Value::Int(now.0 - UNTOLD_KEPT)],
+    )?;
     let mails = chancery_mail::prune(tx, Timestamp(now.0 - MAILS_KEPT))?;
-    Ok(events.max(keys).max(claims).max(ceremonies).max(tokens).max(mails))
+    Ok(events.max(keys).max(claims).max(ceremonies).max(tokens).max(untold).max(mails))
 }

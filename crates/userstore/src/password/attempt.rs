@@ -4,7 +4,7 @@ use chancery_credential::{
     hash::{Verification, hash, verify, verify_nobody},
     lockout::{self, AttemptStart, FailedAttempt, Reason},
 };
-use chancery_record::{Record as _, Secret, Value, fold};
+use chancery_record::{Record as _, Secret, Timestamp, Value, fold};
 use chancery_resource::settings::Options;
 use chancery_resource::{
     Answer, AuditAction, Call, Context, Permit, Problem, Purpose, Sql, StateTable, StoredRow, Tx, Work,
@@ -57,6 +57,8 @@ pub fn by_login(context: &Context, tx: &mut Tx<'_>, name: &str) -> Result<Option
 /// An attempt that was counted, before its password is verified.
 pub(super) struct Counted {
     pub attempt: Uuid,
+    /// Until when the throttle refuses further attempts because of this one.
+    pub throttled_until: Option<Timestamp>,
     /// The row number of the user.
     pub user: i64,
     /// The stored hash that the password is verified against.
@@ -99,7 +101,8 @@ pub(super) fn count(
         AttemptStart::Counted(state) => {
             found.user.set_lockout(state);
             let hashes = stored_hash::hashes(tx, found.was.rid, options)?;
-            let counted = Counted { attempt, user: found.was.rid, hash: hashes.secret().cloned() };
+            let (user, hash) = (found.was.rid, hashes.secret().cloned());
+            let counted = Counted { attempt, throttled_until: state.throttled_until, user, hash };
             Ok(Counting::Counted(found.into(), counted, hashes))
         }
     }
@@ -246,7 +249,7 @@ fn end(call: &mut Call, tx: &mut Tx<'_>, checked: &Checked) -> Result<Answer, Pr
     if call.request.dry_run {
         return try_only(call, tx, found, &options);
     }
-    stored_hash::put(tx, found.was.rid, hash, call.context.now, &options)?;
+    stored_hash::put(&call.context, tx, &found, hash, &options)?;
     stored_hash::finish(call, &mut found, &options)?;
     finish(call, tx, found, "password-changed")
 }

@@ -87,7 +87,7 @@ pub fn initial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         )));
     };
     let options = options(&call.context)?;
-    stored_hash::put(tx, found.was.rid, made.hash("password")?, call.context.now, &options)?;
+    stored_hash::put(&call.context, tx, &found, made.hash("password")?, &options)?;
     stored_hash::finish(call, &mut found, &options)?;
     found.user.set_lockout(lockout::token_used(found.user.lockout()));
     found.user.is_initial_password = true;
@@ -121,7 +121,7 @@ pub fn reset(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         )));
     };
     let options = options(&call.context)?;
-    stored_hash::put(tx, found.was.rid, made.hash("newPassword")?, call.context.now, &options)?;
+    stored_hash::put(&call.context, tx, &found, made.hash("newPassword")?, &options)?;
     stored_hash::finish(call, &mut found, &options)?;
     found.user.set_lockout(lockout::reset(found.user.lockout()));
     found.save_and_answer(call, tx, AuditAction::As("Modified", "password-reset"))

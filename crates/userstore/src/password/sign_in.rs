@@ -103,6 +103,8 @@ pub fn decide(
     }
     let is_locked = lockout::succeed(found.user.lockout(), context.now, counted.attempt).refused;
     if is_locked || !found.user.is_admitted(context.now) {
+        // it was right: it counts neither as a failure nor as a success
+        withdraw(context, tx, verified)?;
         return Ok(None);
     }
     let is_expired = is_expired(context, &found);
@@ -133,7 +135,7 @@ pub fn clear(context: &Context, tx: &mut Tx<'_>, verified: &VerifiedSignIn) -> R
 pub fn withdraw(context: &Context, tx: &mut Tx<'_>, verified: &VerifiedSignIn) -> Result<(), Problem> {
     let Some(counted) = &verified.counted else { return Ok(()) };
     let Some(mut found) = find(context, tx, counted.user)? else { return Ok(()) };
-    found.user.set_lockout(lockout::withdraw(found.user.lockout(), counted.attempt));
+    found.user.set_lockout(lockout::withdraw(found.user.lockout(), counted.attempt, counted.throttled_until));
     found.save(context, tx, AuditAction::Silent).map(drop)
 }
 

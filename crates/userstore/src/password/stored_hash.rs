@@ -8,7 +8,7 @@ use chancery_record::{Email, Name, Secret, Timestamp, Value};
 use chancery_resource::settings::Options;
 use chancery_resource::{Call, Context, Problem, StateTable, StoreError, Tx};
 
-use crate::user::{User, UserForUpdate};
+use crate::user::{User, UserForUpdate, sign_out_user};
 
 /// The hashes of a user's passwords, the newest first. They cannot be printed.
 #[derive(Clone)]
@@ -60,16 +60,16 @@ pub fn is_current(tx: &mut Tx<'_>, user: i64, hash: Option<&Secret>) -> Result<b
     })
 }
 
-/// Stores a new hash. The one before goes into the history, if the store has one, and the reset token is
-/// deleted.
+/// Stores a new hash. The one before goes into the history, if the store has one, the reset token is deleted, and
+/// whoever is signed in by the password of before is so no longer.
 pub fn put(
+    context: &Context,
     tx: &mut Tx<'_>,
-    user: i64,
+    found: &UserForUpdate,
     hash: &str,
-    now: Timestamp,
     options: &Options,
-) -> Result<(), StoreError> {
-    let rid = Value::Int(user);
+) -> Result<(), Problem> {
+    let rid = Value::Int(found.was.rid);
     let count = options.number("PasswordHistoryCount");
     if count > 0 {
         tx.queue(
@@ -91,9 +91,10 @@ pub fn put(
             "(user_rid, hash, changed_on) VALUES (?1, ?2, ?3) \
          ON CONFLICT (user_rid) DO UPDATE SET hash = excluded.hash, changed_on = excluded.changed_on",
         ),
-        vec![rid.clone(), hash.into(), Value::Int(now.0)],
+        vec![rid.clone(), hash.into(), Value::Int(context.now.0)],
     )?;
-    tx.queue(&StateTable::PasswordReset.delete("WHERE user_rid = ?1"), vec![rid])
+    tx.queue(&StateTable::PasswordReset.delete("WHERE user_rid = ?1"), vec![rid])?;
+    sign_out_user(context, tx, found.user.id)
 }
 
 /// Replaces the current hash by another of the same password.

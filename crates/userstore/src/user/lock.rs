@@ -1,5 +1,6 @@
 //! A user's state: locks, counters of attempts, activity, deletion quarantine.
 
+use chancery_application::{EndOf, sign_out};
 use chancery_credential::lockout::{self, Limits, PendingAttempt, State};
 use chancery_record::{OPEN, Record as _, Timestamp, Token, Value, record};
 use chancery_resource::settings::Options;
@@ -10,7 +11,7 @@ use chancery_resource::{
 };
 
 use super::{USER, User};
-use crate::passkey::revoke_passes;
+use crate::{UserId, passkey::revoke_passes};
 
 record! {
     /// What is to change of a user's state: at least one member besides the token.
@@ -106,6 +107,21 @@ impl User {
         self.concurrency_token = chancery_record::FieldType::from_value(context.new_token())?;
         Ok(())
     }
+}
+
+/// Ends the sign-ins of a user who is deactivated, locked for good, or deleted. Temporary locks end nothing: else
+/// strangers could sign people out.
+pub fn sign_out_if_shut_out(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
+    let is_in = User::IS_USER_ACTIVE.get(values)?
+        && !User::IS_USER_LOCKED.get(values)?
+        && User::QUARANTINED_ON.get(values)?.is_none();
+    if is_in { Ok(()) } else { sign_out_user(context, tx, User::ID.get(values)?) }
+}
+
+/// Ends the sign-ins of a user, and what client apps got by them.
+pub fn sign_out_user(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result<(), Problem> {
+    let users = EndOf::StoreUsers { store: context.scope.of_store()?.id, users: &[user.0] };
+    Ok(sign_out(tx, users, context.now)?)
 }
 
 /// The lockout limits of a store's options.

@@ -4,6 +4,7 @@ mod lock;
 mod rules;
 mod unique_email;
 
+use chancery_application::{EndOf, sign_out};
 use chancery_record::{
     Birthdate, Bytes, DefaultValue, Email, Field, Gender, HIDDEN, KEY, Locale, LoginName, Name, OPEN, Phone,
     SCOPE, SHOWN, Timestamp, Token, Url, Zone, record,
@@ -15,7 +16,7 @@ use chancery_resource::{
 
 use uuid::Uuid;
 
-pub use lock::{STATE_OPERATIONS, UPDATED, UserForUpdate, limits};
+pub use lock::{STATE_OPERATIONS, UPDATED, UserForUpdate, limits, sign_out_user};
 
 use crate::{InstanceId, UserId, group::GROUP, synchronize::USERS};
 
@@ -113,6 +114,7 @@ pub static USER: Shape = Shape::of::<User>("User", "user_account", Reach::Store)
     .ruled::<User>()
     .validate_rows(unique_email::find_taken)
     .on_purge(forget)
+    .after_write(lock::sign_out_if_shut_out)
     .quarantined(User::QUARANTINED_ON, "UserDeletionQuarantineEnabled")
     .person(User::AUDIT_KEY)
     .unique(&[
@@ -189,8 +191,10 @@ fn by_login_name(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     read_one(call, tx, call.request.op.shape, None, &sql)
 }
 
-/// Deletes the queued mails and the mirrors of purged users.
+/// Deletes the queued mails and the mirrors of purged users, who are signed out first: client apps are told.
 fn forget(context: &mut Context, tx: &mut Tx<'_>, ids: &[Uuid]) -> Result<(), Problem> {
     chancery_mail::forget(tx, context.scope.store(), ids)?;
+    let users = EndOf::StoreUsers { store: context.scope.of_store()?.id, users: ids };
+    sign_out(tx, users, context.now)?;
     USERS.forget(context, tx, ids)
 }

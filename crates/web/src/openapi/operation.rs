@@ -53,6 +53,7 @@ fn who_may(permit: Permit) -> String {
         Permit::TenantAdmin => format!("{roles} for what its tenant owns, or one above it"),
         Permit::TenantMember => format!("{roles} for what its tenant owns or is assigned, or one above it"),
         Permit::Administrator => format!("{roles} of any, or one above them"),
+        Permit::SignInRecord => format!("{roles}, or one above the former: each sees what its scope holds"),
         Permit::Oneself => "an administrator whose scope covers it, or whoever it is about".to_owned(),
         Permit::ApplicationData => {
             let readers = lowest(&|line| !line.permits.contains(&Permit::Administrator));

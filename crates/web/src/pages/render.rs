@@ -2,11 +2,11 @@
 
 use chancery_presentation::{language::Language, view};
 use chancery_resource::random;
-use chancery_signin::{Page, PageError};
+use chancery_signin::{KeptFlow, Page, PageError};
 use http::{HeaderValue, Response, header};
 use serde_json::{Map, Value, json};
 
-use super::{Browser, cookies};
+use super::{Browser, cookies, origin_of, written};
 use crate::{
     answer::{AnswerBody, respond},
     trace::TraceId,
@@ -22,11 +22,21 @@ pub struct Shown {
     pub csrf: String,
     /// Where the browser goes by itself.
     pub refresh: Option<String>,
+    /// What it shows in frames.
+    pub frames: Vec<String>,
+}
+
+impl Shown {
+    /// A page without a form.
+    pub fn of_page() -> Self {
+        let page = Page { view: "", step: "", status: 200, context: Value::Null };
+        Self { page, action: String::new(), csrf: String::new(), refresh: None, frames: Vec::new() }
+    }
 }
 
 /// Answers with a page.
 pub fn page(browser: &Browser<'_>, shown: Shown, step: &str) -> Response<AnswerBody> {
-    let Shown { page, action, csrf, refresh } = shown;
+    let Shown { page, action, csrf, refresh, frames } = shown;
     let nonce = cookies::value(&random::<16>());
     let language = language(browser);
     let mut context = match page.context {
@@ -39,7 +49,7 @@ pub fn page(browser: &Browser<'_>, shown: Shown, step: &str) -> Response<AnswerB
     if browser.parts.method == http::Method::GET {
         context.insert("languages".to_owned(), languages(browser));
     }
-    let rendered = view::render(page.view, &Value::Object(context), language, &|_| None);
+    let rendered = view::render_shipped(page.view, &Value::Object(context), language);
     let html = rendered.unwrap_or_else(|failure| {
         tracing::error!(%failure, view = page.view, "a shipped page cannot be rendered");
         String::new()
@@ -47,9 +57,12 @@ pub fn page(browser: &Browser<'_>, shown: Shown, step: &str) -> Response<AnswerB
     let mut response = respond(page.status, "text/html; charset=utf-8", html);
     // a form that goes to the client app cannot be held to this server
     let form_action = if step == "post" { "" } else { "form-action 'self'; " };
+    let frames: Vec<&str> = frames.iter().map(|address| origin_of(address)).collect();
+    let frame_src =
+        if frames.is_empty() { String::new() } else { format!("frame-src {}; ", frames.join(" ")) };
     let policy = format!(
         "default-src 'none'; style-src 'self' 'nonce-{nonce}'; img-src 'self' data:; font-src 'self'; \
-         {form_action}frame-ancestors 'none'; base-uri 'none'"
+         {form_action}{frame_src}frame-ancestors 'none'; base-uri 'none'"
     );
     let headers = response.headers_mut();
     let mut set =
@@ -65,30 +78,33 @@ pub fn page(browser: &Browser<'_>, shown: Shown, step: &str) -> Response<AnswerB
     response
 }
 
-/// Answers with an error page, which names the trace id.
+/// Answers with an error page, which names the trace id, and leads back to the client app where that is known.
 pub fn error_page(browser: &Browser<'_>, error: PageError) -> Response<AnswerBody> {
     tracing::debug!(code = error.code, detail = error.detail, "refused on a page");
     let reference = TraceId::of(browser.parts).to_string();
-    let context = json!({ "code": error.code, "reference": reference });
+    let back = browser.kept.as_ref().and_then(KeptFlow::home);
+    let context = json!({ "code": error.code, "reference": reference, "return_url": back });
     let page_of = Page { view: "Error", step: "error", status: error.status, context };
-    page(browser, Shown { page: page_of, action: String::new(), csrf: String::new(), refresh: None }, "error")
+    let mut response = page(browser, Shown { page: page_of, ..Shown::of_page() }, "error");
+    if let Some(seconds) = error.retry_after {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
 }
 
-/// The language: of the request, else of the browser.
+/// The language: chosen on a page, else asked for by the client app, else preferred by the browser.
 fn language(browser: &Browser<'_>) -> Language {
-    let asked = browser.parameter("ui_locales").map(|tags| tags.split(' ').next().unwrap_or_default());
-    let flow = browser.flow();
-    let of_flow = flow.as_ref().and_then(|kept| {
-        kept.parameters.iter().find(|(name, _)| name == "ui_locales").map(|(_, tags)| tags.as_str())
-    });
-    let of_flow = of_flow.and_then(|tags| tags.split(' ').next());
-    Language::of(asked.or(of_flow).or(browser.visit.languages.first().map(String::as_str)))
+    let asked =
+        browser.kept.as_ref().and_then(|kept| kept.parameters.iter().find(|(name, _)| name == "ui_locales"));
+    let chosen = browser.parameter("ui_locales").into_iter().chain(asked.map(|(_, tags)| tags.as_str()));
+    let preferred = browser.languages.iter().map(String::as_str);
+    Language::of(chosen.flat_map(|tags| tags.split(' ')).chain(preferred))
 }
 
 /// The same page in each language.
 fn languages(browser: &Browser<'_>) -> Value {
     let others = browser.query.iter().filter(|(name, _)| name != "ui_locales");
-    let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(others).finish();
+    let query = written(others);
     let path = browser.parts.uri.path();
     let named = [("English", "en"), ("Deutsch", "de")];
     let listed = named.map(|(name, tag)| {

@@ -1,0 +1,96 @@
+//! Ending what people have by having signed in: sessions, what client apps were granted, and the client apps to be
+//! told.
+
+use chancery_record::Timestamp;
+use chancery_resource::{Sql, StateTable, StoreError, Tx};
+use uuid::Uuid;
+
+/// Whose sessions and grants end. A grant for when the person is away outlasts its session, and nothing else.
+#[derive(Clone, Copy, Debug)]
+pub enum EndOf<'a> {
+    /// A session.
+    Session(Uuid),
+    /// All sessions and grants of a platform user.
+    Person(Uuid),
+    /// The same, of those who are these users of a user store, at most `LIST` of them.
+    StoreUsers {
+        /// The user store.
+        store: Uuid,
+        /// The users' ids there.
+        users: &'a [Uuid],
+    },
+    /// A grant alone.
+    Grant(Uuid),
+    /// All grants of a person to a client app.
+    Access {
+        /// The client app.
+        client_app: Uuid,
+        /// The platform user.
+        person: Uuid,
+    },
+}
+
+impl EndOf<'_> {
+    /// Adds the condition on a table's rows; `by_id` finds the row, or rows, that an id names.
+    fn add_condition(self, sql: &mut Sql, by_id: &str) {
+        match self {
+            Self::Session(id) | Self::Grant(id) => {
+                sql.add(by_id);
+                sql.add_bound(id);
+            }
+            Self::Person(id) => {
+                sql.add("person_id = ");
+                sql.add_bound(id);
+            }
+            Self::Access { client_app, person } => {
+                sql.add("client_app_id = ");
+                sql.add_bound(client_app);
+                sql.add(" AND person_id = ");
+                sql.add_bound(person);
+            }
+            Self::StoreUsers { store, users } => {
+                sql.add(
+                    "person_id IN (SELECT u.id FROM application_identity i JOIN application_user u \
+                     ON u.rid = i.application_user_rid WHERE i.idp_instance_id = ",
+                );
+                sql.add_bound(store);
+                sql.add(" AND i.subject IN ");
+                sql.add_list(users.iter().map(|user| user.to_string().into()));
+                sql.add(")");
+            }
+        }
+        sql.add(" AND ended_on IS NULL");
+    }
+}
+
+/// Ends sessions and grants. Client apps with a back channel are told of each session that ends (OpenID Connect
+/// Back-Channel Logout 1.0).
+///
+/// # Errors
+/// Errors of the store.
+pub fn sign_out(tx: &mut Tx<'_>, whose: EndOf<'_>, now: Timestamp) -> Result<(), StoreError> {
+    let beginning = |text: &str| Sql { text: text.to_owned(), parameters: vec![now.0.into()] };
+    if !matches!(whose, EndOf::Grant(_) | EndOf::Access { .. }) {
+        let mut told = beginning(TOLD);
+        whose.add_condition(&mut told, "id = ");
+        told.add(
+            ") AND NOT EXISTS (SELECT 1 FROM sign_in_grant o WHERE o.session_id = g.session_id \
+             AND o.client_app_id = g.client_app_id AND o.rid < g.rid) ON CONFLICT DO NOTHING",
+        );
+        tx.queue(&StateTable::LogoutDelivery.insert(&told.text), told.parameters)?;
+        let mut ended = beginning("SET ended_on = ?1 WHERE ");
+        whose.add_condition(&mut ended, "id = ");
+        tx.queue(&StateTable::SignInSession.update(&ended.text), ended.parameters)?;
+    }
+    let of_session = matches!(whose, EndOf::Session(_));
+    let mut ended = beginning("SET ended_on = ?1 WHERE ");
+    whose
+        .add_condition(&mut ended, if of_session { "is_offline = FALSE AND session_id = " } else { "id = " });
+    tx.queue(&StateTable::SignInGrant.update(&ended.text), ended.parameters)
+}
+
+/// A client app is told once of a session, whatever it was granted in it.
+const TOLD: &str = "(id, client_app_id, issuing_tenant_id, person_id, session_id, queued_on, due_on, \
+    leased_until, tries) SELECT g.id, g.client_app_id, g.issuing_tenant_id, g.person_id, g.session_id, ?1, ?1, 0, 0 \
+    FROM sign_in_grant g JOIN client_app a ON a.id = g.client_app_id AND a.backchannel_logout_uri IS NOT NULL \
+    WHERE g.session_id IN (SELECT id FROM sign_in_session WHERE ";

@@ -1,0 +1,126 @@
+//! Consents: what a person, or an administrator for the person, lets a client app have.
+
+use chancery_application::{APPLICATION_USER, ApplicationUserId, EndOf, sign_out};
+use chancery_record::{
+    DefaultValue, FIXED, KEY, SHOWN, ShortText, Timestamp, Token, choice_types, id_types, record,
+};
+use chancery_resource::{
+    Action as A, Answer, Call, Custom, Findings, Method as M, Op, Parent, Permit::TenantMember, Problem,
+    ProposedRow, ProvidedFields, Reach, Reply, Rules, Shape, Tx, Unique, Violation, delete, load,
+};
+
+use crate::client_app::{CLIENT_APP, ClientAppId};
+
+id_types! {
+    /// The id of a consent.
+    SignInConsentId
+}
+
+choice_types! {
+    /// Who gave a consent.
+    ConsentSource {
+        /// The person.
+        Person,
+        /// An administrator, for the person.
+        Administrator,
+    }
+}
+
+record! {
+    /// What a client app may have of a person.
+    pub struct SignInConsent {
+        /// The consent.
+        id: SignInConsentId = KEY,
+        /// The client app.
+        client_app_id: ClientAppId = FIXED,
+        /// The platform user.
+        platform_user_id: ApplicationUserId = FIXED.stored_as("person_id"),
+        /// The scope, words with one space between them.
+        scope: ShortText = FIXED,
+        /// The resources, with one space between them.
+        resources: ShortText = FIXED.or(DefaultValue::Text("")),
+        /// Who gave it.
+        source: ConsentSource = SHOWN.or(DefaultValue::Text("Administrator")),
+        /// When it was given, or last given more.
+        given_on: Option<Timestamp> = SHOWN,
+        /// Changes with every write to the consent.
+        concurrency_token: Token = SHOWN,
+    }
+}
+
+impl Rules for SignInConsent {
+    fn adjust(&mut self, _: Option<&Self>, _: &ProvidedFields<'_, Self>) {}
+
+    fn check(&self, wrong: &mut Findings) {
+        if self.scope.as_str().split(' ').any(str::is_empty) {
+            wrong.add(Self::SCOPE, "must be words with one space between them");
+        }
+    }
+}
+
+/// The shape of consents: within the reach of whoever reaches the person.
+pub static SIGN_IN_CONSENT: Shape = Shape::of::<SignInConsent>(
+    "SignInConsent",
+    "sign_in_consent",
+    Reach::Of(SignInConsent::PLATFORM_USER_ID.field(), &APPLICATION_USER),
+)
+.belonging(&[
+    Parent::new(SignInConsent::CLIENT_APP_ID, &CLIENT_APP),
+    Parent::new(SignInConsent::PLATFORM_USER_ID, &APPLICATION_USER),
+])
+.unique(&[
+    Unique::new("sign_in_consent__id", &[SignInConsent::ID.field()]),
+    Unique::new(
+        "sign_in_consent__client_app_id__person_id",
+        &[SignInConsent::CLIENT_APP_ID.field(), SignInConsent::PLATFORM_USER_ID.field()],
+    )
+    .reported_at(SignInConsent::CLIENT_APP_ID),
+])
+.ruled::<SignInConsent>()
+.validate_rows(give)
+.of_person(&APPLICATION_USER, SignInConsent::PLATFORM_USER_ID);
+
+/// Dates new consents.
+fn give(call: &Call, _: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
+    for row in rows.iter_mut().filter(|row| row.was.is_none()) {
+        row.set(SignInConsent::GIVEN_ON, Some(call.context.now))?;
+    }
+    Ok(Vec::new())
+}
+
+const fn op(name: &'static str, method: M, path: &'static str, action: A, summary: &'static str) -> Op {
+    Op::new(name, method, path, TenantMember, &SIGN_IN_CONSENT, action, summary).added()
+}
+
+/// The operations on consents.
+pub static OPERATIONS: &[Op] = &[
+    op("GetSignInConsents", M::Get, "/SignInConsent", A::List, "Lists what people let client apps have."),
+    op("GetSignInConsent", M::Get, "/SignInConsent/{id}", A::Read, "Reads a consent."),
+    op(
+        "CreateSignInConsent",
+        M::Post,
+        "/SignInConsent",
+        A::Create,
+        "Consents for a person, as client apps need it whose accessGrantConsent is External.",
+    ),
+    op(
+        "WithdrawSignInConsent",
+        M::Delete,
+        "/SignInConsent/{id}",
+        A::Custom(Custom::writing(withdraw).replying(Reply::Empty)),
+        "Takes a consent back, and with it all that the client app has of the person.",
+    )
+    .answering(204, Reply::Empty),
+];
+
+fn withdraw(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let key = SIGN_IN_CONSENT.read_key(call.request.parameter(0))?;
+    let was = load(&call.context, tx, &SIGN_IN_CONSENT, None, key)?;
+    let access = EndOf::Access {
+        client_app: SignInConsent::CLIENT_APP_ID.get(&was.values)?.0,
+        person: SignInConsent::PLATFORM_USER_ID.get(&was.values)?.0,
+    };
+    sign_out(tx, access, call.context.now)?;
+    delete(&call.context, tx, &SIGN_IN_CONSENT, &was)?;
+    Ok(Answer::new(call.request.op.status))
+}

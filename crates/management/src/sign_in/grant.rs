@@ -1,0 +1,112 @@
+//! What client apps have of people who signed in.
+
+use chancery_application::{APPLICATION_USER, ApplicationUserId, EndOf, sign_out};
+use chancery_record::{KEY, SHOWN, ShortText, Timestamp, id_types, record};
+use chancery_resource::{
+    Action as A, Answer, Call, Custom, Method as M, Op, Permit::Administrator, Problem, Reach, Reply, Shape,
+    Tx, load, note,
+};
+
+use super::session::SignInSessionId;
+use crate::{
+    client_app::ClientAppId,
+    idp_instance::IdpInstanceId,
+    tenant::{TENANT, TenantId},
+};
+
+id_types! {
+    /// The id of a grant.
+    SignInGrantId
+}
+
+record! {
+    /// What a client app has of a person: its tokens count while this lives.
+    pub struct SignInGrant {
+        /// The grant: `gid` of tokens.
+        id: SignInGrantId = KEY,
+        /// The client app.
+        client_app_id: ClientAppId = SHOWN,
+        /// The tenant.
+        tenant_id: TenantId = SHOWN,
+        /// The platform user.
+        platform_user_id: ApplicationUserId = SHOWN,
+        /// The instance by which the person signed in.
+        idp_instance_id: IdpInstanceId = SHOWN,
+        /// The session in which it began; null for a device.
+        session_id: Option<SignInSessionId> = SHOWN,
+        /// The scope, words with one space between them.
+        scope: ShortText = SHOWN,
+        /// Whether it is for when the person is away: by a refresh token, beyond the session.
+        is_offline: bool = SHOWN,
+        /// When it began.
+        started_on: Timestamp = SHOWN,
+        /// When its refresh token was last used.
+        used_on: Timestamp = SHOWN,
+        /// When its last token ends.
+        expires_on: Timestamp = SHOWN,
+        /// When it was ended.
+        ended_on: Option<Timestamp> = SHOWN,
+    }
+}
+
+/// Whoever reaches the tenant, or the person.
+static REACH: [Reach; 2] = [
+    Reach::Of(SignInGrant::TENANT_ID.field(), &TENANT),
+    Reach::Of(SignInGrant::PLATFORM_USER_ID.field(), &APPLICATION_USER),
+];
+
+/// The shape of grants, which are written where people sign in.
+pub static SIGN_IN_GRANT: Shape = Shape::of::<SignInGrant>(
+    "SignInGrant",
+    "(SELECT rid, id, client_app_id, tenant_id, person_id AS platform_user_id, idp_instance_id, session_id, scope, \
+     is_offline, started_on, used_on, expires_on, ended_on, CAST(0 AS BIGINT) AS last_entry FROM sign_in_grant)",
+    Reach::Any(&REACH),
+)
+.of_person(&APPLICATION_USER, SignInGrant::PLATFORM_USER_ID);
+
+/// The operations on grants.
+pub static OPERATIONS: &[Op] = &[
+    Op::new(
+        "GetSignInGrants",
+        M::Get,
+        "/SignInGrant",
+        Administrator,
+        &SIGN_IN_GRANT,
+        A::List,
+        "Lists what client apps have of people.",
+    )
+    .added(),
+    Op::new(
+        "GetSignInGrant",
+        M::Get,
+        "/SignInGrant/{id}",
+        Administrator,
+        &SIGN_IN_GRANT,
+        A::Read,
+        "Reads what a client app has of a person.",
+    )
+    .added(),
+    Op::new(
+        "RevokeSignInGrant",
+        M::Delete,
+        "/SignInGrant/{id}",
+        Administrator,
+        &SIGN_IN_GRANT,
+        A::Custom(Custom::writing(revoke).replying(Reply::Empty)),
+        "Revokes what a client app has of a person: its tokens count no longer.",
+    )
+    .answering(204, Reply::Empty)
+    .added(),
+];
+
+fn revoke(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let key = SIGN_IN_GRANT.read_key(call.request.parameter(0))?;
+    let was = load(&call.context, tx, &SIGN_IN_GRANT, None, key)?;
+    if SignInGrant::ENDED_ON.get(&was.values)?.is_none() {
+        let mut values = was.values.clone();
+        SignInGrant::ENDED_ON.set(&mut values, Some(call.context.now))?;
+        sign_out(tx, EndOf::Grant(SignInGrant::ID.get(&was.values)?.0), call.context.now)?;
+        note(&call.context, tx, &SIGN_IN_GRANT, (&was, &values), ("Modified", "revoked"))?;
+    }
+    Ok(Answer::new(call.request.op.status))
+}

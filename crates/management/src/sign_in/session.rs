@@ -1,0 +1,125 @@
+//! Sessions of people who are signed in.
+
+use chancery_application::{APPLICATION_USER, ApplicationUser, ApplicationUserId, EndOf, sign_out};
+use chancery_record::{KEY, SHOWN, Timestamp, id_types, record};
+use chancery_resource::{
+    Action as A, Answer, Call, Custom, Method as M, Op, Permit::Administrator, Problem, Reach, Reply, Shape,
+    Tx, load, note,
+};
+
+use crate::{
+    idp_instance::IdpInstanceId,
+    tenant::{TENANT, TenantId},
+};
+
+id_types! {
+    /// The id of a session.
+    SignInSessionId
+}
+
+record! {
+    /// A person's sign-in at one browser.
+    pub struct SignInSession {
+        /// The session.
+        id: SignInSessionId = KEY,
+        /// The tenant.
+        tenant_id: TenantId = SHOWN,
+        /// The platform user.
+        platform_user_id: ApplicationUserId = SHOWN,
+        /// The instance by which the person signed in.
+        idp_instance_id: IdpInstanceId = SHOWN,
+        /// Whether it outlives the browser's own session.
+        is_kept: bool = SHOWN,
+        /// When the person signed in.
+        started_on: Timestamp = SHOWN,
+        /// When it was last used, to five minutes.
+        used_on: Timestamp = SHOWN,
+        /// When it ends if it is not used.
+        expires_on: Timestamp = SHOWN,
+        /// When it was ended.
+        ended_on: Option<Timestamp> = SHOWN,
+    }
+}
+
+/// Whoever reaches the tenant, or the person.
+pub(super) static REACH: [Reach; 2] = [
+    Reach::Of(SignInSession::TENANT_ID.field(), &TENANT),
+    Reach::Of(SignInSession::PLATFORM_USER_ID.field(), &APPLICATION_USER),
+];
+
+/// The shape of sessions, which are written where people sign in.
+pub static SIGN_IN_SESSION: Shape = Shape::of::<SignInSession>(
+    "SignInSession",
+    "(SELECT rid, id, tenant_id, person_id AS platform_user_id, idp_instance_id, is_kept, started_on, used_on, \
+     expires_on, ended_on, CAST(0 AS BIGINT) AS last_entry FROM sign_in_session)",
+    Reach::Any(&REACH),
+)
+.of_person(&APPLICATION_USER, SignInSession::PLATFORM_USER_ID);
+
+/// The operations on sessions.
+pub static OPERATIONS: &[Op] = &[
+    Op::new(
+        "GetSignInSessions",
+        M::Get,
+        "/SignInSession",
+        Administrator,
+        &SIGN_IN_SESSION,
+        A::List,
+        "Lists people's sessions.",
+    )
+    .added(),
+    Op::new(
+        "GetSignInSession",
+        M::Get,
+        "/SignInSession/{id}",
+        Administrator,
+        &SIGN_IN_SESSION,
+        A::Read,
+        "Reads a session.",
+    )
+    .added(),
+    Op::new(
+        "EndSignInSession",
+        M::Delete,
+        "/SignInSession/{id}",
+        Administrator,
+        &SIGN_IN_SESSION,
+        A::Custom(Custom::writing(end).replying(Reply::Empty)),
+        "Ends a session: the person signs in anew. What client apps got for when the person is away stays.",
+    )
+    .answering(204, Reply::Empty)
+    .added(),
+    Op::new(
+        "SignOutApplicationUser",
+        M::Post,
+        "/ApplicationUser/{id}/signout",
+        Administrator,
+        &APPLICATION_USER,
+        A::Custom(Custom::writing(sign_out_person).replying(Reply::Empty)),
+        "Ends all sessions of a person, and all that client apps were granted.",
+    )
+    .answering(204, Reply::Empty)
+    .added(),
+];
+
+fn end(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let key = SIGN_IN_SESSION.read_key(call.request.parameter(0))?;
+    let was = load(&call.context, tx, &SIGN_IN_SESSION, None, key)?;
+    if SignInSession::ENDED_ON.get(&was.values)?.is_none() {
+        let mut values = was.values.clone();
+        SignInSession::ENDED_ON.set(&mut values, Some(call.context.now))?;
+        sign_out(tx, EndOf::Session(SignInSession::ID.get(&was.values)?.0), call.context.now)?;
+        note(&call.context, tx, &SIGN_IN_SESSION, (&was, &values), ("Modified", "ended"))?;
+    }
+    Ok(Answer::new(call.request.op.status))
+}
+
+fn sign_out_person(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+    let key = APPLICATION_USER.read_key(call.request.parameter(0))?;
+    let person = load(&call.context, tx, &APPLICATION_USER, None, key)?;
+    let id = ApplicationUser::ID.get(&person.values)?.0;
+    sign_out(tx, EndOf::Person(id), call.context.now)?;
+    let same = (&person, person.values.as_slice());
+    note(&call.context, tx, &APPLICATION_USER, same, ("Modified", "signed-out"))?;
+    Ok(Answer::new(call.request.op.status))
+}

@@ -1,0 +1,88 @@
+//! What a person's token is for (RFC 8707).
+
+use std::collections::BTreeSet;
+
+use chancery_oauth::{Code, Refusal};
+use chancery_record::Value;
+use chancery_resource::{PLATFORM, Sql, StoreError, Tx};
+
+use crate::application::Application;
+
+const INVALID_TARGET: Refusal = Refusal::new(
+    Code::InvalidTarget,
+    "A resource is none that the client app may ask for, or the platform's beside others.",
+);
+
+/// The audience of a person's token: the resources that were asked for, or those of the client app. The platform's
+/// own are never among those unasked: else every client app that an administrator signs in to would have the
+/// administrator's rights.
+///
+/// # Errors
+/// Errors of the store; `invalid_target` inside.
+pub fn audience(
+    tx: &mut Tx<'_>,
+    application: &Application,
+    asked: &[String],
+) -> Result<Result<Vec<String>, Refusal>, StoreError> {
+    let is_platform = |name: &String| PLATFORM.contains(&name.as_str());
+    if asked.is_empty() {
+        let own: Vec<String> =
+            application.resources.iter().filter(|name| !is_platform(name)).cloned().collect();
+        return Ok(Ok(if own.is_empty() { vec![application.id.to_string()] } else { own }));
+    }
+    let asked: Vec<String> = asked.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
+    let is_own = |name: &&String| application.resources.contains(name);
+    let foreign: Vec<&String> = asked.iter().filter(|name| !is_own(name)).collect();
+    let fits = if asked.iter().any(is_platform) {
+        foreign.is_empty() && asked.iter().all(is_platform) && !application.is_pairwise
+    } else {
+        foreign.is_empty() || (!application.filters_resources && are_near(tx, application, &foreign)?)
+    };
+    Ok(if fits { Ok(asked) } else { Err(INVALID_TARGET) })
+}
+
+/// Whether each of these resources is another client app's of the same subscription.
+fn are_near(tx: &mut Tx<'_>, application: &Application, names: &[&String]) -> Result<bool, StoreError> {
+    let mut sql = Sql::new(
+        "SELECT DISTINCT r.key FROM client_app_resource r JOIN client_app a ON a.id = r.client_app_id \
+         JOIN resource_owner o ON o.key = r.key AND o.subscription_id = a.subscription_id \
+         WHERE a.subscription_id = ",
+    )
+    .bind(application.subscription);
+    sql.add(" AND r.key IN ");
+    sql.add_list(names.iter().map(|name| Value::Text((*name).clone())));
+    let mut found = 0;
+    tx.query(&sql.text, &sql.parameters, |_| {
+        found += 1;
+        Ok(())
+    })?;
+    Ok(found == names.len())
+}
+
+/// What a token request asks of what was granted: all of it, or a part (RFC 8707, section 2.2).
+///
+/// # Errors
+/// `invalid_target`
+pub fn narrowed(granted: Vec<String>, asked: &[String]) -> Result<Vec<String>, Refusal> {
+    if asked.iter().any(|name| !granted.contains(name)) {
+        return Err(INVALID_TARGET);
+    }
+    Ok(if asked.is_empty() {
+        granted
+    } else {
+        granted.into_iter().filter(|name| asked.contains(name)).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::narrowed;
+
+    #[test]
+    fn a_token_is_for_no_more_than_was_granted() {
+        let granted = || vec!["a".to_owned(), "b".to_owned()];
+        assert_eq!(narrowed(granted(), &[]).unwrap(), granted());
+        assert_eq!(narrowed(granted(), &["b".to_owned()]).unwrap(), ["b"]);
+        assert!(narrowed(granted(), &["b".to_owned(), "c".to_owned()]).is_err());
+    }
+}

@@ -1,0 +1,147 @@
+//! Grants: what a client app has of a person. Persons' tokens name theirs, and count while it lives.
+
+use chancery_application::{EndOf, sign_out};
+use chancery_record::{Timestamp, Value};
+use chancery_resource::{MasterKey, StateTable, StoreError, Tx, random};
+use uuid::Uuid;
+
+use crate::granted::Granted;
+
+/// A grant that has not ended.
+pub struct Grant {
+    /// Its id: `gid` of tokens.
+    pub id: Uuid,
+    /// The client app.
+    pub application: Uuid,
+    /// What is granted.
+    pub granted: Granted,
+    /// Of the refresh token that is good.
+    pub generation: i64,
+    /// When that one took the place of another.
+    pub rotated_on: Option<Timestamp>,
+    /// Of the keys of its refresh tokens.
+    pub salt: Vec<u8>,
+    /// When it was made.
+    pub started_on: Timestamp,
+    /// When its refresh token was last used.
+    pub used_on: Timestamp,
+}
+
+fn associated_data(id: Uuid) -> String {
+    format!("sign_in_grant/{id}")
+}
+
+impl Grant {
+    /// A grant that begins.
+    pub fn new(id: Uuid, application: Uuid, granted: Granted, now: Timestamp) -> Self {
+        let salt = random::<16>().to_vec();
+        Self {
+            id,
+            application,
+            granted,
+            generation: 0,
+            rotated_on: None,
+            salt,
+            started_on: now,
+            used_on: now,
+        }
+    }
+
+    /// Whether it is for when the person is away (OpenID Connect Core 1.0, section 11).
+    pub fn is_offline(&self) -> bool {
+        self.granted.has(chancery_oauth::OFFLINE_ACCESS)
+    }
+
+    /// Writes a new grant, whose last token ends then.
+    ///
+    /// # Errors
+    /// Errors of the store.
+    pub fn insert(&self, tx: &mut Tx<'_>, master: &MasterKey, until: Timestamp) -> Result<(), StoreError> {
+        let text = serde_json::to_vec(&self.granted)
+            .map_err(|_| StoreError::Internal("a grant cannot be written".into()))?;
+        let optional = |id: Option<Uuid>| id.map_or(Value::Null, Value::Id);
+        let granted = &self.granted;
+        let parameters = vec![
+            self.id.into(),
+            optional(granted.session),
+            optional(granted.issuing),
+            granted.tenant.into(),
+            granted.person.into(),
+            self.application.into(),
+            granted.instance.into(),
+            granted.scope.as_str().into(),
+            self.is_offline().into(),
+            self.salt.clone().into(),
+            master.seal(&associated_data(self.id), &text).into(),
+            self.started_on.0.into(),
+            until.0.into(),
+        ];
+        let insert = StateTable::SignInGrant.insert(
+            "(id, session_id, issuing_tenant_id, tenant_id, person_id, client_app_id, idp_instance_id, scope, \
+             is_offline, salt, sealed, started_on, used_on, expires_on, generation) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?12, ?13, 0)",
+        );
+        tx.queue(&insert, parameters)
+    }
+
+    /// Finds a grant that has not ended.
+    ///
+    /// # Errors
+    /// Errors of the store.
+    pub fn find(tx: &mut Tx<'_>, master: &MasterKey, id: Uuid) -> Result<Option<Self>, StoreError> {
+        let text = "SELECT client_app_id, generation, rotated_on, salt, sealed, started_on, used_on \
+            FROM sign_in_grant WHERE id = ?1 AND ended_on IS NULL";
+        tx.one(text, &[id.into()], |row| {
+            let rotated_on = if row.is_null(2)? { None } else { Some(Timestamp(row.int(2)?)) };
+            let opened = master.open(&associated_data(id), row.bytes(4)?);
+            let granted = opened.and_then(|text| serde_json::from_slice(text.expose()).ok());
+            Ok(Self {
+                id,
+                application: row.id(0)?,
+                granted: granted.ok_or_else(|| StoreError::Internal("a grant cannot be read".into()))?,
+                generation: row.int(1)?,
+                rotated_on,
+                salt: row.bytes(3)?.to_vec(),
+                started_on: Timestamp(row.int(5)?),
+                used_on: Timestamp(row.int(6)?),
+            })
+        })
+    }
+
+    /// Notes a use of the refresh token, and puts its successor in its place where `rotates`. `false`: another
+    /// request has done that.
+    ///
+    /// # Errors
+    /// Errors of the store.
+    pub fn advance(
+        &mut self,
+        tx: &mut Tx<'_>,
+        (rotates, until): (bool, Timestamp),
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let next = self.generation + i64::from(rotates);
+        let rotated_on = if rotates { Some(now) } else { self.rotated_on };
+        let text = StateTable::SignInGrant.update(
+            "SET generation = ?3, rotated_on = ?4, used_on = ?5, expires_on = ?6 \
+             WHERE id = ?1 AND generation = ?2 AND ended_on IS NULL",
+        );
+        let parameters = [
+            self.id.into(),
+            self.generation.into(),
+            next.into(),
+            rotated_on.map_or(Value::Null, |on| on.0.into()),
+            now.0.into(),
+            until.0.into(),
+        ];
+        (self.generation, self.rotated_on, self.used_on) = (next, rotated_on, now);
+        Ok(tx.execute(&text, &parameters)? == 1)
+    }
+
+    /// Ends the grant.
+    ///
+    /// # Errors
+    /// Errors of the store.
+    pub fn end(&self, tx: &mut Tx<'_>, now: Timestamp) -> Result<(), StoreError> {
+        sign_out(tx, EndOf::Grant(self.id), now)
+    }
+}

@@ -1,0 +1,39 @@
+//! What a sign-in grants a client app: the facts that its tokens tell.
+
+use chancery_auth::Confirmation;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// What a sign-in grants a client app.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Granted {
+    /// The platform user.
+    pub person: Uuid,
+    /// The tenant.
+    pub tenant: Uuid,
+    /// The tenant whose issuer was asked; none is the installation. Codes and refresh tokens are good there alone.
+    pub issuing: Option<Uuid>,
+    /// The instance of the last first factor.
+    pub instance: Uuid,
+    /// The session; none for a device.
+    pub session: Option<Uuid>,
+    /// When the person proved a first factor, in seconds since 1970.
+    pub auth_time: i64,
+    /// `acr`
+    pub acr: String,
+    /// `amr`
+    pub amr: Vec<String>,
+    /// The scope.
+    pub scope: String,
+    /// The resources that were asked for (RFC 8707); none: those of the client app.
+    pub resources: Vec<String>,
+    /// The key or certificate that a public client app's refresh tokens are bound to (RFC 9449, section 5).
+    pub cnf: Option<Confirmation>,
+}
+
+impl Granted {
+    /// Whether the scope has this word.
+    pub fn has(&self, word: &str) -> bool {
+        self.scope.split(' ').any(|one| one == word)
+    }
+}

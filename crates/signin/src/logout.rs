@@ -1,0 +1,177 @@
+//! Telling client apps by their back channel that a session ended (OpenID Connect Back-Channel Logout 1.0).
+
+use chancery_fetch::{Limits, Policy, post};
+use chancery_record::Timestamp;
+use chancery_resource::{StateTable, StoreError, Tx, random};
+use chancery_store::Mode;
+use serde_json::json;
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+use crate::provider::Provider;
+
+/// Client apps told at once.
+const PIECE: usize = 16;
+/// How long a lease lasts, in ms: longer than a try.
+const LEASE: i64 = 60_000;
+/// The bounds of a try.
+const LIMITS: Limits = Limits { bytes: 4 << 10, seconds: 5 };
+/// The rest after the first try, in ms; it doubles with each further one.
+const REST: i64 = 10_000;
+/// The longest rest, in ms.
+const LONGEST_REST: i64 = 10 * 60_000;
+/// For how long it is tried, in ms.
+const PATIENCE: i64 = 3_600_000;
+/// How long a logout token lasts, in seconds.
+const LIFETIME: i64 = 120;
+/// The `typ` of a logout token (section 2.4).
+const LOGOUT_TOKEN: &str = "logout+jwt";
+
+/// A client app to be told.
+struct Delivery {
+    id: Uuid,
+    application: Uuid,
+    issuing: Option<Uuid>,
+    person: Uuid,
+    session: Option<Uuid>,
+    queued_on: Timestamp,
+    tries: i64,
+    uri: String,
+}
+
+/// What came of tries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// The client apps that were told.
+    pub told: usize,
+    /// Those that could not be.
+    pub failed: usize,
+}
+
+impl Told {
+    /// Whether any client app was due.
+    pub const fn any(self) -> bool {
+        self.told + self.failed > 0
+    }
+}
+
+impl Provider<'_> {
+    /// Tells some of the client apps that are due.
+    ///
+    /// # Errors
+    /// Errors of the store; a token that cannot be signed.
+    pub async fn tell_sign_outs(self, policy: &Policy, now: Timestamp) -> Result<Told, StoreError> {
+        if !self.store.run("AnySignOuts", Mode::Quick, None, move |tx| is_any_due(tx, now)).await? {
+            return Ok(Told::default());
+        }
+        let lease = Uuid::from_bytes(random::<16>());
+        let due = self.store.run("DueSignOuts", Mode::Write, None, move |tx| take(tx, lease, now)).await?;
+        let mut sending = JoinSet::new();
+        for delivery in due {
+            let Some(token) = self.logout_token(&delivery, now).await? else {
+                // the tenant serves no longer: nothing vouches for a token of it
+                sending.spawn(async move { (delivery, true) });
+                continue;
+            };
+            let policy = policy.clone();
+            sending.spawn(async move {
+                let sent = post(&delivery.uri, format!("logout_token={token}"), LIMITS, &policy).await;
+                if let Err(failure) = &sent {
+                    tracing::debug!(client_app = %delivery.application, ?failure, "a sign-out is not told");
+                }
+                // a client app that refuses the token for good is not asked again (section 2.8)
+                (delivery, sent.is_ok_and(|status| (200..300).contains(&status) || status == 400))
+            });
+        }
+        let done = sending.join_all().await;
+        let told = done.iter().filter(|(_, is_told)| *is_told).count();
+        let count = Told { told, failed: done.len() - told };
+        if !done.is_empty() {
+            let settling = move |tx: &mut Tx<'_>| settle(tx, &done, lease, now);
+            self.store.run("SettleSignOuts", Mode::Write, None, settling).await?;
+        }
+        Ok(count)
+    }
+
+    /// A token for this try (section 2.4).
+    async fn logout_token(self, delivery: &Delivery, now: Timestamp) -> Result<Option<String>, StoreError> {
+        let issuer = match delivery.issuing {
+            None => self.tokens.installation(),
+            Some(tenant) => match self.tokens.issuer_of(self.store, &tenant.to_string()).await? {
+                Some(issuer) => issuer,
+                None => return Ok(None),
+            },
+        };
+        let seconds = now.0.div_euclid(1000);
+        let claims = json!({
+            "iss": issuer.url,
+            "sub": delivery.person,
+            "aud": delivery.application,
+            "iat": seconds,
+            "exp": seconds + LIFETIME,
+            "jti": Uuid::from_bytes(random::<16>()),
+            "sid": delivery.session.map(|session| self.session_for(session, delivery.application)),
+            "events": { "http://schemas.openid.net/event/backchannel-logout": {} },
+        });
+        self.tokens.sign_id_token(self.store, (LOGOUT_TOKEN, |_: &str| claims), &issuer, now).await.map(Some)
+    }
+}
+
+fn is_any_due(tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, StoreError> {
+    let text =
+        "SELECT 1 FROM logout_delivery WHERE due_on <= ?1 AND leased_until <= ?1 AND dead_on IS NULL LIMIT 1";
+    Ok(tx.one(text, &[now.0.into()], |_| Ok(()))?.is_some())
+}
+
+/// Leases what is due, and counts the try, so that one that kills its process is counted too.
+fn take(tx: &mut Tx<'_>, lease: Uuid, now: Timestamp) -> Result<Vec<Delivery>, StoreError> {
+    let text = format!(
+        "SELECT l.id, l.client_app_id, l.issuing_tenant_id, l.person_id, l.session_id, l.queued_on, l.tries, \
+         a.backchannel_logout_uri FROM logout_delivery l JOIN client_app a ON a.id = l.client_app_id \
+         AND a.backchannel_logout_uri IS NOT NULL WHERE l.due_on <= ?1 AND l.leased_until <= ?1 \
+         AND l.dead_on IS NULL ORDER BY l.due_on, l.id LIMIT {PIECE}"
+    );
+    let mut due = Vec::new();
+    tx.query(&text, &[now.0.into()], |row| {
+        due.push(Delivery {
+            id: row.id(0)?,
+            application: row.id(1)?,
+            issuing: row.optional_id(2)?,
+            person: row.id(3)?,
+            session: row.optional_id(4)?,
+            queued_on: Timestamp(row.int(5)?),
+            tries: row.int(6)? + 1,
+            uri: row.text(7)?.to_owned(),
+        });
+        Ok(())
+    })?;
+    let text = StateTable::LogoutDelivery
+        .update("SET lease = ?2, leased_until = ?3, tries = tries + 1 WHERE id = ?1 AND leased_until <= ?4");
+    let mut leased = Vec::with_capacity(due.len());
+    for delivery in due {
+        let parameters = [delivery.id.into(), lease.into(), now.plus(LEASE).0.into(), now.0.into()];
+        if tx.execute(&text, &parameters)? == 1 {
+            leased.push(delivery);
+        }
+    }
+    Ok(leased)
+}
+
+/// Notes what came of tries whose lease still holds.
+fn settle(tx: &mut Tx<'_>, done: &[(Delivery, bool)], lease: Uuid, now: Timestamp) -> Result<(), StoreError> {
+    let delete = StateTable::LogoutDelivery.delete("WHERE id = ?1 AND lease = ?2");
+    let delay = StateTable::LogoutDelivery
+        .update("SET due_on = ?3, dead_on = ?4, leased_until = 0 WHERE id = ?1 AND lease = ?2");
+    for (delivery, is_told) in done {
+        let (id, lease) = (delivery.id.into(), lease.into());
+        if *is_told {
+            tx.queue(&delete, vec![id, lease])?;
+            continue;
+        }
+        let doublings = u32::try_from(delivery.tries.clamp(1, 16) - 1).unwrap_or_default();
+        let due = now.plus((REST << doublings).min(LONGEST_REST));
+        let dead_on = (due.0 - delivery.queued_on.0 > PATIENCE).then_some(now.0);
+        tx.queue(&delay, vec![id, lease, due.0.into(), dead_on.into()])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,108 @@
+//! What the people of a browser's sessions are called: to be chosen from, and to fit a hint.
+
+use std::collections::HashMap;
+
+use chancery_record::{Value, fold};
+use chancery_resource::{Sql, StoreError, Tx};
+use chancery_store::Row;
+use uuid::Uuid;
+
+use crate::session::Session;
+
+/// What a person is called.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    /// Given and family name.
+    pub full: Option<String>,
+    /// The e-mail address.
+    pub email: Option<String>,
+    /// The login name in the store.
+    pub login: Option<String>,
+}
+
+impl Names {
+    /// The name for a page.
+    pub fn shown(&self) -> &str {
+        [&self.full, &self.email, &self.login].into_iter().flatten().next().map_or("", String::as_str)
+    }
+
+    /// What tells people of the same name apart.
+    pub fn detail(&self) -> Option<&str> {
+        let detail = self.email.as_deref().or(self.login.as_deref());
+        detail.filter(|detail| *detail != self.shown())
+    }
+
+    /// Whether a `login_hint` is this person's: a login name or e-mail address, in any case.
+    pub fn fit(&self, hint: &str) -> bool {
+        let hint = fold(hint.trim());
+        [&self.login, &self.email].into_iter().flatten().any(|name| fold(name) == hint)
+    }
+}
+
+/// The names of the people of these sessions, by the ids of the sessions.
+///
+/// # Errors
+/// Errors of the store.
+pub fn names_of(tx: &mut Tx<'_>, sessions: &[Session]) -> Result<HashMap<Uuid, Names>, StoreError> {
+    let mut sql = Sql::new(
+        "SELECT u.id, i.idp_instance_id, o.rid, i.subject, u.first_name, u.last_name, u.email_address \
+         FROM application_user u JOIN application_identity i ON i.application_user_rid = u.rid \
+         JOIN idp_instance o ON o.id = i.idp_instance_id WHERE u.id IN ",
+    );
+    sql.add_list(sessions.iter().map(|session| session.person.into()));
+    let mut persons: HashMap<(Uuid, Uuid), (Names, i64, Option<Uuid>)> = HashMap::new();
+    tx.query(&sql.text, &sql.parameters, |row| {
+        let full = [text(row, 4)?, text(row, 5)?].into_iter().flatten().collect::<Vec<_>>().join(" ");
+        let full = Some(full).filter(|full| !full.is_empty());
+        let names = Names { full, email: text(row, 6)?, login: None };
+        let subject = Uuid::try_parse(row.text(3)?).ok();
+        persons.insert((row.id(0)?, row.id(1)?), (names, row.int(2)?, subject));
+        Ok(())
+    })?;
+    let users = persons.values().filter_map(|(_, store, subject)| Some((*store, (*subject)?)));
+    let logins = logins_of(tx, &users.collect::<Vec<_>>())?;
+    let named = sessions.iter().filter_map(|session| {
+        let (names, store, subject) = persons.get(&(session.person, session.instance))?;
+        let login = subject.and_then(|subject| logins.get(&(*store, subject)).cloned());
+        Some((session.id, Names { login, ..names.clone() }))
+    });
+    Ok(named.collect())
+}
+
+/// The login names of users, by store and id.
+fn logins_of(tx: &mut Tx<'_>, users: &[(i64, Uuid)]) -> Result<HashMap<(i64, Uuid), String>, StoreError> {
+    let mut sql =
+        Sql::new("SELECT store, id, login_name FROM user_account WHERE quarantined_on IS NULL AND store IN ");
+    sql.add_list(users.iter().map(|(store, _)| Value::Int(*store)));
+    sql.add(" AND id IN ");
+    sql.add_list(users.iter().map(|(_, id)| Value::Id(*id)));
+    let mut logins = HashMap::new();
+    tx.query(&sql.text, &sql.parameters, |row| {
+        logins.insert((row.int(0)?, row.id(1)?), row.text(2)?.to_owned());
+        Ok(())
+    })?;
+    Ok(logins)
+}
+
+fn text(row: &Row<'_>, column: usize) -> Result<Option<String>, StoreError> {
+    if row.is_null(column)? { Ok(None) } else { row.text(column).map(|text| Some(text.to_owned())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Names;
+
+    #[test]
+    fn a_hint_is_a_name_of_the_person_s_own() {
+        let names = Names {
+            full: Some("Ann Archer".into()),
+            email: Some("ann@example.com".into()),
+            login: Some("Ann".into()),
+        };
+        assert!(names.fit("ann") && names.fit(" ANN@example.com"));
+        assert!(!names.fit("Ann Archer") && !names.fit(""));
+        assert_eq!((names.shown(), names.detail()), ("Ann Archer", Some("ann@example.com")));
+        let bare = Names { login: Some("ann".into()), ..Names::default() };
+        assert_eq!((bare.shown(), bare.detail()), ("ann", None));
+    }
+}

@@ -1,0 +1,178 @@
+//! The tokens that a client app gets of a person.
+
+use aws_lc_rs::digest::{SHA256, SHA384, SHA512, digest};
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_auth::{Claims, ClientApp, Confirmation, EndpointRequest, ID_TOKEN, OAuthError, TokenGrant};
+use chancery_oauth::OPENID;
+use chancery_resource::{StoreError, settings::Options};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::{granted::Granted, provider::Provider};
+
+/// How long tokens last, in seconds.
+#[derive(Clone, Copy)]
+pub struct Lifetimes {
+    /// Access tokens.
+    pub access_token: i64,
+    /// ID tokens.
+    pub id_token: i64,
+}
+
+impl Lifetimes {
+    /// Those of a tenant.
+    pub fn of(options: &Options) -> Self {
+        let seconds = |name| options.span(name) / 1000;
+        Self { access_token: seconds("AccessTokenLifetime"), id_token: seconds("IdentityTokenLifetime") }
+    }
+}
+
+/// What tokens are made of.
+pub struct Tokens {
+    /// The grant: `gid`.
+    pub grant: Uuid,
+    /// What is granted.
+    pub granted: Granted,
+    /// The scope of these tokens, which may be narrower.
+    pub scope: String,
+    /// Whom the access token is for.
+    pub aud: Vec<String>,
+    /// `nonce` of the authorization request.
+    pub nonce: Option<String>,
+    /// The refresh token that comes along.
+    pub refresh_token: Option<String>,
+    /// How long they last.
+    pub lifetimes: Lifetimes,
+}
+
+impl Provider<'_> {
+    /// Makes tokens, and the answer of the token endpoint with them.
+    ///
+    /// # Errors
+    /// [`OAuthError`], which the endpoint answers.
+    pub(crate) async fn make_tokens(
+        self,
+        request: &EndpointRequest,
+        (app, cnf): (&ClientApp, Confirmation),
+        tokens: Tokens,
+        epoch: i64,
+    ) -> Result<TokenGrant, OAuthError> {
+        let issued = request.now.0.div_euclid(1000);
+        let Tokens { grant, granted, scope, aud, nonce, refresh_token, lifetimes } = tokens;
+        let mut claims = Claims {
+            iss: request.issuer.url.clone(),
+            sub: granted.person,
+            client_id: app.id,
+            aud,
+            iat: issued,
+            exp: issued + lifetimes.access_token,
+            jti: String::new(),
+            scope: Some(scope.clone()).filter(|scope| !scope.is_empty()),
+            cnf: (cnf != Confirmation::default()).then_some(cnf),
+            act: None,
+            gid: Some(grant),
+            tid: Some(granted.tenant),
+            auth_time: Some(granted.auth_time),
+            acr: Some(granted.acr.clone()),
+            amr: granted.amr.clone(),
+            from_jti: Vec::new(),
+        };
+        let token =
+            self.tokens.issue(self.store, &mut claims, app, (&request.issuer, request.now), epoch).await?;
+        let mut body = json!({
+            "access_token": token,
+            "token_type": claims.token_type(),
+            "expires_in": lifetimes.access_token,
+        });
+        let members =
+            body.as_object_mut().ok_or_else(|| StoreError::Internal("an answer is no object".into()))?;
+        members.extend(claims.scope.as_ref().map(|scope| ("scope".to_owned(), json!(scope))));
+        members.extend(refresh_token.map(|token| ("refresh_token".to_owned(), json!(token))));
+        if scope.split(' ').any(|word| word == OPENID) {
+            let sid = granted.session.map(|session| self.session_for(session, app.id));
+            let about =
+                IdToken { granted: &granted, nonce, sid, token: &token, lifetime: lifetimes.id_token };
+            let claims = |algorithm: &str| about.claims(request, app.id, algorithm);
+            let signed = self
+                .tokens
+                .sign_id_token(self.store, (ID_TOKEN, claims), &request.issuer, request.now)
+                .await?;
+            members.insert("id_token".to_owned(), json!(signed));
+        }
+        let nonce = app.configuration.needs_nonce.then(|| self.tokens.nonces.make(request.now));
+        Ok(TokenGrant { body: body.to_string(), nonce })
+    }
+
+    /// What a session is called to a client app (`sid`): to each app something else, so that apps cannot join what
+    /// they know.
+    pub(crate) fn session_for(self, session: Uuid, application: Uuid) -> String {
+        let about = [session.as_bytes().as_slice(), application.as_bytes()].concat();
+        let digest = self.context.master.digest("sign-in-sid", &about);
+        BASE64_URL_SAFE_NO_PAD.encode(digest.get(..16).unwrap_or_default())
+    }
+}
+
+/// What an ID token is made from.
+struct IdToken<'a> {
+    granted: &'a Granted,
+    /// `nonce`
+    nonce: Option<String>,
+    /// `sid`
+    sid: Option<String>,
+    /// The access token that comes along.
+    token: &'a str,
+    /// In seconds.
+    lifetime: i64,
+}
+
+impl IdToken<'_> {
+    /// The claims (OpenID Connect Core 1.0, section 2). Claims of scopes are at the UserInfo endpoint (section 5.4).
+    fn claims(&self, request: &EndpointRequest, application: Uuid, algorithm: &str) -> Value {
+        let issued = request.now.0.div_euclid(1000);
+        let granted = self.granted;
+        let mut claims = json!({
+            "iss": request.issuer.url,
+            "sub": granted.person,
+            "aud": application,
+            "azp": application,
+            "iat": issued,
+            "exp": issued + self.lifetime,
+            "auth_time": granted.auth_time,
+            "acr": granted.acr,
+            "amr": granted.amr,
+            "tid": granted.tenant,
+            "at_hash": half_hash(self.token, algorithm),
+        });
+        if let Some(members) = claims.as_object_mut() {
+            let more = [("nonce", &self.nonce), ("sid", &self.sid)];
+            members.extend(
+                more.into_iter().filter_map(|(name, value)| Some((name.to_owned(), json!(value.as_ref()?)))),
+            );
+        }
+        claims
+    }
+}
+
+/// The left half of a token's digest, by the hash of the ID token's algorithm, in base64url (OpenID Connect Core 1.0,
+/// section 3.1.3.6).
+fn half_hash(token: &str, algorithm: &str) -> String {
+    let hash = match algorithm {
+        name if name.ends_with("256") => digest(&SHA256, token.as_bytes()),
+        name if name.ends_with("384") => digest(&SHA384, token.as_bytes()),
+        _ => digest(&SHA512, token.as_bytes()),
+    };
+    let half = hash.as_ref().split_at(hash.as_ref().len() / 2).0;
+    BASE64_URL_SAFE_NO_PAD.encode(half)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::half_hash;
+
+    /// OpenID Connect Core 1.0, appendix A.3: the token and its `at_hash`.
+    #[test]
+    fn the_hash_is_that_of_the_specification() {
+        let token = "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y";
+        assert_eq!(half_hash(token, "RS256"), "77QmUPtjPfzWtF2AnpK9RQ");
+    }
+}

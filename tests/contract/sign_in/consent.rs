@@ -1,0 +1,141 @@
+//! Consent: what a person lets an app have.
+
+use chancery_testkit::{World, on_both_engines};
+use serde_json::{Value, json};
+
+use super::{
+    BASE, Home, PASSWORD,
+    browser::{Browser, Page},
+    parameter,
+};
+use crate::id;
+
+async fn home(world: &World, mode: &str) -> Home {
+    let home = Home::with(world, json!({ "accessGrantConsent": mode })).await;
+    let scope = json!({ "clientAppId": home.app["id"], "key": "ledger.read", "name": "Read your bookings" });
+    world.make("ClientAppScope", scope).await;
+    home
+}
+
+/// Posts the page that asks.
+async fn decide(browser: &mut Browser, page: &Page, fields: &[(&str, &str)]) -> Page {
+    let csrf = page.field("csrf");
+    let all: Vec<(&str, &str)> =
+        [("csrf", csrf.as_str())].into_iter().chain(fields.iter().copied()).collect();
+    browser.post(&page.action(), &all, &[]).await
+}
+
+fn asks(page: &Page) -> bool {
+    page.html.contains("Allow access?")
+}
+
+const SCOPE: (&str, &str) = ("scope", "openid email ledger.read");
+const ALL: [(&str, &str); 3] = [("decision", "allow"), ("scope", "email"), ("scope", "ledger.read")];
+
+async fn granted(world: &World, home: &Home, answer: &str) -> Value {
+    let code = parameter(answer, "code").unwrap_or_else(|| panic!("{answer}"));
+    home.redeem(world, &code, &[]).await.is(200).json()["scope"].clone()
+}
+
+on_both_engines! {
+    /// Explicit: asked until a consent covers what is asked for; what is unticked is not granted.
+    async fn explicit_consent_is_asked_for_once(world: World) {
+        let home = home(&world, "Explicit").await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[SCOPE])).await;
+        let page = browser.type_password(&page, "ann", PASSWORD).await;
+        assert!(asks(&page) && page.html.contains("Read your bookings"), "{}", page.html);
+        assert!(page.html.contains("Harbour Ledger") && page.html.contains("ann@example.com"), "{}", page.html);
+        assert!(browser.cookies.contains_key("chancery-session"), "the person is signed in already");
+        let next = decide(&mut browser, &page, &[("decision", "allow"), ("scope", "email"), ("remember", "true")]).await;
+        let answer = browser.go_on(&next).await;
+        assert_eq!(granted(&world, &home, &answer).await, json!("openid email"), "a part, and openid always");
+        let covered = browser.open(&home.request(&[("scope", "openid email")])).await.left.unwrap();
+        assert_eq!(granted(&world, &home, &covered).await, json!("openid email"));
+        let more = browser.open(&home.request(&[SCOPE])).await;
+        assert!(asks(&more), "it does not cover all");
+        let again = browser.open(&home.request(&[("scope", "openid"), ("prompt", "consent")])).await;
+        assert!(asks(&again), "asked for");
+        let silent = browser.open(&home.request(&[SCOPE, ("prompt", "none")])).await.left.unwrap();
+        assert_eq!(parameter(&silent, "error").as_deref(), Some("consent_required"));
+        let denied = decide(&mut browser, &more, &[("decision", "deny")]).await;
+        let answer = browser.go_on(&denied).await;
+        assert_eq!(parameter(&answer, "error").as_deref(), Some("access_denied"));
+    }
+
+    /// Without "Remember my choice" nothing is kept, and nothing beyond what was asked for can be granted.
+    async fn a_choice_need_not_be_remembered(world: World) {
+        let home = home(&world, "Explicit").await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[("scope", "openid email")])).await;
+        let page = browser.type_password(&page, "ann", PASSWORD).await;
+        let next = decide(&mut browser, &page, &ALL).await;
+        let answer = browser.go_on(&next).await;
+        assert_eq!(granted(&world, &home, &answer).await, json!("openid email"), "no more than was asked for");
+        assert_eq!(world.all("SignInConsent").await, json!([]));
+        assert!(asks(&browser.open(&home.request(&[("scope", "openid email")])).await));
+    }
+
+    async fn systematic_consent_is_asked_for_always(world: World) {
+        let home = home(&world, "Systematic").await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[SCOPE])).await;
+        let mut page = browser.type_password(&page, "ann", PASSWORD).await;
+        for _ in 0..2 {
+            assert!(asks(&page) && !page.html.contains("Remember my choice"), "{}", page.html);
+            let next = decide(&mut browser, &page, &ALL).await;
+            let answer = browser.go_on(&next).await;
+            assert_eq!(granted(&world, &home, &answer).await, json!("openid email ledger.read"));
+            page = browser.open(&home.request(&[SCOPE])).await;
+        }
+        assert_eq!(world.all("SignInConsent").await, json!([]));
+    }
+
+    /// External: an administrator consents, and takes it back; with it goes all that the app has.
+    async fn external_consent_is_an_administrator_s(world: World) {
+        let home = home(&world, "External").await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[SCOPE])).await;
+        let refused = browser.type_password(&page, "ann", PASSWORD).await;
+        let refused = browser.go_on(&refused).await;
+        assert_eq!(parameter(&refused, "error").as_deref(), Some("consent_required"));
+        let person = world.all("ApplicationUser").await[0]["id"].clone();
+        let body = json!({ "clientAppId": home.app["id"], "platformUserId": person, "scope": "openid email ledger.read" });
+        let consent = world.admin.post(&format!("{BASE}/SignInConsent"), body.clone()).await.is(201).json();
+        assert_eq!((&consent["source"], consent["givenOn"].is_string()), (&json!("Administrator"), true));
+        world.admin.post(&format!("{BASE}/SignInConsent"), body).await.expect(409);
+        let page = browser.open(&home.request(&[SCOPE])).await;
+        let answer = match page.left {
+            Some(left) => left,
+            None => browser.sign_in(&page, "ann", PASSWORD).await,
+        };
+        let code = parameter(&answer, "code").unwrap();
+        let tokens = home.redeem(&world, &code, &[]).await.is(200).json();
+        let bearer = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());
+        bearer.get("/connect/userinfo").await.expect(200);
+        world.admin.delete(&format!("{BASE}/SignInConsent/{}", id(&consent))).await.expect(204);
+        bearer.get("/connect/userinfo").await.expect(401);
+        let silent = browser.open(&home.request(&[SCOPE])).await.left.unwrap();
+        assert_eq!(parameter(&silent, "error").as_deref(), Some("consent_required"));
+    }
+
+    /// A remembered consent is audited, by the person.
+    async fn consent_is_audited(world: World) {
+        let home = home(&world, "Explicit").await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[SCOPE])).await;
+        let page = browser.type_password(&page, "ann", PASSWORD).await;
+        let kept: Vec<(&str, &str)> = ALL.into_iter().chain([("remember", "true")]).collect();
+        let next = decide(&mut browser, &page, &kept).await;
+        browser.go_on(&next).await;
+        let person = world.all("ApplicationUser").await[0]["id"].clone();
+        let consents = world.all("SignInConsent").await;
+        assert_eq!(
+            (&consents[0]["scope"], &consents[0]["source"], &consents[0]["platformUserId"]),
+            (&json!("email ledger.read openid"), &json!("Person"), &person)
+        );
+        let trail = format!("{BASE}/CustomAuditTrail?sortOrder=descending&count=1");
+        let entry = world.admin.get(&trail).await.is(200).json()[0].clone();
+        assert_eq!((&entry["area"], &entry["user"]), (&json!("SignInConsent"), &person));
+    }
+}

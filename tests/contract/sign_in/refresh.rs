@@ -1,0 +1,213 @@
+//! Refresh tokens, and what ends the grant behind them.
+
+use chancery_testkit::{Answer, World, on_both_engines};
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+
+use super::{Home, PASSWORD, browser::Browser, change, claims, encode, parameter, tenant_option};
+use crate::id;
+
+const OFFLINE: &str = "openid profile offline_access";
+
+/// The tokens of a person who signs in for when the person is away.
+async fn offline(world: &World, home: &Home) -> (Browser, Value) {
+    let mut browser = Browser::new(world);
+    let page = browser.open(&home.request(&[("scope", OFFLINE)])).await;
+    let answer = browser.sign_in(&page, "ann", PASSWORD).await;
+    let code = parameter(&answer, "code").unwrap();
+    (browser, home.redeem(world, &code, &[]).await.is(200).json())
+}
+
+async fn refresh(world: &World, home: &Home, token: &Value, more: &[(&str, &str)]) -> Answer {
+    let usual = [
+        ("grant_type", "refresh_token"),
+        ("refresh_token", token.as_str().unwrap()),
+        ("client_id", id(&home.app)),
+        ("client_secret", home.secret.as_str()),
+    ];
+    let all = usual.into_iter().chain(more.iter().copied()).filter(|(_, value)| !value.is_empty());
+    let form: Vec<String> = all.map(|(name, value)| format!("{name}={}", encode(value))).collect();
+    world.anonymous.ask_for_token(&form.join("&")).await
+}
+
+async fn is_known(world: &World, tokens: &Value) -> bool {
+    let bearer = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());
+    bearer.get("/connect/userinfo").await.status == 200
+}
+
+fn public() -> Value {
+    json!({ "isPublic": true })
+}
+
+on_both_engines! {
+    /// OpenID Connect Core 1.0, sections 11 and 12: the token comes with `offline_access`, and lasts beyond the
+    /// session; the ID token keeps the time of the sign-in.
+    async fn a_grant_lasts_while_the_person_is_away(world: World) {
+        let home = Home::new(&world).await;
+        let (_, answer) = home.sign_in(&world).await;
+        let plain = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
+        assert!(plain.get("refresh_token").is_none(), "{plain}");
+        let (mut browser, first) = offline(&world, &home).await;
+        assert_eq!(first["scope"], json!(OFFLINE));
+        let page = browser.open("/connect/endsession").await;
+        let csrf = page.field("csrf");
+        browser.post(&page.action(), &[("csrf", &csrf), ("decision", "allow")], &[]).await;
+        assert!(is_known(&world, &first).await, "the grant outlasts its session");
+        let second = refresh(&world, &home, &first["refresh_token"], &[]).await.is(200).json();
+        assert!(is_known(&world, &second).await);
+        let (before, after) = (claims(&first["id_token"]), claims(&second["id_token"]));
+        for same in ["sub", "aud", "auth_time", "acr", "amr", "tid", "sid", "iss"] {
+            assert_eq!(before[same], after[same], "{same}");
+        }
+        assert!(after.get("nonce").is_none(), "section 12.2");
+        assert_eq!(second["refresh_token"], first["refresh_token"], "a client app that proves itself keeps its token");
+    }
+
+    /// RFC 6749, section 6: scope may be narrowed for this answer, and no more than was granted.
+    async fn a_refresh_may_ask_for_less(world: World) {
+        let home = Home::new(&world).await;
+        let (_, tokens) = offline(&world, &home).await;
+        let token = &tokens["refresh_token"];
+        let less = refresh(&world, &home, token, &[("scope", "openid")]).await.is(200).json();
+        assert_eq!(less["scope"], json!("openid"));
+        let more = refresh(&world, &home, token, &[("scope", "openid email")]).await.is(400).json();
+        assert_eq!(more["error"], json!("invalid_scope"));
+        assert_eq!(refresh(&world, &home, token, &[]).await.is(200).json()["scope"], json!(OFFLINE));
+    }
+
+    /// A public app's token is replaced by each use; shown again within the leeway it gets the same successor, so
+    /// that two tabs, or an answer that was lost, harm nobody.
+    async fn a_public_app_s_token_rotates(world: World) {
+        let home = Home::with(&world, public()).await;
+        let (_, first) = offline(&world, &home).await;
+        let second = refresh(&world, &home, &first["refresh_token"], &[]).await.is(200).json();
+        assert_ne!(first["refresh_token"], second["refresh_token"]);
+        let again = refresh(&world, &home, &first["refresh_token"], &[]).await.is(200).json();
+        assert_eq!(again["refresh_token"], second["refresh_token"]);
+        let third = refresh(&world, &home, &second["refresh_token"], &[]).await.is(200).json();
+        // two generations back is reuse, leeway or not: it may be a thief's
+        let reused = refresh(&world, &home, &first["refresh_token"], &[]).await.is(400).json();
+        assert_eq!(reused["error"], json!("invalid_grant"));
+        refresh(&world, &home, &third["refresh_token"], &[]).await.expect(400);
+        assert!(!is_known(&world, &third).await, "reuse ends the grant");
+    }
+
+    /// Beyond the leeway a token that was replaced ends the grant.
+    async fn reuse_ends_the_grant(world: World) {
+        let home = Home::with(&world, public()).await;
+        tenant_option(&world, &home, "RefreshTokenReuseLeeway", "00:00:00").await;
+        let (_, first) = offline(&world, &home).await;
+        let second = refresh(&world, &home, &first["refresh_token"], &[]).await.is(200).json();
+        refresh(&world, &home, &first["refresh_token"], &[]).await.expect(400);
+        refresh(&world, &home, &second["refresh_token"], &[]).await.expect(400);
+        let records = world.all("SignInRecord").await;
+        let outcomes: Vec<&Value> = records.as_array().unwrap().iter().map(|one| &one["outcome"]).collect();
+        assert_eq!(outcomes, [&json!("SignedIn"), &json!("Reused")]);
+    }
+
+    /// Of many at once all get the same successor, and one rotation is made.
+    async fn of_many_at_once_all_get_one_successor(world: World) {
+        let home = Home::with(&world, public()).await;
+        let (_, first) = offline(&world, &home).await;
+        let answers = join_all((0..12).map(|_| refresh(&world, &home, &first["refresh_token"], &[]))).await;
+        let mut got: Vec<String> =
+            answers.into_iter().map(|answer| answer.is(200).json()["refresh_token"].to_string()).collect();
+        got.dedup();
+        assert_eq!(got.len(), 1);
+    }
+
+    /// A token is its own app's, at its own issuer, and cannot be made up.
+    async fn a_token_is_for_who_got_it(world: World) {
+        let home = Home::new(&world).await;
+        let (_, tokens) = offline(&world, &home).await;
+        let token = &tokens["refresh_token"];
+        let text = token.as_str().unwrap();
+        let flipped = if text.ends_with('A') { "E" } else { "A" };
+        for wrong in [format!("{}{flipped}", &text[..text.len() - 1]), "x".to_owned(), text[..28].to_owned()] {
+            refresh(&world, &home, &json!(wrong), &[]).await.expect(400);
+        }
+        let other = world.make("ClientApp", json!({ "name": "Other", "isPublic": true })).await;
+        let form = format!("grant_type=refresh_token&client_id={}&refresh_token={text}", id(&other));
+        let refused = world.anonymous.ask_for_token(&form).await.is(400).json();
+        assert_eq!(refused["error"], json!("invalid_grant"));
+        let form = format!(
+            "grant_type=refresh_token&client_id={}&client_secret={}&refresh_token={text}", id(&home.app), home.secret
+        );
+        let path = format!("/t/{}/connect/token", home.tenant);
+        let headers = [("content-type", "application/x-www-form-urlencoded")];
+        let elsewhere = world.anonymous.send(http::Method::POST, &path, &headers, form.into_bytes()).await;
+        assert_eq!(elsewhere.is(400).json()["error"], json!("invalid_grant"), "another issuer's");
+        refresh(&world, &home, token, &[]).await.expect(200);
+    }
+
+    /// What ends sessions and grants for good (section 13), although it is undone afterwards.
+    async fn nothing_counts_once_a_person_is_shut_out(world: World) {
+        let home = Home::new(&world).await;
+        let one = world.path(&format!("/User/{}", id(&home.user)));
+        let state = format!("{one}/state");
+        let undone = [
+            (json!({ "isUserActive": false }), json!({ "isUserActive": true })),
+            (json!({ "isUserLocked": true }), json!({ "isUserLocked": false })),
+        ];
+        for (out, back) in undone {
+            let (mut browser, tokens) = offline(&world, &home).await;
+            world.admin.post(&state, out.clone()).await.expect(200);
+            world.admin.post(&state, back).await.expect(200);
+            assert!(!is_known(&world, &tokens).await, "{out}");
+            refresh(&world, &home, &tokens["refresh_token"], &[]).await.expect(400);
+            let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
+            assert_eq!(parameter(&silent, "error").as_deref(), Some("login_required"), "{out}");
+        }
+    }
+
+    async fn nothing_counts_after_a_reset(world: World) {
+        let home = Home::new(&world).await;
+        let (mut browser, tokens) = offline(&world, &home).await;
+        let reset = world.path(&format!("/User/{}/password/reset", id(&home.user)));
+        world.admin.post(&reset, json!({ "newPassword": "five quiet brown owls" })).await.expect(200);
+        assert!(!is_known(&world, &tokens).await);
+        refresh(&world, &home, &tokens["refresh_token"], &[]).await.expect(400);
+        let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
+        assert_eq!(parameter(&silent, "error").as_deref(), Some("login_required"));
+    }
+
+    /// Deleted and restored from the quarantine: signed out all the same.
+    async fn nothing_counts_after_a_deletion(world: World) {
+        let home = Home::new(&world).await;
+        world.set_option("UserDeletionQuarantineEnabled", "true").await;
+        let (_, tokens) = offline(&world, &home).await;
+        let one = world.path(&format!("/User/{}", id(&home.user)));
+        world.admin.delete(&one).await.expect(204);
+        assert!(!is_known(&world, &tokens).await);
+        world.admin.post(&format!("{one}/restore-deletion"), json!(null)).await.expect(200);
+        assert!(!is_known(&world, &tokens).await);
+        refresh(&world, &home, &tokens["refresh_token"], &[]).await.expect(400);
+    }
+
+    /// The rules of now count: an app that is off, or restricted to others, gets nothing more.
+    async fn a_refresh_looks_at_the_app_as_it_is(world: World) {
+        let home = Home::new(&world).await;
+        let (_, tokens) = offline(&world, &home).await;
+        let path = format!("/ClientApp/{}", id(&home.app));
+        for (member, off) in [("isRestricted", true), ("allowUserLogin", false), ("enabled", false)] {
+            change(&world, &path, json!({ member: off })).await;
+            let refused = refresh(&world, &home, &tokens["refresh_token"], &[]).await;
+            assert!(refused.status == 400 || refused.status == 401, "{member}: {}", refused.status);
+            change(&world, &path, json!({ member: !off })).await;
+            refresh(&world, &home, &tokens["refresh_token"], &[]).await.expect(200);
+        }
+    }
+
+    /// A refresh token lasts from its last use (14 days), and no longer than 90 days in all.
+    async fn a_lifetime_ends(world: World) {
+        let home = Home::new(&world).await;
+        let (_, tokens) = offline(&world, &home).await;
+        refresh(&world, &home, &tokens["refresh_token"], &[]).await.expect(200);
+        let past = "UPDATE sign_in_grant SET used_on = used_on - 1210000000";
+        world.sql(vec![(past, vec![])]).await;
+        refresh(&world, &home, &tokens["refresh_token"], &[]).await.expect(400);
+        let back = "UPDATE sign_in_grant SET used_on = used_on + 1210000000, started_on = started_on - 7776000001";
+        world.sql(vec![(back, vec![])]).await;
+        refresh(&world, &home, &tokens["refresh_token"], &[]).await.expect(400);
+    }
+}

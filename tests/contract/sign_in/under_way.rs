@@ -1,0 +1,182 @@
+//! What changes while a sign-in is under way: tabs, languages, what administrators take away.
+
+use chancery_testkit::on_both_engines;
+use serde_json::json;
+
+use super::{
+    BASE, CALLBACK, Home, PASSWORD, VERIFIER, browser::Browser, change, claims, encode, first, parameter,
+    relate,
+};
+use crate::id;
+
+on_both_engines! {
+    /// Section 11: an administrator's change counts in flows under way.
+    async fn what_is_taken_away_counts_at_once(world: World) {
+        let home = Home::new(&world).await;
+        let (app, tenant) = (format!("/ClientApp/{}", id(&home.app)), home.tenant.clone());
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[])).await;
+        change(&world, &app, json!({ "allowUserLogin": false })).await;
+        assert_eq!(browser.type_password(&page, "ann", PASSWORD).await.status, 400);
+        change(&world, &app, json!({ "allowUserLogin": true })).await;
+        relate(&world, &format!("{app}/tenants"), &[]).await;
+        assert_eq!(browser.type_password(&page, "ann", PASSWORD).await.status, 400);
+        relate(&world, &format!("{app}/tenants"), &[&tenant]).await;
+        let filter = encode(&format!("uri eq \"{CALLBACK}\""));
+        let uri = first(&world, &format!("/ClientAppRedirectUri?filter={filter}")).await;
+        let uri_path = format!("{BASE}/ClientAppRedirectUri/{}", id(&uri));
+        world.admin.delete(&uri_path).await.expect(204);
+        let gone = browser.type_password(&page, "ann", PASSWORD).await;
+        assert_eq!((gone.status, gone.left), (400, None), "{}", gone.html);
+        assert!(browser.cookies.keys().all(|name| !name.ends_with("session")));
+    }
+
+    /// A code is good at the issuer that issued it, and at no other.
+    async fn a_code_is_of_its_issuer(world: World) {
+        let home = Home::new(&world).await;
+        let tenant = format!("/t/{}", home.tenant);
+        for (here, there) in [("", tenant.as_str()), (tenant.as_str(), "")] {
+            let mut browser = Browser::new(&world);
+            let page = browser.open(&format!("{here}{}", home.request(&[]))).await;
+            let answer = browser.sign_in(&page, "ann", PASSWORD).await;
+            let form = format!(
+                "grant_type=authorization_code&code={}&redirect_uri={}&code_verifier={VERIFIER}&client_id={}&client_secret={}",
+                parameter(&answer, "code").unwrap(), encode(CALLBACK), id(&home.app), home.secret
+            );
+            let headers = [("content-type", "application/x-www-form-urlencoded")];
+            for (issuer, status) in [(there, 400), (here, 200)] {
+                let path = format!("{issuer}/connect/token");
+                let sent = world.anonymous.send(http::Method::POST, &path, &headers, form.clone().into_bytes()).await;
+                sent.expect(status);
+            }
+        }
+    }
+
+    /// Two tabs are two flows: after a sign-in in one the other goes on by the session.
+    async fn two_tabs_are_two_flows(world: World) {
+        let home = Home::new(&world).await;
+        let mut browser = Browser::new(&world);
+        let one = browser.open(&home.request(&[("state", "one")])).await;
+        let two = browser.open(&home.request(&[("state", "two")])).await;
+        let answer = browser.sign_in(&one, "ann", PASSWORD).await;
+        assert_eq!(parameter(&answer, "state").as_deref(), Some("one"));
+        // what is typed there is not looked at any more; the answer goes by a page, since a form was posted
+        let next = browser.type_password(&two, "ann", "whatever").await;
+        let answer = browser.go_on(&next).await;
+        assert_eq!(parameter(&answer, "state").as_deref(), Some("two"));
+        assert!(parameter(&answer, "code").is_some());
+    }
+
+    /// Back after a sign-in: a page that leads back to the app.
+    async fn going_back_leads_back_to_the_app(world: World) {
+        let home = Home::new(&world).await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[])).await;
+        browser.sign_in(&page, "ann", PASSWORD).await;
+        let back = browser.open(&page.address).await;
+        assert_eq!(back.status, 400);
+        assert!(back.html.contains("href=\"https://app.example/\""), "{}", back.html);
+    }
+
+    /// A wrong password is answered by a redirect, so that going back repeats no form; the name stays.
+    async fn a_mistake_is_no_answer_to_a_form(world: World) {
+        let home = Home::new(&world).await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[])).await;
+        let wrong = browser.type_password(&page, "ann", "not this one").await;
+        assert!(wrong.address.contains("/signin/password?flow="), "{}", wrong.address);
+        assert!(wrong.html.contains("value=\"ann\"") && !wrong.html.contains("not this one"), "{}", wrong.html);
+        assert!(wrong.html.contains("aria-invalid=\"true\""), "the error is at its field: {}", wrong.html);
+    }
+
+    /// The language that was chosen on a page stays; the first that there is counts.
+    async fn a_language_stays(world: World) {
+        let home = Home::new(&world).await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[])).await;
+        let page = browser.open(&format!("{}&ui_locales=de", page.address)).await;
+        let wrong = browser.type_password(&page, "ann", "not this one").await;
+        assert!(wrong.html.contains("lang=\"de\""), "{}", wrong.html);
+        let asked = browser.open(&home.request(&[("ui_locales", "fr de en")])).await;
+        assert!(asked.html.contains("lang=\"de\""), "{}", asked.html);
+        let headers = [("accept-language", "fr, en;q=0.2, de;q=0.8")];
+        let answer = world.anonymous.send(http::Method::GET, "/signin/password?flow=x", &headers, Vec::new()).await;
+        assert!(String::from_utf8_lossy(&answer.bytes).contains("lang=\"de\""));
+    }
+
+    /// `login_hint` fills the name; without a page it must be the session's person.
+    async fn a_hint_of_a_name(world: World) {
+        let home = Home::new(&world).await;
+        let (mut browser, _) = home.sign_in(&world).await;
+        for (hint, is_theirs) in [("ANN", true), ("ann@example.com", true), ("bob", false)] {
+            let silent = home.request(&[("prompt", "none"), ("login_hint", hint)]);
+            let left = browser.open(&silent).await.left.unwrap();
+            assert_eq!(parameter(&left, "code").is_some(), is_theirs, "{hint}: {left}");
+        }
+    }
+
+    /// A form of another site brings no cookies, and replaces none.
+    async fn another_site_s_form_ends_no_flow(world: World) {
+        let home = Home::new(&world).await;
+        let headers = [("content-type", "application/x-www-form-urlencoded")];
+        for path in [home.request(&[]), "/connect/endsession".to_owned(), "/signin/password?flow=x".to_owned()] {
+            let answer = world.anonymous.send(http::Method::POST, &path, &headers, b"a=b".to_vec()).await;
+            assert!(answer.header("set-cookie").is_none(), "{path}");
+        }
+    }
+
+    /// RFC 8707: a resource is the app's own or its subscription's; the platform's only if the app has it and asks.
+    async fn tokens_are_for_resources(world: World) {
+        let home = Home::new(&world).await;
+        let audience = async |more: &[(&str, &str)], token: &[(&str, &str)]| {
+            let mut browser = Browser::new(&world);
+            let page = browser.open(&home.request(more)).await;
+            let answer = match page.left {
+                Some(left) => left,
+                None => browser.sign_in(&page, "ann", PASSWORD).await,
+            };
+            let Some(code) = parameter(&answer, "code") else {
+                return json!(parameter(&answer, "error"));
+            };
+            let tokens = home.redeem(&world, &code, token).await.json();
+            match tokens.get("access_token") {
+                Some(_) => claims(&tokens["access_token"])["aud"].clone(),
+                None => tokens["error"].clone(),
+            }
+        };
+        let own_id = home.app["id"].clone();
+        assert_eq!(audience(&[], &[]).await, json!([own_id]));
+        assert_eq!(audience(&[("resource", "ledger-api")], &[]).await, json!("invalid_target"));
+        for key in ["ledger-api", "PlatformManagementService"] {
+            world.make("ClientAppResource", json!({ "clientAppId": own_id, "key": key })).await;
+        }
+        let other = world.make("ClientApp", json!({ "name": "Other" })).await;
+        world.make("ClientAppResource", json!({ "clientAppId": other["id"], "key": "near-api" })).await;
+        assert_eq!(audience(&[], &[]).await, json!(["ledger-api"]), "the platform's is never a default");
+        let both = [("resource", "ledger-api"), ("resource", "near-api")];
+        assert_eq!(audience(&both, &[]).await, json!(["ledger-api", "near-api"]));
+        assert_eq!(audience(&both, &[("resource", "near-api")]).await, json!(["near-api"]));
+        assert_eq!(audience(&both, &[("resource", "elsewhere")]).await, json!("invalid_target"));
+        let platform = ("resource", "PlatformManagementService");
+        assert_eq!(audience(&[platform], &[]).await, json!(["PlatformManagementService"]));
+        assert_eq!(audience(&[platform, both[0]], &[]).await, json!("invalid_target"));
+        let users = ("resource", "PlatformUserStoreService");
+        assert_eq!(audience(&[users], &[]).await, json!("invalid_target"), "the app does not have it");
+        change(&world, &format!("/ClientApp/{}", id(&home.app)), json!({ "resourceFilterEnabled": true })).await;
+        assert_eq!(audience(&both, &[]).await, json!("invalid_target"));
+    }
+
+    /// The Fetch standard: scripts of any site may use the endpoints that use no cookies.
+    async fn scripts_may_ask_where_no_cookie_counts(world: World) {
+        let open = ["/.well-known/openid-configuration", "/.well-known/jwks.json", "/connect/token", "/connect/userinfo"];
+        for path in open {
+            let asked = world.anonymous.send(http::Method::OPTIONS, path, &[], Vec::new()).await.is(204);
+            assert_eq!(asked.header("access-control-allow-origin"), Some("*"), "{path}");
+            assert!(asked.header("access-control-allow-credentials").is_none());
+            let answer = world.anonymous.get(path).await;
+            assert_eq!(answer.header("access-control-allow-origin").is_some(), answer.status != 405, "{path}");
+        }
+        let page = world.anonymous.get("/connect/authorize").await;
+        assert!(page.header("access-control-allow-origin").is_none());
+    }
+}

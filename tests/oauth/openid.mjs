@@ -2,18 +2,12 @@
 //
 //   CHANCERY_BASE=... CHANCERY_APPS=FILE node openid.mjs
 
-import { readFileSync } from 'node:fs'
 import * as jose from 'jose'
 import * as openid from 'openid-client'
 
-const base = process.env.CHANCERY_BASE.replace(/\/$/, '')
-const apps = JSON.parse(readFileSync(process.env.CHANCERY_APPS, 'utf8'))
-const users = new URL(`${base}/api/userstore/v2/default/administration/User?count=1`)
+import { apps, base, prove } from './prove.mjs'
 
-function prove(what, holds, detail = '') {
-  if (!holds) throw new Error(`${what}: ${JSON.stringify(detail)}`)
-  console.log(`ok      ${what}`)
-}
+const users = new URL(`${base}/api/userstore/v2/default/administration/User?count=1`)
 
 async function configure(app, authentication, issuer = base) {
   return openid.discovery(new URL(issuer), app.id, undefined, authentication, {

@@ -3,9 +3,6 @@
     CHANCERY_BASE=... CHANCERY_APPS=FILE python requests_client.py
 """
 
-import json
-import os
-
 import requests
 from jwskate import Jwk
 from requests_oauth2client import (
@@ -17,21 +14,10 @@ from requests_oauth2client import (
     exceptions,
 )
 
-BASE = os.environ["CHANCERY_BASE"].rstrip("/")
+from prove import APPS, BASE, prove
+
 USERS = f"{BASE}/api/userstore/v2/default/administration/User?count=1"
-with open(os.environ["CHANCERY_APPS"], encoding="utf-8") as file:
-    APPS = json.load(file)
 METADATA = requests.get(f"{BASE}/.well-known/openid-configuration", timeout=30).json()
-
-
-class Failed(Exception):
-    """Something does not hold."""
-
-
-def prove(what, holds, detail=""):
-    if not holds:
-        raise Failed(f"{what}: {detail}")
-    print(f"ok      {what}", flush=True)
 
 
 def client(authentication, **options):

@@ -2,46 +2,12 @@
 //
 //   CHANCERY_BASE=... CHANCERY_APPS=FILE node sign_in.mjs
 
-import { readFileSync } from 'node:fs'
 import * as openid from 'openid-client'
 
-const base = process.env.CHANCERY_BASE.replace(/\/$/, '')
-const { person } = JSON.parse(readFileSync(process.env.CHANCERY_APPS, 'utf8'))
+import { Browser } from './browser.mjs'
+import { apps, base, prove } from './prove.mjs'
 
-function prove(what, holds, detail = '') {
-  if (!holds) throw new Error(`${what}: ${JSON.stringify(detail)}`)
-  console.log(`ok      ${what}`)
-}
-
-// A browser without script: cookies, redirects within the server, forms.
-class Browser {
-  cookies = new Map()
-
-  async send(address, body) {
-    const shown = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-    const answer = await fetch(address, {
-      method: body ? 'POST' : 'GET',
-      body,
-      redirect: 'manual',
-      headers: { ...(shown && { cookie: shown }), ...(body && { 'sec-fetch-site': 'same-origin' }) },
-    })
-    for (const line of answer.headers.getSetCookie()) {
-      const [name, value] = line.split(';')[0].split(/=(.*)/)
-      if (value) this.cookies.set(name, value)
-      else this.cookies.delete(name)
-    }
-    const next = answer.headers.get('location') ?? answer.headers.get('refresh')?.split('url=')[1]
-    if (next && !new URL(next, address).href.startsWith(base)) return { left: new URL(next) }
-    if (next) return this.send(new URL(next, address))
-    return { address, html: await answer.text(), status: answer.status }
-  }
-
-  async submit(page, fields) {
-    const text = (pattern) => page.html.match(pattern)?.[1].replaceAll('&amp;', '&').replaceAll('&#x2f;', '/')
-    const action = new URL(text(/action="([^"]*)"/), page.address)
-    return this.send(action, new URLSearchParams({ csrf: text(/name="csrf" value="([^"]*)"/), ...fields }))
-  }
-}
+const { person } = apps
 
 for (const [name, app] of Object.entries(person.apps)) {
   for (const issuer of [base, `${base}/t/${person.tenant}`]) {

@@ -72,6 +72,26 @@ for name in ["one", "two"]:
     send("POST", f"ClientApp/{app['id']}/tenants", {"relatedIds": [app["tenant"]]})
 
 
+def first(resource, name):
+    """What the first start made."""
+    return send("GET", f"{resource}?filter=name%20eq%20%22{name}%22", None)[0]
+
+
+def sign_in_app(name, uris, **members):
+    """An app that the people of the default store sign in to."""
+    app = send("POST", "ClientApp", {"name": f"{name} {suffix}", **members})
+    owner = {"clientAppId": app["id"]}
+    for purpose, uri in uris.items():
+        send("POST", "ClientAppRedirectUri", owner | {"uri": uri, "redirectUriType": purpose})
+    send("POST", f"ClientApp/{app['id']}/tenants", {"relatedIds": [first("Tenant", "Default")["id"]]})
+    instance = first("IdpInstance", "default")
+    send("POST", f"IdpInstance/{instance['id']}/clientapps", {"relatedIds": [app["id"]]})
+    told = {"id": app["id"]}
+    if not app["isPublic"]:
+        told["secret"] = send("POST", "ClientAppSecret", owner)["secret"]
+    return told
+
+
 def person():
     """A user of the default store, and two apps to sign in to."""
     callback, goodbye = "https://app.example/callback", "https://app.example/bye"
@@ -80,23 +100,24 @@ def person():
     user = send("POST", users, {"loginName": name, "emailAddress": f"{name}@example.com"}, "userstore/v2/default")
     reset = f"{users}/{user['id']}/password/reset"
     send("POST", reset, {"newPassword": password}, "userstore/v2/default")
-    tenant = send("GET", "Tenant?filter=name%20eq%20%22Default%22", None)[0]
-    instance = send("GET", "IdpInstance?filter=name%20eq%20%22default%22", None)[0]
-    apps = {}
-    for kind, members in {"confidential": {}, "public": {"isPublic": True}}.items():
-        app = send("POST", "ClientApp", {"name": f"{kind} {suffix}", **members})
-        owner = {"clientAppId": app["id"]}
-        for uri, purpose in [(callback, "Login"), (goodbye, "Logout")]:
-            send("POST", "ClientAppRedirectUri", owner | {"uri": uri, "redirectUriType": purpose})
-        send("POST", f"ClientApp/{app['id']}/tenants", {"relatedIds": [tenant["id"]]})
-        send("POST", f"IdpInstance/{instance['id']}/clientapps", {"relatedIds": [app["id"]]})
-        apps[kind] = {"id": app["id"]}
-        if not members:
-            apps[kind]["secret"] = send("POST", "ClientAppSecret", owner)["secret"]
-    told = {"name": name, "password": password, "tenant": tenant["id"], "apps": apps}
-    return told | {"callback": callback, "goodbye": goodbye}
+    uris = {"Login": callback, "Logout": goodbye}
+    told = {"name": name, "password": password, "callback": callback, "goodbye": goodbye}
+    told["tenant"] = first("Tenant", "Default")["id"]
+    told["apps"] = {
+        "confidential": sign_in_app("confidential", uris),
+        "public": sign_in_app("public", uris, isPublic=True),
+    }
+    return told
+
+
+def web_server():
+    """Apache, which lets people be asked before they are signed out."""
+    site = f"http://localhost:{os.environ['APACHE_PORT']}"
+    uris = {"Login": f"{site}/secure/callback", "Logout": f"{site}/bye"}
+    return sign_in_app("apache", uris, logoutConsent="Explicit") | {"site": site, "goodbye": uris["Logout"]}
 
 
 apps["person"] = person()
+apps["apache"] = web_server()
 with open(sys.argv[1], "w", encoding="utf-8") as file:
     json.dump(apps, file)

@@ -5,8 +5,9 @@ import { base } from './prove.mjs'
 export class Browser {
   cookies = new Map()
 
-  // A page of the server, or the address outside of it that the browser has left for.
-  async send(address, body) {
+  // A page of the server, or the address outside of it that the browser has left for. Like Chromium it holds where a
+  // form is redirected to what the form's page says in `form-action`.
+  async send(address, body, isHeld = false) {
     const shown = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
     const answer = await fetch(address, {
       method: body ? 'POST' : 'GET',
@@ -19,15 +20,19 @@ export class Browser {
       if (value) this.cookies.set(name, value)
       else this.cookies.delete(name)
     }
-    const next = answer.headers.get('location') ?? answer.headers.get('refresh')?.split('url=')[1]
+    const redirect = answer.headers.get('location')
+    const next = redirect ?? answer.headers.get('refresh')?.split('url=')[1]
+    if (redirect && isHeld && !new URL(next, address).href.startsWith(`${base}/`)) return { blocked: next }
     if (next && !new URL(next, address).href.startsWith(`${base}/`)) return { left: new URL(next) }
-    if (next) return this.send(new URL(next, address))
-    return { address, html: await answer.text(), status: answer.status }
+    if (next) return this.send(new URL(next, address), undefined, isHeld && redirect)
+    const holds = answer.headers.get('content-security-policy')?.includes("form-action 'self'")
+    return { address, html: await answer.text(), status: answer.status, holds }
   }
 
   async submit(page, fields) {
     const text = (pattern) => page.html.match(pattern)?.[1].replaceAll('&amp;', '&').replaceAll('&#x2f;', '/')
     const action = new URL(text(/action="([^"]*)"/), page.address)
-    return this.send(action, new URLSearchParams({ csrf: text(/name="csrf" value="([^"]*)"/), ...fields }))
+    const form = new URLSearchParams({ csrf: text(/name="csrf" value="([^"]*)"/), ...fields })
+    return this.send(action, form, page.holds)
   }
 }

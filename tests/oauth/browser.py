@@ -32,6 +32,8 @@ class Page:
         self.status = None if answer is None else answer.status_code
         self.text = "" if answer is None else answer.text
         self.form = Form(self.text)
+        policy = "" if answer is None else answer.headers.get("Content-Security-Policy", "")
+        self.holds = "form-action 'self'" in policy
 
     @property
     def asks_for_password(self):
@@ -41,15 +43,20 @@ class Page:
         return f"{self.status} {self.address}: {self.text[:2000]}"
 
 
+class Blocked(Exception):
+    """A form is redirected to where its page's `form-action` does not let it."""
+
+
 class Browser:
-    """Keeps the cookies of one person at these sites, and the addresses that were visited."""
+    """Keeps the cookies of one person at these sites, and the addresses that were visited. Like Chromium it holds
+    where a form is redirected to what the form's page says in `form-action`."""
 
     def __init__(self, *sites):
         self.sites = tuple(f"{site}/" for site in sites)
         self.session = requests.Session()
         self.trail = []
 
-    def visit(self, address, fields=None):
+    def visit(self, address, fields=None, held_to=None):
         method, headers = "GET", {}
         if fields is not None:
             method, headers = "POST", {"Sec-Fetch-Site": "same-origin"}
@@ -60,12 +67,17 @@ class Browser:
             answer = self.session.request(
                 method, address, data=fields, headers=headers, allow_redirects=False, timeout=30
             )
-            onward = answer.headers.get("Location") or answer.headers.get("Refresh", "").partition("url=")[2]
+            redirect = answer.headers.get("Location")
+            onward = redirect or answer.headers.get("Refresh", "").partition("url=")[2]
             if not onward:
                 return Page(address, answer)
             address = urljoin(address, onward)
+            held_to = held_to if redirect else None
+            if held_to and not address.startswith(held_to):
+                raise Blocked(address)
             method, fields, headers = "GET", None, {}
         raise requests.TooManyRedirects(address)
 
     def submit(self, page, **typed):
-        return self.visit(urljoin(page.address, page.form.action), page.form.hidden | typed)
+        held_to = urljoin(page.address, "/") if page.holds else None
+        return self.visit(urljoin(page.address, page.form.action), page.form.hidden | typed, held_to)

@@ -58,6 +58,37 @@ create_test_database() { # name
     psql -q -d "$CHANCERY_TEST_POSTGRES/postgres" -c "CREATE DATABASE $1 TEMPLATE template0"
 }
 
+# What drives a browser is installed here, by the versions that tests/browser names.
+browser_tools="$PWD/target/browser-tools"
+
+# Installs a browser and what drives it. CHROMIUM names a browser that is there already.
+install_browser_tools() {
+    need node nodejs
+    need npm npm
+    need python3 python3
+    python3 -c 'import ensurepip' 2>/dev/null || need ensurepip python3-venv
+    if [ -z "${CHROMIUM:-}" ]; then need chromium chromium; fi
+    local stamp pins="$PWD/tests/browser"
+    stamp="$(cat "$pins/package-lock.json" "$pins/requirements.txt" | sha256sum)"
+    if [ "$(cat "$browser_tools/stamp" 2>/dev/null)" = "$stamp" ]; then return; fi
+    echo "installing playwright-core, axe-core and soft-webauthn"
+    rm -rf "$browser_tools"
+    mkdir -p "$browser_tools"
+    cp "$pins/package.json" "$pins/package-lock.json" "$browser_tools"
+    npm ci --loglevel error --no-audit --no-fund --ignore-scripts --prefix "$browser_tools"
+    python3 -m venv "$browser_tools/python"
+    "$browser_tools/python/bin/pip" install --quiet --disable-pip-version-check --no-deps -r "$pins/requirements.txt"
+    echo "$stamp" >"$browser_tools/stamp"
+}
+
+# Prints a folder with the checks of tests/browser, within that which work names: modules are found beside a
+# script or above it, and several checks run at a time.
+browser_checks() {
+    cp -r tests/browser "$work/checks"
+    ln -s "$browser_tools/node_modules" "$work/checks/node_modules"
+    echo "$work/checks"
+}
+
 # Prints what a script says of itself, and ends it.
 usage() {
     sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "scripts/${0##*/}" >&2

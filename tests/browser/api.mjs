@@ -1,12 +1,12 @@
-// The server's interface, as far as passkeys need it.
+// The server's interface, as far as the checks need it.
 
-const base = process.env.CHANCERY_BASE?.replace(/\/$/, '')
+export const base = process.env.CHANCERY_BASE?.replace(/\/$/, '')
 const token = process.env.CHANCERY_TOKEN
 if (!base || !token) {
   console.error('CHANCERY_BASE and CHANCERY_TOKEN (of a SystemAdmin) must be set')
   process.exit(2)
 }
-const administration = '/api/userstore/v2/default/administration'
+export const administration = '/api/userstore/v2/default/administration'
 const options = '/api/management/v2/Option'
 
 /** Says that something holds, or ends the run. */
@@ -32,7 +32,7 @@ async function send(method, path, body) {
 }
 
 /** Calls the server and takes no other status. */
-async function call(method, path, body, status) {
+export async function call(method, path, body, status) {
   const answer = await send(method, path, body)
   if (answer.status !== status) {
     throw new Error(`${method} ${path} answered ${answer.status} instead of ${status}: ${answer.text.slice(0, 500)}`)

@@ -1,7 +1,6 @@
 // A page that runs ceremonies in a real browser, and the authenticators that are plugged into it.
 
-import { createServer } from 'node:http'
-import { chromium } from 'playwright-core'
+import { launch, serve } from './chromium.mjs'
 
 const PAGE = `<!doctype html><title>passkeys</title><script>
 const tried = async (ceremony) => {
@@ -13,21 +12,11 @@ const authenticate = (options) => tried(() => navigator.credentials.get({
   publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(options) }))
 </script>`
 
-/** Serves the page at a free port; `origin` is where. */
-async function serve() {
-  const server = createServer((_, answer) => answer.writeHead(200, { 'content-type': 'text/html' }).end(PAGE))
-  await new Promise((listening) => server.listen(0, '127.0.0.1', listening))
-  return { origin: `http://localhost:${server.address().port}`, close: () => server.close() }
-}
-
 /** Opens the page, with its origin as `origin`, and a second one of another origin. */
 export async function open() {
-  const [own, other] = [await serve(), await serve()]
-  const browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
-    args: ['--no-sandbox', '--disable-background-networking', '--disable-component-update', '--disable-quic',
-      '--disable-sync', '--no-first-run'],
-  })
+  const show = (_, answer) => answer.writeHead(200, { 'content-type': 'text/html' }).end(PAGE)
+  const [own, other] = [await serve(show), await serve(show)]
+  const browser = await launch()
   const context = await browser.newContext()
   const page = await context.newPage()
   const devtools = await context.newCDPSession(page)

@@ -1,0 +1,75 @@
+// What every page must be, at every width.
+
+import axe from 'axe-core/axe.min.js'
+
+const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+/** What depends on colours. */
+const COLOURS = ['color-contrast', 'link-in-text-block']
+/** A telephone, a screen at 200 %, a screen. */
+const SCREENS = [[320, 640, 1], [640, 400, 2], [1280, 800, 1]]
+
+/** Runs axe on a page as it is shown now, with all rules or those of colours; its violations. */
+export async function violations(page, ofColours = false) {
+  // what the page may load does not bind what is evaluated from outside
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe.source)
+  const options = ofColours ? { runOnly: { type: 'rule', values: COLOURS } } :
+    { runOnly: { type: 'tag', values: TAGS }, rules: { 'target-size': { enabled: true } } }
+  return page.evaluate(async (given) => {
+    const found = await globalThis.axe.run(document, { ...given, resultTypes: ['violations'] })
+    return found.violations.map(({ id, nodes }) => `axe ${id}: ${nodes.map((one) => one.html.slice(0, 200)).join(' | ')}`)
+  }, options)
+}
+
+/** Runs in the page: what is wrong with its structure. */
+function structureFaults(language) {
+  const faults = []
+  const all = (selector) => [...document.querySelectorAll(selector)]
+  const must = (holds, fault) => holds || faults.push(fault)
+  for (const one of ['h1', 'main', 'title']) must(all(one).length === 1, `${all(one).length} of ${one}`)
+  must(document.documentElement.lang === language, `its language is ${document.documentElement.lang}`)
+  must(document.title.includes(document.querySelector('h1')?.textContent.trim()), `its title is ${document.title}`)
+  must(all('script, [onclick], [style]').length === 0, 'it has a script or a style of an element')
+  const ids = all('[id]').map((one) => one.id)
+  must(new Set(ids).size === ids.length, `an id is there twice: ${ids}`)
+  for (const input of all('input:not([type=hidden])')) {
+    const label = input.ariaLabel ?? input.labels[0]?.textContent.trim() ?? ''
+    must(label !== '' && input.labels.length <= 1, `${input.name} has no label`)
+  }
+  // enter in a field presses the first one
+  for (const form of all('form')) {
+    const button = form.querySelector('button, [type=submit]')
+    const has_main = form.querySelector('.main') !== null
+    must(!has_main || button.matches('.main'), 'its first button is not the main one')
+  }
+  must(all('button, a').every((one) => one.textContent.trim() !== ''), 'a button or link says nothing')
+  // password managers fill what is hidden, too
+  const hidden = all('input').filter((one) => one.type !== 'hidden' && one.getClientRects().length === 0)
+  must(hidden.every((one) => one.readOnly), `hidden fields: ${hidden.map((one) => one.name)}`)
+  return faults
+}
+
+/** Runs in the page: what does not fit its width. */
+function widthFaults() {
+  const { scrollWidth, clientWidth } = document.documentElement
+  const faults = scrollWidth > clientWidth ? [`it is ${scrollWidth} wide`] : []
+  for (const one of document.querySelectorAll('body *')) {
+    const { left, right, width } = one.getBoundingClientRect()
+    const isOut = width > 0 && !one.closest('svg') && (left < -0.5 || right > clientWidth + 0.5)
+    const isCut = one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).overflowX !== 'visible' && one.tagName !== 'INPUT'
+    if (isOut || isCut) faults.push(`cut off: ${one.outerHTML.slice(0, 120)}`)
+  }
+  return faults
+}
+
+/** All that is wrong with a page. */
+export async function look(page, language) {
+  const faults = [...(await page.evaluate(structureFaults, language)), ...(await violations(page))]
+  const devtools = await page.context().newCDPSession(page)
+  for (const [width, height, deviceScaleFactor] of SCREENS) {
+    await devtools.send('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor, mobile: false })
+    faults.push(...(await page.evaluate(widthFaults)).map((fault) => `at ${width}: ${fault}`))
+  }
+  await devtools.send('Emulation.clearDeviceMetricsOverride')
+  await devtools.detach()
+  return faults
+}

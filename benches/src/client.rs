@@ -64,10 +64,15 @@ impl Client {
         Ok((status, body))
     }
 
-    /// A header of the last answer. Names are lower-case, as the server writes them.
+    /// A header of the last answer.
     pub fn header(&self, name: &str) -> Option<&str> {
-        let head = std::str::from_utf8(&self.head).ok()?;
-        head.lines().find_map(|line| {
+        self.headers(name).next()
+    }
+
+    /// All headers of one name of the last answer.
+    pub fn headers(&self, name: &str) -> impl Iterator<Item = &str> {
+        let head = std::str::from_utf8(&self.head).unwrap_or_default();
+        head.lines().filter_map(move |line| {
             let (found, value) = line.split_once(':')?;
             found.eq_ignore_ascii_case(name).then(|| value.trim())
         })

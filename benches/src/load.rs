@@ -21,6 +21,20 @@ pub const SUCCESS: u16 = 2;
 /// Writes the next request of a connection.
 pub type Maker = Arc<dyn Fn(&mut Chance, &mut Vec<u8>) + Send + Sync>;
 
+/// One client, who does the same thing again and again: one request, or several that follow from each other.
+pub trait Actor: Send + 'static {
+    /// Does it once.
+    fn act(&mut self, client: &mut Client) -> impl Future<Output = Result<Done>> + Send;
+}
+
+/// What came of it.
+pub enum Done {
+    /// What was expected, with so many bytes of bodies.
+    Good(u64),
+    /// Something else, in words.
+    Bad(String),
+}
+
 /// The plan of a load.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
@@ -68,6 +82,20 @@ impl Outcome {
         self.merge(other);
     }
 
+    /// Counts an operation, from when it began to when it ended.
+    fn count(&mut self, begin: Instant, piece: Duration, (sent, answered): (Instant, Instant), bytes: u64) {
+        self.latencies.add(answered - sent);
+        self.bytes += bytes;
+        let place = (answered - begin).as_millis() / piece.as_millis().max(1);
+        let place = usize::try_from(place).unwrap_or(0);
+        if self.timeline.len() <= place {
+            self.timeline.resize_with(place + 1, Histogram::default);
+        }
+        if let Some(piece) = self.timeline.get_mut(place) {
+            piece.add(answered - sent);
+        }
+    }
+
     fn merge(&mut self, other: Self) {
         self.latencies.merge(&other.latencies);
         for (place, piece) in other.timeline.iter().enumerate() {
@@ -84,13 +112,47 @@ impl Outcome {
     }
 }
 
-/// Puts a server under load.
+/// A random number generator of a connection, other than those of other connections and runs.
+pub fn chance(number: usize) -> Chance {
+    Chance::new(((number as u64) << 52) ^ clock::now_micros())
+}
+
+/// The requests of a connection that do not depend on answers.
+struct Requests {
+    maker: Maker,
+    expect: u16,
+    chance: Chance,
+    request: Vec<u8>,
+}
+
+impl Actor for Requests {
+    async fn act(&mut self, client: &mut Client) -> Result<Done> {
+        self.request.clear();
+        (self.maker)(&mut self.chance, &mut self.request);
+        let mut bytes = 0;
+        let status = client.send(&self.request, &mut |piece| bytes += piece.len() as u64).await?;
+        let is_good = status == self.expect || status / 100 == self.expect;
+        Ok(if is_good { Done::Good(bytes) } else { Done::Bad(format!("status {status}")) })
+    }
+}
+
+/// Puts a server under load by requests.
 pub async fn run(target: &Target, plan: Plan, maker: &Maker) -> Result<Outcome> {
+    let requests = |number| Requests {
+        maker: Arc::clone(maker),
+        expect: plan.expect,
+        chance: chance(number),
+        request: Vec::new(),
+    };
+    drive(target, plan, (0..plan.connections).map(requests).collect()).await
+}
+
+/// Puts a server under load by these clients, each on a connection of its own.
+pub async fn drive<A: Actor>(target: &Target, plan: Plan, actors: Vec<A>) -> Result<Outcome> {
     let begin = Instant::now() + plan.warm_up;
     let end = begin + plan.time;
-    let workers: Vec<_> = (0..plan.connections)
-        .map(|number| tokio::spawn(work(target.address, plan, begin, end, Arc::clone(maker), number)))
-        .collect();
+    let workers: Vec<_> =
+        actors.into_iter().map(|actor| tokio::spawn(work(target.address, plan, begin, end, actor))).collect();
     tokio::time::sleep_until(begin.into()).await;
     let before = target.usage();
     tokio::time::sleep_until(end.into()).await;
@@ -115,41 +177,25 @@ pub async fn run(target: &Target, plan: Plan, maker: &Maker) -> Result<Outcome> 
     Ok(outcome)
 }
 
-async fn work(
+async fn work<A: Actor>(
     address: SocketAddr,
     plan: Plan,
     begin: Instant,
     end: Instant,
-    maker: Maker,
-    number: usize,
+    mut actor: A,
 ) -> Result<Outcome> {
     let mut client = Client::connect(address).await?;
-    let mut chance = Chance::new(((number as u64) << 52) ^ clock::now_micros());
     let mut outcome = Outcome::default();
-    let mut request = Vec::new();
     let mut sent = Instant::now();
     while sent < end {
-        request.clear();
-        maker(&mut chance, &mut request);
-        let mut bytes = 0;
-        let status = client.send(&request, &mut |piece| bytes += piece.len() as u64).await?;
+        let done = actor.act(&mut client).await?;
         let answered = Instant::now();
         if answered >= begin && answered < end {
-            if status == plan.expect || status / 100 == plan.expect {
-                outcome.latencies.add(answered - sent);
-                outcome.bytes += bytes;
-                let place = (answered - begin).as_millis() / plan.piece.as_millis().max(1);
-                let place = usize::try_from(place).unwrap_or(0);
-                if outcome.timeline.len() <= place {
-                    outcome.timeline.resize_with(place + 1, Histogram::default);
-                }
-                if let Some(piece) = outcome.timeline.get_mut(place) {
-                    piece.add(answered - sent);
-                }
-            } else {
-                outcome.refused += 1;
-                if outcome.refusal.is_none() {
-                    outcome.refusal = Some(format!("status {status}"));
+            match done {
+                Done::Good(bytes) => outcome.count(begin, plan.piece, (sent, answered), bytes),
+                Done::Bad(words) => {
+                    outcome.refused += 1;
+                    outcome.refusal.get_or_insert(words);
                 }
             }
         }

@@ -72,24 +72,18 @@ impl Recipe {
             .env("CHANCERY_DATABASE", &self.database)
             .env("CHANCERY_ROOT_CLIENT_SECRET", SECRET)
             .env("CHANCERY_DRAIN", "0")
-            // all load comes from one address
+            // all load comes from one address; its proofs are counted as ever, but never too many
             .env("CHANCERY_MAX_CONNECTIONS_PER_ADDRESS", "10000")
+            .env("CHANCERY_PUBLIC_RATE_LIMIT", "1000000")
             .env("CHANCERY_LOG", "warn")
             .stdout(Stdio::null())
             .stderr(log);
-        let begin = Instant::now();
-        let mut running = Running::start(&mut command, &self.program.display().to_string())?;
-        wait_ready(address, &mut running, "/health/ready").await?;
-        let ready_after = begin.elapsed();
-        let token = token(address).await?;
-        let target = Target {
-            engine: self.engine,
-            address,
-            process: running.id(),
-            postmaster: self.postmaster,
-            token,
-        };
-        Ok(Server { running, target, ready_after })
+        let what = self.program.display().to_string();
+        let mut server =
+            Server::launch(&mut command, &what, (self.engine, address), "/health/ready", PATIENCE).await?;
+        server.target.postmaster = self.postmaster;
+        server.target.token = token(address).await?;
+        Ok(server)
     }
 }
 
@@ -111,19 +105,29 @@ impl Server {
     /// Starts the bare peer.
     pub async fn bare(token: &str) -> Result<Self> {
         let address = free_address()?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg("bare").arg(address.to_string());
+        let mut server =
+            Self::launch(&mut command, "the bare server", (Engine::Bare, address), "/1", PATIENCE).await?;
+        token.clone_into(&mut server.target.token);
+        Ok(server)
+    }
+
+    /// Starts a program that listens on this address, and waits until it answers at a path.
+    pub async fn launch(
+        command: &mut Command,
+        what: &str,
+        (engine, address): (Engine, SocketAddr),
+        path: &str,
+        patience: Duration,
+    ) -> Result<Self> {
         let begin = Instant::now();
-        let program = std::env::current_exe()?;
-        let mut command = Command::new(program);
-        let mut running = Running::start(command.arg("bare").arg(address.to_string()), "the bare server")?;
-        wait_ready(address, &mut running, "/1").await?;
-        let target = Target {
-            engine: Engine::Bare,
-            address,
-            process: running.id(),
-            postmaster: None,
-            token: token.to_owned(),
-        };
-        Ok(Self { running, target, ready_after: begin.elapsed() })
+        let mut running = Running::start(command, what)?;
+        wait_ready(address, &mut running, path, patience).await?;
+        let ready_after = begin.elapsed();
+        let process = running.id();
+        let target = Target { engine, address, process, postmaster: None, token: String::new() };
+        Ok(Self { running, target, ready_after })
     }
 }
 
@@ -132,10 +136,15 @@ pub fn sqlite_file(folder: &Path) -> PathBuf {
     folder.join("chancery.sqlite")
 }
 
-async fn wait_ready(address: SocketAddr, running: &mut Running, path: &str) -> Result<()> {
+async fn wait_ready(
+    address: SocketAddr,
+    running: &mut Running,
+    path: &str,
+    patience: Duration,
+) -> Result<()> {
     let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
     let begin = Instant::now();
-    while begin.elapsed() < PATIENCE {
+    while begin.elapsed() < patience {
         running.check()?;
         if let Ok(mut client) = Client::connect(address).await
             && let Ok((200, _)) = client.fetch(request.as_bytes()).await
@@ -144,7 +153,7 @@ async fn wait_ready(address: SocketAddr, running: &mut Running, path: &str) -> R
         }
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    Err(fault("the server was not ready within a minute"))
+    Err(fault(format!("the server was not ready within {} s", patience.as_secs())))
 }
 
 async fn token(address: SocketAddr) -> Result<String> {

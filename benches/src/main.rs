@@ -1,8 +1,9 @@
-//! The benchmark: seeds users, compares the server on both engines with a bare HTTP server and
-//! with each engine alone, and reports the ratios.
+//! The benchmark: seeds users, compares the server on both engines with a bare HTTP server, with each engine alone and
+//! with another OpenID provider, and reports the ratios.
 
 #![expect(clippy::cast_precision_loss, reason = "figures are rounded for people")]
 
+mod browser;
 mod chart;
 mod client;
 mod clock;
@@ -34,6 +35,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::{
     cluster::Cluster,
     fault::{Result, fault},
+    peers::oidc_provider::Installed,
     results::Results,
     seed::Seeds,
     server::{Recipe, Server, sqlite_file},
@@ -47,9 +49,11 @@ A quick look:       cargo run --release -p chancery-bench -- --users 1000 --engi
 The whole table:    cargo run --release -p chancery-bench -- --out docs/benchmarks
 Ten minutes of constant creates:
                     cargo run --release -p chancery-bench -- --users 1000000 --workloads sustained --sustained 600
+People who sign in, at 1,000 and 1,000,000 sessions, with oidc-provider beside:
+                    cargo run --release -p chancery-bench -- --users 1000,1000000 --workloads sign-in
 
 Seeded databases are kept below target/bench-data and copied for each run; a new schema makes new
-ones. PostgreSQL is a cluster of its own in a temporary folder, with fsync on, and is gone at the
+ones. oidc-provider is installed below target/bench-peers, once. PostgreSQL is a cluster of its own in a temporary folder, with fsync on, and is gone at the
 end. Runs of the servers that are compared are interleaved; ratios are taken within one round, and
 the middle of the rounds is told.";
 
@@ -104,6 +108,8 @@ enum Workload {
     Administrators,
     /// Tokens, effective permissions with 10,000 roles, a list of 10,000 client apps.
     Management,
+    /// People who sign in: codes by sessions with their tokens, passwords, look-ups of sessions, the page, refreshing.
+    SignIn,
     /// Start and idle.
     Start,
     /// Constant creates for long.
@@ -122,7 +128,7 @@ struct Options {
     #[arg(
         long,
         value_delimiter = ',',
-        default_value = "start,read,page,list,group,create,batch,password,administrators,management,sustained"
+        default_value = "start,read,page,list,group,create,batch,password,administrators,management,sign-in,sustained"
     )]
     workloads: Vec<Workload>,
     /// How long one run of a load counts
@@ -143,6 +149,9 @@ struct Options {
     /// The server to measure [default: the one built beside this program]
     #[arg(long)]
     server: Option<PathBuf>,
+    /// Measure sign-ins without oidc-provider beside them, which needs node and npm
+    #[arg(long)]
+    no_oidc_provider: bool,
     /// Make the seeded databases anew
     #[arg(long)]
     fresh: bool,
@@ -219,13 +228,16 @@ async fn measure(options: &Options) -> Result<()> {
     if options.fresh && kept.exists() {
         fs::remove_dir_all(&kept)?;
     }
+    let signs_in = options.workloads.contains(&Workload::SignIn) && !options.no_oidc_provider;
+    let peer = if signs_in { Some(peers::oidc_provider::install(target)?) } else { None };
     let scratch = Scratch(std::env::temp_dir().join(format!("chancery-bench-{}", std::process::id())));
     fs::create_dir_all(&scratch.0)?;
     let seeds = Seeds::new(&kept, &scratch.0, &program).await?;
     let mut results = Results { machine: machine(options), ..Results::default() };
     let largest = options.users.iter().max().copied().unwrap_or(0);
     for users in &options.users {
-        let outcome = one_size(options, &seeds, *users, *users == largest, &mut results).await;
+        let outcome =
+            one_size(options, (&seeds, peer.as_ref()), *users, *users == largest, &mut results).await;
         // results are reported even if something failed
         save(options, &mut results)?;
         outcome?;
@@ -247,7 +259,7 @@ fn save(options: &Options, results: &mut Results) -> Result<()> {
 /// Runs all workloads with one number of users.
 async fn one_size(
     options: &Options,
-    seeds: &Seeds,
+    (seeds, peer): (&Seeds, Option<&Installed>),
     users: u64,
     is_largest: bool,
     results: &mut Results,
@@ -291,7 +303,7 @@ async fn one_size(
         }
         let token = bench.servers.first().map(|server| server.target.token.clone()).unwrap_or_default();
         bench.servers.insert(0, Server::bare(&token).await?);
-        all(&mut bench, options, is_largest).await
+        all(&mut bench, options, (seeds, peer), is_largest).await
     }
     .await;
     let servers = std::mem::take(&mut bench.servers);
@@ -309,7 +321,12 @@ async fn one_size(
     outcome.and(stopped)
 }
 
-async fn all(bench: &mut Bench, options: &Options, is_largest: bool) -> Result<()> {
+async fn all(
+    bench: &mut Bench,
+    options: &Options,
+    (seeds, peer): (&Seeds, Option<&Installed>),
+    is_largest: bool,
+) -> Result<()> {
     for workload in &options.workloads {
         for server in &mut bench.servers {
             server.renew().await?;
@@ -324,6 +341,7 @@ async fn all(bench: &mut Bench, options: &Options, is_largest: bool) -> Result<(
             Workload::Password => workloads::password::run(bench).await?,
             Workload::Administrators => workloads::administrators::run(bench).await?,
             Workload::Management => workloads::management::run(bench).await?,
+            Workload::SignIn => workloads::sign_in::run(bench, seeds, peer).await?,
             Workload::Sustained if is_largest => {
                 workloads::create::sustained(bench, Duration::from_secs(options.sustained)).await?;
             }
@@ -357,6 +375,7 @@ fn machine(options: &Options) -> BTreeMap<String, String> {
         ("cores", cores.to_string()),
         ("memory", line(&file("/proc/meminfo"), "MemTotal")),
         ("kernel", output("uname", "-r")),
+        ("node", output("node", "--version")),
         ("postgres", output("psql", "--version")),
         ("sqlite", rusqlite::version().to_owned()),
         ("seconds", options.seconds.to_string()),

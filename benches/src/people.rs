@@ -11,6 +11,9 @@ pub const BIG_GROUP: u64 = 0;
 /// The most members of the big group.
 pub const BIG_GROUP_MEMBERS: u64 = 100_000;
 
+/// The password of everybody who has one.
+pub const PASSWORD: &str = "four lively grey herons";
+
 const FIRST_NAMES: [&str; 48] = [
     "Ada",
     "Agnes",
@@ -141,6 +144,26 @@ pub fn user_id(number: u64) -> Uuid {
 /// The id of a group.
 pub fn group_id(number: u64) -> Uuid {
     id(BEGIN + number, &mut Chance::new(number | (1 << 62)))
+}
+
+/// The id of the platform user who is this user.
+pub fn platform_user_id(number: u64) -> Uuid {
+    id(BEGIN + number, &mut Chance::new(number | (1 << 61)))
+}
+
+/// The id of that platform user's identity.
+pub fn identity_id(number: u64) -> Uuid {
+    id(BEGIN + number, &mut Chance::new(number | (1 << 60)))
+}
+
+/// The id of the user's session.
+pub fn session_id(number: u64) -> Uuid {
+    id(BEGIN + number, &mut Chance::new(number | (1 << 59)))
+}
+
+/// The value of the cookie of the user's session, as long as those that the server makes.
+pub fn session_cookie(number: u64) -> String {
+    format!("session-{number:0>35}")
 }
 
 /// The login name of a user.

@@ -6,7 +6,7 @@ use crate::{
     chart,
     fault::{Doing as _, Result},
     results::{Results, short},
-    workloads::{administrators, batch, create, password},
+    workloads::{administrators, batch, create, password, sign_in},
 };
 
 /// What a figure is compared with.
@@ -26,6 +26,8 @@ enum Bound {
     AtMost(f64),
     /// At least this where an fsync costs 0.1 ms or less, and this where it costs 2 ms or more.
     ByDisk(f64, f64),
+    /// Nothing: it is told.
+    None,
 }
 
 /// One aim of the project.
@@ -123,6 +125,51 @@ fn aims() -> Vec<Aim> {
         aims.push(aim("start and idle", engine, "resident, MiB", "rss_mib", Itself, AtMost(30.0)));
         aims.push(aim("start and idle", engine, "CPU when idle, %", "idle_cpu_percent", Itself, AtMost(0.2)));
     }
+    aims.extend(sign_in_aims());
+    aims
+}
+
+fn sign_in_aims() -> Vec<Aim> {
+    use Against::{Fewest, Itself, Peer};
+    use Bound::{AtLeast, AtMost, None};
+    let mut aims = Vec::new();
+    let (other, signatures) = ("oidc-provider", "signatures alone");
+    for (engine, usual, elliptic, refreshed) in
+        [("sqlite", 700.0, 1500.0, 2500.0), ("postgres", 350.0, 450.0, 800.0)]
+    {
+        let four_times = if engine == "sqlite" { AtLeast(4.0) } else { None };
+        let codes = [(sign_in::code::NAME, usual, None), (sign_in::code::ELLIPTIC, elliptic, four_times)];
+        for (name, rate, to_other) in codes {
+            aims.push(aim(name, engine, "rate", "rate", Itself, AtLeast(rate)));
+            aims.push(aim(name, engine, "rate / oidc-provider", "rate", Peer(other), to_other));
+            aims.push(aim(name, engine, "rate / both signatures alone", "rate", Peer(signatures), None));
+        }
+        let name = sign_in::refresh::NAME;
+        aims.push(aim(name, engine, "rate", "rate", Itself, AtLeast(refreshed)));
+        aims.push(aim(name, engine, "rate / oidc-provider", "rate", Peer(other), None));
+    }
+    for (engine, bound) in [("sqlite", 0.85), ("postgres", 0.7)] {
+        let name = sign_in::password::NAME;
+        aims.push(aim(name, engine, "rate / hash alone", "rate", Peer("hash alone"), AtLeast(bound)));
+        aims.push(aim(name, engine, "rate / hash on all processors", "rate", Peer("hash on all"), None));
+        aims.push(aim(name, engine, "rate / oidc-provider", "rate", Peer(other), None));
+    }
+    for name in
+        [sign_in::code::NAME, sign_in::code::ELLIPTIC, sign_in::password::NAME, sign_in::refresh::NAME]
+    {
+        let repeated = "repeated of 100 commits";
+        aims.push(aim(name, "postgres", repeated, "repeated_percent", Itself, AtMost(1.0)));
+    }
+    let name = sign_in::look_up::NAME;
+    aims.push(aim(name, "sqlite", "CPU / bare", "cpu_us", Peer("bare"), AtMost(6.0)));
+    aims.push(aim(name, "sqlite", "CPU / fewest users", "cpu_us", Fewest, AtMost(SAME)));
+    aims.push(aim(name, "postgres", "p99, ms", "p99_ms", Itself, AtMost(5.0)));
+    for engine in ["sqlite", "postgres"] {
+        aims.push(aim(name, engine, "CPU / oidc-provider", "cpu_us", Peer(other), None));
+        let name = sign_in::page::NAME;
+        aims.push(aim(name, engine, "CPU / bare", "cpu_us", Peer("bare"), None));
+        aims.push(aim(name, engine, "CPU / oidc-provider", "cpu_us", Peer(other), None));
+    }
     aims
 }
 
@@ -139,17 +186,20 @@ impl Aim {
         }
     }
 
-    /// The bound in words and whether it is met.
-    fn judge(&self, results: &Results, users: u64, measured: f64) -> (String, bool) {
+    /// The bound in words and the verdict.
+    fn judge(&self, results: &Results, users: u64, measured: f64) -> (String, &'static str) {
+        let verdict = |met| if met { " pass" } else { " **short**" };
         match self.bound {
-            Bound::AtLeast(bound) => (format!("at least {}", short(bound)), measured >= bound),
-            Bound::AtMost(bound) => (format!("at most {}", short(bound)), measured <= bound),
+            Bound::None => ("none".to_owned(), ""),
+            Bound::AtLeast(bound) => (format!("at least {}", short(bound)), verdict(measured >= bound)),
+            Bound::AtMost(bound) => (format!("at most {}", short(bound)), verdict(measured <= bound)),
             Bound::ByDisk(quick, slow) => {
                 let cost = results.median(create::DISK, "disk", users, "ms").unwrap_or(0.1);
                 // between the two bounds, in proportion to the logarithm
                 let part = ((cost / 0.1).log2() / 20_f64.log2()).clamp(0.0, 1.0);
                 let bound = quick + (slow - quick) * part;
-                (format!("at least {} where an fsync is {} ms", short(bound), short(cost)), measured >= bound)
+                let told = format!("at least {} where an fsync is {} ms", short(bound), short(cost));
+                (told, verdict(measured >= bound))
             }
         }
     }
@@ -181,14 +231,13 @@ pub fn markdown(results: &Results) -> String {
                 cells.push_str(" |");
                 continue;
             };
-            let (told, met) = aim.judge(results, *users, value);
-            let verdict = if met { "pass" } else { "**short**" };
+            let (told, verdict) = aim.judge(results, *users, value);
             if matches!(aim.bound, Bound::ByDisk(..)) {
                 // each size was measured on the disk of its own time
-                let _ = write!(cells, " {} {verdict}: {told} |", short(value));
+                let _ = write!(cells, " {}{verdict}: {told} |", short(value));
                 bound = String::from("2.5 to 7");
             } else {
-                let _ = write!(cells, " {} {verdict} |", short(value));
+                let _ = write!(cells, " {}{verdict} |", short(value));
                 bound = told;
             }
         }

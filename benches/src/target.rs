@@ -17,6 +17,8 @@ pub enum Engine {
     Sqlite,
     /// Chancery on `PostgreSQL`.
     Postgres,
+    /// oidc-provider, at which people sign in, too.
+    OidcProvider,
 }
 
 impl Engine {
@@ -26,6 +28,7 @@ impl Engine {
             Self::Bare => "bare",
             Self::Sqlite => "sqlite",
             Self::Postgres => "postgres",
+            Self::OidcProvider => "oidc-provider",
         }
     }
 }

@@ -1,7 +1,9 @@
-//! The peers that the server is compared with: a bare HTTP server, and each engine alone.
+//! The peers that the server is compared with: a bare HTTP server, each engine alone, and where people sign in
+//! oidc-provider.
 
 pub mod bare;
 pub mod changes;
+pub mod oidc_provider;
 pub mod postgres;
 pub mod rows;
 pub mod sqlite;

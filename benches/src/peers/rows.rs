@@ -18,6 +18,22 @@ pub enum Cell {
     Bytes(Vec<u8>),
 }
 
+impl Cell {
+    /// The value as `COPY` reads it in its text format. The texts of seeds have nothing to escape.
+    pub fn to_copy(&self) -> String {
+        match self {
+            Self::Null => "\\N".to_owned(),
+            Self::Bool(value) => if *value { "t" } else { "f" }.to_owned(),
+            Self::Int(value) => value.to_string(),
+            Self::Text(text) => text.clone(),
+            Self::Id(id) => id.to_string(),
+            Self::Bytes(bytes) => {
+                bytes.iter().fold("\\\\x".to_owned(), |text, byte| format!("{text}{byte:02x}"))
+            }
+        }
+    }
+}
+
 impl rusqlite::ToSql for Cell {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self {

@@ -1,6 +1,7 @@
 //! Databases seeded with made-up users: created once, stored, copied for each run.
 
 mod postgres;
+mod sign_in;
 mod sqlite;
 
 use std::{
@@ -21,6 +22,8 @@ use crate::{
 
 /// The version of the seeds, raised when they change.
 const EDITION: u32 = 1;
+/// In the names of seeded databases where people can sign in.
+const SIGN_IN: &str = "-sign-in";
 /// The columns of a seeded user that are not empty, in the order that both engines write them.
 const USER_COLUMNS: &str = "rid, store, id, login_name, login_name_key, first_name, first_name_key, \
     last_name, last_name_key, email_address, email_address_key, email_address_confirmed, phone_number, \
@@ -59,13 +62,14 @@ impl Seeds {
         Ok(Self { kept: kept.to_owned(), work: work.to_owned(), program: program.to_owned(), edition })
     }
 
-    fn kept(&self, engine: Engine, users: u64) -> PathBuf {
-        self.kept.join(format!("{}-{users}-{}", engine.name(), self.edition))
+    /// Where a seeded database is kept; `with` says what it has besides users and groups.
+    fn kept(&self, engine: Engine, with: &str, users: u64) -> PathBuf {
+        self.kept.join(format!("{}{with}-{users}-{}", engine.name(), self.edition))
     }
 
     /// A folder of this run with a seeded embedded database; `name` is the folder's.
     pub async fn sqlite(&self, users: u64, name: &str) -> Result<PathBuf> {
-        let kept = self.kept(Engine::Sqlite, users);
+        let kept = self.kept(Engine::Sqlite, "", users);
         if !kept.exists() {
             let begin = Instant::now();
             let making = self.work.join(format!("making-sqlite-{users}"));
@@ -81,7 +85,7 @@ impl Seeds {
 
     /// A cluster of this run with seeded users, and the folder for the server's own files.
     pub async fn postgres(&self, users: u64, name: &str) -> Result<(Cluster, PathBuf)> {
-        let kept = self.kept(Engine::Postgres, users);
+        let kept = self.kept(Engine::Postgres, "", users);
         if !kept.exists() {
             let begin = Instant::now();
             let making = self.work.join(format!("making-postgres-{users}"));
@@ -93,6 +97,38 @@ impl Seeds {
             cluster.stop()?;
             keep(&making, &kept)?;
             eprintln!("seeded {users} users on PostgreSQL in {:.1} s", begin.elapsed().as_secs_f64());
+        }
+        let folder = self.work.join(name);
+        cluster::copy(&kept, &folder)?;
+        Ok((Cluster::start(&folder.join("cluster"))?, folder.join("files")))
+    }
+
+    /// The same as [`Seeds::sqlite`], where every user can sign in and has a session.
+    pub async fn sqlite_for_sign_in(&self, users: u64, name: &str) -> Result<PathBuf> {
+        let kept = self.kept(Engine::Sqlite, SIGN_IN, users);
+        if !kept.exists() {
+            let making = self.sqlite(users, &format!("making-sqlite{SIGN_IN}-{users}")).await?;
+            let begin = Instant::now();
+            sqlite::fill_sign_in(&making, users)?;
+            keep(&making, &kept)?;
+            eprintln!("seeded {users} sessions on SQLite in {:.1} s", begin.elapsed().as_secs_f64());
+        }
+        let folder = self.work.join(name);
+        cluster::copy(&kept, &folder)?;
+        Ok(folder)
+    }
+
+    /// The same as [`Seeds::postgres`], where every user can sign in and has a session.
+    pub async fn postgres_for_sign_in(&self, users: u64, name: &str) -> Result<(Cluster, PathBuf)> {
+        let kept = self.kept(Engine::Postgres, SIGN_IN, users);
+        if !kept.exists() {
+            let making = format!("making-postgres{SIGN_IN}-{users}");
+            let (cluster, files) = self.postgres(users, &making).await?;
+            let begin = Instant::now();
+            postgres::fill_sign_in(&cluster, &files, users).await?;
+            cluster.stop()?;
+            keep(&self.work.join(making), &kept)?;
+            eprintln!("seeded {users} sessions on PostgreSQL in {:.1} s", begin.elapsed().as_secs_f64());
         }
         let folder = self.work.join(name);
         cluster::copy(&kept, &folder)?;

@@ -1,35 +1,71 @@
 //! Seeding a `PostgreSQL` database by `COPY`.
 
-use tokio_postgres::NoTls;
+use std::path::Path;
 
-use super::{GROUP_COLUMNS, STORE, TABLES, USER_COLUMNS, folded, group_name};
+use tokio_postgres::{Client, NoTls};
+
+use super::{GROUP_COLUMNS, STORE, TABLES, USER_COLUMNS, folded, group_name, sign_in};
 use crate::{
     cluster::Cluster,
     fault::{Doing as _, Result},
+    peers::rows::Cell,
     people,
 };
 
 /// Seeds the database of a stopped server.
 pub async fn fill(cluster: &Cluster, users: u64) -> Result<()> {
+    let client = connect(cluster).await?;
+    let store: i64 = client.query_one(STORE, &[]).await.doing("the store named default")?.try_get(0)?;
+    write(&client, &TABLES, || copy(cluster, store, users)).await
+}
+
+/// Adds to a seeded database what people need to sign in; the server's own files are in this folder.
+pub async fn fill_sign_in(cluster: &Cluster, files: &Path, users: u64) -> Result<()> {
+    let client = connect(cluster).await?;
+    let ids = client.query_one(sign_in::HOME, &[]).await.doing("the store named default")?;
+    let home = sign_in::Home::new([ids.try_get(0)?, ids.try_get(1)?, ids.try_get(2)?], files)?;
+    let copy = || {
+        for table in &sign_in::TABLES {
+            cluster.copy_in(&format!("{} ({})", table.name, table.columns), |out| {
+                for number in 0..users {
+                    let cells: Vec<String> = (table.row)(&home, number)?.iter().map(Cell::to_copy).collect();
+                    writeln!(out, "{}", cells.join("\t"))?;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    };
+    write(&client, &sign_in::TABLES.map(|table| table.name), copy).await
+}
+
+async fn connect(cluster: &Cluster) -> Result<Client> {
     let (client, connection) = tokio_postgres::connect(&cluster.url(), NoTls).await?;
     tokio::spawn(connection);
-    let store: i64 = client.query_one(STORE, &[]).await.doing("the store named default")?.try_get(0)?;
+    Ok(client)
+}
+
+/// Writes to tables; their indexes are made afterwards.
+async fn write(client: &Client, tables: &[&str], rows: impl FnOnce() -> Result<()>) -> Result<()> {
     let indexes = client
         .query(
             "SELECT indexname, indexdef FROM pg_indexes WHERE tablename = ANY ($1) \
              AND indexname::regclass NOT IN (SELECT conindid FROM pg_constraint)",
-            &[&TABLES.as_slice()],
+            &[&tables],
         )
         .await?;
     for row in &indexes {
         client.batch_execute(&format!("DROP INDEX {}", row.try_get::<_, &str>(0)?)).await?;
     }
-    copy(cluster, store, users)?;
+    rows()?;
     client.batch_execute("SET maintenance_work_mem = '256MB'").await?;
     for row in &indexes {
         client.batch_execute(row.try_get(1)?).await?;
     }
-    for table in ["user_account", "user_group"] {
+    let numbered = "SELECT table_name::text FROM information_schema.columns \
+        WHERE table_schema = current_schema() AND table_name = ANY ($1) AND column_name = 'rid'";
+    for row in client.query(numbered, &[&tables]).await? {
+        let table: &str = row.try_get(0)?;
         let next = format!("SELECT setval(pg_get_serial_sequence('{table}', 'rid'), max(rid)) FROM {table}");
         client.batch_execute(&next).await?;
     }

@@ -2,27 +2,64 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, params, params_from_iter};
+use uuid::Uuid;
 
-use super::{GROUP_COLUMNS, STORE, TABLES, USER_COLUMNS, folded, group_name};
+use super::{GROUP_COLUMNS, STORE, TABLES, USER_COLUMNS, folded, group_name, sign_in};
 use crate::{
     fault::{Doing as _, Result},
     people,
+    server::sqlite_file,
 };
 
 /// Seeds the database of a stopped server.
 pub fn fill(file: &Path, users: u64) -> Result<()> {
+    write(file, &TABLES, |database| fill_users(database, users))
+}
+
+/// Adds to a seeded database, in this folder, what people need to sign in.
+pub fn fill_sign_in(folder: &Path, users: u64) -> Result<()> {
+    let tables = sign_in::TABLES.map(|table| table.name);
+    write(&sqlite_file(folder), &tables, |database| {
+        let ids = database.query_row(sign_in::HOME, [], |row| {
+            let id = |column| row.get(column).map(Uuid::from_bytes);
+            Ok([id(0)?, id(1)?, id(2)?])
+        });
+        let home = sign_in::Home::new(ids.doing("the store named default")?, folder)?;
+        for table in &sign_in::TABLES {
+            let marks = vec!["?"; table.columns.split(',').count()].join(", ");
+            let text = format!("INSERT INTO {} ({}) VALUES ({marks})", table.name, table.columns);
+            let mut statement = database.prepare(&text)?;
+            for number in 0..users {
+                statement.execute(params_from_iter((table.row)(&home, number)?))?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Writes to tables of the database of a stopped server; their indexes are made afterwards.
+fn write(file: &Path, tables: &[&str], rows: impl FnOnce(&Connection) -> Result<()>) -> Result<()> {
     let database = Connection::open(file)?;
     database.execute_batch(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; \
          PRAGMA cache_size = -400000; PRAGMA wal_autocheckpoint = 100000; BEGIN",
     )?;
-    let store: i64 = database.query_row(STORE, [], |row| row.get(0)).doing("the store named default")?;
-    let indexes = indexes(&database)?;
+    let indexes = indexes(&database, tables)?;
     for (name, _) in &indexes {
         database.execute_batch(&format!("DROP INDEX {name}"))?;
     }
-    insert_users(&database, store, users)?;
+    rows(&database)?;
+    for (_, text) in &indexes {
+        database.execute_batch(text)?;
+    }
+    database.execute_batch("COMMIT; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE")?;
+    Ok(())
+}
+
+fn fill_users(database: &Connection, users: u64) -> Result<()> {
+    let store: i64 = database.query_row(STORE, [], |row| row.get(0)).doing("the store named default")?;
+    insert_users(database, store, users)?;
     let mut statement =
         database.prepare(&format!("INSERT INTO user_group ({GROUP_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"))?;
     for number in 0..people::groups(users) {
@@ -34,16 +71,12 @@ pub fn fill(file: &Path, users: u64) -> Result<()> {
     for (group, user) in people::memberships(users) {
         statement.execute([i64::try_from(group + 1)?, i64::try_from(user + 1)?])?;
     }
-    for (_, text) in &indexes {
-        database.execute_batch(text)?;
-    }
-    database.execute_batch("COMMIT; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE")?;
     Ok(())
 }
 
-fn indexes(database: &Connection) -> Result<Vec<(String, String)>> {
+fn indexes(database: &Connection, tables: &[&str]) -> Result<Vec<(String, String)>> {
     let mut found = Vec::new();
-    for table in TABLES {
+    for table in tables {
         let mut statement = database.prepare(
             "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = ? AND sql IS NOT NULL",
         )?;

@@ -243,7 +243,7 @@ fn beside(recipe: &Recipe) -> Result<Recipe> {
 }
 
 /// The commits and the repetitions of transactions since a process began.
-async fn repeated(target: &Target) -> Result<(f64, f64)> {
+pub async fn repeated(target: &Target) -> Result<(f64, f64)> {
     let text = String::from_utf8(target.call("GET", "/metrics", b"", 200).await?)?;
     let figure = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
@@ -253,7 +253,7 @@ async fn repeated(target: &Target) -> Result<(f64, f64)> {
 }
 
 /// The repetitions for each hundred commits.
-fn share(before: &[(f64, f64)], after: &[(f64, f64)]) -> f64 {
+pub fn share(before: &[(f64, f64)], after: &[(f64, f64)]) -> f64 {
     let grown = |of: fn(&(f64, f64)) -> f64| -> f64 {
         after.iter().map(of).sum::<f64>() - before.iter().map(of).sum::<f64>()
     };

@@ -48,7 +48,7 @@ pub async fn run(bench: &mut Bench) -> Result<()> {
                         bench.note(NAME, "postgres alone", round, told);
                     }
                 }
-                Engine::Bare => {}
+                Engine::Bare | Engine::OidcProvider => {}
             }
         }
     }

@@ -9,6 +9,7 @@ pub mod management;
 pub mod page;
 pub mod password;
 pub mod read;
+pub mod sign_in;
 pub mod start;
 
 use std::{path::PathBuf, time::Duration};

@@ -1,0 +1,180 @@
+//! A browser without script: it keeps cookies, follows redirects within the server, and sends forms.
+
+use std::net::SocketAddr;
+
+use crate::{
+    client::Client,
+    fault::{Result, fault},
+};
+
+/// The most redirects that follow each other.
+const REDIRECTS: usize = 8;
+
+/// A browser at one server.
+pub struct Browser {
+    host: String,
+    cookies: Vec<(String, String)>,
+    request: Vec<u8>,
+}
+
+/// Where a request led to.
+#[derive(Debug)]
+pub struct Arrived {
+    /// The status of the last answer.
+    pub status: u16,
+    /// The address of the last answer; after the server was left the one that it redirected to.
+    pub address: String,
+    /// Whether the server was left.
+    pub is_elsewhere: bool,
+    /// The text of the last answer.
+    pub text: String,
+}
+
+/// A value as it stands in a query or a form.
+pub fn encode(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let one = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    text.bytes().map(one).collect()
+}
+
+/// A form, or a query, of these fields.
+pub fn form(fields: &[(&str, &str)]) -> String {
+    let pairs: Vec<String> = fields.iter().map(|(name, value)| format!("{name}={}", encode(value))).collect();
+    pairs.join("&")
+}
+
+impl Arrived {
+    /// A parameter of the address to which the server redirected.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        let (_, query) = self.address.split_once('?').filter(|_| self.is_elsewhere)?;
+        query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
+    }
+
+    /// The page's form, filled in with these fields: where it is sent and what.
+    pub fn filled(&self, fields: &[(&str, &str)]) -> Option<(String, String)> {
+        let (_, markup) = self.text.split_once("<form ")?;
+        let action = attribute(markup, "action")?;
+        let inputs = markup
+            .split("<input ")
+            .skip(1)
+            .filter(|input| attribute(input, "type").as_deref() == Some("hidden"));
+        let hidden = inputs.filter_map(|input| Some((attribute(input, "name")?, attribute(input, "value")?)));
+        let sent: Vec<String> =
+            hidden.map(|(name, value)| form(&[(&name, &value)])).chain([form(fields)]).collect();
+        Some((action, sent.join("&")))
+    }
+
+    /// What came instead of what was expected.
+    pub fn told(&self) -> String {
+        let error = self.parameter("error").unwrap_or_default();
+        format!("status {} at {} {error}", self.status, self.address.split('?').next().unwrap_or_default())
+    }
+}
+
+/// The value of an attribute in the markup of an element that begins here.
+fn attribute(markup: &str, name: &str) -> Option<String> {
+    let element = markup.split('>').next()?;
+    let (_, rest) = element.split_once(&format!("{name}=\""))?;
+    Some(rest.split('"').next()?.replace("&#x2f;", "/").replace("&#x3d;", "=").replace("&amp;", "&"))
+}
+
+impl Browser {
+    /// A browser without cookies.
+    pub fn new(address: SocketAddr) -> Self {
+        Self { host: address.to_string(), cookies: Vec::new(), request: Vec::new() }
+    }
+
+    /// Sets a cookie; an empty one goes.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.cookies.retain(|(known, _)| known != name);
+        if !value.is_empty() {
+            self.cookies.push((name.to_owned(), value.to_owned()));
+        }
+    }
+
+    /// Opens an address of the server, and follows where it leads to.
+    pub async fn open(&mut self, client: &mut Client, path: &str) -> Result<Arrived> {
+        self.go(client, path, None).await
+    }
+
+    /// Sends a form, and follows where it leads to.
+    pub async fn post(&mut self, client: &mut Client, path: &str, form: &str) -> Result<Arrived> {
+        self.go(client, path, Some(form)).await
+    }
+
+    async fn go(&mut self, client: &mut Client, path: &str, mut form: Option<&str>) -> Result<Arrived> {
+        let mut address = path.to_owned();
+        for _ in 0..REDIRECTS {
+            self.write(&address, form.take());
+            let (status, body) = client.fetch(&self.request).await?;
+            self.keep(client);
+            let Some(next) = next(client) else {
+                let text = String::from_utf8_lossy(&body).into_owned();
+                return Ok(Arrived { status, address, is_elsewhere: false, text });
+            };
+            let own = next.strip_prefix("http://").and_then(|rest| rest.strip_prefix(self.host.as_str()));
+            let Some(own) = own.or_else(|| Some(next).filter(|next| next.starts_with('/'))) else {
+                let address = next.to_owned();
+                return Ok(Arrived { status, address, is_elsewhere: true, text: String::new() });
+            };
+            own.clone_into(&mut address);
+        }
+        Err(fault(format!("redirects without end at {address}")))
+    }
+
+    /// Writes a request; with a form it is a POST.
+    fn write(&mut self, path: &str, form: Option<&str>) {
+        let out = &mut self.request;
+        out.clear();
+        let method = if form.is_some() { "POST" } else { "GET" };
+        for part in [method, " ", path, " HTTP/1.1\r\nhost: ", &self.host] {
+            out.extend_from_slice(part.as_bytes());
+        }
+        for (place, (name, value)) in self.cookies.iter().enumerate() {
+            let before = if place == 0 { "\r\ncookie: " } else { "; " };
+            for part in [before, name, "=", value] {
+                out.extend_from_slice(part.as_bytes());
+            }
+        }
+        if let Some(form) = form {
+            let head = format!(
+                "\r\ncontent-type: application/x-www-form-urlencoded\r\nsec-fetch-site: same-origin\r\n\
+                 content-length: {}",
+                form.len()
+            );
+            out.extend_from_slice(head.as_bytes());
+        }
+        out.extend_from_slice(b"\r\n\r\n");
+        out.extend_from_slice(form.unwrap_or_default().as_bytes());
+    }
+
+    /// Keeps the cookies that the last answer sets.
+    fn keep(&mut self, client: &Client) {
+        for line in client.headers("set-cookie") {
+            let pair = line.split(';').next().unwrap_or_default();
+            if let Some((name, value)) = pair.split_once('=') {
+                self.set(name, value);
+            }
+        }
+    }
+}
+
+/// Where the last answer leads to: by a redirect, or by a page that leads on at once.
+fn next(client: &Client) -> Option<&str> {
+    let refresh = || client.header("refresh")?.split_once("url=").map(|(_, address)| address);
+    client.header("location").or_else(refresh)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Arrived;
+
+    #[test]
+    fn forms_are_filled() {
+        let text = "<form method=\"post\" action=\"&#x2f;a?b=1&amp;c=2\"><input type=\"hidden\" name=\"csrf\" value=\"x/y\">\
+             <input name=\"username\" value=\"\"></form>";
+        let page = Arrived { status: 200, address: "/a".into(), is_elsewhere: false, text: text.into() };
+        let filled = page.filled(&[("username", "a b")]).unwrap();
+        assert_eq!(filled, ("/a?b=1&c=2".to_owned(), "csrf=x%2Fy&username=a%20b".to_owned()));
+    }
+}

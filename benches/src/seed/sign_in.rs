@@ -1,0 +1,145 @@
+//! What people need to sign in, for each seeded user: a platform user with an identity, a password, a session.
+
+use std::{fs, path::Path};
+
+use chancery_credential::hash::{Parameters, hash};
+use chancery_flow::{Method, Proof};
+use chancery_record::{Secret, Timestamp, Value};
+use chancery_resource::{MasterKey, PersonKey};
+use uuid::Uuid;
+
+use super::folded;
+use crate::{
+    clock,
+    fault::{Doing as _, Result, fault},
+    peers::rows::Cell,
+    people,
+};
+
+/// The store's instance and subscription, and the tenant that has it.
+pub const HOME: &str = "SELECT i.id, i.subscription_id, t.id FROM idp_instance i \
+    JOIN tenant_idp_instance m ON m.idp_instance_rid = i.rid JOIN tenant t ON t.rid = m.tenant_rid \
+    WHERE i.name_key = 'default'";
+/// How long seeded sessions last, in ms: longer than seeded databases are kept.
+const LIFETIME: i64 = 10 * 365 * 24 * 3600 * 1000;
+
+/// A table that is filled, and the row of a user in it.
+pub struct Table {
+    /// The table's name.
+    pub name: &'static str,
+    /// The columns of a row.
+    pub columns: &'static str,
+    /// The values of the columns, for the user of this number.
+    pub row: fn(&Home, u64) -> Result<Vec<Cell>>,
+}
+
+/// The tables, referenced tables first.
+pub const TABLES: [Table; 4] = [
+    Table {
+        name: "application_user",
+        columns: "rid, id, subscription_id, idp_instance_id, first_name, first_name_key, last_name, last_name_key, \
+            email_address, email_address_key, audit_key, concurrency_token",
+        row: platform_user,
+    },
+    Table {
+        name: "application_identity",
+        columns: "rid, id, application_user_rid, idp_instance_id, issuer, subject, is_user_store_identity, \
+            lifecycle_status",
+        row: identity,
+    },
+    Table { name: "user_password", columns: "user_rid, hash, changed_on", row: password },
+    Table {
+        name: "sign_in_session",
+        columns: "id, browser, tenant_id, person_id, proofs, is_kept, started_on, used_on, expires_on",
+        row: session,
+    },
+];
+
+/// Where the people sign in.
+pub struct Home {
+    store: Uuid,
+    subscription: Uuid,
+    tenant: Uuid,
+    master: MasterKey,
+    /// The hash of everybody's password. It is the same one, because each takes as long as a sign-in.
+    hash: String,
+    now: Timestamp,
+}
+
+impl Home {
+    /// A home by the ids that [`HOME`] selects, and the folder with the server's master key.
+    pub fn new([store, subscription, tenant]: [Uuid; 3], files: &Path) -> Result<Self> {
+        let master = fs::read(files.join("master.key")).doing("the master key")?;
+        let master = MasterKey::new(&master).ok_or_else(|| fault("the master key has another length"))?;
+        let hash = hash(&Secret::new(people::PASSWORD), &Parameters::default()).doing("a password")?;
+        let now = Timestamp(i64::try_from(clock::now_micros() / 1000)?);
+        Ok(Self { store, subscription, tenant, master, hash, now })
+    }
+}
+
+/// The row number of a user, and of the platform user who is that user.
+fn rid(number: u64) -> Result<Cell> {
+    Ok(Cell::Int(i64::try_from(number + 1)?))
+}
+
+fn text(text: &str) -> Cell {
+    Cell::Text(text.to_owned())
+}
+
+fn platform_user(home: &Home, number: u64) -> Result<Vec<Cell>> {
+    let (person, id) = (people::person(number), people::platform_user_id(number));
+    let Value::Bytes(key) = PersonKey::make(&home.master, id) else {
+        return Err(fault("a person's key is no bytes"));
+    };
+    Ok(vec![
+        rid(number)?,
+        Cell::Id(id),
+        Cell::Id(home.subscription),
+        Cell::Id(home.store),
+        text(person.first_name),
+        Cell::Text(folded(person.first_name)),
+        text(&person.last_name),
+        Cell::Text(folded(&person.last_name)),
+        text(&person.email_address),
+        Cell::Text(folded(&person.email_address)),
+        Cell::Bytes(key),
+        Cell::Text(person.concurrency_token),
+    ])
+}
+
+fn identity(home: &Home, number: u64) -> Result<Vec<Cell>> {
+    Ok(vec![
+        rid(number)?,
+        Cell::Id(people::identity_id(number)),
+        rid(number)?,
+        Cell::Id(home.store),
+        text("default"),
+        Cell::Text(people::user_id(number).to_string()),
+        Cell::Bool(true),
+        text("Active"),
+    ])
+}
+
+fn password(home: &Home, number: u64) -> Result<Vec<Cell>> {
+    Ok(vec![rid(number)?, text(&home.hash), Cell::Int(home.now.0)])
+}
+
+fn session(home: &Home, number: u64) -> Result<Vec<Cell>> {
+    let person = people::platform_user_id(number);
+    let proof =
+        Proof { person, instance: home.store, method: Method::Password, credential: None, at: home.now };
+    let browser = home.master.digest("sign-in-session", people::session_cookie(number).as_bytes());
+    let end = Cell::Int(home.now.0 + LIFETIME);
+    Ok(vec![
+        Cell::Id(people::session_id(number)),
+        Cell::Bytes(browser),
+        Cell::Id(home.tenant),
+        Cell::Id(person),
+        Cell::Text(serde_json::to_string(&[proof])?),
+        Cell::Bool(true),
+        Cell::Int(home.now.0),
+        // the last use counts as yet to come, so that looking a session up does not write it
+        end.clone(),
+        end,
+    ])
+}

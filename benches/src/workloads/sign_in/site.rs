@@ -1,0 +1,206 @@
+//! A server that people sign in at, as browsers and apps see it.
+
+use aws_lc_rs::hmac;
+use base64::{
+    Engine as _,
+    prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD},
+};
+use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256};
+use serde_json::{Value, json};
+
+use crate::{
+    browser::{Browser, encode, form},
+    client::Client,
+    fault::{Doing as _, Result, fault},
+    peers::oidc_provider::{CLIENT_SECRET, COOKIE_KEY},
+    people::{self, Chance},
+    target::{Engine, Target},
+};
+
+const BASE: &str = "/api/management/v2";
+const CALLBACK: &str = "https://app.example/callback";
+/// RFC 7636, appendix B.
+const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+
+/// An app that people sign in to.
+#[derive(Clone, Debug)]
+pub struct App {
+    /// What the paths of its issuer begin with.
+    issuer: String,
+    id: String,
+    /// How it authenticates; a public app does not.
+    basic: Option<String>,
+}
+
+/// A server with its apps, and the users who sign in there.
+pub struct Site {
+    /// The server.
+    pub target: Target,
+    /// A confidential app whose ID tokens are signed by RS256.
+    pub usual: App,
+    /// A confidential app whose ID tokens are signed by ES256.
+    pub elliptic: App,
+    /// A public app.
+    pub public: App,
+    users: u64,
+    /// The number of processes that share the users, and the place of this one among them.
+    shares: u64,
+    share: u64,
+}
+
+/// The place of a client among those of one server.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// The client's number, from 0.
+    pub number: usize,
+    /// How many clients there are.
+    pub of: usize,
+}
+
+impl App {
+    fn new(issuer: String, id: &str, secret: Option<&str>) -> Self {
+        let basic = secret.map(|secret| BASE64_STANDARD.encode(format!("{}:{}", encode(id), encode(secret))));
+        Self { issuer, id: id.to_owned(), basic }
+    }
+
+    /// The path of an authorization request, with these parameters besides the usual ones.
+    pub fn request(&self, more: &[(&str, &str)]) -> String {
+        let usual = [("client_id", self.id.as_str()), ("redirect_uri", CALLBACK), ("state", "s-1")];
+        format!("{}/connect/authorize?{}", self.issuer, form(&[&usual, more].concat()))
+    }
+
+    /// The path of an authorization request for a code.
+    pub fn code_request(&self, scope: &str) -> String {
+        self.request(&[
+            ("response_type", "code"),
+            ("scope", scope),
+            ("nonce", "n-1"),
+            ("code_challenge", CHALLENGE),
+            ("code_challenge_method", "S256"),
+        ])
+    }
+}
+
+impl Site {
+    /// A server of ours, where apps are made.
+    pub async fn ours(target: Target, users: u64) -> Result<Self> {
+        let (tenant, instance) =
+            (named(&target, "Tenant", "Default").await?, named(&target, "IdpInstance", "default").await?);
+        let mut apps = Vec::new();
+        for (name, is_public) in [("usual", false), ("elliptic", false), ("public", true)] {
+            let body = json!({ "name": name, "isPublic": is_public, "allowedResponseTypes": "code,none" });
+            let app = post(&target, "ClientApp", &body).await?;
+            let id = text(&app, "id").to_owned();
+            post(&target, "ClientAppRedirectUri", &json!({ "clientAppId": id, "uri": CALLBACK })).await?;
+            relate(&target, &format!("ClientApp/{id}/tenants"), &[text(&tenant, "id")]).await?;
+            let secret = if is_public {
+                None
+            } else {
+                Some(post(&target, "ClientAppSecret", &json!({ "clientAppId": id })).await?)
+            };
+            // the installation signs ID tokens by RS256, the tenant by its certificate
+            let issuer =
+                if name == "elliptic" { format!("/t/{}", text(&tenant, "id")) } else { String::new() };
+            apps.push(App::new(issuer, &id, secret.as_ref().map(|secret| text(secret, "secret"))));
+        }
+        let ids: Vec<&str> = apps.iter().map(|app| app.id.as_str()).collect();
+        relate(&target, &format!("IdpInstance/{}/clientapps", text(&instance, "id")), &ids).await?;
+        post(&target, "CertStore", &certificate(text(&tenant, "id"))?).await?;
+        let [usual, elliptic, public] =
+            <[App; 3]>::try_from(apps).map_err(|_| fault("there are other apps than three"))?;
+        Ok(Self { target, usual, elliptic, public, users, shares: 1, share: 0 })
+    }
+
+    /// One process of oidc-provider, which comes with its apps.
+    pub fn foreign(target: Target, users: u64, (share, shares): (u64, u64)) -> Self {
+        let app = |name, secret| App::new(String::new(), name, secret);
+        let (usual, elliptic) = (app("default", Some(CLIENT_SECRET)), app("elliptic", Some(CLIENT_SECRET)));
+        Self { target, usual, elliptic, public: app("public", None), users, shares, share }
+    }
+
+    /// A user whom no other client of this server has, by chance.
+    pub fn user(&self, place: Place, chance: &mut Chance) -> u64 {
+        let (number, of) = (place.number as u64, place.of as u64);
+        let own = (self.users - self.share).div_ceil(self.shares);
+        let choice = chance.below(own.saturating_sub(number).div_ceil(of).max(1));
+        (number + of * choice).min(own - 1) * self.shares + self.share
+    }
+
+    /// Gives a browser the session of a user.
+    pub fn lend_session(&self, browser: &mut Browser, user: u64) {
+        let value = people::session_cookie(user);
+        if self.target.engine == Engine::OidcProvider {
+            let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, COOKIE_KEY.as_bytes());
+            let signature = hmac::sign(&key, format!("_session={value}").as_bytes());
+            browser.set("_session", &value);
+            browser.set("_session.sig", &BASE64_URL_SAFE_NO_PAD.encode(signature));
+        } else {
+            browser.set("chancery-session", &value);
+        }
+    }
+
+    /// Sends an app's request for tokens; returns status and body.
+    async fn token(&self, client: &mut Client, app: &App, fields: &[(&str, &str)]) -> Result<(u16, Vec<u8>)> {
+        let own = [("client_id", app.id.as_str())];
+        let form = if app.basic.is_some() { form(fields) } else { form(&[&own, fields].concat()) };
+        let basic = app.basic.as_ref().map(|basic| format!("authorization: Basic {basic}\r\n"));
+        let request = format!(
+            "POST {}/connect/token HTTP/1.1\r\nhost: {}\r\n{}content-type: application/x-www-form-urlencoded\r\n\
+             content-length: {}\r\n\r\n{form}",
+            app.issuer,
+            self.target.address,
+            basic.unwrap_or_default(),
+            form.len(),
+        );
+        client.fetch(request.as_bytes()).await
+    }
+
+    /// Makes tokens of a code.
+    pub async fn redeem(&self, client: &mut Client, app: &App, code: &str) -> Result<(u16, Vec<u8>)> {
+        let fields = [
+            ("grant_type", "authorization_code"),
+            ("code", code),
+            ("redirect_uri", CALLBACK),
+            ("code_verifier", VERIFIER),
+        ];
+        self.token(client, app, &fields).await
+    }
+
+    /// Makes tokens of a refresh token.
+    pub async fn refresh(&self, client: &mut Client, app: &App, token: &str) -> Result<(u16, Vec<u8>)> {
+        self.token(client, app, &[("grant_type", "refresh_token"), ("refresh_token", token)]).await
+    }
+}
+
+/// A certificate by which a tenant signs ES256, as it is uploaded.
+fn certificate(tenant: &str) -> Result<Value> {
+    let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).doing("a key")?;
+    let certificate =
+        CertificateParams::new(vec![]).doing("a certificate")?.self_signed(&key).doing("a certificate")?;
+    Ok(json!({
+        "name": "signing", "certificateStorageFormat": "Pem", "certType": "OidcTokenSigning", "applyToTenantId": tenant,
+        "certificateInput": { "format": "Pem", "data": certificate.pem(), "privateKey": key.serialize_pem() },
+    }))
+}
+
+fn text<'a>(value: &'a Value, member: &str) -> &'a str {
+    value.get(member).and_then(Value::as_str).unwrap_or_default()
+}
+
+async fn post(target: &Target, resource: &str, body: &Value) -> Result<Value> {
+    let path = format!("{BASE}/{resource}");
+    Ok(serde_json::from_slice(&target.call("POST", &path, body.to_string().as_bytes(), 201).await?)?)
+}
+
+async fn relate(target: &Target, relation: &str, ids: &[&str]) -> Result<()> {
+    let body = json!({ "relatedIds": ids }).to_string();
+    target.call("PUT", &format!("{BASE}/{relation}"), body.as_bytes(), 202).await.map(drop)
+}
+
+async fn named(target: &Target, resource: &str, name: &str) -> Result<Value> {
+    let all: Value =
+        serde_json::from_slice(&target.call("GET", &format!("{BASE}/{resource}"), b"", 200).await?)?;
+    let found = all.as_array().into_iter().flatten().find(|item| text(item, "name") == name);
+    found.cloned().ok_or_else(|| fault(format!("there is no {resource} named {name}")))
+}

@@ -110,7 +110,7 @@ async function walk(visitor, { apps, people, issuers }, walked, prove) {
 
   const choice = request(apps.plain, issuer, { prompt: 'select_account' })
   await page.goto(choice.address)
-  await order('the choice of an account', ['Ann Archer', words.other, ...LANGUAGES])
+  await order('the choice of an account', [`Ann Archer${people.ann}@example.com`, words.other, ...LANGUAGES])
   await tabTo(page, words.other)
   await enter(page, 'Space')
   await focusOn(page, 'username')
@@ -124,6 +124,8 @@ async function walk(visitor, { apps, people, issuers }, walked, prove) {
   await order('the question whether to sign out', [words.out, words.stay, ...LANGUAGES])
   await tabTo(page, words.out)
   await enter(page)
+  // by a page of the server's own, which leads on
+  await page.waitForURL((url) => url.href.startsWith(apps.plain.goodbye)).catch(() => {})
   prove('signed out, back at the app', page.url().startsWith(apps.plain.goodbye), page.url())
   const complaints = await visitor.complaints()
   prove('headers and console', complaints.length === 0, complaints.join('; '))

@@ -1,6 +1,7 @@
 //! People sign in to an app: the authorization code flow as a browser and a client app see it.
 
 mod administration;
+mod administrator;
 mod browser;
 mod code;
 mod consent;

@@ -37,7 +37,7 @@ pub struct Confirmation {
 pub struct Claims {
     /// The issuer's URL.
     pub iss: String,
-    /// The client app whose rights the token carries.
+    /// The client app, or of a token with a grant the platform user, whose rights the token carries.
     pub sub: Uuid,
     /// The client app that the token was issued to.
     pub client_id: Uuid,
@@ -58,7 +58,7 @@ pub struct Claims {
     /// The client apps that act for the subject (RFC 8693, section 4.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub act: Option<Value>,
-    /// The grant of a person's token; none is a token of a client app. A person has no rights at the services by it.
+    /// The grant of a person's token; none is a token of a client app.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gid: Option<Uuid>,
     /// The tenant: of a person's token the one in which the person signed in, else the one that issued the token,
@@ -117,6 +117,11 @@ impl Claims {
     pub fn issuing_tenant(&self) -> Option<Uuid> {
         let (_, id) = self.iss.rsplit_once("/t/")?;
         Uuid::try_parse(id).ok()
+    }
+
+    /// Whether the token is meant for any service of the platform.
+    pub fn has_rights(&self) -> bool {
+        self.is_for(Audience::UserStore)
     }
 
     /// Whether the token is meant for a service.

@@ -85,6 +85,8 @@ pub async fn grant(
     let bound = granted.subject.as_ref().and_then(|subject| subject.cnf.as_ref());
     let cnf = bound.map_or_else(|| Ok(cnf.clone()), |bound| keep_binding(&cnf, bound))?;
     let issued = request.now.0.div_euclid(1000);
+    // a person's token stays that of the person's grant, and says how the person signed in
+    let person = granted.subject.as_deref().filter(|subject| subject.gid.is_some());
     let mut claims = Claims {
         iss: request.issuer.url.clone(),
         sub: granted.sub,
@@ -96,11 +98,11 @@ pub async fn grant(
         scope: granted.scope,
         cnf: (cnf != Confirmation::default()).then_some(cnf),
         act: granted.act,
-        gid: None,
-        tid: request.issuer.tenant_id(),
-        auth_time: None,
-        acr: None,
-        amr: Vec::new(),
+        gid: person.and_then(|subject| subject.gid),
+        tid: person.map_or_else(|| request.issuer.tenant_id(), |subject| subject.tid),
+        auth_time: person.and_then(|subject| subject.auth_time),
+        acr: person.and_then(|subject| subject.acr.clone()),
+        amr: person.map_or_else(Vec::new, |subject| subject.amr.clone()),
         from_jti: granted.subject.as_deref().map_or_else(Vec::new, lineage),
     };
     claims.vouch(&token_service.master);

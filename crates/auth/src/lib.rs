@@ -10,6 +10,7 @@ mod introspect;
 mod issuer;
 mod keyring;
 mod permit;
+mod person;
 mod presented;
 mod refusal;
 mod remote_keys;

@@ -114,6 +114,7 @@ mod tests {
         let caller = Caller {
             id: id(9),
             holder: id(9),
+            is_person: false,
             enabled: true,
             needs_nonce: false,
             subscription: id(2),

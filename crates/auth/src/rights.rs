@@ -12,7 +12,7 @@ use chancery_store::{EPOCH, Error, Mode, Row, Store, Tx};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
-use crate::{Claims, TokenService, client::serves, token_service::OpenedToken};
+use crate::{Claims, TokenService, client::serves, person, token_service::OpenedToken};
 
 /// The number of tokens, and of stores, that are cached. Of more, the least used are evicted one by one.
 const CACHED: usize = 10_000;
@@ -28,27 +28,29 @@ pub struct HeldRole {
     pub scope: RoleScope,
 }
 
-/// A client app as a caller.
+/// A client app, or a person who signed in to one, as a caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// The client app whose rights the token carries.
+    /// The client app, or the platform user, whose rights the token carries.
     pub id: Uuid,
     /// The client app that the token was issued to.
     pub holder: Uuid,
+    /// Whether it is a platform user.
+    pub is_person: bool,
     /// Whether both client apps may use tokens now.
     pub enabled: bool,
     /// Whether DPoP proofs of the holder need a nonce.
     pub needs_nonce: bool,
     /// The holder's subscription.
     pub subscription: Uuid,
-    /// The roles of the client app whose rights these are.
+    /// The roles of the client app or person whose rights these are.
     pub roles: Vec<HeldRole>,
 }
 
 impl Caller {
-    /// The client app that acts for another, with a token exchanged for the other's.
+    /// The client app that acts for another, with a token exchanged for the other's. A person acts by a client app.
     pub fn acting(&self) -> Option<Uuid> {
-        (self.holder != self.id).then_some(self.holder)
+        (!self.is_person && self.holder != self.id).then_some(self.holder)
     }
 }
 
@@ -96,7 +98,7 @@ pub struct SecurityContext {
     pub epoch: i64,
     /// The claims of the token, if one was presented and is valid. The caller checks when it expires.
     pub claims: Option<Arc<Claims>>,
-    /// The client app whose rights the token carries, if it exists.
+    /// Whose rights the token carries, if that client app or person exists and the person's grant lives.
     pub caller: Option<Arc<Caller>>,
     /// The store, if the path names one that exists.
     pub store: Option<Arc<StoreContext>>,
@@ -164,8 +166,11 @@ impl Rights {
         if cache.epoch != context.epoch {
             return;
         }
-        // an invalid token or an unknown name is not cached: there is no end to them
-        if let (Some(token), Some(claims), Some(caller)) = (token, &context.claims, &context.caller) {
+        // an invalid token or an unknown name is not cached: there is no end to them. Neither is a person's: what
+        // ends a grant advances no epoch
+        if let (Some(token), Some(claims), Some(caller)) = (token, &context.claims, &context.caller)
+            && !caller.is_person
+        {
             let cached = CachedToken { claims: Arc::clone(claims), caller: Arc::clone(caller) };
             cache.tokens.insert(token.to_owned(), cached);
         }
@@ -189,6 +194,7 @@ impl EpochCache {
 pub struct RightsLookup {
     token: Option<OpenedToken>,
     name: Option<String>,
+    now: Timestamp,
 }
 
 impl RightsLookup {
@@ -207,7 +213,7 @@ impl RightsLookup {
             Some(token) => token_service.open(store, token, now).await?,
             None => None,
         };
-        Ok(Self { token, name: name.map(str::to_owned) })
+        Ok(Self { token, name: name.map(str::to_owned), now })
     }
 
     /// Looks up the rights in one exchange with the database, or in two for a reference token, whose claims
@@ -230,6 +236,9 @@ impl RightsLookup {
             found.claims = Some(claims);
         }
         let claims = signed.or(found.claims).filter(|_| !found.is_revoked).map(Arc::new);
+        if let Some(claims) = claims.as_ref().filter(|claims| claims.gid.is_some()) {
+            found.caller = person::look_up(tx, claims, self.now)?;
+        }
         let caller = found.caller.filter(|_| claims.is_some()).map(Arc::new);
         let store = found.store.map(|mut store| {
             store.scope.options = Arc::new(Options::new(Owner::UserStore, found.options));
@@ -353,6 +362,7 @@ fn query_caller<'a>(queries: &mut Queries<'a>, claims: &'a Claims) {
         let caller = found.caller.get_or_insert_with(|| Caller {
             id: client,
             holder: claims.client_id,
+            is_person: false,
             enabled,
             needs_nonce,
             subscription: holder,
@@ -384,7 +394,8 @@ fn query_caller<'a>(queries: &mut Queries<'a>, claims: &'a Claims) {
 /// # Errors
 /// Errors of the store.
 pub fn load_store_context(tx: &mut Tx<'_>, name: &str) -> Result<Option<StoreContext>, Error> {
-    let lookup = RightsLookup { token: None, name: Some(name.to_owned()) };
+    // the time is a person's token's
+    let lookup = RightsLookup { token: None, name: Some(name.to_owned()), now: Timestamp(0) };
     Ok(lookup.look_up(tx)?.store.map(Arc::unwrap_or_clone))
 }
 

@@ -119,7 +119,9 @@ pub(crate) mod tests {
             assert!(input.contains("type=\"checkbox\"") || input.contains(" autocomplete=\""), "{input}");
         }
         // nothing is loaded from another origin; the icon is in the page
-        assert!(page.matches("<link ").count() == 1 && page.contains("<link rel=\"icon\" href=\"data:image/"));
+        assert!(
+            page.matches("<link ").count() == 1 && page.contains("<link rel=\"icon\" href=\"data:image/")
+        );
         for odd in [" src=\"http", "@import", "url(", "style=\"", " onclick"] {
             assert!(!page.contains(odd), "{odd}");
         }

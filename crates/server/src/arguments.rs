@@ -134,6 +134,13 @@ pub struct Options {
     /// The largest body of a batch, in MiB [default: 64]
     #[arg(long, global = true, env = "CHANCERY_MAX_BATCH_BODY", value_name = "MIB")]
     pub max_batch_body: Option<u64>,
+    /// Whether people sign in here, by the pages of the OpenID provider: on or off [default: on]
+    #[arg(long, global = true, env = "CHANCERY_SIGN_IN", value_name = "ON")]
+    pub sign_in: Option<String>,
+    /// The class of authentication that people need for what administrators do: sfa (one factor), mfa (two), phr (a
+    /// passkey) or phrh (one bound to hardware) [default: sfa]
+    #[arg(long, global = true, env = "CHANCERY_ADMIN_ACR", value_name = "CLASS")]
+    pub admin_acr: Option<String>,
     /// Whether version 1 of the interfaces, which is deprecated, is served: on or off [default: on]
     #[arg(long, global = true, env = "CHANCERY_VERSION_1", value_name = "ON")]
     pub version_1: Option<String>,

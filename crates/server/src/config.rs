@@ -7,7 +7,7 @@ use chancery_fetch::Networks;
 use chancery_record::{Secret, Timestamp, format_timestamp, parse_day, parse_timestamp};
 use chancery_resource::{Hashing, Proofs};
 use chancery_store::{Settings, Target};
-use chancery_web::{DEPRECATED_ON, Limits, TlsFiles, trace::AccessLog};
+use chancery_web::{ACR, DEPRECATED_ON, Limits, TlsFiles, trace::AccessLog};
 
 use crate::arguments::{Arguments, Options, read_file};
 
@@ -34,6 +34,10 @@ pub struct Config {
     pub limits: Limits,
     /// How long requests are still served after a signal to stop.
     pub drain: Duration,
+    /// Whether people sign in here.
+    pub sign_in: bool,
+    /// The class of authentication that people need at the services.
+    pub admin_acr: &'static str,
     /// Whether version 1 is served.
     pub version_1: bool,
     /// When version 1 was deprecated.
@@ -90,6 +94,23 @@ fn written(moment: Timestamp) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
+/// Reads what is on or off; on where nothing is said.
+fn switch(name: &str, given: Option<&str>) -> Result<bool, ConfigError> {
+    match given {
+        None | Some("on") => Ok(true),
+        Some("off") => Ok(false),
+        Some(text) => Err(ConfigError(format!("{name} is on or off, not {text:?}"))),
+    }
+}
+
+/// Reads a class of authentication; one factor where nothing is said.
+fn class(name: &str, given: Option<&str>) -> Result<&'static str, ConfigError> {
+    let [lowest, ..] = ACR;
+    let wanted = given.unwrap_or(lowest);
+    let found = ACR.into_iter().find(|class| *class == wanted);
+    found.ok_or_else(|| ConfigError(format!("{name} is one of {}, not {wanted:?}", ACR.join(", "))))
+}
+
 impl Config {
     /// Reads the command line, the environment and the file.
     ///
@@ -129,11 +150,9 @@ impl Config {
             })?),
         };
         let drain = number("drain", options.drain, 5, 0..=600)?;
-        let version_1 = match options.version_1.as_deref() {
-            None | Some("on") => true,
-            Some("off") => false,
-            Some(text) => return Err(ConfigError(format!("version_1 is on or off, not {text:?}"))),
-        };
+        let sign_in = switch("sign_in", options.sign_in.as_deref())?;
+        let admin_acr = class("admin_acr", options.admin_acr.as_deref())?;
+        let version_1 = switch("version_1", options.version_1.as_deref())?;
         let version_1_deprecated = moment("version_1_deprecated", options.version_1_deprecated.as_deref())?;
         let version_1_deprecated = version_1_deprecated.unwrap_or(DEPRECATED_ON);
         let version_1_sunset = moment("version_1_sunset", options.version_1_sunset.as_deref())?;
@@ -190,6 +209,8 @@ impl Config {
             public_rate_limit,
             limits,
             drain: Duration::from_secs(drain),
+            sign_in,
+            admin_acr,
             version_1,
             version_1_deprecated,
             version_1_sunset,
@@ -234,6 +255,8 @@ impl Config {
         ] {
             table.insert(name.into(), toml::Value::Integer(i64::try_from(value).unwrap_or(i64::MAX)));
         }
+        table.insert("sign_in".into(), text(if self.sign_in { "on" } else { "off" }));
+        table.insert("admin_acr".into(), text(self.admin_acr));
         table.insert("version_1".into(), text(if self.version_1 { "on" } else { "off" }));
         table.insert("version_1_deprecated".into(), text(&written(self.version_1_deprecated)));
         if let Some(sunset) = self.version_1_sunset {

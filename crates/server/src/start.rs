@@ -19,7 +19,7 @@ use chancery_resource::{
 };
 use chancery_store::{Error, Figure, Mode, Store, Target};
 use chancery_trust::Anchors;
-use chancery_web::{App, Deprecation, Limits, Listener, now, serve};
+use chancery_web::{App, Deprecation, Limits, Listener, SignInSettings, now, serve};
 use serde_json::json;
 
 use crate::{
@@ -257,6 +257,7 @@ async fn assemble(
     let mut app = app.map_err(|error| StartError::new("two operations share a path", error))?;
     app.dropped_lines = log::dropped;
     app.access_log = config.access_log;
+    app.sign_in = SignInSettings { is_on: config.sign_in, admin_acr: config.admin_acr };
     app.deprecation = Deprecation::new(config.version_1_deprecated, config.version_1_sunset);
     learn_certificates(&app, &app.store, now()).await.map_err(failed)?;
     Ok((app, root_access))

@@ -3,6 +3,7 @@
 //! What comes next in a sign-in is found by `chancery_flow`, how requests are read and judged by `chancery_oauth`.
 //! Here is what both need from the database, and what is written. HTTP is the edge's.
 
+mod acr;
 mod application;
 mod audience;
 mod authorize;
@@ -27,6 +28,7 @@ mod step;
 mod tokens;
 mod userinfo;
 
+pub use acr::{ACR, is_at_least};
 pub use application::Applications;
 pub use authorize::LONGEST_QUERY;
 pub use chancery_oauth::STANDARD_SCOPES;

@@ -85,6 +85,8 @@ pub struct App {
     pub context: Arc<AppContext>,
     /// Limits on requests, connections and bodies.
     pub limits: Limits,
+    /// Whether people sign in here, and what they need at the services.
+    pub sign_in: SignInSettings,
     /// The headers of deprecated operations.
     pub deprecation: Deprecation,
     /// Which answers are logged.
@@ -166,6 +168,7 @@ impl App {
             context,
             pool: Pool::default(),
             limiter: Limiter::new(limits.public_rate),
+            sign_in: SIGN_IN,
             deprecation: Deprecation::new(DEPRECATED_ON, None),
             access_log: AccessLog::Off,
             dropped_lines: || 0,
@@ -316,6 +319,18 @@ fn check_host(parts: &Parts) -> Result<(), Problem> {
     }
     Ok(())
 }
+
+/// Whether people sign in here, and what they need at the services.
+#[derive(Clone, Copy, Debug)]
+pub struct SignInSettings {
+    /// Whether people sign in here.
+    pub is_on: bool,
+    /// The class of authentication (`acr`) that people need at the services.
+    pub admin_acr: &'static str,
+}
+
+/// People sign in, and one factor is enough.
+pub const SIGN_IN: SignInSettings = SignInSettings { is_on: true, admin_acr: "sfa" };
 
 /// What to do where no token was sent.
 pub const NO_TOKEN: &str = "Send an access token: Authorization: Bearer ...";

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use chancery_auth::{AccessDenied, Audience, Caller, RightsLookup, SecurityContext, decide};
 use chancery_record::Timestamp;
 use chancery_resource::{Permit, Problem, ProblemKind, Scope};
+use chancery_signin::is_at_least;
 use chancery_store::{Class, Tx};
 use http::request::Parts;
 
 use crate::{
-    app::{App, NO_TOKEN, unauthorized},
+    app::{App, NO_TOKEN, SIGN_IN, unauthorized},
     guard,
     request::{Scheme, access_token},
     trace,
@@ -32,6 +33,8 @@ pub struct Requirement {
     scheme: Scheme,
     /// The nonce to request where one is needed, because the DPoP proof has none.
     lacks_nonce: Option<String>,
+    /// The class of authentication that people need.
+    admin_acr: &'static str,
     now: Timestamp,
 }
 
@@ -96,6 +99,7 @@ impl App {
         now: Timestamp,
     ) -> Result<(Requirement, Authorization), Problem> {
         let (mut requirement, token) = requirement(parts, permit, store, now)?;
+        requirement.admin_acr = self.sign_in.admin_acr;
         let remembered = self.rights.recall(token, store);
         let is_remembered = remembered.is_some();
         let context = match remembered {
@@ -178,7 +182,10 @@ fn requirement<'a>(
         Some((scheme, token)) => (scheme, Some(token)),
         None => return Err(unauthorized(NO_TOKEN, None)),
     };
-    Ok((Requirement { permit, audience, scheme, lacks_nonce: None, now }, token))
+    Ok((
+        Requirement { permit, audience, scheme, lacks_nonce: None, admin_acr: SIGN_IN.admin_acr, now },
+        token,
+    ))
 }
 
 impl Requirement {
@@ -193,6 +200,10 @@ impl Requirement {
             return Err(invalid());
         }
         let caller = context.caller.filter(|caller| caller.enabled).ok_or_else(invalid)?;
+        let acr = context.claims.as_ref().and_then(|claims| claims.acr.as_deref());
+        if caller.is_person && !is_at_least(acr, self.admin_acr) {
+            return Err(guard::too_weak(self.scheme, self.admin_acr));
+        }
         if let (true, Some(nonce)) = (caller.needs_nonce, &self.lacks_nonce) {
             return Err(guard::asking_for(nonce));
         }

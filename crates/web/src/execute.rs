@@ -128,7 +128,8 @@ pub async fn execute(
     let caller = allowed.caller.as_ref();
     let (actor, acting) = (caller.map(|caller| caller.id), caller.and_then(|caller| caller.acting()));
     let scope = allowed.scope.clone().to_be_changed(op.writes());
-    let context = Context::new(&app.context, scope, now, actor, acting);
+    let mut context = Context::new(&app.context, scope, now, actor, acting);
+    context.is_person = caller.is_some_and(|caller| caller.is_person);
     let call = Call { request, context, steps: Steps::default(), answer: Out::default() };
     let running = Running { authorized, call: Arc::new(Mutex::new(call)), goes_on: AtomicBool::new(false) };
     let outcome = match &claim {

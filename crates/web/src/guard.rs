@@ -34,6 +34,17 @@ pub fn invalid(scheme: Scheme) -> Problem {
     }
 }
 
+/// The problem of a person who has to prove more (RFC 9470, section 3).
+pub fn too_weak(scheme: Scheme, acr: &str) -> Problem {
+    let scheme = if scheme == Scheme::Dpop { "DPoP" } else { "Bearer" };
+    let challenge = format!(
+        "{scheme} realm=\"chancery\", error=\"insufficient_user_authentication\", acr_values=\"{acr}\""
+    );
+    let detail =
+        "A stronger authentication is needed here. Sign in again with the acr_values of the challenge.";
+    Problem::new(ProblemKind::Unauthorized, detail).with_header("www-authenticate", challenge)
+}
+
 fn challenge(detail: &str, error: &str) -> Problem {
     let challenge = format!("DPoP realm=\"chancery\", error=\"{error}\", algs=\"{ALGORITHMS}\"");
     Problem::new(ProblemKind::Unauthorized, detail).with_header("www-authenticate", challenge)

@@ -32,7 +32,8 @@ mod tls;
 pub mod trace;
 mod userinfo;
 
-pub use app::{App, DEPRECATED_ON, Limits, now};
+pub use app::{App, DEPRECATED_ON, Limits, SIGN_IN, SignInSettings, now};
+pub use chancery_signin::ACR;
 pub use deprecation::Deprecation;
 pub use listener::{Listener, serve};
 pub use openapi::document;

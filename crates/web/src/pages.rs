@@ -42,8 +42,13 @@ pub struct Browser<'a> {
     pub kept: Option<KeptFlow>,
 }
 
-/// Whether pages are served: by https, or on the machine itself.
-pub fn are_served(public_url: &str) -> bool {
+/// Whether people sign in here.
+pub fn are_served(app: &App) -> bool {
+    app.sign_in.is_on && can_be_served(&app.token_service.public_url)
+}
+
+/// Whether pages can be served: by https, or on the machine itself.
+fn can_be_served(public_url: &str) -> bool {
     let host =
         public_url.strip_prefix("http://").map(|rest| rest.split(['/', ':']).next().unwrap_or_default());
     public_url.starts_with("https://")
@@ -60,7 +65,7 @@ pub async fn answer(
     body: &mut RequestBody,
     now: Timestamp,
 ) -> Result<Response<AnswerBody>, Problem> {
-    if !are_served(&app.token_service.public_url) {
+    if !can_be_served(&app.token_service.public_url) {
         let detail = "Pages need https. Set the public URL to an https address.";
         return Err(Problem::new(ProblemKind::Unavailable, detail));
     }
@@ -402,17 +407,17 @@ fn origin_of(url: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{are_served, origin_of};
+    use super::{can_be_served, origin_of};
 
     #[test]
     fn pages_need_https_or_the_machine_itself() {
         for good in ["https://id.example", "http://localhost:8080", "http://127.0.0.1:1", "http://[::1]:1"] {
-            assert!(are_served(good), "{good}");
+            assert!(can_be_served(good), "{good}");
         }
         for bad in
             ["http://id.example", "http://localhost.example", "http://127.0.0.1.example", "ftp://localhost"]
         {
-            assert!(!are_served(bad), "{bad}");
+            assert!(!can_be_served(bad), "{bad}");
         }
     }
 

@@ -184,6 +184,9 @@ impl SystemRoute {
         if !allowed.contains(&parts.method) {
             return Err(not_allowed(named));
         }
+        if (self.is_of_browsers() || self == Self::UserInfo) && !app.sign_in.is_on {
+            return Err(Problem::not_found("path here: nobody signs in at this server"));
+        }
         let parameter = parameters.first().map_or("", String::as_str);
         let issuer = match issuer_kind {
             IssuerKind::Installation => app.token_service.installation(),
@@ -311,9 +314,7 @@ fn discovery(app: &App, issuer: &Issuer) -> String {
         "id_token_signing_alg_values_supported": ["ES256"],
         "service_documentation": documentation,
     });
-    if let (true, Some(members)) =
-        (pages::are_served(&app.token_service.public_url), document.as_object_mut())
-    {
+    if let (true, Some(members)) = (pages::are_served(app), document.as_object_mut()) {
         members.extend(sign_in(issuer, &methods));
     }
     document.to_string()
@@ -433,8 +434,10 @@ impl SystemRoute {
             }
             _ => {
                 let granted = match request.one("grant_type") {
-                    Some(AUTHORIZATION_CODE) => app.provider(store).redeem(request).await?,
-                    Some(REFRESH_TOKEN) => app.provider(store).refresh(request).await?,
+                    Some(AUTHORIZATION_CODE) if app.sign_in.is_on => {
+                        app.provider(store).redeem(request).await?
+                    }
+                    Some(REFRESH_TOKEN) if app.sign_in.is_on => app.provider(store).refresh(request).await?,
                     _ => grant(store, token_service, rights, request).await?,
                 };
                 Ok((granted.body, granted.nonce, 200))

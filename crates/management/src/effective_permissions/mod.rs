@@ -96,7 +96,8 @@ fn principal(call: &Call, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
             shape.name
         ))
     })?;
-    let is_oneself = call.context.actor == Some(id) && shape.name == CLIENT_APP.name;
+    let own = if call.context.is_person { &APPLICATION_USER } else { &CLIENT_APP };
+    let is_oneself = call.context.actor == Some(id) && shape.name == own.name;
     if is_oneself || !visible(&call.context, tx, shape, &[id])?.is_empty() {
         Ok(id)
     } else {

@@ -18,6 +18,8 @@ pub struct Context {
     pub scope: Scope,
     /// Who acts: a client app's or user's id; `None` for the server itself.
     pub actor: Option<Uuid>,
+    /// Whether the actor is a platform user who signed in.
+    pub is_person: bool,
     /// The client app that acts for the actor, with a token obtained by token exchange (RFC 8693).
     pub acting: Option<Uuid>,
     /// The current time, the same for the whole operation.
@@ -40,7 +42,7 @@ impl Context {
         acting: Option<Uuid>,
     ) -> Self {
         let (persons, postconditions) = (RefCell::default(), RefCell::default());
-        Self { scope, actor, acting, now, persons, postconditions, app: Arc::clone(app) }
+        Self { scope, actor, is_person: false, acting, now, persons, postconditions, app: Arc::clone(app) }
     }
 
     /// The context of the server acting by itself.

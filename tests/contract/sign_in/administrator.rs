@@ -1,0 +1,164 @@
+//! People at the services, by the roles that were assigned to them.
+
+use chancery_testkit::{Client, World, on_both_engines};
+use serde_json::{Value, json};
+
+use super::{BASE, Home, PASSWORD, browser::Browser, claims, encode, first, parameter, relate};
+use crate::id;
+
+const MANAGEMENT: &str = "PlatformManagementService";
+const USER_STORE: &str = "PlatformUserStoreService";
+
+/// An app that may ask for the platform.
+async fn console(world: &World) -> Home {
+    let home = Home::new(world).await;
+    for key in [MANAGEMENT, USER_STORE] {
+        world.make("ClientAppResource", json!({ "clientAppId": home.app["id"], "key": key })).await;
+    }
+    home
+}
+
+/// The person who signs in as `ann`.
+async fn person(world: &World) -> Value {
+    world.admin.post(&world.path("/User/synchronize"), json!(null)).await.expect(200);
+    let filter = encode("emailAddress eq \"ann@example.com\"");
+    first(world, &format!("/ApplicationUser?filter={filter}")).await
+}
+
+async fn assign(world: &World, principal: (&str, &Value), role: &str, target: Value) -> Value {
+    let mut body =
+        json!({ "principalType": principal.0, "principalId": principal.1["id"], "roleType": role });
+    body.as_object_mut().unwrap().extend(target.as_object().unwrap().clone());
+    world.make("RoleAssignment", body).await
+}
+
+/// Ann's token for a resource, or for the app's own.
+async fn token(world: &World, home: &Home, resource: &str) -> (Browser, Client, Value) {
+    let mut browser = Browser::new(world);
+    let page =
+        browser.open(&home.request(&[("resource", resource), ("scope", "openid offline_access")])).await;
+    let answer = browser.sign_in(&page, "ann", PASSWORD).await;
+    let code = parameter(&answer, "code").unwrap_or_else(|| panic!("{answer}"));
+    let tokens = home.redeem(world, &code, &[]).await.is(200).json();
+    (browser, world.anonymous.with_token(tokens["access_token"].as_str().unwrap()), tokens)
+}
+
+on_both_engines! {
+    /// Section 7: at the services a person has the roles that were assigned, and is named by the audit trail.
+    async fn a_person_has_the_person_s_roles(world: World) {
+        let home = console(&world).await;
+        let ann = person(&world).await;
+        let (_, nobody, _) = token(&world, &home, MANAGEMENT).await;
+        nobody.get(&format!("{BASE}/Tenant")).await.expect(403);
+        let role = assign(&world, ("PlatformUser", &ann), "TenantAdmin", json!({ "applyToTenantId": home.tenant })).await;
+        nobody.get(&format!("{BASE}/Tenant")).await.expect(200);
+        let (_, admin, tokens) = token(&world, &home, MANAGEMENT).await;
+        assert_eq!(claims(&tokens["access_token"])["aud"], json!([MANAGEMENT]));
+        let seen = admin.get(&format!("{BASE}/Tenant")).await.is(200).json();
+        assert_eq!(seen.as_array().unwrap().len(), 1);
+        admin.get(&format!("{BASE}/Customer")).await.expect(403);
+        let item = json!({ "tenantId": home.tenant, "key": "shoe-size", "label": "Shoe size" });
+        admin.post(&format!("{BASE}/UserQuestionnaireItem"), item).await.expect(201);
+        let entry = first(&world, "/CustomAuditTrail?sortOrder=descending&count=1").await;
+        assert_eq!((&entry["area"], &entry["user"]), (&json!("UserQuestionnaireItem"), &ann["id"]));
+        let own = format!("{BASE}/EffectivePermissions/platformuser/{}", id(&ann));
+        let told = admin.get(&own).await.is(200).json();
+        assert_eq!(told["assignments"][0]["roleType"], json!("TenantAdmin"));
+        world.admin.delete(&format!("{BASE}/RoleAssignment/{}", id(&role))).await.expect(204);
+        admin.get(&format!("{BASE}/Tenant")).await.expect(403);
+    }
+
+    /// Roles of groups count at any depth, and only while the person is in them.
+    async fn a_person_has_the_roles_of_groups(world: World) {
+        let home = console(&world).await;
+        let (inner, outer) = (world.group("Helpdesk").await, world.group("Operations").await);
+        let user = world.path(&format!("/User/{}/groups", id(&home.user)));
+        world.admin.put(&user, json!({ "relatedIds": [inner["id"]] })).await.expect(202);
+        let members = world.path(&format!("/Group/{}/membergroups", id(&outer)));
+        world.admin.put(&members, json!({ "relatedIds": [inner["id"]] })).await.expect(202);
+        world.admin.post(&world.path("/Group/synchronize"), json!(null)).await.expect(200);
+        let group = first(&world, &format!("/ApplicationGroup?filter={}", encode("name eq \"Operations\""))).await;
+        let store = json!({ "applyToIdpInstanceId": home.user["instanceId"] });
+        assign(&world, ("PlatformGroup", &group), "UserStoreAdmin", store).await;
+        let (_, keeper, _) = token(&world, &home, USER_STORE).await;
+        keeper.get(&world.path("/User")).await.expect(200);
+        keeper.get(&format!("{BASE}/Tenant")).await.expect(401);
+        let (_, both, _) = token(&world, &home, MANAGEMENT).await;
+        both.get(&world.path("/User")).await.expect(200);
+        world.admin.put(&user, json!({ "relatedIds": [] })).await.expect(202);
+        keeper.get(&world.path("/User")).await.expect(403);
+    }
+
+    /// Nothing of an administrator counts after a sign-out, a revocation or a lock: at once, with no epoch advanced.
+    async fn an_administrator_s_token_ends_at_once(world: World) {
+        let home = console(&world).await;
+        let ann = person(&world).await;
+        assign(&world, ("PlatformUser", &ann), "SystemAdmin", json!({})).await;
+        let tenants = format!("{BASE}/Tenant");
+        let (_, admin, tokens) = token(&world, &home, MANAGEMENT).await;
+        admin.get(&tenants).await.expect(200);
+        let form = format!(
+            "token={}&client_id={}&client_secret={}", tokens["access_token"].as_str().unwrap(), id(&home.app), home.secret
+        );
+        let headers = [("content-type", "application/x-www-form-urlencoded")];
+        let send = async |path: &str| {
+            world.anonymous.send(http::Method::POST, path, &headers, form.clone().into_bytes()).await
+        };
+        let told = send("/connect/introspect").await.is(200).json();
+        assert_eq!((&told["active"], &told["sub"]), (&json!(true), &ann["id"]));
+        send("/connect/revoke").await.expect(200);
+        admin.get(&tenants).await.expect(401);
+        assert_eq!(send("/connect/introspect").await.is(200).json(), json!({ "active": false }));
+        let (_, admin, _) = token(&world, &home, MANAGEMENT).await;
+        admin.get(&tenants).await.expect(200);
+        let state = world.path(&format!("/User/{}/state", id(&home.user)));
+        world.admin.post(&state, json!({ "isUserLocked": true })).await.expect(200);
+        admin.get(&tenants).await.expect(401);
+        world.admin.post(&state, json!({ "isUserLocked": false })).await.expect(200);
+        admin.get(&tenants).await.expect(401);
+    }
+
+    /// An app that does not have the resource, or a person who signs in to another, gets no rights.
+    async fn an_app_gets_no_administrator_s_rights_unasked(world: World) {
+        let home = Home::new(&world).await;
+        let ann = person(&world).await;
+        assign(&world, ("PlatformUser", &ann), "SystemAdmin", json!({})).await;
+        let (_, plain, _) = token(&world, &home, "").await;
+        plain.get(&format!("{BASE}/Tenant")).await.expect(401);
+        plain.get("/connect/userinfo").await.expect(200);
+        let mut browser = Browser::new(&world);
+        let asked = browser.open(&home.request(&[("resource", MANAGEMENT)])).await.left.unwrap();
+        assert_eq!(parameter(&asked, "error").as_deref(), Some("invalid_target"));
+        // only a SystemAdmin gives an app the platform's resources
+        let far = world.client("far", &[("SubscriptionAdmin", None, None)]).await;
+        let body = json!({ "clientAppId": home.app["id"], "key": MANAGEMENT });
+        far.post(&format!("{BASE}/ClientAppResource"), body).await.expect(403);
+    }
+
+    /// A person's token that is exchanged stays the person's, and names the app that acts.
+    async fn an_exchanged_token_stays_the_person_s(world: World) {
+        let home = console(&world).await;
+        let ann = person(&world).await;
+        assign(&world, ("PlatformUser", &ann), "SystemAdmin", json!({})).await;
+        let (_, _, tokens) = token(&world, &home, MANAGEMENT).await;
+        let other = world.make("ClientApp", json!({ "name": "Reports" })).await;
+        let secret = world.make("ClientAppSecret", json!({ "clientAppId": other["id"], "name": "s" })).await;
+        relate(&world, &format!("/ClientApp/{}/allowedtokenexchangeclientapps", id(&home.app)), &[id(&other)]).await;
+        let form = format!(
+            "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange&subject_token={}\
+             &subject_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token&client_id={}&client_secret={}",
+            tokens["access_token"].as_str().unwrap(), id(&other), secret["secret"].as_str().unwrap()
+        );
+        let exchanged = world.anonymous.ask_for_token(&form).await.is(200).json();
+        let (before, after) = (claims(&tokens["access_token"]), claims(&exchanged["access_token"]));
+        for same in ["sub", "gid", "acr", "tid"] {
+            assert_eq!(before[same], after[same], "{same}");
+        }
+        assert_eq!(after["act"]["sub"], other["id"]);
+        let acting = world.anonymous.with_token(exchanged["access_token"].as_str().unwrap());
+        acting.get(&format!("{BASE}/Tenant")).await.expect(200);
+        let person = format!("{BASE}/ApplicationUser/{}/signout", id(&ann));
+        world.admin.post(&person, json!(null)).await.expect(204);
+        acting.get(&format!("{BASE}/Tenant")).await.expect(401);
+    }
+}

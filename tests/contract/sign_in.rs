@@ -5,6 +5,7 @@ mod administrator;
 mod browser;
 mod code;
 mod consent;
+mod new_password;
 mod password;
 mod record;
 mod refresh;

@@ -25,6 +25,9 @@ pub struct KeptFlow {
     pub parameters: Vec<(String, String)>,
     /// What was chosen and proven.
     pub flow: Flow,
+    /// Whether the session is to outlive the browser's own, as was ticked.
+    #[serde(default)]
+    pub keeps: bool,
     /// What was wrong on the page before: it is answered by a redirect, so that going back repeats no form.
     #[serde(default)]
     pub mistake: Option<Mistake>,
@@ -35,15 +38,20 @@ pub struct KeptFlow {
     pub has_ended: bool,
 }
 
-/// What was typed on the password page, and what is wrong with it.
+/// The name that was typed on a page, and what is wrong there.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Mistake {
     /// The name.
     pub username: String,
-    /// Whether the session is to outlive the browser's own.
-    pub keeps: bool,
     /// Codes of problems, each with its field.
     pub errors: Vec<(String, String)>,
+}
+
+impl Mistake {
+    /// What is wrong, as pages take it.
+    pub fn told(&self) -> serde_json::Value {
+        self.errors.iter().map(|(code, field)| serde_json::json!({ "code": code, "field": field })).collect()
+    }
 }
 
 impl KeptFlow {
@@ -55,7 +63,17 @@ impl KeptFlow {
         flow: Flow,
     ) -> Self {
         let id = BASE64_URL_SAFE_NO_PAD.encode(random::<12>());
-        Self { id, issuing, application, parameters, flow, mistake: None, answer: None, has_ended: false }
+        Self {
+            id,
+            issuing,
+            application,
+            parameters,
+            flow,
+            keeps: false,
+            mistake: None,
+            answer: None,
+            has_ended: false,
+        }
     }
 
     /// What is kept of it once the client app was answered: where it leads back to.

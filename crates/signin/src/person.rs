@@ -55,6 +55,19 @@ pub struct Admitted {
     pub store: i64,
     /// The row number of the user.
     pub user: i64,
+    /// What is due about the password, for who signs in by it.
+    pub password: PasswordDue,
+}
+
+/// What is due about a password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PasswordDue {
+    /// Nothing.
+    Nothing,
+    /// Another one must be set first.
+    Change,
+    /// It expired, and may not be changed for that.
+    Over,
 }
 
 /// An identity of a person, as it is found.
@@ -80,7 +93,9 @@ pub fn admit(
         return Ok(Err(NotAdmitted::NoIdentity));
     };
     let Some(subject) = known.subject else { return Ok(Err(NotAdmitted::NoIdentity)) };
-    let Some(user) = find_user(tx, known.store, subject, now)? else { return Ok(Err(NotAdmitted::Account)) };
+    let Some((user, password)) = find_user(tx, known.store, subject, now)? else {
+        return Ok(Err(NotAdmitted::Account));
+    };
     if !application.allow_cross_subscription && known.subscription != application.subscription {
         return Ok(Err(NotAdmitted::OtherSubscription));
     }
@@ -90,7 +105,7 @@ pub fn admit(
     {
         return Ok(Err(NotAdmitted::Restricted));
     }
-    Ok(Ok(Admitted { store: known.store, user }))
+    Ok(Ok(Admitted { store: known.store, user, password }))
 }
 
 fn find_identity(
@@ -113,12 +128,26 @@ fn find_identity(
     })
 }
 
-/// The row number of a user of a store who may sign in now.
-fn find_user(tx: &mut Tx<'_>, store: i64, id: Uuid, now: Timestamp) -> Result<Option<i64>, StoreError> {
-    let text = "SELECT rid FROM user_account WHERE store = ?1 AND id = ?2 AND quarantined_on IS NULL \
+/// The row number of a user of a store who may sign in now, and what is due about the password.
+fn find_user(
+    tx: &mut Tx<'_>,
+    store: i64,
+    id: Uuid,
+    now: Timestamp,
+) -> Result<Option<(i64, PasswordDue)>, StoreError> {
+    let text = "SELECT rid, is_password_change_required OR is_initial_password, password_never_expires, \
+        password_expiration, can_change_password_on_expiration FROM user_account WHERE store = ?1 AND id = ?2 AND quarantined_on IS NULL \
         AND is_user_active AND NOT is_user_locked AND (user_valid_from IS NULL OR user_valid_from <= ?3) \
         AND (user_valid_to IS NULL OR user_valid_to > ?3)";
-    tx.one(text, &[store.into(), id.into(), now.0.into()], |row| row.int(0))
+    tx.one(text, &[store.into(), id.into(), now.0.into()], |row| {
+        let is_expired = !row.bool(2)? && !row.is_null(3)? && row.int(3)? <= now.0;
+        let due = match (is_expired, row.bool(4)?, row.bool(1)?) {
+            (true, false, _) => PasswordDue::Over,
+            (true, true, _) | (_, _, true) => PasswordDue::Change,
+            _ => PasswordDue::Nothing,
+        };
+        Ok((row.int(0)?, due))
+    })
 }
 
 /// The groups of a store's user at any depth: under `above`.

@@ -2,15 +2,16 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use chancery_auth::{Issuer, TokenService};
+use chancery_auth::{Issuer, TokenService, load_store_context};
 use chancery_flow::{
-    Acr, AppFacts, Due, Enrolment, Flow, Identified, NotAdmitted, PersonFacts, Prompt, Request,
-    SecondFactors, Step, next,
+    Acr, Action, AppFacts, Due, DueAction, Enrolment, Flow, Identified, Method, NotAdmitted, PersonFacts,
+    Prompt, Request, SecondFactors, Step, Urgency, next,
 };
 use chancery_oauth::{Addressing, AuthorizationRequest, Checked, Prompt as AskedPrompt};
 use chancery_record::Timestamp;
-use chancery_resource::{AppContext, MasterKey, Problem, Tx};
+use chancery_resource::{AppContext, Context, MasterKey, Problem, Scope, Tx};
 use chancery_store::Store;
+use chancery_userstore::password::own_change::{PasswordState, password_state};
 use uuid::Uuid;
 
 use crate::{
@@ -18,7 +19,7 @@ use crate::{
     consent::consent_of,
     kept_flow::KeptFlow,
     people::{Names, names_of},
-    person,
+    person::{self, Admitted, PasswordDue},
     record::Origin,
     session::{Session, SessionCookie},
 };
@@ -63,6 +64,8 @@ pub struct Examined {
     pub due: Due,
     /// What the people of the browser's sessions are called, where that is asked: by the ids of the sessions.
     pub names: HashMap<Uuid, Names>,
+    /// The password that is to be changed, where that is due.
+    pub password: Option<PasswordState>,
 }
 
 /// What the state machine needs besides the flow: all but what the transaction reads.
@@ -74,17 +77,15 @@ pub struct Circumstances {
     pub issuing: Option<Uuid>,
     /// `login_hint`
     pub login_hint: Option<String>,
-    /// Whether a password was proven that must be changed first. Such a person is not admitted yet: there is no
-    /// page for it.
-    pub must_change_password: bool,
+    app: Arc<AppContext>,
 }
 
 impl Circumstances {
     /// The circumstances of a flow.
-    pub fn new(application: Arc<Application>, kept: &KeptFlow) -> Self {
+    pub fn new(provider: Provider<'_>, application: Arc<Application>, kept: &KeptFlow) -> Self {
         let login_hint = kept.parameters.iter().find(|(name, _)| name == "login_hint");
         let login_hint = login_hint.map(|(_, hint)| hint.clone()).filter(|hint| !hint.is_empty());
-        Self { application, issuing: kept.issuing, login_hint, must_change_password: false }
+        Self { application, issuing: kept.issuing, login_hint, app: Arc::clone(provider.context) }
     }
 
     /// Finds what is due in a flow of a browser with these sessions, from the facts of this transaction.
@@ -110,11 +111,23 @@ impl Circumstances {
         let tenants = self.application.tenant_facts(self.issuing);
         let app = AppFacts { tenants: &tenants, in_range: &[], sessions: &facts };
         let asked = flow.request().asked.clone();
-        let due = next(flow, &app, now, |identified| self.person(tx, identified, &asked, now))?;
+        let mut user = None;
+        let due = next(flow, &app, now, |identified| {
+            let (facts, admitted) = self.person(tx, identified, &asked, now)?;
+            user = admitted.map(|admitted| admitted.user);
+            Ok::<_, Problem>(facts)
+        })?;
+        let mut password = None;
+        if let (Step::Action(DueAction { action: Action::Password, .. }), Some(identified), Some(user)) =
+            (due.step(), due.identified(), user)
+        {
+            let context = context_of_store(&self.app, tx, identified.instance, now)?;
+            password = password_state(&context, tx, user)?;
+        }
         if matches!(due.step(), Step::Account { .. } | Step::Consent) && names.is_empty() {
             names = names_of(tx, sessions)?;
         }
-        Ok(Examined { due, names })
+        Ok(Examined { due, names, password })
     }
 
     fn person(
@@ -123,7 +136,7 @@ impl Circumstances {
         identified: &Identified,
         asked: &[String],
         now: Timestamp,
-    ) -> Result<PersonFacts, Problem> {
+    ) -> Result<(PersonFacts, Option<Admitted>), Problem> {
         let application = &self.application;
         let admitted = person::admit(tx, application, (identified.person, identified.instance), now)?;
         let store = application
@@ -131,8 +144,12 @@ impl Circumstances {
             .and_then(|tenant| tenant.stores.iter().find(|store| store.id == identified.instance));
         let asks =
             application.asks_for_second_factor || store.is_some_and(|store| store.asks_for_second_factor);
-        Ok(PersonFacts {
-            refused: admitted.err().or(self.must_change_password.then_some(NotAdmitted::PasswordExpired)),
+        let by_password = identified.proofs.iter().any(|proof| matches!(proof.method, Method::Password));
+        let password = admitted.ok().filter(|_| by_password).map(|admitted| admitted.password);
+        let is_over = password == Some(PasswordDue::Over);
+        let change = DueAction { action: Action::Password, urgency: Urgency::Required };
+        let facts = PersonFacts {
+            refused: admitted.err().or(is_over.then_some(NotAdmitted::PasswordExpired)),
             // none can be proven yet: where one is asked for, nobody is admitted
             second_factors: SecondFactors {
                 are_asked_for: asks,
@@ -143,9 +160,10 @@ impl Circumstances {
                 does_passkey_satisfy: false,
             },
             passkey: None,
-            due: Vec::new(),
+            due: if password == Some(PasswordDue::Change) { vec![change] } else { Vec::new() },
             consent: consent_of(tx, application, identified.person, asked)?,
-        })
+        };
+        Ok((facts, admitted.ok()))
     }
 }
 
@@ -186,4 +204,19 @@ fn demanded(request: &AuthorizationRequest) -> Option<Acr> {
     let lowest = |names: &[&str]| names.iter().filter_map(|name| Acr::named(name)).min();
     let classes: Vec<&str> = request.acr_values.classes.iter().map(String::as_str).collect();
     lowest(&classes).max(lowest(&request.claims.demanded_classes()))
+}
+
+/// The context of a user store's own acting.
+///
+/// # Errors
+/// Those of the store; not found where it is not active.
+pub fn context_of_store(
+    app: &Arc<AppContext>,
+    tx: &mut Tx<'_>,
+    store: Uuid,
+    now: Timestamp,
+) -> Result<Context, Problem> {
+    let found = load_store_context(tx, &store.to_string())?.filter(|found| found.is_active);
+    let found = found.ok_or_else(|| Problem::not_found("user store"))?;
+    Ok(Context::of_server(app, Scope::Store(found.scope), now))
 }

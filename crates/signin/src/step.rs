@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chancery_flow::{Due, Event, Failure, Flow, Granted, NotAdmitted, Step};
+use chancery_flow::{Action, Due, DueAction, Event, Failure, Flow, Granted, NotAdmitted, Step};
 use chancery_oauth::{AuthorizationRequest, Code, OPENID, Refusal, STANDARD_SCOPES};
 use chancery_record::Timestamp;
 use chancery_resource::{AppContext, Context, Problem, Scope, Tx};
@@ -15,6 +15,7 @@ use crate::{
     authorize::{leave, refuse},
     code, consent,
     kept_flow::KeptFlow,
+    new_password,
     outcome::{Outcome, Page, PageError},
     provider::{Circumstances, Examined, Provider, Visit},
     session::{self, SessionCookie},
@@ -31,12 +32,16 @@ pub const CONTINUE: &str = "continue";
 /// The page that asks for consent.
 pub const CONSENT: &str = "consent";
 
+/// The page of a password that must be changed.
+pub const NEW_PASSWORD: &str = "newpassword";
+
 /// The step's page; `None` for a step that has no page yet.
 const fn page_of(step: &Step) -> Option<&'static str> {
     Some(match step {
         Step::FirstFactor(_) => PASSWORD,
         Step::Tenant(_) | Step::Account { .. } => CHOOSE,
         Step::Refuse(_) => REFUSED,
+        Step::Action(DueAction { action: Action::Password, .. }) => NEW_PASSWORD,
         Step::Consent => CONSENT,
         Step::Touch => CONTINUE,
         _ => return None,
@@ -97,7 +102,7 @@ impl Provider<'_> {
         let Some(application) = self.application_of(&kept).await? else {
             return Ok(Outcome::Error(PageError::UNKNOWN_CLIENT));
         };
-        let circumstances = Circumstances::new(application, &kept);
+        let circumstances = Circumstances::new(self, application, &kept);
         let examined = self.examine(visit, &kept, &circumstances).await?;
         if page_of(examined.due.step()) != Some(page) {
             return self.step(visit, kept, circumstances, examined).await;
@@ -159,7 +164,7 @@ impl Provider<'_> {
         let Some(application) = self.application_of(&kept).await? else {
             return Ok(Outcome::Error(PageError::UNKNOWN_CLIENT));
         };
-        let circumstances = Circumstances::new(application, &kept);
+        let circumstances = Circumstances::new(self, application, &kept);
         let (flow, now, looked) = (kept.flow.clone(), visit.now, circumstances.clone());
         let cookie = visit.session_cookie(&self.context.master);
         let examined = self.store.run("ApplyToSignIn", Mode::Quick, None, move |tx| {
@@ -310,6 +315,7 @@ fn page_for(circumstances: &Circumstances, kept: &KeptFlow, examined: &Examined)
             ("Choose", CHOOSE, json!({ "kind": "account", "choices": choices }))
         }
         Step::Refuse(_) => ("Refused", REFUSED, json!({})),
+        Step::Action(_) => ("PasswordChange", NEW_PASSWORD, new_password::context_of(kept, examined)),
         Step::Consent => ("Consent", CONSENT, consent_context(application, examined)),
         Step::Touch => ("Continue", CONTINUE, json!({})),
         _ => ("SignIn", PASSWORD, password_context(kept)),
@@ -326,9 +332,7 @@ fn password_context(kept: &KeptFlow) -> serde_json::Value {
         let hint = kept.request().and_then(|(_, request)| request.login_hint);
         return json!({ "username": hint, "remember": false });
     };
-    let errors: Vec<_> =
-        mistake.errors.iter().map(|(code, field)| json!({ "code": code, "field": field })).collect();
-    json!({ "username": mistake.username, "remember": mistake.keeps, "errors": errors })
+    json!({ "username": mistake.username, "remember": kept.keeps, "errors": mistake.told() })
 }
 
 fn consent_context(application: &Application, examined: &Examined) -> serde_json::Value {

@@ -7,8 +7,9 @@ use chancery_auth::Issuer;
 use chancery_record::{Secret, Timestamp};
 use chancery_resource::{Problem, ProblemKind, random};
 use chancery_signin::{
-    Begun, CONSENT, CONTINUE, Credentials, GivenConsent, KeptFlow, LONGEST_QUERY, NewSession, Origin,
-    Outcome, PASSWORD, Page, PageError, Provider, SIGN_OUT, SIGNED_OUT, SignedOut, SigningOut, Visit,
+    Begun, CONSENT, CONTINUE, ChangeBegun, Credentials, GivenConsent, KeptFlow, LONGEST_QUERY, NEW_PASSWORD,
+    NewPassword, NewSession, Origin, Outcome, PASSWORD, Page, PageError, Provider, SIGN_OUT, SIGNED_OUT,
+    SignedOut, SigningOut, Visit,
 };
 use http::{HeaderValue, Method, Response, header, request::Parts};
 
@@ -216,6 +217,15 @@ impl Browser<'_> {
                 };
                 self.sign_in(kept, typed).await?
             }
+            NEW_PASSWORD => {
+                let typed = |name: &str| Secret::new(field(name).unwrap_or_default());
+                let typed = NewPassword {
+                    current: typed("current_password"),
+                    new: typed("new_password"),
+                    repeated: typed("repeated_password"),
+                };
+                self.change_password(kept, typed).await?
+            }
             CONSENT => {
                 let ticked = form.iter().filter(|(name, _)| name == "scope").map(|(_, word)| word.clone());
                 let given = (field("decision") == Some("allow"))
@@ -240,6 +250,28 @@ impl Browser<'_> {
                 let verified = self.app.pool.run(None, work).await?;
                 let (outcome, is_right) =
                     self.provider().end_password(&self.visit, pending, verified).await?;
+                if is_right {
+                    attempt.was_right();
+                } else {
+                    attempt.was_wrong(now);
+                }
+                Ok(outcome)
+            }
+        }
+    }
+
+    async fn change_password(&self, kept: KeptFlow, typed: NewPassword) -> Result<Outcome, Problem> {
+        let (address, now) = (address_of(self.parts), self.visit.now);
+        let flow = kept.id.clone();
+        let attempt = match self.app.proof_limiter.admit(address, (&flow, true), now).await {
+            Ok(attempt) => attempt,
+            Err(seconds) => return Ok(Outcome::Error(PageError::too_many(seconds))),
+        };
+        match self.provider().begin_change(&self.visit, kept, typed).await? {
+            ChangeBegun::Answered(outcome) => Ok(outcome),
+            ChangeBegun::Verify(changing, work) => {
+                let verified = self.app.pool.run(None, work).await?;
+                let (outcome, is_right) = self.provider().end_change(&self.visit, changing, verified).await?;
                 if is_right {
                     attempt.was_right();
                 } else {

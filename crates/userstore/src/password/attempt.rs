@@ -250,7 +250,7 @@ fn end(call: &mut Call, tx: &mut Tx<'_>, checked: &Checked) -> Result<Answer, Pr
         return try_only(call, tx, found, &options);
     }
     stored_hash::put(&call.context, tx, &found, hash, &options)?;
-    stored_hash::finish(call, &mut found, &options)?;
+    stored_hash::finish(&call.context, &mut found, &options)?;
     finish(call, tx, found, "password-changed")
 }
 
@@ -273,7 +273,7 @@ fn try_only(
     if call.request.op.permit == Permit::Public {
         return Ok(Answer::new(call.request.op.status));
     }
-    stored_hash::finish(call, &mut found, options)?;
+    stored_hash::finish(&call.context, &mut found, options)?;
     write_stored(call, tx, call.request.op.shape, &found.was.with(found.user.into_values()))?;
     Ok(Answer::resource(call.request.op.status))
 }

@@ -2,6 +2,7 @@
 
 mod attempt;
 pub mod mail;
+pub mod own_change;
 mod set;
 pub mod sign_in;
 mod stored_hash;

@@ -88,7 +88,7 @@ pub fn initial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     };
     let options = options(&call.context)?;
     stored_hash::put(&call.context, tx, &found, made.hash("password")?, &options)?;
-    stored_hash::finish(call, &mut found, &options)?;
+    stored_hash::finish(&call.context, &mut found, &options)?;
     found.user.set_lockout(lockout::token_used(found.user.lockout()));
     found.user.is_initial_password = true;
     found.user.is_password_change_required = true;
@@ -122,7 +122,7 @@ pub fn reset(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     };
     let options = options(&call.context)?;
     stored_hash::put(&call.context, tx, &found, made.hash("newPassword")?, &options)?;
-    stored_hash::finish(call, &mut found, &options)?;
+    stored_hash::finish(&call.context, &mut found, &options)?;
     found.user.set_lockout(lockout::reset(found.user.lockout()));
     found.save_and_answer(call, tx, AuditAction::As("Modified", "password-reset"))
 }

@@ -8,7 +8,7 @@ use chancery_record::Secret;
 use chancery_resource::{AuditAction, Context, Problem, Tx, load_rows};
 
 use super::{
-    attempt::{Counted, Counting, check, count, count_for_nobody, is_expired, record_failure},
+    attempt::{Counted, Counting, check, count, count_for_nobody, record_failure},
     set::options,
     stored_hash::{self, Hashes},
 };
@@ -22,20 +22,10 @@ pub struct PendingSignIn {
 
 /// An attempt to sign in whose password was verified.
 pub struct VerifiedSignIn {
-    counted: Option<Counted>,
-    is_right: bool,
+    pub(super) counted: Option<Counted>,
+    pub(super) is_right: bool,
     /// The password hashed anew, if its hash has other parameters than the present ones.
     rehashed: Option<Secret>,
-}
-
-/// The state of a user whose password was right.
-pub struct PasswordUser {
-    /// The user.
-    pub user: User,
-    /// Whether the password expired and may not be changed for that.
-    pub is_expired_for_good: bool,
-    /// Whether another password must be set first.
-    pub must_change: bool,
 }
 
 /// Counts an attempt to sign in as this user of the context's store, or as nobody. The transaction is to be
@@ -84,7 +74,7 @@ pub fn decide(
     context: &Context,
     tx: &mut Tx<'_>,
     verified: &VerifiedSignIn,
-) -> Result<Option<PasswordUser>, Problem> {
+) -> Result<Option<User>, Problem> {
     tx.commit_dry_run();
     let Some(counted) = &verified.counted else {
         count_for_nobody(context, tx)?;
@@ -107,13 +97,7 @@ pub fn decide(
         withdraw(context, tx, verified)?;
         return Ok(None);
     }
-    let is_expired = is_expired(context, &found);
-    let user = found.user;
-    Ok(Some(PasswordUser {
-        is_expired_for_good: is_expired && !user.can_change_password_on_expiration,
-        must_change: is_expired || user.is_password_change_required || user.is_initial_password,
-        user,
-    }))
+    Ok(Some(found.user))
 }
 
 /// Clears the counters, the throttle and a temporary lock: the sign-in is complete.
@@ -139,7 +123,7 @@ pub fn withdraw(context: &Context, tx: &mut Tx<'_>, verified: &VerifiedSignIn) -
     found.save(context, tx, AuditAction::Silent).map(drop)
 }
 
-fn find(context: &Context, tx: &mut Tx<'_>, user: i64) -> Result<Option<UserForUpdate>, Problem> {
+pub(super) fn find(context: &Context, tx: &mut Tx<'_>, user: i64) -> Result<Option<UserForUpdate>, Problem> {
     let row = load_rows(context, tx, &USER, &[user])?.pop();
     row.map(UserForUpdate::new).transpose()
 }

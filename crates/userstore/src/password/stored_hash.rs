@@ -6,7 +6,7 @@ use chancery_credential::{
 };
 use chancery_record::{Email, Name, Secret, Timestamp, Value};
 use chancery_resource::settings::Options;
-use chancery_resource::{Call, Context, Problem, StateTable, StoreError, Tx};
+use chancery_resource::{Context, Problem, StateTable, StoreError, Tx};
 
 use crate::user::{User, UserForUpdate, sign_out_user};
 
@@ -149,11 +149,11 @@ pub fn refuse_broken(member: &str, broken: &[BrokenRule]) -> Problem {
 }
 
 /// Sets a user's own fields after the password was set: when it expires, and that it need not be changed.
-pub fn finish(call: &Call, found: &mut UserForUpdate, options: &Options) -> Result<(), Problem> {
+pub fn finish(context: &Context, found: &mut UserForUpdate, options: &Options) -> Result<(), Problem> {
     let days = options.number("PasswordExpirationDays");
     let user = &mut found.user;
-    user.password_expiration = (days > 0).then(|| Timestamp(call.context.now.0 + days * 24 * 3600 * 1000));
+    user.password_expiration = (days > 0).then(|| Timestamp(context.now.0 + days * 24 * 3600 * 1000));
     user.is_initial_password = false;
     user.is_password_change_required = false;
-    user.renew_token(&call.context)
+    user.renew_token(context)
 }

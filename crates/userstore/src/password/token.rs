@@ -117,7 +117,7 @@ pub fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let options = options(&call.context)?;
     let hash = made.hash("newPassword")?;
     stored_hash::put(&call.context, tx, &found, hash, &options)?;
-    stored_hash::finish(call, &mut found, &options)?;
+    stored_hash::finish(&call.context, &mut found, &options)?;
     found.user.set_lockout(lockout::token_used(found.user.lockout()));
     finish(call, tx, found, "password-reset")
 }

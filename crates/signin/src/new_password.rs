@@ -1,0 +1,222 @@
+//! The page of a password that must be changed: the present one is verified once more, and another one takes its
+//! place.
+
+use std::sync::Arc;
+
+use chancery_flow::{Action, DueAction, Step};
+use chancery_record::Secret;
+use chancery_resource::{Problem, Purpose, StoreError, Tx, Work};
+use chancery_store::Mode;
+use chancery_userstore::password::{
+    own_change::{NewPasswordFault, PasswordState, VerifiedChange, begin_change, change},
+    sign_in,
+};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::{
+    application::OfferedStore,
+    completion::{Completion, Decided},
+    kept_flow::{KeptFlow, Mistake},
+    outcome::{Outcome, PageError},
+    password::LONGEST,
+    person,
+    provider::{Circumstances, Examined, Provider, Visit, context_of_store},
+    step::{NEW_PASSWORD, after_post},
+};
+
+/// What was typed on the page.
+pub struct NewPassword {
+    /// The present password.
+    pub current: Secret,
+    /// The new one.
+    pub new: Secret,
+    /// The new one once more.
+    pub repeated: Secret,
+}
+
+/// What a post to the page comes to at first.
+pub enum ChangeBegun {
+    /// It is answered.
+    Answered(Outcome),
+    /// The present password is to be verified, and the new one hashed.
+    Verify(Box<Change>, Work),
+}
+
+/// A change whose present password is being verified.
+pub struct Change {
+    kept: KeptFlow,
+    circumstances: Circumstances,
+    store: OfferedStore,
+    person: Uuid,
+}
+
+impl Provider<'_> {
+    /// Counts an attempt at the present password.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn begin_change(
+        self,
+        visit: &Visit,
+        kept: KeptFlow,
+        typed: NewPassword,
+    ) -> Result<ChangeBegun, Problem> {
+        let Some(application) = self.application_of(&kept).await? else {
+            return Ok(ChangeBegun::Answered(Outcome::Error(PageError::UNKNOWN_CLIENT)));
+        };
+        let circumstances = Circumstances::new(self, application, &kept);
+        let examined = self.examine(visit, &kept, &circumstances).await?;
+        let is_due = matches!(examined.due.step(), Step::Action(DueAction { action: Action::Password, .. }));
+        let identified = examined.due.identified().filter(|_| is_due).cloned();
+        let store = identified.as_ref().and_then(|identified| {
+            let stores = &circumstances.application.tenant(identified.tenant)?.stores;
+            stores.iter().find(|store| store.id == identified.instance).cloned()
+        });
+        let (Some(identified), Some(store)) = (identified, store) else {
+            let outcome = self.step(visit, kept.clone(), circumstances, examined).await?;
+            return Ok(ChangeBegun::Answered(after_post(kept, outcome)));
+        };
+        let faults = faults_of(&typed);
+        if !faults.is_empty() {
+            return Ok(ChangeBegun::Answered(again(kept, faults)));
+        }
+        let (app, application, now) =
+            (Arc::clone(self.context), Arc::clone(&circumstances.application), visit.now);
+        let (person, instance, new) = (identified.person, store.id, typed.new);
+        let counting = self.store.run("CountPasswordChange", Mode::Write, None, move |tx| {
+            let Ok(admitted) = person::admit(tx, &application, (person, instance), now)? else {
+                return Ok(None);
+            };
+            let context = context_of_store(&app, tx, instance, now)?;
+            begin_change(&context, tx, admitted.user, new.clone())
+        });
+        let Some(pending) = counting.await? else {
+            return Ok(ChangeBegun::Answered(Outcome::Error(PageError::NO_FLOW)));
+        };
+        let work = Work::new(Purpose::Password, move || pending.verify(&typed.current));
+        Ok(ChangeBegun::Verify(Box::new(Change { kept, circumstances, store, person }), work))
+    }
+
+    /// Sets the new password where the present one was right, and goes on; and whether it was right.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn end_change(
+        self,
+        visit: &Visit,
+        changing: Box<Change>,
+        verified: Arc<dyn std::any::Any + Send + Sync>,
+    ) -> Result<(Outcome, bool), Problem> {
+        let verified: Arc<VerifiedChange> = verified.downcast().map_err(|_| {
+            StoreError::Internal("the result of verifying a password is of another kind".into())
+        })?;
+        let Change { mut kept, circumstances, store, person } = *changing;
+        kept.mistake = None;
+        let Some(completion) = self.completion(visit, &kept, &circumstances, store) else {
+            return Ok((Outcome::Error(PageError::NO_FLOW), true));
+        };
+        let deciding = move |tx: &mut Tx<'_>| decide(&completion, tx, &verified, person);
+        Ok(match self.store.run("ChangePassword", Mode::Write, None, deciding).await? {
+            Changed::Refused => (again(kept, vec![fault("password_current", "current_password")]), false),
+            Changed::Faulty(code) => (again(kept, vec![fault(code, "new_password")]), true),
+            Changed::Done(decided) => (self.conclude(visit, kept, circumstances, decided).await?, true),
+        })
+    }
+}
+
+/// What came of a change.
+enum Changed {
+    /// The present password is not right, or the user may not sign in now.
+    Refused,
+    /// The new password is not good enough: the code of the text that says why.
+    Faulty(&'static str),
+    /// It is changed.
+    Done(Decided),
+}
+
+fn decide(
+    completion: &Completion,
+    tx: &mut Tx<'_>,
+    verified: &VerifiedChange,
+    person: Uuid,
+) -> Result<Changed, Problem> {
+    let mut context = context_of_store(&completion.app, tx, completion.store.id, completion.now)?;
+    let Some(user) = sign_in::decide(&context, tx, &verified.sign_in)? else { return Ok(Changed::Refused) };
+    context.actor = Some(user.id.0);
+    if let Err(fault) = change(&context, tx, verified)? {
+        sign_in::withdraw(&context, tx, &verified.sign_in)?;
+        return Ok(Changed::Faulty(match fault {
+            NewPasswordFault::Rules => "password_rules",
+            NewPasswordFault::Common => "password_common",
+            NewPasswordFault::Used => "password_history",
+        }));
+    }
+    // the change ended all sessions: those of this browser are read after it
+    let sessions = completion.sessions(tx)?;
+    let due = completion.prove(tx, &sessions, person)?;
+    let decided = completion.sign_in(&context, tx, &sessions, &due)?;
+    Ok(Changed::Done(decided.unwrap_or_else(|| Decided::GoOn(due.flow().clone().into()))))
+}
+
+fn fault(code: &str, field: &str) -> (String, String) {
+    (code.to_owned(), field.to_owned())
+}
+
+fn faults_of(typed: &NewPassword) -> Vec<(String, String)> {
+    let fields = [
+        ("current_password", &typed.current),
+        ("new_password", &typed.new),
+        ("repeated_password", &typed.repeated),
+    ];
+    let mut faults: Vec<_> = fields
+        .iter()
+        .filter(|(_, text)| text.expose().is_empty())
+        .map(|(field, _)| fault("missing_password", field))
+        .collect();
+    if faults.is_empty() && typed.new.expose() != typed.repeated.expose() {
+        faults.push(fault("password_different", "repeated_password"));
+    }
+    if faults.is_empty() && typed.current.expose().len().max(typed.new.expose().len()) > LONGEST {
+        faults.push(fault("password_rules", "new_password"));
+    }
+    faults
+}
+
+/// The page once more, with what is wrong.
+fn again(mut kept: KeptFlow, errors: Vec<(String, String)>) -> Outcome {
+    kept.mistake = Some(Mistake { username: String::new(), errors });
+    Outcome::GoTo(kept.into(), NEW_PASSWORD, None)
+}
+
+/// What the page shows.
+pub fn context_of(kept: &KeptFlow, examined: &Examined) -> Value {
+    let errors = kept.mistake.as_ref().map(Mistake::told);
+    let Some(password) = &examined.password else { return json!({ "errors": errors.unwrap_or_default() }) };
+    json!({
+        "reason": if password.is_expired { "expired" } else { "initial" },
+        "username": password.login_name,
+        "rules": rules_of(password),
+        "errors": errors.unwrap_or_else(|| json!([])),
+    })
+}
+
+fn rules_of(password: &PasswordState) -> Vec<Value> {
+    let policy = &password.policy;
+    let mut rules = vec![json!({ "code": "length", "value": policy.min_length })];
+    let counted = [
+        (policy.require_digit, "digits"),
+        (policy.require_lowercase, "lower"),
+        (policy.require_uppercase, "upper"),
+        (policy.require_non_alphanumeric, "special"),
+    ];
+    rules.extend(
+        counted.into_iter().filter(|(is_on, _)| *is_on).map(|(_, code)| json!({ "code": code, "value": 1 })),
+    );
+    if password.history > 0 {
+        rules.push(json!({ "code": "history", "value": password.history }));
+    }
+    let plain = [(policy.not_login_name, "username"), (policy.blocklist_enabled, "common")];
+    rules.extend(plain.into_iter().filter(|(is_on, _)| *is_on).map(|(_, code)| json!({ "code": code })));
+    rules
+}

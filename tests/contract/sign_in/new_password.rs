@@ -1,0 +1,125 @@
+//! The page of a password that must be changed.
+
+use chancery_testkit::{World, on_both_engines};
+use serde_json::json;
+
+use super::{
+    Home, PASSWORD,
+    browser::{Browser, Page},
+    parameter,
+};
+use crate::id;
+
+const INITIAL: &str = "given to her on paper";
+const NEW: &str = "five quiet brown owls";
+
+/// Gives Ann an initial password.
+async fn give(world: &World, home: &Home) {
+    let path = world.path(&format!("/User/{}/password/initial", id(&home.user)));
+    world.admin.post(&path, json!({ "password": INITIAL })).await.expect(200);
+}
+
+async fn change(browser: &mut Browser, page: &Page, [current, new, repeated]: [&str; 3]) -> Page {
+    let csrf = page.field("csrf");
+    let fields = [
+        ("csrf", csrf.as_str()),
+        ("current_password", current),
+        ("new_password", new),
+        ("repeated_password", repeated),
+    ];
+    browser.post(&page.action(), &fields, &[]).await
+}
+
+/// Ann has typed her password, and is asked for another one.
+async fn asked(world: &World, home: &Home, password: &str) -> (Browser, Page) {
+    let mut browser = Browser::new(world);
+    let page = browser.open(&home.request(&[])).await;
+    let page = browser.type_password(&page, "ann", password).await;
+    assert!(page.html.contains("Change your password"), "{}", page.html);
+    assert!(browser.cookies.keys().all(|name| !name.ends_with("session")), "nobody is signed in yet");
+    (browser, page)
+}
+
+on_both_engines! {
+    /// Section 15: an initial password is changed before the sign-in ends; then the old one is worth nothing.
+    async fn an_initial_password_is_changed_first(world: World) {
+        let home = Home::new(&world).await;
+        give(&world, &home).await;
+        let (mut browser, page) = asked(&world, &home, INITIAL).await;
+        assert!(page.html.contains("autocomplete=\"new-password\"") && page.html.contains("at least"), "{}", page.html);
+        let next = change(&mut browser, &page, [INITIAL, NEW, NEW]).await;
+        let answer = browser.go_on(&next).await;
+        home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.expect(200);
+        let user = world.admin.get(&world.path(&format!("/User/{}", id(&home.user)))).await.is(200).json();
+        assert_eq!((&user["isInitialPassword"], &user["isPasswordChangeRequired"]), (&json!(false), &json!(false)));
+        let mut other = Browser::new(&world);
+        let page = other.open(&home.request(&[])).await;
+        let wrong = other.type_password(&page, "ann", INITIAL).await;
+        assert!(wrong.html.contains("is not right"), "{}", wrong.html);
+        let entry = world.audit(1).await[0].clone();
+        assert_eq!((&entry["user"], &entry["area"]), (&home.user["id"], &json!("User")));
+    }
+
+    /// What is wrong is told at its field, and changes nothing.
+    async fn what_is_wrong_is_told(world: World) {
+        let home = Home::new(&world).await;
+        world.set_option("LoginThrottlingEnabled", "false").await;
+        give(&world, &home).await;
+        let (mut browser, mut page) = asked(&world, &home, INITIAL).await;
+        for (typed, text) in [
+            (["", "", ""], "Enter your password."),
+            ([INITIAL, NEW, "another one"], "The two entries differ."),
+            (["not this one", NEW, NEW], "The current password is not right."),
+            ([INITIAL, "password1", "password1"], "is easy to guess"),
+            ([INITIAL, "short", "short"], "does not meet the rules"),
+        ] {
+            page = change(&mut browser, &page, typed).await;
+            assert!(page.html.contains(text) && page.html.contains("aria-invalid"), "{typed:?} {}", page.html);
+        }
+        let user = world.admin.get(&world.path(&format!("/User/{}", id(&home.user)))).await.is(200).json();
+        assert_eq!(user["failedUserLoginAttempts"], json!(1), "the wrong one alone counts");
+        let next = change(&mut browser, &page, [INITIAL, NEW, NEW]).await;
+        assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+    }
+
+    /// An expired password may be changed where the user may; else nobody learns more than that it is refused.
+    async fn an_expired_password(world: World) {
+        let home = Home::new(&world).await;
+        let path = world.path(&format!("/User/{}", id(&home.user)));
+        let set = async |members: serde_json::Value| {
+            let now = world.admin.get(&path).await.is(200).json();
+            let mut body = json!({ "concurrencyToken": now["concurrencyToken"] });
+            body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+            world.admin.patch(&path, body).await.expect(202);
+        };
+        set(json!({ "passwordExpiration": "2020-01-01T00:00:00Z" })).await;
+        let (_, page) = asked(&world, &home, PASSWORD).await;
+        assert!(page.html.contains("has expired"), "{}", page.html);
+        set(json!({ "canChangePasswordOnExpiration": false })).await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[])).await;
+        let refused = browser.type_password(&page, "ann", PASSWORD).await;
+        assert!(refused.html.contains("is not right"), "{}", refused.html);
+    }
+
+    /// Who is signed in elsewhere is so no longer, and without a page there is no way around it.
+    async fn a_change_signs_out_elsewhere(world: World) {
+        let home = Home::new(&world).await;
+        let (mut elsewhere, _) = home.sign_in(&world).await;
+        let path = world.path(&format!("/User/{}", id(&home.user)));
+        let expired = json!({
+            "passwordExpiration": "2020-01-01T00:00:00Z",
+            "concurrencyToken": world.admin.get(&path).await.is(200).json()["concurrencyToken"],
+        });
+        world.admin.patch(&path, expired).await.expect(202);
+        let silent = elsewhere.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
+        assert_eq!(parameter(&silent, "error").as_deref(), Some("interaction_required"));
+        let (mut browser, page) = asked(&world, &home, PASSWORD).await;
+        let next = change(&mut browser, &page, [PASSWORD, NEW, NEW]).await;
+        assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+        let silent = elsewhere.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
+        assert_eq!(parameter(&silent, "error").as_deref(), Some("login_required"));
+        let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
+        assert!(parameter(&silent, "code").is_some(), "here the session goes on: {silent}");
+    }
+}

@@ -5,6 +5,7 @@ mod administrator;
 mod browser;
 mod code;
 mod consent;
+mod device;
 mod new_password;
 mod password;
 mod record;

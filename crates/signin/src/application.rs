@@ -47,6 +47,8 @@ pub struct Application {
     pub is_public: bool,
     /// `isNativeApplication`
     pub is_native: bool,
+    /// `allowDeviceAuthorizationGrant`
+    pub allows_devices: bool,
     /// `isRestricted`
     pub is_restricted: bool,
     /// `allowCrossSubscription`
@@ -214,6 +216,7 @@ const ABOUT: &str = "SELECT a.id, a.rid, a.subscription_id, a.name, a.enabled, a
     a.is_native_application, a.is_restricted, a.allow_cross_subscription, a.scope_filter_enabled, \
     a.logout_consent, a.access_grant_consent, a.allowed_response_types, a.security_profile, \
     a.resource_filter_enabled, a.include_groups_claims, a.subject_type, a.client_uri, a.logo_uri, \
+    a.allow_device_authorization_grant, \
     EXISTS (SELECT 1 FROM client_app_mfa_instance m WHERE m.client_app_rid = a.rid) \
     FROM client_app a JOIN subscription y ON y.id = a.subscription_id AND y.status = 'Active' WHERE a.id = ?1";
 const URIS: &str = "SELECT uri, redirect_uri_type FROM client_app_redirect_uri WHERE client_app_id = ?1";
@@ -309,7 +312,8 @@ fn read_application(row: &Row<'_>) -> Result<Application, Error> {
         is_pairwise: row.text(17)? == "Pairwise",
         client_uri: optional(row, 18)?,
         logo_uri: optional(row, 19)?,
-        asks_for_second_factor: row.bool(20)?,
+        allows_devices: row.bool(20)?,
+        asks_for_second_factor: row.bool(21)?,
         login_uris: Vec::new(),
         logout_uris: Vec::new(),
         scopes: Vec::new(),

@@ -80,7 +80,11 @@ impl Provider<'_> {
     }
 
     /// A client app, while it serves at the issuer that was asked.
-    async fn application(self, id: Uuid, issuing: Option<Uuid>) -> Result<Option<Arc<Application>>, Problem> {
+    pub(crate) async fn application(
+        self,
+        id: Uuid,
+        issuing: Option<Uuid>,
+    ) -> Result<Option<Arc<Application>>, Problem> {
         let found = self.applications.find(self.store, id).await?;
         Ok(found.filter(|found| {
             found.tenants.iter().any(|tenant| found.serving(tenant.facts.id, issuing).is_some())
@@ -92,7 +96,11 @@ impl Provider<'_> {
     pub(crate) async fn application_of(self, kept: &KeptFlow) -> Result<Option<Arc<Application>>, Problem> {
         let found = self.application(kept.application, kept.issuing).await?;
         let Ok(addressing) = Addressing::read(&kept.parameters) else { return Ok(None) };
-        Ok(found.filter(|found| found.allow_user_login && has_redirect(found, &addressing)))
+        let may_go_on = |found: &Arc<Application>| {
+            let leads_back = kept.device.is_some() || has_redirect(found, &addressing);
+            found.allow_user_login && leads_back && (kept.device.is_none() || found.allows_devices)
+        };
+        Ok(found.filter(may_go_on))
     }
 
     /// Whether the client app may ask for these resources.

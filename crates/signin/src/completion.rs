@@ -12,6 +12,7 @@ use crate::{
     application::OfferedStore,
     authorize::leave,
     code,
+    device::DEVICE,
     kept_flow::KeptFlow,
     outcome::{NewSession, Outcome},
     provider::{Circumstances, Provider, Visit},
@@ -86,6 +87,10 @@ impl Provider<'_> {
             Decided::SignedIn(flow, session) => {
                 kept.flow = *flow;
                 Outcome::GoTo(kept.into(), CONSENT, Some(session))
+            }
+            Decided::Complete(_, session) if kept.device.is_some() => {
+                // by this browser's session the flow is complete now
+                Outcome::GoTo(kept.into(), DEVICE, Some(session))
             }
             Decided::Complete(code, session) => {
                 let Some((addressing, _)) = kept.request() else {

@@ -25,6 +25,9 @@ pub struct KeptFlow {
     pub parameters: Vec<(String, String)>,
     /// What was chosen and proven.
     pub flow: Flow,
+    /// The device that waits; none: a client app in this browser asked.
+    #[serde(default)]
+    pub device: Option<WaitingDevice>,
     /// Whether the session is to outlive the browser's own, as was ticked.
     #[serde(default)]
     pub keeps: bool,
@@ -36,6 +39,17 @@ pub struct KeptFlow {
     /// Whether the client app was answered.
     #[serde(default)]
     pub has_ended: bool,
+}
+
+/// A device that waits for the end of a flow.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct WaitingDevice {
+    /// The digest of its code, in base64url.
+    pub digest: String,
+    /// The user code, as it was typed.
+    pub user_code: String,
+    /// What was decided: the step of the page that says so.
+    pub decided: Option<String>,
 }
 
 /// The name that was typed on a page, and what is wrong there.
@@ -69,6 +83,7 @@ impl KeptFlow {
             application,
             parameters,
             flow,
+            device: None,
             keeps: false,
             mistake: None,
             answer: None,

@@ -124,14 +124,12 @@ impl Provider<'_> {
             return Ok((Outcome::Error(PageError::NO_FLOW), true));
         };
         let deciding = move |tx: &mut Tx<'_>| decide(&completion, tx, &verified);
-        match self.store.run("DecideSignIn", Mode::Write, None, deciding).await? {
-            Some(decided) => Ok((self.conclude(visit, kept, circumstances, decided).await?, true)),
-            None => {
-                // the one at fault is not told apart: the password is to be typed again
-                let wrong = vec![("credentials".to_owned(), "password".to_owned())];
-                Ok((again(kept, username, wrong), false))
-            }
+        if let Some(decided) = self.store.run("DecideSignIn", Mode::Write, None, deciding).await? {
+            return Ok((self.conclude(visit, kept, circumstances, decided).await?, true));
         }
+        // the one at fault is not told apart: the password is to be typed again
+        let wrong = vec![("credentials".to_owned(), "password".to_owned())];
+        Ok((again(kept, username, wrong), false))
     }
 }
 

@@ -77,6 +77,7 @@ pub struct Circumstances {
     pub issuing: Option<Uuid>,
     /// `login_hint`
     pub login_hint: Option<String>,
+    is_of_device: bool,
     app: Arc<AppContext>,
 }
 
@@ -85,7 +86,13 @@ impl Circumstances {
     pub fn new(provider: Provider<'_>, application: Arc<Application>, kept: &KeptFlow) -> Self {
         let login_hint = kept.parameters.iter().find(|(name, _)| name == "login_hint");
         let login_hint = login_hint.map(|(_, hint)| hint.clone()).filter(|hint| !hint.is_empty());
-        Self { application, issuing: kept.issuing, login_hint, app: Arc::clone(provider.context) }
+        Self {
+            application,
+            issuing: kept.issuing,
+            login_hint,
+            is_of_device: kept.device.is_some(),
+            app: Arc::clone(provider.context),
+        }
     }
 
     /// Finds what is due in a flow of a browser with these sessions, from the facts of this transaction.
@@ -124,7 +131,8 @@ impl Circumstances {
             let context = context_of_store(&self.app, tx, identified.instance, now)?;
             password = password_state(&context, tx, user)?;
         }
-        if matches!(due.step(), Step::Account { .. } | Step::Consent) && names.is_empty() {
+        let is_named = matches!(due.step(), Step::Account { .. } | Step::Consent | Step::Done(_));
+        if is_named && names.is_empty() && (self.is_of_device || !matches!(due.step(), Step::Done(_))) {
             names = names_of(tx, sessions)?;
         }
         Ok(Examined { due, names, password })

@@ -14,6 +14,7 @@ use crate::{
     application::{Application, ConsentMode},
     authorize::{leave, refuse},
     code, consent,
+    device::{self, DEVICE},
     kept_flow::KeptFlow,
     new_password,
     outcome::{Outcome, Page, PageError},
@@ -58,6 +59,7 @@ impl Provider<'_> {
         examined: Examined,
     ) -> Result<Outcome, Problem> {
         match examined.due.step() {
+            Step::Done(_) if kept.device.is_some() => Ok(Outcome::GoTo(kept.into(), DEVICE, None)),
             Step::Done(_) => self.answer(visit, kept, circumstances).await,
             step => Ok(self.lead(kept, step)),
         }
@@ -66,6 +68,11 @@ impl Provider<'_> {
     /// Leads to the page of a step, or tells the client app why there is no sign-in.
     fn lead(self, kept: KeptFlow, step: &Step) -> Outcome {
         let Some((addressing, _)) = kept.request() else { return Outcome::Error(PageError::NO_FLOW) };
+        if let (Some(_), Step::Fail(failure)) = (&kept.device, step)
+            && *failure != Failure::Over
+        {
+            return device::rejected(kept);
+        }
         if let Some(page) = page_of(step) {
             return Outcome::GoTo(kept.into(), page, None);
         }
@@ -99,11 +106,18 @@ impl Provider<'_> {
                 Page { view: "Continue", step: CONTINUE, status: 200, context },
             ));
         }
+        if let Some(step) = kept.device.as_ref().and_then(|device| device.decided.clone()) {
+            return Ok(Outcome::Page(kept.into(), device::decided_page(&step)));
+        }
         let Some(application) = self.application_of(&kept).await? else {
             return Ok(Outcome::Error(PageError::UNKNOWN_CLIENT));
         };
         let circumstances = Circumstances::new(self, application, &kept);
         let examined = self.examine(visit, &kept, &circumstances).await?;
+        if let (DEVICE, Step::Done(_), Some(_)) = (page, examined.due.step(), &kept.device) {
+            let shown = device::confirm_page(&circumstances, &kept, &examined);
+            return Ok(Outcome::Page(kept.into(), shown));
+        }
         if page_of(examined.due.step()) != Some(page) {
             return self.step(visit, kept, circumstances, examined).await;
         }

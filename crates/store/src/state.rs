@@ -42,6 +42,8 @@ state_tables! {
     AuditLeaf = "audit_leaf",
     /// Callers that could act as a client app.
     ClientAppController = "client_app_controller",
+    /// Devices that wait for a person to let them in.
+    DeviceAuthorization = "device_authorization",
     /// Answers to requests with an idempotency key.
     IdempotentAnswer = "idempotent_answer",
     /// Claims of idempotency keys that are being worked on.

@@ -9,7 +9,7 @@ use chancery_auth::{Rights, TokenService};
 use chancery_fetch::Policy;
 use chancery_record::Timestamp;
 use chancery_resource::{AppContext, Problem, ProblemKind, Purpose, Service};
-use chancery_signin::{Applications, Provider, Told};
+use chancery_signin::{Applications, Provider, Questions, Told};
 use chancery_store::{Class, Error, Figure, Store};
 use http::{Request, Response, Version, header, request::Parts};
 use hyper::body::Incoming;
@@ -85,6 +85,8 @@ pub struct App {
     pub context: Arc<AppContext>,
     /// Limits on requests, connections and bodies.
     pub limits: Limits,
+    /// When devices that wait last asked.
+    pub(crate) questions: Questions,
     /// Whether people sign in here, and what they need at the services.
     pub sign_in: SignInSettings,
     /// The headers of deprecated operations.
@@ -168,6 +170,7 @@ impl App {
             context,
             pool: Pool::default(),
             limiter: Limiter::new(limits.public_rate),
+            questions: Questions::default(),
             sign_in: SIGN_IN,
             deprecation: Deprecation::new(DEPRECATED_ON, None),
             access_log: AccessLog::Off,

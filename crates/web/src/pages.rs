@@ -7,9 +7,9 @@ use chancery_auth::Issuer;
 use chancery_record::{Secret, Timestamp};
 use chancery_resource::{Problem, ProblemKind, random};
 use chancery_signin::{
-    Begun, CONSENT, CONTINUE, ChangeBegun, Credentials, GivenConsent, KeptFlow, LONGEST_QUERY, NEW_PASSWORD,
-    NewPassword, NewSession, Origin, Outcome, PASSWORD, Page, PageError, Provider, SIGN_OUT, SIGNED_OUT,
-    SignedOut, SigningOut, Visit,
+    Begun, CONSENT, CONTINUE, ChangeBegun, Credentials, DEVICE, GivenConsent, KeptFlow, LONGEST_QUERY,
+    NEW_PASSWORD, NewPassword, NewSession, Origin, Outcome, PASSWORD, Page, PageError, Provider, SIGN_OUT,
+    SIGNED_OUT, SignedOut, SigningOut, Visit, enter_page,
 };
 use http::{HeaderValue, Method, Response, header, request::Parts};
 
@@ -107,6 +107,7 @@ pub async fn answer(
     match (route, form) {
         (SystemRoute::Authorize, _) => browser.authorize().await,
         (SystemRoute::EndSession, form) => browser.end_session(form).await,
+        (SystemRoute::Device, form) => browser.device(form).await,
         (_, None) if step == SIGNED_OUT => Ok(browser.signed_out()),
         (_, None) => browser.show(step).await,
         (_, Some(form)) => browser.post(step, form).await,
@@ -217,6 +218,10 @@ impl Browser<'_> {
                 };
                 self.sign_in(kept, typed).await?
             }
+            DEVICE => {
+                let is_allowed = field("decision") == Some("allow");
+                self.provider().decide_device(&self.visit, kept, is_allowed).await?
+            }
             NEW_PASSWORD => {
                 let typed = |name: &str| Secret::new(field(name).unwrap_or_default());
                 let typed = NewPassword {
@@ -292,6 +297,44 @@ impl Browser<'_> {
             None | Some("null") => true,
             Some(origin) => origin == origin_of(&self.app.token_service.public_url),
         }
+    }
+
+    /// The page where a person types a device's code.
+    async fn device(self, form: Option<Parameters>) -> Result<Response<AnswerBody>, Problem> {
+        let master = &self.app.context.master;
+        let csrf = cookies::value(&master.digest("device-csrf", self.visit.browser.as_bytes()));
+        let field = |name: &str| {
+            let form = form.as_deref().unwrap_or_default();
+            form.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+        };
+        let typed = field("user_code").or(self.parameter("user_code")).unwrap_or_default().to_owned();
+        let enter = |is_wrong| Shown {
+            page: enter_page(&typed, is_wrong),
+            action: self.parts.uri.path().to_owned(),
+            csrf: csrf.clone(),
+            ..Shown::of_page()
+        };
+        if form.is_none() {
+            return Ok(page(&self, enter(self.parameter("wrong").is_some()), DEVICE));
+        }
+        let is_ours = Secret::new(csrf.clone()).matches(field(CSRF).unwrap_or_default().as_bytes());
+        if !is_ours || !self.is_same_origin() {
+            return Ok(error_page(&self, PageError::FOREIGN_FORM));
+        }
+        let (address, now) = (address_of(self.parts), self.visit.now);
+        let attempt = match self.app.proof_limiter.admit(address, (DEVICE, true), now).await {
+            Ok(attempt) => attempt,
+            Err(seconds) => return Ok(error_page(&self, PageError::too_many(seconds))),
+        };
+        let Some(outcome) = self.provider().begin_device(&self.visit, &typed).await? else {
+            attempt.was_wrong(now);
+            // a post is answered by a redirect, and says of the code no more than that it is wrong
+            let typed: String = typed.chars().filter(char::is_ascii_alphanumeric).take(16).collect();
+            let address = format!("{}?wrong=1&user_code={typed}", self.parts.uri.path());
+            return Ok(see_other(&self.in_language(address)));
+        };
+        attempt.was_right();
+        Ok(self.answer(outcome))
     }
 
     async fn end_session(self, form: Option<Parameters>) -> Result<Response<AnswerBody>, Problem> {

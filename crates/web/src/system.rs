@@ -7,7 +7,7 @@ use chancery_auth::{
 };
 use chancery_record::Timestamp;
 use chancery_resource::{Permit, Problem, ProblemKind};
-use chancery_signin::{AUTHORIZATION_CODE, REFRESH_TOKEN, STANDARD_SCOPES};
+use chancery_signin::{AUTHORIZATION_CODE, DEVICE_CODE, REFRESH_TOKEN, STANDARD_SCOPES};
 use chancery_store::{Class, Health};
 use http::{HeaderValue, Method, Response, header, request::Parts};
 use serde_json::json;
@@ -53,6 +53,10 @@ pub enum SystemRoute {
     UserInfo,
     /// The end session endpoint.
     EndSession,
+    /// The device authorization endpoint (RFC 8628).
+    DeviceAuthorization,
+    /// The page where a person types a device's code.
+    Device,
     /// A page of a sign-in.
     SignInPage,
     /// The page that shows the documentation.
@@ -98,7 +102,7 @@ const PROOF_ALGORITHMS: [&str; 10] =
 
 impl SystemRoute {
     /// All endpoints.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::Live,
         Self::Ready,
         Self::Metrics,
@@ -112,6 +116,8 @@ impl SystemRoute {
         Self::Authorize,
         Self::UserInfo,
         Self::EndSession,
+        Self::DeviceAuthorization,
+        Self::Device,
         Self::SignInPage,
         Self::Documentation,
         Self::Document,
@@ -134,6 +140,8 @@ impl SystemRoute {
             Self::Authorize => "/connect/authorize",
             Self::UserInfo => "/connect/userinfo",
             Self::EndSession => "/connect/endsession",
+            Self::DeviceAuthorization => "/connect/deviceauthorization",
+            Self::Device => "/device",
             Self::SignInPage => "/signin/{step}",
             Self::Documentation => "/openapi",
             Self::Document => "/openapi/{document}",
@@ -157,6 +165,8 @@ impl SystemRoute {
             Self::Authorize => &["/t/{tenant}/connect/authorize"],
             Self::UserInfo => &["/t/{tenant}/connect/userinfo"],
             Self::EndSession => &["/t/{tenant}/connect/endsession"],
+            Self::DeviceAuthorization => &["/t/{tenant}/connect/deviceauthorization"],
+            Self::Device => &["/t/{tenant}/device"],
             Self::SignInPage => &["/t/{tenant}/signin/{step}"],
             _ => &[],
         }
@@ -175,7 +185,9 @@ impl SystemRoute {
             return Ok(preflight());
         }
         let (allowed, named) = match self {
-            Self::Token | Self::Introspect | Self::Revoke => (&[Method::POST][..], "POST"),
+            Self::Token | Self::Introspect | Self::Revoke | Self::DeviceAuthorization => {
+                (&[Method::POST][..], "POST")
+            }
             _ if self.is_of_browsers() || self == Self::UserInfo => {
                 (&[Method::GET, Method::POST][..], "GET, POST")
             }
@@ -184,7 +196,9 @@ impl SystemRoute {
         if !allowed.contains(&parts.method) {
             return Err(not_allowed(named));
         }
-        if (self.is_of_browsers() || self == Self::UserInfo) && !app.sign_in.is_on {
+        let is_of_people =
+            self.is_of_browsers() || matches!(self, Self::UserInfo | Self::DeviceAuthorization);
+        if is_of_people && !app.sign_in.is_on {
             return Err(Problem::not_found("path here: nobody signs in at this server"));
         }
         let parameter = parameters.first().map_or("", String::as_str);
@@ -212,10 +226,10 @@ impl SystemRoute {
             Self::AuditKeys => {
                 respond(200, "application/jwk-set+json", app.token_service.audit_jwks(&app.store).await?)
             }
-            Self::Token | Self::Introspect | Self::Revoke => {
+            Self::Token | Self::Introspect | Self::Revoke | Self::DeviceAuthorization => {
                 self.endpoint(app, issuer, parts, body, now).await
             }
-            Self::Authorize | Self::EndSession | Self::SignInPage => {
+            Self::Authorize | Self::EndSession | Self::Device | Self::SignInPage => {
                 let step = parameters.last().map_or("", String::as_str);
                 return pages::answer(app, self, (&issuer, step), parts, body, now).await;
             }
@@ -243,6 +257,7 @@ impl SystemRoute {
                 | Self::Token
                 | Self::Introspect
                 | Self::Revoke
+                | Self::DeviceAuthorization
                 | Self::UserInfo
         )
     }
@@ -260,13 +275,15 @@ impl SystemRoute {
                 | Self::Authorize
                 | Self::UserInfo
                 | Self::EndSession
+                | Self::DeviceAuthorization
+                | Self::Device
                 | Self::SignInPage
         )
     }
 
     /// Whether browsers ask for it, for people.
     const fn is_of_browsers(self) -> bool {
-        matches!(self, Self::Authorize | Self::EndSession | Self::SignInPage)
+        matches!(self, Self::Authorize | Self::EndSession | Self::Device | Self::SignInPage)
     }
 }
 
@@ -326,9 +343,10 @@ fn sign_in(issuer: &Issuer, methods: &[&str]) -> serde_json::Map<String, serde_j
     let told = json!({
         "authorization_endpoint": issuer.endpoint(SystemRoute::Authorize.path()),
         "userinfo_endpoint": issuer.endpoint(SystemRoute::UserInfo.path()),
+        "device_authorization_endpoint": issuer.endpoint(SystemRoute::DeviceAuthorization.path()),
         "end_session_endpoint": issuer.endpoint(SystemRoute::EndSession.path()),
         "grant_types_supported": [
-            AUTHORIZATION_CODE, REFRESH_TOKEN, "client_credentials", "urn:ietf:params:oauth:grant-type:token-exchange",
+            AUTHORIZATION_CODE, REFRESH_TOKEN, DEVICE_CODE, "client_credentials", "urn:ietf:params:oauth:grant-type:token-exchange",
         ],
         "token_endpoint_auth_methods_supported": methods,
         "response_types_supported": ["code", "none"],
@@ -432,12 +450,18 @@ impl SystemRoute {
                 revoke(store, token_service, rights, request).await?;
                 Ok((String::new(), None, 200))
             }
+            Self::DeviceAuthorization => {
+                Ok((app.provider(store).authorize_device(request).await?, None, 200))
+            }
             _ => {
                 let granted = match request.one("grant_type") {
                     Some(AUTHORIZATION_CODE) if app.sign_in.is_on => {
                         app.provider(store).redeem(request).await?
                     }
                     Some(REFRESH_TOKEN) if app.sign_in.is_on => app.provider(store).refresh(request).await?,
+                    Some(DEVICE_CODE) if app.sign_in.is_on => {
+                        app.provider(store).redeem_device(&app.questions, request).await?
+                    }
                     _ => grant(store, token_service, rights, request).await?,
                 };
                 Ok((granted.body, granted.nonce, 200))

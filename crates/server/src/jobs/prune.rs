@@ -79,6 +79,7 @@ pub fn prune_piece(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
         (StateTable::ReferenceToken, "digest", MARGIN),
         (StateTable::RevokedToken, "jti", MARGIN),
         (StateTable::AuthorizationCode, "digest", SIGN_INS_KEPT),
+        (StateTable::DeviceAuthorization, "digest", SIGN_INS_KEPT),
         (StateTable::SignInSession, "id", SIGN_INS_KEPT),
         (StateTable::SignInGrant, "id", SIGN_INS_KEPT),
         (StateTable::SignInRecord, "rid", MARGIN),

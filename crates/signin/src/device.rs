@@ -1,0 +1,367 @@
+//! Devices without a browser of their own: a person lets them in elsewhere (RFC 8628).
+
+use std::sync::Arc;
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_auth::{AuthenticatedClient, EndpointRequest, OAuthError, authenticate};
+use chancery_flow::{Flow, Request, Step};
+use chancery_oauth::{Scope, targets};
+use chancery_record::{Timestamp, Value};
+use chancery_resource::{MasterKey, Problem, StateTable, StoreError, Tx, random};
+use chancery_store::Mode;
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::{
+    application::Application,
+    audience::audience,
+    granted::Granted,
+    kept_flow::{KeptFlow, WaitingDevice},
+    outcome::{Outcome, Page, PageError},
+    provider::{Circumstances, Examined, Provider, Visit},
+    session,
+    step::after_post,
+};
+
+/// The page that connects a device.
+pub const DEVICE: &str = "device";
+/// The letters of user codes: no vowels, so that no words come out (section 6.1).
+const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
+/// The letters of a user code.
+const LENGTH: usize = 8;
+/// How long a device rests between two questions, in seconds.
+pub const INTERVAL: i64 = 5;
+/// The most devices of a client app that wait.
+const MOST_OPEN: i64 = 1_000;
+/// Where no client app's answer goes: the parameters of a device's flow are read like any.
+const NOWHERE: &str = "https://device.invalid/";
+
+/// The digest that a device code is kept by.
+pub fn digest(master: &MasterKey, code: &str) -> Vec<u8> {
+    master.digest("device-code", code.as_bytes())
+}
+
+/// The digest of a user code, as a person may type it: in any case, with or without the dash.
+fn user_digest(master: &MasterKey, issuing: Option<Uuid>, typed: &str) -> Vec<u8> {
+    let letters: String =
+        typed.chars().filter(char::is_ascii_alphabetic).map(|letter| letter.to_ascii_uppercase()).collect();
+    let issuing = issuing.map_or_else(String::new, |id| id.to_string());
+    master.digest("device-user-code", format!("{issuing}/{letters}").as_bytes())
+}
+
+/// The associated data of what a device is granted.
+pub fn associated_data(digest: &[u8]) -> String {
+    format!("device_authorization/{}", BASE64_URL_SAFE_NO_PAD.encode(digest))
+}
+
+/// A new user code: of 256 values of a byte those are taken that are spread evenly.
+fn user_code() -> String {
+    let mut code = String::new();
+    while code.len() < LENGTH {
+        for byte in random::<16>() {
+            let even = usize::from(byte) < 256 - 256 % LETTERS.len();
+            if let Some(letter) =
+                LETTERS.get(usize::from(byte) % LETTERS.len()).filter(|_| even && code.len() < LENGTH)
+            {
+                code.push(char::from(*letter));
+            }
+        }
+    }
+    code
+}
+
+fn with_dash(code: &str) -> String {
+    let (first, second) = code.split_at_checked(LENGTH / 2).unwrap_or((code, ""));
+    format!("{first}-{second}")
+}
+
+impl Provider<'_> {
+    /// Answers a device that asks to be let in (section 3.1).
+    ///
+    /// # Errors
+    /// [`OAuthError`], which the endpoint answers.
+    pub async fn authorize_device(self, request: &EndpointRequest) -> Result<String, OAuthError> {
+        request.check_single()?;
+        let scope = request.one("scope").map(Scope::parse).transpose()?;
+        let resources = targets(request.all("resource"))?;
+        let AuthenticatedClient { app, used, .. } =
+            authenticate(self.store, self.tokens, request, (Vec::new(), false)).await?;
+        let unauthorized =
+            OAuthError::new(400, "unauthorized_client", "The client app may not let devices in.");
+        let issuing = request.issuer.tenant_id();
+        let known = self.applications.find(self.store, app.id).await?;
+        let serves = |known: &Arc<Application>| {
+            let mut tenants = known.tenants.iter();
+            known.allows_devices
+                && known.allow_user_login
+                && tenants.any(|tenant| known.serving(tenant.facts.id, issuing).is_some())
+        };
+        let known = known.filter(serves).ok_or(unauthorized)?;
+        let scope = known.grantable(scope.as_ref())?;
+        let lifetime = known
+            .tenants
+            .iter()
+            .find(|tenant| known.serving(tenant.facts.id, issuing).is_some())
+            .map_or(0, |tenant| tenant.options.span("DeviceCodeLifetime"));
+        let (code, user_code) = (BASE64_URL_SAFE_NO_PAD.encode(random::<32>()), user_code());
+        let master = self.context.master.clone();
+        let (digest, user) = (digest(&master, &code), user_digest(&master, issuing, &user_code));
+        let now = request.now;
+        let waiting = self.store.run("AuthorizeDevice", Mode::Write, None, move |tx| {
+            if let Some(used) = &used
+                && !used.claim(tx)?
+            {
+                return Ok(Err(OAuthError::new(400, "invalid_grant", "The assertion was used before.")));
+            }
+            if let Err(refused) = audience(tx, &known, &resources)? {
+                return Ok(Err(refused.into()));
+            }
+            if open(tx, known.id, now)? >= MOST_OPEN {
+                return Ok(Err(OAuthError::new(400, "slow_down", "Too many devices wait already.")));
+            }
+            let insert = StateTable::DeviceAuthorization.insert(
+                "(digest, user_code, client_app_id, issuing_tenant_id, scope, resources, status, expires_on) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'Pending', ?7)",
+            );
+            let parameters = vec![
+                digest.clone().into(),
+                user.clone().into(),
+                known.id.into(),
+                issuing.map_or(Value::Null, Value::Id),
+                scope.to_string().into(),
+                resources.join(" ").into(),
+                now.plus(lifetime).0.into(),
+            ];
+            tx.queue(&insert, parameters)?;
+            Ok::<_, StoreError>(Ok(()))
+        });
+        waiting.await??;
+        let address = request.issuer.endpoint("/device");
+        let shown = with_dash(&user_code);
+        let body = json!({
+            "device_code": code,
+            "user_code": shown,
+            "verification_uri": address,
+            "verification_uri_complete": format!("{address}?user_code={shown}"),
+            "expires_in": lifetime / 1000,
+            "interval": INTERVAL,
+        });
+        Ok(body.to_string())
+    }
+
+    /// Begins the sign-in of a person who typed a user code. `None`: no device with it waits.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn begin_device(self, visit: &Visit, typed: &str) -> Result<Option<Outcome>, Problem> {
+        let issuing = visit.issuer.tenant_id();
+        let (user, now) = (user_digest(&self.context.master, issuing, typed), visit.now);
+        let found =
+            self.store.run("FindDevice", Mode::Quick, None, move |tx| find_waiting(tx, &user, now)).await?;
+        let Some(waiting) = found else { return Ok(None) };
+        let Some(application) = self.application(waiting.application, issuing).await? else {
+            return Ok(None);
+        };
+        let parameters = [
+            ("client_id", application.id.to_string()),
+            ("redirect_uri", NOWHERE.to_owned()),
+            ("response_type", "none".to_owned()),
+        ];
+        let mut parameters: Vec<_> = parameters.map(|(name, value)| (name.to_owned(), value)).into();
+        if !waiting.scope.is_empty() {
+            parameters.push(("scope".to_owned(), waiting.scope.clone()));
+        }
+        let words = waiting.scope.split_whitespace().chain(waiting.resources.split_whitespace());
+        let demanded =
+            Request { tenant: issuing, asked: words.map(str::to_owned).collect(), ..Request::new(visit.now) };
+        let mut kept = KeptFlow::new(issuing, application.id, parameters, Flow::new(demanded));
+        kept.device = Some(WaitingDevice {
+            digest: BASE64_URL_SAFE_NO_PAD.encode(waiting.digest),
+            user_code: typed.trim().to_ascii_uppercase(),
+            decided: None,
+        });
+        let circumstances = Circumstances::new(self, application, &kept);
+        let examined = self.examine(visit, &kept, &circumstances).await?;
+        let outcome = self.step(visit, kept.clone(), circumstances, examined).await?;
+        Ok(Some(after_post(kept, outcome)))
+    }
+
+    /// Lets a device in, or turns it away.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn decide_device(
+        self,
+        visit: &Visit,
+        kept: KeptFlow,
+        is_allowed: bool,
+    ) -> Result<Outcome, Problem> {
+        let Some(application) = self.application_of(&kept).await? else {
+            return Ok(Outcome::Error(PageError::UNKNOWN_CLIENT));
+        };
+        let Some(digest) =
+            kept.device.as_ref().and_then(|device| BASE64_URL_SAFE_NO_PAD.decode(&device.digest).ok())
+        else {
+            return Ok(Outcome::Error(PageError::NO_FLOW));
+        };
+        let circumstances = Circumstances::new(self, application, &kept);
+        let (flow, now, app) = (kept.flow.clone(), visit.now, Arc::clone(self.context));
+        let cookie = visit.session_cookie(&app.master);
+        let deciding = self.store.run("DecideDevice", Mode::Write, None, move |tx| {
+            let sessions = session::load(tx, cookie.as_ref(), now)?;
+            let examined = circumstances.examine(tx, flow.clone(), &sessions, now)?;
+            let Step::Done(signed_in) = examined.due.step() else { return Ok(None) };
+            let asked = &flow.request().asked;
+            let granted = signed_in.granted.as_ref();
+            let kept = waiting_for(tx, &digest, now)?;
+            let Some((scope, resources)) = kept else { return Ok(None) };
+            let is_granted = |word: &&str| granted.is_none_or(|granted| granted.words.contains(*word));
+            let scope: Vec<&str> = scope
+                .split_whitespace()
+                .filter(|word| asked.iter().any(|one| one == word))
+                .filter(is_granted)
+                .collect();
+            let granted = Granted {
+                person: signed_in.person,
+                tenant: signed_in.tenant,
+                issuing: circumstances.issuing,
+                instance: signed_in.instance,
+                session: None,
+                auth_time: signed_in.auth_time.0.div_euclid(1000),
+                acr: signed_in.acr.name().to_owned(),
+                amr: signed_in.amr.iter().map(|word| (*word).to_owned()).collect(),
+                scope: scope.join(" "),
+                resources: resources.split_whitespace().map(str::to_owned).collect(),
+                cnf: None,
+            };
+            approve(tx, &app.master, &digest, is_allowed.then_some(granted)).map(Some).map_err(Problem::from)
+        });
+        Ok(match deciding.await? {
+            Some(true) if is_allowed => page_of(kept, "done"),
+            Some(true) => rejected(kept),
+            _ => Outcome::Error(PageError::NO_FLOW),
+        })
+    }
+}
+
+/// A device that waits.
+struct Waiting {
+    digest: Vec<u8>,
+    application: Uuid,
+    scope: String,
+    resources: String,
+}
+
+fn find_waiting(tx: &mut Tx<'_>, user: &[u8], now: Timestamp) -> Result<Option<Waiting>, StoreError> {
+    let text = "SELECT digest, client_app_id, scope, resources FROM device_authorization \
+        WHERE user_code = ?1 AND status = 'Pending' AND expires_on > ?2";
+    tx.one(text, &[user.to_vec().into(), now.0.into()], |row| {
+        Ok(Waiting {
+            digest: row.bytes(0)?.to_vec(),
+            application: row.id(1)?,
+            scope: row.text(2)?.to_owned(),
+            resources: row.text(3)?.to_owned(),
+        })
+    })
+}
+
+fn waiting_for(
+    tx: &mut Tx<'_>,
+    digest: &[u8],
+    now: Timestamp,
+) -> Result<Option<(String, String)>, StoreError> {
+    let text = "SELECT scope, resources FROM device_authorization \
+        WHERE digest = ?1 AND status = 'Pending' AND expires_on > ?2";
+    tx.one(text, &[digest.to_vec().into(), now.0.into()], |row| {
+        Ok((row.text(0)?.to_owned(), row.text(1)?.to_owned()))
+    })
+}
+
+/// The devices of a client app that wait.
+fn open(tx: &mut Tx<'_>, application: Uuid, now: Timestamp) -> Result<i64, StoreError> {
+    let text = format!(
+        "SELECT count(*) FROM (SELECT 1 FROM device_authorization WHERE client_app_id = ?1 \
+         AND status = 'Pending' AND expires_on > ?2 LIMIT {MOST_OPEN}) w"
+    );
+    Ok(tx.one(&text, &[application.into(), now.0.into()], |row| row.int(0))?.unwrap_or_default())
+}
+
+/// Decides for a device that waits; `false`: somebody has decided already.
+fn approve(
+    tx: &mut Tx<'_>,
+    master: &MasterKey,
+    digest: &[u8],
+    granted: Option<Granted>,
+) -> Result<bool, StoreError> {
+    let text = StateTable::DeviceAuthorization
+        .update("SET status = ?2, sealed = ?3, grant_id = ?4 WHERE digest = ?1 AND status = 'Pending'");
+    let status = if granted.is_some() { "Approved" } else { "Denied" };
+    let sealed = granted.as_ref().map(serde_json::to_vec).transpose();
+    let sealed = sealed.map_err(|_| StoreError::Internal("a device's grant cannot be written".into()))?;
+    let sealed = sealed.map(|text| master.seal(&associated_data(digest), &text));
+    let grant = granted.map_or(Value::Null, |_| Value::Id(Uuid::from_bytes(random::<16>())));
+    let parameters = [digest.to_vec().into(), status.into(), sealed.into(), grant];
+    Ok(tx.execute(&text, &parameters)? == 1)
+}
+
+/// The page that asks whether the device is the person's own.
+pub fn confirm_page(circumstances: &Circumstances, kept: &KeptFlow, examined: &Examined) -> Page {
+    let session = match examined.due.step() {
+        Step::Done(signed_in) => signed_in.session,
+        _ => None,
+    };
+    let names = session.and_then(|session| examined.names.get(&session));
+    let context = json!({
+        "step": "confirm",
+        "application": { "name": circumstances.application.name },
+        "user": names.map(|names| names.detail().unwrap_or(names.shown())),
+        "user_code": kept.device.as_ref().map(|device| &device.user_code),
+    });
+    Page { view: "DeviceCode", step: DEVICE, status: 200, context }
+}
+
+/// The page of a device that was turned away.
+pub fn rejected(kept: KeptFlow) -> Outcome {
+    page_of(kept, "rejected")
+}
+
+fn page_of(mut kept: KeptFlow, step: &str) -> Outcome {
+    if let Some(device) = &mut kept.device {
+        device.decided = Some(step.to_owned());
+    }
+    Outcome::GoTo(kept.into(), DEVICE, None)
+}
+
+/// The page for a user code: what was typed, and whether no device waits with it.
+pub fn enter_page(typed: &str, is_wrong: bool) -> Page {
+    let errors: Vec<_> =
+        is_wrong.then(|| json!({ "code": "code_wrong", "field": "user_code" })).into_iter().collect();
+    let context = json!({ "step": "enter", "user_code": typed, "errors": errors });
+    Page { view: "DeviceCode", step: DEVICE, status: 200, context }
+}
+
+/// The page once it is decided.
+pub fn decided_page(step: &str) -> Page {
+    Page { view: "DeviceCode", step: DEVICE, status: 200, context: json!({ "step": step }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use chancery_resource::MasterKey;
+    use uuid::Uuid;
+
+    use super::{LETTERS, user_code, user_digest, with_dash};
+
+    #[test]
+    fn a_user_code_is_typed_as_one_likes() {
+        let code = user_code();
+        assert_eq!(code.len(), 8);
+        assert!(code.bytes().all(|letter| LETTERS.contains(&letter)));
+        let master = MasterKey::generate();
+        let digest = |typed: &str| user_digest(&master, None, typed);
+        let shown = with_dash(&code);
+        assert_eq!((shown.len(), digest(&shown)), (9, digest(&code)));
+        assert_eq!(digest(&format!(" {} ", shown.to_lowercase())), digest(&code));
+        assert_ne!(user_digest(&master, Some(Uuid::nil()), &code), digest(&code), "another issuer's");
+    }
+}

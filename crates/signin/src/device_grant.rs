@@ -1,0 +1,186 @@
+//! The token endpoint's grant for devices (RFC 8628, section 3.4).
+
+use std::sync::Arc;
+
+use chancery_auth::{
+    AuthenticatedClient, ClientApp, Confirmation, EndpointRequest, OAuthError, ReplayId, TokenGrant,
+    authenticate, bind,
+};
+use chancery_record::Timestamp;
+use chancery_resource::{MasterKey, StateTable, StoreError, Tx};
+use chancery_store::Mode;
+use quick_cache::sync::Cache;
+use uuid::Uuid;
+
+use crate::{
+    application::Application,
+    audience::audience,
+    device::{INTERVAL, associated_data, digest},
+    grant::Grant,
+    granted::Granted,
+    person,
+    provider::Provider,
+    redeem::{claim_all, invalid_grant},
+    refresh::ends_on,
+    refresh_token::RefreshToken,
+    tokens::{Lifetimes, Tokens},
+};
+
+/// The value of `grant_type`.
+pub const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:device_code";
+
+const NOT_GOOD: &str = "The device code is not known here, was used, or is another client's.";
+/// The devices whose last question is remembered.
+const REMEMBERED: usize = 10_000;
+
+/// When devices last asked, by the digests of their codes: one that asks too often is slowed down.
+pub struct Questions(Cache<Vec<u8>, i64>);
+
+impl Default for Questions {
+    fn default() -> Self {
+        Self(Cache::new(REMEMBERED))
+    }
+}
+
+impl Questions {
+    /// Notes a question; whether it comes too early.
+    fn is_early(&self, digest: &[u8], now: Timestamp) -> bool {
+        let before = self.0.get(digest);
+        self.0.insert(digest.to_vec(), now.0);
+        before.is_some_and(|before| now.0 - before < INTERVAL * 1000)
+    }
+}
+
+struct Shown {
+    digest: Vec<u8>,
+    issuing: Option<Uuid>,
+    replay: Vec<ReplayId>,
+    cnf: Confirmation,
+    is_early: bool,
+    now: Timestamp,
+}
+
+impl Provider<'_> {
+    /// Makes tokens of a device code, once a person has let the device in.
+    ///
+    /// # Errors
+    /// [`OAuthError`], which the endpoint answers.
+    pub async fn redeem_device(
+        self,
+        questions: &Questions,
+        request: &EndpointRequest,
+    ) -> Result<TokenGrant, OAuthError> {
+        request.check_single()?;
+        let missing = OAuthError::new(400, "invalid_request", "device_code is missing.");
+        let code = request.one("device_code").ok_or(missing)?;
+        let digest = digest(&self.context.master, code);
+        let AuthenticatedClient { app, used, epoch } =
+            authenticate(self.store, self.tokens, request, (Vec::new(), false)).await?;
+        let (cnf, proof) = bind(self.tokens, &app, request)?;
+        let shown = Shown {
+            is_early: questions.is_early(&digest, request.now),
+            digest,
+            issuing: request.issuer.tenant_id(),
+            replay: used.into_iter().chain(proof).collect(),
+            cnf: cnf.clone(),
+            now: request.now,
+        };
+        let known = self.applications.find(self.store, app.id).await?.ok_or(invalid_grant(NOT_GOOD))?;
+        let (master, app) = (self.context.master.clone(), Arc::new(app));
+        let asking = Arc::clone(&app);
+        let redeemed = self
+            .store
+            .run("RedeemDevice", Mode::Write, None, move |tx| redeem(tx, &master, (&known, &asking), &shown));
+        let tokens = redeemed.await??;
+        self.make_tokens(request, (&app, cnf), tokens, epoch).await
+    }
+}
+
+/// What is known of a device code.
+struct Known {
+    application: Uuid,
+    issuing: Option<Uuid>,
+    status: String,
+    grant: Option<Uuid>,
+    granted: Option<Granted>,
+    expires_on: Timestamp,
+}
+
+fn find(tx: &mut Tx<'_>, master: &MasterKey, digest: &[u8]) -> Result<Option<Known>, StoreError> {
+    let text = "SELECT client_app_id, issuing_tenant_id, status, grant_id, sealed, expires_on \
+        FROM device_authorization WHERE digest = ?1";
+    tx.one(text, &[digest.to_vec().into()], |row| {
+        let sealed = if row.is_null(4)? { None } else { Some(row.bytes(4)?.to_vec()) };
+        let opened = sealed.and_then(|sealed| master.open(&associated_data(digest), &sealed));
+        Ok(Known {
+            application: row.id(0)?,
+            issuing: row.optional_id(1)?,
+            status: row.text(2)?.to_owned(),
+            grant: row.optional_id(3)?,
+            granted: opened.and_then(|text| serde_json::from_slice(text.expose()).ok()),
+            expires_on: Timestamp(row.int(5)?),
+        })
+    })
+}
+
+fn redeem(
+    tx: &mut Tx<'_>,
+    master: &MasterKey,
+    (application, app): (&Application, &ClientApp),
+    shown: &Shown,
+) -> Result<Result<Tokens, OAuthError>, StoreError> {
+    let refuse = |error, detail| Ok(Err(OAuthError::new(400, error, detail)));
+    if let Err(refused) = claim_all(tx, &shown.replay)? {
+        return Ok(Err(refused));
+    }
+    let found = find(tx, master, &shown.digest)?;
+    let Some(found) = found.filter(|found| found.application == app.id && found.issuing == shown.issuing)
+    else {
+        return Ok(Err(invalid_grant(NOT_GOOD)));
+    };
+    match found.status.as_str() {
+        "Denied" => return refuse("access_denied", "The person turned the device away."),
+        "Pending" | "Approved" if found.expires_on <= shown.now => {
+            return refuse("expired_token", "The device code has expired: ask for another one.");
+        }
+        "Pending" if shown.is_early => return refuse("slow_down", "Ask every 5 seconds at most."),
+        "Pending" => return refuse("authorization_pending", "Nobody has let the device in yet."),
+        _ => {}
+    }
+    let text = StateTable::DeviceAuthorization
+        .update("SET status = 'Used' WHERE digest = ?1 AND status = 'Approved'");
+    let is_first = tx.execute(&text, &[shown.digest.clone().into()])? == 1;
+    let (Some(grant), Some(mut granted)) = (found.grant, found.granted) else {
+        return Ok(Err(invalid_grant(NOT_GOOD)));
+    };
+    if !is_first {
+        // a code that is shown again may have been stolen: what it gave ends
+        chancery_application::sign_out(tx, chancery_application::EndOf::Grant(grant), shown.now)?;
+        return Ok(Err(invalid_grant(NOT_GOOD)));
+    }
+    let tenant = application.serving(granted.tenant, granted.issuing);
+    let tenant = tenant.filter(|_| application.allow_user_login && application.allows_devices);
+    let Some(tenant) = tenant else { return Ok(Err(invalid_grant(NOT_GOOD))) };
+    if person::admit(tx, application, (granted.person, granted.instance), shown.now)?.is_err() {
+        return Ok(Err(invalid_grant("The person is no longer admitted.")));
+    }
+    let aud = match audience(tx, application, &granted.resources)? {
+        Ok(aud) => aud,
+        Err(refused) => return Ok(Err(refused.into())),
+    };
+    if app.is_public && shown.cnf != Confirmation::default() {
+        granted.cnf = Some(shown.cnf.clone());
+    }
+    let grant = Grant::new(grant, app.id, granted, shown.now);
+    grant.insert(tx, master, ends_on(&grant, &tenant.options, shown.now))?;
+    let refresh_token = grant.is_offline().then(|| RefreshToken::of(master, &grant));
+    Ok(Ok(Tokens {
+        grant: grant.id,
+        scope: grant.granted.scope.clone(),
+        granted: grant.granted,
+        aud,
+        nonce: None,
+        refresh_token,
+        lifetimes: Lifetimes::of(&tenant.options),
+    }))
+}

@@ -1,0 +1,146 @@
+//! Devices without a browser of their own (RFC 8628).
+
+use chancery_testkit::{Answer, World, on_both_engines};
+use serde_json::{Value, json};
+
+use super::{
+    Home, PASSWORD,
+    browser::{Browser, Page},
+    change, claims, encode,
+};
+use crate::id;
+
+async fn home(world: &World, members: Value) -> Home {
+    let mut all = json!({ "allowDeviceAuthorizationGrant": true, "isPublic": true });
+    all.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    Home::with(world, all).await
+}
+
+async fn send(world: &World, home: &Home, path: &str, more: &[(&str, &str)]) -> Answer {
+    let usual = [("client_id", id(&home.app)), ("client_secret", home.secret.as_str())];
+    let all = usual.into_iter().chain(more.iter().copied()).filter(|(_, value)| !value.is_empty());
+    let form: Vec<String> = all.map(|(name, value)| format!("{name}={}", encode(value))).collect();
+    let headers = [("content-type", "application/x-www-form-urlencoded")];
+    world.anonymous.send(http::Method::POST, path, &headers, form.join("&").into_bytes()).await
+}
+
+async fn begin(world: &World, home: &Home) -> Value {
+    send(world, home, "/connect/deviceauthorization", &[("scope", "openid profile offline_access")])
+        .await
+        .is(200)
+        .json()
+}
+
+async fn poll(world: &World, home: &Home, device: &Value) -> Answer {
+    let grant = [
+        ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
+        ("device_code", device["device_code"].as_str().unwrap()),
+    ];
+    send(world, home, "/connect/token", &grant).await
+}
+
+async fn submit(browser: &mut Browser, page: &Page, fields: &[(&str, &str)]) -> Page {
+    let csrf = page.field("csrf");
+    let all: Vec<(&str, &str)> =
+        [("csrf", csrf.as_str())].into_iter().chain(fields.iter().copied()).collect();
+    browser.post(&page.action(), &all, &[]).await
+}
+
+/// Types the code, and the password; the page asks whether the device is one's own.
+async fn confirm(world: &World, device: &Value) -> (Browser, Page) {
+    let mut browser = Browser::new(world);
+    let page = browser.open("/device").await;
+    let code = device["user_code"].as_str().unwrap().to_lowercase().replace('-', " ");
+    let page = submit(&mut browser, &page, &[("user_code", &code)]).await;
+    assert!(page.html.contains("current-password"), "{}", page.html);
+    let page = browser.type_password(&page, "ann", PASSWORD).await;
+    assert!(
+        page.html.contains("Is this your device?") && page.html.contains("Harbour Ledger"),
+        "{}",
+        page.html
+    );
+    (browser, page)
+}
+
+on_both_engines! {
+    async fn a_person_lets_a_device_in(world: World) {
+        let home = home(&world, json!({})).await;
+        let device = begin(&world, &home).await;
+        assert_eq!((&device["interval"], &device["expires_in"]), (&json!(5), &json!(600)));
+        assert_eq!(device["verification_uri"], json!(format!("{}/device", world.base)));
+        assert_eq!(poll(&world, &home, &device).await.is(400).json()["error"], json!("authorization_pending"));
+        assert_eq!(poll(&world, &home, &device).await.is(400).json()["error"], json!("slow_down"));
+        let (mut browser, page) = confirm(&world, &device).await;
+        assert!(page.html.contains("ann@example.com") && page.html.contains("began this yourself"), "{}", page.html);
+        let done = submit(&mut browser, &page, &[("decision", "allow")]).await;
+        assert!(done.html.contains("Your device is connected"), "{}", done.html);
+        let tokens = poll(&world, &home, &device).await.is(200).json();
+        assert_eq!(tokens["scope"], json!("openid profile offline_access"));
+        assert!(claims(&tokens["id_token"]).get("sid").is_none() && tokens["refresh_token"].is_string());
+        let bearer = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());
+        assert_eq!(bearer.get("/connect/userinfo").await.is(200).json()["preferred_username"], json!("ann"));
+        // good once: shown again, what it gave ends
+        assert_eq!(poll(&world, &home, &device).await.is(400).json()["error"], json!("invalid_grant"));
+        bearer.get("/connect/userinfo").await.expect(401);
+    }
+
+    async fn a_person_turns_a_device_away(world: World) {
+        let home = home(&world, json!({})).await;
+        let device = begin(&world, &home).await;
+        let (mut browser, page) = confirm(&world, &device).await;
+        let gone = submit(&mut browser, &page, &[("decision", "deny")]).await;
+        assert!(gone.html.contains("was not connected"), "{}", gone.html);
+        assert_eq!(poll(&world, &home, &device).await.is(400).json()["error"], json!("access_denied"));
+        let late = submit(&mut browser, &page, &[("decision", "allow")]).await;
+        assert!(!late.html.contains("is connected"), "{}", late.html);
+        assert_eq!(poll(&world, &home, &device).await.is(400).json()["error"], json!("access_denied"));
+    }
+
+    /// A code fills the field and no more; one that is wrong, over or another issuer's is none.
+    async fn a_code_is_typed(world: World) {
+        let home = home(&world, json!({})).await;
+        let device = begin(&world, &home).await;
+        let mut browser = Browser::new(&world);
+        let complete = device["verification_uri_complete"].as_str().unwrap().replace(&world.base, "");
+        let page = browser.open(&complete).await;
+        assert!(page.html.contains(device["user_code"].as_str().unwrap()), "{}", page.html);
+        let wrong = submit(&mut browser, &page, &[("user_code", "BBBB-BBBB")]).await;
+        assert!(wrong.html.contains("The code is not right."), "{}", wrong.html);
+        let elsewhere = browser.open(&format!("/t/{}/device", home.tenant)).await;
+        let wrong = submit(&mut browser, &elsewhere, &[("user_code", device["user_code"].as_str().unwrap())]).await;
+        assert!(wrong.html.contains("The code is not right."), "{}", wrong.html);
+        let foreign = [("sec-fetch-site", "cross-site")];
+        let csrf = page.field("csrf");
+        let typed = [("csrf", csrf.as_str()), ("user_code", device["user_code"].as_str().unwrap())];
+        assert_eq!(browser.post("/device", &typed, &foreign).await.status, 403);
+        world.sql(vec![("UPDATE device_authorization SET expires_on = 1", vec![])]).await;
+        let over = submit(&mut browser, &page, &[("user_code", device["user_code"].as_str().unwrap())]).await;
+        assert!(over.html.contains("The code is not right."), "{}", over.html);
+        assert_eq!(poll(&world, &home, &device).await.is(400).json()["error"], json!("expired_token"));
+    }
+
+    /// Only apps that may, and only their own codes; a person who is not admitted lets nothing in.
+    async fn a_device_is_of_an_app_that_may(world: World) {
+        let home = home(&world, json!({})).await;
+        let device = begin(&world, &home).await;
+        let app = format!("/ClientApp/{}", id(&home.app));
+        change(&world, &app, json!({ "isRestricted": true })).await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open("/device").await;
+        let page = submit(&mut browser, &page, &[("user_code", device["user_code"].as_str().unwrap())]).await;
+        let page = browser.type_password(&page, "ann", PASSWORD).await;
+        assert!(page.html.contains("Use another account"), "{}", page.html);
+        let back = submit(&mut browser, &page, &[("choice", "back")]).await;
+        assert!(back.html.contains("was not connected"), "{}", back.html);
+        assert_eq!(poll(&world, &home, &device).await.is(400).json()["error"], json!("authorization_pending"));
+        change(&world, &app, json!({ "isRestricted": false, "allowDeviceAuthorizationGrant": false })).await;
+        let refused = send(&world, &home, "/connect/deviceauthorization", &[]).await.is(400).json();
+        assert_eq!(refused["error"], json!("unauthorized_client"));
+        let other = world.make("ClientApp", json!({ "name": "Other", "isPublic": true })).await;
+        let form = format!(
+            "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Adevice_code&client_id={}&device_code={}",
+            id(&other), device["device_code"].as_str().unwrap()
+        );
+        assert_eq!(world.anonymous.ask_for_token(&form).await.is(400).json()["error"], json!("invalid_grant"));
+    }
+}

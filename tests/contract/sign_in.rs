@@ -6,7 +6,9 @@ mod browser;
 mod code;
 mod consent;
 mod device;
+mod fleet;
 mod new_password;
+mod once;
 mod password;
 mod record;
 mod refresh;
@@ -16,7 +18,7 @@ mod sign_out;
 mod under_way;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use chancery_testkit::{Answer, World};
+use chancery_testkit::{Answer, Client, World};
 use serde_json::{Value, json};
 
 use self::browser::Browser;
@@ -103,6 +105,11 @@ impl Home {
 
     /// Shows a code at the token endpoint.
     async fn redeem(&self, world: &World, code: &str, more: &[(&str, &str)]) -> Answer {
+        self.redeem_at(&world.anonymous, code, more).await
+    }
+
+    /// Shows a code at the token endpoint of this process.
+    async fn redeem_at(&self, caller: &Client, code: &str, more: &[(&str, &str)]) -> Answer {
         let usual = [
             ("grant_type", "authorization_code"),
             ("code", code),
@@ -112,9 +119,19 @@ impl Home {
             ("client_secret", self.secret.as_str()),
         ];
         let usual = usual.into_iter().filter(|(name, _)| !more.iter().any(|(other, _)| other == name));
-        let all = usual.chain(more.iter().copied()).filter(|(_, value)| !value.is_empty());
-        let form: Vec<String> = all.map(|(name, value)| format!("{name}={}", encode(value))).collect();
-        world.anonymous.ask_for_token(&form.join("&")).await
+        let all = usual.chain(more.iter().copied());
+        caller.ask_for_token(&form(all)).await
+    }
+
+    /// Shows a refresh token at the token endpoint of this process.
+    async fn refresh_at(&self, caller: &Client, token: &str) -> Answer {
+        let shown = [
+            ("grant_type", "refresh_token"),
+            ("refresh_token", token),
+            ("client_id", id(&self.app)),
+            ("client_secret", self.secret.as_str()),
+        ];
+        caller.ask_for_token(&form(shown.into_iter())).await
     }
 
     /// Signs in in a new browser; returns the browser and the answer to the app.
@@ -161,6 +178,12 @@ fn encode(text: &str) -> String {
     text.bytes()
         .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
         .collect()
+}
+
+/// A form of these fields, without those that are empty.
+fn form<'a>(fields: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    let all = fields.filter(|(_, value)| !value.is_empty());
+    all.map(|(name, value)| format!("{name}={}", encode(value))).collect::<Vec<_>>().join("&")
 }
 
 /// A parameter of an address.

@@ -162,7 +162,8 @@ enum Use {
 /// harm nobody.
 fn judge(grant: &Grant, token: &RefreshToken, options: &Options, now: Timestamp) -> Use {
     let leeway = options.span("RefreshTokenReuseLeeway");
-    let is_within = grant.rotated_on.is_some_and(|on| now.0 - on.0 < leeway);
+    // a request that came before the rotation, or by another clock, is no earlier than it: without leeway it is reuse
+    let is_within = grant.rotated_on.is_some_and(|on| (now.0 - on.0).max(0) < leeway);
     let is_good =
         token.generation == grant.generation || (token.generation + 1 == grant.generation && is_within);
     if is_good { Use::Good } else { Use::Reused }

@@ -46,7 +46,12 @@ impl Page {
 
 impl Browser {
     pub fn new(world: &World) -> Self {
-        Self { client: world.anonymous.clone(), base: world.base.clone(), cookies: BTreeMap::new() }
+        Self::of(&world.anonymous, &world.base)
+    }
+
+    /// A browser that sends to where this caller does, of a server with this public URL.
+    pub fn of(client: &Client, base: &str) -> Self {
+        Self { client: client.clone(), base: base.to_owned(), cookies: BTreeMap::new() }
     }
 
     async fn send(

@@ -1,0 +1,253 @@
+//! No code and no refresh token counts twice, whichever process it is shown to (sections 5, 18 and 22).
+
+use std::sync::{
+    Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
+
+use chancery_testkit::{Answer, Client, World, on_both_engines};
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+
+use super::{
+    Home, PASSWORD,
+    browser::Browser,
+    fleet::{Dice, Fleet},
+    parameter, tenant_option,
+};
+
+const CLIENTS: usize = 64;
+const OFFLINE: (&str, &str) = ("scope", "openid profile offline_access");
+
+/// A public app, whose refresh tokens are replaced by each use, with a browser that is signed in.
+async fn public(world: &World) -> (Home, Browser) {
+    let home = Home::with(world, json!({ "isPublic": true })).await;
+    let mut browser = Browser::new(world);
+    let page = browser.open(&home.request(&[OFFLINE])).await;
+    browser.sign_in(&page, "ann", PASSWORD).await;
+    (home, browser)
+}
+
+/// As many codes, each for a grant of its own.
+async fn codes(home: &Home, browser: &mut Browser, count: usize) -> Vec<String> {
+    let mut codes = Vec::new();
+    for _ in 0..count {
+        let left = browser.open(&home.request(&[OFFLINE])).await.left.unwrap();
+        codes.push(parameter(&left, "code").unwrap());
+    }
+    codes
+}
+
+async fn grants(world: &World, home: &Home, browser: &mut Browser, count: usize) -> Vec<Value> {
+    let mut grants = Vec::new();
+    for code in codes(home, browser, count).await {
+        grants.push(home.redeem(world, &code, &[]).await.is(200).json());
+    }
+    grants
+}
+
+/// The tokens of an answer; `None` where what was shown is refused.
+#[track_caller]
+fn tokens(answer: Answer) -> Option<Value> {
+    if answer.status == 200 {
+        return Some(answer.json());
+    }
+    assert_eq!(answer.is(400).json()["error"], json!("invalid_grant"));
+    None
+}
+
+fn refresh_token(tokens: &Value) -> String {
+    tokens["refresh_token"].as_str().unwrap().to_owned()
+}
+
+/// Whether an access token counts at this process.
+async fn counts(caller: &Client, tokens: &Value) -> bool {
+    let bearer = caller.with_token(tokens["access_token"].as_str().unwrap());
+    bearer.get("/connect/userinfo").await.status == 200
+}
+
+/// What clients were answered of one grant.
+#[derive(Default)]
+struct History {
+    /// Its refresh tokens, by generation.
+    generations: Vec<String>,
+    /// All tokens that were answered.
+    answered: Vec<Value>,
+    /// The generation that each refusal was for.
+    refused: Vec<usize>,
+    /// When the first refusal was answered.
+    ended: Option<u64>,
+}
+
+fn lock(history: &Mutex<History>) -> MutexGuard<'_, History> {
+    history.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl History {
+    /// Notes what came of a request that began then: each generation has one successor, and nothing is answered to
+    /// a request that began after the grant had ended.
+    fn note(&mut self, generation: usize, (began, ended): (u64, u64), tokens: Option<Value>) {
+        let Some(tokens) = tokens else {
+            self.refused.push(generation);
+            self.ended = Some(self.ended.map_or(ended, |before| before.min(ended)));
+            return;
+        };
+        assert!(self.ended.is_none_or(|over| began < over), "the grant had ended before");
+        let successor = refresh_token(&tokens);
+        if self.generations.len() == generation + 1 {
+            assert!(!self.generations.contains(&successor));
+            self.generations.push(successor);
+        } else {
+            assert_eq!(self.generations[generation + 1], successor, "one successor of each generation");
+        }
+        self.answered.push(tokens);
+    }
+
+    /// Whether a refusal is told by the model: a token that is two generations old, or older, was shown.
+    fn was_reused(&self) -> bool {
+        self.refused.iter().any(|generation| self.generations.len() > generation + 2)
+    }
+}
+
+on_both_engines! {
+    /// Sections 5 and 22: of all who show a code, in whatever order and at whichever process, one gets tokens; once
+    /// it was shown again, these are worth nothing.
+    async fn a_code_gives_tokens_once(world: World) {
+        const CONTESTED: usize = 16;
+        let (home, mut browser) = public(&world).await;
+        let fleet = Fleet::of(&world);
+        let codes = codes(&home, &mut browser, CONTESTED + 4).await;
+        let clients = (0..CLIENTS).map(|client| {
+            let (home, fleet, codes) = (&home, &fleet, &codes);
+            async move {
+                let mut dice = Dice(client as u64);
+                let mut got = Vec::new();
+                for _ in 0..4 {
+                    let code = dice.below(CONTESTED);
+                    got.push((code, tokens(home.redeem_at(fleet.caller(dice.below(2)), &codes[code], &[]).await)));
+                }
+                // codes that nobody else has
+                if let Some(own) = codes.get(CONTESTED + client) {
+                    got.push((CONTESTED + client, tokens(home.redeem_at(fleet.caller(client), own, &[]).await)));
+                }
+                got
+            }
+        });
+        let history: Vec<(usize, Option<Value>)> = join_all(clients).await.concat();
+        for (code, text) in codes.iter().enumerate() {
+            let shown = history.iter().filter(|(one, _)| *one == code);
+            let got: Vec<&Value> = shown.clone().filter_map(|(_, tokens)| tokens.as_ref()).collect();
+            assert_eq!(got.len(), 1, "the code {code} was shown {} times", shown.count());
+            let is_own = code >= CONTESTED;
+            for caller in fleet.callers() {
+                assert_eq!(counts(caller, got[0]).await, is_own, "code {code}");
+            }
+            if !is_own {
+                for caller in fleet.callers() {
+                    assert!(tokens(home.refresh_at(caller, &refresh_token(got[0])).await).is_none());
+                    assert!(tokens(home.redeem_at(caller, text, &[]).await).is_none());
+                }
+            }
+        }
+    }
+
+    /// Section 5: all who show the same refresh token within the leeway get the same successor, generation by
+    /// generation, and nobody is turned away.
+    async fn a_generation_has_one_successor(world: World) {
+        let (home, mut browser) = public(&world).await;
+        let fleet = Fleet::of(&world);
+        let mut newest: Vec<String> = grants(&world, &home, &mut browser, 8).await.iter().map(refresh_token).collect();
+        let mut seen: Vec<String> = newest.clone();
+        for _ in 0..4 {
+            let shown = (0..CLIENTS).map(|client| home.refresh_at(fleet.caller(client / newest.len()), &newest[client % newest.len()]));
+            let answers: Vec<String> =
+                join_all(shown).await.into_iter().map(|answer| refresh_token(&answer.is(200).json())).collect();
+            for (client, successor) in answers.iter().enumerate() {
+                assert_eq!(*successor, answers[client % newest.len()], "one successor");
+            }
+            newest = answers[..newest.len()].to_vec();
+            seen.extend_from_slice(&newest);
+        }
+        seen.sort();
+        let count = seen.len();
+        seen.dedup();
+        assert_eq!(seen.len(), count, "no two generations of any grants are the same");
+    }
+
+    /// Section 22: 64 clients who lose answers and try again, out of step; what they were answered is what one
+    /// process that served them one after another could have answered.
+    async fn the_history_of_rotation_is_sound(world: World) {
+        let (home, mut browser) = public(&world).await;
+        let fleet = Fleet::of(&world);
+        let histories: Vec<Mutex<History>> = grants(&world, &home, &mut browser, 24)
+            .await
+            .into_iter()
+            .map(|first| {
+                let generations = vec![refresh_token(&first)];
+                Mutex::new(History { generations, answered: vec![first], ..History::default() })
+            })
+            .collect();
+        let clock = AtomicU64::new(0);
+        let tick = || clock.fetch_add(1, Ordering::SeqCst);
+        let clients = (0..CLIENTS).map(|client| {
+            let (home, fleet, histories, tick) = (&home, &fleet, &histories, &tick);
+            async move {
+                let mut dice = Dice(1_000 + client as u64);
+                for _ in 0..6 {
+                    let history = &histories[dice.below(histories.len())];
+                    let (generation, token) = {
+                        let known = lock(history);
+                        // one in four lost the answer, and shows what it showed before
+                        let lost = usize::from(dice.below(4) == 0);
+                        let generation = (known.generations.len() - 1).saturating_sub(lost);
+                        (generation, known.generations[generation].clone())
+                    };
+                    let began = tick();
+                    let answer = home.refresh_at(fleet.caller(dice.below(2)), &token).await;
+                    lock(history).note(generation, (began, tick()), tokens(answer));
+                }
+            }
+        });
+        join_all(clients).await;
+        let (mut ended, mut living) = (0, 0);
+        for history in histories {
+            let history = history.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let is_over = history.ended.is_some();
+            assert_eq!(is_over, history.was_reused(), "who shows what is not too old is turned away by nothing");
+            if is_over { ended += 1 } else { living += 1 }
+            let newest = history.generations.last().unwrap();
+            for caller in fleet.callers() {
+                for one in &history.answered {
+                    assert_eq!(counts(caller, one).await, !is_over);
+                }
+                // twice the same: the second is within the leeway
+                assert_eq!(tokens(home.refresh_at(caller, newest).await).is_some(), !is_over);
+            }
+        }
+        assert!(living > 0, "{ended} ended");
+    }
+
+    /// Section 5: without leeway an older token ends the grant, also where all show it at once; after that nothing of
+    /// the grant counts on any process.
+    async fn without_leeway_a_token_counts_once(world: World) {
+        let (home, mut browser) = public(&world).await;
+        tenant_option(&world, &home, "RefreshTokenReuseLeeway", "00:00:00").await;
+        let fleet = Fleet::of(&world);
+        let grants = grants(&world, &home, &mut browser, 8).await;
+        let shown = (0..CLIENTS).map(|client| {
+            home.refresh_at(fleet.caller(client / grants.len()), grants[client % grants.len()]["refresh_token"].as_str().unwrap())
+        });
+        let answers: Vec<Option<Value>> = join_all(shown).await.into_iter().map(tokens).collect();
+        for (number, first) in grants.iter().enumerate() {
+            let of_grant = answers.iter().skip(number).step_by(grants.len());
+            let got: Vec<&Value> = of_grant.flatten().collect();
+            assert_eq!(got.len(), 1, "one rotation of grant {number}");
+            for caller in fleet.callers() {
+                for dead in [first, got[0]] {
+                    assert!(!counts(caller, dead).await);
+                    assert!(tokens(home.refresh_at(caller, &refresh_token(dead)).await).is_none());
+                }
+            }
+        }
+    }
+}

@@ -9,6 +9,7 @@ mod device;
 mod fleet;
 mod new_password;
 mod once;
+mod over;
 mod password;
 mod record;
 mod refresh;

@@ -1,0 +1,307 @@
+//! Nothing of a person counts once it is over: after a sign-out, a lock for good, an erasure or a reset, on every
+//! process, at the first request after the answer (sections 5, 9 and 13).
+
+use chancery_testkit::{Client, World, on_both_engines};
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+
+use super::{BASE, Home, PASSWORD, browser::Browser, encode, first, fleet::Fleet, parameter};
+use crate::id;
+
+const OFFLINE: (&str, &str) = ("scope", "openid profile offline_access");
+const SILENT: (&str, &str) = ("prompt", "none");
+
+/// All that a person and an app have by a sign-in.
+struct Had {
+    browser: Browser,
+    /// For while the person is there, and for when the person is away.
+    tokens: [Value; 2],
+    /// One for each.
+    codes: [String; 2],
+}
+
+fn code(left: &str) -> String {
+    parameter(left, "code").unwrap_or_else(|| panic!("no code in {left}"))
+}
+
+fn access_token(tokens: &Value) -> &str {
+    tokens["access_token"].as_str().unwrap()
+}
+
+async fn counts(caller: &Client, tokens: &Value) -> bool {
+    caller.with_token(access_token(tokens)).get("/connect/userinfo").await.status == 200
+}
+
+/// Signs in, and uses everything once at each process, so that each has what it remembers.
+async fn sign_in(fleet: &Fleet, home: &Home, name: &str) -> Had {
+    let mut browser = fleet.browser(0);
+    let page = browser.open(&home.request(&[])).await;
+    let answer = browser.sign_in(&page, name, PASSWORD).await;
+    let plain = home.redeem_at(fleet.caller(0), &code(&answer), &[]).await.is(200).json();
+    let mut later =
+        async |more: &[(&str, &str)]| code(&browser.open(&home.request(more)).await.left.unwrap());
+    let away = later(&[OFFLINE]).await;
+    let away = home.redeem_at(fleet.caller(1), &away, &[]).await.is(200).json();
+    let codes = [later(&[]).await, later(&[OFFLINE]).await];
+    let tokens = [plain, away];
+    for (number, caller) in fleet.callers().iter().enumerate() {
+        for one in &tokens {
+            assert!(counts(caller, one).await);
+        }
+        let token = tokens[1]["refresh_token"].as_str().unwrap();
+        home.refresh_at(caller, token).await.expect(200);
+        assert!(
+            fleet
+                .moved(&browser, number)
+                .open(&home.request(&[SILENT]))
+                .await
+                .left
+                .unwrap()
+                .contains("code=")
+        );
+    }
+    Had { browser, tokens, codes }
+}
+
+/// Nothing of it counts at any process; the first that is looked at is another each `turn`. What an app has for when
+/// the person is away outlasts a sign-out alone.
+async fn is_over(fleet: &Fleet, home: &Home, had: &Had, (turn, outlasts): (usize, bool)) {
+    // the other process first: it has to learn of what the world's own was told
+    for process in (0..fleet.callers().len()).rev() {
+        let caller = fleet.caller(process);
+        for part in 0..4 {
+            match (turn + part) % 4 {
+                0 => {
+                    let left =
+                        fleet.moved(&had.browser, process).open(&home.request(&[SILENT])).await.left.unwrap();
+                    let is_refused =
+                        parameter(&left, "error").is_some() && parameter(&left, "code").is_none();
+                    assert!(is_refused, "the session: {left}");
+                }
+                1 => {
+                    assert!(!counts(caller, &had.tokens[0]).await, "the access token");
+                    assert_eq!(counts(caller, &had.tokens[1]).await, outlasts);
+                }
+                2 => {
+                    for code in &had.codes {
+                        let refused = home.redeem_at(caller, code, &[]).await.is(400).json();
+                        assert_eq!(refused["error"], json!("invalid_grant"), "the code");
+                    }
+                }
+                _ => {
+                    let shown =
+                        home.refresh_at(caller, had.tokens[1]["refresh_token"].as_str().unwrap()).await;
+                    assert_eq!(shown.status == 200, outlasts, "the refresh token");
+                }
+            }
+        }
+    }
+}
+
+async fn person(world: &World, name: &str) -> Value {
+    let user = json!({ "loginName": name, "emailAddress": format!("{name}@example.com") });
+    let user = world.admin.post(&world.path("/User"), user).await.is(201).json();
+    reset(world, &user, PASSWORD).await;
+    user
+}
+
+async fn reset(world: &World, user: &Value, password: &str) {
+    let path = world.path(&format!("/User/{}/password/reset", id(user)));
+    world.admin.post(&path, json!({ "newPassword": password })).await.expect(200);
+}
+
+async fn lock(world: &World, user: &Value, is_locked: bool) {
+    let path = world.path(&format!("/User/{}/state", id(user)));
+    world.admin.post(&path, json!({ "isUserLocked": is_locked })).await.expect(200);
+}
+
+/// Ends all that the platform user has.
+async fn sign_out_everywhere(world: &World, name: &str) {
+    let filter = encode(&format!("emailAddress eq \"{name}@example.com\""));
+    let person = first(world, &format!("/ApplicationUser?filter={filter}")).await;
+    world
+        .admin
+        .post(&format!("{BASE}/ApplicationUser/{}/signout", id(&person)), json!(null))
+        .await
+        .expect(204);
+}
+
+/// Signs out by the page.
+async fn leave(mut browser: Browser) {
+    let page = browser.open("/connect/endsession").await;
+    let csrf = page.field("csrf");
+    let done = browser.post(&page.action(), &[("csrf", &csrf), ("decision", "allow")], &[]).await;
+    assert!(done.html.contains("You are signed out"), "{}", done.html);
+}
+
+on_both_engines! {
+    /// Section 9: by the page. What the app has for when the person is away stays, as it is meant to.
+    async fn a_sign_out_is_over_everywhere(world: World) {
+        let home = Home::new(&world).await;
+        let fleet = Fleet::of(&world);
+        for turn in 0..4 {
+            let had = sign_in(&fleet, &home, "ann").await;
+            leave(fleet.moved(&had.browser, 0)).await;
+            is_over(&fleet, &home, &had, (turn, true)).await;
+        }
+    }
+
+    /// Section 19: by an administrator, and so with what outlasts a session.
+    async fn a_sign_out_by_an_administrator_is_over_everywhere(world: World) {
+        let home = Home::new(&world).await;
+        let fleet = Fleet::of(&world);
+        for turn in 0..4 {
+            let had = sign_in(&fleet, &home, "ann").await;
+            sign_out_everywhere(&world, "ann").await;
+            is_over(&fleet, &home, &had, (turn, false)).await;
+        }
+    }
+
+    /// Section 13: a permanent lock, also once it is lifted.
+    async fn a_lock_is_over_everywhere(world: World) {
+        let home = Home::new(&world).await;
+        let fleet = Fleet::of(&world);
+        for turn in 0..4 {
+            let had = sign_in(&fleet, &home, "ann").await;
+            lock(&world, &home.user, true).await;
+            is_over(&fleet, &home, &had, (turn, false)).await;
+            lock(&world, &home.user, false).await;
+            is_over(&fleet, &home, &had, (turn, false)).await;
+        }
+    }
+
+    /// Section 13: a reset of the password.
+    async fn a_reset_is_over_everywhere(world: World) {
+        let home = Home::new(&world).await;
+        let fleet = Fleet::of(&world);
+        for turn in 0..4 {
+            let had = sign_in(&fleet, &home, "ann").await;
+            reset(&world, &home.user, PASSWORD).await;
+            is_over(&fleet, &home, &had, (turn, false)).await;
+        }
+    }
+
+    /// Section 13: an erasure.
+    async fn an_erasure_is_over_everywhere(world: World) {
+        let home = Home::new(&world).await;
+        let fleet = Fleet::of(&world);
+        for turn in 0..4 {
+            let name = format!("erased{turn}");
+            let user = person(&world, &name).await;
+            let had = sign_in(&fleet, &home, &name).await;
+            world.admin.post(&world.path(&format!("/User/{}/erase", id(&user))), json!(null)).await.expect(204);
+            is_over(&fleet, &home, &had, (turn, false)).await;
+        }
+    }
+
+    /// A sign-out while codes are redeemed and new ones are asked for: whatever was answered in between, nothing of
+    /// it lives once the person is signed out.
+    async fn a_sign_out_races_with_codes(world: World) {
+        let home = Home::new(&world).await;
+        let fleet = Fleet::of(&world);
+        let mut raced = 0;
+        for _ in 0..6 {
+            let mut browser = fleet.browser(0);
+            let page = browser.open(&home.request(&[])).await;
+            let mut codes = vec![code(&browser.sign_in(&page, "ann", PASSWORD).await)];
+            for _ in 0..7 {
+                codes.push(code(&browser.open(&home.request(&[])).await.left.unwrap()));
+            }
+            let redeeming = join_all(codes.iter().enumerate().map(|(number, code)| home.redeem_at(fleet.caller(number), code, &[])));
+            let asking = join_all((0..8).map(|number| {
+                let (mut browser, home, fleet) = (fleet.moved(&browser, number), &home, &fleet);
+                async move {
+                    let left = browser.open(&home.request(&[SILENT])).await.left.unwrap();
+                    let code = parameter(&left, "code")?;
+                    Some((code.clone(), home.redeem_at(fleet.caller(number + 1), &code, &[]).await))
+                }
+            }));
+            let ((), redeemed, asked) = tokio::join!(leave(fleet.moved(&browser, 0)), redeeming, asking);
+            let shown = codes.iter().cloned().zip(redeemed).chain(asked.into_iter().flatten());
+            for (code, answer) in shown {
+                let tokens = (answer.status == 200).then(|| answer.json());
+                raced += usize::from(tokens.is_some());
+                for caller in fleet.callers() {
+                    if let Some(tokens) = &tokens {
+                        assert!(!counts(caller, tokens).await, "a living token");
+                    }
+                    home.redeem_at(caller, &code, &[]).await.expect(400);
+                }
+            }
+        }
+        assert!(raced > 0, "no request came before a sign-out");
+    }
+
+    /// An administrator signs a person out while the apps refresh: of no chain of refresh tokens is one left.
+    async fn a_sign_out_races_with_refreshing(world: World) {
+        let home = Home::with(&world, json!({ "isPublic": true })).await;
+        let fleet = Fleet::of(&world);
+        for _ in 0..4 {
+            let mut browser = fleet.browser(0);
+            let page = browser.open(&home.request(&[OFFLINE])).await;
+            let mut codes = vec![code(&browser.sign_in(&page, "ann", PASSWORD).await)];
+            for _ in 0..7 {
+                codes.push(code(&browser.open(&home.request(&[OFFLINE])).await.left.unwrap()));
+            }
+            let chains = join_all(codes.iter().enumerate().map(|(number, code)| {
+                let (home, fleet) = (&home, &fleet);
+                async move {
+                    let mut got = Vec::new();
+                    let mut answer = home.redeem_at(fleet.caller(number), code, &[]).await;
+                    // each refresh by the token of the one before, until it is over
+                    while answer.status == 200 && got.len() < 10_000 {
+                        let tokens = answer.json();
+                        let token = tokens["refresh_token"].as_str().unwrap();
+                        answer = home.refresh_at(fleet.caller(number + got.len()), token).await;
+                        got.push(tokens);
+                    }
+                    assert_eq!(answer.is(400).json()["error"], json!("invalid_grant"));
+                    got
+                }
+            }));
+            let (chains, ()) = tokio::join!(chains, sign_out_everywhere(&world, "ann"));
+            for newest in chains.iter().filter_map(|chain| chain.last()) {
+                for caller in fleet.callers() {
+                    assert!(!counts(caller, newest).await, "a living token");
+                    home.refresh_at(caller, newest["refresh_token"].as_str().unwrap()).await.expect(400);
+                }
+            }
+        }
+    }
+
+    /// A password that is being verified while it is reset, or while the person is locked, signs nobody in for longer
+    /// than until that is answered.
+    async fn a_sign_in_under_way_ends_with_the_rest(world: World) {
+        let home = Home::new(&world).await;
+        let fleet = Fleet::of(&world);
+        for round in 0..6 {
+            let typing = join_all((0..4).map(|number| {
+                let (mut browser, home) = (fleet.browser(number), &home);
+                async move {
+                    let page = browser.open(&home.request(&[])).await;
+                    let next = browser.type_password(&page, "ann", PASSWORD).await;
+                    let is_in = next.answer.header("refresh").is_some();
+                    let answer = if is_in { browser.go_on(&next).await } else { String::new() };
+                    (browser, parameter(&answer, "code"))
+                }
+            }));
+            let ending = async {
+                if round % 2 == 0 {
+                    reset(&world, &home.user, "five quiet brown owls").await;
+                } else {
+                    lock(&world, &home.user, true).await;
+                }
+            };
+            let (typed, ()) = tokio::join!(typing, ending);
+            lock(&world, &home.user, false).await;
+            for (number, (browser, code)) in typed.into_iter().enumerate() {
+                let left = fleet.moved(&browser, number + 1).open(&home.request(&[SILENT])).await.left.unwrap();
+                assert_eq!(parameter(&left, "error").as_deref(), Some("login_required"), "round {round}: {left}");
+                if let Some(code) = code {
+                    home.redeem_at(fleet.caller(number + 1), &code, &[]).await.expect(400);
+                }
+            }
+            reset(&world, &home.user, PASSWORD).await;
+        }
+    }
+}

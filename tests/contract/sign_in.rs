@@ -16,6 +16,7 @@ mod refresh;
 mod request;
 mod session;
 mod sign_out;
+mod tenants;
 mod under_way;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};

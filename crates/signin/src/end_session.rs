@@ -51,20 +51,20 @@ pub struct SignedOut {
 }
 
 impl SignedOut {
-    /// Seals it for the browser with this cookie value.
+    /// Seals it for the browser that asked, and for the issuer that was asked.
     ///
     /// # Errors
     /// Those of serialization.
-    pub fn seal(&self, master: &MasterKey, browser: &str) -> Result<String, StoreError> {
+    pub fn seal(&self, master: &MasterKey, visit: &Visit) -> Result<String, StoreError> {
         let text = serde_json::to_vec(self)
             .map_err(|_| StoreError::Internal("a sign-out cannot be written".into()))?;
-        Ok(BASE64_URL_SAFE_NO_PAD.encode(master.seal(&associated_data(browser), &text)))
+        Ok(BASE64_URL_SAFE_NO_PAD.encode(master.seal(&associated_data(visit), &text)))
     }
 
-    /// Opens what the browser with this cookie value shows.
-    pub fn open(master: &MasterKey, browser: &str, sealed: &str) -> Option<Self> {
+    /// Opens what a browser shows to an issuer.
+    pub fn open(master: &MasterKey, visit: &Visit, sealed: &str) -> Option<Self> {
         let sealed = BASE64_URL_SAFE_NO_PAD.decode(sealed).ok()?;
-        serde_json::from_slice(master.open(&associated_data(browser), &sealed)?.expose()).ok()
+        serde_json::from_slice(master.open(&associated_data(visit), &sealed)?.expose()).ok()
     }
 
     /// The page.
@@ -77,8 +77,8 @@ impl SignedOut {
     }
 }
 
-fn associated_data(browser: &str) -> String {
-    format!("signed_out/{browser}")
+fn associated_data(visit: &Visit) -> String {
+    format!("signed_out/{}/{}", visit.issuer.url, visit.browser)
 }
 
 /// Who is to be signed out.
@@ -86,6 +86,11 @@ fn associated_data(browser: &str) -> String {
 struct Asked {
     application: Option<Uuid>,
     person: Option<Uuid>,
+}
+
+/// Whether a session ends where this issuer is asked: at a tenant's those of that tenant alone.
+fn is_here(issuing: Option<Uuid>, session: &Session) -> bool {
+    issuing.is_none_or(|tenant| tenant == session.tenant)
 }
 
 impl Provider<'_> {
@@ -119,6 +124,10 @@ impl Provider<'_> {
             Some(id) => self.applications.find(self.store, id).await?,
             None => None,
         };
+        // a tenant's pages name no client app that serves elsewhere alone, and lead to none
+        let issuing = visit.issuer.tenant_id();
+        let application =
+            application.filter(|found| issuing.is_none_or(|tenant| found.tenant(tenant).is_some()));
         let fits = |application: &Application| {
             request.post_logout_redirect_uri.as_ref().is_some_and(|uri| application.logout_uris.contains(uri))
         };
@@ -144,8 +153,10 @@ impl Provider<'_> {
     /// Whether this browser has a session of this person.
     async fn is_signed_in(self, visit: &Visit, person: Uuid) -> Result<bool, Problem> {
         let (cookie, now) = (visit.session_cookie(&self.context.master), visit.now);
+        let issuing = visit.issuer.tenant_id();
         let looking = self.store.run("SessionsOfBrowser", Mode::Quick, None, move |tx| {
-            Ok::<_, Problem>(session::load(tx, cookie.as_ref(), now)?.iter().any(|one| one.person == person))
+            let sessions = session::load(tx, cookie.as_ref(), now)?;
+            Ok::<_, Problem>(sessions.iter().any(|one| one.person == person && is_here(issuing, one)))
         });
         looking.await
     }
@@ -155,9 +166,12 @@ impl Provider<'_> {
     async fn sign_out(self, visit: &Visit, asked: Asked) -> Result<(Vec<String>, bool), Problem> {
         let (cookie, now) = (visit.session_cookie(&self.context.master), visit.now);
         let (app, origin) = (Arc::clone(self.context), visit.origin.clone());
+        let issuing = visit.issuer.tenant_id();
         let ending = self.store.run("SignOut", Mode::Write, None, move |tx| {
             let context = Context::of_server(&app, Scope::Everything, now);
-            let sessions = session::load(tx, cookie.as_ref(), now)?;
+            let mut sessions = session::load(tx, cookie.as_ref(), now)?;
+            let all = sessions.len();
+            sessions.retain(|session| is_here(issuing, session));
             let ended = which(tx, &sessions, asked)?;
             let told = frames(tx, &ended)?;
             for session in &ended {
@@ -175,7 +189,7 @@ impl Provider<'_> {
                 };
                 record.write(&context, tx)?;
             }
-            Ok::<_, Problem>((told, ended.len() == sessions.len()))
+            Ok::<_, Problem>((told, ended.len() == all))
         });
         let (told, is_last) = ending.await?;
         let address = |frame: Frame| {

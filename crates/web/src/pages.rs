@@ -100,6 +100,8 @@ pub async fn answer(
     let named = query.iter().find(|(name, _)| name == "flow").map(|(_, id)| id.as_str());
     let kept =
         named.and_then(|id| KeptFlow::open(&app.context.master, id, &visit.browser, &cookies.flow(id)?));
+    // a flow's pages are those of its issuer: below another's they would show one tenant at the other's address
+    let kept = kept.filter(|kept| kept.issuing == issuer.tenant_id());
     let browser = Browser { app, parts, cookies, visit, query, languages: languages(parts), kept };
     if raw.len() > LONGEST_QUERY {
         return Ok(error_page(&browser, PageError::request("The query is longer than 8 KiB.")));
@@ -343,7 +345,8 @@ impl Browser<'_> {
             form.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
         };
         let master = &self.app.context.master;
-        let expected = cookies::value(&master.digest("sign-out-csrf", self.visit.browser.as_bytes()));
+        let about = format!("{}\0{}", self.visit.browser, self.visit.issuer.url);
+        let expected = cookies::value(&master.digest("sign-out-csrf", about.as_bytes()));
         let is_confirmed = Secret::new(expected.clone()).matches(field(CSRF).unwrap_or_default().as_bytes())
             && self.is_same_origin();
         if is_confirmed && field("decision") == Some("deny") {
@@ -371,7 +374,7 @@ impl Browser<'_> {
         let mut response = match &done.back {
             Some(back) if !is_post && done.frames.is_empty() => see_other(back),
             _ => {
-                let sealed = done.seal(&self.app.context.master, &self.visit.browser)?;
+                let sealed = done.seal(&self.app.context.master, &self.visit)?;
                 let issuer = chancery_auth::issuer_url("", self.visit.issuer.tenant_id());
                 see_other(&self.in_language(format!("{issuer}/signin/{SIGNED_OUT}?done={sealed}")))
             }
@@ -383,7 +386,7 @@ impl Browser<'_> {
     /// The page of who is signed out.
     fn signed_out(self) -> Response<AnswerBody> {
         let sealed = self.parameter("done").unwrap_or_default();
-        let Some(done) = SignedOut::open(&self.app.context.master, &self.visit.browser, sealed) else {
+        let Some(done) = SignedOut::open(&self.app.context.master, &self.visit, sealed) else {
             return error_page(&self, PageError::NO_FLOW);
         };
         let refresh = done.back.clone().filter(|_| done.frames.is_empty());

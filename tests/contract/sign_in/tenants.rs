@@ -1,0 +1,317 @@
+//! No page of one tenant shows or signs another's: what two issuers give and take, where one app serves at both
+//! (sections 2, 11 and 22).
+
+use chancery_testkit::{Answer, World, on_both_engines};
+use http::Method;
+use serde_json::{Value, json};
+
+use super::{
+    BASE, CALLBACK, Home, PASSWORD, VERIFIER,
+    browser::{Browser, Page},
+    first, form, parameter, relate,
+};
+use crate::id;
+
+/// Two tenants with a store each, in which ann and bob are; an app that serves in both, and one of the first alone.
+struct Two {
+    /// The app of both; its user is ann.
+    both: Home,
+    /// The app of the first tenant alone.
+    own: Value,
+    /// What stands before the paths of each tenant's issuer.
+    here: String,
+    there: String,
+}
+
+impl Two {
+    async fn new(world: &World) -> Self {
+        let both = Home::new(world).await;
+        let subscription = first(world, "/Subscription").await;
+        let tenant = json!({ "name": "Lighthouse", "subscriptionId": subscription["id"] });
+        let tenant = world.make("Tenant", tenant).await;
+        let kind = first(world, "/IdpType?filter=name%20eq%20%22UserStore%22").await;
+        let store =
+            json!({ "name": "elsewhere", "subscriptionId": subscription["id"], "idpTypeId": kind["id"] });
+        let store = world.make("IdpInstance", store).await;
+        relate(world, &format!("/IdpInstance/{}/tenants", id(&store)), &[id(&tenant)]).await;
+        relate(world, &format!("/ClientApp/{}/tenants", id(&both.app)), &[&both.tenant, id(&tenant)]).await;
+        relate(world, &format!("/IdpInstance/{}/clientapps", id(&store)), &[id(&both.app)]).await;
+        let people = "/api/userstore/v2/elsewhere/administration/User";
+        let bob = json!({ "loginName": "bob", "firstName": "Bob", "lastName": "Baker" });
+        let bob = world.admin.post(people, bob).await.is(201).json();
+        let reset = format!("{people}/{}/password/reset", id(&bob));
+        world.admin.post(&reset, json!({ "newPassword": PASSWORD })).await.expect(200);
+        let own = world.make("ClientApp", json!({ "name": "Pilot Log" })).await;
+        relate(world, &format!("/ClientApp/{}/tenants", id(&own)), &[&both.tenant]).await;
+        for (uri, kind) in [(CALLBACK, "Login"), ("https://pilot.example/bye", "Logout")] {
+            let body = json!({ "clientAppId": own["id"], "uri": uri, "redirectUriType": kind });
+            world.make("ClientAppRedirectUri", body).await;
+        }
+        let (here, there) = (format!("/t/{}", both.tenant), format!("/t/{}", id(&tenant)));
+        Self { both, own, here, there }
+    }
+
+    /// An authorization request at an issuer.
+    fn request(&self, issuer: &str, more: &[(&str, &str)]) -> String {
+        format!("{issuer}{}", self.both.request(more))
+    }
+
+    /// Signs in at an issuer, in this browser; returns the answer to the app.
+    async fn sign_in(&self, browser: &mut Browser, issuer: &str, more: &[(&str, &str)]) -> String {
+        let page = browser.open(&self.request(issuer, more)).await;
+        browser.sign_in(&page, if issuer == self.here { "ann" } else { "bob" }, PASSWORD).await
+    }
+
+    /// Posts a form of the app to an endpoint of an issuer.
+    async fn ask(&self, world: &World, path: &str, fields: &[(&str, &str)]) -> Answer {
+        let own = [("client_id", id(&self.both.app)), ("client_secret", self.both.secret.as_str())];
+        let sent = form(fields.iter().copied().chain(own)).into_bytes();
+        let headers = [("content-type", "application/x-www-form-urlencoded")];
+        world.anonymous.send(Method::POST, path, &headers, sent).await
+    }
+
+    async fn redeem(&self, world: &World, issuer: &str, code: &str) -> Answer {
+        let shown = [
+            ("grant_type", "authorization_code"),
+            ("code", code),
+            ("redirect_uri", CALLBACK),
+            ("code_verifier", VERIFIER),
+        ];
+        self.ask(world, &format!("{issuer}/connect/token"), &shown).await
+    }
+
+    /// The tokens of a sign-in at the first tenant's issuer, for when the person is away.
+    async fn tokens(&self, world: &World, browser: &mut Browser) -> Value {
+        let answer = self.sign_in(browser, &self.here, &[("scope", "openid profile offline_access")]).await;
+        self.redeem(world, &self.here, &parameter(&answer, "code").unwrap()).await.is(200).json()
+    }
+}
+
+/// Nothing of the first tenant is named on a page: its people, its app, its addresses, itself.
+#[track_caller]
+fn names_nothing(two: &Two, page: &Page) {
+    let hidden =
+        ["Ann Archer", "ann@example.com", "Pilot Log", "pilot.example", "Default", two.both.tenant.as_str()];
+    for name in hidden {
+        assert!(!page.html.contains(name), "{name} in {}", page.html);
+        assert!(page.left.as_deref().is_none_or(|left| !left.contains(name)), "{name} in {:?}", page.left);
+    }
+}
+
+on_both_engines! {
+    /// A session: the other issuer asks for a password, and does not say who is signed in next door.
+    async fn a_session_is_of_its_tenant(world: World) {
+        let two = Two::new(&world).await;
+        let mut browser = Browser::new(&world);
+        two.sign_in(&mut browser, &two.here, &[]).await;
+        let silent = browser.open(&two.request(&two.there, &[("prompt", "none")])).await.left.unwrap();
+        assert_eq!(parameter(&silent, "error").as_deref(), Some("login_required"));
+        let hinted = [("prompt", "none"), ("login_hint", "ann")];
+        let silent = browser.open(&two.request(&two.there, &hinted)).await.left.unwrap();
+        assert_eq!(parameter(&silent, "error").as_deref(), Some("login_required"));
+        for more in [&[][..], &[("prompt", "select_account")]] {
+            let page = browser.open(&two.request(&two.there, more)).await;
+            assert!(page.html.contains("current-password"), "{}", page.html);
+            names_nothing(&two, &page);
+        }
+        // with a session at each, each issuer knows its own
+        two.sign_in(&mut browser, &two.there, &[]).await;
+        let chosen = browser.open(&two.request(&two.there, &[("prompt", "select_account")])).await;
+        assert!(chosen.html.contains("Bob Baker"), "{}", chosen.html);
+        names_nothing(&two, &chosen);
+        for (issuer, name) in [(&two.here, "ann"), (&two.there, "bob")] {
+            let silent = browser.open(&two.request(issuer, &[("prompt", "none")])).await.left.unwrap();
+            let tokens = two.redeem(&world, issuer, &parameter(&silent, "code").unwrap()).await.is(200).json();
+            let bearer = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());
+            let told = bearer.get(&format!("{issuer}/connect/userinfo")).await.is(200).json();
+            assert_eq!(told["preferred_username"], json!(name));
+        }
+    }
+
+    /// People: those of one tenant's store are unknown at the other's issuer.
+    async fn people_are_of_their_tenant(world: World) {
+        let two = Two::new(&world).await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&two.request(&two.there, &[])).await;
+        let refused = browser.type_password(&page, "ann", PASSWORD).await;
+        assert!(refused.html.contains("is not right"), "{}", refused.html);
+        assert!(browser.cookies.keys().all(|name| !name.ends_with("session")));
+    }
+
+    /// A flow cookie: its pages are below its own issuer, and neither shown nor answered below the other's.
+    async fn a_flow_is_of_its_issuer(world: World) {
+        let two = Two::new(&world).await;
+        for (issuer, other) in [(&two.here, two.there.as_str()), (&two.here, ""), (&String::new(), two.there.as_str())] {
+            let mut browser = Browser::new(&world);
+            let request = two.both.request(&[("client_id", id(&two.own))]);
+            let page = browser.open(&format!("{issuer}{request}")).await;
+            assert!(page.html.contains("Pilot Log"), "{}", page.html);
+            let moved = |address: &str| format!("{other}{}", address.strip_prefix(issuer.as_str()).unwrap());
+            let shown = browser.open(&moved(&page.address)).await;
+            assert_eq!(shown.status, 400, "{}", shown.html);
+            names_nothing(&two, &shown);
+            let typed = [("csrf", page.field("csrf")), ("username", "ann".into()), ("password", PASSWORD.into())];
+            let typed: Vec<(&str, &str)> = typed.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            let posted = browser.post(&moved(&page.action()), &typed, &[]).await;
+            assert_eq!(posted.status, 400, "{}", posted.html);
+            names_nothing(&two, &posted);
+            assert!(browser.cookies.keys().all(|name| !name.ends_with("session")));
+        }
+    }
+
+    /// A code.
+    async fn a_code_is_of_its_tenant(world: World) {
+        let two = Two::new(&world).await;
+        let mut browser = Browser::new(&world);
+        let answer = two.sign_in(&mut browser, &two.here, &[]).await;
+        let code = parameter(&answer, "code").unwrap();
+        let refused = two.redeem(&world, &two.there, &code).await.is(400).json();
+        assert_eq!(refused["error"], json!("invalid_grant"));
+        two.redeem(&world, &two.here, &code).await.expect(200);
+    }
+
+    /// An access token: neither the person's claims nor anything about the token.
+    async fn an_access_token_is_of_its_tenant(world: World) {
+        let two = Two::new(&world).await;
+        let tokens = two.tokens(&world, &mut Browser::new(&world)).await;
+        let token = tokens["access_token"].as_str().unwrap();
+        let bearer = world.anonymous.with_token(token);
+        bearer.get(&format!("{}/connect/userinfo", two.there)).await.expect(401);
+        let told = two.ask(&world, &format!("{}/connect/introspect", two.there), &[("token", token)]).await;
+        assert_eq!(told.is(200).json(), json!({ "active": false }));
+        bearer.get(&format!("{}/connect/userinfo", two.here)).await.expect(200);
+    }
+
+    /// A refresh token.
+    async fn a_refresh_token_is_of_its_tenant(world: World) {
+        let two = Two::new(&world).await;
+        let tokens = two.tokens(&world, &mut Browser::new(&world)).await;
+        let shown = [("grant_type", "refresh_token"), ("refresh_token", tokens["refresh_token"].as_str().unwrap())];
+        let refused = two.ask(&world, &format!("{}/connect/token", two.there), &shown).await.is(400).json();
+        assert_eq!(refused["error"], json!("invalid_grant"));
+        two.ask(&world, &format!("{}/connect/token", two.here), &shown).await.expect(200);
+    }
+
+    /// `id_token_hint`: no hint to the other issuer, neither of who is to sign in nor of who signs out.
+    async fn a_hint_is_of_its_tenant(world: World) {
+        let two = Two::new(&world).await;
+        let mut browser = Browser::new(&world);
+        let tokens = two.tokens(&world, &mut browser).await;
+        let hint = tokens["id_token"].as_str().unwrap();
+        let refused = browser.open(&two.request(&two.there, &[("id_token_hint", hint)])).await.left.unwrap();
+        assert_eq!(parameter(&refused, "error").as_deref(), Some("invalid_request"));
+        let asked = browser.open(&format!("{}/connect/endsession?id_token_hint={hint}", two.there)).await;
+        assert!(asked.html.contains("Sign out?"), "{}", asked.html);
+        names_nothing(&two, &asked);
+        let silent = browser.open(&two.request(&two.here, &[("prompt", "none")])).await.left.unwrap();
+        assert!(parameter(&silent, "code").is_some(), "{silent}");
+    }
+
+    /// What a form proves: a sign-in's is of its flow, a sign-out's of its issuer.
+    async fn a_form_is_of_its_tenant(world: World) {
+        let two = Two::new(&world).await;
+        let mut browser = Browser::new(&world);
+        let (one, other) = (two.request(&two.here, &[]), two.request(&two.there, &[]));
+        let (one, other) = (browser.open(&one).await, browser.open(&other).await);
+        let typed = [("csrf", one.field("csrf")), ("username", "bob".into()), ("password", PASSWORD.into())];
+        let typed: Vec<(&str, &str)> = typed.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        assert_eq!(browser.post(&other.action(), &typed, &[]).await.status, 403);
+        two.sign_in(&mut browser, &two.there, &[]).await;
+        let csrf = browser.open(&format!("{}/connect/endsession", two.here)).await.field("csrf");
+        let fields = [("csrf", csrf.as_str()), ("decision", "allow")];
+        let asked = browser.post(&format!("{}/connect/endsession", two.there), &fields, &[]).await;
+        assert!(asked.html.contains("Sign out?"), "{}", asked.html);
+        let silent = browser.open(&two.request(&two.there, &[("prompt", "none")])).await.left.unwrap();
+        assert!(parameter(&silent, "code").is_some(), "{silent}");
+    }
+
+    /// A sign-out at one issuer ends nothing of the other's, and tells its apps nothing.
+    async fn a_sign_out_is_of_its_tenant(world: World) {
+        let two = Two::new(&world).await;
+        let path = format!("{BASE}/ClientApp/{}", id(&two.both.app));
+        let now = world.admin.get(&path).await.is(200).json();
+        let told = json!({ "frontchannelLogoutUri": "https://app.example/out", "concurrencyToken": now["concurrencyToken"] });
+        world.admin.patch(&path, told).await.expect(202);
+        let mut browser = Browser::new(&world);
+        let tokens = two.tokens(&world, &mut browser).await;
+        two.sign_in(&mut browser, &two.there, &[]).await;
+        let page = browser.open(&format!("{}/connect/endsession", two.there)).await;
+        let csrf = page.field("csrf");
+        let done = browser.post(&page.action(), &[("csrf", &csrf), ("decision", "allow")], &[]).await;
+        assert!(done.html.contains("You are signed out") && !done.html.contains("<iframe"), "{}", done.html);
+        let silent = [("prompt", "none")];
+        let left = browser.open(&two.request(&two.there, &silent)).await.left.unwrap();
+        assert_eq!(parameter(&left, "error").as_deref(), Some("login_required"));
+        let left = browser.open(&two.request(&two.here, &silent)).await.left.unwrap();
+        assert!(parameter(&left, "code").is_some(), "{left}");
+        let bearer = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());
+        bearer.get(&format!("{}/connect/userinfo", two.here)).await.expect(200);
+        // at the installation's issuer all that the browser has ends
+        let page = browser.open("/connect/endsession").await;
+        let csrf = page.field("csrf");
+        browser.post(&page.action(), &[("csrf", &csrf), ("decision", "allow")], &[]).await;
+        let left = browser.open(&two.request(&two.here, &silent)).await.left.unwrap();
+        assert_eq!(parameter(&left, "error").as_deref(), Some("login_required"));
+    }
+
+    /// An app of one tenant: unknown at the other's issuer, whose pages do not name it and lead nowhere of it.
+    async fn an_app_is_of_its_tenant(world: World) {
+        let two = Two::new(&world).await;
+        let mut browser = Browser::new(&world);
+        let own = id(&two.own);
+        assert_eq!(browser.open(&two.request(&two.here, &[("client_id", own)])).await.status, 200);
+        for more in [&[][..], &[("prompt", "none")]] {
+            let request: Vec<(&str, &str)> = [("client_id", own)].into_iter().chain(more.iter().copied()).collect();
+            let page = browser.open(&two.request(&two.there, &request)).await;
+            assert_eq!((page.status, page.left.is_none()), (400, true), "{more:?}");
+            names_nothing(&two, &page);
+        }
+        let back = "&post_logout_redirect_uri=https%3A%2F%2Fpilot.example%2Fbye";
+        for back in ["", back] {
+            let page = browser.open(&format!("{}/connect/endsession?client_id={own}{back}", two.there)).await;
+            assert!(!page.html.contains("Pilot Log"), "{}", page.html);
+            let csrf = page.field("csrf");
+            let done = browser.post(&page.action(), &[("csrf", &csrf), ("decision", "allow")], &[]).await;
+            names_nothing(&two, &done);
+            assert!(done.answer.header("refresh").is_none(), "{:?}", done.answer.headers);
+        }
+        let page = browser.open(&format!("{}/connect/endsession?client_id={own}{back}", two.here)).await;
+        assert!(page.html.contains("Pilot Log"), "{}", page.html);
+        let csrf = page.field("csrf");
+        let done = browser.post(&page.action(), &[("csrf", &csrf), ("decision", "allow")], &[]).await;
+        assert!(done.html.contains("Pilot Log"), "{}", done.html);
+        let moved = done.address.replace(&two.here, &two.there);
+        let shown = browser.open(&moved).await;
+        assert_eq!(shown.status, 400, "{}", shown.html);
+        names_nothing(&two, &shown);
+    }
+
+    /// `acr_values` names a tenant at the installation's issuer; at a tenant's no other can be named.
+    async fn no_request_leads_to_another_tenant(world: World) {
+        let two = Two::new(&world).await;
+        let mut browser = Browser::new(&world);
+        let ask = format!("tenant:{}", two.both.tenant);
+        let page = browser.open(&two.request(&two.there, &[("acr_values", &ask)])).await;
+        if page.left.is_none() && page.html.contains("current-password") {
+            let refused = browser.type_password(&page, "ann", PASSWORD).await;
+            assert!(refused.html.contains("is not right"), "{}", refused.html);
+        }
+        names_nothing(&two, &page);
+        assert!(browser.cookies.keys().all(|name| !name.ends_with("session")));
+    }
+
+    /// The page where a tenant is chosen, at the installation's issuer, lists those of the app alone.
+    async fn a_choice_lists_the_app_s_tenants(world: World) {
+        let two = Two::new(&world).await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&two.both.request(&[])).await;
+        assert!(page.html.contains("Lighthouse") && page.html.contains("Default"), "{}", page.html);
+        relate(&world, &format!("/ClientApp/{}/tenants", id(&two.own)), &[two.there.strip_prefix("/t/").unwrap()]).await;
+        let page = browser.open(&two.both.request(&[("client_id", id(&two.own))])).await;
+        assert!(!page.html.contains("Default"), "{}", page.html);
+        // of two sessions of the browser only that of the app's tenant is offered
+        two.sign_in(&mut browser, &two.here, &[]).await;
+        let page = browser.open(&two.both.request(&[("client_id", id(&two.own)), ("prompt", "select_account")])).await;
+        assert!(!page.html.contains("Ann Archer"), "{}", page.html);
+    }
+}

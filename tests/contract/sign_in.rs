@@ -5,6 +5,7 @@ mod administrator;
 mod browser;
 mod code;
 mod consent;
+mod counted;
 mod device;
 mod fleet;
 mod new_password;

@@ -1,0 +1,159 @@
+//! What each step of a sign-in costs: commits, and the rows that they leave (section 18).
+
+use std::collections::BTreeMap;
+
+use chancery_store::{Error, Mode};
+use chancery_testkit::{World, on_both_engines};
+use http::Method;
+use serde_json::json;
+
+use super::{Home, PASSWORD, browser::Browser, form, parameter};
+use crate::id;
+
+/// How often a step is taken. The cheapest counts: jobs of the server commit, too.
+const TIMES: usize = 6;
+
+/// The tables that sign-ins write.
+const TABLES: [&str; 8] = [
+    "authorization_code",
+    "sign_in_session",
+    "sign_in_grant",
+    "sign_in_record",
+    "sign_in_consent",
+    "logout_delivery",
+    "reference_token",
+    "revoked_token",
+];
+
+/// Commits so far, and the rows of each table.
+async fn counted(world: &World) -> (u64, BTreeMap<&'static str, i64>) {
+    let counting = world.app.store.run("Count", Mode::Quick, None, |tx| {
+        let mut rows = BTreeMap::new();
+        for table in TABLES {
+            let count = tx.one(&format!("SELECT count(*) FROM {table}"), &[], |row| row.int(0))?;
+            rows.insert(table, count.unwrap_or_default());
+        }
+        Ok::<_, Error>(rows)
+    });
+    let rows = counting.await.unwrap();
+    (world.app.store.figures().commits, rows)
+}
+
+/// What the cheapest of some steps left, each after something that is not counted.
+async fn cost<T>(
+    world: &World,
+    prepare: impl AsyncFn() -> T,
+    step: impl AsyncFn(T),
+) -> (u64, Vec<(&'static str, i64)>) {
+    let mut cheapest = (u64::MAX, Vec::new());
+    for _ in 0..TIMES {
+        let prepared = prepare().await;
+        let before = counted(world).await;
+        step(prepared).await;
+        let after = counted(world).await;
+        let rows = after.1.into_iter().map(|(table, count)| (table, count - before.1[table]));
+        let rows = rows.filter(|(_, count)| *count != 0).collect();
+        cheapest = cheapest.min((after.0 - before.0, rows));
+    }
+    cheapest
+}
+
+const NOTHING: (u64, Vec<(&str, i64)>) = (0, Vec::new());
+
+on_both_engines! {
+    /// Strangers write nothing: neither pages nor `prompt=none` without a session.
+    async fn a_page_writes_nothing(world: World) {
+        let home = Home::new(&world).await;
+        let open = async |request: String| {
+            let mut browser = Browser::new(&world);
+            browser.open(&request).await.answer
+        };
+        let page = cost(&world, async || home.request(&[]), async |request| drop(open(request).await.is(200))).await;
+        assert_eq!(page, NOTHING);
+        let silent = async || home.request(&[("prompt", "none")]);
+        assert_eq!(cost(&world, silent, async |request| drop(open(request).await.is(303))).await, NOTHING);
+        let wrong = async || home.request(&[("redirect_uri", "https://evil.example/")]);
+        assert_eq!(cost(&world, wrong, async |request| drop(open(request).await.is(400))).await, NOTHING);
+    }
+
+    /// A password becomes a code by two commits: the attempt is counted before the password is verified.
+    async fn a_password_becomes_a_code_by_two_commits(world: World) {
+        let home = Home::new(&world).await;
+        home.sign_in(&world).await;
+        let page = async || {
+            let mut browser = Browser::new(&world);
+            let page = browser.open(&home.request(&[])).await;
+            (browser, page)
+        };
+        let typed = cost(&world, page, async |(mut browser, page)| {
+            assert!(parameter(&browser.sign_in(&page, "ann", PASSWORD).await, "code").is_some());
+        });
+        let rows = vec![("authorization_code", 1), ("sign_in_record", 1), ("sign_in_session", 1)];
+        assert_eq!(typed.await, (2, rows));
+        let wrong = cost(&world, page, async |(mut browser, page)| {
+            browser.type_password(&page, "nobody", PASSWORD).await;
+        });
+        assert!(wrong.await.1.is_empty(), "strangers leave no rows");
+    }
+
+    /// A session becomes a code by one commit, a code tokens by one, and a refresh token others by one.
+    async fn each_later_step_is_one_commit(world: World) {
+        let home = Home::with(&world, json!({ "isPublic": true })).await;
+        let (browser, _) = home.sign_in(&world).await;
+        let request = home.request(&[("scope", "openid profile offline_access")]);
+        let code = async || {
+            let mut again = Browser::new(&world);
+            again.cookies.clone_from(&browser.cookies);
+            parameter(&again.open(&request).await.left.unwrap(), "code").unwrap()
+        };
+        let asked = cost(&world, async || {}, async |()| drop(code().await)).await;
+        assert_eq!(asked, (1, vec![("authorization_code", 1)]));
+        let redeemed = cost(&world, code, async |code| home.redeem(&world, &code, &[]).await.expect(200)).await;
+        assert_eq!(redeemed, (1, vec![("sign_in_grant", 1)]));
+        let token = async || {
+            let tokens = home.redeem(&world, &code().await, &[]).await.is(200).json();
+            tokens["refresh_token"].as_str().unwrap().to_owned()
+        };
+        let refreshed =
+            cost(&world, token, async |token| home.refresh_at(&world.anonymous, &token).await.expect(200)).await;
+        assert_eq!(refreshed, (1, Vec::new()));
+        // what is refused writes no more
+        let made_up = async || "made up".to_owned();
+        let refused =
+            cost(&world, made_up, async |code| home.redeem(&world, &code, &[]).await.expect(400)).await;
+        assert_eq!(refused.1, []);
+    }
+
+    /// Who looks writes nothing: UserInfo and introspection.
+    async fn a_look_writes_nothing(world: World) {
+        let home = Home::new(&world).await;
+        let (_, answer) = home.sign_in(&world).await;
+        let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
+        let token = tokens["access_token"].as_str().unwrap();
+        let bearer = world.anonymous.with_token(token);
+        let told = cost(&world, async || {}, async |()| bearer.get("/connect/userinfo").await.expect(200)).await;
+        assert_eq!(told, NOTHING);
+        let fields = [("client_id", id(&home.app)), ("client_secret", home.secret.as_str()), ("token", token)];
+        let headers = [("content-type", "application/x-www-form-urlencoded")];
+        let told = cost(&world, async || form(fields.into_iter()).into_bytes(), async |sent| {
+            world.anonymous.send(Method::POST, "/connect/introspect", &headers, sent).await.expect(200);
+        });
+        assert_eq!(told.await, NOTHING);
+    }
+
+    /// A sign-out is one commit, with a row for each app that is told.
+    async fn a_sign_out_is_one_commit(world: World) {
+        let home = Home::with(&world, json!({ "backchannelLogoutUri": "http://127.0.0.1:9/" })).await;
+        let page = async || {
+            let (mut browser, answer) = home.sign_in(&world).await;
+            home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.expect(200);
+            let page = browser.open("/connect/endsession").await;
+            (browser, page)
+        };
+        let left = cost(&world, page, async |(mut browser, page)| {
+            let csrf = page.field("csrf");
+            browser.post(&page.action(), &[("csrf", &csrf), ("decision", "allow")], &[]).await;
+        });
+        assert_eq!(left.await, (1, vec![("logout_delivery", 1), ("sign_in_record", 1)]));
+    }
+}

@@ -64,7 +64,8 @@ impl Provider<'_> {
         let found = self.store.run("UserInfo", Mode::Quick, None, move |tx| {
             let Some(grant) = Grant::find(tx, &master, grant)? else { return Ok(None) };
             let granted = &grant.granted;
-            if granted.person != person || grant.application != application.id {
+            let serves = application.serving(granted.tenant, granted.issuing).is_some();
+            if granted.person != person || grant.application != application.id || !serves {
                 return Ok(None);
             }
             let of = (granted.person, granted.instance);

@@ -5,7 +5,7 @@ use chancery_testkit::{Client, World, on_both_engines};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use super::{BASE, Home, PASSWORD, browser::Browser, encode, first, fleet::Fleet, parameter};
+use super::{BASE, Home, PASSWORD, browser::Browser, change, encode, first, fleet::Fleet, parameter, relate};
 use crate::id;
 
 const OFFLINE: (&str, &str) = ("scope", "openid profile offline_access");
@@ -191,6 +191,39 @@ on_both_engines! {
             let had = sign_in(&fleet, &home, &name).await;
             world.admin.post(&world.path(&format!("/User/{}/erase", id(&user))), json!(null)).await.expect(204);
             is_over(&fleet, &home, &had, (turn, false)).await;
+        }
+    }
+
+    /// Sections 2 and 5: what an administrator switches off, or takes from the app; once it is back, what was not ended
+    /// counts again.
+    async fn what_is_switched_off_counts_nowhere(world: World) {
+        let home = Home::new(&world).await;
+        let fleet = Fleet::of(&world);
+        let application = format!("/ClientApp/{}", id(&home.app));
+        let tenant = format!("/Tenant/{}", home.tenant);
+        for (path, member) in [(&application, "enabled"), (&tenant, "isActive")] {
+            let had = sign_in(&fleet, &home, "ann").await;
+            change(&world, path, json!({ member: false })).await;
+            for (process, caller) in fleet.callers().iter().enumerate().rev() {
+                for tokens in &had.tokens {
+                    assert!(!counts(caller, tokens).await, "the access token, {path}");
+                }
+                let refreshed = home.refresh_at(caller, had.tokens[1]["refresh_token"].as_str().unwrap()).await;
+                assert!([400, 401].contains(&refreshed.status.as_u16()), "the refresh token, {path}: {}", refreshed.status);
+                let redeemed = home.redeem_at(caller, &had.codes[0], &[]).await;
+                assert!([400, 401].contains(&redeemed.status.as_u16()), "the code, {path}: {}", redeemed.status);
+                let silent = fleet.moved(&had.browser, process).open(&home.request(&[SILENT])).await;
+                assert!(silent.left.is_none_or(|left| !left.contains("code=")), "the session, {path}");
+            }
+            change(&world, path, json!({ member: true })).await;
+            for tokens in &had.tokens {
+                assert!(counts(fleet.caller(1), tokens).await, "{path}");
+            }
+        }
+        let had = sign_in(&fleet, &home, "ann").await;
+        relate(&world, &format!("{application}/tenants"), &[]).await;
+        for caller in fleet.callers() {
+            assert!(!counts(caller, &had.tokens[0]).await, "the app serves in no tenant");
         }
     }
 

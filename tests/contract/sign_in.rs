@@ -2,6 +2,7 @@
 
 mod administration;
 mod administrator;
+mod attacks;
 mod browser;
 mod code;
 mod consent;

@@ -10,7 +10,7 @@ mod reference;
 mod remembered;
 mod resource;
 mod round_trips;
-mod signer;
+pub mod signer;
 mod target;
 mod tls;
 

@@ -15,7 +15,7 @@ use super::{BASE, Home, PASSWORD, browser::Browser, claims, parameter};
 use crate::id;
 
 /// A client app's back channel: answers each post with a status, and hands over what was posted.
-fn receiver(statuses: Vec<u16>) -> (String, Receiver<String>) {
+pub fn receiver(statuses: Vec<u16>) -> (String, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/logout", listener.local_addr().unwrap());
     let (told, heard) = channel();
@@ -52,7 +52,7 @@ async fn leave(browser: &mut Browser, query: &str) -> super::browser::Page {
     browser.post(&page.action(), &[("csrf", &csrf), ("decision", "allow")], &[]).await
 }
 
-async fn tell(world: &World, minutes: i64) -> (usize, usize) {
+pub async fn tell(world: &World, minutes: i64) -> (usize, usize) {
     let policy = Policy { plain_loopback: true, ..Policy::default() };
     let now = chancery_web::now();
     let told = world.app.tell_sign_outs(&policy, Timestamp(now.0 + minutes * 60_000)).await.unwrap();

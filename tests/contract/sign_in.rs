@@ -9,6 +9,7 @@ mod consent;
 mod counted;
 mod device;
 mod fleet;
+mod killed;
 mod new_password;
 mod once;
 mod over;
@@ -56,29 +57,42 @@ async fn relate(world: &World, path: &str, ids: &[&str]) {
 impl Home {
     /// An app with these members, in the default tenant, for the default store.
     async fn with(world: &World, members: Value) -> Self {
-        let (tenant, instance) = (first(world, "/Tenant").await, first(world, "/IdpInstance").await);
+        Self::made_by(&world.admin, members).await
+    }
+
+    /// The same, where there is no more than an administrator.
+    async fn made_by(admin: &Client, members: Value) -> Self {
+        let first = async |path: &str| admin.get(&format!("{BASE}{path}")).await.is(200).json()[0].clone();
+        let create = async |resource: &str, body: Value| {
+            admin.post(&format!("{BASE}/{resource}"), body).await.is(201).json()
+        };
+        let relate = async |path: String, related: &Value| {
+            admin.put(&format!("{BASE}{path}"), json!({ "relatedIds": [related["id"]] })).await.expect(202);
+        };
+        let (tenant, instance) = (first("/Tenant").await, first("/IdpInstance").await);
         let mut body = json!({ "name": "Harbour Ledger" });
         body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
-        let app = world.make("ClientApp", body).await;
-        relate(world, &format!("/ClientApp/{}/tenants", id(&app)), &[id(&tenant)]).await;
-        relate(world, &format!("/IdpInstance/{}/clientapps", id(&instance)), &[id(&app)]).await;
+        let app = create("ClientApp", body).await;
+        relate(format!("/ClientApp/{}/tenants", id(&app)), &tenant).await;
+        relate(format!("/IdpInstance/{}/clientapps", id(&instance)), &app).await;
         for (uri, kind) in [(CALLBACK, "Login"), ("https://app.example/bye", "Logout")] {
             let body = json!({ "clientAppId": app["id"], "uri": uri, "redirectUriType": kind });
-            world.make("ClientAppRedirectUri", body).await;
+            create("ClientAppRedirectUri", body).await;
         }
         let secret = if app["isPublic"] == json!(true) {
             String::new()
         } else {
-            let made = world.make("ClientAppSecret", json!({ "clientAppId": app["id"], "name": "s" })).await;
+            let made = create("ClientAppSecret", json!({ "clientAppId": app["id"], "name": "s" })).await;
             made["secret"].as_str().unwrap().to_owned()
         };
         let user = json!({
             "loginName": "ann", "firstName": "Ann", "lastName": "Archer", "emailAddress": "ann@example.com",
             "emailAddressConfirmed": true,
         });
-        let user = world.admin.post(&world.path("/User"), user).await.is(201).json();
-        let reset = world.path(&format!("/User/{}/password/reset", id(&user)));
-        world.admin.post(&reset, json!({ "newPassword": PASSWORD })).await.expect(200);
+        let people = "/api/userstore/v2/default/administration/User";
+        let user = admin.post(people, user).await.is(201).json();
+        let reset = format!("{people}/{}/password/reset", id(&user));
+        admin.post(&reset, json!({ "newPassword": PASSWORD })).await.expect(200);
         Self { tenant: id(&tenant).to_owned(), app, secret, user }
     }
 
@@ -114,6 +128,11 @@ impl Home {
 
     /// Shows a code at the token endpoint of this process.
     async fn redeem_at(&self, caller: &Client, code: &str, more: &[(&str, &str)]) -> Answer {
+        caller.ask_for_token(&self.redeeming(code, more)).await
+    }
+
+    /// What shows a code at the token endpoint.
+    fn redeeming(&self, code: &str, more: &[(&str, &str)]) -> String {
         let usual = [
             ("grant_type", "authorization_code"),
             ("code", code),
@@ -123,19 +142,23 @@ impl Home {
             ("client_secret", self.secret.as_str()),
         ];
         let usual = usual.into_iter().filter(|(name, _)| !more.iter().any(|(other, _)| other == name));
-        let all = usual.chain(more.iter().copied());
-        caller.ask_for_token(&form(all)).await
+        form(usual.chain(more.iter().copied()))
     }
 
     /// Shows a refresh token at the token endpoint of this process.
     async fn refresh_at(&self, caller: &Client, token: &str) -> Answer {
+        caller.ask_for_token(&self.refreshing(token)).await
+    }
+
+    /// What shows a refresh token at the token endpoint.
+    fn refreshing(&self, token: &str) -> String {
         let shown = [
             ("grant_type", "refresh_token"),
             ("refresh_token", token),
             ("client_id", id(&self.app)),
             ("client_secret", self.secret.as_str()),
         ];
-        caller.ask_for_token(&form(shown.into_iter())).await
+        form(shown.into_iter())
     }
 
     /// Signs in in a new browser; returns the browser and the answer to the app.

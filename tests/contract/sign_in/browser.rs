@@ -37,6 +37,12 @@ impl Page {
         self.html[from..].split('"').next().unwrap().to_owned()
     }
 
+    /// Where a page leads that leads on by itself.
+    pub fn onward(&self) -> String {
+        let refresh = self.answer.header("refresh").unwrap_or_else(|| panic!("leads nowhere: {}", self.html));
+        refresh.strip_prefix("0; url=").unwrap().to_owned()
+    }
+
     /// Where the page's form is posted.
     pub fn action(&self) -> String {
         let from = self.html.find("action=\"").unwrap_or_else(|| panic!("no form in {}", self.html)) + 8;
@@ -54,13 +60,14 @@ impl Browser {
         Self { client: client.clone(), base: base.to_owned(), cookies: BTreeMap::new() }
     }
 
+    /// Sends a request; `None` when the server goes before it has answered.
     async fn send(
         &mut self,
         method: Method,
         address: &str,
         form: Option<String>,
         more: &[(&str, &str)],
-    ) -> Answer {
+    ) -> Option<Answer> {
         let shown: Vec<String> = self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let shown = shown.join("; ");
         let mut headers = vec![("cookie", shown.as_str())];
@@ -69,7 +76,8 @@ impl Browser {
             headers.push(("content-type", "application/x-www-form-urlencoded"));
         }
         headers.extend(more);
-        let answer = self.client.send(method, address, &headers, form.unwrap_or_default().into_bytes()).await;
+        let sent = form.unwrap_or_default().into_bytes();
+        let answer = self.client.try_send(method, address, &headers, sent).await?;
         for line in answer.headers.get_all("set-cookie") {
             let (pair, rest) = line.to_str().unwrap().split_once(';').unwrap();
             assert!(
@@ -83,35 +91,50 @@ impl Browser {
                 self.cookies.insert(name.to_owned(), value.to_owned());
             }
         }
-        answer
+        Some(answer)
     }
 
     /// Follows redirects until a page is shown or the server is left.
-    async fn follow(&mut self, mut address: String, mut answer: Answer) -> Page {
+    async fn follow(&mut self, mut address: String, mut answer: Answer) -> Option<Page> {
         for _ in 0..10 {
             let Some(next) = answer.header("location").map(str::to_owned) else { break };
             assert_eq!(answer.status, 303, "a post is never repeated");
             if !next.starts_with('/') && !next.starts_with(&self.base) {
-                return Page { address, status: 303, html: String::new(), left: Some(next), answer };
+                return Some(Page { address, status: 303, html: String::new(), left: Some(next), answer });
             }
             address = next;
-            answer = self.send(Method::GET, &address, None, &[]).await;
+            answer = self.send(Method::GET, &address, None, &[]).await?;
         }
         let html = String::from_utf8(answer.bytes.to_vec()).unwrap().replace("&#x2f;", "/");
-        Page { address, status: answer.status.as_u16(), html, left: None, answer }
+        Some(Page { address, status: answer.status.as_u16(), html, left: None, answer })
     }
 
     /// Opens an address.
     pub async fn open(&mut self, address: &str) -> Page {
-        let answer = self.send(Method::GET, address, None, &[]).await;
+        self.try_open(address).await.unwrap()
+    }
+
+    /// Opens an address of a server that may go meanwhile.
+    pub async fn try_open(&mut self, address: &str) -> Option<Page> {
+        let answer = self.send(Method::GET, address, None, &[]).await?;
         self.follow(address.to_owned(), answer).await
     }
 
     /// Posts a form, with these headers besides.
     pub async fn post(&mut self, address: &str, fields: &[(&str, &str)], headers: &[(&str, &str)]) -> Page {
+        self.try_post(address, fields, headers).await.unwrap()
+    }
+
+    /// Posts a form to a server that may go meanwhile.
+    pub async fn try_post(
+        &mut self,
+        address: &str,
+        fields: &[(&str, &str)],
+        headers: &[(&str, &str)],
+    ) -> Option<Page> {
         let form: Vec<String> =
             fields.iter().map(|(name, value)| format!("{name}={}", encode(value))).collect();
-        let answer = self.send(Method::POST, address, Some(form.join("&")), headers).await;
+        let answer = self.send(Method::POST, address, Some(form.join("&")), headers).await?;
         self.follow(address.to_owned(), answer).await
     }
 
@@ -129,8 +152,6 @@ impl Browser {
 
     /// Goes on from the page that leads to the app.
     pub async fn go_on(&mut self, page: &Page) -> String {
-        let refresh = page.answer.header("refresh").unwrap_or_else(|| panic!("leads nowhere: {}", page.html));
-        let address = refresh.strip_prefix("0; url=").unwrap().to_owned();
-        self.open(&address).await.left.unwrap()
+        self.open(&page.onward()).await.left.unwrap()
     }
 }

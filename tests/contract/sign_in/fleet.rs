@@ -55,7 +55,7 @@ impl Fleet {
 }
 
 /// An address where nobody listens now.
-fn free_address() -> String {
+pub fn free_address() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().to_string()
 }

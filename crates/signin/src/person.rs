@@ -116,7 +116,7 @@ fn find_identity(
     let text = "SELECT u.subscription_id, i.subject, o.rid, EXISTS (SELECT 1 FROM client_app_authorized_user z \
         WHERE z.client_app_rid = ?3 AND z.application_user_rid = u.rid) FROM application_user u \
         JOIN application_identity i ON i.application_user_rid = u.rid AND i.idp_instance_id = ?2 \
-        AND i.lifecycle_status = 'Active' JOIN idp_instance o ON o.id = i.idp_instance_id \
+        AND i.lifecycle_status = 'Active' JOIN idp_instance o ON o.id = i.idp_instance_id AND o.is_active \
         WHERE u.id = ?1 AND u.hidden_on IS NULL";
     tx.one(text, &[person.into(), instance.into(), application.rid.into()], |row| {
         Ok(Known {

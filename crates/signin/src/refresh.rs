@@ -87,6 +87,11 @@ fn refresh_until(grant: &Grant, options: &Options, used_on: Timestamp) -> Timest
     used_on.plus(options.span("RefreshTokenLifetime")).min(longest)
 }
 
+/// Until when the refresh token of a grant is good; `None` once it is not.
+pub fn is_current(grant: &Grant, options: &Options, now: Timestamp) -> Option<Timestamp> {
+    Some(refresh_until(grant, options, grant.used_on)).filter(|until| *until > now && grant.is_offline())
+}
+
 /// Uses a refresh token. What is refused inside is committed: reuse ends the grant.
 fn refresh(
     tx: &mut Tx<'_>,
@@ -107,7 +112,7 @@ fn refresh(
     let tenant =
         application.serving(granted.tenant, granted.issuing).filter(|_| application.allow_user_login);
     let Some(tenant) = tenant else { return not_good() };
-    if !grant.is_offline() || refresh_until(&grant, &tenant.options, grant.used_on) <= now {
+    if is_current(&grant, &tenant.options, now).is_none() {
         return not_good();
     }
     if granted.cnf.as_ref().is_some_and(|bound| *bound != shown.cnf) {

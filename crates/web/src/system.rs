@@ -7,7 +7,7 @@ use chancery_auth::{
 };
 use chancery_record::Timestamp;
 use chancery_resource::{Permit, Problem, ProblemKind};
-use chancery_signin::{AUTHORIZATION_CODE, DEVICE_CODE, REFRESH_TOKEN, STANDARD_SCOPES};
+use chancery_signin::{AUTHORIZATION_CODE, DEVICE_CODE, REFRESH_TOKEN, STANDARD_SCOPES, shows_refresh_token};
 use chancery_store::{Class, Health};
 use http::{HeaderValue, Method, Response, header, request::Parts};
 use serde_json::json;
@@ -444,7 +444,15 @@ impl SystemRoute {
     async fn call(self, app: &App, request: &EndpointRequest) -> EndpointResult {
         let (store, token_service, rights) =
             (&app.store.with(Class::Urgent), &app.token_service, &app.rights);
+        let is_refresh_token = app.sign_in.is_on && shows_refresh_token(request);
         match self {
+            Self::Introspect if is_refresh_token => {
+                Ok((app.provider(store).introspect_refresh_token(request).await?, None, 200))
+            }
+            Self::Revoke if is_refresh_token => {
+                app.provider(store).revoke_refresh_token(request).await?;
+                Ok((String::new(), None, 200))
+            }
             Self::Introspect => Ok((introspect(store, token_service, rights, request).await?, None, 200)),
             Self::Revoke => {
                 revoke(store, token_service, rights, request).await?;

@@ -210,4 +210,35 @@ on_both_engines! {
         world.sql(vec![(back, vec![])]).await;
         refresh(&world, &home, &tokens["refresh_token"], &[]).await.expect(400);
     }
+
+    /// RFC 7009: a refresh token that is revoked takes all of the grant along. RFC 7662: its own app may ask about it.
+    async fn a_refresh_token_can_be_looked_at_and_revoked(world: World) {
+        let home = Home::new(&world).await;
+        let (_, tokens) = offline(&world, &home).await;
+        let other = world.make("ClientApp", json!({ "name": "Other" })).await;
+        let secret = world.make("ClientAppSecret", json!({ "clientAppId": other["id"], "name": "s" })).await;
+        let headers = [("content-type", "application/x-www-form-urlencoded")];
+        let send = async |path: &str, token: &Value, (client, secret): (&str, &str)| {
+            let form = format!("token={}&client_id={client}&client_secret={secret}", token.as_str().unwrap());
+            world.anonymous.send(http::Method::POST, path, &headers, form.into_bytes()).await
+        };
+        let (token, access) = (&tokens["refresh_token"], &tokens["access_token"]);
+        let own = (id(&home.app), home.secret.as_str());
+        let foreign = (id(&other), secret["secret"].as_str().unwrap());
+        let told = send("/connect/introspect", token, own).await.is(200).json();
+        assert_eq!((&told["active"], &told["scope"]), (&json!(true), &json!(OFFLINE)));
+        assert_eq!(send("/connect/introspect", access, own).await.is(200).json()["active"], json!(true));
+        for token in [token, access] {
+            let told = send("/connect/introspect", token, foreign).await.is(200).json();
+            assert_eq!(told, json!({ "active": false }));
+            send("/connect/revoke", token, foreign).await.expect(400);
+        }
+        send("/connect/revoke", token, own).await.expect(200);
+        assert!(!is_known(&world, &tokens).await);
+        refresh(&world, &home, token, &[]).await.expect(400);
+        for token in [token, access] {
+            assert_eq!(send("/connect/introspect", token, own).await.is(200).json(), json!({ "active": false }));
+        }
+        send("/connect/revoke", token, own).await.expect(200);
+    }
 }

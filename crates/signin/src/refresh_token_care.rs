@@ -1,0 +1,86 @@
+//! Refresh tokens at the endpoints for tokens: introspection (RFC 7662) and revocation (RFC 7009).
+
+use chancery_auth::{AuthenticatedClient, EndpointRequest, OAuthError, authenticate};
+use chancery_resource::StoreError;
+use chancery_store::Mode;
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::{grant::Grant, provider::Provider, refresh::is_current, refresh_token::RefreshToken};
+
+/// Whether a request shows what may be a refresh token, which has another form than access tokens.
+pub fn shows_refresh_token(request: &EndpointRequest) -> bool {
+    request.one("token").and_then(RefreshToken::read).is_some()
+}
+
+impl Provider<'_> {
+    /// Revokes a refresh token: its grant ends, and so all tokens of it. One that is not good any more is no error.
+    ///
+    /// # Errors
+    /// [`OAuthError`], which the endpoint answers.
+    pub async fn revoke_refresh_token(self, request: &EndpointRequest) -> Result<(), OAuthError> {
+        let (client, found) = self.find_refresh_token(request).await?;
+        let Some(grant) = found else { return Ok(()) };
+        if grant.application != client {
+            return Err(OAuthError::new(400, "invalid_grant", "The token was issued to another client."));
+        }
+        let now = request.now;
+        let ending = self.store.run("RevokeGrant", Mode::Write, None, move |tx| grant.end(tx, now));
+        Ok(ending.await?)
+    }
+
+    /// Introspects a refresh token, for the client app that it was issued to.
+    ///
+    /// # Errors
+    /// [`OAuthError`], which the endpoint answers.
+    pub async fn introspect_refresh_token(self, request: &EndpointRequest) -> Result<String, OAuthError> {
+        let (client, found) = self.find_refresh_token(request).await?;
+        let nothing = json!({ "active": false }).to_string();
+        let known = self.applications.find(self.store, client).await?;
+        let is_theirs = |grant: &Grant| {
+            grant.application == client && grant.granted.issuing == request.issuer.tenant_id()
+        };
+        let (Some(grant), Some(known)) = (found.filter(is_theirs), known) else { return Ok(nothing) };
+        let granted = &grant.granted;
+        let Some(tenant) = known.serving(granted.tenant, granted.issuing) else { return Ok(nothing) };
+        let Some(until) = is_current(&grant, &tenant.options, request.now) else { return Ok(nothing) };
+        let told = json!({
+            "active": true,
+            "iss": request.issuer.url,
+            "client_id": client,
+            "sub": granted.person,
+            "scope": granted.scope,
+            "iat": grant.started_on.0.div_euclid(1000),
+            "exp": until.0.div_euclid(1000),
+            "gid": grant.id,
+            "tid": granted.tenant,
+        });
+        Ok(told.to_string())
+    }
+
+    /// The client app that asks, and the living grant whose refresh token of now it shows.
+    async fn find_refresh_token(
+        self,
+        request: &EndpointRequest,
+    ) -> Result<(Uuid, Option<Grant>), OAuthError> {
+        request.check_single()?;
+        let AuthenticatedClient { app, used, .. } =
+            authenticate(self.store, self.tokens, request, (Vec::new(), false)).await?;
+        if let Some(used) = used
+            && !used.claim_alone(self.store).await?
+        {
+            return Err(OAuthError::new(401, "invalid_client", "The assertion was used before."));
+        }
+        let Some(token) = request.one("token").and_then(RefreshToken::read) else {
+            return Ok((app.id, None));
+        };
+        let master = self.context.master.clone();
+        let found = self.store.run("FindGrant", Mode::Quick, None, move |tx| {
+            let found = Grant::find(tx, &master, token.grant)?;
+            Ok::<_, StoreError>(found.filter(|grant| {
+                token.is_of(&master, grant) && token.generation == grant.generation && grant.is_offline()
+            }))
+        });
+        Ok((app.id, found.await?))
+    }
+}

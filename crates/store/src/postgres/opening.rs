@@ -13,9 +13,10 @@ use crate::{
 /// does not change can be relied on. Random and sequential pages cost the same: on today's disks they do,
 /// and otherwise the planner reads whole tables to save some look-ups. For the same reason no table is read whole
 /// where there is an index: a plan that was made while the table was empty would stay, and under serializable
-/// isolation it meets every write. They are not startup options, which not every pooler passes on.
+/// isolation it meets every write. What such a plan costs is overstated then, and must not make the server compile
+/// it. They are not startup options, which not every pooler passes on.
 pub const SETTINGS: &str = "SET statement_timeout = 30000; SET idle_in_transaction_session_timeout = 60000; \
-    SET plan_cache_mode = force_generic_plan; SET random_page_cost = 1.1; SET enable_seqscan = off; \
+    SET plan_cache_mode = force_generic_plan; SET random_page_cost = 1.1; SET enable_seqscan = off; SET jit = off; \
     SELECT pid, extract(epoch FROM backend_start)::text, \
     CASE WHEN pg_is_in_recovery() THEN NULL ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END \
     FROM pg_stat_activity WHERE pid = pg_backend_pid()";

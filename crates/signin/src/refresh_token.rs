@@ -10,6 +10,7 @@ use crate::grant::Grant;
 
 const ID: usize = 16;
 const GENERATION: usize = 4;
+const DIGEST: usize = 32;
 
 /// A refresh token that was shown.
 pub struct RefreshToken {
@@ -21,11 +22,12 @@ pub struct RefreshToken {
 }
 
 impl RefreshToken {
-    /// Reads what may be a refresh token.
+    /// Reads what may be a refresh token: longer than a reference token, shorter than a signed one.
     pub fn read(text: &str) -> Option<Self> {
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).ok()?;
         let (id, rest) = bytes.split_at_checked(ID)?;
-        let (generation, digest) = rest.split_at_checked(GENERATION)?;
+        let (generation, digest) =
+            rest.split_at_checked(GENERATION).filter(|(_, digest)| digest.len() == DIGEST)?;
         let generation = u32::from_be_bytes(generation.try_into().ok()?);
         Some(Self {
             grant: Uuid::from_slice(id).ok()?,

@@ -5,8 +5,8 @@ use chancery_record::{
     DefaultValue, FIXED, KEY, SHOWN, ShortText, Timestamp, Token, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Action as A, Answer, Call, Custom, Findings, Method as M, Op, Parent, Permit::TenantMember, Problem,
-    ProposedRow, ProvidedFields, Reach, Reply, Rules, Shape, Tx, Unique, Violation, delete, load,
+    Action as A, Answer, Call, Custom, Method as M, Op, Parent, Permit::TenantMember, Problem, ProposedRow,
+    Reach, Reply, Shape, Tx, Unique, Violation, delete, load,
 };
 
 use crate::client_app::{CLIENT_APP, ClientAppId};
@@ -48,16 +48,6 @@ record! {
     }
 }
 
-impl Rules for SignInConsent {
-    fn adjust(&mut self, _: Option<&Self>, _: &ProvidedFields<'_, Self>) {}
-
-    fn check(&self, wrong: &mut Findings) {
-        if self.scope.as_str().split(' ').any(str::is_empty) {
-            wrong.add(Self::SCOPE, "must be words with one space between them");
-        }
-    }
-}
-
 /// The shape of consents: within the reach of whoever reaches the person.
 pub static SIGN_IN_CONSENT: Shape = Shape::of::<SignInConsent>(
     "SignInConsent",
@@ -76,7 +66,6 @@ pub static SIGN_IN_CONSENT: Shape = Shape::of::<SignInConsent>(
     )
     .reported_at(SignInConsent::CLIENT_APP_ID),
 ])
-.ruled::<SignInConsent>()
 .validate_rows(give)
 .of_person(&APPLICATION_USER, SignInConsent::PLATFORM_USER_ID);
 

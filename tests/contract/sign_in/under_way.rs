@@ -159,6 +159,11 @@ on_both_engines! {
         assert_eq!(audience(&both, &[("resource", "elsewhere")]).await, json!("invalid_target"));
         let platform = ("resource", "PlatformManagementService");
         assert_eq!(audience(&[platform], &[]).await, json!(["PlatformManagementService"]));
+        let filter = encode("key eq \"PlatformManagementService\"");
+        let given = first(&world, &format!("/ClientAppResource?filter={filter}")).await;
+        world.admin.delete(&format!("{BASE}/ClientAppResource/{}", id(&given))).await.expect(204);
+        assert_eq!(audience(&[platform], &[]).await, json!("invalid_target"), "taken away, it counts at once");
+        world.make("ClientAppResource", json!({ "clientAppId": own_id, "key": "PlatformManagementService" })).await;
         assert_eq!(audience(&[platform, both[0]], &[]).await, json!("invalid_target"));
         let users = ("resource", "PlatformUserStoreService");
         assert_eq!(audience(&[users], &[]).await, json!("invalid_target"), "the app does not have it");

@@ -109,7 +109,8 @@ pub static CLIENT_APP_RESOURCE: Shape = Shape::of::<ClientAppResource>(
     ),
 ])
 .ruled::<ClientAppResource>()
-.validate_rows(resource_key::claim);
+.validate_rows(resource_key::claim)
+.bumps_epoch();
 
 /// Operations on scopes.
 pub static SCOPES: [Op; 9] =
